@@ -39,13 +39,13 @@ test-ui: build ## walk through the web application in a real browser (needs Node
 
 bench: build ## compare each goal with its limit or peer: BENCH_JOBS=1000000 BENCH_ROUNDS=5, half an hour
 	@.ci/peers
-	@$(GO) run ./app/bench run --molrun ./molrun --jobs $(or $(BENCH_JOBS),1000000) --rounds $(or $(BENCH_ROUNDS),5) $(BENCH_FLAGS)
+	@$(GO) run ./app/test/bench run --molrun ./molrun --jobs $(or $(BENCH_JOBS),1000000) --rounds $(or $(BENCH_ROUNDS),5) $(BENCH_FLAGS)
 
 bench-ui: build ## measure the web application in a real browser: times, tasks, memory; PARTS='viewer jobs', 12 minutes
 	@.ci/ui bench '$(CURDIR)/molrun' $(PARTS)
 
-growth: build ## measure costs that may depend on the number of jobs (10^3 to 10^6) and draw app/bench/growth.svg
-	@$(GO) run ./app/bench grow --molrun ./molrun --svg app/bench/growth.svg $(GROWTH_FLAGS)
+growth: build ## measure costs that may depend on the number of jobs (10^3 to 10^6) and draw app/test/bench/growth.svg
+	@$(GO) run ./app/test/bench grow --molrun ./molrun --svg app/test/bench/growth.svg $(GROWTH_FLAGS)
 
 benchmarks: ## run the Go benchmarks, a few seconds each
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
@@ -69,10 +69,10 @@ compare: ## compare the engines' speed with LAMMPS (lmp) for one chain and a sla
 	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R CGIDP_LAMMPS_SLAB=1 CGIDP_SLAB_COSTS=1 $(GO) test -run 'SpeedNextToLAMMPS|SlabCosts' -count 1 -timeout 0 -v ./app/engine/md
 
 mutants: ## plant mistakes and list those that no test notices; an hour or more for all: MUTANTS_FLAGS='-lines 60 ./storage'
-	@$(GO) run ./app/mutants $(MUTANTS_FLAGS)
+	@$(GO) run ./app/test/mutants $(MUTANTS_FLAGS)
 
 simulate: ## run the whole service on random seeds: SEEDS=10000
-	$(GO) test ./app/simulation -run TestSeeds -timeout 2h -seeds $(or $(SEEDS),10000)
+	$(GO) test ./app/test/simulation -run TestSeeds -timeout 2h -seeds $(or $(SEEDS),10000)
 
 faults: ## crashes, failing system calls, a full disk and damaged files, with the real binary
 	GO='$(GO)' .ci/faults $(or $(KILLS),200) $(or $(POSITIONS),20)
@@ -101,7 +101,7 @@ cluster: ## run jobs on a real Slurm cluster on this machine, including a batch 
 	MOLRUN_CLUSTER_ROWS=$(or $(ROWS),1000) TEST_REQUIRE_ALL=1 $(GO) test ./app/cli -run JobsOnTheCluster -count 1 -timeout 2h -v
 
 cluster-rows: ## measure ROWS=500 short rows on a cluster next to a plain array and a loop (needs root and .ci/slurm): TAKES=0 seconds each, PEER=500 in the array and the loop, ROUNDS=3
-	$(GO) test ./app/faults -run ShortRowsNextToAPlainArray -count 1 -timeout 3h -v -short-rows $(or $(ROWS),500) -short-seconds $(or $(TAKES),0) -short-peer $(or $(PEER),0) -short-rounds $(or $(ROUNDS),3)
+	$(GO) test ./app/test/faults -run ShortRowsNextToAPlainArray -count 1 -timeout 3h -v -short-rows $(or $(ROWS),500) -short-seconds $(or $(TAKES),0) -short-peer $(or $(PEER),0) -short-rounds $(or $(ROUNDS),3)
 
 release: ## static binaries, packages for Debian and RPM, SPDX lists and checksums in dist; VERSION=1.2.3
 	@GO='$(GO)' $(if $(filter command line environment,$(origin VERSION)),VERSION='$(VERSION)') .ci/release dist

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/access"
-	"molrun/app/apikey"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
 )
 
 // createKey issues a key that expires after a time, or never if that is 0.

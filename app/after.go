@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // MaxAfter is how many jobs one job may name to wait for.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
 )
 
 // submitAfter creates an echo job that waits for others.

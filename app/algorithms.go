@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"molrun/app/algorithm"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // Algorithms lists the algorithms on offer.

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"molrun/app/algorithm"
-	"molrun/app/fanout"
-	"molrun/app/fault"
-	"molrun/app/naming"
-	"molrun/app/strictjson"
+	"molrun/app/algorithm/fanout"
+	"molrun/app/base/fault"
+	"molrun/app/base/naming"
+	"molrun/app/base/strictjson"
 )
 
 // MaxBatchRows is how many jobs one batch may have.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/unit"
+	"molrun/app/base/unit"
 )
 
 // Blobs stores files and signs links to them. Package blobs implements it.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/listing"
+	"molrun/app/base/fault"
+	"molrun/app/job/listing"
 )
 
 func TestPriorityAndMaximumRuntimeAreAcceptedUpToTheirBounds(t *testing.T) {

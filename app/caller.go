@@ -3,8 +3,8 @@ package app
 import (
 	"time"
 
-	"molrun/app/apikey"
-	"molrun/app/routing"
+	"molrun/app/algorithm/routing"
+	"molrun/app/job/apikey"
 )
 
 // Caller is the user behind an API key.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"molrun/app/fault"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
 )
 
 // Cancel stops a job, or all rows of a batch. A queued job fails at once; a

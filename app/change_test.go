@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 func TestReasonOfALostAttemptIsPartOfASentence(t *testing.T) {

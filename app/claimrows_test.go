@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/placement"
-	"molrun/app/strictjson"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
 )
 
 // rowNumbers claims further rows for a pilot, and names them without their batch.

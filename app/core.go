@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/routing"
 	"molrun/app/algorithm/validator"
-	"molrun/app/events"
-	"molrun/app/fault"
-	"molrun/app/notice"
-	"molrun/app/quota"
-	"molrun/app/routing"
-	"molrun/app/sortid"
+	"molrun/app/base/events"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
+	"molrun/app/job/notice"
+	"molrun/app/job/quota"
 )
 
 // core is what all use cases share: the parts that they work on, and the state

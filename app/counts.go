@@ -3,7 +3,7 @@ package app
 import (
 	"fmt"
 
-	"molrun/app/unit"
+	"molrun/app/base/unit"
 )
 
 // putChanged stores a job whose status was from, and updates the counts and the

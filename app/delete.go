@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // Delete removes a finished job, or a batch with all its rows, and frees its

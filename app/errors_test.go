@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 
 	"molrun/app"
-	"molrun/app/access"
-	"molrun/app/apikey"
-	"molrun/app/apptest"
-	"molrun/app/listing"
-	"molrun/app/quota"
-	"molrun/app/upload"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
+	"molrun/app/job/listing"
+	"molrun/app/job/quota"
+	"molrun/app/job/upload"
+	"molrun/app/test/fixture"
 )
 
 // TestEveryErrorOfTheStoreIsReported makes each call that a use case makes to the

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"molrun/app/placement"
-	"molrun/app/protocol"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/protocol"
 )
 
 // Executor runs tasks: on this machine, or on a cluster. Its methods may be

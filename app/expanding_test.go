@@ -3,7 +3,7 @@ package app
 import (
 	"testing"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 func TestExpansionsMayTake192MiBAtOnce(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"molrun/app/fault"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
 )
 
 // Expired is what retention or prune deleted, or would delete: a job with its

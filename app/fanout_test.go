@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fanout"
-	"molrun/app/fault"
+	"molrun/app/algorithm/fanout"
+	"molrun/app/base/fault"
 )
 
 // fanOut returns a batch of echo jobs whose rows are made of something.

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/upload"
+	"molrun/app/base/fault"
+	"molrun/app/job/upload"
 )
 
 func TestUploadCanBeReplacedUntilItIsComplete(t *testing.T) {

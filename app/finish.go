@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 
-	"molrun/app/eta"
-	"molrun/app/fault"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
+	"molrun/app/job/eta"
 )
 
 // Ending is how an attempt ended, as collected by the runner.

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"molrun/app/algorithm"
-	"molrun/app/fault"
-	"molrun/app/reference"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/reference"
+	"molrun/app/base/strictjson"
 )
 
 // ResolveInputs finds the files that a claimed job reads and that other jobs have made

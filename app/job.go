@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"molrun/app/algorithm"
-	"molrun/app/eta"
-	"molrun/app/placement"
-	"molrun/app/protocol"
-	"molrun/app/spent"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/protocol"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
+	"molrun/app/job/eta"
+	"molrun/app/job/spent"
 )
 
 // Status is the status of a job.

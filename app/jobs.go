@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"molrun/app/algorithm"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // Jobs submits, lists, changes and deletes jobs, and links to their results.

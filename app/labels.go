@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"molrun/app/fault"
-	"molrun/app/naming"
-	"molrun/app/notice"
+	"molrun/app/base/fault"
+	"molrun/app/base/naming"
+	"molrun/app/job/notice"
 )
 
 // MaxTags is how many tags a job may have.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/listing"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/job/listing"
 	"molrun/storage"
 )
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/eta"
+	"molrun/app/job/eta"
 )
 
 // liveStates are the volatile states of jobs, kept in memory only: the progress

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // Log is a part of an attempt's log.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"molrun/app/algorithm"
-	"molrun/app/fault"
-	"molrun/app/reference"
+	"molrun/app/base/fault"
+	"molrun/app/base/reference"
 )
 
 // sibling is a row of the same batch.

@@ -9,12 +9,12 @@ import (
 	"strconv"
 
 	"molrun/app/algorithm"
-	"molrun/app/circle"
-	"molrun/app/digest"
-	"molrun/app/fault"
-	"molrun/app/naming"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/base/circle"
+	"molrun/app/base/digest"
+	"molrun/app/base/fault"
+	"molrun/app/base/naming"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
 )
 
 // Pipeline asks for a batch whose rows are Jobs: they may have several types and wait for

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // pipelineOf returns a pipeline as package web makes it from the jobs of a body.

@@ -8,16 +8,16 @@ import (
 	"strings"
 
 	"molrun/app/algorithm"
-	"molrun/app/digest"
-	"molrun/app/eta"
-	"molrun/app/fanout"
-	"molrun/app/fault"
-	"molrun/app/naming"
-	"molrun/app/nearest"
-	"molrun/app/placement"
-	"molrun/app/reference"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/algorithm/fanout"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/digest"
+	"molrun/app/base/fault"
+	"molrun/app/base/naming"
+	"molrun/app/base/nearest"
+	"molrun/app/base/reference"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
+	"molrun/app/job/eta"
 )
 
 // Limits of a submission.

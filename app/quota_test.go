@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/quota"
-	"molrun/app/upload"
+	"molrun/app/base/fault"
+	"molrun/app/job/quota"
+	"molrun/app/job/upload"
 )
 
 // withQuota gives every organization this quota.

@@ -9,9 +9,9 @@ import (
 	"reflect"
 
 	"molrun/app/algorithm"
-	"molrun/app/placement"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
 )
 
 // storedPrivate is Private as it is stored. The normalised settings mostly repeat

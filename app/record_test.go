@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/listing"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
+	"molrun/app/job/eta"
+	"molrun/app/job/listing"
 )
 
 func TestNormalizedSettingsAreStoredAsADifference(t *testing.T) {

@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"molrun/app/algorithm"
-	"molrun/app/fanout"
-	"molrun/app/fault"
-	"molrun/app/naming"
-	"molrun/app/reference"
-	"molrun/app/sortid"
-	"molrun/app/unit"
+	"molrun/app/algorithm/fanout"
+	"molrun/app/base/fault"
+	"molrun/app/base/naming"
+	"molrun/app/base/reference"
+	"molrun/app/base/sortid"
+	"molrun/app/base/unit"
 )
 
 // resolveFiles resolves every reference to a file in the rows' settings. The

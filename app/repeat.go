@@ -3,7 +3,7 @@ package app
 import (
 	"strings"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // repeatedBy returns nil if other asks for the same work as j, as sent or in

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // repeat submits a body as package web reads it, and returns what came of it:

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/placement"
-	"molrun/app/routing"
+	"molrun/app/algorithm/placement"
+	"molrun/app/algorithm/routing"
 )
 
 // slurmFromTwoCPUs routes jobs of two or more CPUs to slurm.

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"molrun/app/algorithm"
-	"molrun/app/eta"
-	"molrun/app/fault"
-	"molrun/app/naming"
-	"molrun/app/placement"
-	"molrun/app/routing"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/algorithm/routing"
+	"molrun/app/base/fault"
+	"molrun/app/base/naming"
+	"molrun/app/base/unit"
+	"molrun/app/job/eta"
 )
 
 // Runs is the runner's side of the service: the queue, claims, and what becomes

@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/routing"
 	"molrun/app/algorithm/validator"
-	"molrun/app/routing"
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // Service is every use case, grouped by noun. It holds the rules and knows no

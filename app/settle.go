@@ -6,8 +6,8 @@ import (
 	"errors"
 	"slices"
 
-	"molrun/app/fault"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
 )
 
 // A job that waits for others is not in the queue. When one of them finishes, it is

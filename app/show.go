@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"math"
 
-	"molrun/app/eta"
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
+	"molrun/app/job/eta"
 )
 
 // Record is a job's JSON as clients see it now, live state included.

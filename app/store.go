@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/apikey"
-	"molrun/app/eta"
-	"molrun/app/events"
-	"molrun/app/notice"
-	"molrun/app/placement"
-	"molrun/app/sortid"
-	"molrun/app/spent"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/events"
+	"molrun/app/base/sortid"
+	"molrun/app/base/unit"
+	"molrun/app/job/apikey"
+	"molrun/app/job/eta"
+	"molrun/app/job/notice"
+	"molrun/app/job/spent"
 )
 
 // Limits of a page.

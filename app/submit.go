@@ -7,10 +7,10 @@ import (
 	"fmt"
 
 	"molrun/app/algorithm"
-	"molrun/app/digest"
-	"molrun/app/fault"
-	"molrun/app/quota"
-	"molrun/app/strictjson"
+	"molrun/app/base/digest"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+	"molrun/app/job/quota"
 )
 
 // Submission asks for one job. Settings and Body are the JSON as sent; Faults

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 func TestSubmittingTheSameWorkAgainReturnsTheJob(t *testing.T) {

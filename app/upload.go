@@ -3,7 +3,7 @@ package app
 import (
 	"time"
 
-	"molrun/app/unit"
+	"molrun/app/base/unit"
 )
 
 // Upload is a file given by a user. It is pending until its owner completes it;

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 
 	"molrun/app"
 )

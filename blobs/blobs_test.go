@@ -23,10 +23,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/sortid"
-	"molrun/app/unit"
-	"molrun/app/upload"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
+	"molrun/app/base/unit"
+	"molrun/app/job/upload"
 	"molrun/blobs/link"
 )
 

@@ -30,7 +30,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/durable"
+	"molrun/app/base/durable"
 	"molrun/blobs/link"
 	"molrun/blobs/result"
 )

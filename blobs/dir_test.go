@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/blobs/link"
 	"molrun/blobs/result"
 )

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"slices"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/blobs/fields"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // startSmall is start on a file system of its own with so many MiB.

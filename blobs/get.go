@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/blobs/link"
 	"molrun/blobs/result"
 )

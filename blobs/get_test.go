@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 func TestDownloadServesRanges(t *testing.T) {

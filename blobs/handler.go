@@ -12,8 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/upload"
+	"molrun/app/base/fault"
+	"molrun/app/job/upload"
 	"molrun/blobs/link"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // TestErrorsCarryNoHeadersOfADownload asks for what fails before and after the

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // withInputs returns the link to the archive of a job that has input files, too.

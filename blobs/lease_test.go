@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // forget removes the record of a job.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/blobs/fields"
 )
 

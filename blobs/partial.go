@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/durable"
-	"molrun/app/upload"
+	"molrun/app/base/durable"
+	"molrun/app/job/upload"
 )
 
 // saveInterval is how old bytes get that a crash may lose, if they arrive slowly.

@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/upload"
+	"molrun/app/base/fault"
+	"molrun/app/job/upload"
 )
 
 // bufferSize is how much of an upload is gathered before it is written.

@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/upload"
+	"molrun/app/base/fault"
+	"molrun/app/job/upload"
 )
 
 func sha(content string) string {

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"molrun/app"
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // RemoveUpload frees the disk space of one generation at once, or when the last archive

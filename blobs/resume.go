@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/blobs/fields"
 )
 

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/upload"
+	"molrun/app/base/fault"
+	"molrun/app/job/upload"
 	"molrun/blobs/fields"
 )
 

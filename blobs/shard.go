@@ -6,7 +6,7 @@ import (
 	"os"
 	"path"
 
-	"molrun/app/durable"
+	"molrun/app/base/durable"
 )
 
 // shard is an open directory in uploads. What is put into it can be made durable, or

@@ -9,8 +9,8 @@ import (
 	"syscall"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/sortid"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
 	"molrun/blobs/result"
 )
 

@@ -3,7 +3,7 @@ package blobs
 import (
 	"sync"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // transfers limits concurrent uploads and downloads: all together, and those by

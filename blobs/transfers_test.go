@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 func TestTransfersOfOneHolderLeaveSlotsForOthers(t *testing.T) {

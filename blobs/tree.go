@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/durable"
+	"molrun/app/base/durable"
 	"molrun/blobs/link"
 	"molrun/blobs/result"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // turns lets one request at a time work on what has arrived of an upload in parts. A

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"molrun/app"
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 	"molrun/blobs/result"
 )
 

@@ -7,10 +7,10 @@ import (
 	"iter"
 
 	"molrun/app"
-	"molrun/app/apikey"
-	"molrun/app/fault"
-	"molrun/app/sortid"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
+	"molrun/app/base/strictjson"
+	"molrun/app/job/apikey"
 	"molrun/storage/kv"
 )
 

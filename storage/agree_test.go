@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"molrun/app"
-	"molrun/app/apikey"
-	"molrun/app/fault"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
+	"molrun/app/job/apikey"
 	"molrun/storage/kv"
 )
 

@@ -11,7 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
-	"molrun/app/apikey"
+	"molrun/app/job/apikey"
 )
 
 // sha256Hex is the name under which the text of an algorithm file is stored.

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/sortid"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv"
 )
 

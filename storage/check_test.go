@@ -10,7 +10,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
 	"molrun/storage/kv"
 )
 

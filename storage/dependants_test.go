@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
 )
 
 // waitingFor returns a queued job that waits for others.

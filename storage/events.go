@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"molrun/app"
-	"molrun/app/events"
-	"molrun/app/feed"
+	"molrun/app/base/events"
+	"molrun/app/job/feed"
 	"molrun/storage/kv"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/events"
-	"molrun/app/feed"
+	"molrun/app/base/events"
+	"molrun/app/job/feed"
 )
 
 // gist is what a listener's filters see of a job.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/naming"
-	"molrun/app/sortid"
+	"molrun/app/base/naming"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv"
 )
 

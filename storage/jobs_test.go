@@ -18,12 +18,12 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/app/apikey"
-	"molrun/app/fault"
-	"molrun/app/placement"
-	"molrun/app/protocol"
-	"molrun/app/spent"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/base/protocol"
+	"molrun/app/base/unit"
+	"molrun/app/job/apikey"
+	"molrun/app/job/spent"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files")

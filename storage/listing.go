@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"molrun/app"
-	"molrun/app/events"
-	"molrun/app/sortid"
+	"molrun/app/base/events"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv"
 )
 

@@ -13,8 +13,8 @@ import (
 	"strconv"
 
 	"molrun/app"
-	"molrun/app/sortid"
-	"molrun/app/strictjson"
+	"molrun/app/base/sortid"
+	"molrun/app/base/strictjson"
 	"molrun/storage/kv"
 )
 

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/apikey"
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
+	"molrun/app/job/apikey"
 )
 
 // model is a store made of plain maps. It finds every answer by looking at all

@@ -9,10 +9,10 @@ import (
 	"math"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/fault"
-	"molrun/app/placement"
-	"molrun/app/sortid"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
+	"molrun/app/job/eta"
 	"molrun/storage/kv"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
+	"molrun/app/job/eta"
 	"molrun/storage/kv"
 )
 

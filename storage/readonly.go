@@ -6,7 +6,7 @@ import (
 	"iter"
 
 	"molrun/app"
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv"
 )
 

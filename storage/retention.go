@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
 )
 
 // TestJobsHaveRoomToGrow submits jobs in groups, which then run and end one by one: three

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/apikey"
-	"molrun/app/placement"
-	"molrun/app/sortid"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/sortid"
+	"molrun/app/base/unit"
+	"molrun/app/job/apikey"
 )
 
 // The values are few, so that records share them, and awkward: some texts are

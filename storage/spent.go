@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"molrun/app"
-	"molrun/app/sortid"
-	"molrun/app/spent"
+	"molrun/app/base/sortid"
+	"molrun/app/job/spent"
 	"molrun/storage/kv"
 )
 

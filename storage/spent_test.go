@@ -9,9 +9,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
-	"molrun/app/placement"
-	"molrun/app/spent"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/unit"
+	"molrun/app/job/spent"
 	"molrun/storage/kv"
 )
 

@@ -12,9 +12,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
-	"molrun/app/placement"
-	"molrun/app/sortid"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/sortid"
+	"molrun/app/base/unit"
 )
 
 // newPath returns the path of a new database, in memory if there is a place:

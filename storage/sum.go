@@ -8,8 +8,8 @@ import (
 	"fmt"
 
 	"molrun/app"
-	"molrun/app/sortid"
-	"molrun/app/unit"
+	"molrun/app/base/sortid"
+	"molrun/app/base/unit"
 	"molrun/storage/kv"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/notice"
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
+	"molrun/app/job/notice"
 	"molrun/storage/kv"
 )
 

@@ -9,9 +9,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"molrun/app"
-	"molrun/app/notice"
-	"molrun/app/sortid"
-	"molrun/app/unit"
+	"molrun/app/base/sortid"
+	"molrun/app/base/unit"
+	"molrun/app/job/notice"
 )
 
 func totals(t *testing.T, s *Store) Totals {

@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/sortid"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv"
 	"molrun/storage/outbox"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/sortid"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/spent"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
+	"molrun/app/job/spent"
 	"molrun/storage/kv"
 )
 

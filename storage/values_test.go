@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/placement"
-	"molrun/app/sortid"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv"
 )
 

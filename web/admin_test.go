@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/audit"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
+	"molrun/app/job/audit"
 )
 
 func TestStatusShowsWhatRunsAndWaits(t *testing.T) {

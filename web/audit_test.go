@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/audit"
+	"molrun/app/client"
+	"molrun/app/job/audit"
 	"molrun/web"
-	"molrun/web/client"
 )
 
 // entries is an audit log in memory.

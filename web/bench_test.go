@@ -11,7 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app/apikey"
+	"molrun/app/job/apikey"
 	"molrun/blobs"
 	"molrun/web"
 	"molrun/web/edge"

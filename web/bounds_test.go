@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/audit"
+	"molrun/app/job/audit"
 )
 
 func controlClient(socket string) *http.Client {

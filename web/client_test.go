@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 func TestClientUploadsRunsAndDownloads(t *testing.T) {

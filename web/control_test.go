@@ -13,8 +13,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"molrun/app/client"
 	"molrun/web"
-	"molrun/web/client"
 	"molrun/web/edge"
 )
 

@@ -6,9 +6,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/access"
-	"molrun/app/audit"
-	"molrun/app/status"
+	"molrun/app/job/access"
+	"molrun/app/job/audit"
+	"molrun/app/job/status"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/eta"
+	"molrun/app/job/eta"
 )
 
 func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/web/redact"
 	"molrun/web/respond"
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/follow"
+	"molrun/app/base/fault"
+	"molrun/app/job/follow"
 	"molrun/web/decode"
 	"molrun/web/edge"
 )

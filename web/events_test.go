@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/apikey"
-	"molrun/app/retention"
+	"molrun/app/job/apikey"
+	"molrun/app/job/retention"
 	"molrun/web"
 )
 

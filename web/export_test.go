@@ -1,6 +1,6 @@
 package web
 
-import "molrun/app/apikey"
+import "molrun/app/job/apikey"
 
 // Route is a line of the table of routes, for tests outside the package.
 type Route struct {

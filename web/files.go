@@ -7,9 +7,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/listing"
-	"molrun/app/unit"
-	"molrun/app/upload"
+	"molrun/app/base/unit"
+	"molrun/app/job/listing"
+	"molrun/app/job/upload"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 // found is a page of a listing.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/gate"
+	"molrun/app/base/gate"
 )
 
 // closed is a gate whose only slot somebody else has.

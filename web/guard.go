@@ -9,10 +9,10 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/access"
-	"molrun/app/apikey"
-	"molrun/app/fault"
-	"molrun/app/gate"
+	"molrun/app/base/fault"
+	"molrun/app/base/gate"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
 	"molrun/web/decode"
 	"molrun/web/edge"
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/web/contract"
+	"molrun/app/test/contract"
 )
 
 // meaning is what an input of the API names.

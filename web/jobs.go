@@ -12,8 +12,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/listing"
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
+	"molrun/app/job/listing"
 	"molrun/web/decode"
 	"molrun/web/edge"
 	"molrun/web/respond"

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/access"
-	"molrun/app/apikey"
-	"molrun/web/client"
+	"molrun/app/client"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
 )
 
 // made returns the key in an answer that shows a new one.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/contract"
 	"molrun/web"
-	"molrun/web/contract"
 )
 
 // described checks every exchange of these tests.

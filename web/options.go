@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"molrun/app/audit"
-	"molrun/app/fault"
-	"molrun/app/gate"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/gate"
+	"molrun/app/base/strictjson"
+	"molrun/app/job/audit"
 )
 
 // Options configure the API. Zero values take the defaults named here.

@@ -1,7 +1,7 @@
 package web
 
 import (
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/web/edge"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // publicURL is the configured address of the service, "" if there is none.

@@ -10,9 +10,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/download"
-	"molrun/app/output"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
+	"molrun/app/job/download"
+	"molrun/app/job/output"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

@@ -9,8 +9,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
-	"molrun/app/access"
-	"molrun/app/apikey"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
 	"molrun/storage"
 	"molrun/web"
 )

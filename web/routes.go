@@ -6,7 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/apikey"
+	"molrun/app/job/apikey"
 )
 
 // route is one line of a table of routes.

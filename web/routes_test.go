@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/apikey"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
+	"molrun/app/job/apikey"
+	"molrun/app/test/contract"
 	"molrun/web"
-	"molrun/web/contract"
 )
 
 func TestRoutesAreSortedByPath(t *testing.T) {

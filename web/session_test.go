@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/access"
-	"molrun/app/apikey"
-	"molrun/app/audit"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
+	"molrun/app/job/audit"
 	"molrun/web/edge"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/share"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
+	"molrun/app/job/share"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // share makes a share of a job of ann's and returns its id and token.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/access"
-	"molrun/app/apikey"
-	"molrun/app/audit"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
+	"molrun/app/job/audit"
 	"molrun/web/edge"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/retention"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
+	"molrun/app/job/retention"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

@@ -8,10 +8,10 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/estimate"
-	"molrun/app/fanout"
-	"molrun/app/fault"
-	"molrun/app/strictjson"
+	"molrun/app/algorithm/fanout"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+	"molrun/app/job/estimate"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

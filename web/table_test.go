@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/listing"
+	"molrun/app/job/listing"
 )
 
 // dockAlgorithm ranks its results.

@@ -11,10 +11,10 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/listing"
-	"molrun/app/oneline"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/base/oneline"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
+	"molrun/app/job/listing"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

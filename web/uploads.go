@@ -9,8 +9,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/unit"
-	"molrun/app/upload"
+	"molrun/app/base/unit"
+	"molrun/app/job/upload"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

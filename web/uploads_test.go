@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/naming"
+	"molrun/app/base/naming"
 )
 
 func TestUploadIsCreatedSentAndCompleted(t *testing.T) {

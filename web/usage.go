@@ -7,7 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/usage"
+	"molrun/app/job/usage"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

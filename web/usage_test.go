@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/apikey"
-	"molrun/app/usage"
+	"molrun/app/job/apikey"
+	"molrun/app/job/usage"
 )
 
 // usageOf returns the report that a caller gets.

@@ -6,9 +6,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/access"
-	"molrun/app/apikey"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

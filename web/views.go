@@ -9,9 +9,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/output"
-	"molrun/app/share"
+	"molrun/app/base/fault"
+	"molrun/app/job/output"
+	"molrun/app/job/share"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

@@ -8,10 +8,10 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/notice"
-	"molrun/app/notify"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
+	"molrun/app/job/notice"
+	"molrun/app/job/notify"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"molrun/app/algorithm/folder"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // Catalogue holds all algorithms on offer, and reads those that were. What is on offer may

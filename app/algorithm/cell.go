@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/fault"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
 )
 
 // FromText returns the value that the parameter reads in a text, such as a cell of

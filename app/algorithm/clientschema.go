@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // settingsSchema returns the JSON Schema of all settings, for clients. A schema

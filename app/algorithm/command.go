@@ -8,8 +8,8 @@ import (
 
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/folder"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // commandReader reads texts with placeholders.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/placement"
-	"molrun/app/protocol"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/protocol"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -231,7 +231,7 @@ func TestInstalledProgramIsWrapped(t *testing.T) {
 		t.Fatal(faults)
 	}
 	out := t.TempDir()
-	run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{Out: out, Files: map[string][]string{"text": {"../algorithms/examples/hst5.fasta"}}})
+	run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{Out: out, Files: map[string][]string{"text": {"builtin/examples/hst5.fasta"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/command"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // condition reads the "if" of a table, with what narrows it; nil if there is none, or

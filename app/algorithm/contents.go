@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/content"
-	"molrun/app/tomltree"
+	"molrun/app/base/tomltree"
 )
 
 // contentKeys are the keys of a file's parameter that came with format 2.

@@ -8,9 +8,9 @@ import (
 
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/expression"
-	"molrun/app/fault"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // derived is one of [derived]: a value that is computed from settings and from those

@@ -9,9 +9,9 @@ import (
 
 	"molrun/app/algorithm/expression"
 	"molrun/app/algorithm/formula"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
-	"molrun/app/unit"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
+	"molrun/app/base/unit"
 )
 
 // readEstimate reads the formula of a job's size, or the expression in its place; nil if the

@@ -11,8 +11,8 @@ import (
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/results"
 	"molrun/app/algorithm/schema"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // exampleFile marks a file that comes with the algorithms.

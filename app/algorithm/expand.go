@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"molrun/app/algorithm/command"
-	"molrun/app/placement"
-	"molrun/app/protocol"
-	"molrun/app/strictjson"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/protocol"
+	"molrun/app/base/strictjson"
 )
 
 // Paths are what the placeholders of a run stand for; all are absolute.

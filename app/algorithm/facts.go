@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"molrun/app/algorithm/content"
-	"molrun/app/fault"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
 )
 
 // Facts are numbers that are known of the files of each setting.

@@ -11,9 +11,9 @@ import (
 	"molrun/app/algorithm/expression"
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/formula"
+	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/results"
-	"molrun/app/placement"
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // File is an algorithm on offer: one algorithm file, which is one version of one

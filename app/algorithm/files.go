@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"molrun/app/reference"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/reference"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // Bounds of how many files one setting may have.

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 
 	"molrun/app/algorithm/folder"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 // inFolder parses an algorithm file in a folder with two scripts and an example.

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"molrun/app/algorithm/expression"
-	"molrun/app/fault"
-	"molrun/app/placement"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
 )
 
 // Needs returns the resources of a job with these normalized settings. A fact that is not

@@ -2,8 +2,8 @@ package algorithm
 
 import (
 	"molrun/app/algorithm/results"
-	"molrun/app/fault"
-	"molrun/app/reference"
+	"molrun/app/base/fault"
+	"molrun/app/base/reference"
 )
 
 // Output is one of the [[outputs]].

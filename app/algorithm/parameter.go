@@ -10,10 +10,10 @@ import (
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/content"
 	"molrun/app/algorithm/schema"
-	"molrun/app/fault"
-	"molrun/app/nearest"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/fault"
+	"molrun/app/base/nearest"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // maxArgument bounds what one setting may add to a command line. Linux accepts

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/schema"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 var (

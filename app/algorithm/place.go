@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/placement"
-	"molrun/app/protocol"
-	"molrun/app/tomltree"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/protocol"
+	"molrun/app/base/tomltree"
 )
 
 var (

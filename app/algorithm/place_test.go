@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/placement"
-	"molrun/app/protocol"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/protocol"
 )
 
 func TestMissingPlacesOfPrograms(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"regexp"
 
 	"molrun/app/algorithm/command"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 var variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

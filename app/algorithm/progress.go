@@ -7,9 +7,9 @@ import (
 
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/expression"
-	"molrun/app/protocol"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/protocol"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // progress says how to see how far a step is.

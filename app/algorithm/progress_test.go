@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"molrun/app/placement"
-	"molrun/app/protocol"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/protocol"
 )
 
 const progressParameters = `

@@ -11,10 +11,10 @@ import (
 
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/folder"
+	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/results"
-	"molrun/app/placement"
-	"molrun/app/protocol"
-	"molrun/app/tomltree"
+	"molrun/app/base/protocol"
+	"molrun/app/base/tomltree"
 )
 
 // newestFormat is the newest version of the file format. Files of older versions keep their

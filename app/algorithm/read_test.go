@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/schema"
-	"molrun/app/placement"
 )
 
 // head holds the required keys of an algorithm file, on lines 1 to 4.

@@ -11,13 +11,13 @@ import (
 
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/folder"
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // formatReference is the documentation of algorithm files.
 func formatReference(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../algorithms/README.md")
+	text, err := os.ReadFile("builtin/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

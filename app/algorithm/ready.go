@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/validator"
 	"molrun/app/algorithm/version"
-	"molrun/app/digest"
-	"molrun/app/placement"
-	"molrun/app/protocol"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/base/digest"
+	"molrun/app/base/protocol"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
 )
 
 // Missing returns a sentence for each thing that the machine lacks to run the

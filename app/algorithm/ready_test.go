@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 func TestMissing(t *testing.T) {

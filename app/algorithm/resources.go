@@ -8,10 +8,10 @@ import (
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/expression"
 	"molrun/app/algorithm/schema"
-	"molrun/app/fault"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
+	"molrun/app/base/unit"
 )
 
 // leastComputed is the least memory that is computed for a job.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 func TestSizes(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/expression"
-	"molrun/app/fault"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // relations are what connects settings: values derived of them, rules between them, and

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 const rulesFile = format2Head + `

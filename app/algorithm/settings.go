@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"molrun/app/fault"
-	"molrun/app/nearest"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/nearest"
+	"molrun/app/base/strictjson"
 )
 
 // CheckSettings returns the normalized settings (constant defaults filled in,

@@ -10,8 +10,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"molrun/app/fault"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -292,7 +292,7 @@ func TestSchemaThatRefersToItself(t *testing.T) {
 }
 
 func BenchmarkCheckSettings(b *testing.B) {
-	text, err := os.ReadFile("../algorithms/cg-idp.toml")
+	text, err := os.ReadFile("builtin/cg-idp.toml")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"molrun/app/algorithm/command"
-	"molrun/app/placement"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
+	"molrun/app/base/unit"
 )
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)

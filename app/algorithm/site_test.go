@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 // siteFile uses two of the site's paths and an asset in each, and one with a path of its own.

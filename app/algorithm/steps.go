@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/command"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // maxStepName bounds the name of a step, in bytes.

@@ -6,7 +6,7 @@ import (
 
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/texts"
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // text is one of [[texts]]: a file that is made from settings before the first step.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 const textsFile = format2Head + `

@@ -12,7 +12,7 @@ import (
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/content"
 	"molrun/app/algorithm/validator"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // ValidatorRow is what a validator is asked about.

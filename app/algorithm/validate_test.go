@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"molrun/app/algorithm/validator"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // validated returns an algorithm whose validator is a shell script.

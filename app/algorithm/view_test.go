@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"molrun/app/placement"
-	"molrun/app/strictjson"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/strictjson"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/algorithm"
-	"molrun/app/algorithms"
-	"molrun/app/datadir"
-	"molrun/app/fault"
-	"molrun/app/host"
-	"molrun/app/remote"
-	"molrun/web/client"
+	"molrun/app/algorithm/builtin"
+	"molrun/app/base/fault"
+	"molrun/app/cli/remote"
+	"molrun/app/client"
+	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 )
 
 func algorithmsCommand() *cobra.Command {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/audit"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
+	"molrun/app/job/audit"
 )
 
 func auditCommand() *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/audit"
+	"molrun/app/job/audit"
 )
 
 // runAudit runs `molrun audit --json` and returns its entries, also as lines of

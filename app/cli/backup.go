@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/backup"
-	"molrun/app/config"
-	"molrun/app/fault"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
+	"molrun/app/server/backup"
+	"molrun/app/server/config"
 )
 
 func backupCommand() *cobra.Command {

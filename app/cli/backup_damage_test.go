@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/backup"
+	"molrun/app/server/backup"
 )
 
 // storedFile returns the only file that matches, below the data directory.

@@ -15,15 +15,15 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/backup"
-	"molrun/app/config"
-	"molrun/app/datadir"
-	"molrun/app/digest"
-	"molrun/app/fault"
-	"molrun/app/snapshot"
+	"molrun/app/base/digest"
+	"molrun/app/base/fault"
+	"molrun/app/client"
+	"molrun/app/server/backup"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
+	"molrun/app/server/snapshot"
 	"molrun/storage"
 	"molrun/storage/kv/boltfile"
-	"molrun/web/client"
 )
 
 // ok runs a command, which must succeed, and returns its output.

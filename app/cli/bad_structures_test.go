@@ -10,7 +10,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/content"
-	"molrun/app/atoms"
+	"molrun/app/base/atoms"
 )
 
 // structureForm is a form in which a structure is given that someone has meant well.

@@ -15,7 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"molrun/app/algorithm"
-	"molrun/app/algorithms"
+	"molrun/app/algorithm/builtin"
 )
 
 // badRow is a row of testdata/bad/<type>.toml: what of the type's example is replaced, and

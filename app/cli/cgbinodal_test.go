@@ -11,7 +11,7 @@ import (
 // smallBinodal is the example of a campaign with fewer chains and steps.
 func smallBinodal(t *testing.T) string {
 	t.Helper()
-	text := readFile(t, "../../web/client/examples/binodal.yaml")
+	text := readFile(t, "../../app/client/examples/binodal.yaml")
 	for _, each := range [][2]string{{"copies: 100", "copies: 12"}, {"[9, 9, 50]", "[9, 9, 30]"}, {"steps: 120000", "steps: 2000"}, {"sample_every: 250", "sample_every: 20"}} {
 		if strings.Count(text, each[0]) != 1 {
 			t.Fatalf("the example has %q no longer once", each[0])

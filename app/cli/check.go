@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/check"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
+	"molrun/app/server/check"
 )
 
 func checkCommand() *cobra.Command {

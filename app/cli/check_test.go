@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/check"
-	"molrun/app/datadir"
+	"molrun/app/server/check"
+	"molrun/app/server/datadir"
 )
 
 // runCheck runs `molrun check --json` and returns its report and exit code.

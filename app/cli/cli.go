@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"molrun/app/fault"
-	"molrun/app/nearest"
-	"molrun/app/remote"
-	_ "molrun/app/task/start/gauged" // the command `task`
+	"molrun/app/base/fault"
+	"molrun/app/base/nearest"
+	"molrun/app/cli/remote"
+	_ "molrun/app/task/gauged" // the command `task`
 )
 
 // Main runs the command line and returns the exit code of the process.

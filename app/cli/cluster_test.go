@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/doctor"
-	"molrun/app/executor/slurm/cluster"
+	"molrun/app/cli/doctor"
+	"molrun/app/test/cluster"
 )
 
 // slurmDaemons is the Slurm cluster of these tests: two nodes of four CPUs and two

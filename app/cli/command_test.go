@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/datadir"
+	"molrun/app/client"
+	"molrun/app/server/datadir"
 	"molrun/storage"
-	"molrun/web/client"
 )
 
 // emptyDatabase makes a data directory without any record.

@@ -7,8 +7,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"molrun/app/datadir"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
+	"molrun/app/server/datadir"
 	"molrun/storage"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"molrun/app/audit"
+	"molrun/app/job/audit"
 )
 
 // confidential collects what must not appear in any log: secrets of keys, settings

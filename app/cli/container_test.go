@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/executor/slurm/cluster"
-	"molrun/app/task/container/containertest"
+	"molrun/app/test/cluster"
+	"molrun/app/test/containertest"
 )
 
 // alignFile is a type of the catalogue whose program is in an image.

@@ -16,13 +16,13 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"molrun/app/algorithms"
-	"molrun/app/apikey"
-	"molrun/app/config"
-	"molrun/app/datadir"
-	"molrun/app/durable"
+	"molrun/app/algorithm/builtin"
+	"molrun/app/base/durable"
+	"molrun/app/client"
+	"molrun/app/job/apikey"
 	"molrun/app/server"
-	"molrun/web/client"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
 )
 
 // What the demonstration simulates, and what was measured of it.

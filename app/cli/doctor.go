@@ -10,15 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/datadir"
-	"molrun/app/doctor"
-	"molrun/app/doctor/through"
-	"molrun/app/durable"
-	"molrun/app/fault"
-	"molrun/app/remote/session"
-	"molrun/app/report"
+	"molrun/app/base/durable"
+	"molrun/app/base/fault"
+	"molrun/app/cli/doctor"
+	"molrun/app/cli/report"
+	"molrun/app/cli/session"
+	"molrun/app/cli/through"
+	"molrun/app/client"
 	"molrun/app/server"
-	"molrun/web/client"
+	"molrun/app/server/datadir"
 )
 
 func doctorCommand() *cobra.Command {

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/certificate"
-	"molrun/app/datadir"
-	"molrun/app/doctor"
-	"molrun/app/freeport"
+	"molrun/app/cli/doctor"
+	"molrun/app/server/certificate"
+	"molrun/app/server/datadir"
+	"molrun/app/test/freeport"
 	"molrun/storage"
 	"molrun/storage/kv/boltfile"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 func drainCommand() *cobra.Command {

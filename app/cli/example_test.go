@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/trial"
-	"molrun/web/client"
+	"molrun/app/cli/trial"
+	"molrun/app/client"
 )
 
 // exampleBound is the timeout of an example on a busy machine.

@@ -125,7 +125,7 @@ func TestPythonExamples(t *testing.T) {
 		{[]string{"screening.py", structure, table, "A:1", filepath.Join(dir, "screen")}, "  1 benzene <b>", []string{"screen/ranked.csv", "screen/ranked.svg", "screen/pose.svg", "screen/best.sdf"}},
 	} {
 		c := exec.CommandContext(t.Context(), python, example.args...)
-		c.Dir = "../../web/client/examples"
+		c.Dir = "../../app/client/examples"
 		c.Env = append(os.Environ(), "BASE="+s.base, "KEY="+u.key, "PYTHONDONTWRITEBYTECODE=1")
 		text, err := c.CombinedOutput()
 		if err != nil || !strings.Contains(string(text), example.says) {
@@ -149,7 +149,7 @@ func TestSnakemakeExample(t *testing.T) {
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
 	p := u.person()
-	must(t, os.CopyFS(p.dir, os.DirFS("../../web/client/examples/workflow")))
+	must(t, os.CopyFS(p.dir, os.DirFS("../../app/client/examples/workflow")))
 	run := func() string {
 		if text, err := p.shell("/usr/bin/snakemake --cores 4 --config steps=20000 --nocolor"); err != nil {
 			t.Fatalf("snakemake: %v\n%s", err, text)
@@ -175,7 +175,7 @@ func TestSnakemakeExample(t *testing.T) {
 func TestNextflowExample(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, serverOptions{}).user("lab", "ann@lab.example").person()
-	const folder = "../../web/client/examples/workflow"
+	const folder = "../../app/client/examples/workflow"
 	must(t, os.CopyFS(p.dir, os.DirFS(filepath.Join(folder, "proteins"))))
 	values := strings.NewReplacer(
 		"${protein.baseName}", "hst5", "${protein}", "hst5.fasta", "${params.steps}", "20000", "${rows.join(' ')}", "hst5,1.2,0.1 syn25,1.3,0.2",

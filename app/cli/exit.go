@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strings"
 
-	"molrun/app/fault"
-	"molrun/app/remote/session"
-	"molrun/web/client"
+	"molrun/app/base/fault"
+	"molrun/app/cli/session"
+	"molrun/app/client"
 )
 
 // Exit codes, so that scripts can tell what went wrong.

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"molrun/app/config"
-	"molrun/app/datadir"
+	"molrun/app/client"
 	"molrun/app/server"
-	"molrun/web/client"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
 )
 
 // configFlags are the flags of every command that needs the configuration.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/executor/slurm/cluster"
+	"molrun/app/test/cluster"
 )
 
 // folderFiles are an algorithm that is a folder. Its script says which word the folder has,

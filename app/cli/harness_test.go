@@ -22,11 +22,11 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/datadir"
-	"molrun/app/task/container/containertest"
+	"molrun/app/client"
+	"molrun/app/server/datadir"
+	"molrun/app/test/containertest"
+	"molrun/app/test/contract"
 	"molrun/web"
-	"molrun/web/client"
-	"molrun/web/contract"
 )
 
 // TestMain runs molrun itself if the first argument is a command, so that servers

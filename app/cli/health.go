@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/health"
+	"molrun/app/cli/health"
 )
 
 // healthCommand is for containers, whose images often have no curl.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/certificate"
+	"molrun/app/server/certificate"
 )
 
 // TestHealthWorksWithEveryConfigurationThatServes runs it with the configuration of the

@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"molrun/app/task/container/containertest"
+	"molrun/app/test/containertest"
 )
 
 // hostileConfig limits hostile programs to what a test can afford.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/apikey"
-	"molrun/app/unit"
-	"molrun/web/client"
+	"molrun/app/base/unit"
+	"molrun/app/client"
+	"molrun/app/job/apikey"
 )
 
 func keyCommand() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/algorithm"
-	"molrun/app/audit"
-	"molrun/web/client"
+	"molrun/app/client"
+	"molrun/app/job/audit"
 )
 
 // nearFile is an algorithm that any machine can run, with a description and settings.

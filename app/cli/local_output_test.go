@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/backup"
-	"molrun/app/check"
-	"molrun/app/config"
+	"molrun/app/client"
 	"molrun/app/server"
+	"molrun/app/server/backup"
+	"molrun/app/server/check"
+	"molrun/app/server/config"
 	"molrun/storage/kv"
-	"molrun/web/client"
 )
 
 func TestPruneSaysWhatItWants(t *testing.T) {

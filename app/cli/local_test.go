@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/apptest"
-	"molrun/app/fault"
-	"molrun/web/client"
+	"molrun/app/base/fault"
+	"molrun/app/client"
+	"molrun/app/test/fixture"
 )
 
 // directory is a data directory on which no service runs. Commands run within the

@@ -12,14 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/apikey"
-	"molrun/app/certificate"
-	"molrun/app/config"
-	"molrun/app/datadir"
-	"molrun/app/profile"
-	"molrun/app/remote"
+	"molrun/app/cli/profile"
+	"molrun/app/cli/remote"
+	"molrun/app/client"
+	"molrun/app/job/apikey"
 	"molrun/app/server"
-	"molrun/web/client"
+	"molrun/app/server/certificate"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
 )
 
 // localKey adds flags to login that find the service of this machine, and returns what

@@ -15,7 +15,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"molrun/app/executor/slurm/cluster"
+	"molrun/app/test/cluster"
 )
 
 // scraped is what GET /metrics says: values by series, such as up or up{a="b"}.

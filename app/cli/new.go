@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/algorithms"
+	"molrun/app/algorithm/builtin"
 )
 
 func newCommand() *cobra.Command {

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/builtin"
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/pack"
-	"molrun/app/algorithms"
-	"molrun/app/config"
-	"molrun/app/fault"
-	"molrun/app/terminal"
+	"molrun/app/base/fault"
+	"molrun/app/cli/terminal"
+	"molrun/app/server/config"
 )
 
 func packCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/freeport"
+	"molrun/app/test/freeport"
 )
 
 // prometheus runs a real Prometheus, from Debian's package of that name, with the files of

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/certificate"
-	"molrun/app/freeport"
+	"molrun/app/server/certificate"
+	"molrun/app/test/freeport"
 )
 
 // nginx runs a real nginx in front of the server, with TLS and the location of

@@ -13,9 +13,9 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"molrun/app/base/unit"
+	"molrun/app/client"
 	"molrun/app/server"
-	"molrun/app/unit"
-	"molrun/web/client"
 )
 
 // pruneFlags are the flags of the command.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/config"
+	"molrun/app/server/config"
 )
 
 // root is the root of the repository, relative to this package.

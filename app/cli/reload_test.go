@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 // reloadable is an algorithm that prints a word.

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"molrun/app/unit"
+	"molrun/app/base/unit"
 )
 
 func TestFilesAreSentOnceAndGoOnAfterABreak(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"molrun/app/profile"
-	"molrun/app/remote"
+	"molrun/app/cli/profile"
+	"molrun/app/cli/remote"
 )
 
 // person is a user at a command line.
@@ -351,7 +351,7 @@ func prepareExamples(t *testing.T, p *person) {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(p.dir, name)), 0o700))
 		must(t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
 	}
-	structure := readFile(t, filepath.Join(root, "app/algorithms/examples/lysozyme.pdb"))
+	structure := readFile(t, filepath.Join(root, "app/algorithm/builtin/examples/lysozyme.pdb"))
 	write("model.pdb", structure)
 	write("models/a.pdb", structure)
 	write("models/b.pdb", "REMARK\n"+structure)

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/backup"
-	"molrun/app/config"
+	"molrun/app/base/unit"
 	"molrun/app/server"
-	"molrun/app/unit"
+	"molrun/app/server/backup"
+	"molrun/app/server/config"
 )
 
 func restoreCommand() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/audit"
-	"molrun/app/backup"
+	"molrun/app/job/audit"
+	"molrun/app/server/backup"
 )
 
 func TestRestoreRequiresAnEmptyDirectoryAndAnIntactBackup(t *testing.T) {

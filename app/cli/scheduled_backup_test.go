@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/backup"
+	"molrun/app/server/backup"
 )
 
 // A service takes a backup that is due, restores it on trial, removes old ones, and tells

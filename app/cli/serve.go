@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"molrun/app/config"
 	"molrun/app/server"
+	"molrun/app/server/config"
 )
 
 func serveCommand() *cobra.Command {

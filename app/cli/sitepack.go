@@ -18,14 +18,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/builtin"
 	"molrun/app/algorithm/pack"
-	"molrun/app/algorithms"
-	"molrun/app/config"
-	"molrun/app/durable"
-	"molrun/app/fault"
+	"molrun/app/base/durable"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
+	"molrun/app/cli/terminal"
+	"molrun/app/server/config"
 	"molrun/app/task/process"
-	"molrun/app/terminal"
-	"molrun/app/unit"
 )
 
 // Names in an archive of a whole site, and so in the folder where it is unpacked.

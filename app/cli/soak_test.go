@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/unit"
+	"molrun/app/base/unit"
 )
 
 // Limits of the server's memory and of the latency of ordinary requests under

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/retention"
-	"molrun/app/unit"
-	"molrun/web/client"
+	"molrun/app/base/unit"
+	"molrun/app/client"
+	"molrun/app/job/retention"
 )
 
 func storageCommand() *cobra.Command {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/atoms"
-	"molrun/app/durable"
+	"molrun/app/base/atoms"
+	"molrun/app/base/durable"
 	"molrun/app/engine/structsum"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/doctor"
-	"molrun/app/doctor/through"
+	"molrun/app/cli/doctor"
+	"molrun/app/cli/through"
 )
 
 // frontEnd is a web server in front of the service, with the example in web/deploy.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/certificate"
+	"molrun/app/server/certificate"
 )
 
 // secure makes the server's client use TLS and trust the certificate in this file.

@@ -15,15 +15,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/algorithm"
-	"molrun/app/algorithms"
-	"molrun/app/apikey"
-	"molrun/app/config"
-	"molrun/app/datadir"
-	"molrun/app/fault"
-	"molrun/app/host"
+	"molrun/app/algorithm/builtin"
+	"molrun/app/base/fault"
+	"molrun/app/cli/trial"
+	"molrun/app/client"
+	"molrun/app/job/apikey"
 	"molrun/app/server"
-	"molrun/app/trial"
-	"molrun/web/client"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 )
 
 // exampleTime is how long an example may take unless a flag says otherwise.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/trial"
+	"molrun/app/cli/trial"
 )
 
 // triedFile is an algorithm whose script is its example.

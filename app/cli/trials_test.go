@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"molrun/app/algorithm"
-	"molrun/app/algorithms"
-	"molrun/app/trial"
-	"molrun/web/client"
+	"molrun/app/algorithm/builtin"
+	"molrun/app/cli/trial"
+	"molrun/app/client"
 )
 
 // How much of the trials of all algorithms with bad inputs and hostile texts is run.

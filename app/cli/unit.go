@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/config"
+	"molrun/app/base/fault"
 	"molrun/app/executor/local"
-	"molrun/app/fault"
 	"molrun/app/server"
+	"molrun/app/server/config"
 )
 
 // unitTemplate is the unit file. What it leaves out matters as much:

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/unit"
-	"molrun/app/usage"
-	"molrun/web/client"
+	"molrun/app/base/unit"
+	"molrun/app/client"
+	"molrun/app/job/usage"
 )
 
 // usageKinds are the values of --by.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 func userCommand() *cobra.Command {

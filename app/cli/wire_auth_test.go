@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/contract"
 	"molrun/web"
-	"molrun/web/contract"
 )
 
 // publicPaths need no key.

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/unit"
+	"molrun/app/base/unit"
 )
 
 // noise is a file of any size that need not exist: its bytes follow from their

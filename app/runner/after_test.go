@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // pipeline submits jobs of a batch, given as name, settings and what they start after.

@@ -13,7 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 	"molrun/app/runner/turns"
 	"molrun/app/task"
 )

@@ -7,7 +7,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm/folder"
-	"molrun/app/eta"
+	"molrun/app/job/eta"
 	"molrun/app/runner/turns"
 )
 

@@ -14,8 +14,8 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/results"
+	"molrun/app/base/unit"
 	"molrun/app/task"
-	"molrun/app/unit"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/app/runner/result"
 )
 

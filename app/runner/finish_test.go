@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/app/task"
 )
 

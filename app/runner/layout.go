@@ -11,7 +11,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/app/runner/result"
 	"molrun/app/runner/turns"
 	"molrun/app/task"

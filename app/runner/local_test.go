@@ -13,7 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/local"
 	"molrun/app/task"
-	_ "molrun/app/task/start/gauged" // the test binary runs tasks, as this program does
+	_ "molrun/app/task/gauged" // the test binary runs tasks, as this program does
 )
 
 // shFile runs shell scripts, for tests only.

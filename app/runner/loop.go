@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"molrun/app/eta"
+	"molrun/app/job/eta"
 	"molrun/app/runner/turns"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/app/eta"
-	"molrun/app/placement"
-	"molrun/app/quota"
+	"molrun/app/algorithm/placement"
+	"molrun/app/job/eta"
+	"molrun/app/job/quota"
 )
 
 // Options are what a runner needs besides its parts. The zero value of a

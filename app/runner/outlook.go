@@ -7,7 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/eta"
+	"molrun/app/job/eta"
 	"molrun/app/runner/forecast"
 	"molrun/app/runner/turns"
 )

@@ -11,9 +11,9 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/app/estimate"
-	"molrun/app/eta"
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
+	"molrun/app/job/estimate"
+	"molrun/app/job/eta"
 )
 
 // lookAhead is how long after a change every record says where its job stands.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
+	"molrun/app/job/eta"
 	"molrun/app/runner/flock"
 	"molrun/app/runner/turns"
 	"molrun/app/task"

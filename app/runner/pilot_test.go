@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/strictjson"
 	"molrun/app/executor/local"
-	"molrun/app/placement"
 	"molrun/app/runner/flock"
-	"molrun/app/strictjson"
 	"molrun/app/task"
 )
 

@@ -15,8 +15,8 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/folder"
-	"molrun/app/eta"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
+	"molrun/app/job/eta"
 	"molrun/app/task"
 )
 

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/app/task"
 )
 

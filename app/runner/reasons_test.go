@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/eta"
+	"molrun/app/job/eta"
 )
 
 // reasonsOnly takes the reasons why jobs wait.

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/fault"
-	"molrun/app/sortid"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
+	"molrun/app/job/eta"
 	"molrun/app/task"
 )
 

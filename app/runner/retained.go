@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/base/sortid"
 	"molrun/app/runner/result"
-	"molrun/app/sortid"
 )
 
 // sweepAtOnce bounds the work directories that one sweep removes.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // serviceTimeout bounds one call of the service.

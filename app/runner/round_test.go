@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
+	"molrun/app/job/eta"
 )
 
 func TestImpossibleJobFails(t *testing.T) {

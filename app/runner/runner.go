@@ -32,7 +32,7 @@ import (
 	"sync"
 
 	"molrun/app"
-	"molrun/app/durable"
+	"molrun/app/base/durable"
 	"molrun/app/runner/flock"
 	"molrun/app/runner/turns"
 	"molrun/app/task"

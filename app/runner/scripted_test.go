@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 	"molrun/app/task"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/app/eta"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
+	"molrun/app/job/eta"
 	"molrun/app/runner/result"
 )
 

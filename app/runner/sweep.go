@@ -14,8 +14,8 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm/folder"
+	"molrun/app/base/sortid"
 	"molrun/app/runner/result"
-	"molrun/app/sortid"
 )
 
 const sweepEvery = time.Hour

@@ -8,7 +8,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/results"
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task"
 )
 

@@ -11,12 +11,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/algorithm"
-	"molrun/app/algorithms"
-	"molrun/app/audit"
-	"molrun/app/certificate"
-	"molrun/app/config"
-	"molrun/app/fault"
-	"molrun/app/unit"
+	"molrun/app/algorithm/builtin"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
+	"molrun/app/job/audit"
+	"molrun/app/server/certificate"
+	"molrun/app/server/config"
 	"molrun/web"
 )
 

@@ -12,10 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/config"
-	"molrun/app/datadir"
-	"molrun/app/fault"
-	"molrun/web/client"
+	"molrun/app/base/fault"
+	"molrun/app/client"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
 	"molrun/web/edge"
 )
 

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"molrun/app/snapshot"
+	"molrun/app/server/snapshot"
 	"molrun/web"
 	"molrun/web/edge"
 	"molrun/web/respond"

@@ -9,15 +9,15 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/placement"
+	"molrun/app/algorithm/routing"
+	"molrun/app/base/fault"
 	"molrun/app/executor/local"
 	"molrun/app/executor/slurm"
-	"molrun/app/fault"
-	"molrun/app/host"
-	"molrun/app/placement"
-	"molrun/app/resubmit"
-	"molrun/app/routing"
+	"molrun/app/job/resubmit"
+	"molrun/app/job/status"
 	"molrun/app/runner"
-	"molrun/app/status"
+	"molrun/app/server/host"
 	"molrun/web"
 )
 

@@ -15,11 +15,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app/config"
-	"molrun/app/datadir"
-	_ "molrun/app/task/start/gauged" // tasks are processes of the test binary
+	"molrun/app/client"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
+	_ "molrun/app/task/gauged" // tasks are processes of the test binary
 	"molrun/storage"
-	"molrun/web/client"
 )
 
 // patience is the timeout of every wait in a test; nothing should take that long.

@@ -12,12 +12,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"molrun/app/config"
-	"molrun/app/fault"
-	"molrun/app/notice"
-	"molrun/app/notify"
-	"molrun/app/notify/mail"
-	"molrun/app/notify/post"
+	"molrun/app/base/fault"
+	"molrun/app/job/mail"
+	"molrun/app/job/notice"
+	"molrun/app/job/notify"
+	"molrun/app/job/post"
+	"molrun/app/server/config"
 )
 
 // Labels of attempts to send notices.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app/config"
+	"molrun/app/server/config"
 )
 
 func TestEndOfOnePartStopsAll(t *testing.T) {

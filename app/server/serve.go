@@ -18,10 +18,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/algorithm"
-	"molrun/app/certificate"
-	"molrun/app/config"
-	"molrun/app/datadir"
-	"molrun/app/gate"
+	"molrun/app/base/gate"
+	"molrun/app/server/certificate"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
 	"molrun/web/edge"
 )
 

@@ -17,10 +17,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/config"
-	"molrun/app/fault"
-	"molrun/app/unit"
-	"molrun/web/client"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
+	"molrun/app/client"
+	"molrun/app/server/config"
 )
 
 func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {

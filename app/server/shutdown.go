@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/config"
+	"molrun/app/server/config"
 )
 
 // abandonAfter bounds the wait for a request whose connection was cut.

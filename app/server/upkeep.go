@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/estimate"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
+	"molrun/app/job/estimate"
 )
 
 const (

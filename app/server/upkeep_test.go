@@ -14,15 +14,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/access"
-	"molrun/app/apikey"
-	"molrun/app/apptest"
-	"molrun/app/fault"
-	"molrun/app/placement"
-	"molrun/app/snapshot"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
-	"molrun/web/client"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
+	"molrun/app/client"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
+	"molrun/app/server/snapshot"
+	"molrun/app/test/fixture"
 )
 
 var anybody = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Admin.Rights()}

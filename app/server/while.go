@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"molrun/app/config"
+	"molrun/app/server/config"
 )
 
 // While runs the service on a free port of this machine until fn returns, which gets the

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/agent"
-	"molrun/app/audit"
-	"molrun/app/unit"
+	"molrun/app/base/unit"
+	"molrun/app/job/audit"
 	"molrun/web"
+	"molrun/web/agent"
 	"molrun/web/compat"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // advance tells how far a step is, as a part of the whole task.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // untilProgress waits for a report.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/process"
 )
 

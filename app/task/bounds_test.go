@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // TestTaskThatCannotSayThatItRunsRunsNothing puts a folder in the way of run.json.

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 func TestProgramThatEndsWellMayHaveFailed(t *testing.T) {

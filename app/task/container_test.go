@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/protocol"
-	"molrun/app/task/container/containertest"
+	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/test/containertest"
 )
 
 // contained creates an attempt whose scripts run in containers.

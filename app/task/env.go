@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/process"
 )
 

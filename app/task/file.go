@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/process"
 )
 

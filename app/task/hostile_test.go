@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // The attacks of a hostile program, see attack.

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/container"
 	"molrun/app/task/sandbox"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/container"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 var omissionLine = regexp.MustCompile(`\n\[molrun: (\d+) bytes omitted here\]\n`)

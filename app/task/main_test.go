@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/protocol"
-	"molrun/app/task/container/containertest"
+	"molrun/app/base/protocol"
 	"molrun/app/task/gauge"
 	"molrun/app/task/process"
 	"molrun/app/task/sandbox"
+	"molrun/app/test/containertest"
 )
 
 // TestMain lets the test binary act as molrun and as the program of a task.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // home makes a folder that looks like a person's, with a secret.

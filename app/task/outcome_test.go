@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/process"
 )
 

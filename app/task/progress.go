@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // progressMark begins a line by which a program reports its progress:

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // reservedOutcome is disk space for outcome.json, allocated at the start: a

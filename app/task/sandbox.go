@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/container"
 	"molrun/app/task/place"
 	"molrun/app/task/process"

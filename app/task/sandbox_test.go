@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/sandbox"
 )
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/process"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/process"
 )
 

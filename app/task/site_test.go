@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // prefix makes an installation with a program that reads a file beside it.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // The defaults of a Spec.

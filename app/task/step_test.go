@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/process"
 )
 

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 // After a power cut, an outcome must not exist without the output: every file and

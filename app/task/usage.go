@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
+	"molrun/app/base/unit"
 	"molrun/app/task/process"
-	"molrun/app/unit"
 )
 
 // memory watches what all processes of the task use together.

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/sortid"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
 )
 
 var someID = sortid.ID{0: 1, 14: 0xfe, 15: 0xdc}.String()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // heldBy signs a link for a holder who was allowed to have it some time ago.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"molrun/app/durable"
-	"molrun/app/fault"
+	"molrun/app/base/durable"
+	"molrun/app/base/fault"
 )
 
 // maxKeys bounds the ring, because a request may name any key of it.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // loadSigner returns a signer for the secret of a new directory.

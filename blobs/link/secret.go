@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"molrun/app/durable"
+	"molrun/app/base/durable"
 )
 
 // SecretName is the name of the secret's file in the data directory.

@@ -10,8 +10,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/sortid"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
 )
 
 // Verify returns the link that a request was made with. If it does not allow the

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // Archives opens archives of results and caches the layouts used last. A

@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 
 	"molrun/app"
-	"molrun/app/durable"
-	"molrun/app/fault"
+	"molrun/app/base/durable"
+	"molrun/app/base/fault"
 )
 
 // JobsDir is the directory of all jobs in the data directory.

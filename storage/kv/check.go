@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // Check reads the whole database and returns every disagreement as one error:

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // Checksums keeps the CRC-32C of what is stored of each record, by ID. It finds

@@ -12,8 +12,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/fault"
-	"molrun/app/sortid"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv/boltfile"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // Busy readers meet commits at every stage. When a View returns, the writer has

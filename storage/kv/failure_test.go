@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/storage/kv/boltfile"
 )
 

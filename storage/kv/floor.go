@@ -6,7 +6,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // The floor is the highest ID ever stored. It outlives the record, so that no

@@ -14,8 +14,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/fault"
-	"molrun/app/gate"
+	"molrun/app/base/fault"
+	"molrun/app/base/gate"
 )
 
 var errMine = errors.New("mine")

@@ -7,7 +7,7 @@ import (
 
 	berrors "go.etcd.io/bbolt/errors"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/storage/kv/boltfile"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // indexSum is the number and the sum of hashes of the entries that an index should have.

@@ -9,7 +9,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/events"
+	"molrun/app/base/events"
 )
 
 // Journal keeps the latest entries of each owner, in the order of their commits:

@@ -12,8 +12,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/events"
-	"molrun/app/fault"
+	"molrun/app/base/events"
+	"molrun/app/base/fault"
 )
 
 const bucketJournal = "journal"

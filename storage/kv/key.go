@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // Key is a key of a bucket, built part by part. The end of each part follows

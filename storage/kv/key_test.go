@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"testing"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // parts are the parts of a key.

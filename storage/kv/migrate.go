@@ -9,7 +9,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv/boltfile"
 )
 

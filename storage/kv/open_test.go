@@ -13,7 +13,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 func TestDatabaseIsPrivateToItsUser(t *testing.T) {

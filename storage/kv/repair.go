@@ -7,7 +7,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/storage/kv/boltfile"
 )
 

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // scanned is records that are decoded together, by a goroutine of their own. Their bytes

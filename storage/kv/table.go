@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // Table is a bucket of records by ID with the buckets that follow from them.

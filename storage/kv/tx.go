@@ -6,7 +6,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 )
 
 // Tx is a transaction. The bytes that it returns are bbolt's and die with it:

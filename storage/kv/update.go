@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"molrun/app/gate"
+	"molrun/app/base/gate"
 )
 
 // Update runs fn in the writer's goroutine and returns once its changes are on

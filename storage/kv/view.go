@@ -8,7 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/gate"
+	"molrun/app/base/gate"
 	"molrun/storage/kv/boltfile"
 )
 

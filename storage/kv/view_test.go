@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 func TestReadersSeeOneStateWhileOthersWrite(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/events"
-	"molrun/app/fault"
-	"molrun/app/sortid"
+	"molrun/app/base/events"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv/boltfile"
 )
 

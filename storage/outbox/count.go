@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
 	"molrun/storage/kv"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/app/notice"
-	"molrun/app/notify"
-	"molrun/app/sortid"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
+	"molrun/app/job/notice"
+	"molrun/app/job/notify"
 	"molrun/storage/kv"
 )
 

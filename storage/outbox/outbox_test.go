@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/fault"
-	"molrun/app/notice"
-	"molrun/app/sortid"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
+	"molrun/app/base/unit"
+	"molrun/app/job/notice"
 	"molrun/storage/kv"
 )
 

@@ -1,8 +1,8 @@
 package outbox
 
 import (
-	"molrun/app/notice"
-	"molrun/app/sortid"
+	"molrun/app/base/sortid"
+	"molrun/app/job/notice"
 	"molrun/storage/kv"
 )
 

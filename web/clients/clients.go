@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"molrun/app"
-	"molrun/app/fault"
-	"molrun/web/client/python"
+	"molrun/app/base/fault"
+	"molrun/app/client/python"
 	"molrun/web/page"
 	"molrun/web/redact"
 	"molrun/web/respond"

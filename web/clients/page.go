@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"runtime"
 
-	"molrun/app/unit"
-	"molrun/web/client/python"
+	"molrun/app/base/unit"
+	"molrun/app/client/python"
 	"molrun/web/page"
 )
 

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"os"
 
-	"molrun/web/client/python"
+	"molrun/app/client/python"
 )
 
 // running is the file that this process runs, also when another one has taken its name

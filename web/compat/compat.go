@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/web/client"
+	"molrun/app/client"
 	"molrun/web/inner"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 // problem is an error as clients of this mount read it: the sentence is a text.

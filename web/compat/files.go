@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/web/client"
+	"molrun/app/client"
 	"molrun/web/inner"
 	"molrun/web/respond"
 )

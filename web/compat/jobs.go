@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 // words are the states as clients of this mount compare them.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 // files translates the files that settings name: name.pdb, folder/name.pdb,

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/web/client"
+	"molrun/app/client"
 	"molrun/web/inner"
 )
 

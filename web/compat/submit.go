@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"maps"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 // labels are members of a submission that are kept as tags.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 // algorithm is what the API says of one.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"molrun/app/fault"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
 )
 
 // Limits bound what is read of a request.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"molrun/app/fault"
-	"molrun/app/nearest"
+	"molrun/app/base/fault"
+	"molrun/app/base/nearest"
 	"molrun/web/redact"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"molrun/app/fault"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
 	"molrun/web/respond"
 )
 

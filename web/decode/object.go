@@ -3,7 +3,7 @@ package decode
 import (
 	"slices"
 
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // MaxExact is the largest integer that every JSON reader keeps exactly.

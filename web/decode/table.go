@@ -5,8 +5,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"molrun/app/fault"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
 )
 
 // IsTable reports whether the body is declared as a table, CSV or TSV.

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"sync"
 
-	"molrun/app/algorithms"
+	"molrun/app/algorithm/builtin"
+	"molrun/app/base/fault"
+	"molrun/app/client/python"
 	"molrun/app/engine/binodal"
 	"molrun/app/engine/cgidp"
 	"molrun/app/engine/condensate"
-	"molrun/app/fault"
-	"molrun/web/client/python"
 	"molrun/web/compat"
 	"molrun/web/page"
 	"molrun/web/redact"
@@ -52,11 +52,11 @@ var sources = []source{
 	ours("clients", "Clients", "the browser, the command line, Python, language models, workflows"),
 	ours("api", "API", "a tour with curl: files, jobs, batches, events, webhooks"),
 	ours("algorithms", "Algorithms", "using and writing them"),
-	{"format", "app/algorithms/README.md", "Algorithm files", "each key of their format", func() string { return algorithms.Format }},
+	{"format", "app/algorithm/builtin/README.md", "Algorithm files", "each key of their format", func() string { return algorithms.Format }},
 	{"cg-idp", "app/engine/cgidp/README.md", "cg-idp", "the built-in engine: its science and its limits", func() string { return cgidp.Guide }},
 	{"cg-condensate", "app/engine/condensate/README.md", "cg-condensate", "the built-in engine for condensates: protocols, results, limits", func() string { return condensate.Guide }},
 	{"cg-binodal", "app/engine/binodal/README.md", "cg-binodal", "phase diagrams of condensates: points, critical temperature, limits", func() string { return binodal.Guide }},
-	{"python", "web/client/python/README.md", "Python", "the package molrun", python.Guide},
+	{"python", "app/client/python/README.md", "Python", "the package molrun", python.Guide},
 	{"compat", "web/compat/README.md", "Hosted service", "for clients of a hosted service", func() string { return compat.Guide }},
 	ours("server", "Server", "from the installation to troubleshooting, for administrators"),
 	ours("monitoring", "Monitoring", "metrics, alerts, a dashboard"),

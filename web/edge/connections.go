@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"molrun/app/gate"
+	"molrun/app/base/gate"
 )
 
 // LimitConnections returns listener for server with at most so many open

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/web/respond"
 )
 

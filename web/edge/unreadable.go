@@ -12,8 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"molrun/app/fault"
-	"molrun/app/gate"
+	"molrun/app/base/fault"
+	"molrun/app/base/gate"
 	"molrun/web/respond"
 )
 

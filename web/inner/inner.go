@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"molrun/web/client"
+	"molrun/app/client"
 )
 
 // keyHeader has the API key of a caller.

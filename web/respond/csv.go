@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
 )
 
 // CSV writes a table as RFC 4180 describes it, but with lines that end in a line feed

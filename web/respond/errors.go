@@ -14,7 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // statuses maps every error code to its HTTP status.

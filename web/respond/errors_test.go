@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/web/respond"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/web/respond"
 )
 

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/web/edge"
 	"molrun/web/redact"
 	"molrun/web/respond"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // Condition is an "if": of a setting or file, or of the job's GPUs.

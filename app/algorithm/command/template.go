@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/nearest"
+	"molrun/app/base/nearest"
 )
 
 // Template is a text of an algorithm file with its placeholders found.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // Values are what the placeholders of one job stand for.

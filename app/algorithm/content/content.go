@@ -17,8 +17,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"molrun/app/plaintext"
-	"molrun/app/unit"
+	"molrun/app/base/plaintext"
+	"molrun/app/base/unit"
 )
 
 // The kinds of content.

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/atoms"
-	"molrun/app/tables"
+	"molrun/app/base/atoms"
+	"molrun/app/base/tables"
 )
 
 // checkMolecules reads an SDF, MOL or MOL2 file, lines of SMILES, or a table of them.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/atoms"
+	"molrun/app/base/atoms"
 )
 
 // residues are the names of amino acids in structures: the standard ones, what programs

@@ -18,7 +18,7 @@ import (
 	"github.com/expr-lang/expr/types"
 	"github.com/expr-lang/expr/vm"
 
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // Kind is what an expression may do with a value.

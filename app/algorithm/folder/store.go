@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/durable"
+	"molrun/app/base/durable"
 )
 
 // Why a folder can't be used.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // Formula is an expression that has been read.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 func jobOf(t *testing.T, settings string, files map[string]int64) *Job {

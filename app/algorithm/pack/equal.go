@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"molrun/app/digest"
+	"molrun/app/base/digest"
 )
 
 // equal reports whether two files, or two folders, have the same names, sizes and bytes.

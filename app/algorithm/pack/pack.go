@@ -14,7 +14,7 @@ import (
 	"path"
 	"strings"
 
-	"molrun/app/digest"
+	"molrun/app/base/digest"
 )
 
 // Algorithm is the name of the part that is the algorithm's folder; those of assets are

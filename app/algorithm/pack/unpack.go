@@ -14,8 +14,8 @@ import (
 	"strings"
 	"syscall"
 
-	"molrun/app/digest"
-	"molrun/app/durable"
+	"molrun/app/base/digest"
+	"molrun/app/base/durable"
 )
 
 // stagePrefix begins the names of what is not complete yet.

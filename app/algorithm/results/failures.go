@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/oneline"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
-	"molrun/app/unit"
+	"molrun/app/base/oneline"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
+	"molrun/app/base/unit"
 )
 
 // maxFailureText bounds the sentence that a known failure becomes.

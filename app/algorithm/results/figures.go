@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/fault"
-	"molrun/app/oneline"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/oneline"
+	"molrun/app/base/strictjson"
 )
 
 // What is read of an output folder, and what is kept of a figure.

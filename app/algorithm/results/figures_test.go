@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"molrun/app/tomltree"
+	"molrun/app/base/tomltree"
 )
 
 const resultsFile = `

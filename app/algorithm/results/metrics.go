@@ -8,8 +8,8 @@ import (
 	"regexp"
 	"strings"
 
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // metricsFile is the file to which a program writes its own figures.

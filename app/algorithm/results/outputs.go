@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/tomltree"
+	"molrun/app/base/tomltree"
 )
 
 // Outputs are the [[outputs]] of an algorithm, in the order of its file.

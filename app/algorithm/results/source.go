@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // origins are the keys that name the file of a metric, each with the keys that go with

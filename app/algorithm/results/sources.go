@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"slices"
 
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // source is where a figure is found.

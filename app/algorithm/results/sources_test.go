@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"molrun/app/tomltree"
+	"molrun/app/base/tomltree"
 )
 
 // read2 returns a section of an algorithm file of format 2.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // takes are what one figure is made of many: one of them, or a statistic.

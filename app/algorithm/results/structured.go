@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/fault"
-	"molrun/app/strictjson"
-	"molrun/app/tables"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tables"
 )
 
 // columnOf is a figure of the rows of a table.

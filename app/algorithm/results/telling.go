@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"molrun/app/oneline"
+	"molrun/app/base/oneline"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // Kinds of views, by how they are shown.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/nearest"
-	"molrun/app/strictjson"
-	"molrun/app/tomltree"
+	"molrun/app/base/nearest"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
 )
 
 // Lint notes keywords that JSON Schema does not know or that have no effect

@@ -10,10 +10,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"molrun/app/fault"
-	"molrun/app/nearest"
-	"molrun/app/strictjson"
-	"molrun/app/unit"
+	"molrun/app/base/fault"
+	"molrun/app/base/nearest"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
 
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )

@@ -11,7 +11,7 @@ import (
 	"text/template"
 	"text/template/parse"
 
-	"molrun/app/strictjson"
+	"molrun/app/base/strictjson"
 )
 
 // maxText bounds a file that is made.

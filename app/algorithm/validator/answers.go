@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"molrun/app/fault"
-	"molrun/app/oneline"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/oneline"
+	"molrun/app/base/strictjson"
 )
 
 // How much of a detail is kept.

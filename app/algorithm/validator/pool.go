@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/fault"
-	"molrun/app/gate"
+	"molrun/app/base/fault"
+	"molrun/app/base/gate"
 )
 
 // Options configure a Pool. Zero values take the defaults named here.

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/oneline"
-	"molrun/app/protocol"
+	"molrun/app/base/oneline"
+	"molrun/app/base/protocol"
 )
 
 // Confine limits a command that has not started yet, and makes it run in a sandbox

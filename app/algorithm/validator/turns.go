@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // turns bounds how many checks run at once. Users take turns; the checks of one

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // crowd takes turns, and notes in which order they come.

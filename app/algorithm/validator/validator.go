@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/protocol"
-	"molrun/app/strictjson"
+	"molrun/app/base/protocol"
+	"molrun/app/base/strictjson"
 )
 
 // What validators may use.

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/fault"
-	"molrun/app/gate"
-	"molrun/app/protocol"
-	"molrun/app/strictjson"
+	"molrun/app/base/fault"
+	"molrun/app/base/gate"
+	"molrun/app/base/protocol"
+	"molrun/app/base/strictjson"
 )
 
 func TestSlowValidatorIsStopped(t *testing.T) {

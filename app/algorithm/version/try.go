@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"molrun/app/algorithm/results"
-	"molrun/app/oneline"
+	"molrun/app/base/oneline"
 )
 
 // Try runs the program and says in a sentence why it does not work where jobs run, nil if it does: it ends

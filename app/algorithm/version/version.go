@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/oneline"
-	"molrun/app/protocol"
+	"molrun/app/base/oneline"
+	"molrun/app/base/protocol"
 )
 
 // What a program may use to say its version.

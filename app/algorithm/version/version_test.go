@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 func unconfined(*exec.Cmd, protocol.Sandbox, []string) (func(), error) { return func() {}, nil }

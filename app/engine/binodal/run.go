@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"molrun/app/base/reference"
 	"molrun/app/engine/input"
 	"molrun/app/engine/store"
-	"molrun/app/reference"
 )
 
 // Names of result files.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // The runs for the mean Rg of a protein. Their lengths are fixed beforehand, and

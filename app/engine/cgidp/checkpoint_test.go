@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/store"
+	"molrun/app/test/enginetest"
 )
 
 // restartable is what the tests below interrupt.

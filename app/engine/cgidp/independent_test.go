@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/md"
 	"molrun/app/engine/sequence"
+	"molrun/app/test/enginetest"
 )
 
 // memory computes a replica again, without files, and keeps the frames that its

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // trajectoryLibraries have to read the files.

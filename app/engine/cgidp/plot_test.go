@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/plot"
+	"molrun/app/test/enginetest"
 )
 
 func TestPlotsShowResults(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"molrun/app/base/unit"
 	"molrun/app/engine/md"
 	"molrun/app/engine/store"
-	"molrun/app/unit"
 )
 
 // restore continues from the last usable checkpoint, if there is one, and removes

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"molrun/app/base/unit"
 	"molrun/app/engine/store"
-	"molrun/app/unit"
 )
 
 const (

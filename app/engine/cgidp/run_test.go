@@ -22,10 +22,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/md"
 	"molrun/app/engine/store"
 	"molrun/app/engine/trajectory"
+	"molrun/app/test/enginetest"
 )
 
 func settingsOf(t *testing.T, text string) *Settings {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/md"
 	"molrun/app/engine/trajectory"
+	"molrun/app/test/enginetest"
 )
 
 // checkRunning reads the files of another process, which is killed and resumed in

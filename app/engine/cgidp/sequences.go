@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"molrun/app/base/unit"
 	"molrun/app/engine/chains"
 	"molrun/app/engine/input"
 	"molrun/app/engine/sequence"
-	"molrun/app/unit"
 )
 
 const maxSequences = 64

@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/engine/chains"
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/input"
 	"molrun/app/engine/md"
 	"molrun/app/engine/sequence"
+	"molrun/app/test/enginetest"
 )
 
 const hst5 = "DSHAKRHHGYKRKFHEKHHSHRGY"

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/md"
+	"molrun/app/test/enginetest"
 )
 
 // campaign runs settings below CONDENSATE_DIR, or goes on with them where an earlier call was

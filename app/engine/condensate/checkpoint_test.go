@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/store"
+	"molrun/app/test/enginetest"
 )
 
 // TestMain turns the test binary into a simulation, to be killed from outside.

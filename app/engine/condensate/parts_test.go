@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/md"
 	"molrun/app/engine/slab"
+	"molrun/app/test/enginetest"
 )
 
 func systemOf(t *testing.T, settings string) *system {

@@ -8,9 +8,9 @@ import (
 	"os"
 	"time"
 
+	"molrun/app/base/unit"
 	"molrun/app/engine/md"
 	"molrun/app/engine/store"
-	"molrun/app/unit"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"os"
 	"testing"
 
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/md"
 	"molrun/app/engine/slab"
+	"molrun/app/test/enginetest"
 )
 
 // TestPairsByTwoWays compares the second virial coefficient and the dissociation constant of two chains that

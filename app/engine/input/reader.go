@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/nearest"
+	"molrun/app/base/nearest"
 )
 
 // Reader takes values from the settings and collects the faults.

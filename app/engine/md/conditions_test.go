@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // subject is a chain in an environment.

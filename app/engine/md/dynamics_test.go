@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // thermostatted returns a chain at a temperature in K with a friction in 1/ps.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // spiral is a conformation to compare numbers with: it winds up along z.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // lammpsSettings are choices that do not change the physics.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // TestSlabEqualsLAMMPS compares energies, forces and the virial of a slab that crosses every side of its box

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 const (

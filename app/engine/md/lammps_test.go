@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // lammpsProteins are compared with LAMMPS: 24, 71, 140 and 441 residues.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 func TestConstants(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // mixed returns chains of three proteins of different lengths and charges in a box.

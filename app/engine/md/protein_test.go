@@ -3,7 +3,7 @@ package md
 import (
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // The default of the setting friction_per_ps.

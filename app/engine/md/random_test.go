@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // TestScrambleIsThatOfSplitMix64 has the generator's first outputs of seed 0, so that

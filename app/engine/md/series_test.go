@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // blocked is the error by Flyvbjerg and Petersen, computed from all numbers.

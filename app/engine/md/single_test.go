@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // The loops over pairs of mixtures give the same bits in assembly as in Go, during a run and

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // BenchmarkMotion times slabs. CPU time, of all cores together, suffers less than time from what else runs.

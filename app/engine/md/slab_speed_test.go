@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/engine/enginetest"
+	"molrun/app/test/enginetest"
 )
 
 // speeds are steps per second of one program: by the clock, and by the CPU time of its cores.

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/durable"
+	"molrun/app/base/durable"
 	"molrun/app/engine/sequence"
 )
 

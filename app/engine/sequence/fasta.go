@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"molrun/app/plaintext"
+	"molrun/app/base/plaintext"
 )
 
 // Record is one sequence of a FASTA text.

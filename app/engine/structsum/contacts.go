@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"molrun/app/atoms"
+	"molrun/app/base/atoms"
 )
 
 // contact is the least distance of heavy atoms of two residues.

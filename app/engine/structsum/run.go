@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/durable"
+	"molrun/app/base/durable"
 )
 
 // mostInMap is how many residues a map of distances may have.

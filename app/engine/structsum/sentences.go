@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"molrun/app/unit"
+	"molrun/app/base/unit"
 )
 
 // mostListed is how many of a kind a sentence lists.

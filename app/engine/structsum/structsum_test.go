@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const lysozyme = "../../algorithms/examples/lysozyme.pdb"
+const lysozyme = "../../algorithm/builtin/examples/lysozyme.pdb"
 
 // results is what Run has written.
 type results struct {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/atoms"
+	"molrun/app/base/atoms"
 )
 
 // kind is what a residue is.

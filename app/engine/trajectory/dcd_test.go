@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"molrun/app/engine/enginetest"
 	"molrun/app/engine/md"
+	"molrun/app/test/enginetest"
 )
 
 // zigzag is a conformation without symmetry.

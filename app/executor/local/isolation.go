@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/app/task"
 	"molrun/app/task/container"
 	"molrun/app/task/sandbox"

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/executor/conformance"
+	"molrun/app/base/fault"
 	"molrun/app/executor/local"
-	"molrun/app/fault"
 	"molrun/app/task"
+	"molrun/app/test/conformance"
 )
 
 // skipUnlessRequired skips a test, or fails it if nothing may be skipped.

@@ -14,11 +14,11 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/executor/conformance"
+	"molrun/app/base/fault"
 	"molrun/app/executor/local"
-	"molrun/app/fault"
 	"molrun/app/task"
 	"molrun/app/task/process"
+	"molrun/app/test/conformance"
 )
 
 func TestConformance(t *testing.T) {

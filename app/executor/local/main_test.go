@@ -15,8 +15,8 @@ import (
 	"molrun/app"
 	"molrun/app/executor/local"
 	"molrun/app/task"
+	_ "molrun/app/task/gauged" // the test binary runs tasks, as this program does
 	"molrun/app/task/process"
-	_ "molrun/app/task/start/gauged" // the test binary runs tasks, as this program does
 )
 
 // TestMain lets the test binary act as the service: `serve` starts a task and

@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 	"molrun/app/task"
 	"molrun/app/task/process"
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"molrun/app/algorithm/placement"
 	"molrun/app/executor/slurm/client"
-	"molrun/app/placement"
 )
 
 // Finding is one result of Check: what it found and, where that is not fine, what

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm/placement"
 	"molrun/app/executor/slurm"
-	"molrun/app/executor/slurm/cluster"
-	"molrun/app/placement"
+	"molrun/app/test/cluster"
 )
 
 // findings returns the findings of Check, a line each.

@@ -6,10 +6,10 @@ import (
 	"syscall"
 
 	"molrun/app"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/unit"
 	"molrun/app/executor/slurm/client"
-	"molrun/app/placement"
 	"molrun/app/task"
-	"molrun/app/unit"
 )
 
 // ending is all that is known about how a task ended.

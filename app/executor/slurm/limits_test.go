@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
 	"molrun/app/executor/slurm"
-	"molrun/app/executor/slurm/cluster"
-	"molrun/app/fault"
-	"molrun/app/placement"
+	"molrun/app/test/cluster"
 )
 
 // limitedWorld is a world on a cluster of its own, where slurmctld enforces the

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/durable"
+	"molrun/app/base/durable"
 	"molrun/app/executor/slurm/client"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/slurm"
-	"molrun/app/executor/slurm/cluster"
-	_ "molrun/app/task/start/gauged" // the test binary runs tasks, as this program does
+	_ "molrun/app/task/gauged" // the test binary runs tasks, as this program does
+	"molrun/app/test/cluster"
 )
 
 var daemons cluster.Shared

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"molrun/app/algorithm/placement"
 	"molrun/app/executor/slurm/client"
-	"molrun/app/placement"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"molrun/app/algorithm/placement"
 	"molrun/app/executor/slurm/client"
-	"molrun/app/placement"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"molrun/app/durable"
-	"molrun/app/fault"
+	"molrun/app/base/durable"
+	"molrun/app/base/fault"
 )
 
 // program is the copy of this program for the nodes. Its name has its digest, so

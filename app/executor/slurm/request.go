@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 	"molrun/app/task"
 )
 

@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // The parts of the shared directory.

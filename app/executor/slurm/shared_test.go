@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm/placement"
 	"molrun/app/executor/slurm"
-	"molrun/app/placement"
 )
 
 // noBubblewrap hides bwrap from the nodes, but keeps sh.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
 	"molrun/app/executor/slurm/client"
 	"molrun/app/executor/slurm/gather"
-	"molrun/app/fault"
-	"molrun/app/placement"
 	"molrun/app/task"
 )
 

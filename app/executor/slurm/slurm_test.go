@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/executor/conformance"
+	"molrun/app/test/conformance"
 )
 
 func TestConformance(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/base/fault"
 	"molrun/app/executor/slurm/client"
-	"molrun/app/fault"
 	"molrun/app/task"
 )
 

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/base/fault"
 	"molrun/app/executor/slurm"
-	"molrun/app/executor/slurm/cluster"
-	"molrun/app/fault"
 	"molrun/app/task"
+	"molrun/app/test/cluster"
 )
 
 func TestJobCancelledInSlurmByOthersFails(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"molrun/app"
+	"molrun/app/base/fault"
 	"molrun/app/executor/slurm/client"
-	"molrun/app/fault"
 )
 
 // defaultPath is where programs on nodes are looked for without Options.NodePath.

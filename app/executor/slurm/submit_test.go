@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
 	"molrun/app/executor/slurm"
 	"molrun/app/executor/slurm/client"
-	"molrun/app/fault"
-	"molrun/app/placement"
 	"molrun/app/task"
 	"molrun/app/task/process"
 )

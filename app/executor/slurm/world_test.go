@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm/placement"
 	"molrun/app/executor/slurm"
-	"molrun/app/placement"
 	"molrun/app/task"
 	"molrun/app/task/process"
 )

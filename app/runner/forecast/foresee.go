@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/eta"
+	"molrun/app/job/eta"
 	"molrun/app/runner/turns"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/eta"
+	"molrun/app/job/eta"
 )
 
 // Past is what is known of how long jobs run.

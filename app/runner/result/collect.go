@@ -23,7 +23,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/app/durable"
+	"molrun/app/base/durable"
 	"molrun/app/task"
 )
 

@@ -19,9 +19,9 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/app/fault"
-	"molrun/app/runner/result/resulttest"
+	"molrun/app/base/fault"
 	"molrun/app/task"
+	"molrun/app/test/resulttest"
 	"molrun/blobs"
 	"molrun/blobs/link"
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/durable"
-	"molrun/app/fault"
+	"molrun/app/base/durable"
+	"molrun/app/base/fault"
 	"molrun/app/task"
 )
 

@@ -13,8 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"molrun/app/base/unit"
 	"molrun/app/task"
-	"molrun/app/unit"
 )
 
 const (

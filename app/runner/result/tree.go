@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/durable"
-	"molrun/app/unit"
+	"molrun/app/base/durable"
+	"molrun/app/base/unit"
 )
 
 // IsDir reports whether path is a directory, and not a link to one.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 // TestJobsGetCPUsOfTheirOwn leases CPUs of cores with two threads each.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/placement"
-	"molrun/app/quota"
+	"molrun/app/algorithm/placement"
+	"molrun/app/job/eta"
+	"molrun/app/job/quota"
 )
 
 // limitedTo gives every user and the organization a quota.

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/placement"
-	"molrun/app/quota"
+	"molrun/app/algorithm/placement"
+	"molrun/app/job/eta"
+	"molrun/app/job/quota"
 )
 
 // Decision is what one look at the queue leads to.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 // passedOver is a job that did not fit when its turn came, while another

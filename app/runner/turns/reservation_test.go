@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
+	"molrun/app/job/eta"
 )
 
 func TestWholeMachineIsReservedAfterTenMinutes(t *testing.T) {

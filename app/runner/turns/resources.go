@@ -3,8 +3,8 @@ package turns
 import (
 	"strings"
 
-	"molrun/app/placement"
-	"molrun/app/unit"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/unit"
 )
 
 func plus(a, b placement.Resources) placement.Resources {

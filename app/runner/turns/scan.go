@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 // ScanEvery is how often the queue is scanned in depth while nothing is free; it

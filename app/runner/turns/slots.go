@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"molrun/app"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 // slots is what an executor has and how much of it is in use.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
+	"molrun/app/job/eta"
 )
 
 // User is a person in an organization. Users take turns, however many jobs

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
-	"molrun/app/eta"
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
+	"molrun/app/job/eta"
 )
 
 func TestOneJobOfAnotherUserIsNext(t *testing.T) {

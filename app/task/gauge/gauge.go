@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/process"
 )
 

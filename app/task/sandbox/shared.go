@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/protocol"
+	"molrun/app/base/protocol"
 	"molrun/app/task/place"
 	"molrun/app/task/process"
 )

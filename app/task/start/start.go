@@ -12,7 +12,7 @@
 // that the service needs and a task does not (schemas, metrics, plots), which
 // makes a task start some twenty times as fast and its process smaller. A test
 // checks what is initialised before it. Tasks that need regular expressions begin a little
-// later, in package app/task/start/gauged.
+// later, in package app/task/gauged.
 package start
 
 import (

@@ -10,7 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // Compacted are the sizes of a file before and after compaction.

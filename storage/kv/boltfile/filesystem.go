@@ -6,7 +6,7 @@ import (
 	"strings"
 	"syscall"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // FileSystem is the file system that a path lies on.

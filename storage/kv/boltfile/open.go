@@ -17,7 +17,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 const (

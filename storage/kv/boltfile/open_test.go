@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"molrun/app/fault"
+	"molrun/app/base/fault"
 )
 
 // A process may wait for the lock of a file that compaction replaces.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 // longestDays bounds the numbers of a time limit; beyond, there is none.

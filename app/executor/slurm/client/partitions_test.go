@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/placement"
+	"molrun/app/algorithm/placement"
 )
 
 // Output of sinfo of Slurm 22.05; the last three lines are made up.

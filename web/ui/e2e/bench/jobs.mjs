@@ -12,7 +12,7 @@ export default async function ({ server: { binary }, browser, tell }) {
   for (const jobs of [10, 100_000]) {
     const server = new Server(binary)
     try {
-      execFileSync('go', ['run', './app/bench', 'seed', '--data', server.data, '--jobs', String(jobs)], { cwd: root })
+      execFileSync('go', ['run', './app/test/bench', 'seed', '--data', server.data, '--jobs', String(jobs)], { cwd: root })
       await server.start()
       await list(server, browser, tell, jobs)
       if (jobs > 1000) await streamed(server, browser, tell)

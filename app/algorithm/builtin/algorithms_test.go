@@ -1,0 +1,221 @@
+package algorithms
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/algorithm"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+)
+
+func builtIn(t *testing.T, typ string) *algorithm.File {
+	t.Helper()
+	all, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(a *algorithm.File) bool { return a.Type == typ })
+	if i < 0 {
+		t.Fatalf("no %s among %d algorithms", typ, len(all))
+	}
+	return all[i]
+}
+
+func check(t *testing.T, a *algorithm.File, settings string) (string, []fault.Field) {
+	t.Helper()
+	v, err := strictjson.Parse([]byte(settings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	normalized, faults := a.CheckSettings(v)
+	return string(normalized), faults
+}
+
+func TestBuiltInAlgorithmsMakeACatalogue(t *testing.T) {
+	all, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := algorithm.NewCatalogue(all); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if a.Example == nil || a.Title == a.Type || a.Description == "" || len(a.Cite) == 0 {
+			t.Errorf("%s: a built-in algorithm needs a title, a description, a source and an example", a.Path)
+		}
+		if missing := a.Missing(placement.Machine{CPUs: 1, MemoryBytes: 1 << 30, Local: true}); len(missing) > 0 {
+			t.Errorf("%s is not ready on a small machine: %q", a.Path, missing)
+		}
+		for _, p := range a.Parameters {
+			if p.Title == "" || p.Help == "" && p.Name != "pH" {
+				t.Errorf("%s: the parameter %s needs a title and help", a.Path, p.Name)
+			}
+		}
+	}
+}
+
+func TestDefaultsOfCGIDP(t *testing.T) {
+	a := builtIn(t, "cg-idp")
+	got, faults := check(t, a, `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"]}`)
+	want := `{"charged_termini":true,"cores":1,"equilibration":0.1,"friction_per_ps":0.01,"ionic_strength_M":0.15,` +
+		`"pH":7,"replicas":1,"sample_every":200,"seed":1,"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"temperature_K":298}`
+	if got != want || faults != nil {
+		t.Errorf("normalized %s, %v; want %s", got, faults, want)
+	}
+	needs, faults := a.Needs([]byte(`{"cores":8}`), nil)
+	if want := (placement.Resources{CPUs: 8, MemoryBytes: 512 << 20}); needs != want || faults != nil {
+		t.Errorf("needs %+v, %v; want %+v", needs, faults, want)
+	}
+}
+
+func TestBoundsOfCGIDP(t *testing.T) {
+	a := builtIn(t, "cg-idp")
+	good := []string{
+		`"temperature_K":273.15`, `"temperature_K":373`, `"pH":2`, `"pH":12`, `"ionic_strength_M":0.001`, `"ionic_strength_M":2`,
+		`"steps":1000`, `"steps":2e9`, `"equilibration":0`, `"equilibration":0.9`, `"replicas":64`, `"seed":0`, `"seed":9007199254740991`,
+		`"frame_every":100`, `"frame_every":1e7`, `"sample_every":10`, `"sample_every":1e5`, `"friction_per_ps":0.001`, `"friction_per_ps":10`,
+		`"cores":64`, `"charged_termini":false`, `"names":["Hst5","b-1_c.d"]`, `"sequences":">a\nACDEF"`, `"fasta":"inputs/hst5.fasta"`,
+	}
+	bad := map[string]string{
+		`"temperature_K":273.1`: "must be at least 273.15 (K), got 273.1", `"temperature_K":373.1`: "at most 373 (K)",
+		`"pH":1.9`: "at least 2", `"pH":12.1`: "at most 12", `"ionic_strength_M":0`: "at least 0.001 (mol/L)", `"ionic_strength_M":2.1`: "at most 2",
+		`"steps":999`: "at least 1000", `"steps":2000000001`: "at most 2000000000", `"steps":1000.5`: "a whole number", `"equilibration":1`: "at most 0.9",
+		`"replicas":65`: "at most 64", `"replicas":0`: "at least 1", `"seed":-1`: "at least 0", `"seed":9007199254740992`: "at most 9007199254740991",
+		`"frame_every":99`: "at least 100", `"sample_every":9`: "at least 10", `"friction_per_ps":0`: "at least 0.001", `"cores":65`: "at most 64",
+		`"charged_termini":1`: "must be true or false", `"names":["a b"]`: "must match the pattern", `"names":["a","a"]`: "are equal",
+		`"sequences":[]`: "at least 1 item", `"sequences":5`: "must be text or a list", `"tempreature_K":1`: `did you mean "temperature_K"`,
+	}
+	for _, s := range good {
+		if _, faults := check(t, a, "{"+s+"}"); faults != nil {
+			t.Errorf("%s: %v", s, faults)
+		}
+	}
+	for s, want := range bad {
+		if _, faults := check(t, a, "{"+s+"}"); len(faults) != 1 || !strings.Contains(faults[0].Msg, want) {
+			t.Errorf("%s: %v, want %q", s, faults, want)
+		}
+	}
+}
+
+func TestCommandOfCGIDP(t *testing.T) {
+	a := builtIn(t, "cg-idp")
+	paths := algorithm.Paths{Work: "/w", Out: "/w/out", SettingsFile: "/w/s.json", Program: "/molrun", Files: map[string][]string{"fasta": {"/w/in/fasta.fasta"}}}
+	for settings, want := range map[string]string{
+		`{"sequences":["ACDEF"]}`:       "/molrun engine cg-idp --settings /w/s.json --out /w/out",
+		`{"fasta":"inputs/hst5.fasta"}`: "/molrun engine cg-idp --settings /w/s.json --out /w/out --fasta /w/in/fasta.fasta",
+	} {
+		normalized, _ := check(t, a, settings)
+		run, err := a.Expand([]byte(normalized), placement.Resources{CPUs: 1}, paths)
+		if err != nil || len(run.Steps) != 1 || strings.Join(run.Steps[0].Argv, " ") != want {
+			t.Errorf("%s: %+v, %v; want %s", settings, run, err, want)
+		}
+	}
+	log := "x\nError: sequence a, replica 1: the chain broke at step 512, between residues 3 and 4: this should not happen\n"
+	if got := a.Failures.Explain([]byte(log)); !strings.Contains(got, "at step 512, between residues 3 and 4") {
+		t.Errorf("explained as %q", got)
+	}
+}
+
+func TestExampleFiles(t *testing.T) {
+	if got := strings.Join(Examples(), " "); got != "actr.fasta asyn.fasta hst5.fasta lc-278.json lc-293.json lc-308.json lc-323.json lysozyme.pdb" {
+		t.Errorf("examples %s", got)
+	}
+	for _, name := range Examples() {
+		text, err := Example(name)
+		if err != nil || strings.HasSuffix(name, ".fasta") != strings.HasPrefix(string(text), ">") {
+			t.Errorf("%s: %.20q, %v", name, text, err)
+		}
+	}
+	for _, name := range []string{"", "..", "../cg-idp.toml", "nosuch.fasta", "x/hst5.fasta"} {
+		if _, err := Example(name); err == nil {
+			t.Errorf("example %q is there", name)
+		}
+	}
+}
+
+func TestLoadSiteFolder(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"b.toml":       "format = 1\ntype = \"b\"\nversion = \"1\"\ncommand = [\"true\"]\n",
+		"a.toml":       "format = 1\ntype = \"a\"\nversion = \"1\"\n",
+		"c.toml":       "format = 1\ntype = \"cg-idp\"\nversion = \"2\"\ncommand = [\"true\"]\n",
+		".hidden.toml": "x",
+		"notes.txt":    "x",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "d.toml"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	site, mistakes, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []algorithm.Mistake{{File: filepath.Join(dir, "a.toml"), Line: 1, Msg: "nothing to run: write a command or [[steps]]", Type: "a"}}
+	if diff := cmp.Diff(want, mistakes); diff != "" {
+		t.Errorf("mistakes (-want +got)\n%s", diff)
+	}
+	all, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := algorithm.NewCatalogue(append(all, site...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c.Types(), " "); got != "b cg-binodal cg-condensate cg-idp sequence-properties structure-summary" {
+		t.Errorf("types %s", got)
+	}
+	if a, _ := c.Find("cg-idp", ""); a.Version != "1" {
+		t.Errorf("a site's version %s took over from the default", a.Version)
+	}
+}
+
+func TestSiteCannotRedefineABuiltInVersion(t *testing.T) {
+	dir := t.TempDir()
+	text := "format = 1\ntype = \"cg-idp\"\nversion = \"1\"\ncommand = [\"true\"]\n"
+	if err := os.WriteFile(filepath.Join(dir, "mine.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	site, _, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = algorithm.NewCatalogue(append(all, site...))
+	if err == nil || !strings.Contains(err.Error(), "(built in) cg-idp.toml and "+filepath.Join(dir, "mine.toml")) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLoadReportsUnreadableFiles(t *testing.T) {
+	if _, _, err := Load(filepath.Join(t.TempDir(), "nosuch")); !os.IsNotExist(err) {
+		t.Errorf("error %v", err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "x.toml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "x.toml is no regular file") {
+		t.Errorf("error %v", err)
+	}
+	dir = t.TempDir()
+	if err := os.Symlink("nosuch", filepath.Join(dir, "x.toml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Load(dir); !os.IsNotExist(err) || !strings.Contains(err.Error(), "x.toml") {
+		t.Errorf("error %v", err)
+	}
+}

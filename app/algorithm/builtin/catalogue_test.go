@@ -1,0 +1,426 @@
+package algorithms
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/algorithm"
+	"molrun/app/algorithm/catalogue"
+	"molrun/app/algorithm/content"
+	"molrun/app/algorithm/folder"
+	"molrun/app/algorithm/placement"
+	"molrun/app/algorithm/results"
+	"molrun/app/base/strictjson"
+)
+
+// doi is a DOI as registration agencies recommend to find them.
+var doi = regexp.MustCompile(`^10\.\d{4,9}/[-._;()/:A-Za-z0-9]+$`)
+
+// catalogueOf returns the types of the catalogue.
+func catalogueOf(t *testing.T) []*algorithm.File {
+	t.Helper()
+	all, err := embedded(catalogue.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := catalogue.Files.ReadDir(".")
+	if err != nil || len(entries) != len(all) || len(all) == 0 {
+		t.Fatalf("%d folders, %d algorithms, %v", len(entries), len(all), err)
+	}
+	return all
+}
+
+// TestCatalogueHasWhatItsReadersNeed holds the catalogue to what README.md asks of it.
+func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
+	for _, a := range catalogueOf(t) {
+		lacks := func(what string, missing bool) {
+			t.Helper()
+			if missing {
+				t.Errorf("%s lacks %s", a.Path, what)
+			}
+		}
+		lacks("format = 2", !strings.HasPrefix(string(a.Source), "format = 2\n"))
+		lacks("a title", a.Title == a.Type)
+		lacks("a description of some length", len(a.Description) < 100)
+		lacks("DOIs", len(a.Cite) == 0)
+		lacks("categories", len(a.Categories) == 0)
+		lacks("functions", len(a.Functions) == 0)
+		lacks("a folder of its name", filepath.Base(filepath.Dir(a.Path)) != "(built in) "+a.Type)
+		lacks("a required output", !slices.ContainsFunc(a.Outputs, func(o results.Output) bool { return o.Required }))
+		lacks("views", len(a.Views) == 0)
+		lacks("failures", len(a.Failures) == 0)
+		lacks("an example with expectations", a.Example == nil || len(a.Example.Files) == 0)
+		lacks("[estimate]", a.SizeFormula() == "")
+		for _, cited := range a.Cite {
+			lacks("a DOI in "+cited, !doi.MatchString(cited))
+		}
+		for _, p := range a.Parameters {
+			lacks("title and help of "+p.Name, p.Title == "" || p.Help == "")
+		}
+	}
+}
+
+// TestOwnReadersTakeTextOfAllSystems checks which types take files with a byte order mark or
+// the line ends of old Macs: those that let molrun or a script of their own read them.
+func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
+	pdb, err := catalogue.Files.ReadFile("gromacs/example/lysozyme.pdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fasta := []byte(">a\nMKVLAADLE\nKV\n")
+	builtin, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	takes := map[string]bool{}
+	for _, a := range slices.Concat(builtin, catalogueOf(t)) {
+		for _, p := range a.Parameters {
+			want := p.Content()
+			if want == nil {
+				continue
+			}
+			text := map[string][]byte{content.ProteinStructure: pdb, content.Structure: pdb, content.ProteinSequences: fasta}[want.Kind]
+			if text == nil {
+				continue
+			}
+			path := filepath.Join(t.TempDir(), "x")
+			text = append([]byte("\uFEFF"), bytes.ReplaceAll(text, []byte("\n"), []byte("\r"))...)
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, mistakes, err := content.Check(t.Context(), path, *want)
+			if err != nil || len(mistakes) > 1 || len(mistakes) == 1 && !strings.Contains(mistakes[0], "byte order mark") {
+				t.Errorf("%s: %q, %v", a.Type, mistakes, err)
+			}
+			takes[a.Type+" "+p.Name] = len(mistakes) == 0
+		}
+	}
+	for setting, want := range map[string]bool{
+		"structure-summary structure": true, "sequence-properties fasta": true, "gromacs structure": true, "mustang structures": true,
+		"boltz proteins": true, "tm-align mobile": false, "contacts structure": false, "blastp query": false,
+	} {
+		if got, there := takes[setting]; got != want || !there {
+			t.Errorf("%s: %v, %v", setting, got, there)
+		}
+	}
+}
+
+func TestScriptsReadTextOfAllSystems(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	run := func(script string, args ...string) {
+		t.Helper()
+		if out, err := exec.CommandContext(t.Context(), "python3", append([]string{"../catalogue/" + script}, args...)...).CombinedOutput(); err != nil { //nolint:gosec // a script of the catalogue
+			t.Errorf("%s: %v: %s", script, err, out)
+		}
+	}
+	fasta, target := write("a.fasta", "\uFEFF>a\rMKV\rLAA\r\n>b\rGG\r"), filepath.Join(dir, "complex")
+	for script, args := range map[string][]string{
+		"boltz/complex.py": {fasta, target, "structure", "empty"}, "chai-1/complex.py": {fasta, target}, "alphafold3/complex.py": {fasta, "1", target},
+	} {
+		run(script, args...)
+		if text, err := os.ReadFile(target); err != nil || !bytes.Contains(text, []byte("MKVLAA")) || !bytes.Contains(text, []byte("GG")) {
+			t.Errorf("%s: %s, %v", script, text, err)
+		}
+	}
+	run("contacts/cell.py", write("a.cif", "data_x\n_CELL.Length_A 12.5\n"))
+}
+
+// A type is one folder, so scripts that several types need are copies, and stay equal.
+func TestScriptsOfOneNameAreCopies(t *testing.T) {
+	for _, name := range []string{"molecules.py", "read.py"} {
+		var first string
+		found, err := fs.Glob(catalogue.Files, "*/"+name)
+		if err != nil || len(found) < 2 {
+			t.Fatalf("%s: %v, %v", name, found, err)
+		}
+		for _, path := range found {
+			text, err := catalogue.Files.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == "" {
+				first = string(text)
+			}
+			if string(text) != first {
+				t.Errorf("%s differs from %s; change both", path, found[0])
+			}
+		}
+	}
+}
+
+// references returns the files of a setting: one, a list of them, or none.
+func references(setting *strictjson.Value) (all []string) {
+	if setting == nil {
+		return nil
+	}
+	for _, item := range setting.Items {
+		all = append(all, item.Text)
+	}
+	if setting.Kind == strictjson.String {
+		all = append(all, setting.Text)
+	}
+	return all
+}
+
+// TestExamplesOfTheCatalogueAreSubmissions validates each example as a submission.
+func TestExamplesOfTheCatalogueAreSubmissions(t *testing.T) {
+	for _, a := range catalogueOf(t) {
+		if a.Example == nil {
+			continue
+		}
+		settings, err := strictjson.Parse(a.Example.Settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, faults := a.CheckSettings(settings); faults != nil {
+			t.Errorf("%s: %v", a.Path, faults)
+		}
+		dir := t.TempDir()
+		var used []string
+		for _, p := range a.Parameters.Files() {
+			for _, reference := range references(settings.Member(p.Name)) {
+				name, ok := strings.CutPrefix(reference, "example:")
+				if !ok {
+					t.Errorf("%s: %s comes from elsewhere", a.Path, reference)
+				}
+				text, err := a.Folder.ReadFile(folder.Examples + "/" + name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join(dir, name)
+				if err := os.WriteFile(path, text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				used = append(used, name)
+				if want := p.Content(); want != nil {
+					if _, mistakes, err := content.Check(t.Context(), path, *want); err != nil || mistakes != nil {
+						t.Errorf("%s: %s: %v, %v", a.Path, name, mistakes, err)
+					}
+				}
+			}
+		}
+		for _, name := range a.Folder.Under(folder.Examples) {
+			if !slices.Contains(used, name) {
+				t.Errorf("%s: no setting of the example reads %s", a.Path, name)
+			}
+		}
+	}
+}
+
+// TestVinaReservesMemoryForTheLargestLigand: Vina 1.2 held 0.6 GiB for a ligand of 41 atoms,
+// 2.0 for 83 and 5.2 for 132, polar hydrogens included, which are about 1.3 times its heavy atoms.
+func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
+	all := catalogueOf(t)
+	vina := all[slices.IndexFunc(all, func(a *algorithm.File) bool { return a.Type == "vina" })]
+	chain := func(heavy int) string { return "N[C@@H](C)C(=O)" + strings.Repeat("O", heavy-5) }
+	gibibytes := func(settings string, facts algorithm.Facts) float64 {
+		t.Helper()
+		needs, faults := vina.Needs([]byte(settings), facts)
+		if faults != nil {
+			t.Fatal(faults)
+		}
+		return float64(needs.MemoryBytes) / (1 << 30)
+	}
+	for heavy, want := range map[int][2]float64{8: {1, 1}, 32: {1, 2}, 63: {2, 4}, 100: {5.2, 8}, 300: {5.2, 8}} { // above 100, none is docked
+		file := filepath.Join(t.TempDir(), "ligands.csv")
+		if err := os.WriteFile(file, []byte("name,smiles\n"+strings.Repeat("a,CCO\n", 500)+"b,"+chain(heavy)+"\nc,C1C(\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		found, mistakes, err := content.Check(t.Context(), file, *vina.Parameters.Named("ligands").Content())
+		if err != nil || mistakes != nil {
+			t.Fatal(err, mistakes)
+		}
+		table := gibibytes(`{"cores":1,"ligands":"x"}`, algorithm.Facts{"ligands": found})
+		if table < want[0] || table > want[1] {
+			t.Errorf("%d heavy atoms: %.2f GiB, want %v", heavy, table, want)
+		}
+		if alone := gibibytes(`{"cores":1,"smiles":"`+chain(heavy)+`"}`, nil); alone != table {
+			t.Errorf("%d heavy atoms: %.2f GiB from a SMILES, %.2f from a table", heavy, alone, table)
+		}
+	}
+	if later := gibibytes(`{"cores":1,"ligands":"job:a/b.sdf"}`, nil); later < 2 || later > 4 {
+		t.Errorf("a file that is not made yet: %.2f GiB", later)
+	}
+}
+
+func TestOfferedTypesOfTheCatalogue(t *testing.T) {
+	types := func(offered ...string) string {
+		t.Helper()
+		c, err := Catalogue("", offered, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(c.Types(), " ")
+	}
+	if got := types(All); !strings.Contains(got, "cg-idp") || !strings.Contains(got, "tm-align") {
+		t.Errorf("all: %s", got)
+	}
+	alone := types(None)
+	if strings.Contains(alone, "tm-align") || !strings.Contains(alone, "cg-idp") || types() != alone {
+		t.Errorf("none: %s, %s", alone, types())
+	}
+	if got := types("tm-align"); got != alone+" tm-align" {
+		t.Errorf("one: %s", got)
+	}
+	for name, says := range map[string]string{"tm-aling": `did you mean "tm-align"`, "zzzzzzzzz": "give all, none, "} {
+		if _, err := Catalogue("", []string{name}, nil); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSiteTakesThePlaceOfATypeOfTheCatalogue(t *testing.T) {
+	dir := t.TempDir()
+	own := filepath.Join(dir, "mine")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, folder := range []string{own, filepath.Join(dir, "wrong"), filepath.Join(dir, "notes"), filepath.Join(dir, ".git")} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(filepath.Join(folder, "a.txt"), "x")
+	}
+	write(filepath.Join(own, folder.Main), "format = 2\ntype = \"tm-align\"\nversion = \"own\"\ncommand = [\"true\"]\n")
+	write(filepath.Join(dir, "wrong", "vina.toml"), "format = 2\n")
+	var mistakes []string
+	c, err := Catalogue(dir, []string{All}, func(m algorithm.Mistake) { mistakes = append(mistakes, m.String()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.VersionNames("tm-align"); !slices.Equal(got, []string{"own"}) {
+		t.Errorf("versions %q", got)
+	}
+	if a, _ := c.Find("tm-align", ""); a.BuiltIn || a.Path != filepath.Join(own, folder.Main) || !a.Folder.Has("a.txt") {
+		t.Errorf("%+v", a)
+	}
+	if len(mistakes) != 1 || !strings.Contains(mistakes[0], "must be named algorithm.toml") {
+		t.Errorf("mistakes %q", mistakes)
+	}
+}
+
+// TestMistakesOfTheSiteHideTheCatalogue: what the site means by a type is not known, so
+// nothing else may run in its place.
+func TestMistakesOfTheSiteHideTheCatalogue(t *testing.T) {
+	for name, text := range map[string]string{
+		"vina.toml":            "format = 2\ntype = \n",
+		"other.toml":           "format = 2\ntype = \"vina\"\nversion = \"1\"\ncomand = [\"true\"]\n",
+		"vina/algorithm.toml":  "format = 2\n",
+		"docks/algorithm.toml": "# ours\ntype = 'vina'\nformat = 9\n",
+	} {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Catalogue(dir, []string{All}, func(algorithm.Mistake) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, ok := c.Find("vina", "")
+		if !ok {
+			t.Fatal("vina is gone")
+		}
+		missing := a.Missing(placement.Machine{Local: true})
+		if len(missing) != 1 || !strings.Contains(missing[0], "the site's own "+filepath.Base(name)+" has a mistake in line ") {
+			t.Errorf("%s: vina lacks %q", name, missing)
+		}
+		other, _ := c.Find("tm-align", "")
+		if got := other.Missing(placement.Machine{}); strings.Contains(strings.Join(got, ""), "mistake") {
+			t.Errorf("%s: tm-align lacks %q", name, got)
+		}
+	}
+}
+
+// BenchmarkCatalogue is what the service reads at each start.
+func BenchmarkCatalogue(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Catalogue("", []string{All}, func(algorithm.Mistake) {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestBrokenFilesKeepWhatTheySaid reads a folder again after its files have changed.
+func TestBrokenFilesKeepWhatTheySaid(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := func(typ, version string) string {
+		return "format = 1\ntype = \"" + typ + "\"\nversion = \"" + version + "\"\ntitle = \"T\"\ncommand = [\"true\"]\n"
+	}
+	var kept []string
+	again := func(before *algorithm.Catalogue) *algorithm.Catalogue {
+		t.Helper()
+		kept = nil
+		c, err := Again(dir, []string{All}, before.Own(), func(m algorithm.Mistake, old *algorithm.File) {
+			if old != nil {
+				kept = append(kept, old.Type+" "+old.Version)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	write("a.toml", file("a", "1"))
+	write("b/algorithm.toml", file("b", "1"))
+	write("dssp.toml", file("dssp", "9"))
+	first, err := Catalogue(dir, []string{All}, func(m algorithm.Mistake) { t.Error(m) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("a.toml", "nonsense")
+	write("b/algorithm.toml", file("b", "1")+"x = 1\n")
+	write("dssp.toml", "type = \"dssp\"\n")
+	second := again(first)
+	slices.Sort(kept)
+	if got := strings.Join(slices.Compact(kept), ", "); got != "a 1, b 1, dssp 9" {
+		t.Errorf("kept %s", got)
+	}
+	for _, typ := range []string{"a", "b", "dssp"} {
+		if was, is := first.Versions(typ), second.Versions(typ); len(is) != 1 || is[0] != was[0] {
+			t.Errorf("%s is %v, was %v", typ, is, was)
+		}
+	}
+	write("c.toml", file("a", "1")) // the same in another file, which is sound
+	if third := again(second); strings.Contains(strings.Join(kept, ", "), "a 1") || third.Versions("a")[0] == first.Versions("a")[0] {
+		t.Errorf("kept %q beside a sound file", kept)
+	}
+	write("d.toml", file("c", "1"))
+	write("e.toml", file("c", "1"))
+	if _, err := Again(dir, []string{All}, second.Own(), func(algorithm.Mistake, *algorithm.File) {}); err == nil || !strings.Contains(err.Error(), "both define c version 1") {
+		t.Errorf("two of one version: %v", err)
+	}
+}

@@ -1,0 +1,61 @@
+package algorithms_test
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/algorithm/builtin"
+	"molrun/app/job/eta"
+)
+
+// pastRuns are real runs of cg-idp in the order in which they ended, on a machine with
+// other work: residues and steps, spread evenly in logarithms, and seconds.
+//
+//go:embed testdata/cg-idp-runs.csv
+var pastRuns string
+
+// TestEstimatesOfPastRuns estimates each of these runs from those before it. The median
+// error must be at most a quarter.
+func TestEstimatesOfPastRuns(t *testing.T) {
+	catalogue, err := algorithms.Catalogue("", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cgidp, _ := catalogue.Find("cg-idp", "")
+	var past []eta.Run
+	var errors, flat []float64
+	for line := range strings.Lines(pastRuns) {
+		var residues, steps int
+		var seconds float64
+		if _, err := fmt.Sscanf(line, "%d,%d,%f", &residues, &steps, &seconds); err != nil {
+			continue // the heading
+		}
+		settings := fmt.Sprintf(`{"sequences":[%q],"steps":%d,"replicas":1,"cores":1}`, strings.Repeat("G", residues), steps)
+		run := eta.Run{Size: cgidp.Size([]byte(settings), nil), Seconds: seconds}
+		h := eta.NewHistory("any", past[max(0, len(past)-eta.MaxRuns):])
+		if e := h.Estimate(run.Size); e.Known() {
+			errors = append(errors, math.Abs(e.Seconds()/seconds-1))
+			flat = append(flat, math.Abs(eta.NewHistory("any", unsized(past)).Estimate(0).Seconds()/seconds-1))
+		}
+		past = append(past, run)
+	}
+	slices.Sort(errors)
+	slices.Sort(flat)
+	median := errors[len(errors)/2]
+	t.Logf("median error of %d estimates: %.0f %% (9 of 10 below %.0f %%); without sizes %.0f %%", len(errors), 100*median, 100*errors[len(errors)*9/10], 100*flat[len(flat)/2])
+	if len(errors) < 200 || median > 0.25 {
+		t.Errorf("the median error of %d estimates is %.2f", len(errors), median)
+	}
+}
+
+func unsized(runs []eta.Run) []eta.Run {
+	last := slices.Clone(runs[max(0, len(runs)-eta.MaxRuns):])
+	for i := range last {
+		last[i].Size = 0
+	}
+	return last
+}

@@ -1,0 +1,112 @@
+package fanout
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"molrun/app/base/naming"
+)
+
+// maxBatchName leaves room behind the name of the batch for what tells its rows
+// apart.
+const (
+	maxBatchName = 150
+	maxRowName   = 200
+)
+
+// nameRows names the rows: as the table does, else by the name of the batch and
+// that of the file or record, else by the number of the row.
+func (r *Rows) nameRows(batch string) {
+	if n := utf8.RuneCountInString(batch); n > maxBatchName {
+		r.fault([]any{"batchName"}, "value", fmt.Sprintf("use at most %d characters, not %d: the names of the rows begin with it", maxBatchName, n))
+		return
+	}
+	r.Names = make([]string, len(r.Settings))
+	taken := map[string]int{batch: -1}
+	for i := range r.Names {
+		r.takeGiven(i, taken)
+	}
+	repeats := map[string]int{}
+	for i, name := range r.Names {
+		if name == "" {
+			r.Names[i] = unique(r.derive(batch, i), taken, repeats)
+			taken[r.Names[i]] = i
+		}
+	}
+}
+
+// takeGiven takes the name that a table gives a row.
+func (r *Rows) takeGiven(row int, taken map[string]int) {
+	for k := range r.all {
+		s := &r.all[k]
+		e := s.entries[row]
+		if e.name == "" {
+			continue
+		}
+		msg, kind := naming.Check(e.name), "value"
+		if first, found := taken[e.name]; found && msg == "" {
+			kind, msg = "taken", "use a name other than the batch's own"
+			if first >= 0 {
+				msg = fmt.Sprintf("%q is the name of line %d already", e.name, s.entries[first].line)
+			}
+		}
+		if msg != "" {
+			r.fault(append(s.at(), e.line, nameColumn), kind, fmt.Sprintf("line %d, column %q: %s", e.line, nameColumn, msg))
+			continue
+		}
+		r.Names[row], taken[e.name] = e.name, row
+	}
+}
+
+// derive returns a name for a row by what it is made of.
+func (r *Rows) derive(batch string, row int) string {
+	number := fmt.Sprint(row + 1)
+	label := number
+	for _, s := range r.all {
+		if l := plain(s.entries[row].label); l != "" {
+			label = l
+			break
+		}
+	}
+	name := cut(batch+"-"+label, maxRowName)
+	if naming.Check(name) != "" {
+		return batch + "-" + number
+	}
+	return name
+}
+
+// unique returns the name, with a number if it is taken. It goes on counting where
+// it ended for the same name.
+func unique(name string, taken, repeats map[string]int) string {
+	one := name
+	for {
+		if _, found := taken[one]; !found {
+			return one
+		}
+		repeats[name]++
+		suffix := fmt.Sprintf("-%d", repeats[name]+1)
+		one = cut(name, maxRowName-len(suffix)) + suffix
+	}
+}
+
+// plain replaces what is awkward in names and paths.
+func plain(label string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune("-_.+", r) {
+			return r
+		}
+		return '_'
+	}, label), "_.")
+}
+
+// cut returns at most n characters of a text.
+func cut(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}

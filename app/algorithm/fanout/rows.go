@@ -1,0 +1,160 @@
+package fanout
+
+import (
+	"fmt"
+	"strings"
+
+	"molrun/app/algorithm"
+	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
+)
+
+// memberBytes is about what a member takes of memory, apart from its text.
+const memberBytes = 64
+
+// fill makes the rows of sources that fit one another.
+func (r *Rows) fill() error {
+	n := len(r.all[0].entries)
+	r.Settings, r.Sources = make([]*strictjson.Value, n), make([]string, n)
+	size := 0
+	for i := range n {
+		r.Sources[i] = r.origin(i)
+		v := r.row(i)
+		if v == nil {
+			continue
+		}
+		taken := len(v.Raw) + memberBytes*len(v.Members)
+		if size += taken; size > maxBytes {
+			r.fault([]any{Member}, "value", fmt.Sprintf("the settings of all rows take more than %d MiB; put what rows share into a file, or submit several batches", maxBytes>>20))
+			return nil
+		}
+		if err := r.files.Reserve(int64(taken)); err != nil {
+			return err
+		}
+		r.Settings[i] = v
+	}
+	return nil
+}
+
+// origin says what a row is made of.
+func (r *Rows) origin(row int) string {
+	parts := make([]string, len(r.all))
+	for k, s := range r.all {
+		parts[k] = s.entries[row].origin
+	}
+	return strings.Join(parts, ", ")
+}
+
+// row returns the settings of one row, nil if a source of it is faulty.
+func (r *Rows) row(i int) *strictjson.Value {
+	v := &strictjson.Value{Kind: strictjson.Object, Raw: []byte{'{'}}
+	add := func(name string, value *strictjson.Value) {
+		if len(v.Members) > 0 {
+			v.Raw = append(v.Raw, ',')
+		}
+		v.Members = append(v.Members, strictjson.Member{Name: name, Value: value})
+		v.Raw = append(append(strictjson.AppendQuoted(v.Raw, name), ':'), value.Raw...)
+	}
+	if given := r.request.Settings; given != nil {
+		for _, m := range given.Members {
+			add(m.Name, m.Value)
+		}
+	}
+	for _, s := range r.all {
+		one := s.entries[i]
+		if one.faulty {
+			return nil
+		}
+		for k, p := range s.columns {
+			if p != nil && one.cells[k] != "" {
+				add(p.Name, s.value(p, one.cells[k]))
+			}
+		}
+	}
+	v.Raw = append(v.Raw, '}')
+	return v
+}
+
+func (s *series) value(p *algorithm.Parameter, text string) *strictjson.Value {
+	if s.Kind == FASTA {
+		return p.FromSequence(text)
+	}
+	return p.FromText(text)
+}
+
+// Place puts a fault of a row's settings where the caller can mend it. It reports
+// false if the same was told of another row already.
+func (r *Rows) Place(row int, f fault.Field) (fault.Field, bool) {
+	name := ""
+	if len(f.Loc) > 0 {
+		name, _ = f.Loc[0].(string)
+	}
+	for k := range r.all {
+		if s := &r.all[k]; s.gives(name) {
+			return s.place(s.entries[row], name, f), true
+		}
+	}
+	if name == "" {
+		s := &r.all[0]
+		return s.place(s.entries[row], "", f), true
+	}
+	loc := []any{Member, "settings"}
+	if r.request.IsSent() {
+		loc = []any{1} // a column that the first line lacks
+	}
+	f.Loc = append(loc, f.Loc...)
+	key := fmt.Sprint(f.Loc, f.Msg)
+	first := !r.told[key]
+	r.told[key] = true
+	return f, first
+}
+
+// gives reports whether a source gives a setting.
+func (s *series) gives(name string) bool {
+	for _, p := range s.columns {
+		if p != nil && p.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// place puts a fault of an entry: at its line and column, or at the setting with
+// what the entry is.
+func (s *series) place(e entry, setting string, f fault.Field) fault.Field {
+	f.Loc = s.at()
+	switch {
+	case s.Kind != CSV && s.Kind != TSV:
+		f.Msg = fmt.Sprintf("%s: %s", e.origin, f.Msg)
+	case setting == "":
+		f.Loc = append(f.Loc, e.line)
+		f.Msg = fmt.Sprintf("line %d: %s", e.line, f.Msg)
+	default:
+		f.Loc = append(f.Loc, e.line, setting)
+		f.Msg = fmt.Sprintf("line %d, column %q: %s", e.line, setting, f.Msg)
+	}
+	return f
+}
+
+// at returns where a source stands below the body; that of the body is the body.
+func (s *Source) at() []any {
+	if s.Text != nil {
+		return []any{}
+	}
+	return []any{Member, "each", s.Setting}
+}
+
+// tell records the mistakes of a source.
+func (e *expansion) tell(s *series, mistakes []mistake) {
+	for _, m := range mistakes {
+		loc, msg := s.at(), m.msg
+		if m.line > 0 {
+			loc, msg = append(loc, m.line), fmt.Sprintf("line %d: %s", m.line, msg)
+		}
+		e.fault(loc, m.kind, msg)
+	}
+}
+
+func (e *expansion) fault(loc []any, kind, msg string) {
+	e.faults = append(e.faults, fault.Field{Loc: loc, Msg: msg, Type: kind})
+}

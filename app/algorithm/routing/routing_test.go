@@ -1,0 +1,139 @@
+package routing_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/algorithm"
+	"molrun/app/algorithm/placement"
+	"molrun/app/algorithm/routing"
+	"molrun/app/server/config"
+)
+
+// configured returns a router for the [slurm] and [runner] settings of a
+// configuration file.
+func configured(t *testing.T, settings string) *routing.Router {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.toml")
+	must(t, os.WriteFile(file, []byte("data = \"/data\"\n[slurm]\nshared_dir = \"/shared\"\n"+settings), 0o600))
+	c, err := config.Load(file, false, nil)
+	must(t, err)
+	must(t, c.Check())
+	table := c.Routing()
+	table.Executor = "local"
+	table.Machines = map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}, "slurm": {}}
+	return routing.New(table)
+}
+
+// greedy returns an algorithm with more lines in its file.
+func greedy(t *testing.T, lines ...string) *algorithm.File {
+	t.Helper()
+	text := "format = 1\ntype = \"greedy\"\nversion = \"1\"\ncommand = [\"true\"]\n" + strings.Join(lines, "\n")
+	a, mistakes := algorithm.Parse("greedy.toml", []byte(text))
+	for _, m := range mistakes {
+		t.Fatal(m)
+	}
+	return a
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFirstMatchingRuleDecides(t *testing.T) {
+	router := configured(t, `
+partition = "main"
+options = "--nice=10"
+[[runner.rules]]
+user = "bob@lab.example"
+executor = "local"
+[[runner.rules]]
+algorithm = "greedy"
+min_cpus = 3
+executor = "slurm"
+partition = "long"
+options = "--nice=5 --exclusive"
+[[runner.rules]]
+organization = "other"
+executor = "slurm"
+[[runner.rules]]
+min_gpus = 1
+min_memory = "4GiB"
+executor = "slurm"
+account = "gpu"
+`)
+	ann := routing.User{Organization: "lab", Email: "ann@lab.example"}
+	bob := routing.User{Organization: "lab", Email: "bob@lab.example"}
+	eve := routing.User{Organization: "other", Email: "ann@lab.example"}
+	anywhere := greedy(t)
+	local := greedy(t, `executor = "local"`)
+	slurm := greedy(t, `executor = "slurm"`, `[slurm]`, `partition = "own"`, `qos = "high"`)
+
+	for _, tt := range []struct {
+		name      string
+		by        routing.User
+		algorithm *algorithm.File
+		needs     placement.Resources
+		executor  string
+		placement placement.Placement
+	}{
+		{"no rule matches", ann, anywhere, placement.Resources{CPUs: 1}, "local", placement.Placement{}},
+		{"too few CPUs for a rule", ann, anywhere, placement.Resources{CPUs: 2}, "local", placement.Placement{}},
+		{"algorithm and CPUs", ann, anywhere, placement.Resources{CPUs: 3}, "slurm", placement.Placement{Partition: "long", Options: []string{"--nice=5", "--exclusive"}}},
+		{"two rules match", bob, anywhere, placement.Resources{CPUs: 3}, "local", placement.Placement{}},
+		{"organization", eve, anywhere, placement.Resources{CPUs: 1}, "slurm", placement.Placement{Partition: "main", Options: []string{"--nice=10"}}},
+		{"GPUs and memory", ann, anywhere, placement.Resources{GPUs: 1, MemoryBytes: 4 << 30}, "slurm", placement.Placement{Partition: "main", Account: "gpu", Options: []string{"--nice=10"}}},
+		{"enough memory but no GPU", ann, anywhere, placement.Resources{MemoryBytes: 4 << 30}, "local", placement.Placement{}},
+		{"the algorithm stays local", ann, local, placement.Resources{CPUs: 3}, "local", placement.Placement{}},
+		{"the algorithm stays on slurm", bob, slurm, placement.Resources{CPUs: 1}, "slurm", placement.Placement{Partition: "own", QOS: "high", Options: []string{"--nice=10"}}},
+		{"a rule overrides the algorithm's partition", ann, slurm, placement.Resources{CPUs: 3}, "slurm", placement.Placement{Partition: "long", QOS: "high", Options: []string{"--nice=5", "--exclusive"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			executor := router.Executor(tt.algorithm, tt.by, tt.needs)
+			if executor != tt.executor {
+				t.Errorf("executor %s, want %s", executor, tt.executor)
+			}
+			got := router.Placement(tt.algorithm, executor, tt.by, tt.needs)
+			if diff := cmp.Diff(tt.placement, got); diff != "" {
+				t.Errorf("placement (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestForbiddenOptionsAreThoseNotConfigured(t *testing.T) {
+	for _, tt := range []struct{ name, settings, option, want string }{
+		{"allowed by default", ``, "--nice=5", ""},
+		{"not allowed by default", ``, "--mail-user=ann", "--mail-user"},
+		{"no longer allowed", `allow_options = "tmp"`, "--nice=5", "--nice"},
+	} {
+		a := greedy(t, `executor = "slurm"`, `[slurm]`, `options = ["`+tt.option+`"]`)
+		if got := configured(t, tt.settings).Forbidden(a); got != tt.want {
+			t.Errorf("%s: forbidden option %q of %s, want %q", tt.name, got, tt.option, tt.want)
+		}
+	}
+}
+
+func TestAlgorithmsThatCannotRunSayWhy(t *testing.T) {
+	router := configured(t, ``)
+	by := routing.User{Organization: "lab", Email: "ann@lab.example"}
+	for range 2 { // the second answer is from memory where it may be
+		if why, nowhere := router.Unready(greedy(t, `executor = "local"`), by); len(why) > 0 || nowhere != "" {
+			t.Errorf("a ready algorithm: %v, %q", why, nowhere)
+		}
+	}
+	refused := greedy(t, `executor = "slurm"`, `[slurm]`, `options = ["--mail-user=ann"]`)
+	for range 2 {
+		const want = "greedy is not ready on this server: its [slurm] options have --mail-user, which slurm.allow_options does not name"
+		if why, nowhere := router.Unready(refused, by); len(why) != 1 || why["slurm"] != want || nowhere != want {
+			t.Errorf("an algorithm with a forbidden option: %v, %q", why, nowhere)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package tomltree
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"molrun/app/base/nearest"
+	"molrun/app/base/strictjson"
+)
+
+// Reader gives the values of a tree. Its methods note what is wrong and go on,
+// so that one reading finds every mistake.
+type Reader struct {
+	Root     *Node // nil: the text is not TOML
+	Format   int64 // of the file, which its own reader finds; 1 knows no newer keys
+	topKeys  []string
+	mistakes []Mistake
+}
+
+// Mistake is something wrong on a line of the file.
+type Mistake struct {
+	Line int // from 1
+	Msg  string
+}
+
+// Mistakef notes a mistake.
+func (r *Reader) Mistakef(line int, format string, args ...any) {
+	r.mistakes = append(r.mistakes, Mistake{line, fmt.Sprintf(format, args...)})
+}
+
+// Noted reports whether a mistake has been found on these lines.
+func (r *Reader) Noted(first, last int) bool {
+	return slices.ContainsFunc(r.mistakes, func(m Mistake) bool { return first <= m.Line && m.Line <= last })
+}
+
+// Mistakes returns what has been noted, in the order of the file.
+func (r *Reader) Mistakes() []Mistake {
+	slices.SortStableFunc(r.mistakes, func(x, y Mistake) int { return cmp.Compare(x.Line, y.Line) })
+	return slices.Compact(r.mistakes)
+}
+
+// Known notes unknown keys of a table and suggests the nearest known one. The newer keys
+// are those that came with format 2.
+func (r *Reader) Known(t *Node, where string, keys []string, newer ...string) {
+	if r.Format >= 2 {
+		keys, newer = slices.Concat(keys, newer), nil
+	}
+	for _, m := range t.Members {
+		if slices.Contains(keys, m.Name) {
+			continue
+		}
+		near := nearest.Of(m.Name, keys)
+		switch {
+		case slices.Contains(newer, m.Name):
+			r.Mistakef(m.Line, "%q in %s needs format = 2 in the first line of the file", m.Name, where)
+		case t != r.Root && slices.Contains(r.topKeys, m.Name):
+			r.Mistakef(m.Line, "%q does not belong to %s: move it above the first [table] of the file", m.Name, where)
+		case near != "":
+			r.Mistakef(m.Line, "unknown key %q in %s; did you mean %q?", m.Name, where, near)
+		default:
+			r.Mistakef(m.Line, "unknown key %q in %s; known are %s", m.Name, where, strings.Join(keys, ", "))
+		}
+	}
+}
+
+// Is reports whether a value is of a kind, and notes where it is not.
+func (r *Reader) Is(n *Node, what string, kind strictjson.Kind) bool {
+	if n.Kind != kind && n.Kind != strictjson.Null { // the parser has noted what has no kind
+		r.Mistakef(n.Line, "%s must be %s, got %s", what, KindName(kind), KindName(n.Kind))
+	}
+	return n.Kind == kind
+}
+
+// KindName names a kind in words that a scientist understands.
+func KindName(k strictjson.Kind) string {
+	return [...]string{
+		strictjson.Null: "nothing", strictjson.Bool: "true or false", strictjson.Number: "a number",
+		strictjson.String: "a text", strictjson.Array: "a list", strictjson.Object: "a table",
+	}[k]
+}
+
+// OrList quotes texts and joins them: "a", "b" or "c".
+func OrList(texts []string) string {
+	var b strings.Builder
+	for i, s := range texts {
+		switch {
+		case i > 0 && i == len(texts)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q", s)
+	}
+	return b.String()
+}

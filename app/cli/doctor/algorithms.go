@@ -1,0 +1,81 @@
+package doctor
+
+import (
+	"context"
+	"strings"
+
+	"molrun/app/algorithm"
+	"molrun/app/algorithm/builtin"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/server/datadir"
+	"molrun/app/server/host"
+)
+
+func checkAlgorithms(ctx context.Context, in *installation) []Finding {
+	var found []Finding
+	kept := in.keptAlgorithms(ctx)
+	catalogue, err := algorithms.Catalogue(in.config.Algorithms, in.config.Catalogue, func(m algorithm.Mistake) {
+		found = append(found, say(Problem, "%s%s", m, kept[m.File])...)
+	})
+	if err != nil {
+		return say(Problem, "%s", fault.Text(err))
+	}
+	here, _ := host.Of(in.config) // what was not detected counts as absent
+	ready, catalogued := 0, 0
+	for _, typ := range catalogue.Types() {
+		for _, a := range catalogue.Versions(typ) {
+			missing := here.Missing(a)
+			if len(missing) == 0 {
+				ready++
+				continue
+			}
+			if a.BuiltIn && a.Folder != nil { // most machines have few of their programs
+				catalogued++
+				continue
+			}
+			found = append(found, say(Problem, "%s %s is not ready: %s", a.Type, a.Version, strings.Join(missing, "; "))...)
+		}
+	}
+	switch {
+	case found == nil && catalogued > 0:
+		return say(OK, "%d are ready; programs of %d others in the catalogue are not installed (molrun algorithms list)", ready, catalogued)
+	case found == nil:
+		return say(OK, "%d are ready", ready)
+	}
+	return found
+}
+
+// keptAlgorithms says of files with mistakes what the running service offers in their place.
+func (in *installation) keptAlgorithms(ctx context.Context) map[string]string {
+	kept := map[string]string{}
+	if !in.running {
+		return kept
+	}
+	read, err := datadir.Control(in.data).Algorithms(ctx)
+	if err != nil {
+		return kept // of an older version
+	}
+	for _, m := range read.Mistakes {
+		if m.Kept != "" {
+			kept[m.File] = "; the service goes on with " + m.Kept + " as it was before, until a restart"
+		}
+	}
+	return kept
+}
+
+// wantsSlurm reports whether an algorithm has to run on a cluster.
+func wantsSlurm(folder string) bool {
+	catalogue, err := algorithms.Catalogue(folder, nil, func(algorithm.Mistake) {})
+	if err != nil {
+		return false
+	}
+	for _, typ := range catalogue.Types() {
+		for _, a := range catalogue.Versions(typ) {
+			if a.Executor == placement.Slurm {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+// Package doctor looks for what is wrong with an installation: the configuration,
+// the data directory, the machine and the programs that jobs need. Every finding
+// says what to do.
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"molrun/app/server/config"
+)
+
+// checks are in the order of their dependencies.
+var checks = []struct {
+	name string
+	run  func(context.Context, *installation) []Finding
+}{
+	{"data directory", checkData},
+	{"file system", checkFileSystem},
+	{"free space", checkSpace},
+	{"database", checkDatabase},
+	{"service", checkService},
+	{"secret", checkSecret},
+	{"backups", checkBackups},
+	{"clock", checkClock},
+	{"open files", checkLimits},
+	{"cpus", checkCPUs},
+	{"gpus", checkGPUs},
+	{"sandbox", checkSandbox},
+	{"algorithms", checkAlgorithms},
+	{"slurm", checkSlurm},
+	{"address", checkAddress},
+	{"public url", checkPublicURL},
+	{"certificate", checkCertificate},
+}
+
+// timeout bounds all checks together; each check also bounds what it waits for.
+const timeout = 2 * time.Minute
+
+// Examine runs all checks. It changes nothing.
+func Examine(ctx context.Context, c config.Config) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	in := inspect(ctx, c)
+	findings := []Finding{{"configuration", OK, "every setting is known and has a possible value"}}
+	for _, check := range checks {
+		for _, f := range check.run(ctx, in) {
+			f.Check = check.name
+			findings = append(findings, f)
+		}
+	}
+	return findings
+}

@@ -1,0 +1,49 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
+	"molrun/storage/kv/boltfile"
+)
+
+// installation is what the checks look at.
+type installation struct {
+	config   config.Config
+	data     string // absolute
+	database string
+	holder   boltfile.Process // of the database
+	held     bool
+	running  bool // a service answers on the control socket
+	now      time.Time
+}
+
+// inspect finds out the state of the data directory.
+func inspect(ctx context.Context, c config.Config) *installation {
+	in := &installation{config: c, data: c.Data, now: time.Now()}
+	if abs, err := filepath.Abs(c.Data); err == nil {
+		in.data = abs
+	}
+	in.config.Data = in.data
+	in.database = filepath.Join(in.data, datadir.Database)
+	in.holder, in.held = boltfile.Holder(in.database)
+	in.running = datadir.Running(ctx, in.data)
+	return in
+}
+
+// existingDir returns the data directory or, before it is made, the nearest
+// directory above it.
+func (in *installation) existingDir() string {
+	dir := in.data
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}

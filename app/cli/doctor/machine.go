@@ -1,0 +1,142 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"molrun/app/base/unit"
+	"molrun/app/executor/local"
+	"molrun/storage/kv/boltfile"
+)
+
+// clockSlack is how far clocks may differ without harm.
+const clockSlack = time.Minute
+
+func checkClock(_ context.Context, in *installation) []Finding {
+	if in.now.Year() < 2025 || in.now.Year() > 2100 {
+		return say(Problem, "it says %s; set it, since links and retention go by it", in.now.Format(time.DateTime))
+	}
+	if last, err := boltfile.ReadCommits(in.database); err == nil && last.At.After(in.now.Add(clockSlack)) {
+		return say(Problem, "it says %s, but records were written at %s: it went back, or was wrong then; set it right before the service starts",
+			in.now.UTC().Format(time.DateTime), last.At.UTC().Format(time.DateTime))
+	}
+	if synchronized, known := clockSynchronized(); known && !synchronized {
+		return say(Warning, "nothing keeps it in step; switch on time synchronisation, such as timedatectl set-ntp true")
+	}
+	return say(OK, "it says %s and is not behind the records", in.now.UTC().Format(time.DateTime))
+}
+
+// clockSynchronized asks the kernel whether its clock is kept in step.
+func clockSynchronized() (synchronized, known bool) {
+	const unsynchronized = 0x40 // STA_UNSYNC
+	var t syscall.Timex
+	if _, err := syscall.Adjtimex(&t); err != nil {
+		return false, false
+	}
+	return t.Status&unsynchronized == 0, true
+}
+
+// Bounds on open files: the service needs one for each connection and transfer, and a
+// few for each job.
+const (
+	goodFiles = 8192
+	minFiles  = 1024
+)
+
+func checkLimits(_ context.Context, in *installation) []Finding {
+	limit, whose, err := in.openFiles()
+	switch {
+	case err != nil:
+		return say(Warning, "how many files may be open can't be found out: %v", err)
+	case limit < minFiles:
+		return say(Problem, "%s may open only %d files; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
+	case limit < goodFiles:
+		return say(Warning, "%s may open %d files, which many connections at once can use up; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
+	}
+	return say(OK, "%s may open %d files", whose, limit)
+}
+
+// checkCPUs says whether each job gets CPUs of its own.
+func checkCPUs(_ context.Context, in *installation) []Finding {
+	cpus := in.config.Runner.CPUs
+	if cpus == 0 {
+		cpus = runtime.GOMAXPROCS(0)
+	}
+	if !in.config.Runner.PinCPUs {
+		return say(OK, "jobs may use %s, and run on any, since runner.pin_cpus is false", unit.Count(cpus, "CPU"))
+	}
+	if _, why := local.Cores(cpus); why != "" {
+		return say(Warning, "jobs may use %s, but get none of their own: %s", unit.Count(cpus, "CPU"), why)
+	}
+	return say(OK, "jobs may use %s, and each runs on its own", unit.Count(cpus, "CPU"))
+}
+
+// openFiles returns the limit of the service or, if none runs, of one started here.
+// Go raises the soft limit to the hard one.
+func (in *installation) openFiles() (limit uint64, whose string, err error) {
+	if in.running && in.held {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", in.holder.PID))
+		if err != nil {
+			return 0, "", err
+		}
+		limit, err := hardLimit(string(text))
+		return limit, "the service", err
+	}
+	var r syscall.Rlimit
+	err = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r)
+	return r.Max, "a service started here", err
+}
+
+// hardLimit reads a line such as "Max open files  1024  4096  files".
+func hardLimit(limits string) (uint64, error) {
+	_, rest, _ := strings.Cut(limits, "Max open files")
+	fields := strings.Fields(rest)
+	if len(fields) < 2 {
+		return 0, errors.New("the system does not tell")
+	}
+	return strconv.ParseUint(fields[1], 10, 64)
+}
+
+func checkGPUs(_ context.Context, in *installation) []Finding {
+	wanted := in.config.Runner.GPUs
+	if !wanted.Auto() && len(wanted) == 0 {
+		return say(OK, "jobs get none: runner.gpus says so")
+	}
+	there, err := local.Detect("")
+	if err != nil {
+		return say(Problem, "%v; mend the driver, or set runner.gpus to \"\"", err)
+	}
+	_, driver := os.Stat("/proc/driver/nvidia/version")
+	_, smi := exec.LookPath("nvidia-smi")
+	switch {
+	case wanted.Auto() && driver == nil && smi != nil:
+		return say(Warning, "there is an NVIDIA driver, but nvidia-smi is not on PATH, so jobs get no GPU; install it")
+	case wanted.Auto() && len(there.GPUs) == 0:
+		return say(OK, "there are none")
+	case wanted.Auto():
+		return say(OK, "%d: %s", len(there.GPUs), strings.Join(there.GPUs, ", "))
+	}
+	for _, gpu := range wanted {
+		if !hasGPU(there.GPUs, gpu) {
+			return say(Problem, "runner.gpus names %s, but nvidia-smi lists %d: [%s]; name those, or set runner.gpus to \"auto\"", gpu, len(there.GPUs), strings.Join(there.GPUs, ", "))
+		}
+	}
+	return say(OK, "%s, as configured", strings.Join(wanted, ", "))
+}
+
+// hasGPU looks for a device by its UUID or its number.
+func hasGPU(there []string, wanted string) bool {
+	if n, err := strconv.Atoi(wanted); err == nil {
+		return n >= 0 && n < len(there)
+	}
+	return slices.Contains(there, wanted)
+}

@@ -1,0 +1,47 @@
+package doctor
+
+import (
+	"context"
+	"os"
+
+	"molrun/app/algorithm/placement"
+	"molrun/app/algorithm/routing"
+	"molrun/app/base/fault"
+	"molrun/app/executor/slurm"
+	"molrun/app/server/host"
+)
+
+// checkSlurm looks at the cluster, if jobs may run on one, and runs a small job
+// there.
+func checkSlurm(ctx context.Context, in *installation) []Finding {
+	if !in.config.Slurm.On() {
+		if wantsSlurm(in.config.Algorithms) {
+			return say(Problem, "algorithms are to run there, but no cluster is configured; set slurm.shared_dir, or give them another executor")
+		}
+		return say(OK, "no job is to run there")
+	}
+	if err := host.CheckSharedDir(in.config.Slurm.SharedDir, in.data); err != nil {
+		return say(Problem, "%s", fault.Text(err))
+	}
+	var found []Finding
+	options := host.SlurmOptions(in.config)
+	for _, f := range slurm.Check(ctx, options, placements(in.config.Routing())...) {
+		grade := map[slurm.Grade]Result{slurm.Fine: OK, slurm.Doubtful: Warning, slurm.Wrong: Problem}[f.Grade]
+		found = append(found, Finding{Result: grade, Text: f.Text})
+	}
+	if os.Geteuid() == 0 {
+		found = append(found, say(Warning, "molrun runs as root, and so do its jobs on the cluster; give it an account of its own, the same on all nodes")...)
+	}
+	return found
+}
+
+// placements returns the placements of all jobs on the cluster, the default first.
+func placements(routing routing.Table) []placement.Placement {
+	all := []placement.Placement{routing.Placement}
+	for _, r := range routing.Rules {
+		if r.Executor != placement.Local {
+			all = append(all, r.Placement.Over(routing.Placement))
+		}
+	}
+	return all
+}

@@ -1,0 +1,144 @@
+// Package health asks a service of this machine whether it answers, for containers and
+// monitoring. It works with every configuration that serves.
+package health
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"molrun/app/base/fault"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
+)
+
+// Ask asks GET /healthz of the service on the data directory of c and returns the
+// address that it asked. Where it listens, the service says itself; if this user can't
+// ask it, or listen is set, that of the configuration counts. Ask waits until ctx ends.
+func Ask(ctx context.Context, c config.Config, listen string) (address string, err error) {
+	if listen == "" {
+		address, err = ofService(ctx, c.Data)
+	}
+	if err != nil {
+		return "", err
+	}
+	if address == "" {
+		address = scheme(c) + cmp.Or(listen, c.Listen)
+	}
+	_, port, err := net.SplitHostPort(address[strings.Index(address, "//")+2:])
+	if err != nil {
+		return address, fault.Errorf(fault.Invalid, "listen: %v; give host:port, such as 127.0.0.1:8080", err)
+	}
+	if port == "0" {
+		return address, errors.New("the service chose its port when it started, and this user can't ask it; run this as the service's user, with its --data")
+	}
+	return address, get(ctx, address)
+}
+
+func scheme(c config.Config) string {
+	if c.TLS.On() {
+		return "https://"
+	}
+	return "http://"
+}
+
+// ofService asks the service for its address over the control socket. It is "" if this
+// user may not look into the directory, or there is none.
+func ofService(ctx context.Context, data string) (string, error) {
+	if _, err := os.Stat(filepath.Join(data, datadir.Database)); err != nil {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // leaves time to ask its address
+	defer cancel()
+	if !datadir.Running(ctx, data) {
+		return "", fmt.Errorf("no service runs on the data directory %s", data)
+	}
+	address, err := datadir.Control(data).Listener(ctx)
+	if err != nil {
+		return "", nil // of an older version, or busy: its address tells more
+	}
+	return address, nil
+}
+
+// get asks /healthz at an address.
+func get(ctx context.Context, address string) error {
+	text, err := Get(ctx, address, "/healthz")
+	if err != nil {
+		return err
+	}
+	var answer struct{ Status string }
+	if json.Unmarshal(text, &answer) != nil || answer.Status != "ok" {
+		return fmt.Errorf("what answers at %s is no molrun service", address)
+	}
+	return nil
+}
+
+// Get returns what a service of this machine answers without a key, at most a few MiB.
+// Certificates are not verified: the service is reached at an address that they need not
+// name, nothing secret is sent, and whether it answers does not depend on them. Proxies of
+// the environment are for other machines.
+func Get(ctx context.Context, address, path string) ([]byte, error) {
+	client := &http.Client{
+		Transport: &http.Transport{
+			DialContext:       dial,
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // see above
+			DisableKeepAlives: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("the service does not answer: %w", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("the service does not answer: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return text, fmt.Errorf("the service answers %s", response.Status)
+	}
+	return text, nil
+}
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 4 << 20
+
+// dial connects to a listener of this machine. One that listens everywhere is reached at
+// the machine's own addresses.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	hosts := []string{host}
+	switch ip := net.ParseIP(host); {
+	case host == "" || ip.Equal(net.IPv6unspecified):
+		hosts = []string{"127.0.0.1", "::1"}
+	case ip.Equal(net.IPv4zero):
+		hosts = []string{"127.0.0.1"}
+	}
+	var errs []error
+	for _, host := range hosts {
+		conn, err := new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(host, port))
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errs[0]
+}

@@ -1,0 +1,318 @@
+package remote
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"molrun/app/base/unit"
+	"molrun/app/cli/jobfile"
+	"molrun/app/cli/session"
+)
+
+// description collects what the flags and files of a command say of a job.
+type description struct {
+	name, input, version, note string
+	set, file, tags, notify    []string
+	after                      []string
+	afterAny, example          bool
+	priority                   int
+	maxRuntime                 string
+	folder                     string
+}
+
+// add adds the flags.
+func (d *description) add(c *cobra.Command, called string) {
+	f := c.Flags()
+	f.StringVarP(&d.name, "name", "n", "", "name of the "+called+" (default the type and a few letters)")
+	f.StringVarP(&d.input, "input", "i", "", d.inputHelp(called))
+	f.StringArrayVar(&d.set, "set", nil, "a setting, name=value: JSON if it reads as such, else text; name=@path is the text of a file")
+	f.StringArrayVar(&d.file, "file", nil, "a file that the program reads, setting=path; it is uploaded once. Again for a list of files")
+	f.BoolVar(&d.example, "example", false, "begin with the settings and files of the algorithm's example")
+	f.StringVar(&d.version, "version", "", "version of the algorithm")
+	f.StringArrayVar(&d.after, "after", nil, "start after this job has COMPLETED")
+	f.BoolVar(&d.afterAny, "after-any", false, "the jobs of --after need only have finished")
+	f.StringArrayVar(&d.tags, "tag", nil, "a tag, key:value")
+	f.StringVar(&d.note, "note", "", "a note")
+	f.StringArrayVar(&d.notify, "notify", nil, "who is told of the end: https://… or mailto:…")
+	f.IntVar(&d.priority, "priority", 0, "from -10 to 10; only admins may ask for more than 0")
+	f.StringVar(&d.maxRuntime, "max-runtime", "", "stop the job after this time, such as 2h")
+	f.StringVar(&d.folder, "folder", "", "folder of uploaded files (default inputs; of an example, examples/TYPE)")
+	session.CompleteFlag(c, "after", completeJobs)
+	session.CompleteFlag(c, "set", completeSettings)
+	session.CompleteFlag(c, "file", completeSettings)
+}
+
+func (d *description) inputHelp(called string) string {
+	if called == "batch" {
+		return "what the rows are made of: a .csv or .tsv table, a FASTA file, or a folder of files; or a file .toml, .yaml or .json with a list of jobs (required)"
+	}
+	return "description of the job: a file .toml, .yaml or .json; - is standard input"
+}
+
+// job returns what the input, the example and the flags say together; flags win.
+func (d *description) job(ctx context.Context, s *session.Session, c *cobra.Command, args []string) (j jobfile.Job, err error) {
+	if d.input != "" {
+		if j, err = readJob(d.input, c.InOrStdin()); err != nil {
+			return j, session.Usage(err)
+		}
+	}
+	if len(args) == 1 {
+		j.Type = args[0]
+	}
+	if j.Type == "" {
+		return j, session.Usagef("say which algorithm, as in %s cg-idp; molrun algorithms lists them", c.CommandPath())
+	}
+	j.Version = session.FirstOf(d.version, j.Version)
+	if d.example {
+		if err := begin(ctx, s, &j, d.folder); err != nil {
+			return j, err
+		}
+	}
+	return j, d.override(&j, c.Flags())
+}
+
+// override applies the flags.
+func (d *description) override(j *jobfile.Job, flags *pflag.FlagSet) error {
+	for _, each := range []struct {
+		texts []string
+		take  func(string) error
+	}{
+		{d.set, func(text string) error { return j.Set(text, readText) }},
+		{d.file, j.AddFile},
+		{d.tags, j.Tag},
+	} {
+		for _, text := range each.texts {
+			if err := each.take(text); err != nil {
+				return session.Usage(err)
+			}
+		}
+	}
+	j.Name, j.Note = session.FirstOf(d.name, j.Name), session.FirstOf(d.note, j.Note)
+	j.After, j.Notify = append(j.After, d.after...), append(j.Notify, d.notify...)
+	j.AfterAny = j.AfterAny || d.afterAny
+	if flags.Changed("priority") {
+		j.Priority = d.priority
+	}
+	if d.maxRuntime != "" {
+		var most unit.Duration
+		if err := most.UnmarshalText([]byte(d.maxRuntime)); err != nil {
+			return session.Usagef("--max-runtime: %w", err)
+		}
+		j.MaxRuntime = int64(most) / 1e9
+	}
+	if j.Name == "" {
+		j.Name = j.Type + "-" + strings.ToLower(rand.Text()[:6])
+	}
+	return nil
+}
+
+// maxText bounds what name=@path reads.
+const maxText = 64 << 20
+
+func readText(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read from
+	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	if err == nil && len(text) > maxText {
+		err = fmt.Errorf("%s has more than 64 MiB; give it with --file", path)
+	}
+	return text, err
+}
+
+func readJob(path string, stdin io.Reader) (jobfile.Job, error) {
+	if path == "-" {
+		return jobfile.Read("standard input", stdin)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return jobfile.Job{}, err
+	}
+	defer f.Close() // only read from
+	j, err := jobfile.Read(path, f)
+	place(&j, path)
+	return j, err
+}
+
+// place finds the local files of a job beside its description.
+func place(j *jobfile.Job, description string) {
+	for name, files := range j.Files {
+		for i, file := range files.Paths {
+			if !filepath.IsAbs(file) {
+				files.Paths[i] = filepath.Join(filepath.Dir(description), file)
+			}
+		}
+		j.Files[name] = files
+	}
+}
+
+// begin puts the settings of the algorithm's example below those of j, and uploads the
+// files that they name.
+func begin(ctx context.Context, s *session.Session, j *jobfile.Job, folder string) error {
+	a, err := s.API.Algorithm(ctx, j.Type, j.Version)
+	if err != nil {
+		return err
+	}
+	if len(a.Example) == 0 {
+		return session.Usagef("%s has no example; give its settings with --set", j.Type)
+	}
+	var settings map[string]any
+	if err := exactly(a.Example, &settings); err != nil {
+		return fmt.Errorf("the example of %s: %w", j.Type, err)
+	}
+	brought, err := bring(ctx, s, j.Type, folder, settings)
+	if err != nil {
+		return err
+	}
+	for name, value := range brought.(map[string]any) {
+		if _, given := j.Settings[name]; given {
+			continue
+		}
+		if _, given := j.Files[name]; given {
+			continue
+		}
+		if j.Settings == nil {
+			j.Settings = map[string]any{}
+		}
+		j.Settings[name] = value
+	}
+	return nil
+}
+
+// bring uploads the files that the settings of an example name, and returns the
+// settings with references to them.
+func bring(ctx context.Context, s *session.Session, typ, folder string, value any) (any, error) {
+	switch v := value.(type) {
+	case string:
+		name, ok := strings.CutPrefix(v, "example:")
+		if !ok {
+			return v, nil
+		}
+		return bringFile(ctx, s, typ, folder, name)
+	case []any:
+		for i := range v {
+			var err error
+			if v[i], err = bring(ctx, s, typ, folder, v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for name := range v {
+			var err error
+			if v[name], err = bring(ctx, s, typ, folder, v[name]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return value, nil
+}
+
+func bringFile(ctx context.Context, s *session.Session, typ, folder, name string) (reference string, err error) {
+	text, err := exampleFile(ctx, s, typ, name)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "molrun-example-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, filepath.Base(name))
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return "", err
+	}
+	sent, err := s.Send(ctx, []string{path}, session.FirstOf(folder, "examples/"+typ))
+	if err != nil {
+		return "", err
+	}
+	return sent[0].Reference(path), nil
+}
+
+// prepare returns a job's description as the service takes it, with its files
+// uploaded.
+func prepare(ctx context.Context, s *session.Session, j *jobfile.Job, folder string) (*submission, error) {
+	var paths []string
+	for _, files := range j.Files {
+		paths = append(paths, files.Paths...)
+	}
+	sent, err := s.Send(ctx, paths, folder)
+	if err != nil {
+		return nil, err
+	}
+	references := map[string]string{}
+	for i, path := range paths {
+		references[path] = sent[i].Reference(path)
+	}
+	settings := map[string]any{}
+	for name, value := range j.Settings {
+		settings[name] = value
+	}
+	for name, files := range j.Files {
+		settings[name] = refer(files, references)
+	}
+	return &submission{
+		Name: j.Name, Type: j.Type, Version: j.Version, Settings: settings, Priority: j.Priority, MaxRuntime: j.MaxRuntime,
+		After: j.After, AfterAny: j.AfterAny, Tags: j.Tags, Note: j.Note, Notify: j.Notify,
+	}, nil
+}
+
+func refer(files jobfile.Files, references map[string]string) any {
+	if !files.List {
+		return references[files.Paths[0]]
+	}
+	list := make([]string, len(files.Paths))
+	for i, path := range files.Paths {
+		list[i] = references[path]
+	}
+	return list
+}
+
+// submission is the body of POST /submit-job, or of POST /submit-batch.
+type submission struct {
+	Name       string            `json:"jobName,omitempty"`
+	Batch      string            `json:"batchName,omitempty"`
+	Jobs       []*submission     `json:"jobs,omitempty"` // of a pipeline, which has no Type
+	Type       string            `json:"type,omitempty"`
+	Version    string            `json:"version,omitempty"`
+	Settings   map[string]any    `json:"settings,omitzero"`
+	Rows       []map[string]any  `json:"-"` // the settings of a batch
+	Names      []string          `json:"jobNames,omitempty"`
+	FanOut     *fanOut           `json:"fanOut,omitempty"`
+	Priority   int               `json:"priority,omitempty"`
+	MaxRuntime int64             `json:"maxRuntimeSeconds,omitempty"`
+	After      []string          `json:"after,omitempty"`
+	AfterAny   bool              `json:"afterAny,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+	Note       string            `json:"note,omitempty"`
+	Notify     []string          `json:"notify,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (b *submission) MarshalJSON() ([]byte, error) {
+	type plain submission
+	if b.Rows == nil {
+		return json.Marshal((*plain)(b))
+	}
+	return json.Marshal(struct {
+		*plain
+		Settings []map[string]any `json:"settings"`
+	}{(*plain)(b), b.Rows})
+}
+
+// fanOut makes the rows of a batch.
+type fanOut struct {
+	Each     map[string]string `json:"each"`
+	Settings map[string]any    `json:"settings,omitempty"`
+}

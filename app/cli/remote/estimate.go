@@ -1,0 +1,114 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/cli/session"
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+func estimateCommand() *cobra.Command {
+	var d description
+	c := &cobra.Command{
+		Use: "estimate [TYPE]", Short: "Show how long a job would wait and run", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
+		Long:    "Show how long a job would wait and run, what it needs, and whether it can run here at all. Nothing is queued.",
+		Example: session.Examples("molrun estimate cg-idp --example", "molrun estimate -i job.toml --json"),
+	}
+	d.add(c, "job")
+	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+		j, err := d.job(ctx, s, c, args)
+		if err != nil {
+			return err
+		}
+		body, err := prepare(ctx, s, &j, d.folder)
+		if err != nil {
+			return err
+		}
+		answer, err := s.API.Post(ctx, body, "estimate")
+		if err != nil {
+			return err
+		}
+		return showEstimate(s, answer)
+	})
+}
+
+// estimate is the answer of POST /estimate.
+type estimate struct {
+	Possible bool            `json:"possible"`
+	Detail   []client.Detail `json:"detail"`
+	Jobs     int             `json:"jobs"`
+	Slots    []struct {
+		Executor string `json:"executor"`
+		CPUs     int    `json:"cpus"`
+		Memory   int64  `json:"memoryBytes"`
+		GPUs     int    `json:"gpus"`
+		Jobs     int    `json:"jobs"`
+	} `json:"slots"`
+	Queue      *client.Queue   `json:"queue"`
+	RunSeconds int64           `json:"runSeconds"`
+	RunBasis   string          `json:"runBasis"`
+	EndSeconds int64           `json:"endSeconds"`
+	Notes      []client.Detail `json:"notes"`
+}
+
+func showEstimate(s *session.Session, a client.Answer) error {
+	e, err := client.Decode[estimate](a)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		err = s.PrintJSON(a)
+	}
+	if err == nil && !e.Possible {
+		err = &client.Error{Status: 422, Code: "INVALID", Details: e.Detail}
+	}
+	if err != nil || s.JSON {
+		return err
+	}
+	var needs []string
+	for _, slot := range e.Slots {
+		text := fmt.Sprintf("%d × %d CPU, %s", slot.Jobs, slot.CPUs, terminal.Size(slot.Memory))
+		if slot.GPUs > 0 {
+			text += fmt.Sprintf(", %d GPU", slot.GPUs)
+		}
+		needs = append(needs, text+" on "+slot.Executor)
+	}
+	starts := ""
+	if e.Queue != nil && e.Queue.ETASeconds > 0 {
+		starts = fmt.Sprintf("in about %s (%s)", terminal.Seconds(float64(e.Queue.ETASeconds)), e.Queue.ETABasis)
+	}
+	place := ""
+	if e.Queue != nil && e.Queue.Position > 0 {
+		place = fmt.Sprintf("%d of %d", e.Queue.Position, e.Queue.Of)
+	}
+	pairs := [][2]string{
+		{"jobs", fmt.Sprint(e.Jobs)},
+		{"needs", strings.Join(needs, "; ")},
+		{"place", place},
+		{"starts", orUnknown(starts)},
+		{"runs", orUnknown(about(e.RunSeconds, e.RunBasis))},
+		{"all done", orUnknown(about(e.EndSeconds, ""))},
+	}
+	for _, note := range e.Notes {
+		pairs = append(pairs, [2]string{"note", strings.TrimPrefix(note.String(), "body.settings.")})
+	}
+	return s.Pairs(pairs)
+}
+
+func about(seconds int64, basis string) string {
+	if seconds == 0 {
+		return ""
+	}
+	text := "about " + terminal.Seconds(float64(seconds))
+	if basis != "" {
+		text += " (" + basis + ")"
+	}
+	return text
+}
+
+func orUnknown(text string) string { return session.FirstOf(text, "unknown: too few runs so far") }

@@ -1,0 +1,293 @@
+package remote
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/base/plaintext"
+	"molrun/app/cli/session"
+	"molrun/app/client"
+)
+
+func batchCommand() *cobra.Command {
+	var d description
+	var a afterwards
+	var each []string
+	c := &cobra.Command{
+		Use: "batch [TYPE]", Short: "Submit many jobs at once", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
+		Long: `Submit many jobs of one algorithm: one for each line of a table (.csv or .tsv, whose columns
+are settings), for each sequence of a FASTA file, or for each file of a folder. --set and
+--file give what all have in common. --each names the setting that sequences or files are
+for; it is found by itself where only one setting takes them. In a table, a column of --each
+has local files, which are uploaded.
+
+A file .toml, .yaml or .json has a list of jobs, whose types may differ and which may read one
+another's results, as job:NAME/@OUTPUT or job:NAME/path.`,
+		Example: session.Examples(
+			"molrun batch sequence-properties -i proteins.fasta --wait",
+			"molrun batch cg-idp -i conditions.csv --file fasta=hst5.fasta --name conditions",
+			"molrun batch structure-summary -i models/ --each structure --wait",
+			"molrun batch -i binodal.yaml --wait"),
+	}
+	d.add(c, "batch")
+	a.add(c)
+	c.Flags().StringArrayVar(&each, "each", nil, "the setting that each sequence or file is for")
+	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+		if d.input == "" {
+			return session.Usagef("say what the rows are made of, as in %s TYPE -i rows.csv", c.CommandPath())
+		}
+		if describesJobs(d.input) {
+			body, err := d.pipeline(ctx, s, c, args, each)
+			if err != nil {
+				return err
+			}
+			return a.submit(ctx, s, "submit-batch", body)
+		}
+		rows := d.input
+		d.input = ""
+		j, err := d.job(ctx, s, c, args)
+		if err != nil {
+			return err
+		}
+		body, err := prepare(ctx, s, &j, d.folder)
+		if err != nil {
+			return err
+		}
+		body.Batch, body.Name = body.Name, ""
+		if err := fan(ctx, s, body, rows, each, d.folder); err != nil {
+			return err
+		}
+		return a.submit(ctx, s, "submit-batch", body)
+	})
+}
+
+// fan adds to a submission what its rows are made of.
+func fan(ctx context.Context, s *session.Session, body *submission, rows string, each []string, folder string) error {
+	info, err := os.Stat(rows)
+	if err != nil {
+		return session.Usage(err)
+	}
+	body.FanOut = &fanOut{Each: map[string]string{}, Settings: body.Settings}
+	body.Settings = nil
+	ext := strings.ToLower(filepath.Ext(rows))
+	switch {
+	case info.IsDir():
+		return fanFolder(ctx, s, body, rows, each, folder)
+	case ext == ".csv" || ext == ".tsv":
+		return fanTable(ctx, s, body, rows, ext, each, folder)
+	}
+	setting, err := settingFor(ctx, s, body, each, "sequences")
+	if err != nil {
+		return err
+	}
+	sent, err := s.Send(ctx, []string{rows}, folder)
+	if err == nil {
+		body.FanOut.Each[setting] = "fasta:" + sent[0].ID
+	}
+	return err
+}
+
+// settingFor returns the setting that each thing is for: that of --each, or the only
+// one of the algorithm that takes such things and is not given yet.
+func settingFor(ctx context.Context, s *session.Session, body *submission, each []string, things string) (string, error) {
+	if len(each) == 1 {
+		return each[0], nil
+	}
+	if len(each) > 1 {
+		return "", session.Usagef("give --each once: the %s are for one setting", things)
+	}
+	answer, err := s.API.Get(ctx, nil, "algorithms", body.Type)
+	if err != nil {
+		return "", err
+	}
+	a, err := client.Decode[algorithm](answer)
+	if err != nil {
+		return "", err
+	}
+	var fits []string
+	for _, p := range a.Parameters {
+		_, given := body.FanOut.Settings[p.Name]
+		if takes := len(p.File) > 0; !given && takes == (things == "files") && (takes || strings.HasPrefix(p.Name, "sequence")) {
+			fits = append(fits, p.Name)
+		}
+	}
+	if len(fits) == 1 {
+		return fits[0], nil
+	}
+	return "", session.Usagef("say which setting the %s are for, as in --each %s", things, session.FirstOf(strings.Join(fits, " or --each "), "ligand"))
+}
+
+// fanFolder uploads the files of a local folder, and makes a row of each.
+func fanFolder(ctx context.Context, s *session.Session, body *submission, dir string, each []string, folder string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(paths) == 0 {
+		return session.Usagef("%s has no files; give a folder with one file for each row", dir)
+	}
+	setting, err := settingFor(ctx, s, body, each, "files")
+	if err != nil {
+		return err
+	}
+	sent, err := s.Send(ctx, paths, session.FirstOf(folder, "inputs/"+body.Batch))
+	if err != nil {
+		return err
+	}
+	rows := make([]map[string]any, len(paths))
+	for i, path := range paths {
+		rows[i] = map[string]any{setting: sent[i].Reference(path)}
+	}
+	return body.list(rows, stems(paths))
+}
+
+// list makes rows of settings, each with what all have in common.
+func (b *submission) list(rows []map[string]any, names []string) error {
+	common := b.FanOut.Settings
+	b.FanOut = nil
+	for _, row := range rows {
+		for name, value := range common {
+			if _, given := row[name]; !given {
+				row[name] = value
+			}
+		}
+	}
+	b.Rows, b.Names = rows, nil
+	for i, name := range names {
+		full := b.Batch + "-" + name
+		if name == "" || slices.Contains(b.Names, full) {
+			full = fmt.Sprintf("%s-%d", b.Batch, i+1)
+		}
+		b.Names = append(b.Names, full)
+	}
+	return nil
+}
+
+// stems returns the names of files without their extensions, as far as jobs may be
+// called that.
+func stems(paths []string) []string {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		base := filepath.Base(path)
+		names[i] = strings.Map(func(r rune) rune {
+			switch {
+			case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+				return r
+			}
+			return '-'
+		}, strings.TrimSuffix(base, filepath.Ext(base)))
+	}
+	return names
+}
+
+// fanTable uploads a table whose columns are settings. Columns of local files are
+// replaced by what the service calls these files.
+func fanTable(ctx context.Context, s *session.Session, body *submission, path, ext string, each []string, folder string) error {
+	if len(each) == 0 {
+		sent, err := s.Send(ctx, []string{path}, folder)
+		if err == nil {
+			body.FanOut.Each["*"] = ext[1:] + ":" + sent[0].ID
+		}
+		return err
+	}
+	records, err := readTable(path, ext)
+	if err != nil {
+		return session.Usage(err)
+	}
+	for _, column := range each {
+		i := slices.Index(records[0], column)
+		if i < 0 {
+			return session.Usagef("%s has no column %q; it has %s", path, column, strings.Join(records[0], ", "))
+		}
+		if err := sendColumn(ctx, s, records[1:], i, filepath.Dir(path), session.FirstOf(folder, "inputs/"+body.Batch)); err != nil {
+			return err
+		}
+	}
+	return sendTable(ctx, s, body, records, filepath.Base(path), ext, folder)
+}
+
+func readTable(path, ext string) ([][]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read from
+	r := csv.NewReader(io.LimitReader(plaintext.NewReader(f), maxText))
+	if ext == ".tsv" {
+		r.Comma, r.LazyQuotes = '\t', true
+	}
+	records, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(records) < 2 {
+		return nil, fmt.Errorf("%s has no rows below its heading", path)
+	}
+	return records, nil
+}
+
+// sendColumn uploads the files that a column session.Names, and puts references in their place.
+func sendColumn(ctx context.Context, s *session.Session, rows [][]string, column int, dir, folder string) error {
+	var paths []string
+	for _, row := range rows {
+		if path := row[column]; !filepath.IsAbs(path) {
+			row[column] = filepath.Join(dir, path)
+		}
+		if !slices.Contains(paths, row[column]) {
+			paths = append(paths, row[column])
+		}
+	}
+	sent, err := s.Send(ctx, paths, folder)
+	if err != nil {
+		return err
+	}
+	references := map[string]string{}
+	for i, path := range paths {
+		references[path] = sent[i].Reference(path)
+	}
+	for _, row := range rows {
+		row[column] = references[row[column]]
+	}
+	return nil
+}
+
+// sendTable uploads a changed table.
+func sendTable(ctx context.Context, s *session.Session, body *submission, records [][]string, name, ext, folder string) (err error) {
+	dir, err := os.MkdirTemp("", "molrun-table-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	if ext == ".tsv" {
+		w.Comma = '\t'
+	}
+	if err := w.WriteAll(records); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		return err
+	}
+	sent, err := s.Send(ctx, []string{path}, folder)
+	if err == nil {
+		body.FanOut.Each["*"] = ext[1:] + ":" + sent[0].ID
+	}
+	return err
+}

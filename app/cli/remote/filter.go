@@ -1,0 +1,114 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/cli/session"
+	"molrun/app/client"
+)
+
+// filter are the flags that select jobs, as GET /jobs does.
+type filter struct {
+	status, tags                                        []string
+	batch, algorithm, email, search, since, until, sort string
+	organization                                        bool
+}
+
+func (f *filter) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringSliceVar(&f.status, "status", nil, "QUEUED, RUNNING, COMPLETED or FAILED; several with commas")
+	flags.StringVar(&f.batch, "batch", "", "the rows of this batch")
+	flags.StringVar(&f.algorithm, "type", "", "jobs of this algorithm")
+	flags.StringVar(&f.email, "user", "", "jobs of the member with this e-mail address")
+	flags.StringVar(&f.search, "search", "", "jobs with this text in name, note or tags")
+	flags.StringArrayVar(&f.tags, "tag", nil, "jobs with this tag, key:value")
+	flags.StringVar(&f.since, "since", "", "submitted at this time or later, such as 2026-11-20 or 2h")
+	flags.StringVar(&f.until, "until", "", "submitted before this time")
+	flags.BoolVar(&f.organization, "organization", false, "those of all members")
+	session.CompleteFlag(c, "batch", completeJobs)
+	session.CompleteFlag(c, "type", completeTypes)
+	session.CompleteFlag(c, "status", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"QUEUED", "RUNNING", "COMPLETED", "FAILED"}, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// query returns the query of GET /jobs.
+func (f *filter) query(now time.Time) url.Values {
+	q := url.Values{}
+	for name, value := range map[string]string{"batch": f.batch, "algorithm": f.algorithm, "jobEmail": f.email, "search": f.search, "sort": f.sort} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	for _, status := range f.status {
+		q.Add("status", status)
+	}
+	for _, tag := range f.tags {
+		q.Add("tag", tag)
+	}
+	for name, text := range map[string]string{"since": f.since, "until": f.until} {
+		if text != "" {
+			q.Set(name, moment(text, now))
+		}
+	}
+	if f.organization {
+		q.Set("organization", "true")
+	}
+	return q
+}
+
+// moment returns a time so long ago, if text is a length of time, else text.
+func moment(text string, now time.Time) string {
+	if d, err := time.ParseDuration(text); err == nil {
+		return now.Add(-d).UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// any reports whether anything is selected.
+func (f *filter) any() bool {
+	return len(f.status)+len(f.tags) > 0 || session.FirstOf(f.batch, f.algorithm, f.email, f.search, f.since, f.until) != ""
+}
+
+// each calls do for what a query of a listing, jobs or files, selects, at most so many
+// unless most is 0.
+// more is true if there are further ones.
+func each(ctx context.Context, s *session.Session, listing string, q url.Values, most int, do func(client.Answer) error) (more bool, err error) {
+	for n, next := 0, ""; ; {
+		if next != "" {
+			q.Set("startKey", next)
+		}
+		page := 100
+		if most > 0 {
+			page = min(page, most-n)
+		}
+		q.Set("limit", strconv.Itoa(page))
+		a, err := s.API.Get(ctx, q, listing)
+		if err != nil {
+			return false, err
+		}
+		list, err := client.Decode[struct {
+			Jobs     []json.RawMessage `json:"jobs"`
+			Files    []json.RawMessage `json:"files"`
+			StartKey string            `json:"startKey"`
+		}](a)
+		if err != nil {
+			return false, err
+		}
+		for _, one := range append(list.Jobs, list.Files...) {
+			if err := do(one); err != nil {
+				return false, err
+			}
+			n++
+		}
+		if next = list.StartKey; next == "" || most > 0 && n >= most {
+			return next != "", nil
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"molrun/app/base/fault"
+	"molrun/app/cli/profile"
+	"molrun/app/cli/session"
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+// LocalKey makes a key of the service on this machine, for login --local.
+type LocalKey func(ctx context.Context) (profile.Profile, error)
+
+// LoginCommand returns the command login. local makes a key on the machine of the
+// service; it may add flags to the command.
+func LoginCommand(local func(*cobra.Command) LocalKey) *cobra.Command {
+	var server, name, trust string
+	var here bool
+	c := &cobra.Command{
+		Use:   "login",
+		Short: "Keep the address of a service and your API key",
+		Long: `Keep the address of a service and your API key for all other commands, in a file that only
+you can read ($XDG_CONFIG_HOME/molrun/profiles.json or ~/.config/molrun/profiles.json). The key
+is read from the terminal, from standard input or from $MOLRUN_KEY, and tried before it is
+kept.
+
+With --local, on the machine of the service and as its user, nothing has to be typed: a key is
+made for you.`,
+		Example: session.Examples("molrun login --server http://lab.example:8080", "molrun login --local --data molrun-data", "molrun login --server https://lab.example --profile lab <key.txt"),
+		Args:    cobra.NoArgs,
+	}
+	f := c.Flags()
+	f.StringVar(&server, "server", "", "address of the service (default $MOLRUN_SERVER)")
+	f.StringVar(&name, "profile", profile.Default, "name under which it is kept")
+	f.StringVar(&trust, "trust", "", "PEM file of the certificate to trust, where no authority vouches for it")
+	f.BoolVar(&here, "local", false, "make a key on the machine of the service")
+	makeKey := local(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		p := profile.Profile{Server: session.FirstOf(server, os.Getenv("MOLRUN_SERVER")), Trust: trust}
+		var err error
+		switch {
+		case here && server != "":
+			return session.Usagef("--local finds the service by its data directory; leave out --server")
+		case here:
+			p, err = makeKey(c.Context())
+		case p.Server == "":
+			return session.Usagef("say which service: --server http://HOST:PORT, or --local on its own machine")
+		default:
+			p, err = ask(c, p)
+		}
+		if err != nil {
+			return err
+		}
+		return keep(c, name, p)
+	}
+	return c
+}
+
+// ask completes a profile with the key of the user.
+func ask(c *cobra.Command, p profile.Profile) (_ profile.Profile, err error) {
+	if p.Server, err = session.Address(p.Server); err != nil {
+		return p, err
+	}
+	if p.Trust != "" {
+		if p.Trust, err = filepath.Abs(p.Trust); err != nil {
+			return p, err
+		}
+	}
+	if p.Key, err = session.Key(os.Getenv("MOLRUN_KEY"), "in $MOLRUN_KEY"); err == nil && p.Key == "" {
+		p.Key, err = readKey(c, p.Server)
+	}
+	return p, err
+}
+
+// readKey reads a key without showing it.
+func readKey(c *cobra.Command, server string) (string, error) {
+	read := bufio.NewReader(c.InOrStdin())
+	next := func() (string, error) { return read.ReadString('\n') }
+	if in, ok := c.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
+		fmt.Fprintf(c.ErrOrStderr(), "API key for %s (it is not shown): ", server)
+		defer fmt.Fprintln(c.ErrOrStderr())
+		next = func() (string, error) {
+			text, err := term.ReadPassword(int(in.Fd()))
+			return string(text), err
+		}
+	}
+	for {
+		line, err := next()
+		switch {
+		case strings.TrimSpace(line) != "": // lines before it may be empty, and the last one may have no end
+			return session.Key(line, "on standard input")
+		case errors.Is(err, io.EOF):
+			return "", session.Usagef("give the API key on standard input or in $MOLRUN_KEY")
+		case err != nil:
+			return "", err
+		}
+	}
+}
+
+// keep tries a key and keeps it.
+func keep(c *cobra.Command, name string, p profile.Profile) error {
+	api, err := session.Dial(p)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	a, err := api.Get(c.Context(), nil, "session")
+	if err != nil {
+		return fmt.Errorf("nothing was kept: %w", err)
+	}
+	who, err := client.Decode[identity](a)
+	if err != nil {
+		return err
+	}
+	file, path, err := profile.Open(os.Getenv)
+	if err != nil {
+		return err
+	}
+	file.Profiles[name], file.Current = p, name
+	if err := file.Write(path); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "signed in to %s as %s of %s (%s); kept in %s\n", p.Server, terminal.Clean(who.Email), terminal.Clean(who.Organization), who.Role, path)
+	return nil
+}
+
+// identity is the answer of GET /session.
+type identity struct {
+	Organization string   `json:"organization"`
+	Email        string   `json:"email"`
+	Role         string   `json:"role"`
+	Rights       []string `json:"rights"`
+	Version      string   `json:"version"`
+	Key          struct {
+		ID        string `json:"id"`
+		Name      string `json:"name"`
+		ExpiresAt string `json:"expiresAt"`
+	} `json:"key"`
+}
+
+func whoamiCommand() *cobra.Command {
+	return session.Connected(&cobra.Command{
+		Use: "whoami", Short: "Show who you are to the service", Args: cobra.NoArgs,
+		Example: session.Examples("molrun whoami", "molrun whoami --json"),
+	}, func(ctx context.Context, s *session.Session, _ []string) error {
+		a, err := s.API.Get(ctx, nil, "session")
+		if err != nil {
+			return err
+		}
+		return s.Show(a, func() error {
+			who, err := client.Decode[identity](a)
+			if err != nil {
+				return err
+			}
+			key := who.Key.ID
+			if who.Key.ExpiresAt != "" {
+				key += ", until " + who.Key.ExpiresAt
+			}
+			return s.Pairs([][2]string{
+				{"server", s.Server + " (molrun " + who.Version + ")"},
+				{"user", who.Email},
+				{"organization", who.Organization},
+				{"role", who.Role},
+				{"rights", strings.Join(who.Rights, ", ")},
+				{"key", key},
+			})
+		})
+	})
+}
+
+func logoutCommand() *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use: "logout", Short: "Forget a service and its key", Args: cobra.NoArgs,
+		Long:    "Forget the address and the key of a profile. The key itself stays valid; an admin can delete it.",
+		Example: session.Examples("molrun logout", "molrun logout --profile lab"),
+	}
+	c.Flags().StringVar(&name, "profile", "", "which one (default the current one)")
+	session.CompleteFlag(c, "profile", session.CompleteProfiles)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		file, path, err := profile.Open(os.Getenv)
+		if err != nil {
+			return err
+		}
+		p, err := file.Find(name)
+		if err != nil {
+			return err
+		}
+		name = session.FirstOf(name, file.Current)
+		delete(file.Profiles, name)
+		if file.Current == name {
+			file.Current = ""
+			for other := range file.Profiles {
+				if len(file.Profiles) == 1 {
+					file.Current = other
+				}
+			}
+		}
+		if err := file.Write(path); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "forgot %s (%s)\n", name, p.Server)
+		return nil
+	}
+	return c
+}
+
+func openCommand() *cobra.Command {
+	return session.Connected(&cobra.Command{
+		Use: "open [JOB]", Short: "Open the web page of the service, or of a job", Args: cobra.MaximumNArgs(1),
+		Long:              "Open the web application in a browser, and print its address.",
+		Example:           session.Examples("molrun open", "molrun open hst5"),
+		ValidArgsFunction: completeJobs,
+	}, func(ctx context.Context, s *session.Session, args []string) error {
+		page, known := s.Server+"/ui/", []string{"session"}
+		if len(args) == 1 {
+			page, known = page+"jobs/"+url.PathEscape(args[0]), []string{"jobs", args[0]}
+		}
+		if _, err := s.API.Get(ctx, nil, known...); err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.PrintJSON(map[string]string{"url": page})
+		}
+		if err := s.Print("%s", page); err != nil || !s.Interactive {
+			return err
+		}
+		return browse(ctx, page)
+	})
+}
+
+// browse opens a page with what the desktop offers, if there is one.
+func browse(ctx context.Context, page string) error {
+	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return nil
+	}
+	program, err := exec.LookPath("xdg-open")
+	if err != nil {
+		return fault.Errorf(fault.NotFound, "no program xdg-open opens pages here; open the address yourself")
+	}
+	return exec.CommandContext(ctx, program, page).Run()
+}

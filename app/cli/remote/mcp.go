@@ -1,0 +1,31 @@
+package remote
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"molrun/app/cli/session"
+	"molrun/web/agent"
+)
+
+func mcpCommand(version string) *cobra.Command {
+	c := &cobra.Command{
+		Use: "mcp", Short: "Let a language model use the service (Model Context Protocol)", Args: cobra.NoArgs,
+		Long: `Speak the Model Context Protocol on standard input and output, for programs that let a language
+model use tools. It acts with your key: what you may not do, it may not. The service offers
+the same over HTTP at /mcp, with the key in x-api-key.`,
+		Example: session.Examples("molrun mcp </dev/null", "molrun mcp --profile default </dev/null"),
+	}
+	return session.Connected(c, func(ctx context.Context, s *session.Session, _ []string) error {
+		m, err := agent.New(ctx, s.API, version)
+		if err != nil {
+			return err
+		}
+		if err := m.Run(ctx, &mcp.StdioTransport{}); err != nil && ctx.Err() == nil {
+			return err
+		}
+		return nil
+	})
+}

@@ -1,0 +1,160 @@
+package remote
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/cli/session"
+)
+
+func rerunCommand() *cobra.Command {
+	var name string
+	var a afterwards
+	c := &cobra.Command{
+		Use: "rerun JOB|RESULT.zip", Short: "Submit the work of a job, or of a downloaded result, again",
+		Args:              session.One("a job, or the archive of a result"),
+		ValidArgsFunction: completeJobs,
+		Long: `Submit the same work again, under a new name: same algorithm, version, settings and files.
+From an archive, it also works on another service, which must have the files: archives made
+with their inputs (molrun results NAME --inputs) bring them along.`,
+		Example: session.Examples("molrun rerun hst5 --name hst5-again", "molrun rerun hst5.zip --wait"),
+	}
+	c.Flags().StringVarP(&name, "name", "n", "", "name of the new job (default the old one with -rerun behind it)")
+	a.add(c)
+	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+		body, inputs, err := earlier(ctx, s, args[0])
+		if err != nil {
+			return err
+		}
+		defer inputs.remove()
+		if _, err := s.Send(ctx, inputs.paths, ""); err != nil {
+			return err
+		}
+		body.Name = session.FirstOf(name, body.Name+"-rerun")
+		return a.submit(ctx, s, "submit-job", body)
+	})
+}
+
+// earlier returns the submission of a job or of an archive, and the files that the
+// archive brings along.
+func earlier(ctx context.Context, s *session.Session, what string) (*submission, *inputs, error) {
+	in := &inputs{}
+	if strings.HasSuffix(strings.ToLower(what), ".zip") {
+		if _, err := os.Stat(what); err == nil {
+			return fromArchive(what, in)
+		}
+	}
+	text, err := file(ctx, s, what, "job.json")
+	if err != nil {
+		return nil, in, err
+	}
+	body, err := submissionIn(text)
+	return body, in, err
+}
+
+// maxRecord bounds job.json.
+const maxRecord = 256 << 20
+
+func file(ctx context.Context, s *session.Session, job, path string) ([]byte, error) {
+	body, err := s.API.Open(ctx, nil, append([]string{"jobs", job, "files"}, strings.Split(path, "/")...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close() // only read from
+	return io.ReadAll(io.LimitReader(body, maxRecord))
+}
+
+func submissionIn(record []byte) (*submission, error) {
+	var j struct {
+		Submission *submission `json:"submission"`
+	}
+	if err := exactly(record, &j); err != nil {
+		return nil, fmt.Errorf("job.json: %w", err)
+	}
+	if j.Submission == nil {
+		return nil, errors.New("job.json has no submission; it is that of a batch, or of an older version of the service")
+	}
+	return j.Submission, nil
+}
+
+// inputs are files of an archive, unpacked for a moment.
+type inputs struct {
+	dir   string
+	paths []string
+}
+
+func (in *inputs) remove() {
+	if in.dir != "" {
+		_ = os.RemoveAll(in.dir) // of the temporary directory
+	}
+}
+
+// fromArchive reads the archive of a result.
+func fromArchive(name string, in *inputs) (*submission, *inputs, error) {
+	r, err := zip.OpenReader(name)
+	if err != nil {
+		return nil, in, fmt.Errorf("%s: %w", name, err)
+	}
+	defer r.Close()
+	var body *submission
+	for _, f := range r.File {
+		_, inner, _ := strings.Cut(f.Name, "/")
+		switch {
+		case inner == "job.json" || f.Name == "job.json":
+			text, err := readMember(f)
+			if err != nil {
+				return nil, in, err
+			}
+			if body, err = submissionIn(text); err != nil {
+				return nil, in, err
+			}
+		case (strings.HasPrefix(inner, "inputs/") || strings.HasPrefix(f.Name, "inputs/")) && !f.FileInfo().IsDir():
+			if err := in.take(f); err != nil {
+				return nil, in, err
+			}
+		}
+	}
+	if body == nil {
+		return nil, in, fmt.Errorf("%s has no job.json; it is no result of molrun", name)
+	}
+	return body, in, nil
+}
+
+func readMember(f *zip.File) ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, maxRecord))
+}
+
+// take unpacks an input file.
+func (in *inputs) take(f *zip.File) (err error) {
+	if in.dir == "" {
+		if in.dir, err = os.MkdirTemp("", "molrun-rerun-"); err != nil {
+			return err
+		}
+	}
+	dir := filepath.Join(in.dir, fmt.Sprint(len(in.paths)))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	base := path.Base(f.Name)
+	if !fs.ValidPath(base) || base == "." {
+		return fmt.Errorf("the archive has a file without a name: %q", f.Name)
+	}
+	target := filepath.Join(dir, base)
+	in.paths = append(in.paths, target)
+	return extract(f, target)
+}

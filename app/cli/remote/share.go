@@ -1,0 +1,80 @@
+package remote
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/cli/session"
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+func shareCommand() *cobra.Command {
+	var ttl, revoke string
+	var files []string
+	var list bool
+	c := &cobra.Command{
+		Use: "share JOB", Short: "Make a link that shows a result without a key", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeJobs,
+		Long:    "Make a link that shows the result of a job, and nothing else, to whoever has it, until it expires or is revoked.",
+		Example: session.Examples("molrun share hst5 --for 7d", "molrun share --list"),
+	}
+	c.Flags().StringVar(&ttl, "for", "7d", "how long the link works")
+	c.Flags().StringArrayVar(&files, "file", nil, "only this file, or folder with / behind it")
+	c.Flags().BoolVar(&list, "list", false, "list the links that work")
+	c.Flags().StringVar(&revoke, "revoke", "", "end the link with this ID")
+	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+		switch {
+		case list:
+			return listShares(ctx, s)
+		case revoke != "":
+			return s.API.Remove(ctx, "shares", revoke)
+		case len(args) == 0:
+			return session.Usagef("%s wants the name of a job", c.CommandPath())
+		}
+		seconds, err := lengthOf("--for", ttl)
+		if err != nil {
+			return err
+		}
+		a, err := s.API.Post(ctx, map[string]any{"ttlSeconds": seconds, "files": files}, "jobs", args[0], "share")
+		if err != nil {
+			return err
+		}
+		return s.Show(a, func() error {
+			made, err := client.Decode[struct {
+				URL string `json:"url"`
+				ID  string `json:"id"`
+			}](a)
+			if err != nil {
+				return err
+			}
+			s.Say("whoever has this link sees the result; molrun share --revoke %s ends it", made.ID)
+			return s.Print("%s", made.URL)
+		})
+	})
+}
+
+func listShares(ctx context.Context, s *session.Session) error {
+	a, err := s.API.Get(ctx, nil, "shares")
+	if err != nil {
+		return err
+	}
+	return s.Show(a, func() error {
+		list, err := client.Decode[struct {
+			Shares []struct {
+				ID         string `json:"id"`
+				Job        string `json:"jobName"`
+				ExpiresAt  string `json:"expiresAt"`
+				LastUsedAt string `json:"lastUsedAt"`
+			} `json:"shares"`
+		}](a)
+		if err != nil {
+			return err
+		}
+		lines := make([][]string, len(list.Shares))
+		for i, one := range list.Shares {
+			lines[i] = []string{one.ID, one.Job, one.ExpiresAt, session.FirstOf(one.LastUsedAt, "never")}
+		}
+		return s.Table([]terminal.Column{{Title: "ID"}, {Title: "JOB", Least: 10}, {Title: "UNTIL", Least: 10}, {Title: "LAST USED", Least: 9}}, lines)
+	})
+}

@@ -1,0 +1,102 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/cli/session"
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+func statusCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "status JOB...", Short: "Show jobs as they are now", Args: session.Names, ValidArgsFunction: completeJobs,
+		Example: session.Examples("molrun status hst5", "molrun status hst5 --json"),
+	}
+	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+		for i, name := range args {
+			if i > 0 && !s.JSON {
+				if err := s.Print(""); err != nil {
+					return err
+				}
+			}
+			if err := record(ctx, s, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// record shows a job.
+func record(ctx context.Context, s *session.Session, name string) error {
+	a, err := s.API.Get(ctx, nil, "jobs", name)
+	if err != nil {
+		return err
+	}
+	return s.Show(a, func() error {
+		j, err := client.Decode[client.Job](a)
+		if err != nil {
+			return err
+		}
+		return describe(s, j)
+	})
+}
+
+func describe(s *session.Session, j *client.Job) error {
+	_, _, detail := session.Standing(j)
+	counts := ""
+	if n := session.Rows(j); n > 0 {
+		_, counts, _ = session.Standing(j)
+	}
+	result := ""
+	if j.ResultBytes > 0 {
+		result = terminal.Size(j.ResultBytes) + ", molrun results " + j.Name
+	}
+	failure := ""
+	if j.Failure != nil {
+		failure = j.Failure.Message + " (" + j.Failure.Code + ")"
+	}
+	if err := s.Print("%s  %s", terminal.Clean(j.Name), s.Paint(j.Status)); err != nil {
+		return err
+	}
+	err := s.Pairs([][2]string{
+		{"type", j.Type + " " + j.Version},
+		{"submitted", at(j.CreatedAt)},
+		{"started", at(j.StartedAt)},
+		{"ended", at(j.CompletedAt)},
+		{"run time", runTime(j, time.Now())},
+		{"rows", counts},
+		{"now", detail},
+		{"failure", failure},
+		{"result", result},
+		{"note", j.Note},
+	})
+	if err != nil || j.Metrics == nil {
+		return err
+	}
+	return figures(s, j.Metrics.Results)
+}
+
+func at(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04:05 MST")
+}
+
+// figures prints the figures of a result that are numbers or short texts.
+func figures(s *session.Session, results json.RawMessage) error {
+	if len(results) == 0 {
+		return nil
+	}
+	var all map[string]any
+	if err := exactly(results, &all); err != nil {
+		return nil //nolint:nilerr // a result that is no object has no figures
+	}
+	return s.Pairs(plainFigures(all))
+}

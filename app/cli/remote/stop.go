@@ -1,0 +1,190 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"molrun/app/base/unit"
+	"molrun/app/cli/session"
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+// choice are the jobs that a command changes: named, of a batch, or by filters.
+type choice struct {
+	filter filter
+	byRule bool
+	yes    bool
+}
+
+// changing returns a command that does something to each of some jobs.
+func changing(c *cobra.Command, verb, done string, statuses []string, do func(ctx context.Context, s *session.Session, name string) error) *cobra.Command {
+	var ch choice
+	ch.filter.add(c)
+	c.Flags().BoolVar(&ch.byRule, "filter", false, "take all jobs that the other flags select")
+	c.Flags().BoolVarP(&ch.yes, "yes", "y", false, "do not ask")
+	c.ValidArgsFunction = completeJobs
+	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+		chosen, err := ch.jobs(ctx, s, args, statuses, c.CommandPath())
+		if err != nil {
+			return err
+		}
+		if len(chosen) == 0 {
+			s.Say("no job to %s", verb)
+			return nil
+		}
+		if (ch.byRule || len(chosen) > 1) && !ch.yes {
+			if err := confirm(c, fmt.Sprintf("%s %s: %s?", verb, unit.Count(len(chosen), "job"), sample(chosen))); err != nil {
+				return err
+			}
+		}
+		return changeEach(ctx, s, chosen, done, do)
+	})
+}
+
+// jobs returns the names of the jobs that are meant.
+func (ch *choice) jobs(ctx context.Context, s *session.Session, args, statuses []string, path string) (chosen []string, err error) {
+	switch {
+	case len(args) > 0 && (ch.byRule || ch.filter.any()):
+		return nil, session.Usagef("%s: give session.Names, or flags that select, not both", path)
+	case len(args) > 0:
+		return args, nil
+	case ch.filter.batch != "" && !ch.byRule:
+		return []string{ch.filter.batch}, nil
+	case !ch.byRule:
+		return nil, session.Usagef("%s wants the names of jobs, --batch NAME, or --filter with flags that select", path)
+	case !ch.filter.any():
+		return nil, session.Usagef("%s --filter wants flags that select, such as --status or --tag", path)
+	}
+	if len(ch.filter.status) == 0 {
+		ch.filter.status = statuses
+	}
+	q := ch.filter.query(time.Now())
+	_, err = each(ctx, s, "jobs", q, 0, func(a client.Answer) error {
+		j, err := client.Decode[client.Job](a)
+		if err == nil {
+			chosen = append(chosen, j.Name)
+		}
+		return err
+	})
+	return chosen, err
+}
+
+// changeEach changes jobs one after the other. It goes on behind one that is refused.
+func changeEach(ctx context.Context, s *session.Session, chosen []string, done string, do func(ctx context.Context, s *session.Session, name string) error) error {
+	var changed []string
+	var failed []error
+	for _, name := range chosen {
+		err := session.Patiently(ctx, func() error { return do(ctx, s, name) })
+		if err != nil && len(chosen) > 1 {
+			s.Say("%s: %v", terminal.Clean(name), err)
+		}
+		if err != nil {
+			failed = append(failed, err)
+			if ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		changed = append(changed, name)
+		if !s.JSON {
+			s.Say("%s is %s", terminal.Clean(name), done)
+		}
+	}
+	if s.JSON {
+		if changed == nil {
+			changed = []string{}
+		}
+		if err := s.PrintJSON(map[string]any{"done": changed}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(failed) == 0:
+		return nil
+	case len(chosen) == 1:
+		return failed[0]
+	}
+	return fmt.Errorf("%d of %s are not %s: %w", len(failed), unit.Count(len(chosen), "job"), done, failed[0])
+}
+
+// sample names a few of many.
+func sample(chosen []string) string {
+	const most = 5
+	text := terminal.Clean(strings.Join(chosen[:min(most, len(chosen))], ", "))
+	if len(chosen) > most {
+		text += ", …"
+	}
+	return text
+}
+
+// confirm asks, where there is somebody to ask.
+func confirm(c *cobra.Command, question string) error {
+	in, ok := c.InOrStdin().(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return session.Usagef("%s Nobody is there to answer; add --yes", question)
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s [y/N] ", question)
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}
+
+func cancelCommand() *cobra.Command {
+	return changing(&cobra.Command{
+		Use: "cancel JOB...", Short: "Stop jobs that wait or run",
+		Example: session.Examples("molrun cancel hst5", "molrun cancel --batch screen --yes", "molrun cancel --filter --tag project:old --yes"),
+	}, "stop", "being stopped", []string{"QUEUED", "RUNNING"}, func(ctx context.Context, s *session.Session, name string) error {
+		_, err := s.API.Cancel(ctx, name)
+		return err
+	})
+}
+
+func retryCommand() *cobra.Command {
+	return changing(&cobra.Command{
+		Use: "retry JOB...", Short: "Queue failed jobs again",
+		Long:    "Queue failed jobs again; of a batch, its failed rows.",
+		Example: session.Examples("molrun retry ubq-2", "molrun retry --batch ubq", "molrun retry --filter --since 24h --yes"),
+	}, "queue again", "queued again", []string{"FAILED"}, func(ctx context.Context, s *session.Session, name string) error {
+		_, err := s.API.Retry(ctx, name)
+		return err
+	})
+}
+
+func removeCommand() *cobra.Command {
+	return changing(&cobra.Command{
+		Use: "rm JOB...", Aliases: []string{"delete"}, Short: "Delete finished jobs with their results",
+		Example: session.Examples("molrun rm hst5", "molrun rm --filter --status FAILED --until 2026-01-01 --yes"),
+	}, "delete", "deleted", []string{"COMPLETED", "FAILED"}, func(ctx context.Context, s *session.Session, name string) error {
+		return s.API.Delete(ctx, name)
+	})
+}
+
+// gone reports whether what is meant does not exist.
+func gone(err error) bool {
+	var refused *client.Error
+	return errors.As(err, &refused) && refused.Status == http.StatusNotFound
+}
+
+// lengthOf reads a length of time such as 7d, in seconds.
+func lengthOf(flag, text string) (int64, error) {
+	var d unit.Duration
+	if err := d.UnmarshalText([]byte(text)); err != nil {
+		return 0, session.Usagef("%s: %w", flag, err)
+	}
+	return int64(time.Duration(d) / time.Second), nil
+}

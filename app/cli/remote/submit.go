@@ -1,0 +1,161 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/cli/session"
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+// afterwards is what a command does when its job is queued.
+type afterwards struct {
+	session.Waiting
+	wait, follow bool
+	download     string
+	dryRun       bool
+}
+
+func (a *afterwards) add(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&a.wait, "wait", false, "wait until it has ended; its failure is exit code 9")
+	f.BoolVar(&a.follow, "follow", false, "wait, and print what the program prints")
+	f.StringVar(&a.download, "download", "", "wait, and unpack the result into this folder")
+	f.BoolVar(&a.dryRun, "dry-run", false, "check the submission and show what would be sent, without queueing it")
+	a.Waiting.Add(c)
+}
+
+// submit sends a submission, or only checks it, and does what was asked for afterwards.
+func (a *afterwards) submit(ctx context.Context, s *session.Session, route string, body *submission) error {
+	if a.dryRun {
+		return check(ctx, s, body)
+	}
+	answer, err := s.API.Post(ctx, body, route)
+	if err != nil {
+		return err
+	}
+	return a.submitted(ctx, s, answer)
+}
+
+// submitted does what was asked for with a job that was queued.
+func (a *afterwards) submitted(ctx context.Context, s *session.Session, answer client.Answer) error {
+	j, err := client.Decode[client.Job](answer)
+	if err != nil {
+		return err
+	}
+	if !j.Created {
+		s.Say("%s was submitted before: this is the same job", terminal.Clean(j.Name))
+	}
+	if !a.wait && !a.follow && a.download == "" {
+		return s.Show(answer, func() error {
+			s.Say("molrun wait %s follows it to its end", terminal.Clean(j.Name))
+			return s.Print("%s  %s", terminal.Clean(j.Name), s.Paint(j.Status))
+		})
+	}
+	if a.follow {
+		err = s.FollowLog(ctx, j.Name, a.Waiting, beside(s))
+	} else {
+		j, err = s.Await(ctx, j.Name, a.Waiting)
+	}
+	if err == nil && a.follow {
+		j, err = s.API.Job(ctx, j.Name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := session.FailureOf(j); err != nil {
+		return err
+	}
+	if a.download != "" {
+		if err := unpack(ctx, s, client.ResultRequest{Job: j.Name}, a.download); err != nil {
+			return err
+		}
+	}
+	if a.follow && !s.JSON {
+		return nil
+	}
+	return record(ctx, s, j.Name)
+}
+
+// beside returns where a log goes that comes before an answer.
+func beside(s *session.Session) io.Writer {
+	if s.JSON {
+		return s.Err
+	}
+	return s.Out
+}
+
+func submitCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "submit [TYPE]", Short: "Submit a job", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
+		Long: `Submit a job: an algorithm with settings and files. Local files are uploaded first, each
+once: what the service has already is not sent again. The same submission again under the
+same name is the same job.`,
+		Example: session.Examples(
+			`molrun submit cg-idp --set 'sequences=["DSHAKRHHGYKRKFHEKHHSHRGY"]' --set steps=100000`,
+			"molrun submit cg-idp --example --name first --wait",
+			"molrun submit structure-summary --file structure=model.pdb --tag project:lysozyme",
+			"molrun submit -i job.toml --follow --download out"),
+	}
+	return submitting(c, &afterwards{})
+}
+
+func runCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "run [TYPE]", Short: "Submit a job, follow it, and download its result", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
+		Long: `Submit a job, print what its program prints until it has ended, and unpack the result into
+a folder of the job's name, or that of --download. Ctrl-C leaves the job running.`,
+		Example: session.Examples(
+			"molrun run cg-idp --example --name first",
+			"molrun run sequence-properties --set sequence=MDVFMKGLSKAKEGVVAAAEKTKQG --download out"),
+	}
+	return submitting(c, &afterwards{follow: true, download: "."})
+}
+
+// submitting makes c submit one job. What a has at first is the default.
+func submitting(c *cobra.Command, a *afterwards) *cobra.Command {
+	var d description
+	follow, download := a.follow, a.download
+	d.add(c, "job")
+	a.add(c)
+	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+		j, err := d.job(ctx, s, c, args)
+		if err != nil {
+			return err
+		}
+		if follow {
+			a.follow = a.follow || !a.wait
+			if a.download == "" {
+				a.download = filepath.Join(download, j.Name)
+			}
+		}
+		if j.Settings == nil && j.Files == nil {
+			j.Settings = map[string]any{}
+		}
+		body, err := prepare(ctx, s, &j, d.folder)
+		if err != nil {
+			return err
+		}
+		return a.submit(ctx, s, "submit-job", body)
+	})
+}
+
+// check validates a submission and shows what would be sent.
+func check(ctx context.Context, s *session.Session, body *submission) error {
+	verdict, err := s.API.Post(ctx, body, "estimate")
+	if err != nil {
+		return err
+	}
+	e, err := client.Decode[estimate](verdict)
+	if err != nil {
+		return err
+	}
+	if !e.Possible {
+		return &client.Error{Status: 422, Code: "INVALID", Details: e.Detail}
+	}
+	return s.PrintJSON(body)
+}

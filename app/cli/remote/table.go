@@ -1,0 +1,232 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/base/fault"
+	"molrun/app/base/nearest"
+	"molrun/app/cli/session"
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+func tableCommand() *cobra.Command {
+	var sorted, order string
+	var asCSV bool
+	var most int
+	c := &cobra.Command{
+		Use: "table BATCH", Short: "Show the rows of a batch with their figures, the best first", Args: session.One("the name of a batch"), ValidArgsFunction: completeJobs,
+		Example: session.Examples("molrun table screen", "molrun table screen --sort length --csv"),
+	}
+	c.Flags().StringVar(&sorted, "sort", "", "a figure, or row (default the figure that the algorithm ranks by)")
+	c.Flags().StringVar(&order, "order", "", "asc or desc (default the better ones first)")
+	c.Flags().BoolVar(&asCSV, "csv", false, "print CSV, with all rows")
+	c.Flags().IntVar(&most, "limit", 25, "how many rows at most; 0 for all")
+	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+		q := url.Values{}
+		if sorted != "" && sorted != "row" && !strings.HasPrefix(sorted, "metric:") {
+			sorted = "metric:" + sorted
+		}
+		for name, value := range map[string]string{"sort": sorted, "order": order} {
+			if value != "" {
+				q.Set(name, value)
+			}
+		}
+		if asCSV {
+			return tableCSV(ctx, s, q, args[0])
+		}
+		t, err := readBatch(ctx, s, q, args[0], most)
+		if err != nil {
+			return err
+		}
+		if err := t.hasOrder(); err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.PrintJSON(t)
+		}
+		return showTable(s, t)
+	})
+}
+
+func tableCSV(ctx context.Context, s *session.Session, q url.Values, name string) error {
+	q.Set("format", "csv")
+	body, err := s.API.Open(ctx, q, "jobs", name, "table")
+	if err != nil {
+		return err
+	}
+	defer body.Close() // only read from
+	_, err = io.Copy(s.Out, body)
+	return err
+}
+
+// batchTable is the answer of GET /jobs/{batch}/table, of several pages.
+type batchTable struct {
+	Batch    string         `json:"batch"`
+	Statuses map[string]int `json:"statuses"`
+	Sort     string         `json:"sort"`
+	Order    string         `json:"order"`
+	Settings []tableColumn  `json:"settings"`
+	Metrics  []tableColumn  `json:"metrics"`
+	Rows     []tableRow     `json:"rows"`
+	StartKey string         `json:"startKey,omitempty"`
+}
+
+type tableColumn struct {
+	Name   string `json:"name"`
+	Title  string `json:"title"`
+	Unit   string `json:"unit,omitempty"`
+	Better string `json:"better,omitempty"`
+	Digits *int   `json:"digits,omitempty"`
+}
+
+type tableRow struct {
+	Row         int            `json:"row"`
+	Name        string         `json:"jobName"`
+	Source      string         `json:"source,omitempty"`
+	Status      string         `json:"status"`
+	FailureCode string         `json:"failureCode,omitempty"`
+	Settings    map[string]any `json:"settings"`
+	Metrics     map[string]any `json:"metrics"`
+}
+
+func readBatch(ctx context.Context, s *session.Session, q url.Values, name string, most int) (*batchTable, error) {
+	var rows []tableRow
+	for {
+		page := 1000
+		if most > 0 {
+			page = min(page, most-len(rows))
+		}
+		q.Set("limit", fmt.Sprint(page))
+		a, err := s.API.Get(ctx, q, "jobs", name, "table")
+		if err != nil {
+			return nil, err
+		}
+		t, err := client.Decode[batchTable](a)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, t.Rows...)
+		if t.StartKey == "" || most > 0 && len(rows) >= most {
+			t.Rows = rows
+			return t, nil
+		}
+		q.Set("startKey", t.StartKey)
+	}
+}
+
+// hasOrder refuses a figure to sort by that no row has.
+func (t *batchTable) hasOrder() error {
+	wanted, ok := strings.CutPrefix(t.Sort, "metric:")
+	var names []string
+	for _, m := range t.Metrics {
+		names = append(names, m.Name)
+	}
+	if !ok || slices.Contains(names, wanted) {
+		return nil
+	}
+	hint := "there are " + strings.Join(names, ", ")
+	if near := nearest.Of(wanted, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return fault.Errorf(fault.Invalid, "no row of %s has the figure %q; %s", terminal.Clean(t.Batch), wanted, hint)
+}
+
+// showTable prints as many columns as the terminal is wide, the one that rows are sorted
+// by first.
+func showTable(s *session.Session, t *batchTable) error {
+	columns := []terminal.Column{{Title: "ROW", Right: true}, {Title: "OF", Least: 10}, {Title: "STATE"}}
+	lines := make([][]string, len(t.Rows))
+	for i, r := range t.Rows {
+		state := terminal.State(r.Status)
+		if r.FailureCode != "" {
+			state = "✘ " + r.FailureCode
+		}
+		lines[i] = []string{fmt.Sprint(r.Row), session.FirstOf(r.Source, r.Name), state}
+	}
+	shown := 0
+	for _, c := range t.columns() {
+		more := append(slices.Clone(columns), terminal.Column{Title: headed(c.tableColumn), Right: c.metric})
+		wider := make([][]string, len(lines))
+		for i, r := range t.Rows {
+			values := r.Settings
+			if c.metric {
+				values = r.Metrics
+			}
+			wider[i] = append(slices.Clone(lines[i]), cell(values[c.Name]))
+		}
+		if shown > 0 && !s.Fits(more, wider) {
+			break
+		}
+		columns, lines = more, wider
+		shown++
+	}
+	if err := s.Table(columns, lines); err != nil {
+		return err
+	}
+	all := 0
+	for _, n := range t.Statuses {
+		all += n
+	}
+	if len(t.Rows) < all || shown < len(t.Metrics)+len(t.Settings) {
+		s.Say("%d of %d rows, %d of %d columns, sorted by %s; --limit 0 and --csv show all", len(t.Rows), all, shown, len(t.Metrics)+len(t.Settings), strings.TrimPrefix(t.Sort, "metric:"))
+	}
+	return nil
+}
+
+// shownColumn is a column with where its values are.
+type shownColumn struct {
+	tableColumn
+	metric bool
+}
+
+// columns returns all columns, the most wanted first: that of the order, the settings
+// that differ, the other figures.
+func (t *batchTable) columns() (columns []shownColumn) {
+	sorted := strings.TrimPrefix(t.Sort, "metric:")
+	for _, m := range t.Metrics {
+		if m.Name == sorted {
+			columns = append(columns, shownColumn{m, true})
+		}
+	}
+	for _, c := range t.Settings {
+		columns = append(columns, shownColumn{c, false})
+	}
+	for _, m := range t.Metrics {
+		if m.Name != sorted {
+			columns = append(columns, shownColumn{m, true})
+		}
+	}
+	return columns
+}
+
+func headed(m tableColumn) string {
+	if m.Unit == "" {
+		return m.Name
+	}
+	return m.Name + " (" + m.Unit + ")"
+}
+
+func cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "-"
+	case string:
+		return v
+	case float64:
+		return fmt.Sprintf("%.6g", v)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}

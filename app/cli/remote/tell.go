@@ -1,0 +1,114 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"molrun/app/cli/session"
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+// exactly decodes JSON. Numbers in values of any type keep their digits.
+func exactly(text []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(to)
+}
+
+// maxFigure is how long a text may be to count as a figure.
+const maxFigure = 60
+
+// plainFigures returns the figures that fit a line, by name.
+func plainFigures(all map[string]any) (figures [][2]string) {
+	for name, value := range all {
+		switch v := value.(type) {
+		case json.Number:
+			figures = append(figures, [2]string{name, v.String()})
+		case string:
+			if len(v) <= maxFigure && v != "" {
+				figures = append(figures, [2]string{name, v})
+			}
+		case bool:
+			figures = append(figures, [2]string{name, fmt.Sprint(v)})
+		}
+	}
+	slices.SortFunc(figures, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return figures
+}
+
+// tellEvent prints an event.
+func tellEvent(s *session.Session, e client.Event) error {
+	if e.Name == "" {
+		return nil // only a place in the order
+	}
+	if s.JSON {
+		return s.PrintJSON(struct {
+			ID    string          `json:"id,omitempty"`
+			Event string          `json:"event"`
+			Data  json.RawMessage `json:"data"`
+		}{e.ID, e.Name, e.Data})
+	}
+	j, err := client.Decode[client.Job](e.Data)
+	if err != nil {
+		return err
+	}
+	now := time.Now().Format(time.TimeOnly)
+	switch e.Name {
+	case "job":
+		_, head, detail := session.Standing(j)
+		return s.Print("%s  %-20s  %s", now, terminal.Clean(j.Name), terminal.Clean(strings.TrimSuffix(head+", "+detail, ", ")))
+	case "progress":
+		return s.Print("%s  %-20s  %.0f %%  %s", now, terminal.Clean(j.Name), 100*j.Progress.Fraction, terminal.Clean(j.Progress.Text))
+	}
+	return s.Print("%s  %-20s  %s", now, terminal.Clean(j.Name), terminal.Clean(e.Name))
+}
+
+// listenAll tells the events of many jobs over one connection.
+func listenAll(ctx context.Context, s *session.Session, q url.Values, last *string) error {
+	for e, err := range s.API.Events(ctx, q, *last) {
+		if err != nil {
+			return err
+		}
+		if e.ID != "" {
+			*last = e.ID
+		}
+		if err := tellEvent(s, e); err != nil {
+			return err
+		}
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// page is a session whose output is kept, to be drawn at once.
+type page struct {
+	*session.Session
+	text bytes.Buffer
+	to   io.Writer
+}
+
+func onScreen(s *session.Session) *page {
+	p := &page{to: s.Out}
+	inner, t := *s, *s.Terminal
+	t.Out = &p.text
+	inner.Terminal = &t
+	p.Session = &inner
+	return p
+}
+
+// flush draws what was kept in place of what is on the screen.
+func (p *page) flush(trouble error) error {
+	foot := time.Now().Format(time.TimeOnly) + "  Ctrl-C ends"
+	if trouble != nil {
+		foot = "the service does not answer: " + terminal.Clean(trouble.Error())
+	}
+	_, err := fmt.Fprintf(p.to, "\x1b[H\x1b[2J%s\n%s\n", p.text.String(), foot)
+	return err
+}

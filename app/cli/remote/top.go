@@ -1,0 +1,286 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"molrun/app/cli/session"
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+func topCommand() *cobra.Command {
+	var organization bool
+	c := &cobra.Command{
+		Use: "top", Short: "Watch what runs and waits", Args: cobra.NoArgs,
+		Long: `Watch what runs and waits, drawn anew every two seconds. Keys: up and down (or k and j) choose a
+job, f follows its log (any key returns), c stops it, q ends. Admins also see the machine.`,
+		Example: session.Examples("molrun top", "molrun top --organization"),
+	}
+	c.Flags().BoolVar(&organization, "organization", false, "jobs of all members")
+	return session.Connected(c, func(ctx context.Context, s *session.Session, _ []string) error {
+		in, ok := c.InOrStdin().(*os.File)
+		if !s.Interactive || !ok || !term.IsTerminal(int(in.Fd())) {
+			return session.Usagef("molrun top draws on a terminal; molrun jobs --status RUNNING,QUEUED tells programs the same")
+		}
+		q := url.Values{"status": {"RUNNING", "QUEUED"}, "limit": {"100"}}
+		if organization {
+			q.Set("organization", "true")
+		}
+		w := &watcher{Session: s, query: q, in: in}
+		return w.run(ctx)
+	})
+}
+
+// watcher draws what runs and waits.
+type watcher struct {
+	*session.Session
+	query  url.Values
+	in     *os.File
+	jobs   []*client.Job
+	head   string
+	chosen int
+	note   string // about the last key
+	asks   string // the job to stop, if y is pressed
+}
+
+// run draws until q or Ctrl-C. Whatever happens, the terminal is as before afterwards.
+func (w *watcher) run(ctx context.Context) (err error) {
+	before, err := term.MakeRaw(int(w.in.Fd()))
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(w.Out, "\x1b[?1049h\x1b[?25l")
+	defer func() {
+		fmt.Fprint(w.Out, "\x1b[?25h\x1b[?1049l")
+		err = errors.Join(err, term.Restore(int(w.in.Fd()), before))
+	}()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	keys := readKeys(ctx, w.in)
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	for {
+		w.load(ctx)
+		w.draw()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case key, open := <-keys:
+			if !open || w.press(ctx, key, keys) {
+				return nil
+			}
+		}
+	}
+}
+
+// readKeys sends what is pressed. The goroutine ends with ctx or at the next key after
+// it.
+func readKeys(ctx context.Context, in io.Reader) <-chan string {
+	keys := make(chan string)
+	go func() {
+		defer close(keys)
+		pressed := make([]byte, 16)
+		for {
+			n, err := in.Read(pressed)
+			if err != nil {
+				return
+			}
+			select {
+			case keys <- string(pressed[:n]):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return keys
+}
+
+// loadWithin bounds how long keys wait for the service.
+const loadWithin = 5 * time.Second
+
+// load asks the service; what it does not answer stays as it was.
+func (w *watcher) load(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, loadWithin)
+	defer cancel()
+	a, err := w.API.Get(ctx, w.query, "jobs")
+	if err != nil {
+		w.note = "the service does not answer: " + terminal.Clean(err.Error())
+		return
+	}
+	list, err := client.Decode[struct {
+		Jobs []*client.Job `json:"jobs"`
+	}](a)
+	if err != nil {
+		w.note = err.Error()
+		return
+	}
+	w.jobs = list.Jobs
+	w.chosen = max(0, min(w.chosen, len(w.jobs)-1))
+	w.head = w.machine(ctx)
+}
+
+// machine says how full the machine is, for admins.
+func (w *watcher) machine(ctx context.Context) string {
+	running, waiting := 0, 0
+	for _, j := range w.jobs {
+		if j.Status == "RUNNING" {
+			running++
+		} else {
+			waiting++
+		}
+	}
+	head := fmt.Sprintf("molrun %s   %d running, %d waiting", w.Server, running, waiting)
+	a, err := w.API.Get(ctx, nil, "admin", "status")
+	if err != nil {
+		return head
+	}
+	st, err := client.Decode[adminStatus](a)
+	if err != nil {
+		return head
+	}
+	return head + "\r\n" + st.text()
+}
+
+func (w *watcher) draw() {
+	var screen bytes.Buffer
+	width, height, err := term.GetSize(int(w.in.Fd()))
+	if err != nil {
+		width, height = w.Width, 24
+	}
+	t := *w.Terminal
+	t.Out, t.Width = &screen, max(width-2, 40)
+	lines := make([][]string, 0, len(w.jobs))
+	now := time.Now()
+	for _, j := range w.jobs[:min(len(w.jobs), max(height-8, 3))] {
+		lines = append(lines, []string{j.Name, session.FirstOf(j.Type, "(several)"), terminal.State(j.Status), runTime(j, now), remark(j)})
+	}
+	_ = t.Table([]terminal.Column{{Title: "NAME", Least: 12}, {Title: "TYPE", Least: 8}, {Title: "STATE"}, {Title: "TIME", Right: true}, {Title: "NOTES", Least: 10}}, lines) // into memory
+	fmt.Fprintf(w.Out, "\x1b[H\x1b[2J%s\r\n\r\n", w.head)
+	for i, line := range strings.Split(strings.TrimRight(screen.String(), "\n"), "\n") {
+		mark := "  "
+		if i == w.chosen+1 && len(w.jobs) > 0 {
+			mark = "▸ "
+		}
+		fmt.Fprintf(w.Out, "%s%s\r\n", mark, line)
+	}
+	fmt.Fprintf(w.Out, "\r\n%s\r\n↑↓ choose   f follow   c stop   q end   %s", w.note, now.Format(time.TimeOnly))
+}
+
+// press does what a key says, and reports whether it ends the program.
+func (w *watcher) press(ctx context.Context, key string, keys <-chan string) bool {
+	asked := w.asks
+	w.note, w.asks = "", ""
+	switch key {
+	case "q", "\x03", "\x04":
+		return true
+	case "j", "\x1b[B":
+		w.chosen = min(w.chosen+1, max(0, len(w.jobs)-1))
+	case "k", "\x1b[A":
+		w.chosen = max(0, w.chosen-1)
+	case "y":
+		w.stop(ctx, asked)
+	case "c":
+		if len(w.jobs) > 0 {
+			w.asks = w.jobs[w.chosen].Name
+			w.note = "stop " + terminal.Clean(w.asks) + "? y stops it, any other key does not"
+		}
+	case "f":
+		if len(w.jobs) > 0 {
+			w.followOn(ctx, w.jobs[w.chosen].Name, keys)
+		}
+	}
+	return false
+}
+
+func (w *watcher) stop(ctx context.Context, name string) {
+	if name == "" {
+		return
+	}
+	if _, err := w.API.Cancel(ctx, name); err != nil {
+		w.note = terminal.Clean(err.Error())
+		return
+	}
+	w.note = terminal.Clean(name) + " is being stopped"
+}
+
+// followOn prints a job's log until a key is pressed.
+func (w *watcher) followOn(ctx context.Context, name string, keys <-chan string) {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	fmt.Fprintf(w.Out, "\x1b[H\x1b[2J%s   any key returns\r\n\r\n", terminal.Clean(name))
+	ended := make(chan struct{})
+	go func() { // ends with following
+		defer close(ended)
+		_ = w.FollowLog(following, name, session.Waiting{}, returning{w.Out}) // what stops it is shown by the list
+		fmt.Fprint(w.Out, "\r\n(end)\r\n")
+	}()
+	select {
+	case <-keys:
+	case <-ctx.Done():
+	}
+	stop()
+	<-ended
+}
+
+// returning writes for a raw terminal, where a new line is only down.
+type returning struct{ to io.Writer }
+
+// Write implements io.Writer.
+func (r returning) Write(text []byte) (int, error) {
+	_, err := r.to.Write(bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")))
+	return len(text), err
+}
+
+// adminStatus is a part of the answer of GET /admin/status.
+type adminStatus struct {
+	Drained   bool `json:"drained"`
+	Executors []struct {
+		Name     string   `json:"name"`
+		State    string   `json:"state"`
+		Capacity *amounts `json:"capacity"`
+		Used     amounts  `json:"used"`
+		Running  int      `json:"running"`
+		Queued   int      `json:"queued"`
+		Others   struct{ Running, Queued int }
+	} `json:"executors"`
+}
+
+type amounts struct {
+	CPUs   int   `json:"cpus"`
+	Memory int64 `json:"memoryBytes"`
+	GPUs   int   `json:"gpus"`
+}
+
+// text says how full each executor is, a line each.
+func (st *adminStatus) text() string {
+	var lines []string
+	for _, e := range st.Executors {
+		line := fmt.Sprintf("%-6s %d running, %d waiting", e.Name, e.Running+e.Others.Running, e.Queued+e.Others.Queued)
+		if c := e.Capacity; c != nil {
+			line += fmt.Sprintf("   CPUs %d/%d   memory %s/%s", e.Used.CPUs, c.CPUs, terminal.Size(e.Used.Memory), terminal.Size(c.Memory))
+			if c.GPUs > 0 {
+				line += fmt.Sprintf("   GPUs %d/%d", e.Used.GPUs, c.GPUs)
+			}
+		}
+		if e.State != "ok" {
+			line += "   " + terminal.Clean(e.State)
+		}
+		lines = append(lines, line)
+	}
+	if st.Drained {
+		lines = append(lines, "drained: no job starts")
+	}
+	return strings.Join(lines, "\r\n")
+}

@@ -1,0 +1,178 @@
+// Package trial runs the examples of algorithms through the API of a service, and says in
+// what their results differ from what the algorithm files promise.
+package trial
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"molrun/app/algorithm"
+	"molrun/app/client"
+)
+
+// Tester runs examples with the API key of its client.
+type Tester struct {
+	API      *client.Client
+	Patience time.Duration // for one example, from its submission to its end
+	// Probe says why the program of an algorithm does not work where jobs run; nil if it does, or can't be asked.
+	// Without Probe, examples run at once.
+	Probe func(context.Context, *algorithm.File) error
+}
+
+// Outcome is what has come of an example.
+type Outcome struct {
+	Type    string   `json:"type"`
+	Version string   `json:"version"`
+	Ready   bool     `json:"ready"`
+	Missing []string `json:"missing,omitempty"` // why it is not ready
+	Job     string   `json:"job,omitempty"`
+	Status  string   `json:"status,omitempty"` // of the job; "": there is none
+	Seconds float64  `json:"seconds"`          // that it ran
+	Metrics []Metric `json:"metrics"`          // that the file states
+	Views   []View   `json:"views"`
+	Faults  []string `json:"faults"`            // none: all is as promised
+	LogTail string   `json:"logTail,omitempty"` // of a job that failed
+}
+
+// Passed reports whether the example ran and all is as promised.
+func (o *Outcome) Passed() bool { return o.Ready && len(o.Faults) == 0 }
+
+func (o *Outcome) faultf(format string, args ...any) {
+	o.Faults = append(o.Faults, fmt.Sprintf(format, args...))
+}
+
+// All runs the examples of algorithms, some at once, and shows the outcomes in their order,
+// each as soon as those before it are there.
+func (t *Tester) All(ctx context.Context, all []*algorithm.File, atOnce int, show func(*Outcome)) {
+	outcomes := make([]chan *Outcome, len(all))
+	for i := range outcomes {
+		outcomes[i] = make(chan *Outcome, 1)
+	}
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range max(1, min(atOnce, len(all))) {
+		workers.Go(func() {
+			for i := range next {
+				outcomes[i] <- t.Test(ctx, all[i])
+			}
+		})
+	}
+	workers.Go(func() {
+		for i := range all {
+			next <- i
+		}
+		close(next)
+	})
+	for _, outcome := range outcomes {
+		show(<-outcome)
+	}
+	workers.Wait()
+}
+
+// Test runs one example. When ctx ends, it cancels the job before it returns.
+func (t *Tester) Test(ctx context.Context, a *algorithm.File) *Outcome {
+	o := &Outcome{Type: a.Type, Version: a.Version, Metrics: []Metric{}, Views: []View{}, Faults: []string{}}
+	offered, err := t.API.Algorithm(ctx, a.Type, a.Version)
+	if err != nil {
+		o.faultf("ask whether it is ready: %v", err)
+		return o
+	}
+	if o.Ready, o.Missing = offered.Ready, offered.Missing; !o.Ready {
+		return o
+	}
+	if t.Probe != nil {
+		if err := t.Probe(ctx, a); err != nil {
+			o.faultf("%v", err)
+			return o
+		}
+	}
+	if a.Example == nil {
+		o.faultf("the file has no [example]")
+		return o
+	}
+	job, err := t.run(ctx, a)
+	if job != nil {
+		o.Job, o.Status = job.Name, job.Status
+	}
+	if err != nil {
+		o.faultf("%s", sentence(err))
+		return o
+	}
+	t.check(ctx, a, job, o)
+	return o
+}
+
+// errPatience ends a wait.
+var errPatience = errors.New("it did not end in time")
+
+// run submits the example and waits for its end. Along with an error comes the job that has
+// not ended well, if there is one.
+func (t *Tester) run(ctx context.Context, a *algorithm.File) (*client.Job, error) {
+	settings, err := t.Settings(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	name := a.Type + "-" + strings.ToLower(rand.Text()[:8])
+	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience, errPatience)
+	defer cancel()
+	if _, err = t.API.Submit(ctx, client.Submission{Name: name, Type: a.Type, Version: a.Version, Settings: settings}); err != nil {
+		return nil, err // whoever interrupts a submission looks after all jobs
+	}
+	job, err := t.API.Wait(ctx, name)
+	if ctx.Err() == nil || err == nil {
+		return job, err
+	}
+	job, stopping := t.stop(ctx, name)
+	return job, errors.Join(context.Cause(ctx), stopping)
+}
+
+// stopPatience bounds the end of a job that was cancelled.
+const stopPatience = time.Minute
+
+// stop cancels a job and waits until its processes are gone.
+func (t *Tester) stop(ctx context.Context, name string) (*client.Job, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+	defer cancel()
+	_, err := t.API.Cancel(ctx, name)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == 409 {
+		err = nil // it has just ended
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.API.Wait(ctx, name)
+}
+
+// StopAll cancels the jobs that have not ended and waits until their processes are gone.
+func (t *Tester) StopAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+	defer cancel()
+	var errs []error
+	for job, err := range t.API.Jobs(ctx, client.JobFilter{}) {
+		if err == nil && !job.Finished() {
+			_, err = t.stop(ctx, job.Name)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// sentence puts an error into the words that its reader needs.
+func sentence(err error) string {
+	refused, ok := errors.AsType[*client.Error](err)
+	switch {
+	case ok && len(refused.Details) > 0:
+		return "the example is refused: " + strings.ReplaceAll(refused.Error(), "\n", "; ")
+	case ok:
+		return fmt.Sprintf("the service says %d %s: %s", refused.Status, cmp.Or(refused.Code, "?"), refused.Message)
+	case errors.Is(err, context.Canceled):
+		return "interrupted"
+	}
+	return err.Error()
+}

@@ -1,0 +1,310 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/app/base/naming"
+	"molrun/app/base/unit"
+	"molrun/app/job/apikey"
+)
+
+// KeyRequest asks for a key. Role "" is member, no scopes are all that the role
+// allows, no networks are all addresses; Expires 0 is never.
+type KeyRequest struct {
+	Organization, Email string
+	Role                apikey.Role
+	Scopes              []apikey.Scope
+	Networks            []string // addresses and blocks of them
+	Name                string
+	Expires             time.Duration
+}
+
+// CreateKey issues a key for any user that the caller manages. The key itself is
+// returned here and stored nowhere.
+func (s *Accounts) CreateKey(ctx context.Context, by app.Caller, r KeyRequest) (key string, rec *apikey.Key, err error) {
+	return s.create(ctx, by, r, func(tx app.Tx, rec *apikey.Key) error {
+		u, err := userOf(tx, rec.Organization, rec.Email)
+		switch {
+		case err != nil || u == nil:
+			return err
+		case u.Disabled:
+			return fault.List(bodyFault("this user is disabled; enable the user first", "email"))
+		case r.Role == "":
+			rec.Role = rec.Under(u).Role
+		}
+		return checkRole(rec, u)
+	})
+}
+
+// checkRole refuses a role of a key that the record of its user would limit.
+func checkRole(k *apikey.Key, u *apikey.User) error {
+	if k.Under(u).Role == k.Role {
+		return nil
+	}
+	return fault.List(bodyFault(fmt.Sprintf("%s is a %s; change the role of the user first", u.Email, u.Role), "role"))
+}
+
+// create issues a key once finish has completed and checked its record.
+func (s *Accounts) create(ctx context.Context, by app.Caller, r KeyRequest, finish func(app.Tx, *apikey.Key) error) (key string, rec *apikey.Key, err error) {
+	networks, err := r.check()
+	if err != nil {
+		return "", nil, err
+	}
+	key, id, secret := apikey.New()
+	err = s.store.Update(ctx, func(tx app.Tx) error {
+		now := s.now()
+		rec = &apikey.Key{
+			ID:           id,
+			Hash:         apikey.Hash(secret),
+			Organization: r.Organization,
+			Email:        strings.ToLower(r.Email),
+			Role:         cmp.Or(r.Role, apikey.Member),
+			Scopes:       r.Scopes,
+			Networks:     networks,
+			Name:         r.Name,
+			CreatedAt:    unit.At(now),
+			MadeBy:       by.KeyID,
+		}
+		if r.Expires > 0 {
+			rec.ExpiresAt = unit.At(now.Add(r.Expires))
+		}
+		if err := s.recheck(tx, by); err != nil {
+			return err
+		}
+		if err := finish(tx, rec); err != nil {
+			return err
+		}
+		return tx.PutKey(rec)
+	})
+	return key, rec, err
+}
+
+// check returns the networks that a request names, and all its faults.
+func (r KeyRequest) check() (networks []netip.Prefix, err error) {
+	var f faults
+	f.add(naming.Check(r.Organization), "organization")
+	f.add(naming.CheckEmail(r.Email), "email")
+	f.addLimits(r.Role, r.Scopes, r.Name)
+	for i, text := range r.Networks {
+		network, err := apikey.Network(text)
+		if err != nil {
+			f.add("write an address or a block, such as 10.0.0.7 or 192.0.2.0/24", "networks", i)
+		}
+		networks = append(networks, network)
+	}
+	if r.Expires < 0 {
+		f.add("use a time ahead, such as 90d", "expires")
+	}
+	return networks, fault.List(f...)
+}
+
+// faults are those of a body.
+type faults []fault.Field
+
+// add records a fault at a path, none if msg is "".
+func (f *faults) add(msg string, at ...any) {
+	if msg != "" {
+		*f = append(*f, bodyFault(msg, at...))
+	}
+}
+
+func bodyFault(msg string, at ...any) fault.Field {
+	return fault.Field{Loc: append([]any{"body"}, at...), Msg: msg, Type: "value"}
+}
+
+// addLimits checks what was sent of what a key has beside its user.
+func (f *faults) addLimits(role apikey.Role, scopes []apikey.Scope, name string) {
+	if role != "" && role.Rights() == 0 {
+		f.add(roles, "role")
+	}
+	for i, s := range scopes {
+		if s.Rights() == 0 {
+			f.add("use read, submit or admin", "scopes", i)
+		}
+	}
+	if name != "" {
+		f.add(naming.Check(name), "name")
+	}
+}
+
+const roles = "use viewer, member or admin"
+
+// Keys lists the keys that a caller manages, sorted by id: all of the operator's, of
+// an admin's organization, or its own.
+func (s *Accounts) Keys(ctx context.Context, by app.Caller) (keys []*apikey.Key, err error) {
+	err = s.store.View(ctx, func(tx app.Tx) error {
+		all, err := tx.Keys()
+		for _, k := range all {
+			if manages(by, k) {
+				keys = append(keys, k)
+			}
+		}
+		return err
+	})
+	return keys, err
+}
+
+// KeyChange is what to change of a key; an empty field stays as it is.
+type KeyChange struct {
+	Role   apikey.Role
+	Scopes []apikey.Scope
+	Name   string
+}
+
+// ChangeKey changes what a key allows, with immediate effect.
+func (s *Accounts) ChangeKey(ctx context.Context, by app.Caller, id string, change KeyChange) (*apikey.Key, error) {
+	var f faults
+	f.addLimits(change.Role, change.Scopes, change.Name)
+	if err := fault.List(f...); err != nil {
+		return nil, err
+	}
+	return s.changeKey(ctx, by, id, func(tx app.Tx, k *apikey.Key) error {
+		u, err := userOf(tx, k.Organization, k.Email)
+		if err != nil {
+			return err
+		}
+		k.Name = cmp.Or(change.Name, k.Name)
+		if change.Scopes != nil {
+			k.Scopes = change.Scopes
+		}
+		if change.Role != "" {
+			k.Role = change.Role
+			err = checkRole(k, u)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.PutKey(k)
+	})
+}
+
+// manages reports whether a caller may see and change a key.
+func manages(by app.Caller, k *apikey.Key) bool {
+	return by.Operator || k.Organization == by.Organization && by.May(k.Email)
+}
+
+// DisableKey disables a key or enables it again, with immediate effect.
+func (s *Accounts) DisableKey(ctx context.Context, by app.Caller, id string, disabled bool) (*apikey.Key, error) {
+	return s.changeKey(ctx, by, id, func(tx app.Tx, k *apikey.Key) error {
+		k.Disabled = disabled
+		if err := tx.PutKey(k); err != nil || !disabled {
+			return err
+		}
+		return endSessions(tx, k.ID)
+	})
+}
+
+// DeleteKey deletes a key for good.
+func (s *Accounts) DeleteKey(ctx context.Context, by app.Caller, id string) error {
+	_, err := s.changeKey(ctx, by, id, func(tx app.Tx, _ *apikey.Key) error { return tx.DeleteKey(id) })
+	return err
+}
+
+// changeKey applies change to a key that the caller manages, and makes it known. An
+// admin can't lose its own rights: an organization that has admins keeps one.
+func (s *Accounts) changeKey(ctx context.Context, by app.Caller, id string, change func(app.Tx, *apikey.Key) error) (k *apikey.Key, err error) {
+	defer s.forgetKeys()
+	err = s.store.Update(ctx, func(tx app.Tx) (err error) {
+		if err := s.recheck(tx, by); err != nil {
+			return err
+		}
+		if k, err = managedKey(tx, by, id); err != nil {
+			return err
+		}
+		if err := change(tx, k); err != nil {
+			return err
+		}
+		return s.staysAdmin(tx, by, k.Successor != "")
+	})
+	return k, err
+}
+
+// staysAdmin refuses a change after which the admin who makes it is none, unless its
+// key has been replaced.
+func (s *Accounts) staysAdmin(tx app.Tx, by app.Caller, replaced bool) error {
+	if by.Operator || !by.Administers() || replaced {
+		return nil
+	}
+	if err := s.recheck(tx, by); errors.Is(err, fault.Unauthorized) {
+		return fault.Errorf(fault.Forbidden, "you would no longer be an admin; let another admin do this, or use another key")
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// managedKey returns a key that the caller manages. Others are not found.
+func managedKey(tx app.Tx, by app.Caller, id string) (*apikey.Key, error) {
+	k, err := tx.Key(id)
+	if errors.Is(err, fault.NotFound) || err == nil && !manages(by, k) {
+		return nil, noKey(id, keyList(by))
+	}
+	return k, err
+}
+
+func noKey(id, list string) error {
+	return fault.Errorf(fault.NotFound, "there is no key %q; %s shows them", id, list)
+}
+
+// keyList names what lists the keys of a caller.
+func keyList(by app.Caller) string {
+	switch {
+	case by.Operator:
+		return "`molrun key list`"
+	case by.Administers():
+		return "GET /admin/keys"
+	}
+	return "GET /keys"
+}
+
+// RevokeLinks ends all links that were made with a key, or without one by a user whom
+// a proxy had signed in: the id is then user:organization/email. Requests that are
+// under way are meant, too; links made later work, if the key does.
+func (s *Accounts) RevokeLinks(ctx context.Context, by app.Caller, id string) error {
+	err := s.store.View(ctx, func(tx app.Tx) error {
+		k, err := LimitedKey(tx, id)
+		if errors.Is(err, fault.NotFound) || err == nil && !manages(by, k) {
+			return noKey(id, keyList(by))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.blobs.RevokeLinks(id)
+}
+
+// RotateKey issues a successor for a key. The old key expires after the
+// overlap, so that programs can switch without a pause. The successor of a key
+// that expires lives as long as the old key was meant to.
+func (s *Accounts) RotateKey(ctx context.Context, by app.Caller, id string, overlap time.Duration) (key string, rec *apikey.Key, err error) {
+	key, newID, secret := apikey.New()
+	_, err = s.changeKey(ctx, by, id, func(tx app.Tx, old *apikey.Key) error {
+		now := s.now()
+		if !old.Live(now) {
+			return fault.Errorf(fault.Invalid, "key %s is disabled or expired; make a new one", id)
+		}
+		if old.Successor != "" {
+			return fault.Errorf(fault.Invalid, "key %s was rotated before; rotate its successor %s", id, old.Successor)
+		}
+		old.Successor = newID
+		rec = old.Renew(newID, apikey.Hash(secret), now)
+		rec.MadeBy = by.KeyID
+		if end := now.Add(overlap); old.ExpiresAt.IsZero() || end.Before(old.ExpiresAt.Time) {
+			old.ExpiresAt = unit.At(end)
+		}
+		if err := tx.PutKey(old); err != nil {
+			return err
+		}
+		return tx.PutKey(rec)
+	})
+	return key, rec, err
+}

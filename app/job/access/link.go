@@ -1,0 +1,154 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/app/base/naming"
+	"molrun/app/job/apikey"
+)
+
+// LinkLife is how long a link signs in.
+const LinkLife = 10 * time.Minute
+
+// maxLinks bounds how many links there are at a time; the oldest makes way.
+const maxLinks = 100
+
+// Invitation lets whoever has its token sign in as a user, once.
+type Invitation struct {
+	Token               string
+	Organization, Email string
+	Role                apikey.Role // of a user who has neither a record nor a key
+	ExpiresAt           time.Time
+}
+
+// invitations are those that were not used yet. They are kept in memory only, and by the
+// hashes of their tokens, so a restart ends them.
+type invitations struct {
+	mu     sync.Mutex
+	byHash map[string]Invitation
+}
+
+func (l *invitations) add(i Invitation, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byHash == nil {
+		l.byHash = map[string]Invitation{}
+	}
+	first := ""
+	for hash, other := range l.byHash {
+		if !now.Before(other.ExpiresAt) {
+			delete(l.byHash, hash)
+		} else if first == "" || other.ExpiresAt.Before(l.byHash[first].ExpiresAt) {
+			first = hash
+		}
+	}
+	if len(l.byHash) >= maxLinks {
+		delete(l.byHash, first)
+	}
+	hash := apikey.Hash(i.Token)
+	i.Token = ""
+	l.byHash[hash] = i
+}
+
+// take returns an invitation that has not ended, and ends it.
+func (l *invitations) take(token string, now time.Time) (Invitation, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	hash := apikey.Hash(token)
+	i, found := l.byHash[hash]
+	delete(l.byHash, hash)
+	return i, found && now.Before(i.ExpiresAt)
+}
+
+// Whom an invitation is for where nobody has a key yet.
+const (
+	firstOrganization = "lab"
+	firstEmail        = "admin@localhost"
+)
+
+// Invite makes an invitation for a user. Organization and email may be left out where
+// they leave no doubt. Where there are no users yet, it is for the first admin.
+func (s *Accounts) Invite(ctx context.Context, organization, email string) (Invitation, error) {
+	email = strings.ToLower(email)
+	var users []*User
+	err := s.store.View(ctx, func(tx app.Tx) (err error) {
+		users, err = usersOf(tx, func(string, string) bool { return true })
+		return err
+	})
+	if err != nil {
+		return Invitation{}, err
+	}
+	i := Invitation{Token: rand.Text() + rand.Text()[:8], ExpiresAt: s.now().Add(LinkLife)}
+	if len(users) == 0 {
+		i.Organization, i.Email, i.Role = cmp.Or(organization, firstOrganization), cmp.Or(email, firstEmail), apikey.Admin
+	} else {
+		if i.Organization, i.Email, err = meant(users, organization, email); err == nil {
+			err = s.checkOpen(ctx, i.Organization, i.Email)
+		}
+		if err != nil {
+			return Invitation{}, err
+		}
+	}
+	var f faults
+	f.add(naming.Check(i.Organization), "organization")
+	f.add(naming.CheckEmail(i.Email), "email")
+	if err := fault.List(f...); err != nil {
+		return Invitation{}, err
+	}
+	s.invited.add(i, s.now())
+	return i, nil
+}
+
+// meant returns the only user who fits, or else the only admin of these.
+func meant(users []*User, organization, email string) (string, string, error) {
+	users = slices.DeleteFunc(users, func(u *User) bool {
+		return organization != "" && u.Organization != organization || email != "" && u.Email != email
+	})
+	if len(users) > 1 {
+		admins := slices.DeleteFunc(slices.Clone(users), func(u *User) bool { return u.Role != apikey.Admin || u.Disabled })
+		if len(admins) == 1 {
+			users = admins
+		}
+	}
+	switch {
+	case len(users) == 0:
+		return "", "", fault.Errorf(fault.NotFound, "there is no such user; `molrun user list` shows all, and `molrun key create` makes a key for a new one")
+	case len(users) > 1:
+		return "", "", fault.List(bodyFault("there are several users; say which one, `molrun user list` shows them", "email"))
+	case users[0].Disabled:
+		return "", "", fault.List(bodyFault("this user is disabled; enable the user first", "email"))
+	}
+	return users[0].Organization, users[0].Email, nil
+}
+
+// checkOpen refuses a user who could not sign in: about whom nothing was decided, and whose
+// keys are all closed.
+func (s *Accounts) checkOpen(ctx context.Context, organization, email string) error {
+	return s.store.View(ctx, func(tx app.Tx) error {
+		u, err := userOf(tx, organization, email)
+		if err == nil && u == nil {
+			u, err = s.firstRecord(tx, organization, email, "")
+		}
+		if err == nil && u == nil {
+			err = fault.List(bodyFault("all keys of this user are disabled or have expired; `molrun user set` gives the user a role", "email"))
+		}
+		return err
+	})
+}
+
+// Accept returns the caller whom a token invites, or Unauthorized. It works once.
+func (s *Accounts) Accept(ctx context.Context, token string) (app.Caller, error) {
+	i, ok := s.invited.take(token, s.now())
+	if !ok {
+		return app.Caller{}, fault.Errorf(fault.Unauthorized, "This link has been used or has expired; `molrun sign-in` makes a new one.")
+	}
+	return s.asUser(ctx, i.Organization, i.Email, i.Role)
+}

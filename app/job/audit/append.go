@@ -1,0 +1,46 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"molrun/app/base/durable"
+)
+
+// Append adds an entry to the audit log of a data directory next to a service
+// that may be writing to it: in one write, at the end of the file.
+func Append(data string, e Entry) (err error) {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Join(data, Name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := takeOwner(file, data); err != nil {
+		return err
+	}
+	if _, err := file.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), durable.SyncFolder(data))
+}
+
+// takeOwner gives a file that root may just have created to the owner of the
+// data directory. Otherwise the service could not append to it.
+func takeOwner(file *os.File, data string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	info, err := os.Stat(data)
+	if err != nil {
+		return err
+	}
+	owner := info.Sys().(*syscall.Stat_t) // molrun runs on Linux
+	return file.Chown(int(owner.Uid), int(owner.Gid))
+}

@@ -1,0 +1,200 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app/base/durable"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
+)
+
+// Name is the name of the audit log in the data directory. Full files are
+// audit.log.1, the newest of them, and so on.
+const Name = "audit.log"
+
+// Log appends entries to a file, one line of JSON each, and begins a new file
+// when that is full.
+//
+// An entry tells of something that has happened already. If it can't be
+// written, as on a full disk, the request is answered all the same: the error
+// is logged, and the next entry written follows one that counts the lost ones.
+type Log struct {
+	path    string
+	maxSize int64
+	keep    int // full files
+	log     zerolog.Logger
+
+	mu   sync.Mutex
+	file *os.File
+	size int64
+	lost int // entries since the last one that was written
+	gone int // entries that were lost since Open
+}
+
+// Open opens the audit log of the data directory for appending. A file has at
+// most maxSize bytes, and the newest keep full files stay.
+func Open(data string, maxSize int64, keep int, log zerolog.Logger) (*Log, error) {
+	l := &Log{path: filepath.Join(data, Name), maxSize: maxSize, keep: keep, log: log}
+	if err := l.open(); err != nil {
+		return nil, fmt.Errorf("open the audit log: %w", err)
+	}
+	return l, nil
+}
+
+// Add appends an entry.
+func (l *Log) Add(e Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.write(l.lostEntries(e.Time), e)
+	if err == nil && syncedFirst(e) {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		l.lost++
+		l.gone++
+		l.log.Error().Err(err).Str("action", e.Action).Int("lost", l.lost).Msg("an entry of the audit log could not be written")
+		return
+	}
+	l.lost = 0
+}
+
+// Lost returns how many entries could not be written since Open.
+func (l *Log) Lost() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gone
+}
+
+// Close ends the log. Entries added later are lost.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Join(l.file.Sync(), l.file.Close())
+}
+
+// syncedFirst reports whether an entry has to be on the disk before the request
+// is answered: changes to keys, users and the secret, and links that sign somebody in.
+func syncedFirst(e Entry) bool {
+	kind, _, _ := strings.Cut(e.Action, ".")
+	return kind == "key" || kind == "user" || kind == "secret" || e.Action == "session.invite"
+}
+
+// lostEntries returns the entry that counts the lost ones, if there are any.
+func (l *Log) lostEntries(at unit.Time) []Entry {
+	if l.lost == 0 {
+		return nil
+	}
+	return []Entry{{Time: at, Action: "audit.lost", Object: strconv.Itoa(l.lost), Result: string(fault.Internal)}}
+}
+
+func (l *Log) open() error {
+	file, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	size, err := cutPartialLine(file)
+	if err == nil {
+		err = durable.SyncFolder(filepath.Dir(l.path)) // a synced entry is lost with the name of its file
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	l.file, l.size = file, size
+	return nil
+}
+
+// cutPartialLine cuts off a line that a crash left unfinished and gives the size.
+func cutPartialLine(file *os.File) (int64, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	end := info.Size()
+	tail := make([]byte, min(end, 64<<10))
+	if _, err := file.ReadAt(tail, end-int64(len(tail))); err != nil && err != io.EOF {
+		return 0, err
+	}
+	if n := len(tail) - 1 - strings.LastIndexByte(string(tail), '\n'); n > 0 {
+		end -= int64(n)
+		return end, file.Truncate(end)
+	}
+	return end, nil
+}
+
+func (l *Log) write(before []Entry, e Entry) error {
+	var lines []byte
+	for _, e := range append(before, e) {
+		line, err := json.Marshal(e) // escapes all control characters
+		if err != nil {
+			return err
+		}
+		lines = append(append(lines, line...), '\n')
+	}
+	if l.size > 0 && l.size+int64(len(lines)) > l.maxSize {
+		if err := l.rotate(); err != nil {
+			return err
+		}
+	}
+	if n, err := l.file.Write(lines); err != nil {
+		return errors.Join(err, l.cut(n))
+	}
+	l.size += int64(len(lines))
+	return nil
+}
+
+// cut removes the last n bytes, written of lines that did not fit as a whole.
+func (l *Log) cut(n int) error {
+	if n == 0 {
+		return nil
+	}
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	return l.file.Truncate(info.Size() - int64(n))
+}
+
+// rotate begins a new file. Each full file gets the next number, the oldest
+// first, up to a gap that an earlier rotation may have left.
+func (l *Log) rotate() error {
+	err := l.file.Sync()
+	for i := l.firstFree(); i > 0 && err == nil; i-- {
+		err = os.Rename(fileName(l.path, i-1), fileName(l.path, i))
+	}
+	if err != nil {
+		return err
+	}
+	full := l.file
+	if err := l.open(); err != nil {
+		return err
+	}
+	return full.Close()
+}
+
+// firstFree returns the lowest number that no file has, at most that of the oldest.
+func (l *Log) firstFree() int {
+	for i := range l.keep {
+		if _, err := os.Stat(fileName(l.path, i)); errors.Is(err, os.ErrNotExist) {
+			return i
+		}
+	}
+	return l.keep
+}
+
+// fileName returns the name of the i-th full file, 0 for the current one.
+func fileName(path string, i int) string {
+	if i == 0 {
+		return path
+	}
+	return path + "." + strconv.Itoa(i)
+}

@@ -1,0 +1,327 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/rs/zerolog"
+
+	"molrun/app/base/unit"
+)
+
+// testAudit opens an audit log of small files.
+func testAudit(t *testing.T, keep int) (*Log, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	a, err := Open(t.TempDir(), 500, keep, zerolog.New(&log))
+	must(t, err)
+	t.Cleanup(func() { must(t, a.Close()) })
+	return a, &log
+}
+
+func entry(i int) Entry {
+	return Entry{Time: unit.At(time.Unix(int64(i), 0)), Action: "job.submit", Object: fmt.Sprint(i), Result: "ok"}
+}
+
+// objects reads the whole log.
+func objects(t *testing.T, path string) (all []string) {
+	t.Helper()
+	must(t, Read(filepath.Dir(path), Filter{}, func(e Entry) error { all = append(all, e.Object); return nil }))
+	return all
+}
+
+func TestAuditLogKeepsTheNewestFiles(t *testing.T) {
+	a, _ := testAudit(t, 3)
+	for i := range 100 {
+		a.Add(entry(i))
+	}
+	files, err := filepath.Glob(a.path + "*")
+	must(t, err)
+	if len(files) != 4 {
+		t.Errorf("files %v, want the current one and 3 older", files)
+	}
+	for _, name := range files {
+		if info, err := os.Stat(name); err != nil || info.Size() > 500 || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	got := objects(t, a.path)
+	for i, object := range got {
+		if want := fmt.Sprint(100 - len(got) + i); object != want {
+			t.Fatalf("entries %v: not the newest in order", got)
+		}
+	}
+	if len(got) < 20 {
+		t.Errorf("only %d entries are left", len(got))
+	}
+}
+
+func TestAuditLogGoesOnWhenTheDiskHasRoomAgain(t *testing.T) {
+	a, log := testAudit(t, 3)
+	a.Add(entry(1))
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	must(t, err)
+	disk := a.file
+	a.file = full // every write ends with ENOSPC
+	a.Add(entry(2))
+	a.Add(entry(3))
+	a.file = disk
+	must(t, full.Close())
+	a.Add(entry(4))
+	a.Add(entry(5))
+	if diff := cmp.Diff([]string{"1", "2", "4", "5"}, objects(t, a.path)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	} // the second tells that 2 are lost
+	text, err := os.ReadFile(a.path)
+	must(t, err)
+	if !strings.Contains(string(text), `"action":"audit.lost","object":"2"`) {
+		t.Errorf("the log does not tell what is missing: %s", text)
+	}
+	if a.Lost() != 2 {
+		t.Errorf("%d entries are lost, want 2", a.Lost())
+	}
+	if strings.Count(log.String(), "no space left") != 2 {
+		t.Errorf("the service's log: %s", log)
+	}
+}
+
+func TestAuditLogDropsTheLineThatACrashCutOff(t *testing.T) {
+	a, _ := testAudit(t, 3)
+	a.Add(entry(1))
+	must(t, os.WriteFile(a.path+".x", nil, 0o600)) // no file of the log
+	file, err := os.OpenFile(a.path, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	_, err = io.WriteString(file, `{"time":"2026-`)
+	must(t, errors.Join(err, file.Close()))
+	again, err := Open(filepath.Dir(a.path), 500, 3, zerolog.Nop())
+	must(t, err)
+	again.Add(entry(2))
+	must(t, again.Close())
+	if diff := cmp.Diff([]string{"1", "2"}, objects(t, a.path)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if text, _ := os.ReadFile(a.path); strings.Count(string(text), "\n") != 2 {
+		t.Errorf("the file holds %q", text)
+	}
+}
+
+func TestAuditLogIsOneLineAnEntryWhateverIsInIt(t *testing.T) {
+	a, _ := testAudit(t, 3)
+	e := entry(1)
+	e.Object = "a\n{\"action\":\"forged\"}\x1b[2J\u2028\x00\xff"
+	a.Add(e)
+	text, err := os.ReadFile(a.path)
+	must(t, err)
+	if strings.Count(string(text), "\n") != 1 {
+		t.Errorf("more than one line: %q", text)
+	}
+	for _, r := range strings.TrimSpace(string(text)) {
+		if r < ' ' || r == '\u2028' {
+			t.Errorf("a control character is not escaped: %q", text)
+		}
+	}
+}
+
+func TestFollowedAuditLogGoesOnInTheNextFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := testAudit(t, 50)
+		a.Add(entry(0))
+		seen := make(chan string)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- Follow(ctx, filepath.Dir(a.path), Filter{}, func(e Entry) error { seen <- e.Object; return nil })
+		}()
+		next := func(want int) {
+			t.Helper()
+			select {
+			case got := <-seen:
+				if got != fmt.Sprint(want) {
+					t.Fatalf("entry %s, want %d", got, want)
+				}
+			case <-time.After(time.Minute):
+				t.Fatalf("entry %d is never shown", want)
+			}
+		}
+		next(0)
+		for i := 1; i < 12; i++ { // several files
+			a.Add(entry(i))
+			next(i)
+		}
+		stop()
+		must(t, <-ended)
+	})
+}
+
+// TestReadingEndsWithTheFirstError fails at each entry of three files in turn.
+func TestReadingEndsWithTheFirstError(t *testing.T) {
+	a, _ := testAudit(t, 50)
+	for i := range 12 {
+		a.Add(entry(i))
+	}
+	data, refused := filepath.Dir(a.path), errors.New("refused")
+	for failing := range 12 {
+		seen := 0
+		each := func(Entry) error {
+			if seen++; seen > failing {
+				return refused
+			}
+			return nil
+		}
+		if err := Read(data, Filter{}, each); !errors.Is(err, refused) || seen != failing+1 {
+			t.Errorf("refused at entry %d: %d were shown, %v", failing, seen, err)
+		}
+	}
+}
+
+// TestFollowingEndsWithTheFirstError refuses what was written to the current file,
+// and to both files around a rotation.
+func TestFollowingEndsWithTheFirstError(t *testing.T) {
+	for name, tt := range map[string]struct{ added, refused int }{
+		"the same file": {1, 1}, "the full file": {8, 1}, "the new file": {8, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, _ := testAudit(t, 50)
+				a.Add(entry(0))
+				refused := errors.New("refused")
+				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+				defer stop()
+				ended, last := make(chan error, 1), ""
+				go func() {
+					ended <- Follow(ctx, filepath.Dir(a.path), Filter{}, func(e Entry) error {
+						if last = e.Object; last == fmt.Sprint(tt.refused) {
+							return refused
+						}
+						return nil
+					})
+				}()
+				synctest.Wait() // it has read the first entry and sleeps
+				for i := range tt.added {
+					a.Add(entry(i + 1))
+				}
+				if err := <-ended; !errors.Is(err, refused) || last != fmt.Sprint(tt.refused) {
+					t.Errorf("it ends at entry %s with %v, want the error at %d", last, err, tt.refused)
+				}
+			})
+		})
+	}
+}
+
+// TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten has room for a part of an
+// entry: the system allows larger files again after it.
+func TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten(t *testing.T) {
+	a, log := testAudit(t, 3)
+	a.Add(entry(1))
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var old syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(a.size) + 20, Max: old.Max}))
+	a.Add(entry(2))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
+	if !strings.Contains(log.String(), "file too large") {
+		t.Errorf("the service's log: %s", log)
+	}
+	if info, err := os.Stat(a.path); err != nil || info.Size() != a.size {
+		t.Errorf("the file: %v, %v; want the %d bytes of the first entry", info, err, a.size)
+	}
+	a.Add(entry(3))
+	if diff := cmp.Diff([]string{"1", "1", "3"}, objects(t, a.path)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	} // the second tells that 1 is lost
+}
+
+// TestAuditLogGoesOnWhenTheNextFileCanBeMade has no file descriptor left when the
+// log is full.
+func TestAuditLogGoesOnWhenTheNextFileCanBeMade(t *testing.T) {
+	a, log := testAudit(t, 3)
+	added := 0
+	for ; a.size <= a.maxSize-a.size/int64(max(added, 1)); added++ {
+		a.Add(entry(added))
+	}
+	var old syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: old.Max}))
+	a.Add(entry(100))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old))
+	if strings.Count(log.String(), "too many open files") != 1 {
+		t.Fatalf("the service's log: %s", log)
+	}
+	a.Add(entry(101))
+	if got := objects(t, a.path); len(got) != added+2 || !slices.Equal(got[added:], []string{"1", "101"}) {
+		t.Errorf("entries %v after %d, want that 1 is lost, then 101", got, added)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLastReadsBackward compares with reading forward, over several files, with lines that
+// are longer than a block.
+func TestLastReadsBackward(t *testing.T) {
+	a, err := Open(t.TempDir(), 200<<10, 10, zerolog.Nop())
+	must(t, err)
+	defer a.Close()
+	dir := filepath.Dir(a.path)
+	for i := range 2000 {
+		e := entry(i)
+		e.Key, e.Organization = fmt.Sprint("key", i%7), []string{"lab", "other", ""}[i%3]
+		if i%500 == 3 {
+			e.Remote = strings.Repeat("x", 150<<10)
+		}
+		if i%5 == 0 {
+			e.Result = "NOT_FOUND"
+		}
+		a.Add(e)
+	}
+	for name, f := range map[string]Filter{
+		"all": {}, "of a key": {Key: "key3"}, "since": {Since: time.Unix(1500, 0)}, "until": {Until: time.Unix(1500, 0)},
+		"failed": {Failed: true}, "of lab": {Organizations: []string{"lab"}}, "of nobody": {Organizations: []string{""}}, "none": {Key: "absent"},
+	} {
+		var want []Entry
+		must(t, Read(dir, f, func(e Entry) error { want = append(want, e); return nil }))
+		slices.Reverse(want)
+		for _, limit := range []int{1, 10, len(want), len(want) + 1} {
+			got, more, err := Last(dir, f, limit)
+			must(t, err)
+			if diff := cmp.Diff(want[:min(limit, len(want))], got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s, %d: %s", name, limit, diff)
+			}
+			if more != (limit < len(want)) {
+				t.Errorf("%s, %d of %d: more is %v", name, limit, len(want), more)
+			}
+		}
+	}
+	if got, more, err := Last(t.TempDir(), Filter{}, 1); len(got) > 0 || more || err != nil {
+		t.Errorf("no log: %v %v %v", got, more, err)
+	}
+}
+
+// TestLastHasABound reads a log that is larger than what a page may cost.
+func TestLastHasABound(t *testing.T) {
+	dir := t.TempDir()
+	line := `{"time":"2026-11-20T10:40:00.000Z","action":"job.submit","object":"` + strings.Repeat("x", 60<<10) + `","result":"ok"}` + "\n"
+	must(t, os.WriteFile(filepath.Join(dir, Name), []byte(`{"time":"2026-11-20T10:40:00.000Z","action":"key.create","result":"ok"}`+"\n"+strings.Repeat(line, lastBytes/len(line)+10)), 0o600))
+	if got, more, err := Last(dir, Filter{Action: "key"}, 10); len(got) > 0 || !more || err != nil {
+		t.Errorf("%d entries, more %v, %v", len(got), more, err)
+	}
+}

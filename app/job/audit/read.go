@@ -1,0 +1,265 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"molrun/app/base/fault"
+)
+
+// Filter selects entries. An empty field selects all.
+type Filter struct {
+	Since  time.Time
+	Key    string // what it did, or what was done to it
+	Action string // or its group, such as job
+	Until  time.Time
+	Failed bool // only what failed
+
+	// Organizations are those whose entries count; those of nobody belong to "". None is all.
+	Organizations []string
+}
+
+func (f Filter) selects(e Entry) bool {
+	return !e.Time.Before(f.Since) && (f.Until.IsZero() || e.Time.Before(f.Until)) &&
+		(!f.Failed || e.Result != "ok") &&
+		(f.Organizations == nil || slices.Contains(f.Organizations, e.Organization)) &&
+		(f.Key == "" || e.Key == f.Key || strings.HasPrefix(e.Action, "key.") && e.Object == f.Key) &&
+		(f.Action == "" || e.Action == f.Action || strings.HasPrefix(e.Action, f.Action+"."))
+}
+
+// Read returns the entries of a data directory, oldest first, and ends at the end
+// of the log.
+func Read(data string, f Filter, each func(Entry) error) error {
+	r := newReader(data, f, each)
+	defer r.close()
+	return r.all()
+}
+
+// Follow is Read that waits for further entries until ctx ends.
+func Follow(ctx context.Context, data string, f Filter, each func(Entry) error) error {
+	const interval = 300 * time.Millisecond
+	r := newReader(data, f, each)
+	defer r.close()
+	for err := r.all(); ; err = r.current() {
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(interval):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// reader reads the files of the audit log, oldest first.
+type reader struct {
+	path   string
+	filter Filter
+	each   func(Entry) error
+
+	file    *os.File // the current one
+	partial string   // line whose end has not been written yet
+}
+
+func newReader(data string, f Filter, each func(Entry) error) *reader {
+	return &reader{path: filepath.Join(data, Name), filter: f, each: each}
+}
+
+// all reads everything there is. The current file is opened before the full
+// ones are read, so that nothing is missed if it is rotated meanwhile.
+func (r *reader) all() error {
+	if err := r.open(); err != nil {
+		return err
+	}
+	if err := r.full(); err != nil {
+		return err
+	}
+	return r.current()
+}
+
+// full reads the full files.
+func (r *reader) full() error {
+	last := 0
+	for {
+		if _, err := os.Stat(fileName(r.path, last+1)); err != nil {
+			break
+		}
+		last++
+	}
+	for i := last; i > 0; i-- {
+		file, err := os.Open(fileName(r.path, i))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the audit log: %w", err)
+		}
+		if !r.isCurrent(file) {
+			err = r.lines(file)
+		}
+		r.partial = ""
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) isCurrent(other *os.File) bool {
+	if r.file == nil {
+		return false
+	}
+	a, errA := r.file.Stat()
+	b, errB := other.Stat()
+	return errA == nil && errB == nil && os.SameFile(a, b)
+}
+
+// open opens the current file if there is one.
+func (r *reader) open() error {
+	file, err := os.Open(r.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		data := filepath.Dir(r.path)
+		if _, err := os.Stat(data); err != nil {
+			return fault.Errorf(fault.NotFound, "there is no data directory %s; name it by --data", data)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the audit log: %w", err)
+	}
+	r.file = file
+	return nil
+}
+
+// current reads on in the open file. When that was rotated, it goes on with the
+// new one.
+func (r *reader) current() error {
+	if r.file != nil {
+		rotated := r.rotated() // first: then what is read now is all there will be
+		if err := r.lines(r.file); err != nil || !rotated {
+			return err
+		}
+		r.close()
+		r.file, r.partial = nil, ""
+	}
+	if err := r.open(); err != nil || r.file == nil {
+		return err
+	}
+	return r.lines(r.file)
+}
+
+// rotated reports whether there is a new current file.
+func (r *reader) rotated() bool {
+	next, err := os.Stat(r.path)
+	info, errOpen := r.file.Stat()
+	return err == nil && errOpen == nil && !os.SameFile(next, info)
+}
+
+// lines reads a file from where it was left to its end.
+func (r *reader) lines(file *os.File) error {
+	buffered := bufio.NewReader(file)
+	for {
+		part, err := buffered.ReadString('\n')
+		r.partial += part
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the audit log: %w", err)
+		}
+		var e Entry
+		damaged := json.Unmarshal([]byte(r.partial), &e)
+		r.partial = ""
+		if damaged == nil && r.filter.selects(e) {
+			if err := r.each(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r *reader) close() {
+	if r.file != nil {
+		_ = r.file.Close() // only read from
+	}
+}
+
+// lastBytes bounds how much of the log Last looks at: a page must not cost what years have
+// left.
+const lastBytes = 32 << 20
+
+// Last returns up to limit entries, the newest first, and whether there may be older ones.
+// It looks at the newest 32 MiB of the log.
+func Last(data string, f Filter, limit int) (entries []Entry, more bool, err error) {
+	b := backward{left: lastBytes, each: func(line []byte) bool {
+		var e Entry
+		if json.Unmarshal(line, &e) != nil || !f.selects(e) {
+			return true
+		}
+		if more = len(entries) == limit; !more {
+			entries = append(entries, e)
+		}
+		return !more
+	}}
+	var newer fs.FileInfo
+	for i := 0; b.left > 0 && !more; i++ {
+		file, err := os.Open(fileName(filepath.Join(data, Name), i))
+		if errors.Is(err, fs.ErrNotExist) {
+			return entries, false, nil
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("read the audit log: %w", err)
+		}
+		info, err := file.Stat()
+		if err == nil && !os.SameFile(newer, info) { // else it was rotated meanwhile
+			newer, err = info, b.file(file, info.Size())
+		}
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, false, fmt.Errorf("read the audit log: %w", err)
+		}
+	}
+	return entries, true, nil
+}
+
+// backward reads lines from their end.
+type backward struct {
+	left int64             // bytes to read at most
+	each func([]byte) bool // false ends it
+}
+
+// file reads a file of so many bytes.
+func (b *backward) file(file *os.File, size int64) error {
+	var rest []byte // of a line that begins in the block before
+	for size > 0 && b.left > 0 {
+		block := make([]byte, min(size, 64<<10))
+		size -= int64(len(block))
+		b.left -= int64(len(block))
+		if _, err := file.ReadAt(block, size); err != nil {
+			return err
+		}
+		lines := bytes.Split(append(block, rest...), []byte("\n"))
+		for _, line := range slices.Backward(lines[1:]) {
+			if !b.each(line) {
+				b.left = 0
+				return nil
+			}
+		}
+		rest = lines[0]
+	}
+	if size == 0 && !b.each(rest) {
+		b.left = 0
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package follow
+
+import (
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
+	"molrun/app/test/fixture"
+)
+
+// TestNothingListensForAStreamThatFailed makes each call to the store fail.
+func TestNothingListensForAStreamThatFailed(t *testing.T) {
+	s := apptest.New(t, app.Options{})
+	accounts := access.New(s.Store, s.Blobs, s.Now)
+	ann := app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Member.Rights()}
+	s.Submit(ann, "a", "{}")
+	for name, open := range map[string]func(*Follower) (*Stream, error){
+		"jobs": func(f *Follower) (*Stream, error) { return f.Jobs(t.Context(), ann, Query{After: &Place{}}) },
+		"one job": func(f *Follower) (*Stream, error) {
+			return f.Job(t.Context(), ann, JobQuery{Name: "a", After: &Place{}})
+		},
+	} {
+		for failing := 1; ; failing++ {
+			store := &apptest.FaultyStore{Store: s.Store, Failing: failing}
+			f := New(store, s.On(store), accounts)
+			stream, err := open(f)
+			if err == nil {
+				stream.Close()
+			}
+			if open := f.open.Load(); open != 0 {
+				t.Errorf("%s: %d streams are open after call %d of the store failed", name, open, failing)
+			}
+			if store.Calls < failing {
+				break
+			}
+			if err == nil {
+				t.Errorf("%s: call %d of the store fails, and nobody says so", name, failing)
+			}
+		}
+	}
+}
+
+func TestTheBudgetIsTakenWholeOrNotAtAll(t *testing.T) {
+	var b budget
+	now := time.Now()
+	if !b.take(eventsAtOnce, now) || b.take(1, now) {
+		t.Error("at first there is not what may come at once, or more")
+	}
+	now = now.Add(time.Second)
+	if b.take(eventsPerSecond+1, now) || !b.take(eventsPerSecond, now) || b.take(1, now) {
+		t.Error("after a second there is not what may come in one, or more")
+	}
+	if now = now.Add(-time.Hour); b.take(1, now) {
+		t.Error("a clock that goes back gives something")
+	}
+	if now = now.Add(24 * time.Hour); !b.take(eventsAtOnce, now) || b.take(1, now) {
+		t.Error("what is left over in a day adds up")
+	}
+}
+
+func TestPlacesHaveOneForm(t *testing.T) {
+	for _, text := range []string{"0-00000000", "17-0badcafe", "17-0badcafe.2.1000", "17-0badcafe.0.0"} {
+		if _, err := ParsePlace(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	p, err := ParsePlace("17-0badcafe.2.1000")
+	if err != nil || p.Event.Number != 17 || p.Attempt != 2 || p.Offset != 1000 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, text := range []string{"", ".", "17-0badcafe.", "17-0badcafe.1", "17-0badcafe.1.", "17-0badcafe.-1.2", "17-0badcafe.1.-2", "17-0badcafe.1.2.3", "17-0badcafe.99999999999.1"} {
+		if p, err := ParsePlace(text); err == nil {
+			t.Errorf("%q reads as %+v", text, p)
+		}
+	}
+}

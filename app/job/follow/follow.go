@@ -1,0 +1,180 @@
+// Package follow streams what happens to jobs: to one, or to all that a client
+// selects as in a listing.
+//
+// A stream begins at a place in the events of an organization and misses none from
+// there on: what the hub has for it in memory, and else what the store still knows.
+// If that is not enough, or too much for all who listen, the stream says "reset":
+// then the client lists anew, and the stream goes on from the present. Progress is
+// not stored; a stream tells the latest.
+package follow
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/events"
+	"molrun/app/base/fault"
+	"molrun/app/job/access"
+	"molrun/app/job/feed"
+	"molrun/app/job/listing"
+)
+
+// Follower opens streams.
+type Follower struct {
+	store    app.Store
+	feed     feed.Feed
+	jobs     *app.Jobs
+	accounts *access.Accounts
+	budget   budget
+	open     atomic.Int64
+}
+
+// New returns the follower of a service, before anything happens there.
+func New(store app.Store, svc *app.Service, accounts *access.Accounts) *Follower {
+	f := &Follower{store: store, jobs: svc.Jobs, accounts: accounts}
+	store.OnEvents(f.feed.Publish)
+	svc.Runs.OnProgress(f.feed.Progress)
+	accounts.OnChange(f.feed.WakeAll)
+	return f
+}
+
+// Open returns how many streams are open.
+func (f *Follower) Open() int { return int(f.open.Load()) }
+
+// Query selects jobs, and the place behind which their events begin; nil is the
+// present.
+type Query struct {
+	listing.Selection
+	After  *Place
+	Faults []fault.Field // found while decoding
+}
+
+// Jobs opens a stream of the jobs that a query selects, before a change or after.
+func (f *Follower) Jobs(ctx context.Context, by app.Caller, q Query) (*Stream, error) {
+	filter, faults := q.Filter(by)
+	if err := fault.List(slices.Concat(q.Faults, faults)...); err != nil {
+		return nil, err
+	}
+	s := f.stream(by, topicOf(q.Batch, filter))
+	s.selects = func(e *feed.Event) bool {
+		return within(q.Batch, filter.Name, e.Job) && (filter.Selects(e.Job) || e.Was != nil && filter.Selects(e.Was))
+	}
+	err := f.store.View(ctx, func(tx app.Tx) error { return s.begin(tx, q.After) })
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// topicOf returns the narrowest topic with all jobs of a filter.
+func topicOf(batch string, f app.JobFilter) events.Topic {
+	switch {
+	case batch != "":
+		return events.Topic{Kind: feed.TopicBatch, Of: batch}
+	case f.Name != "":
+		return events.Topic{Kind: feed.TopicName, Of: f.Name}
+	case f.Email != "":
+		return events.Topic{Kind: feed.TopicUser, Of: f.Email}
+	}
+	return events.Topic{Kind: feed.TopicAll}
+}
+
+// within reports whether a job is the batch of that name or ID or one of its rows.
+// Without a batch, rows are selected by name alone.
+func within(batch, name string, j *app.Job) bool {
+	switch row := j.Private.Batch; {
+	case batch == "":
+		return row == "" || name != ""
+	case row != "":
+		return j.Batch == batch || string(row) == batch
+	}
+	return j.IsBatch() && (j.Name == batch || string(j.ID) == batch)
+}
+
+// JobQuery names a job. Logs asks for what its program prints, too.
+type JobQuery struct {
+	Name  string
+	Logs  bool
+	After *Place
+}
+
+// Job opens a stream of one job. It begins with the job as it is, or behind a place,
+// and ends when the job has finished.
+func (f *Follower) Job(ctx context.Context, by app.Caller, q JobQuery) (s *Stream, err error) {
+	s = f.stream(by, events.Topic{Kind: feed.TopicName, Of: q.Name})
+	s.selects = func(e *feed.Event) bool { return e.Job.ID == s.job.ID }
+	err = f.store.View(ctx, func(tx app.Tx) error {
+		j, err := f.jobs.Find(tx, by, q.Name)
+		if err != nil {
+			return err
+		}
+		s.job = j.Brief()
+		if q.Logs && !j.IsBatch() {
+			s.log = newLog(f.jobs, by, j)
+		}
+		if err := s.begin(tx, q.After); err != nil || s.behind {
+			return err
+		}
+		s.ready = append(s.ready, s.present(j)...)
+		return nil
+	})
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// stream returns a stream that listens, but knows no place yet.
+func (f *Follower) stream(by app.Caller, about events.Topic) *Stream {
+	f.open.Add(1)
+	return &Stream{follower: f, by: by, listener: f.feed.Listen(by.Organization, about), timer: time.NewTimer(0), more: true}
+}
+
+// begin finds out where the stream begins. Whatever is committed later reaches the
+// listener.
+func (s *Stream) begin(tx app.Tx, after *Place) (err error) {
+	s.place, err = tx.LastEvent(s.by.Organization)
+	if after == nil || err != nil {
+		return err
+	}
+	_, known, err := tx.EventsAfter(s.by.Organization, after.Event, 0)
+	switch {
+	case err != nil:
+		return err
+	case known && s.follower.budget.take((s.place.Number-after.Event.Number)/perPlace, time.Now()):
+		s.place, s.behind = after.Event, true
+		if s.log != nil {
+			s.log.resume(after)
+		}
+	default:
+		s.ready = append(s.ready, resetMessage("The events since then are no longer known."))
+		if s.job == nil {
+			s.ready[0] = s.stamp(s.ready[0])
+		}
+	}
+	return nil
+}
+
+// Place is where a stream was left: behind an event, and in the log of an attempt if
+// the stream had that.
+type Place struct {
+	Event   events.ID
+	Attempt int
+	Offset  int64
+}
+
+// ParsePlace parses the ID of a message.
+func ParsePlace(text string) (p Place, err error) {
+	event, log, hasLog := strings.Cut(text, ".")
+	if p.Event, err = events.ParseID(event); err != nil || !hasLog {
+		return p, err
+	}
+	p.Attempt, p.Offset, err = parseLogPlace(log)
+	return p, err
+}

@@ -1,0 +1,181 @@
+package listing
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+
+	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/base/fault"
+)
+
+// Limits of a table.
+const (
+	MaxTablePage     = 1000
+	DefaultTablePage = 100
+	maxFoundMetrics  = 100     // columns of metrics that the algorithm file does not name
+	rowsAtOnce       = 200     // read in one transaction
+	enoughAtOnce     = 1 << 20 // bytes: no more rows are read in it
+)
+
+// SortByRow sorts a table in the order of submission, SortByMetric and a name by a
+// metric.
+const (
+	SortByRow    = "row"
+	SortByMetric = "metric:"
+)
+
+// TableQuery selects and pages the rows of a batch.
+type TableQuery struct {
+	Batch    string
+	Status   []app.Status // one of them; none is any
+	Sort     string       // SortByRow, or SortByMetric and a name; "" is the ranking of the algorithm
+	Order    string       // asc or desc; "" is the best first, or else the lowest
+	Limit    int
+	StartKey string
+	Faults   []fault.Field // found while decoding
+}
+
+// Table is what the table of a batch has above its rows.
+type Table struct {
+	Batch       string
+	Statuses    app.Counts
+	Sort, Order string   // as in the query, never ""
+	Settings    []Column // in which rows differ
+	Metrics     []Column // those that the algorithm file names first
+
+	filter            app.JobFilter
+	settings, metrics map[string]int // columns by name
+}
+
+// Table returns the table of a batch, a page of its rows, and the cursor of the next
+// page, "" on the last.
+func (l *Lists) Table(ctx context.Context, by app.Caller, q TableQuery) (t *Table, rows []Row, next string, err error) {
+	scope := []string{"table", by.Organization, q.Batch, q.Sort, q.Order}
+	for _, status := range distinct(q.Status) {
+		scope = append(scope, string(status))
+	}
+	after, err := l.readCursor(q.StartKey, q.Faults, scope)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	if t, err = l.openTable(ctx, by, q); err != nil {
+		return nil, nil, "", err
+	}
+	var end app.Position
+	err = l.store.View(ctx, func(tx app.Tx) error {
+		var ids []app.JobID
+		if ids, end, err = tx.JobIDs(t.filter, after, q.Limit); err != nil {
+			return err
+		}
+		var read int
+		if rows, read, err = l.readRows(tx, t, ids, app.EnoughBytes); err != nil || read == len(ids) {
+			return err
+		}
+		_, end, err = tx.JobIDs(t.filter, after, read)
+		return err
+	})
+	return t, rows, l.cursor(end, scope), err
+}
+
+// WholeTable returns the table of a batch and all its rows, or the first of them as
+// the query says. The rows come some at a time, each as it is by then. No transaction
+// is open between them, so the caller may be slow.
+func (l *Lists) WholeTable(ctx context.Context, by app.Caller, q TableQuery) (*Table, iter.Seq2[[]Row, error], error) {
+	if err := fault.List(q.Faults...); err != nil {
+		return nil, nil, err
+	}
+	t, err := l.openTable(ctx, by, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ids []app.JobID
+	err = l.store.View(ctx, func(tx app.Tx) (err error) {
+		ids, _, err = tx.JobIDs(t.filter, "", q.Limit)
+		return err
+	})
+	return t, func(yield func([]Row, error) bool) {
+		for left := ids; len(left) > 0; {
+			var rows []Row
+			err := l.store.View(ctx, func(tx app.Tx) (err error) {
+				var read int
+				rows, read, err = l.readRows(tx, t, left[:min(rowsAtOnce, len(left))], enoughAtOnce)
+				left = left[read:]
+				return err
+			})
+			if !yield(rows, err) || err != nil {
+				return
+			}
+		}
+	}, err
+}
+
+// openTable reads what a table has above its rows.
+func (l *Lists) openTable(ctx context.Context, by app.Caller, q TableQuery) (*Table, error) {
+	var batch *app.Job
+	var varying, metrics []string
+	err := l.store.View(ctx, func(tx app.Tx) (err error) {
+		if batch, err = batchNamed(tx, by, q.Batch); err != nil {
+			return err
+		}
+		if varying = batch.Private.Varying; varying == nil {
+			if varying, err = app.Varying(tx.Subjobs(batch.ID, "")); err != nil {
+				return err
+			}
+		}
+		metrics, err = tx.MetricNames(batch.ID, maxFoundMetrics)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := &algorithm.File{} // of rows of several types
+	if batch.Type != "" {
+		if a, err = l.jobs.Algorithm(ctx, batch); err != nil {
+			return nil, err
+		}
+	}
+	t := &Table{Batch: batch.Name, Statuses: *batch.Counts, Settings: settingColumns(a, varying), Metrics: metricColumns(a, metrics)}
+	t.settings, t.metrics = placesOf(t.Settings), placesOf(t.Metrics)
+	t.filter = app.JobFilter{Organization: by.Organization, Batch: batch.ID, Statuses: distinct(q.Status)}
+	t.sortAs(q, a)
+	return t, nil
+}
+
+// batchNamed returns a batch of the caller's organization.
+func batchNamed(tx app.Tx, by app.Caller, name string) (*app.Job, error) {
+	batch, err := tx.JobNamed(by.Organization, name)
+	switch {
+	case errors.Is(err, fault.NotFound):
+		return nil, fault.Errorf(fault.NotFound, "there is no batch %q in your organization; GET /jobs?organization=true lists batches and jobs", name)
+	case err == nil && !batch.IsBatch():
+		return nil, fault.List(fault.Field{
+			Loc: []any{"path", "jobName"}, Type: "value",
+			Msg: "name a batch: this is a single job, which GET /jobs/{jobName} shows",
+		})
+	}
+	return batch, err
+}
+
+// sortAs puts the rows into the order that is asked for, or that of the algorithm's
+// ranking.
+func (t *Table) sortAs(q TableQuery, a *algorithm.File) {
+	t.Sort, t.Order = q.Sort, q.Order
+	if ranking := a.Metrics.Ranking(); t.Sort == "" && ranking != nil {
+		t.Sort = SortByMetric + ranking.Name
+	} else if t.Sort == "" {
+		t.Sort = SortByRow
+	}
+	if name, ok := strings.CutPrefix(t.Sort, SortByMetric); ok {
+		t.filter.Metric = name
+	}
+	if t.Order == "" {
+		t.Order = "asc"
+		if m := a.Metrics.Named(t.filter.Metric); m != nil && m.Better == "higher" {
+			t.Order = "desc"
+		}
+	}
+	t.filter.Ascending = t.Order == "asc"
+}

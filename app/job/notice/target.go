@@ -1,0 +1,118 @@
+package notice
+
+import (
+	"fmt"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"molrun/app/base/fault"
+)
+
+// Limits of what a job may ask for.
+const (
+	MaxTargets   = 10   // per job
+	MaxTargetLen = 2000 // bytes of one
+)
+
+// mailScheme begins a target that is an e-mail address.
+const mailScheme = "mailto:"
+
+// Address returns the e-mail address that a target names, false if it is a URL.
+func Address(target string) (string, bool) { return strings.CutPrefix(target, mailScheme) }
+
+// Policy says where notices may go.
+type Policy struct {
+	HTTP    bool           // also http://, not only https://
+	Allowed []netip.Prefix // blocks that may be reached though they are not public
+
+	Mail    bool     // the service can send mail
+	Domains []string // to whose addresses any user may send it, in lower case; to their own, users always may
+}
+
+// Faults returns what is wrong with the targets that a user asks for, each at its
+// place below body.notify.
+func (p Policy) Faults(email string, targets []string) (faults []fault.Field) {
+	add := func(msg string, at ...any) {
+		if msg != "" {
+			faults = append(faults, fault.Field{Loc: append([]any{"body", "notify"}, at...), Msg: msg, Type: "value"})
+		}
+	}
+	if n := len(targets); n > MaxTargets {
+		add(fmt.Sprintf("name at most %d addresses, not %d", MaxTargets, n))
+		return faults
+	}
+	for i, target := range targets {
+		switch address, isMail := Address(target); {
+		case slices.Contains(targets[:i], target):
+			add("this address is listed twice", i)
+		case isMail:
+			add(p.checkMail(email, address), i)
+		default:
+			add(p.CheckURL(target), i)
+		}
+	}
+	return faults
+}
+
+func (p Policy) checkMail(own, address string) string {
+	parsed, err := mail.ParseAddress(address)
+	_, domain, _ := strings.Cut(address, "@")
+	switch {
+	case !p.Mail:
+		return "this service sends no mail; name an https:// address"
+	case err != nil || parsed.Address != address || len(address) > 254 || !plain(address):
+		return "write mailto: and one e-mail address, such as mailto:ann@lab.example"
+	case strings.EqualFold(address, own), slices.Contains(p.Domains, strings.ToLower(domain)):
+		return ""
+	}
+	return fmt.Sprintf("mail can only go to your own address, %s%s", own, p.orDomains())
+}
+
+func (p Policy) orDomains() string {
+	if len(p.Domains) == 0 {
+		return ""
+	}
+	return ", or to addresses of " + strings.Join(p.Domains, ", ")
+}
+
+// CheckURL returns what is wrong with the address of a receiver, "" if nothing is. The
+// host is looked up only when it is connected to.
+func (p Policy) CheckURL(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || len(text) > MaxTargetLen || !plain(text) || u.Opaque != "" || u.Hostname() == "":
+		return fmt.Sprintf("write an address such as https://hooks.example/molrun, of at most %d printable ASCII characters", MaxTargetLen)
+	case u.Scheme == "http" && !p.HTTP:
+		return "use https://; this service sends nothing unencrypted"
+	case u.Scheme != "https" && u.Scheme != "http":
+		return "use an https:// address, or mailto: and an e-mail address"
+	case u.User != nil:
+		return "leave out user and password; receivers check the signature instead"
+	case u.Fragment != "":
+		return "leave out the part from # on"
+	case !usualPort(u.Port()):
+		return "use port 443, 80 or one of 1024 to 65535"
+	}
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil && !p.MayReach(a, nil) {
+		return forbidden
+	}
+	return ""
+}
+
+// forbidden does not say what is at an address.
+const forbidden = "this address is not public, and the service does not connect to it; its operator can allow it (notify.allow)"
+
+// plain reports whether a text is ASCII without spaces and control characters.
+func plain(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// usualPort keeps users from reaching services that speak no HTTP, such as mail.
+func usualPort(text string) bool {
+	n, err := strconv.Atoi(text)
+	return text == "" || err == nil && (n == 443 || n == 80 || n >= 1024 && n <= 65535)
+}

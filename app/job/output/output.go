@@ -1,0 +1,193 @@
+// Package output shows what jobs leave: their files, in all states, and what an
+// algorithm's file says that can be looked at.
+//
+// Of a COMPLETED job that is its result. Of a RUNNING or FAILED one it is the
+// output directory of the latest attempt, as it is now; a failed one's is removed
+// after some time.
+package output
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"molrun/app"
+	"molrun/app/base/cursor"
+	"molrun/app/base/fault"
+)
+
+// Outputs shows what jobs leave. It is safe for concurrent use.
+type Outputs struct {
+	store      app.Store
+	blobs      app.Blobs
+	jobs       *app.Jobs
+	algorithms *app.Algorithms
+	cursors    cursor.Key
+	readers    *readers
+}
+
+// New returns the outputs of a service's jobs, whose records are in store and whose
+// files are in blobs. The key of at least 32 bytes signs where pages of tables begin.
+func New(store app.Store, blobs app.Blobs, svc *app.Service, cursors cursor.Key) *Outputs {
+	return &Outputs{store, blobs, svc.Jobs, svc.Algorithms, cursors, newReaders(max(2, runtime.NumCPU()))}
+}
+
+// source is where the files of one job are: in its manifest if it is completed,
+// else in an output directory, which a job may lack.
+type source struct {
+	job      *app.Job
+	manifest *app.Manifest
+	live     *live
+}
+
+// visit finds the files of a job and calls fn with them, once more if the job has
+// changed since it was read and fn found nothing.
+func (o *Outputs) visit(ctx context.Context, by app.Caller, name string, fn func(source) error) error {
+	for attempt := 0; ; attempt++ {
+		j, err := o.jobs.Named(ctx, by, name)
+		if err != nil {
+			return err
+		}
+		err = o.with(j, fn)
+		if attempt == 3 || !errors.Is(err, fault.NotFound) && !errors.Is(err, fault.OutputRemoved) {
+			return err
+		}
+		now, changed := o.jobs.Named(ctx, by, name)
+		if changed != nil || now.ID != j.ID || now.Status == j.Status && now.Attempts == j.Attempts {
+			return err
+		}
+	}
+}
+
+func (o *Outputs) with(j *app.Job, fn func(source) error) (err error) {
+	s := source{job: j}
+	switch {
+	case j.IsBatch():
+	case j.Status == app.Queued:
+		return fault.Errorf(fault.JobNotCompleted, "job %q is QUEUED; it has files once it runs", j.Name)
+	case j.Status == app.Completed:
+		if s.manifest, err = o.blobs.Manifest(j.ID); err != nil {
+			return err
+		}
+	default:
+		if s.live, err = openLive(o.blobs.JobDir(j.ID), o.attemptDir(j)); err != nil {
+			return o.missing(j, err)
+		}
+		defer s.live.Close()
+	}
+	return fn(s)
+}
+
+func (o *Outputs) attemptDir(j *app.Job) string {
+	return filepath.Join(o.blobs.JobDir(j.ID), strconv.Itoa(j.Attempts))
+}
+
+// missing says why a job has no output directory.
+func (o *Outputs) missing(j *app.Job, err error) error {
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case j.Status == app.Failed && j.StartedAt.IsZero():
+		return fault.Errorf(fault.NotFound, "job %q never ran, so it has no files", j.Name)
+	case j.Status == app.Failed:
+		return fault.Errorf(fault.OutputRemoved, "the files of job %q were removed some time after it failed; retry it to have them made again", j.Name)
+	}
+	return fault.Errorf(fault.NotFound, "the files of job %q are being moved; ask again in a moment", j.Name)
+}
+
+// row returns the job of a path: the batch's row that it begins with, or the job
+// itself.
+func (o *Outputs) row(ctx context.Context, by app.Caller, name, path string) (job, below string, err error) {
+	j, err := o.jobs.Named(ctx, by, name)
+	if err != nil || !j.IsBatch() {
+		return name, path, err
+	}
+	row, below, _ := strings.Cut(path, "/")
+	r, err := o.jobs.Named(ctx, by, row)
+	if err != nil || r.Private.Batch != j.ID || below == "" {
+		return "", "", fault.Errorf(fault.NotFound, "batch %q has no file %q; name it <row>/<path>", name, path)
+	}
+	return r.Name, below, nil
+}
+
+// File is an open file of a job.
+type File struct {
+	*os.File
+	Path       string // as clients call it
+	Size       int64  // when it was opened
+	ETag       string
+	Incomplete bool // the job is running
+}
+
+// Open opens a file of a job; in a batch, <row>/<path> is a file of a row.
+func (o *Outputs) Open(ctx context.Context, by app.Caller, name, path string) (f *File, err error) {
+	if name, path, err = o.row(ctx, by, name, path); err != nil {
+		return nil, err
+	}
+	err = o.visit(ctx, by, name, func(s source) (err error) {
+		f, err = o.open(s, path)
+		return err
+	})
+	return f, err
+}
+
+func (o *Outputs) open(s source, path string) (*File, error) {
+	f, err := s.openLive(path)
+	if s.manifest != nil {
+		f, err = o.openResult(s, path)
+	}
+	if errors.Is(err, fs.ErrNotExist) && s.job.Status == app.Running {
+		return nil, fault.Errorf(fault.NotFound, "job %q is RUNNING and has no file %q now; GET /jobs/{jobName}/files lists those that it has written", s.job.Name, path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Errorf(fault.NotFound, "job %q has no file %q; GET /jobs/{jobName}/files lists them", s.job.Name, path)
+	}
+	return f, err
+}
+
+func (s source) openLive(path string) (*File, error) {
+	if s.live == nil {
+		return nil, fs.ErrNotExist
+	}
+	f, info, err := s.live.file(path)
+	if err != nil {
+		return nil, err
+	}
+	// Weak: a file may change twice without another time or size.
+	etag := `W/"` + strconv.FormatUint(info.Ino, 36) + "-" + strconv.FormatInt(info.Size, 36) + "-" + strconv.FormatInt(info.Mtim.Nano(), 36) + `"`
+	return &File{f, path, info.Size, etag, s.job.Status == app.Running}, nil
+}
+
+// openResult opens a file of a completed job, which never changes.
+func (o *Outputs) openResult(s source, path string) (*File, error) {
+	i := s.manifest.Find(path)
+	if i < 0 {
+		return nil, fs.ErrNotExist
+	}
+	entry := s.manifest.Files[i]
+	dir, err := os.OpenRoot(o.blobs.JobDir(s.job.ID))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	f, err := dir.OpenFile(filepath.FromSlash(entry.Path), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Size() != entry.Size) {
+		err = fmt.Errorf("%s of job %s is not the file of its manifest", entry.Path, s.job.ID)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &File{f, path, entry.Size, `"` + entry.SHA256 + `"`, false}, nil
+}

@@ -1,0 +1,309 @@
+package output
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"molrun/app"
+	"molrun/app/algorithm/results"
+	"molrun/app/base/fault"
+	"molrun/app/base/tables"
+	"molrun/app/base/unit"
+)
+
+// maxColumns bounds the columns of a series that nobody has chosen.
+const maxColumns = 20
+
+// Column is a column of a series or table.
+type Column struct {
+	Name, Unit string
+	Numeric    bool // it holds numbers, as far as its beginning shows
+}
+
+// ViewRequest asks for a view that is a table in a file. File "" is the first file
+// of the view.
+type ViewRequest struct{ Job, View, File string }
+
+// SeriesRequest asks for a series with at most so many points.
+type SeriesRequest struct {
+	ViewRequest
+	Columns []string // to draw; none are those that the view says
+	Points  int
+}
+
+// Series is columns of numbers, the first of which is the axis.
+type Series struct {
+	File       string
+	Rows       int64 // of the file
+	Columns    []Column
+	Values     [][]float64 // by column; NaN where there is no number
+	Incomplete bool
+}
+
+// Series returns a series of a job, thinned.
+func (o *Outputs) Series(ctx context.Context, by app.Caller, r SeriesRequest) (*Series, error) {
+	t, end, err := o.table(ctx, by, r.ViewRequest, results.Series)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if err := t.tooLarge(); err != nil {
+		return nil, err
+	}
+	columns, loose, err := t.seriesColumns(r.Columns)
+	if err != nil {
+		return nil, err
+	}
+	out := &Series{File: t.file.Path, Incomplete: t.file.Incomplete}
+	if len(columns) == 0 {
+		return out, nil
+	}
+	s, err := t.Thin(ctx, columns, loose, r.Points)
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	out.Rows, out.Values = s.Rows, s.Values
+	for _, name := range s.Columns {
+		out.Columns = append(out.Columns, Column{name, t.view.Units[name], true})
+	}
+	return out, nil
+}
+
+// TableRequest asks for rows of a table.
+type TableRequest struct {
+	ViewRequest
+	Sort     string // a column, with "-" in front of it falling; "" is the order of the file
+	Limit    int
+	StartKey string
+}
+
+// TablePage is rows of a table, and the cursor of the next page, "" on the last.
+type TablePage struct {
+	File       string
+	Columns    []Column
+	Rows       [][]tables.Cell
+	StartKey   string
+	Incomplete bool
+}
+
+// Table returns rows of a table of a job.
+func (o *Outputs) Table(ctx context.Context, by app.Caller, r TableRequest) (*TablePage, error) {
+	t, end, err := o.table(ctx, by, r.ViewRequest, results.Table, results.Series)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	scope := []string{"table", string(t.job.ID), strconv.Itoa(t.job.Attempts), r.View, t.file.Path, r.Sort}
+	from, err := o.readMark(r.StartKey, scope)
+	if err != nil {
+		return nil, err
+	}
+	if r.Sort != "" { // reads all
+		if err := t.tooLarge(); err != nil {
+			return nil, err
+		}
+	}
+	numeric, err := t.Numeric(ctx)
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	page, err := t.page(ctx, r, numeric, from)
+	if err != nil {
+		return nil, err
+	}
+	out := &TablePage{File: t.file.Path, Columns: make([]Column, len(t.Columns)), Rows: page.Rows, Incomplete: t.file.Incomplete}
+	for i, name := range t.Columns {
+		out.Columns[i] = Column{name, t.view.Units[name], numeric[i]}
+	}
+	if page.Next != nil {
+		mark, _ := json.Marshal(page.Next) // finite numbers and valid text cannot fail
+		out.StartKey = o.cursors.Make(string(mark), scope...)
+	}
+	return out, nil
+}
+
+func (o *Outputs) readMark(startKey string, scope []string) (*tables.Mark, error) {
+	if startKey == "" {
+		return nil, nil
+	}
+	var mark tables.Mark
+	position, err := o.cursors.Read(startKey, scope...)
+	if err == nil {
+		err = json.Unmarshal([]byte(position), &mark)
+	}
+	if err != nil {
+		return nil, invalid("query", "startKey", "use the startKey of the previous page as it was sent, with the same file and sort; after another attempt begin with the first page")
+	}
+	return &mark, nil
+}
+
+func invalid(in, name, format string, args ...any) error {
+	return fault.List(fault.Field{Loc: []any{in, name}, Msg: fmt.Sprintf(format, args...), Type: "value"})
+}
+
+// viewTable is the open table of a view.
+type viewTable struct {
+	*tables.Table
+	job  *app.Job
+	view *results.View
+	file *File
+}
+
+// table opens the table of a view that is of one of some kinds. It must be ended.
+func (o *Outputs) table(ctx context.Context, by app.Caller, r ViewRequest, kinds ...string) (t *viewTable, end func(), err error) {
+	j, views, err := o.viewsOf(ctx, by, r.Job)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := views.Named(r.View)
+	if v == nil || !slices.Contains(kinds, v.Kind) {
+		return nil, nil, noView(j, views, r.View, kinds)
+	}
+	release, err := o.readers.begin(ctx, by.KeyID)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = o.visit(ctx, by, r.Job, func(s source) (err error) {
+		t, err = o.openTable(s, v, r.File)
+		return err
+	})
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return t, func() { t.file.Close(); release() }, nil
+}
+
+func noView(j *app.Job, views results.Views, name string, kinds []string) error {
+	known := []string{}
+	for _, v := range views {
+		if slices.Contains(kinds, v.Kind) {
+			known = append(known, v.Name)
+		}
+	}
+	if len(known) == 0 {
+		return fault.Errorf(fault.NotFound, "%s %s has no views of this kind; GET /jobs/{jobName}/views lists what there is", j.Type, j.Version)
+	}
+	return fault.Errorf(fault.NotFound, "%s %s has no view %q of this kind; there are %s", j.Type, j.Version, name, strings.Join(known, ", "))
+}
+
+func (o *Outputs) openTable(s source, v *results.View, path string) (*viewTable, error) {
+	if path == "" {
+		files, err := s.files()
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(files.Files, func(f Entry) bool { _, ok := v.Match(f.Path); return ok })
+		if i < 0 && s.job.Status == app.Running {
+			return nil, fault.Errorf(fault.NotFound, "job %q is RUNNING and has written no file of the view %q yet; ask again later", s.job.Name, v.Name)
+		}
+		if i < 0 {
+			return nil, fault.Errorf(fault.NotFound, "job %q has no file of the view %q; GET /jobs/{jobName}/views shows when it has one", s.job.Name, v.Name)
+		}
+		path = files.Files[i].Path
+	} else if _, ok := v.Match(path); !ok {
+		return nil, fault.Errorf(fault.NotFound, "%q is no file of the view %q; GET /jobs/{jobName}/views lists them", path, v.Name)
+	}
+	f, err := o.open(s, path)
+	if err != nil {
+		return nil, err
+	}
+	t := &viewTable{job: s.job, view: v, file: f}
+	if t.Table, err = tables.Open(f, f.Size, path, s.job.Status == app.Completed); err != nil {
+		return nil, errors.Join(t.explain(err), f.Close())
+	}
+	return t, nil
+}
+
+// explain makes a fault of what is wrong with the file.
+func (t *viewTable) explain(err error) error {
+	var bad tables.Error
+	if errors.As(err, &bad) {
+		return invalid("path", "name", "the file %q %s", t.file.Path, string(bad))
+	}
+	return err
+}
+
+func (t *viewTable) tooLarge() error {
+	if t.file.Size <= maxRead {
+		return nil
+	}
+	return fault.Errorf(fault.FileTooLarge, "the file %q has %s; series and sorted tables are made of up to %s; download it with GET /jobs/{jobName}/files/{path}",
+		t.file.Path, unit.Bytes(t.file.Size), unit.Bytes(maxRead))
+}
+
+// seriesColumns returns the columns of a series, the axis first. They are loose if
+// nobody has chosen them. There are none while a running job has not written those
+// of the view.
+func (t *viewTable) seriesColumns(chosen []string) (columns []int, loose bool, err error) {
+	if len(t.Columns) == 0 {
+		return nil, false, nil
+	}
+	axis := 0
+	if t.view.X != "" {
+		if axis = slices.Index(t.Columns, t.view.X); axis < 0 {
+			return nil, false, t.noViewColumn(t.view.X)
+		}
+	}
+	columns = []int{axis}
+	missing := func(name string) error { return t.noColumn("query", "column", name) }
+	if len(chosen) == 0 {
+		chosen, missing = t.view.Y, t.noViewColumn
+	}
+	for _, name := range chosen {
+		i := slices.Index(t.Columns, name)
+		if i < 0 {
+			return nil, false, missing(name)
+		}
+		columns = append(columns, i)
+	}
+	if len(chosen) > 0 {
+		return columns, false, nil
+	}
+	for i := 0; i < len(t.Columns) && len(columns) <= maxColumns; i++ {
+		if i != axis {
+			columns = append(columns, i)
+		}
+	}
+	return columns, true, nil
+}
+
+// noViewColumn says that a column of the view is missing. It is no fault of a file
+// that is still written.
+func (t *viewTable) noViewColumn(name string) error {
+	if t.file.Incomplete {
+		return nil
+	}
+	return t.noColumn("path", "name", name)
+}
+
+func (t *viewTable) noColumn(in, parameter, name string) error {
+	known := t.Columns[:min(len(t.Columns), maxColumns)]
+	return invalid(in, parameter, "the file %q has no column %q; it has %s", t.file.Path, name, strings.Join(known, ", "))
+}
+
+func (t *viewTable) page(ctx context.Context, r TableRequest, numeric []bool, from *tables.Mark) (page *tables.Page, err error) {
+	switch name, falling := strings.CutPrefix(r.Sort, "-"); {
+	case len(t.Columns) == 0:
+		return &tables.Page{Rows: [][]tables.Cell{}}, nil
+	case r.Sort == "":
+		page, err = t.Page(ctx, numeric, from, r.Limit)
+	default:
+		i := slices.Index(t.Columns, r.Sort)
+		if i >= 0 {
+			falling = false // the name itself begins with "-"
+		} else if i = slices.Index(t.Columns, name); i < 0 {
+			return nil, t.noColumn("query", "sort", name)
+		}
+		page, err = t.Sorted(ctx, numeric, tables.Order{Column: i, Numeric: numeric[i], Falling: falling}, from, r.Limit)
+	}
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	return page, nil
+}

@@ -1,0 +1,95 @@
+package output
+
+import (
+	"context"
+	"errors"
+
+	"molrun/app"
+	"molrun/app/algorithm/results"
+	"molrun/app/base/fault"
+)
+
+// maxViewFiles bounds the files of one view that are listed.
+const maxViewFiles = 1000
+
+// View is what can be looked at, with the files that there are of it.
+type View struct {
+	*results.View
+	Files     []ViewFile
+	Truncated bool // there are more files
+}
+
+// ViewFile is a file of a view.
+type ViewFile struct {
+	Path     string
+	Size     int64
+	Topology string // of a trajectory: the path of the file that it needs
+}
+
+// Views are what can be looked at of a job.
+type Views struct {
+	Views      []View
+	Incomplete bool // the job is running
+}
+
+// Views returns what can be looked at of a job, in the order of its algorithm's
+// file. A view may have no files, yet or any more.
+func (o *Outputs) Views(ctx context.Context, by app.Caller, name string) (*Views, error) {
+	j, views, err := o.viewsOf(ctx, by, name)
+	if err != nil {
+		return nil, err
+	}
+	files, err := o.Files(ctx, by, name)
+	if errors.Is(err, fault.JobNotCompleted) || errors.Is(err, fault.OutputRemoved) || errors.Is(err, fault.NotFound) {
+		files, err = &Listing{Incomplete: j.Status == app.Running}, nil // its files are being moved
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := &Views{Views: make([]View, len(views)), Incomplete: files.Incomplete}
+	for i := range views {
+		all.Views[i] = viewOf(&views[i], files)
+	}
+	return all, nil
+}
+
+// viewsOf returns a job that is no batch and the views of its algorithm.
+func (o *Outputs) viewsOf(ctx context.Context, by app.Caller, name string) (*app.Job, results.Views, error) {
+	j, err := o.jobs.Named(ctx, by, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if j.IsBatch() {
+		return nil, nil, fault.Errorf(fault.NotFound, "batch %q has no views of its own; ask for those of a row", name)
+	}
+	a, err := o.algorithms.Current(ctx, j) // views change no result
+	if err != nil {
+		return nil, nil, err
+	}
+	return j, a.Views, nil
+}
+
+func viewOf(v *results.View, files *Listing) View {
+	view := View{View: v, Files: []ViewFile{}, Truncated: files.Truncated}
+	there := map[string]bool{}
+	if v.Topology != "" {
+		for _, f := range files.Files {
+			there[f.Path] = true
+		}
+	}
+	for _, f := range files.Files {
+		topology, ok := v.Match(f.Path)
+		if !ok {
+			continue
+		}
+		if len(view.Files) == maxViewFiles {
+			view.Truncated = true
+			break
+		}
+		if !there[topology] {
+			topology = ""
+		}
+		view.Files = append(view.Files, ViewFile{f.Path, f.Size, topology})
+	}
+	return view
+}

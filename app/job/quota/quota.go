@@ -1,0 +1,122 @@
+// Package quota says what users and organizations may use, and puts into words what goes
+// beyond it.
+package quota
+
+import (
+	"fmt"
+	"math"
+
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
+)
+
+// Quota bounds what somebody uses; 0 does not.
+type Quota struct {
+	Bytes  int64 // of uploads and results
+	Queued int   // jobs that wait
+	CPUs   int   // of running jobs together
+	GPUs   int   // likewise
+}
+
+// Holder is a user with a quota or, if User is "", a whole organization.
+type Holder struct{ Organization, User string }
+
+func (h Holder) String() string {
+	if h.User == "" {
+		return fmt.Sprintf("organization %q", h.Organization)
+	}
+	return fmt.Sprintf("user %q", h.User)
+}
+
+// Holders returns whose quotas bind a user.
+func Holders(organization, user string) [2]Holder {
+	return [2]Holder{{Organization: organization}, {Organization: organization, User: user}}
+}
+
+// Of returns what a user may use or, with user "", an organization. Nil bounds nobody.
+type Of func(organization, user string) Quota
+
+// For returns the quota of a holder.
+func (of Of) For(h Holder) Quota {
+	if of == nil {
+		return Quota{}
+	}
+	return of(h.Organization, h.User)
+}
+
+// Admit refuses so many more jobs of a holder that has some queued and stores some bytes.
+func (q Quota) Admit(h Holder, jobs, queued int, bytes int64) error {
+	if q.Queued > 0 && queued+jobs > q.Queued {
+		return fault.Errorf(fault.QuotaExceeded, "%s may have %d jobs queued and has %d, so that %d more don't fit; wait until some have started, cancel some, or ask an administrator",
+			h, q.Queued, queued, jobs)
+	}
+	return q.RefuseFull(h, bytes)
+}
+
+// RefuseFull refuses more of a holder that stores as many bytes as it may.
+func (q Quota) RefuseFull(h Holder, used int64) error {
+	if q.Bytes == 0 || used < q.Bytes {
+		return nil
+	}
+	return fault.Errorf(fault.QuotaExceeded, "%s may store %s and stores %s, so that no more files or results fit; delete files or jobs that are no longer needed, or ask an administrator",
+		h, unit.Bytes(q.Bytes), unit.Bytes(used))
+}
+
+// Beyond says why a job could never run because of what its user or organization may have
+// in use at once, "" if it could.
+func (of Of) Beyond(organization, user string, needs placement.Resources) string {
+	for _, h := range Holders(organization, user) {
+		if what, limit := of.For(h).exceeded(needs); what != "" {
+			return fmt.Sprintf("the job needs %s, but %s may have %s in use at once; choose settings that need less, or ask an administrator",
+				what, h, limit)
+		}
+	}
+	return ""
+}
+
+// exceeded names what needs exceed, and the limit.
+func (q Quota) exceeded(needs placement.Resources) (what, limit string) {
+	switch {
+	case q.CPUs > 0 && needs.CPUs > q.CPUs:
+		return unit.Count(needs.CPUs, "CPU"), unit.Count(q.CPUs, "CPU")
+	case q.GPUs > 0 && needs.GPUs > q.GPUs:
+		return unit.Count(needs.GPUs, "GPU"), unit.Count(q.GPUs, "GPU")
+	}
+	return "", ""
+}
+
+// unbounded is more than any job needs.
+const unbounded = math.MaxInt32
+
+// Left returns how much a holder may still take that has some in use.
+func (q Quota) Left(used placement.Resources) placement.Resources {
+	left := placement.Resources{CPUs: unbounded, MemoryBytes: math.MaxInt64 / 2, GPUs: unbounded}
+	if q.CPUs > 0 {
+		left.CPUs = q.CPUs - used.CPUs
+	}
+	if q.GPUs > 0 {
+		left.GPUs = q.GPUs - used.GPUs
+	}
+	return left
+}
+
+// Binds reports whether the quota bounds what is in use at once.
+func (q Quota) Binds() bool { return q.CPUs > 0 || q.GPUs > 0 }
+
+// Waits says why a job with these needs waits for its holder's other jobs, of which some
+// are in use; kept is what is kept for another job.
+func (q Quota) Waits(h Holder, needs, used, kept placement.Resources) string {
+	if what, limit := q.exceeded(needs); what != "" {
+		return fmt.Sprintf("waiting: the job needs %s, and %s may have only %s in use at once; ask an administrator", what, h, limit)
+	}
+	what, limit, has := "GPU", q.GPUs, used.GPUs
+	if q.CPUs > 0 && used.CPUs+kept.CPUs+needs.CPUs > q.CPUs {
+		what, limit, has = "CPU", q.CPUs, used.CPUs
+	}
+	text := fmt.Sprintf("waiting: %s may have %s in use at once, and has %d", h, unit.Count(limit, what), has)
+	if kept != (placement.Resources{}) {
+		text += "; the rest is kept for a job that has waited longer"
+	}
+	return text
+}

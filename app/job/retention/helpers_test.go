@@ -1,0 +1,174 @@
+package retention_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+	"molrun/app/job/retention"
+	"molrun/app/test/fixture"
+)
+
+// site is a data directory with a keeper.
+type site struct {
+	*apptest.Site
+	t       *testing.T
+	options retention.Options
+	keeper  *retention.Keeper
+}
+
+func newSite(t *testing.T, o retention.Options) *site {
+	t.Helper()
+	s := &site{Site: apptest.New(t, app.Options{Quota: o.Quota}), t: t, options: o}
+	s.options.Now = s.Now
+	s.restart()
+	return s
+}
+
+// keeping returns a site where every organization has these rules.
+func keeping(t *testing.T, r retention.Rules) *site {
+	t.Helper()
+	return newSite(t, retention.Options{Rules: func(string) retention.Rules { return r }})
+}
+
+// restart replaces the keeper, as a restart of the service does.
+func (s *site) restart() { s.keeper = retention.New(s.Store, s.Blobs, s.Jobs, s.options) }
+
+// retain makes one pass of retention and describes what it deleted.
+func (s *site) retain() []string {
+	s.t.Helper()
+	var deleted []app.Expired
+	result, err := s.keeper.Run(s.t.Context(), func(e app.Expired) { deleted = append(deleted, e) })
+	must(s.t, err)
+	if result.Doubt {
+		s.t.Error("retention does not trust the clock")
+	}
+	if result.Deleted != len(deleted) {
+		s.t.Errorf("retention counts %d deletions and reported %d", result.Deleted, len(deleted))
+	}
+	return describe(deleted)
+}
+
+// retainFor lets time pass, with a pass of retention at least every 12 hours.
+func (s *site) retainFor(d time.Duration) (deleted []string) {
+	s.t.Helper()
+	for d > 0 {
+		step := min(d, 12*time.Hour)
+		s.Advance(step)
+		deleted = append(deleted, s.retain()...)
+		d -= step
+	}
+	return deleted
+}
+
+// prune returns what all pages of a prune delete.
+func (s *site) prune(r retention.PruneRequest) (deleted []app.Expired) {
+	s.t.Helper()
+	for {
+		page, err := s.keeper.Prune(s.t.Context(), r)
+		must(s.t, err)
+		deleted = append(deleted, page.Jobs...)
+		if r.After = page.Next; page.Next == nil {
+			return deleted
+		}
+	}
+}
+
+// describe returns the name of each deleted job, with the uploads that were
+// deleted with it.
+func describe(deleted []app.Expired) (names []string) {
+	for _, e := range deleted {
+		names = append(names, strings.Join(append([]string{e.Name}, e.Uploads...), " "))
+	}
+	return names
+}
+
+// jobNames returns the names of ann's organization's jobs but not of subjobs, sorted.
+func (s *site) jobNames() (names []string) {
+	s.t.Helper()
+	must(s.t, s.Store.View(s.t.Context(), func(tx app.Tx) error {
+		page, err := tx.Jobs(app.JobFilter{Organization: apptest.Ann.Organization}, "", 100)
+		for _, rec := range page.Jobs {
+			var j app.Job
+			err = errors.Join(err, json.Unmarshal(rec.JSON, &j))
+			names = append(names, j.Name)
+		}
+		return err
+	}))
+	slices.Sort(names)
+	return names
+}
+
+// jobDirs returns the IDs of the jobs that have a directory on disk.
+func (s *site) jobDirs() (ids []app.JobID) {
+	s.t.Helper()
+	entries, err := os.ReadDir(s.Path("jobs"))
+	must(s.t, err)
+	for _, e := range entries {
+		ids = append(ids, app.JobID(e.Name()))
+	}
+	return ids
+}
+
+// sizeOf adds up the files of jobs on disk.
+func (s *site) sizeOf(jobs ...app.JobID) (size int64) {
+	s.t.Helper()
+	for _, id := range jobs {
+		must(s.t, filepath.WalkDir(s.Blobs.JobDir(id), func(_ string, e os.DirEntry, err error) error {
+			must(s.t, err)
+			info, err := e.Info()
+			if info.Mode().IsRegular() {
+				size += info.Size()
+			}
+			return err
+		}))
+	}
+	return size
+}
+
+// completed runs a new job to success, with a result of that many bytes.
+func (s *site) completed(by app.Caller, name, settings string, bytes int) app.JobID {
+	s.t.Helper()
+	id := s.Submit(by, name, settings)
+	s.Complete(id, map[string]string{"out.txt": strings.Repeat("x", bytes)})
+	return id
+}
+
+// failed runs a new job to failure.
+func (s *site) failed(by app.Caller, name string) app.JobID {
+	s.t.Helper()
+	id := s.Submit(by, name, `{}`)
+	s.Fail(id, nil)
+	return id
+}
+
+func (s *site) pin(name string) {
+	s.t.Helper()
+	_, err := s.Jobs.Pin(s.t.Context(), apptest.Ann, name)
+	must(s.t, err)
+}
+
+// reading returns settings that read an upload.
+func reading(u *app.Upload) string { return `{"input":"` + string(u.ID) + `"}` }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantSame[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}

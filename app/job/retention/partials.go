@@ -1,0 +1,67 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+)
+
+// dropPartials drops what has arrived of files in parts and did not go on in time.
+// Their uploads stay: they may begin again.
+func (k *Keeper) dropPartials(ctx context.Context, now time.Time, gone func(*app.Expired)) error {
+	if k.options.Partial <= 0 {
+		return nil
+	}
+	before := now.Add(-k.options.Partial)
+	for ctx.Err() == nil {
+		var stale []app.UploadID
+		err := k.store.View(ctx, func(tx app.Tx) (err error) {
+			stale, err = tx.StalePartials(before, retainPage)
+			return err
+		})
+		if err != nil || len(stale) == 0 {
+			return err
+		}
+		taken := 0
+		for _, id := range stale {
+			u, err := k.takePartial(ctx, id, func(p *app.Partial) bool { return p.ReceivedAt.Before(before) })
+			if err == nil && u != nil {
+				taken++
+				gone(&app.Expired{
+					Organization: u.Organization, Email: u.Email, Uploads: []string{u.Folder + "/" + u.Filename + " (partial)"}, Bytes: u.Partial.Reserved(),
+				})
+				err = k.blobs.RemovePartial(id, u.Partial.Generation)
+			}
+			if err != nil { // the record may be there still: the next run goes on
+				return err
+			}
+		}
+		if taken == 0 { // all of them went on meanwhile
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// takePartial clears the record of a partial file and returns what it was, nil if it
+// is not due any more.
+func (k *Keeper) takePartial(ctx context.Context, id app.UploadID, due func(*app.Partial) bool) (taken *app.Upload, err error) {
+	err = k.store.Update(ctx, func(tx app.Tx) error {
+		taken = nil
+		u, err := tx.Upload(id)
+		if errors.Is(err, fault.NotFound) || err == nil && (u.Partial == nil || !due(u.Partial)) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		before := *u
+		u.Partial = nil
+		taken = &before
+		return tx.PutUpload(u)
+	})
+	return taken, err
+}

@@ -1,0 +1,71 @@
+package retention_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/job/retention"
+	"molrun/app/job/upload"
+)
+
+// TestPartsThatDoNotGoOnAreDropped lets two files arrive in parts, of which one goes on.
+func TestPartsThatDoNotGoOnAreDropped(t *testing.T) {
+	s := newSite(t, retention.Options{Partial: 10 * time.Hour})
+	ann := app.Caller{Organization: "lab", Email: "ann@lab.example"}
+	length := int64(1000)
+	begin := func(name string) (app.UploadID, *app.Partial) {
+		t.Helper()
+		g, err := s.Files.Create(t.Context(), ann, upload.Request{Filename: name})
+		must(t, err)
+		generation, _, err := s.Files.BeginUpload(t.Context(), g.Upload.ID, 0)
+		must(t, err)
+		p := &app.Partial{Generation: generation, Length: &length}
+		must(t, s.Files.BeginPartial(t.Context(), g.Upload.ID, p))
+		return g.Upload.ID, p
+	}
+	stays, going := begin("stays")
+	stops, _ := begin("stops")
+	s.retainFor(8 * time.Hour)
+	going.Offset = 10
+	must(t, s.Files.SavePartial(t.Context(), stays, going))
+	if deleted := s.retainFor(3 * time.Hour); !slices.Equal(deleted, []string{" inputs/stops (partial)"}) {
+		t.Errorf("deleted %q", deleted)
+	}
+	check := func(id app.UploadID, want bool) {
+		t.Helper()
+		u, err := s.Files.Upload(t.Context(), id)
+		must(t, err)
+		if (u.Partial != nil) != want {
+			t.Errorf("%s: %+v", u.Filename, u.Partial)
+		}
+	}
+	check(stays, true)
+	check(stops, false)
+	used := func() (bytes int64) {
+		must(t, s.Store.View(t.Context(), func(tx app.Tx) error {
+			u, err := tx.Stored("lab", "")
+			bytes = u.Bytes
+			return err
+		}))
+		return bytes
+	}
+	if n := used(); n != length {
+		t.Errorf("%d bytes count, want those of one file", n)
+	}
+	s.retainFor(8 * time.Hour)
+	check(stays, false)
+	if n := used(); n != 0 {
+		t.Errorf("%d bytes still count", n)
+	}
+	if err := s.Files.SavePartial(t.Context(), stays, going); err == nil {
+		t.Error("what was dropped goes on")
+	}
+	names, err := os.ReadDir(filepath.Join(s.Data, "uploads", "partial"))
+	if err != nil || len(names) > 0 {
+		t.Errorf("left: %v, %v", names, err)
+	}
+}

@@ -1,0 +1,168 @@
+package share_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
+	"molrun/app/job/download"
+	"molrun/app/job/share"
+	"molrun/app/test/fixture"
+)
+
+type site struct {
+	*apptest.Site
+	*share.Shares
+	t  *testing.T
+	by app.Caller
+}
+
+// newSite returns a site where ann has a completed job and a completed batch.
+func newSite(t *testing.T) *site {
+	s := &site{Site: apptest.New(t, app.Options{}), t: t, by: apptest.Ann}
+	s.Shares = s.on(s.Store)
+	r := access.KeyRequest{Organization: s.by.Organization, Email: s.by.Email, Role: apikey.Member}
+	_, key, err := access.New(s.Store, s.Blobs, s.Now).CreateKey(t.Context(), app.Operator(), r)
+	must(t, err)
+	s.by.KeyID = key.ID
+	s.Complete(s.Submit(s.by, "a", `{}`), map[string]string{"a.txt": "text"})
+	_, rows := s.SubmitBatch(s.by, "b", `{}`, `{"steps":2}`)
+	for _, id := range rows {
+		s.Complete(id, map[string]string{"b.txt": "of a row"})
+	}
+	return s
+}
+
+func (s *site) on(store app.Store) *share.Shares {
+	jobs := s.On(store).Jobs
+	return share.New(store, jobs, download.New(store, s.Blobs, jobs, s.Now), s.Now)
+}
+
+// made makes a share and returns its token.
+func (s *site) made(r share.Request) (*app.Share, string) {
+	s.t.Helper()
+	made, url, err := s.Create(s.t.Context(), s.by, r)
+	must(s.t, err)
+	return made, strings.TrimPrefix(url, share.Path)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestShareEndsWhenItsTimeIsOver(t *testing.T) {
+	s := newSite(t)
+	_, token := s.made(share.Request{Name: "a", TTL: time.Hour})
+	_, week := s.made(share.Request{Name: "a"})
+	for _, step := range []struct {
+		later       time.Duration
+		short, long bool
+	}{{0, true, true}, {59 * time.Minute, true, true}, {time.Minute, false, true}, {share.DefaultTTL - 2*time.Hour, false, true}, {time.Hour, false, false}} {
+		s.Advance(step.later)
+		for token, lives := range map[string]bool{token: step.short, week: step.long} {
+			if _, err := s.Open(t.Context(), token); lives != (err == nil) || !lives && fault.CodeOf(err) != fault.NotFound {
+				t.Errorf("after another %v: %v, want it to live: %v", step.later, err, lives)
+			}
+		}
+	}
+	if left, err := s.List(t.Context(), s.by, true); err != nil || len(left) != 0 {
+		t.Errorf("listed: %v, %v", left, err)
+	}
+}
+
+// TestLastUseIsWrittenOnceAMinute counts the calls of the store.
+func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
+	s := newSite(t)
+	made, token := s.made(share.Request{Name: "a"})
+	store := &apptest.FaultyStore{Store: s.Store}
+	shares := s.on(store)
+	used := func() time.Time {
+		_, err := shares.Open(t.Context(), token)
+		must(t, err)
+		list, err := s.List(t.Context(), s.by, false)
+		must(t, err)
+		return list[0].LastUsedAt.Time
+	}
+	first := used()
+	s.Advance(50 * time.Second)
+	if again := used(); !again.Equal(first) || first.Before(made.CreatedAt.Time) {
+		t.Errorf("used at %v, and within a minute at %v", first, again)
+	}
+	s.Advance(time.Minute)
+	if later := used(); !later.After(first.Add(time.Minute)) {
+		t.Errorf("used at %v, and later at %v", first, later)
+	}
+}
+
+// TestSharesThatHaveEndedAreForgotten makes a new share, which removes them.
+func TestSharesThatHaveEndedAreForgotten(t *testing.T) {
+	s := newSite(t)
+	expired, _ := s.made(share.Request{Name: "a", TTL: time.Minute})
+	s.Complete(s.Submit(s.by, "deleted", `{}`), nil)
+	orphan, _ := s.made(share.Request{Name: "deleted"})
+	kept, _ := s.made(share.Request{Name: "b"})
+	must(t, s.Jobs.Delete(t.Context(), s.by, "deleted"))
+	s.Advance(time.Hour)
+	s.made(share.Request{Name: "a"})
+	for id, there := range map[app.ShareID]bool{expired.ID: false, orphan.ID: false, kept.ID: true} {
+		err := s.Store.View(t.Context(), func(tx app.Tx) error {
+			_, err := tx.Share(id)
+			return err
+		})
+		if there != (err == nil) {
+			t.Errorf("%s: %v, want it to be there: %v", id, err, there)
+		}
+	}
+}
+
+func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
+	for name, use := range map[string]func(s *site, shares *share.Shares, id, token string) error{
+		"create": func(s *site, shares *share.Shares, _, _ string) error {
+			_, _, err := shares.Create(t.Context(), s.by, share.Request{Name: "b", Files: app.Selection{"b-1/"}})
+			return err
+		},
+		"list": func(s *site, shares *share.Shares, _, _ string) error {
+			_, err := shares.List(t.Context(), s.by, true)
+			return err
+		},
+		"revoke": func(s *site, shares *share.Shares, id, _ string) error { return shares.Revoke(t.Context(), s.by, id) },
+		"files": func(_ *site, shares *share.Shares, _, token string) error {
+			_, err := shares.Files(t.Context(), token)
+			return err
+		},
+		"link": func(_ *site, shares *share.Shares, _, token string) error {
+			_, err := shares.Link(t.Context(), token, "b-1/b.txt")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for failing := 1; ; failing++ {
+				s := newSite(t)
+				s.made(share.Request{Name: "a", TTL: time.Second})
+				made, token := s.made(share.Request{Name: "b"})
+				s.Advance(time.Minute)
+				store := &apptest.FaultyStore{Store: s.Store}
+				shares := s.on(store)
+				store.Calls, store.Failing = 0, failing
+				err := use(s, shares, string(made.ID), token)
+				if store.Calls < failing {
+					if err != nil || failing == 1 {
+						t.Errorf("%d calls of the store, error %v", store.Calls, err)
+					}
+					return
+				}
+				if !errors.Is(err, apptest.ErrBroken) {
+					t.Errorf("call %d of the store fails, and the error is %v", failing, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,139 @@
+// Package status tells admins how the service stands: what runs and waits where, and how
+// full machine and disk are.
+package status
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"molrun/app"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/unit"
+)
+
+// Executor is an executor to report about. State says whether it answers, "ok" if it does.
+type Executor struct {
+	app.Executor
+	State func() string
+}
+
+// Reports makes reports.
+type Reports struct {
+	store     app.Store
+	blobs     app.Blobs
+	runs      *app.Runs
+	executors []Executor
+	began     time.Time
+}
+
+// New returns the reports of a service that began at this time.
+func New(store app.Store, blobs app.Blobs, runs *app.Runs, executors []Executor, began time.Time) *Reports {
+	return &Reports{store, blobs, runs, executors, began}
+}
+
+// Report is how the service stands. Jobs and lines of the queue are those of one
+// organization; of others there are only sums.
+type Report struct {
+	StartedAt unit.Time       `json:"startedAt"`
+	Drain     *app.Drain      `json:"drain,omitempty"` // nil: jobs start
+	Disk      app.Disk        `json:"disk"`
+	Executors []ExecutorState `json:"executors"`
+}
+
+// ExecutorState is how an executor stands.
+type ExecutorState struct {
+	Name     string               `json:"name"`
+	State    string               `json:"state"`
+	Capacity *placement.Resources `json:"capacity,omitempty"` // nil: it has a queue of its own
+	Used     placement.Resources  `json:"used"`               // by all organizations
+	Running  int                  `json:"running"`            // jobs, or those being started
+	Queued   int                  `json:"queued"`
+	Others   Others               `json:"others"`
+	Queue    []Line               `json:"queue"`
+}
+
+// Others counts the jobs of other organizations.
+type Others struct {
+	Running int `json:"running"`
+	Queued  int `json:"queued"`
+}
+
+// Line is the waiting jobs of one user and priority.
+type Line struct {
+	Email    string `json:"email"`
+	Priority int    `json:"priority"`
+	Jobs     int    `json:"jobs"`
+}
+
+// Of reports to a caller.
+func (r *Reports) Of(ctx context.Context, by app.Caller) (*Report, error) {
+	report := &Report{StartedAt: unit.At(r.began), Drain: r.runs.Drained()}
+	err := r.store.View(ctx, func(tx app.Tx) error {
+		report.Executors = make([]ExecutorState, len(r.executors))
+		byName := map[string]*ExecutorState{}
+		for i, e := range r.executors {
+			s := &report.Executors[i]
+			s.Name, s.State, s.Capacity = e.Name(), e.State(), capacityOf(e)
+			byName[s.Name] = s
+			if err := s.addQueue(tx, by); err != nil {
+				return err
+			}
+		}
+		return addRunning(tx, by, byName)
+	})
+	if err != nil {
+		return nil, err
+	}
+	report.Disk, err = r.blobs.Disk()
+	return report, err
+}
+
+func capacityOf(e Executor) *placement.Resources {
+	c, bounded := e.Capacity()
+	if !bounded {
+		return nil
+	}
+	return &placement.Resources{CPUs: c.CPUs, MemoryBytes: c.MemoryBytes, GPUs: len(c.GPUs)}
+}
+
+func (s *ExecutorState) addQueue(tx app.Tx, by app.Caller) error {
+	lines, err := tx.QueueLines(s.Name)
+	s.Queue = []Line{}
+	for _, l := range lines {
+		if l.Organization != by.Organization {
+			s.Others.Queued += l.Count
+			continue
+		}
+		s.Queued += l.Count
+		s.Queue = append(s.Queue, Line{l.Email, l.Priority, l.Count})
+	}
+	slices.SortFunc(s.Queue, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(b.Jobs, a.Jobs), strings.Compare(a.Email, b.Email))
+	})
+	return err
+}
+
+// addRunning walks the claimed jobs: those of this machine fit on it, and a cluster has a
+// bound of its own.
+func addRunning(tx app.Tx, by app.Caller, executors map[string]*ExecutorState) error {
+	for j, err := range tx.Active() {
+		if err != nil {
+			return err
+		}
+		s := executors[j.Executor]
+		if s == nil {
+			continue
+		}
+		needs := j.Private.Needs
+		s.Used.CPUs, s.Used.MemoryBytes, s.Used.GPUs = s.Used.CPUs+needs.CPUs, s.Used.MemoryBytes+needs.MemoryBytes, s.Used.GPUs+needs.GPUs
+		if j.Organization == by.Organization {
+			s.Running++
+		} else {
+			s.Others.Running++
+		}
+	}
+	return nil
+}

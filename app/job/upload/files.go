@@ -1,0 +1,473 @@
+// Package upload receives the files of users, and deletes them.
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/app/base/naming"
+	"molrun/app/base/sortid"
+	"molrun/app/base/unit"
+	"molrun/app/job/quota"
+)
+
+// Files receives and deletes uploads.
+type Files struct {
+	store      app.Store
+	blobs      app.Blobs
+	options    Options
+	ids        *sortid.Source
+	generation atomic.Int64 // highest given to a PUT
+	arrivals   arrivals
+}
+
+// Options are what uploads need besides their parts.
+type Options struct {
+	Now     func() time.Time // wall clock; only shown and stored
+	LinkTTL time.Duration    // of upload links and an upload's download link
+
+	Quota quota.Of // what users and organizations may store
+}
+
+// New returns the uploads of a store, whose bytes blobs keep.
+func New(store app.Store, blobs app.Blobs, o Options) *Files {
+	return &Files{store: store, blobs: blobs, options: o, ids: sortid.NewSource(store.Floor()), arrivals: newArrivals()}
+}
+
+func (s *Files) now() time.Time { return s.options.Now() }
+
+// quotas walks those who may store only so many bytes: the owner of an upload and the
+// organization.
+func (s *Files) quotas(u *app.Upload) iter.Seq2[quota.Holder, quota.Quota] {
+	return func(yield func(quota.Holder, quota.Quota) bool) {
+		for _, h := range quota.Holders(u.Organization, u.Email) {
+			if q := s.options.Quota.For(h); q.Bytes > 0 && !yield(h, q) {
+				return
+			}
+		}
+	}
+}
+
+// Request asks for an upload.
+type Request struct {
+	Folder, Filename string
+	SHA256           string // hex; of bytes that need not be sent again, "" if not known
+	Base             string // what links begin with
+	Faults           []fault.Field
+}
+
+// Grant is an upload with its links: a new one, or a completed one that has
+// the bytes already, of which only the link to fetch them is of use.
+type Grant struct {
+	Upload                 *app.Upload
+	UploadURL, DownloadURL string
+	ExpiresAt              unit.Time
+}
+
+// Create makes a pending upload, with links to send and to fetch its bytes.
+func (s *Files) Create(ctx context.Context, by app.Caller, r Request) (*Grant, error) {
+	if r.Folder == "" {
+		r.Folder = app.DefaultFolder
+	}
+	faults := r.Faults
+	if msg := naming.CheckFilename(r.Filename); msg != "" {
+		faults = append(faults, fault.Field{Loc: []any{"path", "filename"}, Msg: msg, Type: "value"})
+	}
+	if msg := naming.CheckFolder(r.Folder); msg != "" {
+		faults = append(faults, fault.Field{Loc: []any{"query", "folder"}, Msg: msg, Type: "value"})
+	}
+	if err := fault.List(faults...); err != nil {
+		return nil, err
+	}
+	now := s.now()
+	u := &app.Upload{
+		ID:           app.UploadID(s.ids.Next(now)),
+		Organization: by.Organization,
+		Email:        by.Email,
+		Folder:       r.Folder,
+		Filename:     r.Filename,
+		ContentType:  contentType(r.Filename),
+		CreatedAt:    unit.At(now),
+	}
+	if known, err := s.known(ctx, u, r.SHA256); err != nil || known != nil {
+		return s.grant(by, known, now, r.Base), err
+	}
+	err := s.store.Update(ctx, func(tx app.Tx) error {
+		if err := s.admitUpload(tx, u); err != nil {
+			return err
+		}
+		return tx.PutUpload(u)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.grant(by, u, now, r.Base), nil
+}
+
+// grant makes the links of an upload, nil of none.
+func (s *Files) grant(by app.Caller, u *app.Upload, now time.Time, base string) *Grant {
+	if u == nil {
+		return nil
+	}
+	link := app.Link{
+		Kind: app.UploadPut, ID: string(u.ID), Filename: u.Filename, ContentType: u.ContentType,
+		Expires: now.Add(s.options.LinkTTL), Holder: by.KeyID, Issued: by.At,
+	}
+	grant := &Grant{Upload: u, UploadURL: base + s.blobs.Link(link), ExpiresAt: unit.At(link.Expires)}
+	link.Kind = app.UploadGet
+	grant.DownloadURL = base + s.blobs.Link(link)
+	return grant
+}
+
+// known returns a completed upload of the same owner that has these bytes, nil if
+// there is none: the newest one of the same folder and name, or else the newest.
+func (s *Files) known(ctx context.Context, u *app.Upload, sha256 string) (known *app.Upload, err error) {
+	if sha256 == "" {
+		return nil, nil
+	}
+	err = s.store.View(ctx, func(tx app.Tx) error {
+		same, err := tx.UploadNamed(u.Organization, u.Email, u.Folder, u.Filename)
+		if err == nil && same.SHA256 == sha256 {
+			known = same
+			return nil
+		}
+		if err != nil && !errors.Is(err, fault.NotFound) {
+			return err
+		}
+		page, err := tx.Uploads(app.UploadFilter{Organization: u.Organization, Email: u.Email, SHA256: sha256}, "", 1)
+		if err == nil && len(page.Uploads) > 0 {
+			known = page.Uploads[0]
+		}
+		return err
+	})
+	return known, err
+}
+
+// admitUpload refuses an upload if a quota is exhausted, before anything is sent.
+func (s *Files) admitUpload(tx app.Tx, u *app.Upload) error {
+	for h, q := range s.quotas(u) {
+		used, err := tx.Stored(h.Organization, h.User)
+		if err == nil {
+			err = q.RefuseFull(h, used.Bytes)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contentTypes maps extensions to media types. The machine's own table is not
+// used, so that every server answers alike.
+var contentTypes = map[string]string{
+	".cif": "chemical/x-mmcif", ".csv": "text/csv", ".faa": "text/x-fasta", ".fa": "text/x-fasta",
+	".fasta": "text/x-fasta", ".gz": "application/gzip", ".json": "application/json", ".pdb": "chemical/x-pdb",
+	".tar": "application/x-tar", ".toml": "application/toml", ".txt": "text/plain", ".yaml": "application/yaml",
+	".yml": "application/yaml", ".zip": "application/zip",
+}
+
+func contentType(filename string) string {
+	if t, ok := contentTypes[naming.Extension(filename)]; ok {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// Upload returns the record of an upload. The caller has verified a link to it.
+func (s *Files) Upload(ctx context.Context, id app.UploadID) (u *app.Upload, err error) {
+	err = s.store.View(ctx, func(tx app.Tx) (err error) {
+		u, err = tx.Upload(id)
+		return err
+	})
+	return u, err
+}
+
+// BeginUpload is called before the body of a PUT is read. It returns a generation
+// that no other PUT has, and reserves quota for length bytes, -1 if that is
+// unknown. The caller releases the reservation when the PUT has ended. FinishUpload
+// decides whether the bytes fit.
+func (s *Files) BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *Reservation, err error) {
+	return s.begin(ctx, id, length, Reservation{files: s})
+}
+
+func (s *Files) begin(ctx context.Context, id app.UploadID, length int64, r Reservation) (generation int, quota *Reservation, err error) {
+	u, err := s.Upload(ctx, id)
+	if err != nil {
+		return 0, nil, err
+	}
+	if u.Completed() {
+		return 0, nil, uploadCompleted(u)
+	}
+	r.upload = u
+	if err := r.Grow(ctx, length); err != nil {
+		return 0, nil, err
+	}
+	for {
+		last := s.generation.Load()
+		next := max(last+1, s.now().UnixMilli(), int64(u.Generation)+1)
+		if s.generation.CompareAndSwap(last, next) {
+			return int(next), &r, nil
+		}
+	}
+}
+
+func uploadCompleted(u *app.Upload) error {
+	return fault.Errorf(fault.UploadCompleted, "the upload of %q is complete and can't change; ask for a new upload URL", u.Filename)
+}
+
+// arrivals counts the bytes reserved by uploads in progress, by holder of a quota, so
+// that two concurrent uploads that don't both fit are not both received to the end.
+type arrivals struct {
+	mu     sync.Mutex
+	coming map[quota.Holder]int64
+	// replacing is the PUT to which the stored bytes of an upload are credited. Others to
+	// the same link count in full, or each of them could take the space once more.
+	replacing map[app.UploadID]*Reservation
+}
+
+func newArrivals() arrivals {
+	return arrivals{coming: map[quota.Holder]int64{}, replacing: map[app.UploadID]*Reservation{}}
+}
+
+func (a *arrivals) add(u *app.Upload, bytes int64) {
+	for _, h := range quota.Holders(u.Organization, u.Email) {
+		if a.coming[h] += bytes; a.coming[h] == 0 {
+			delete(a.coming, h)
+		}
+	}
+}
+
+// Reservation is the part of a quota that a request holds while it receives an upload.
+type Reservation struct {
+	files    *Files
+	upload   *app.Upload
+	part     bool  // of a file that arrives in parts
+	size     int64 // bytes in all that are reserved or recorded
+	recorded int64 // of them, those that the record counts already
+}
+
+// Grow raises the reservation to size bytes in all, or refuses. A nil
+// reservation is unlimited.
+func (r *Reservation) Grow(ctx context.Context, size int64) error {
+	if r == nil || size <= r.size || !r.files.bounded(r.upload) {
+		return nil
+	}
+	a := &r.files.arrivals
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := r.files.store.View(ctx, func(tx app.Tx) error {
+		u, err := tx.Upload(r.upload.ID)
+		if err != nil {
+			return err
+		}
+		return r.files.admitBytes(tx, u, change{r.replaced(u), size, func(h quota.Holder) int64 { return a.coming[h] - r.coming() }})
+	})
+	if err == nil {
+		r.set(size, r.recorded)
+		if !r.part && a.replacing[r.upload.ID] == nil {
+			a.replacing[r.upload.ID] = r
+		}
+	}
+	return err
+}
+
+// replaced returns how many stored bytes of an upload the received ones replace or
+// include.
+func (r *Reservation) replaced(u *app.Upload) int64 {
+	first := r.files.arrivals.replacing[u.ID]
+	switch {
+	case r.part:
+		return u.Partial.Reserved()
+	case first == nil || first == r:
+		return u.Usage().Bytes
+	}
+	return 0
+}
+
+// coming returns the reserved bytes that the record does not count.
+func (r *Reservation) coming() int64 { return max(0, r.size-r.recorded) }
+
+func (r *Reservation) set(size, recorded int64) {
+	before := r.coming()
+	r.size, r.recorded = size, recorded
+	r.files.arrivals.add(r.upload, r.coming()-before)
+}
+
+// Recorded says how many bytes the record counts now. They are no longer reserved.
+func (r *Reservation) Recorded(bytes int64) {
+	if r == nil {
+		return
+	}
+	r.files.arrivals.mu.Lock()
+	defer r.files.arrivals.mu.Unlock()
+	r.set(r.size, bytes)
+}
+
+// Release ends the reservation. It is idempotent.
+func (r *Reservation) Release() {
+	if r == nil {
+		return
+	}
+	a := &r.files.arrivals
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r.set(0, 0)
+	if a.replacing[r.upload.ID] == r {
+		delete(a.replacing, r.upload.ID)
+	}
+}
+
+// FinishUpload makes the bytes of a PUT the upload's current generation, unless
+// the upload was completed meanwhile or the quota does not allow it. What has arrived
+// in parts counts no longer. It returns the stale generation that may be removed, 0
+// for none.
+func (s *Files) FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error) {
+	var partial *app.Partial
+	err = s.store.Update(ctx, func(tx app.Tx) error {
+		u, err := tx.Upload(id)
+		if err != nil {
+			return err
+		}
+		if u.Completed() {
+			return uploadCompleted(u)
+		}
+		if err := s.admitBytes(tx, u, change{before: u.Usage().Bytes, after: f.Size}); err != nil {
+			return err
+		}
+		stale, partial = u.Generation, u.Partial
+		u.Partial = nil
+		u.Generation, u.Size, u.SHA256, u.CRC32 = f.Generation, f.Size, f.SHA256, &f.CRC32
+		return tx.PutUpload(u)
+	})
+	if err == nil {
+		s.removePartial(id, partial)
+	}
+	return stale, err
+}
+
+// change is how many bytes of an upload count before and after it. coming is what
+// other uploads have reserved of a quota.
+type change struct {
+	before, after int64
+	coming        func(quota.Holder) int64 // nil: nothing
+}
+
+// bounded reports whether a quota bounds an upload.
+func (s *Files) bounded(u *app.Upload) bool {
+	for range s.quotas(u) {
+		return true
+	}
+	return false
+}
+
+// admitBytes refuses a change that exceeds a quota.
+func (s *Files) admitBytes(tx app.Tx, u *app.Upload, c change) error {
+	if c.after <= c.before {
+		return nil // a smaller file is welcome even beyond the quota
+	}
+	for h, q := range s.quotas(u) {
+		used, err := tx.Stored(h.Organization, h.User)
+		if err != nil {
+			return err
+		}
+		coming := int64(0)
+		if c.coming != nil {
+			coming = c.coming(h)
+		}
+		if used.Bytes-c.before+coming+c.after > q.Bytes {
+			return fault.Errorf(fault.QuotaExceeded, "%s may store %s and stores %s%s, so that %q of %s does not fit; delete files or jobs that are no longer needed, or ask an administrator",
+				h, unit.Bytes(q.Bytes), unit.Bytes(used.Bytes), andComing(coming), u.Filename, unit.Bytes(c.after))
+		}
+	}
+	return nil
+}
+
+func andComing(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return ", and " + unit.Bytes(bytes).String() + " are being uploaded"
+}
+
+// Complete confirms the bytes received; they never change afterwards. It is
+// idempotent. A given size must match.
+func (s *Files) Complete(ctx context.Context, by app.Caller, id string, size *int64) (u *app.Upload, err error) {
+	var partial *app.Partial
+	err = s.store.Update(ctx, func(tx app.Tx) (err error) {
+		if u, err = uploadOf(tx, by, id); err != nil {
+			return err
+		}
+		partial = u.Partial
+		switch {
+		case u.Generation == 0 && partial != nil:
+			return fault.Errorf(fault.UploadNotReceived, "only the first %s of %q were received; send the rest to its uploadUrl first", unit.Bytes(partial.Offset), u.Filename)
+		case u.Generation == 0:
+			return fault.Errorf(fault.UploadNotReceived, "nothing was received of %q yet; PUT the file to its uploadUrl first", u.Filename)
+		case size != nil && *size != u.Size:
+			return fault.List(fault.Field{
+				Loc: []any{"body", "size"}, Type: "value",
+				Msg: fmt.Sprintf("%d bytes were received, not %d; PUT the file again or leave size out", u.Size, *size),
+			})
+		case u.Completed():
+			return nil
+		}
+		u.CompletedAt, u.Partial = unit.At(s.now()), nil
+		return tx.PutUpload(u)
+	})
+	if err == nil {
+		s.removePartial(u.ID, partial)
+	}
+	return u, err
+}
+
+// uploadOf returns an upload that the caller may change.
+func uploadOf(tx app.Tx, by app.Caller, id string) (*app.Upload, error) {
+	_, bad := sortid.Parse(id)
+	var u *app.Upload
+	err := error(fault.NotFound)
+	if bad == nil {
+		u, err = tx.Upload(app.UploadID(id))
+	}
+	switch {
+	case errors.Is(err, fault.NotFound) || err == nil && u.Organization != by.Organization:
+		return nil, fault.Errorf(fault.NotFound, "there is no file %q in your organization; GET /files lists yours", id)
+	case err != nil:
+		return nil, err
+	case !by.May(u.Email):
+		return nil, fault.Errorf(fault.Forbidden, "the file %q belongs to %s; ask them or an admin of the organization", u.Filename, u.Email)
+	}
+	return u, nil
+}
+
+// Delete deletes an upload and frees its disk space at once.
+func (s *Files) Delete(ctx context.Context, by app.Caller, id string) error {
+	var u *app.Upload
+	err := s.store.Update(ctx, func(tx app.Tx) (err error) {
+		if u, err = uploadOf(tx, by, id); err != nil {
+			return err
+		}
+		reader, err := tx.NeededBy(string(u.ID))
+		switch {
+		case err == nil:
+			return app.InUse(tx, fmt.Sprintf("the file %q", u.Filename), reader)
+		case !errors.Is(err, fault.NotFound):
+			return err
+		}
+		return tx.DeleteUpload(u.ID)
+	})
+	if err != nil {
+		return err
+	}
+	s.removePartial(u.ID, u.Partial)
+	if u.Generation == 0 {
+		return nil
+	}
+	return s.blobs.RemoveUpload(u.ID, u.Generation)
+}

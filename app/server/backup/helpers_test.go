@@ -1,0 +1,127 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/base/digest"
+	"molrun/app/server/check"
+	"molrun/app/server/config"
+	"molrun/app/test/fixture"
+	"molrun/blobs"
+)
+
+// directory is a data directory on which no service runs, and a place for backups.
+type directory struct {
+	*apptest.Site
+	t       *testing.T
+	backups Dir
+	uploads []string // paths below it, of three files of 10 bytes
+	job     string   // of a completed job with the result out.txt
+}
+
+func newDirectory(t *testing.T) *directory {
+	t.Helper()
+	d := &directory{Site: apptest.New(t, app.Options{}), t: t, backups: Dir(filepath.Join(t.TempDir(), "backups"))}
+	for n := range 3 {
+		file, _ := blobs.UploadFile(d.Upload(apptest.Ann, fmt.Sprint(n, ".txt"), strings.Repeat("x", 10)))
+		d.uploads = append(d.uploads, file.Path)
+	}
+	id := d.Submit(apptest.Ann, "done", `{}`)
+	d.Complete(id, map[string]string{"out.txt": "result\n"})
+	d.job = filepath.Join("jobs", string(id))
+	d.Submit(apptest.Ann, "queued", `{}`)
+	d.Close()
+	return d
+}
+
+// configOf is the configuration of a data directory, which a test may put on any file
+// system.
+func configOf(data string) config.Config {
+	c := config.Default()
+	c.Data, c.Database.FileSystem = data, "any"
+	return c
+}
+
+// take takes a backup, whose files have to be as its sums say.
+func (d *directory) take(o Options) *Record {
+	d.t.Helper()
+	o.Dir = d.backups
+	r, err := Take(d.t.Context(), configOf(d.Data), o)
+	must(d.t, err)
+	sums, sum, err := digest.ReadSums(d.backups.path(r.Name, sumsFile))
+	must(d.t, err)
+	for name, want := range sums {
+		if got, _, err := digest.New().File(d.t.Context(), d.backups.path(r.Name, name)); err != nil || got != want {
+			d.t.Errorf("backup %s: %s has digest %s, %v", r.Name, name, got, err)
+		}
+	}
+	if sum != r.Sums || len(sums) != r.Files {
+		d.t.Errorf("backup %s has %d files: %+v", r.Name, len(sums), r)
+	}
+	return r
+}
+
+// restore restores into an empty directory next to the backups.
+func (d *directory) restore(o Restore) (data string, r *Restored, err error) {
+	d.t.Helper()
+	data = filepath.Join(d.t.TempDir(), "restored")
+	r, err = d.restoreTo(data, o)
+	return data, r, err
+}
+
+func (d *directory) restoreTo(data string, o Restore) (*Restored, error) {
+	o.Dir, o.Config = d.backups, configOf(data)
+	if o.FinishLost == nil {
+		o.FinishLost = func(context.Context, config.Config) (int, int, error) { return 0, 0, nil }
+	}
+	return o.Run(d.t.Context())
+}
+
+// wantSound fails the test if a check of a data directory finds a problem.
+func wantSound(t *testing.T, data string) {
+	t.Helper()
+	r, err := check.Run(t.Context(), configOf(data), check.Options{Deep: true})
+	if err != nil || r.Count > 0 {
+		t.Errorf("check of %s: %+v, %v", data, r, err)
+	}
+}
+
+func wantError(t *testing.T, what string, err error, says string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("%s: error %v, want %q", what, err, says)
+	}
+}
+
+func wantSaid(t *testing.T, what string, got []string, says ...string) {
+	t.Helper()
+	if len(got) != len(says) {
+		t.Errorf("%s: %q, want %q", what, got, says)
+		return
+	}
+	for _, part := range says {
+		if !strings.Contains(strings.Join(got, "\n"), part) {
+			t.Errorf("%s: %q, want %q among them", what, got, part)
+		}
+	}
+}
+
+// missing reports whether there is no such file.
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, os.ErrNotExist)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

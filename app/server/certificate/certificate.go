@@ -1,0 +1,168 @@
+// Package certificate loads the TLS certificate of the service, reads it again when
+// its files change, and makes a self-signed one.
+package certificate
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app/base/fault"
+	"molrun/app/server/config"
+)
+
+// Certificate is the certificate that the service shows to its clients. It is read
+// again when its files have changed; open connections keep the old one.
+type Certificate struct {
+	cert, key string
+	log       zerolog.Logger
+
+	mu       sync.Mutex
+	current  *tls.Certificate
+	read     [2]fileState // of which it was read
+	checked  time.Time    // when the files were last looked at
+	reported bool         // an error that still lasts was logged
+}
+
+// fileState tells whether a file is the one that was read.
+type fileState struct {
+	size    int64
+	changed time.Time
+}
+
+// checkInterval is how often, at most, the files are looked at.
+const checkInterval = time.Second
+
+// Open reads the certificate of the configuration. A self-signed one is made in
+// the data directory first. Without TLS, Open gives nil.
+func Open(c config.Config, log zerolog.Logger) (*Certificate, error) {
+	if !c.TLS.On() {
+		return nil, nil
+	}
+	cert := &Certificate{log: log}
+	cert.cert, cert.key = Files(c)
+	if c.TLS.SelfSigned {
+		if err := EnsureSelfSigned(cert.cert, cert.key, hostNames(c), time.Now()); err != nil {
+			return nil, fmt.Errorf("make a certificate: %w", err)
+		}
+	}
+	if err := cert.load(); err != nil {
+		return nil, fmt.Errorf("read the certificate: %w", err)
+	}
+	return cert, nil
+}
+
+// Files names the two files of the certificate and its key.
+func Files(c config.Config) (cert, key string) {
+	if c.TLS.SelfSigned {
+		return filepath.Join(c.Data, "tls", "cert.pem"), filepath.Join(c.Data, "tls", "key.pem")
+	}
+	return c.TLS.Cert, c.TLS.Key
+}
+
+// CheckPrivate refuses a file that others may read.
+func CheckPrivate(name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if perm := info.Mode().Perm(); perm&0o077 != 0 {
+		return fault.Errorf(fault.Invalid, "%s may be read by others (mode %#o): run chmod 600 on it", name, perm)
+	}
+	return nil
+}
+
+// Config returns the TLS configuration of the server.
+func (c *Certificate) Config() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
+}
+
+// Reload looks at the files now.
+func (c *Certificate) Reload() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refresh()
+}
+
+// Fingerprint returns the SHA-256 of the certificate, as browsers show it.
+func (c *Certificate) Fingerprint() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fingerprint(c.current)
+}
+
+func fingerprint(c *tls.Certificate) string {
+	sum := sha256.Sum256(c.Certificate[0])
+	parts := make([]string, len(sum))
+	for i, b := range sum {
+		parts[i] = fmt.Sprintf("%02X", b)
+	}
+	return strings.Join(parts, ":")
+}
+
+// load reads both files anew.
+func (c *Certificate) load() error {
+	if err := CheckPrivate(c.key); err != nil {
+		return err
+	}
+	read, err := c.states()
+	if err != nil {
+		return err
+	}
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return err
+	}
+	c.current, c.read = &pair, read
+	return nil
+}
+
+func (c *Certificate) states() (s [2]fileState, err error) {
+	for i, name := range []string{c.cert, c.key} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return s, err
+		}
+		s[i] = fileState{info.Size(), info.ModTime()}
+	}
+	return s, nil
+}
+
+// get returns the certificate for a new connection.
+func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.checked) > checkInterval {
+		c.refresh()
+	}
+	return c.current, nil
+}
+
+// refresh reads the files if they have changed. If that fails, the certificate
+// stays: its two files are seldom replaced at the same moment.
+func (c *Certificate) refresh() {
+	c.checked = time.Now()
+	read, err := c.states()
+	if err == nil && read == c.read {
+		c.reported = false
+		return
+	}
+	if err == nil {
+		err = c.load()
+	}
+	switch {
+	case err == nil:
+		c.reported = false
+		c.log.Info().Str("fingerprint", fingerprint(c.current)).Msg("the certificate was read again")
+	case !c.reported:
+		c.reported = true
+		c.log.Error().Err(err).Msg("the new certificate can't be used; the old one stays")
+	}
+}

@@ -1,0 +1,109 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"molrun/app/base/unit"
+)
+
+// Backup says when the service takes backups by itself, and which it keeps.
+type Backup struct {
+	To    string        `toml:"to"`    // a directory that molrun backup has used before; "": none are taken
+	Every unit.Duration `toml:"every"` // from one to the next
+	Keep  Keep          `toml:"keep"`  // "": all
+	Try   unit.Duration `toml:"try"`   // how often one is restored on trial; 0: never
+}
+
+// leastBackupEvery bounds how often backups are taken.
+const leastBackupEvery = 10 * time.Minute
+
+func (c *Config) setBackupDefaults() {
+	c.Backup.Every = unit.Duration(24 * time.Hour)
+	c.Backup.Keep = Keep{Days: 7, Weeks: 4, Months: 6}
+	c.Backup.Try = unit.Duration(7 * 24 * time.Hour)
+}
+
+// backupChecks returns the checks of this file's settings.
+func (c *Config) backupChecks() []settingCheck {
+	b := c.Backup
+	return []settingCheck{
+		{b.To != "" && !filepath.IsAbs(b.To), fmt.Sprintf("backup.to: %q is no path from /; give one, best on another disk", b.To)},
+		{time.Duration(b.Every) < leastBackupEvery, "backup.every: use at least 10m"},
+		{b.Try != 0 && b.Try < b.Every, "backup.try: use at least backup.every, or 0 for never"},
+	}
+}
+
+// Keep says which backups stay: the last of each of so many hours, days, weeks, months and
+// years that have one. The zero value keeps all.
+type Keep struct{ Hours, Days, Weeks, Months, Years int }
+
+// UnmarshalText reads such a rule as 7d,4w,6m.
+func (k *Keep) UnmarshalText(text []byte) error {
+	*k = Keep{}
+	for _, part := range commaList(text) {
+		count := map[byte]*int{'h': &k.Hours, 'd': &k.Days, 'w': &k.Weeks, 'm': &k.Months, 'y': &k.Years}[part[len(part)-1]]
+		n, err := strconv.Atoi(part[:len(part)-1])
+		if count == nil || err != nil || n < 1 || n > 10_000 {
+			return fmt.Errorf("%q is no rule for backups; write how many stay, such as 7d,4w,6m for 7 days, 4 weeks and 6 months", text)
+		}
+		*count = n
+	}
+	return nil
+}
+
+// String is the rule as it is written.
+func (k Keep) String() string {
+	var parts []string
+	for _, p := range []struct {
+		count int
+		of    string
+	}{{k.Hours, "h"}, {k.Days, "d"}, {k.Weeks, "w"}, {k.Months, "m"}, {k.Years, "y"}} {
+		if p.count > 0 {
+			parts = append(parts, strconv.Itoa(p.count)+p.of)
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (k Keep) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Chosen returns which of these moments, in any order, the rule keeps. Of equal ones the
+// last is the newest.
+func (k Keep) Chosen(moments []time.Time) []bool {
+	chosen := make([]bool, len(moments))
+	order := make([]int, len(moments))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(moments[b].Compare(moments[a]), b-a) })
+	for _, rule := range []struct {
+		count  int
+		period func(time.Time) string
+	}{
+		{k.Hours, func(t time.Time) string { return t.Format("2006010215") }},
+		{k.Days, func(t time.Time) string { return t.Format("20060102") }},
+		{k.Weeks, func(t time.Time) string { year, week := t.ISOWeek(); return fmt.Sprint(year, week) }},
+		{k.Months, func(t time.Time) string { return t.Format("200601") }},
+		{k.Years, func(t time.Time) string { return t.Format("2006") }},
+	} {
+		last := ""
+		for _, i := range order {
+			period := rule.period(moments[i].UTC())
+			if rule.count == 0 {
+				break
+			}
+			if period != last {
+				chosen[i], last = true, period
+				rule.count--
+			}
+		}
+	}
+	return chosen
+}

@@ -1,0 +1,416 @@
+// Package config defines the settings of the service: their names, defaults and
+// checks.
+package config
+
+import (
+	"bytes"
+	"encoding"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/app/base/nearest"
+	"molrun/app/base/unit"
+)
+
+// Config is every setting of the service. Each has a name in the TOML file, a
+// variable MOLRUN_<SECTION>_<NAME> and, the first ones, a flag.
+type Config struct {
+	Data       string   `toml:"data"`       // the data directory
+	Listen     string   `toml:"listen"`     // host:port of the API
+	PublicURL  string   `toml:"public_url"` // what links begin with; "": as the request says
+	Algorithms string   `toml:"algorithms"` // folder of the site's algorithm files; "": none
+	Catalogue  NameList `toml:"catalogue"`  // types of the built-in catalogue: all, none or names
+	Compat     bool     `toml:"compat"`     // the API in the words of a hosted service, at /compat/
+
+	Runner struct {
+		Executor     string        `toml:"executor"`      // for algorithms that name none
+		CPUs         int           `toml:"cpus"`          // 0: as detected
+		Memory       unit.Bytes    `toml:"memory"`        // 0: as detected
+		GPUs         GPUList       `toml:"gpus"`          // auto, or devices by index or UUID
+		PinCPUs      bool          `toml:"pin_cpus"`      // each job has CPUs of its own
+		ReserveAfter unit.Duration `toml:"reserve_after"` // how long a job is passed over
+		KeepFailed   unit.Duration `toml:"keep_failed"`   // work directories of failed jobs
+		Grace        unit.Duration `toml:"grace"`         // from TERM to KILL
+		LogLimit     unit.Bytes    `toml:"log_limit"`     // of one attempt
+		Sandbox      string        `toml:"sandbox"`       // auto, required or off
+		Cgroup       string        `toml:"cgroup"`        // below which jobs get theirs; "": the service's own
+		Processes    int           `toml:"processes"`     // that a job may have at once; 0: no limit
+		FileSize     unit.Bytes    `toml:"file_size"`     // of a job's file; 0: the disk's size
+
+		// Rules say which jobs run elsewhere. Only the file can set them.
+		Rules []Rule `toml:"rules"`
+	} `toml:"runner"`
+
+	Site struct {
+		// Paths say where the site has what algorithms use, by name. Only the file can
+		// set them.
+		Paths map[string]string `toml:"paths"`
+	} `toml:"site"`
+
+	Containers struct {
+		Runtime string     `toml:"runtime"` // auto, podman, docker, apptainer or off
+		Pull    string     `toml:"pull"`    // never, or missing
+		Env     OptionList `toml:"env"`     // of the runtime's command, NAME=VALUE
+	} `toml:"containers"`
+
+	Modules struct {
+		Init string `toml:"init"` // script that defines the command module; "": one that is installed
+	} `toml:"modules"`
+
+	Slurm Slurm `toml:"slurm"`
+
+	Validators struct {
+		AtOnce  int           `toml:"at_once"` // 0: as many as there are CPUs, at least 2
+		Memory  unit.Bytes    `toml:"memory"`  // of each of their processes; 0: no limit
+		Wait    unit.Duration `toml:"wait"`    // for a turn
+		Timeout unit.Duration `toml:"timeout"` // of a check of up to 100 documents
+	} `toml:"validators"`
+
+	Links struct {
+		Upload  unit.Duration `toml:"upload"`
+		Partial unit.Duration `toml:"partial"` // how long what arrived of an upload in parts stays
+	} `toml:"links"`
+
+	Database struct {
+		MaxSize    unit.Bytes `toml:"max_size"`    // 0: as the disk allows
+		FileSystem string     `toml:"file_system"` // local, or any
+	} `toml:"database"`
+
+	Disk struct {
+		Reserve unit.Bytes `toml:"reserve"` // what uploads and new jobs leave free; 0: 1 GiB or 5 %
+	} `toml:"disk"`
+
+	Backup Backup `toml:"backup"`
+
+	Quota     Quota     `toml:"quota"`
+	UserQuota Quota     `toml:"user_quota"`
+	Retention Retention `toml:"retention"`
+
+	// Organizations are exceptions for some. Only the file can set them.
+	Organizations map[string]Organization `toml:"organizations"`
+
+	Notify Notify `toml:"notify"`
+	Mail   Mail   `toml:"mail"`
+
+	Stop struct {
+		Requests unit.Duration `toml:"requests"` // how long they may take after a stop was asked for
+	} `toml:"stop"`
+
+	Limits Limits `toml:"limits"`
+	Rates  Rates  `toml:"rates"`
+	Proxy  Proxy  `toml:"proxy"`
+	SignIn SignIn `toml:"sign_in"`
+	CORS   CORS   `toml:"cors"`
+	TLS    TLS    `toml:"tls"`
+	Audit  Audit  `toml:"audit"`
+
+	// File is where the settings were read, if it exists.
+	File string `toml:"-"`
+
+	Log struct {
+		Level  string `toml:"level"`  // debug, info, warn, error
+		Format string `toml:"format"` // auto, pretty, json
+	} `toml:"log"`
+}
+
+// Default returns the default settings.
+func Default() Config {
+	var c Config
+	c.Data = "molrun-data"
+	c.Listen = "127.0.0.1:8080"
+	c.Catalogue = NameList{"all"}
+	c.Compat = true
+	c.Runner.Executor = "local"
+	c.Runner.GPUs = GPUList{"auto"}
+	c.Runner.ReserveAfter = unit.Duration(10 * time.Minute)
+	c.Runner.KeepFailed = unit.Duration(72 * time.Hour)
+	c.Runner.Grace = unit.Duration(10 * time.Second)
+	c.Runner.LogLimit = 16 << 20
+	c.Runner.PinCPUs = true
+	c.Runner.Sandbox = "auto"
+	c.Runner.Processes = 4096
+	c.Containers.Runtime = "auto"
+	c.Containers.Pull = "never"
+	c.Validators.Memory = 1 << 30
+	c.Validators.Wait = unit.Duration(time.Minute)
+	c.Validators.Timeout = unit.Duration(5 * time.Second)
+	c.Links.Upload = unit.Duration(app.DefaultUploadTTL)
+	c.Links.Partial = unit.Duration(24 * time.Hour)
+	c.Database.FileSystem = "local"
+	c.setBackupDefaults()
+	c.Retention.KeepLastOf = "user"
+	c.Mail = Mail{Port: 587, TLS: "starttls"}
+	c.Stop.Requests = unit.Duration(20 * time.Second)
+	c.setSlurmDefaults()
+	c.setSecurityDefaults()
+	c.Log.Level = "info"
+	c.Log.Format = "auto"
+	return c
+}
+
+// Load reads the file, then overrides it with the variables of environ
+// (os.Environ). An optional file may be absent. Call Check after the flags are
+// applied, too.
+func Load(file string, optional bool, environ []string) (Config, error) {
+	c := Default()
+	c.File = file
+	text, err := os.ReadFile(file)
+	switch {
+	case optional && errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return c, fmt.Errorf("read the configuration: %w", err)
+	default:
+		if err := c.decode(file, text); err != nil {
+			return c, err
+		}
+	}
+	return c, c.readEnvironment(environ)
+}
+
+func (c *Config) decode(file string, text []byte) error {
+	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	err := decoder.Decode(c)
+	var unknown *toml.StrictMissingError
+	if errors.As(err, &unknown) {
+		first := unknown.Errors[0]
+		line, _ := first.Position()
+		name := strings.Join(first.Key(), ".")
+		return fault.Errorf(fault.Invalid, "%s:%d: there is no setting %q%s", file, line, name, suggestion(name, c.Names()))
+	}
+	var broken *toml.DecodeError
+	if errors.As(err, &broken) {
+		line, _ := broken.Position()
+		return fault.Errorf(fault.Invalid, "%s:%d: %s", file, line, strings.TrimPrefix(broken.Error(), "toml: "))
+	}
+	return err
+}
+
+func suggestion(name string, known []string) string {
+	if near := nearest.Of(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return "; see config.example.toml"
+}
+
+// notSettings are variables of the same prefix that are not settings: the path of
+// the file, and what tasks find in their environment.
+var notSettings = []string{"MOLRUN_CONFIG", "MOLRUN_TASK", "MOLRUN_CPUS", "MOLRUN_SECONDS", "MOLRUN_SERVER", "MOLRUN_KEY", "MOLRUN_PROFILE"}
+
+func (c *Config) readEnvironment(environ []string) error {
+	places := map[string]reflect.Value{}
+	var names []string
+	c.walk(func(name string, place reflect.Value) {
+		variable := "MOLRUN_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+		places[variable] = place
+		names = append(names, variable)
+	})
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, "MOLRUN_") || slices.Contains(notSettings, name) {
+			continue
+		}
+		place, ok := places[name]
+		if !ok {
+			return fault.Errorf(fault.Invalid, "there is no setting for the variable %s%s", name, suggestion(name, names))
+		}
+		if err := set(place, value); err != nil {
+			return fault.Errorf(fault.Invalid, "%s: %v", name, err)
+		}
+	}
+	return nil
+}
+
+func set(place reflect.Value, text string) error {
+	switch target := place.Addr().Interface().(type) {
+	case *string:
+		*target = text
+	case *int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("%q is no whole number", text)
+		}
+		*target = n
+	case *bool:
+		on, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		*target = on
+	case encoding.TextUnmarshaler:
+		return target.UnmarshalText([]byte(text))
+	}
+	return nil
+}
+
+// Names returns all settings as section.name.
+func (c *Config) Names() []string {
+	var names []string
+	c.walk(func(name string, _ reflect.Value) { names = append(names, name) })
+	return names
+}
+
+// Setting is a setting with its value. Free values are texts that somebody has chosen.
+type Setting struct {
+	Name, Value string
+	Free        bool
+}
+
+// Settings returns all settings that do not stand only in the file.
+func (c *Config) Settings() (all []Setting) {
+	c.walk(func(name string, place reflect.Value) {
+		s := Setting{Name: name, Value: fmt.Sprint(place.Interface())}
+		s.Free = place.Kind() == reflect.String || place.Kind() == reflect.Slice
+		all = append(all, s)
+	})
+	return all
+}
+
+// Text returns all settings with their exact values, one per line.
+func (c *Config) Text() string {
+	var b strings.Builder
+	c.walk(func(name string, place reflect.Value) { fmt.Fprintf(&b, "%s = %#v\n", name, place.Interface()) })
+	return b.String()
+}
+
+// walk visits every setting except those that only the file can set.
+func (c *Config) walk(visit func(name string, place reflect.Value)) {
+	top := reflect.ValueOf(c).Elem()
+	for i := range top.NumField() {
+		name := top.Type().Field(i).Tag.Get("toml")
+		if name == "-" {
+			continue
+		}
+		switch top.Field(i).Kind() {
+		case reflect.Map:
+			continue
+		case reflect.Struct:
+		default:
+			visit(name, top.Field(i))
+			continue
+		}
+		section := top.Field(i)
+		for k := range section.NumField() {
+			_, rules := section.Field(k).Interface().([]Rule)
+			if !rules && section.Field(k).Kind() != reflect.Map {
+				visit(name+"."+section.Type().Field(k).Tag.Get("toml"), section.Field(k))
+			}
+		}
+	}
+}
+
+// Check refuses values with which the service cannot run.
+func (c *Config) Check() error {
+	checks := []settingCheck{
+		{c.Data == "", "data: name a directory"},
+		{c.Listen == "", "listen: give host:port, such as 127.0.0.1:8080"},
+		{c.Runner.CPUs < 0, "runner.cpus: give 0 (as detected) or more"},
+		{c.Runner.ReserveAfter <= 0, "runner.reserve_after: give a time above 0, such as 10m"},
+		{c.Runner.KeepFailed < 0, "runner.keep_failed: give 0 or more, such as 72h"},
+		{c.Runner.Grace <= 0, "runner.grace: give a time above 0, such as 10s"},
+		{c.Runner.LogLimit < 64<<10, "runner.log_limit: give at least 64KiB"},
+		{!slices.Contains([]string{"auto", "required", "off"}, c.Runner.Sandbox), "runner.sandbox: use auto, required or off"},
+		{c.Runner.Cgroup != "" && !filepath.IsAbs(c.Runner.Cgroup), "runner.cgroup: give an absolute path, such as /sys/fs/cgroup/molrun.slice"},
+		{c.Runner.Processes < 0 || c.Runner.Processes > 0 && c.Runner.Processes < 16, "runner.processes: give 0 (no limit) or at least 16"},
+		{c.Runner.FileSize > 0 && c.Runner.FileSize < 1<<20, "runner.file_size: give 0 (the disk's size) or at least 1MiB"},
+		{!slices.Contains([]string{"auto", "podman", "docker", "apptainer", "off"}, c.Containers.Runtime), "containers.runtime: use auto, podman, docker, apptainer or off"},
+		{!slices.Contains([]string{"never", "missing"}, c.Containers.Pull), "containers.pull: use never or missing"},
+		{slices.ContainsFunc(c.Containers.Env, noVariable), "containers.env: give variables such as DOCKER_HOST=unix:///run/user/1000/docker.sock"},
+		{c.Modules.Init != "" && !filepath.IsAbs(c.Modules.Init), "modules.init: give an absolute path, such as /etc/profile.d/modules.sh"},
+		{c.Validators.AtOnce < 0 || c.Validators.AtOnce > 1000, "validators.at_once: give 0 (as many as there are CPUs) to 1000"},
+		{c.Validators.Memory > 0 && c.Validators.Memory < 16<<20, "validators.memory: give 0 (no limit) or at least 16MiB"},
+		{c.Validators.Wait < unit.Duration(time.Second) || c.Validators.Wait > unit.Duration(time.Hour), "validators.wait: give 1s to 1h"},
+		{c.Validators.Timeout < unit.Duration(time.Second) || c.Validators.Timeout > unit.Duration(time.Hour), "validators.timeout: give 1s to 1h"},
+		{c.Links.Upload < unit.Duration(time.Minute) || c.Links.Upload > unit.Duration(7*24*time.Hour), "links.upload: give 1m to 7d"},
+		{c.Links.Partial < unit.Duration(time.Minute) || c.Links.Partial > unit.Duration(30*24*time.Hour), "links.partial: give 1m to 30d"},
+		{c.Database.MaxSize != 0 && c.Database.MaxSize < 16<<20, "database.max_size: give 0 (no bound) or at least 16MiB"},
+		{!slices.Contains([]string{"local", "any"}, c.Database.FileSystem), "database.file_system: use local or any"},
+		{c.Stop.Requests <= 0 || c.Stop.Requests > unit.Duration(time.Hour), "stop.requests: give a time above 0 up to 1h, such as 20s"},
+		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level: use debug, info, warn or error"},
+		{!slices.Contains([]string{"auto", "pretty", "json"}, c.Log.Format), "log.format: use auto, pretty or json"},
+	}
+	for _, check := range slices.Concat(checks, c.securityChecks(), c.noticeChecks(), c.backupChecks()) {
+		if check.bad {
+			return fault.Errorf(fault.Invalid, "%s", check.msg)
+		}
+	}
+	if err := c.checkSite(); err != nil {
+		return err
+	}
+	if err := c.checkPolicies(); err != nil {
+		return err
+	}
+	if err := c.checkSlurm(); err != nil {
+		return err
+	}
+	return c.checkPublicURL()
+}
+
+// noVariable reports whether a text is not NAME=VALUE.
+func noVariable(text string) bool { return strings.Index(text, "=") < 1 }
+
+func (c *Config) checkPublicURL() error {
+	if c.PublicURL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.PublicURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return fault.Errorf(fault.Invalid, "public_url: give an address such as https://molrun.lab.example or https://lab.example/molrun")
+	}
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	return nil
+}
+
+// NameList is a list of names.
+type NameList []string
+
+// UnmarshalText reads a list separated by commas or blanks.
+func (l *NameList) UnmarshalText(text []byte) error {
+	*l = strings.FieldsFunc(string(text), func(r rune) bool { return r == ',' || r == ' ' })
+	return nil
+}
+
+// checkSite checks [site.paths].
+func (c *Config) checkSite() error {
+	for name, path := range c.Site.Paths {
+		if !sitePattern.MatchString(name) {
+			return fault.Errorf(fault.Invalid, "site.paths: %q is no name: use letters, digits, _ and -, at most 64, beginning with a letter or _", name)
+		}
+		if !filepath.IsAbs(path) {
+			return fault.Errorf(fault.Invalid, "site.paths.%s: give an absolute path, such as /data/%s", name, name)
+		}
+	}
+	return nil
+}
+
+var sitePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
+// GPUList names GPU devices, or is the single word auto.
+type GPUList []string
+
+// UnmarshalText reads a list separated by commas, for the variable.
+func (g *GPUList) UnmarshalText(text []byte) error {
+	*g = GPUList{}
+	for part := range strings.SplitSeq(string(text), ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			*g = append(*g, part)
+		}
+	}
+	return nil
+}
+
+// Auto reports whether the devices are to be detected.
+func (g GPUList) Auto() bool { return len(g) == 1 && g[0] == "auto" }

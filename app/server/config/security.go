@@ -1,0 +1,201 @@
+package config
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"molrun/app/base/naming"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/unit"
+	"molrun/app/job/apikey"
+)
+
+// Limits bound what clients can make the service hold in memory at once.
+type Limits struct {
+	Header       unit.Bytes `toml:"header"`        // of a request, all lines together
+	URL          unit.Bytes `toml:"url"`           // path and query
+	Body         unit.Bytes `toml:"body"`          // of JSON
+	BatchBody    unit.Bytes `toml:"batch_body"`    // of a batch's JSON
+	Buffered     unit.Bytes `toml:"buffered"`      // all JSON bodies together
+	JSONDepth    int        `toml:"json_depth"`    // levels of nesting
+	JSONMembers  int        `toml:"json_members"`  // of one object
+	NumberLength int        `toml:"number_length"` // characters
+
+	Requests       int `toml:"requests"`         // with JSON, at once
+	RequestsPerKey int `toml:"requests_per_key"` // of them, by one API key; 0: three quarters
+	Connections    int `toml:"connections"`      // at once
+	// Listeners are streams of events at once, at most half the connections;
+	// ListenersPerKey of them may be of one API key; 0: three quarters.
+	Listeners       int `toml:"listeners"`
+	ListenersPerKey int `toml:"listeners_per_key"`
+	Streams         int `toml:"streams"`         // uploads and downloads at once
+	StreamsPerKey   int `toml:"streams_per_key"` // by links of one API key
+
+	HeaderTime   unit.Duration `toml:"header_time"`   // for the header to arrive
+	BodyTime     unit.Duration `toml:"body_time"`     // for a JSON body to arrive
+	BatchTime    unit.Duration `toml:"batch_time"`    // for a batch's body to arrive
+	AnswerTime   unit.Duration `toml:"answer_time"`   // for a response to be sent
+	IdleTime     unit.Duration `toml:"idle_time"`     // between two requests of a connection
+	TransferIdle unit.Duration `toml:"transfer_idle"` // for a transfer without progress
+}
+
+// Rates limit the requests per second; 0 is no limit.
+type Rates struct {
+	Submit int `toml:"submit"` // of one API key
+	List   int `toml:"list"`   // of one API key
+	Upload int `toml:"upload"` // of one API key
+	Failed int `toml:"failed"` // without a valid key, from one address
+}
+
+// Proxy says which proxies are in front of the service.
+type Proxy struct {
+	Trusted Networks `toml:"trusted"` // whose X-Forwarded-For is trusted
+}
+
+// SignIn lets a proxy say which user has signed in there.
+type SignIn struct {
+	Header       string   `toml:"header"`       // that names the user; "": off
+	Proxies      Networks `toml:"proxies"`      // that are believed
+	Organization string   `toml:"organization"` // of these users
+	Create       bool     `toml:"create"`       // make members of users who are not known
+}
+
+// notOfUsers are headers that every client sends or that mean something else.
+var notOfUsers = []string{"X-Api-Key", "X-Forwarded-For", "Host", "Origin", "Cookie", "Authorization", "User-Agent", "From"}
+
+// checks returns the checks of these settings.
+func (s SignIn) checks() []settingCheck {
+	name := http.CanonicalHeaderKey(s.Header)
+	return []settingCheck{
+		{s.Header != "" && !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`).MatchString(s.Header), "sign_in.header: give the name of a header, such as Remote-User"},
+		{slices.Contains(notOfUsers, name) || strings.HasPrefix(name, "Content-"), "sign_in.header: use a header that only the proxy sends, such as Remote-User"},
+		{s.Header != "" && len(s.Proxies) == 0, "sign_in.proxies: name the proxy that signs in users, such as 10.0.0.7"},
+		{s.Header != "" && naming.Check(s.Organization) != "", "sign_in.organization: name the organization of the users who sign in"},
+	}
+}
+
+// CORS says which web pages of other hosts may use the API.
+type CORS struct {
+	Origins Origins `toml:"origins"`
+}
+
+// TLS lets the service speak HTTPS itself.
+type TLS struct {
+	Cert       string `toml:"cert"` // PEM file
+	Key        string `toml:"key"`  // PEM file
+	SelfSigned bool   `toml:"self_signed"`
+}
+
+// On reports whether the service speaks HTTPS.
+func (t TLS) On() bool { return t.SelfSigned || t.Cert != "" }
+
+// Audit bounds the audit log.
+type Audit struct {
+	MaxSize unit.Bytes `toml:"max_size"` // of one file
+	Keep    int        `toml:"keep"`     // older files beside it
+}
+
+// setSecurityDefaults sets the defaults of this file's settings.
+func (c *Config) setSecurityDefaults() {
+	json := strictjson.DefaultLimits()
+	c.Limits = Limits{
+		Header: 64 << 10, URL: 16 << 10, Body: 8 << 20, BatchBody: 64 << 20, Buffered: 96 << 20,
+		JSONDepth: json.Depth, JSONMembers: json.Members, NumberLength: json.NumberLength,
+		Requests: 1024, Connections: 4096, Listeners: 2048, Streams: 256, StreamsPerKey: 128,
+		HeaderTime: unit.Duration(10 * time.Second), BodyTime: unit.Duration(30 * time.Second), BatchTime: unit.Duration(5 * time.Minute),
+		AnswerTime: unit.Duration(time.Minute), IdleTime: unit.Duration(2 * time.Minute), TransferIdle: unit.Duration(time.Minute),
+	}
+	c.Rates.Failed = 100
+	c.Audit = Audit{MaxSize: 16 << 20, Keep: 8}
+}
+
+type settingCheck struct {
+	bad bool
+	msg string
+}
+
+// securityChecks returns the checks of this file's settings.
+func (c *Config) securityChecks() []settingCheck {
+	l, json := c.Limits, strictjson.DefaultLimits()
+	within := func(name string, value, lowest, highest int) settingCheck {
+		return settingCheck{value < lowest || value > highest, fmt.Sprintf("%s: give %d to %d", name, lowest, highest)}
+	}
+	wait := func(name string, value unit.Duration) settingCheck {
+		return settingCheck{value < unit.Duration(time.Second) || value > unit.Duration(time.Hour), name + ": give 1s to 1h"}
+	}
+	return append(c.SignIn.checks(), []settingCheck{
+		{l.Header < 4<<10 || l.Header > 1<<20, "limits.header: give 4KiB to 1MiB"},
+		{l.URL < 4<<10 || l.URL > 64<<10, "limits.url: give 4KiB to 64KiB"},
+		{l.Body < 1<<10, "limits.body: give at least 1KiB"},
+		{l.BatchBody < l.Body, "limits.batch_body: give at least limits.body"},
+		{l.Buffered < l.BatchBody, "limits.buffered: give at least limits.batch_body"},
+		within("limits.json_depth", l.JSONDepth, 8, json.Depth),
+		within("limits.json_members", l.JSONMembers, 64, json.Members),
+		within("limits.number_length", l.NumberLength, 20, json.NumberLength),
+		within("limits.requests", l.Requests, 2, 1_000_000),
+		{l.RequestsPerKey < 0 || l.RequestsPerKey > l.Requests, "limits.requests_per_key: give 0 (three quarters) to limits.requests"},
+		within("limits.connections", l.Connections, 4, 1_000_000),
+		within("limits.listeners", l.Listeners, 1, 500_000),
+		{l.ListenersPerKey < 0 || l.ListenersPerKey > l.Listeners, "limits.listeners_per_key: give 0 (three quarters) to limits.listeners"},
+		within("limits.streams", l.Streams, 1, 100_000),
+		within("limits.streams_per_key", l.StreamsPerKey, 1, 100_000),
+		wait("limits.header_time", l.HeaderTime),
+		wait("limits.body_time", l.BodyTime),
+		wait("limits.batch_time", l.BatchTime),
+		wait("limits.answer_time", l.AnswerTime),
+		wait("limits.idle_time", l.IdleTime),
+		wait("limits.transfer_idle", l.TransferIdle),
+		{min(c.Rates.Submit, c.Rates.List, c.Rates.Upload, c.Rates.Failed) < 0, "rates: give 0 (no limit) or more requests a second"},
+		{(c.TLS.Cert == "") != (c.TLS.Key == ""), "tls: give both cert and key"},
+		{c.TLS.SelfSigned && c.TLS.Cert != "", "tls: use either self_signed or cert and key"},
+		{c.Audit.MaxSize < 64<<10, "audit.max_size: give at least 64KiB"},
+		within("audit.keep", c.Audit.Keep, 1, 1000),
+	}...)
+}
+
+// Networks are blocks of addresses, separated by commas.
+type Networks []netip.Prefix
+
+// UnmarshalText reads addresses and blocks, such as "10.0.0.7, 192.0.2.0/24".
+func (n *Networks) UnmarshalText(text []byte) error {
+	*n = nil
+	for _, part := range commaList(text) {
+		block, err := apikey.Network(part)
+		if err != nil {
+			return err
+		}
+		*n = append(*n, block)
+	}
+	return nil
+}
+
+// Origins are the origins of web pages, each a scheme with a host.
+type Origins []string
+
+// UnmarshalText reads origins, such as "https://portal.lab.example".
+func (o *Origins) UnmarshalText(text []byte) error {
+	*o = nil
+	for _, part := range commaList(text) {
+		u, err := url.Parse(part)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+u.Host != part || strings.ToLower(part) != part {
+			return fmt.Errorf("%q is no origin; write scheme and host alone, in lower case, such as https://portal.lab.example", part)
+		}
+		*o = append(*o, part)
+	}
+	return nil
+}
+
+func commaList(text []byte) (parts []string) {
+	for part := range strings.SplitSeq(string(text), ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}

@@ -1,0 +1,42 @@
+package datadir
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app/server/config"
+	"molrun/storage"
+	"molrun/storage/kv/boltfile"
+)
+
+// ExitDatabaseFailed is the exit code of a process whose database failed under
+// it, or is gone (EX_IOERR).
+const ExitDatabaseFailed = 74
+
+// goneNotice is how long a service that has lost its data directory refuses
+// requests, and says that it is not ready, before it ends.
+const goneNotice = 3 * time.Second
+
+// StorageOptions are the options of the database. When the database fails, the
+// process ends: nothing that was confirmed is lost, and a restart recovers.
+func StorageOptions(c config.Config, log zerolog.Logger) storage.Options {
+	return storage.Options{
+		MaxSize:       int64(c.Database.MaxSize),
+		AnyFileSystem: c.Database.FileSystem == "any",
+		Warn:          func(text string) { log.Error().Msg(text) },
+		Tell:          func(text string) { log.Info().Msg(text) },
+		Fatal: func(err error) {
+			if errors.Is(err, boltfile.ErrGone) {
+				log.Error().Err(err).Str("data", c.Data).
+					Msg("the data directory was deleted, moved or replaced, and the service ends; put it back before the next start")
+				time.AfterFunc(goneNotice, func() { os.Exit(ExitDatabaseFailed) })
+				return
+			}
+			log.Error().Err(err).Msg("the database failed; restart the service, nothing that was confirmed is lost")
+			os.Exit(ExitDatabaseFailed)
+		},
+	}
+}

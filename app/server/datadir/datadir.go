@@ -1,0 +1,37 @@
+// Package datadir knows the data directory as a whole: the names in it that
+// several packages use, who owns it, and whether a service runs on it.
+package datadir
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"molrun/app/client"
+)
+
+// Names in the data directory.
+const (
+	Database   = "jobs.db"
+	Algorithms = "algorithms"   // folders of algorithms that jobs need
+	Etc        = "etc"          // copies of what sandboxed programs see of /etc
+	Socket     = "control.sock" // the operator's; mode 0600, so whoever may open it is the operator
+)
+
+// LockTimeout bounds the wait for another command that holds the data directory.
+const LockTimeout = 15 * time.Second
+
+// Running reports whether a service answers on the control socket.
+func Running(ctx context.Context, data string) bool {
+	conn, err := client.DialControl(ctx, filepath.Join(data, Socket))
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// Control returns a client of the service that runs on the data directory.
+func Control(data string) *client.Control {
+	return client.NewControl(filepath.Join(data, Socket))
+}

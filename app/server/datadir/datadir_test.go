@@ -1,0 +1,178 @@
+package datadir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app/base/fault"
+	"molrun/app/server/config"
+	"molrun/storage/kv/boltfile"
+)
+
+// TestMain ends as a process does whose database fails, if the first argument says
+// how.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "fail" {
+		o := StorageOptions(config.Default(), zerolog.New(os.Stdout))
+		failure := errors.New("write: input/output error")
+		if os.Args[2] == "gone" {
+			failure = errors.Join(failure, boltfile.ErrGone)
+		}
+		o.Fatal(failure)
+		os.Stdout.WriteString("it goes on\n")
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		before os.FileMode // 0: it is not there
+		warns  bool
+		says   string
+	}{
+		{"new", 0, false, ""},
+		{"private", 0o700, false, ""},
+		{"private but for nobody", 0o500, false, ""},
+		{"readable by others", 0o755, true, ""},
+		{"searchable by the group", 0o710, true, ""},
+		{"writable by others", 0o702, false, "(mode 0702): look at what is in it, then run chmod 700 on it"},
+		{"writable by the group", 0o770, false, "(mode 0770): look at what is in it, then run chmod 700 on it"},
+	} {
+		data := filepath.Join(t.TempDir(), "a", "data")
+		if tt.before != 0 {
+			must(t, errors.Join(os.MkdirAll(data, 0o700), os.Chmod(data, tt.before)))
+		}
+		var log bytes.Buffer
+		err := Prepare(data, true, zerolog.New(&log))
+		if tt.says != "" {
+			if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), data+" "+tt.says) {
+				t.Errorf("%s: error %v, want %q", tt.name, err, tt.says)
+			}
+			continue
+		}
+		must(t, err)
+		if info, err := os.Stat(data); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: afterwards %v, %v", tt.name, info.Mode(), err)
+		}
+		if warned := strings.Contains(log.String(), "others could look into the data directory"); warned != tt.warns {
+			t.Errorf("%s: the log has %q", tt.name, log.String())
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	if err := Prepare(filepath.Join(file, "data"), true, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "the data directory: ") {
+		t.Errorf("below a file: %v", err)
+	}
+}
+
+func TestDataDirectoryThatCannotBeClosedIsRefused(t *testing.T) {
+	t.Parallel()
+	const data = "/proc/self/task" // open to all, and nobody can change that
+	if err := Prepare(data, true, zerolog.Nop()); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "(mode 0555) and this can't be changed") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestOwnerOfAFileIsNamedUnlessItIsThisUser(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a")
+	must(t, os.WriteFile(path, nil, 0o600))
+	info, err := os.Stat(path)
+	must(t, err)
+	if text := OtherOwner(path, info); text != "" {
+		t.Error(text)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	must(t, os.Chown(path, 12345, -1))
+	info, err = os.Stat(path)
+	must(t, err)
+	if text := OtherOwner(path, info); !strings.HasPrefix(text, path+" belongs to user 12345 and this is user 0; ") {
+		t.Errorf("got %q", text)
+	}
+}
+
+func TestServiceRunsWhereItsSocketAnswers(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	if Running(t.Context(), data) {
+		t.Error("a service runs on an empty directory")
+	}
+	must(t, os.WriteFile(filepath.Join(data, Socket), nil, 0o600))
+	if Running(t.Context(), data) {
+		t.Error("a service runs where only its socket is left")
+	}
+	must(t, os.Remove(filepath.Join(data, Socket)))
+	dir, err := os.Open(data)
+	must(t, err)
+	defer dir.Close()
+	l, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), Socket)) // its address is short
+	must(t, err)
+	defer l.Close()
+	if !Running(t.Context(), data) {
+		t.Error("no service runs where one listens")
+	}
+}
+
+func TestOptionsOfTheDatabaseFollowTheConfiguration(t *testing.T) {
+	t.Parallel()
+	c := config.Default()
+	c.Database.MaxSize = 1 << 30
+	var log bytes.Buffer
+	o := StorageOptions(c, zerolog.New(&log))
+	if o.MaxSize != 1<<30 || o.AnyFileSystem {
+		t.Errorf("%+v", o)
+	}
+	o.Warn("commits are lost")
+	if !strings.Contains(log.String(), `"level":"error"`) || !strings.Contains(log.String(), "commits are lost") {
+		t.Errorf("the log has %s", log.String())
+	}
+	c.Database.FileSystem = "any"
+	if o := StorageOptions(c, zerolog.Nop()); !o.AnyFileSystem {
+		t.Errorf("%+v", o)
+	}
+}
+
+// A failed database ends the process, so that a restart recovers. If the directory is
+// gone, the service first says for a moment that it is not ready.
+func TestFailedDatabaseEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]struct {
+		says   string
+		goesOn bool
+	}{
+		"failed": {"restart the service, nothing that was confirmed is lost", false},
+		"gone":   {"put it back before the next start", true},
+	} {
+		c := exec.CommandContext(t.Context(), os.Args[0], "fail", how)
+		begin := time.Now()
+		out, err := c.CombinedOutput()
+		if c.ProcessState.ExitCode() != ExitDatabaseFailed || !strings.Contains(string(out), want.says) {
+			t.Errorf("%s: %v: %s", how, err, out)
+		}
+		if strings.Contains(string(out), "it goes on") != want.goesOn || want.goesOn && time.Since(begin) < goneNotice {
+			t.Errorf("%s: it ends after %s: %s", how, time.Since(begin), out)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

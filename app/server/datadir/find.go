@@ -1,0 +1,175 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"molrun/app/base/fault"
+	"molrun/app/base/nearest"
+	"molrun/storage/kv/boltfile"
+)
+
+// Find refuses a path that is no data directory, as if mistyped, and names those nearby.
+func Find(data string) error {
+	what, err := look(data)
+	switch {
+	case err != nil:
+		return err
+	case what == used:
+		return nil
+	case what == absent:
+		return fault.Errorf(fault.NotFound, "there is no data directory %s%s", absolute(data), suggestion(data, makeIt))
+	case what == empty:
+		return fault.Errorf(fault.NotFound, "%s is an empty directory and no data directory yet%s", absolute(data), suggestion(data, makeIt))
+	}
+	return fault.Errorf(fault.NotFound, "%s is no data directory: it has no %s%s", absolute(data), Database, suggestion(data, makeIt))
+}
+
+// makeIt says how a data directory comes to be.
+const makeIt = "molrun serve --init makes a new one"
+
+// contents is what a path holds.
+type contents int
+
+const (
+	absent contents = iota
+	empty
+	foreign // files of others
+	remains // a data directory that has lost its database
+	used    // a data directory
+)
+
+// look finds out what is at a path.
+func look(data string) (contents, error) {
+	dir, err := os.Open(data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return absent, nil
+	case err != nil:
+		return absent, closed(data, err)
+	}
+	defer dir.Close()
+	if isData(data) {
+		return used, nil
+	}
+	names, err := dir.Readdirnames(maxEntries)
+	if err != nil && len(names) > 0 || errors.Is(err, fs.ErrPermission) {
+		return absent, closed(data, err)
+	}
+	what := empty
+	for _, name := range names {
+		switch {
+		case name == "lost+found": // of a file system of its own
+		case slices.Contains([]string{"jobs", "uploads", "secret"}, name):
+			return remains, nil
+		default:
+			what = foreign
+		}
+	}
+	if info, err := dir.Stat(); err == nil && !info.IsDir() {
+		return absent, fault.Errorf(fault.Invalid, "%s is no directory", absolute(data))
+	}
+	return what, nil
+}
+
+// isData reports whether a directory has a database, or had one.
+func isData(dir string) bool {
+	for _, name := range []string{Database, Database + boltfile.MarkerSuffix} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// closed says who may look into a directory, if this user may not.
+func closed(data string, err error) error {
+	if info, stat := os.Stat(data); stat == nil {
+		if text := OtherOwner(data, info); text != "" {
+			return fault.Errorf(fault.Forbidden, "%s", text)
+		}
+	}
+	return fmt.Errorf("the data directory: %w", err)
+}
+
+// maxEntries bounds how many entries of a directory are looked at.
+const maxEntries = 1000
+
+// suggestion names the data directories that a path may stand for, and says what to do if
+// it stands for itself.
+func suggestion(data, otherwise string) string {
+	found := Near(data)
+	if len(found) == 0 {
+		return "; " + otherwise
+	}
+	last := len(found) - 1
+	names := strings.Join(found[:last], ", ")
+	if last > 0 {
+		names += " or "
+	}
+	return fmt.Sprintf("; did you mean %s%s? Otherwise, %s", names, found[last], otherwise)
+}
+
+// Near returns at most three data directories near a path, the likeliest first: those
+// within it, those beside it, also where a directory above it is the mistyped one, the
+// directories above it, and those of its name in them.
+func Near(data string) (found []string) {
+	add := func(dirs ...string) {
+		for _, dir := range dirs {
+			if len(found) < 3 && !slices.Contains(found, dir) && isData(dir) {
+				found = append(found, dir)
+			}
+		}
+	}
+	data = absolute(data)
+	rest := ""
+	parent, name := filepath.Dir(data), filepath.Base(data)
+	for parent != filepath.Dir(parent) {
+		if _, err := os.Stat(parent); err == nil {
+			break
+		}
+		rest = filepath.Join(name, rest)
+		parent, name = filepath.Dir(parent), filepath.Base(parent)
+	}
+	siblings := namesIn(parent)
+	for near := nearest.Of(name, siblings); near != ""; near = nearest.Of(name, siblings) {
+		add(filepath.Join(parent, near, rest), filepath.Join(parent, near))
+		siblings = slices.DeleteFunc(siblings, func(s string) bool { return s == near })
+	}
+	for _, child := range namesIn(data) {
+		add(filepath.Join(data, child))
+	}
+	for _, sibling := range siblings {
+		add(filepath.Join(parent, sibling))
+	}
+	for dir := parent; ; dir = filepath.Dir(dir) {
+		add(dir, filepath.Join(dir, filepath.Base(data)))
+		if dir == filepath.Dir(dir) {
+			return found
+		}
+	}
+}
+
+// namesIn lists a directory, in order; what can't be read has nothing to suggest.
+func namesIn(dir string) []string {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(maxEntries)
+	slices.Sort(names)
+	return names
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}

@@ -1,0 +1,62 @@
+package datadir
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app/base/durable"
+	"molrun/app/base/fault"
+)
+
+// Prepare closes the data directory to other users. One that is absent, or has other
+// files in it, becomes a data directory only if init is set: its path may be mistyped, or
+// its disk not mounted. Prepare refuses one that others may write to, since its content
+// may be anybody's, and one that has lost its database, whose files would be removed.
+func Prepare(data string, init bool, log zerolog.Logger) error {
+	what, err := look(data)
+	switch {
+	case err != nil:
+		return err
+	case what == remains:
+		return fault.Errorf(fault.Invalid, "%s has files of jobs or uploads, but its database %s is gone; restore a backup into another directory, or move these files away", data, Database)
+	case what == foreign && !init:
+		return fault.Errorf(fault.Invalid, "%s is no data directory, but has other files%s", data, suggestion(data, "to use it all the same, start with --init"))
+	case what == absent && !init:
+		return fault.Errorf(fault.Invalid, "there is no data directory %s%s", data, suggestion(data, "to make it, start with --init"))
+	case what != used:
+		log.Info().Str("data", data).Msg("a new data directory")
+	}
+	if err := durable.MkdirAll(data, 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w", err)
+	}
+	info, err := os.Stat(data)
+	if err != nil {
+		return fmt.Errorf("look at the data directory: %w", err)
+	}
+	perm := info.Mode().Perm()
+	switch {
+	case perm&0o022 != 0:
+		return fault.Errorf(fault.Invalid, "others may write to %s (mode %#o): look at what is in it, then run chmod 700 on it", data, perm)
+	case perm&0o077 == 0:
+		return nil
+	}
+	if err := os.Chmod(data, 0o700); err != nil {
+		return fault.Errorf(fault.Invalid, "others may look into %s (mode %#o) and this can't be changed: %v; run chmod 700 on it as its owner", data, perm, err)
+	}
+	log.Warn().Str("data", data).Str("mode", fmt.Sprintf("%#o", perm)).Msg("others could look into the data directory; it is closed to them now")
+	return nil
+}
+
+// OtherOwner says who owns a file and what to do about it, or "" if this user
+// owns it.
+func OtherOwner(path string, info fs.FileInfo) string {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(stat.Uid) == os.Geteuid() {
+		return ""
+	}
+	return fmt.Sprintf("%s belongs to user %d and this is user %d; run molrun as that user, or chown -R it to this one", path, stat.Uid, os.Geteuid())
+}

@@ -1,0 +1,102 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"molrun/app/executor/local"
+	"molrun/app/executor/slurm"
+	"molrun/app/server/config"
+	"molrun/app/task/container"
+)
+
+// IsolationOptions are the settings of the configuration that isolate local
+// jobs. Without a limit, a file may grow to the size of the disk.
+func IsolationOptions(c config.Config) (local.IsolationOptions, error) {
+	o := local.IsolationOptions{
+		Sandbox:   c.Runner.Sandbox,
+		Cgroup:    c.Runner.Cgroup,
+		Processes: c.Runner.Processes,
+		FileBytes: int64(c.Runner.FileSize),
+		Hide:      hidden(c),
+
+		Containers: Containers(c), ModulesInit: c.Modules.Init,
+	}
+	if o.FileBytes > 0 {
+		return o, nil
+	}
+	disk, err := diskOf(c.Data)
+	if err != nil {
+		return o, fmt.Errorf("find out how large the disk of %s is: %w", c.Data, err)
+	}
+	o.FileBytes = int64(disk.Blocks) * disk.Bsize
+	return o, nil
+}
+
+// hidden returns what no program of a job may see: the data directory, and the files of the
+// configuration and its secrets.
+func hidden(c config.Config) (paths []string) {
+	for _, path := range []string{c.Data, c.File, c.TLS.Key, c.Mail.PasswordFile, c.Slurm.SharedDir} {
+		if path == "" {
+			continue
+		}
+		if abs, err := filepath.Abs(path); err == nil {
+			paths = append(paths, abs)
+		}
+	}
+	return paths
+}
+
+// diskOf looks at the disk that a folder is on, or will be on when it is made.
+func diskOf(folder string) (disk syscall.Statfs_t, err error) {
+	folder, err = filepath.Abs(folder)
+	if err != nil {
+		return disk, err
+	}
+	for err = syscall.Statfs(folder, &disk); errors.Is(err, fs.ErrNotExist) && folder != filepath.Dir(folder); err = syscall.Statfs(folder, &disk) {
+		folder = filepath.Dir(folder)
+	}
+	return disk, err
+}
+
+// Containers are the settings of the configuration for container images.
+func Containers(c config.Config) container.Options {
+	return container.Options{Runtime: c.Containers.Runtime, Pull: c.Containers.Pull, Env: c.Containers.Env}
+}
+
+// SlurmOptions are the settings of the configuration for the cluster's
+// executor, which gets no other setting and no secret.
+func SlurmOptions(c config.Config) slurm.Options {
+	path := c.Slurm.Path
+	if path == "" {
+		path = os.Getenv("PATH")
+	}
+	conf := c.Slurm.Conf
+	if conf == "" {
+		conf = os.Getenv("SLURM_CONF")
+	}
+	return slurm.Options{
+		SharedDir: filepath.Clean(c.Slurm.SharedDir),
+		Prefix:    c.Slurm.Prefix,
+		MaxTasks:  c.Slurm.MaxJobs,
+		HoldGrace: time.Duration(c.Slurm.HoldGrace),
+		Grace:     time.Duration(c.Runner.Grace),
+		Poll:      time.Duration(c.Slurm.Poll),
+		LostAfter: time.Duration(c.Slurm.LostAfter),
+		Path:      path,
+		SlurmConf: conf,
+		NodePath:  c.Slurm.NodePath,
+		Sandbox:   c.Runner.Sandbox,
+		Processes: c.Runner.Processes,
+		FileBytes: int64(c.Runner.FileSize),
+
+		Containers: Containers(c), ModulesInit: c.Modules.Init,
+
+		Now: time.Now,
+	}
+}

@@ -1,0 +1,141 @@
+// Package host works out what a configuration means on this machine: the
+// capacity for jobs, the algorithms that are ready, the options of executors,
+// and the connections that its open-file limit allows.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/algorithm/placement"
+	"molrun/app/algorithm/validator"
+	"molrun/app/algorithm/version"
+	"molrun/app/executor/local"
+	"molrun/app/server/config"
+)
+
+// Host is this machine as a configuration uses it.
+type Host struct {
+	Capacity app.Capacity // what jobs may use: as configured, else as detected
+
+	config    config.Config
+	noSandbox func() string
+	gpuMemory func() int64
+	places    *places
+}
+
+// Of looks at this machine. Along with an error comes a Host on which whatever
+// could not be detected counts as absent.
+func Of(c config.Config) (Host, error) {
+	capacity, err := local.Detect("")
+	r := c.Runner
+	if r.CPUs > 0 {
+		capacity.CPUs = r.CPUs
+	}
+	if r.Memory > 0 {
+		capacity.MemoryBytes = int64(r.Memory)
+	}
+	if !r.GPUs.Auto() {
+		capacity.GPUs = r.GPUs
+	}
+	if r.PinCPUs {
+		capacity.Cores, _ = local.Cores(capacity.CPUs) // the doctor says why there are none
+	}
+	return Host{Capacity: capacity, config: c, noSandbox: sync.OnceValue(func() string { return noSandbox(c) }), gpuMemory: sync.OnceValue(func() int64 { return local.GPUMemory("", capacity.GPUs) }), places: newPlaces(c)}, err
+}
+
+// Machine returns the host as algorithms see it.
+func (h Host) Machine() placement.Machine {
+	return placement.Machine{
+		CPUs: h.Capacity.CPUs, MemoryBytes: h.Capacity.MemoryBytes, GPUs: len(h.Capacity.GPUs), Local: true,
+		Site: h.config.Site.Paths, NoSandbox: h.noSandbox, GPUMemory: h.gpuMemory, Lacks: h.places.lacks,
+	}
+}
+
+// Versions returns what asks programs for their versions, in a sandbox like that of jobs.
+func (h Host) Versions(ctx context.Context) (p *version.Prober, end func() error, err error) {
+	options, err := IsolationOptions(h.config)
+	if err != nil {
+		return nil, nil, err
+	}
+	isolation, err := local.ProbeSandbox(ctx, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := local.New(local.Options{Isolation: isolation, ConfinedMemory: int64(h.config.Validators.Memory)})
+	return version.NewProber(e.Confine, validator.SearchPath()), e.Close, nil
+}
+
+// Probe runs the command that shows that the program of an algorithm works, in a sandbox like that of jobs.
+// The error is a sentence that says what is missing. What only a cluster or a job has is not looked at;
+// program is the path of this one.
+func (h Host) Probe(ctx context.Context, a *algorithm.File, program string) error {
+	q, ok := a.ProbeQuestion(program, h.config.Site.Paths)
+	if !ok || h.executorOf(a) != placement.Local {
+		return nil
+	}
+	prober, end, err := h.Versions(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(prober.Try(ctx, q), end())
+}
+
+// noSandbox says why programs run here without a sandbox, "" if they do not.
+func noSandbox(c config.Config) string {
+	options, err := IsolationOptions(c)
+	if err != nil {
+		return err.Error()
+	}
+	isolation, err := local.ProbeSandbox(context.Background(), options) // bounded by itself
+	switch {
+	case err != nil:
+		return err.Error()
+	case isolation.Bubblewrap == "":
+		return strings.Join(isolation.Lacks, "; ")
+	}
+	return ""
+}
+
+// Machines returns the machine of each executor. Nodes of a cluster may have any
+// size.
+func (h Host) Machines() map[string]placement.Machine {
+	machines := map[string]placement.Machine{placement.Local: h.Machine()}
+	if h.config.Slurm.On() {
+		machines[placement.Slurm] = placement.Machine{Site: h.config.Site.Paths, NoSandbox: func() string { return noClusterSandbox(h.config) }}
+	}
+	return machines
+}
+
+// noClusterSandbox says whether nodes are told to make no sandbox. Whether they can is
+// seen there.
+func noClusterSandbox(c config.Config) string {
+	if c.Runner.Sandbox == local.SandboxOff {
+		return "runner.sandbox is off"
+	}
+	return ""
+}
+
+// Missing lists what an algorithm lacks on its default executor. Of a cluster
+// only its absence is known.
+func (h Host) Missing(a *algorithm.File) []string {
+	executor := h.executorOf(a)
+	machine, configured := h.Machines()[executor]
+	if !configured {
+		return []string{fmt.Sprintf("the executor %q is not configured", executor)}
+	}
+	return a.Missing(machine)
+}
+
+// executorOf returns the default executor of an algorithm.
+func (h Host) executorOf(a *algorithm.File) string {
+	if a.Executor == "any" {
+		return h.config.Runner.Executor
+	}
+	return a.Executor
+}

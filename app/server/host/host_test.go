@@ -1,0 +1,109 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/server/config"
+)
+
+// TestSharedFolderIsSafeOrRefused has for each folder what a start makes of it:
+// unsafe ones keep the service from starting, absent ones don't.
+func TestSharedFolderIsSafeOrRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"data", "good", "open", "data/within"} {
+		must(t, os.Mkdir(path(name), 0o700))
+	}
+	must(t, os.Chmod(path("open"), 0o720))
+	must(t, os.WriteFile(path("file"), nil, 0o600))
+	must(t, os.Symlink("data/within", path("link")))
+	for _, tt := range []struct {
+		name string
+		code fault.Code
+		says string
+	}{
+		{"good", "", ""},
+		{"absent", fault.Unavailable, "mount it or make it"},
+		{"file", fault.Invalid, "is no folder"},
+		{"open", fault.Invalid, "run chmod 700"},
+		{"link", fault.Invalid, "lie in one another"},
+		{".", fault.Invalid, "lie in one another"},
+		{"data", fault.Invalid, "lie in one another"},
+	} {
+		err := CheckSharedDir(path(tt.name), path("data"))
+		if tt.code == "" && err == nil {
+			continue
+		}
+		if tt.code == "" || !errors.Is(err, tt.code) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want %s with %q", tt.name, err, tt.code, tt.says)
+		}
+	}
+}
+
+// The folder may be there before the data directory is made.
+func TestSharedFolderMayComeBeforeTheDataDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	shared := filepath.Join(dir, "shared")
+	must(t, os.Mkdir(shared, 0o700))
+	must(t, CheckSharedDir(shared, filepath.Join(dir, "data")))
+}
+
+func TestBoundsFitWhatTheSystemAllows(t *testing.T) {
+	t.Parallel()
+	defaults := config.Default().Limits
+	for _, files := range []int{32, 48, 64, 256, 1024, 4096, 65536, 1 << 20} {
+		l := FitOpenFiles(defaults, files)
+		used := l.Connections + l.Streams*filesPerTransfer
+		if l.Connections < 2 || l.Streams < 1 || l.StreamsPerKey > l.Streams || files >= 48 && used+minReserved > files {
+			t.Errorf("of %d files: %d connections and %d transfers", files, l.Connections, l.Streams)
+		}
+		if whole := fmt.Sprint(l) == fmt.Sprint(defaults); whole != (files >= 65536) {
+			t.Errorf("of %d files: %+v", files, l)
+		}
+	}
+}
+
+func TestMachinesAreAsConfiguredElseAsDetected(t *testing.T) {
+	t.Parallel()
+	c := config.Default()
+	detected, err := Of(c)
+	must(t, err)
+	if cpus := detected.Machines()[placement.Local].CPUs; cpus < 1 || len(detected.Machines()) != 1 {
+		t.Errorf("detected: %+v", detected.Machines())
+	}
+	c.Runner.CPUs, c.Slurm.SharedDir = 3, "/shared"
+	given, err := Of(c)
+	must(t, err)
+	if _, cluster := given.Machines()[placement.Slurm]; !cluster || given.Machines()[placement.Local].CPUs != 3 {
+		t.Errorf("given: %+v", given.Machines())
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDiskOfADataDirectoryThatIsNotThereYet is that of the folder it will be made in.
+func TestDiskOfADataDirectoryThatIsNotThereYet(t *testing.T) {
+	dir := t.TempDir()
+	there, err := IsolationOptions(config.Config{Data: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent, err := IsolationOptions(config.Config{Data: filepath.Join(dir, "a", "b")})
+	if err != nil || absent.FileBytes != there.FileBytes || there.FileBytes == 0 {
+		t.Errorf("%d bytes and %d, %v", there.FileBytes, absent.FileBytes, err)
+	}
+}

@@ -1,0 +1,56 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"molrun/app/base/fault"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
+)
+
+// CheckSharedDir checks the directory that this machine shares with the cluster.
+// An error with the code Unavailable may pass, as when the directory is not
+// mounted yet; any other means that the directory is not safe.
+func CheckSharedDir(shared, data string) error {
+	info, err := os.Stat(shared)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.Errorf(fault.Unavailable, "%s is not there; mount it or make it, with this service's user as its owner", shared)
+	case err != nil:
+		return fault.Errorf(fault.Unavailable, "%s can't be looked at: %v", shared, err)
+	case !info.IsDir():
+		return fault.Errorf(fault.Invalid, "%s is no folder; name another by the setting slurm.shared_dir", shared)
+	}
+	if overlap, err := overlap(shared, data); err != nil || overlap {
+		return errors.Join(err, fault.Errorf(fault.Invalid, "%s and the data directory %s lie in one another; nodes must not reach the data directory, so name a folder elsewhere by the setting slurm.shared_dir", shared, data))
+	}
+	if text := datadir.OtherOwner(shared, info); text != "" {
+		return fault.Errorf(fault.Invalid, "%s", text)
+	}
+	if perm := info.Mode().Perm(); perm&0o022 != 0 {
+		return fault.Errorf(fault.Invalid, "others may write to %s (mode %#o), and so make the cluster run what they like; run chmod 700 on it", shared, perm)
+	}
+	if err := syscall.Access(shared, 7); err != nil { // read, write and search
+		return fault.Errorf(fault.Unavailable, "%s can't be written to: %v", shared, err)
+	}
+	return nil
+}
+
+// overlap reports whether one of two directories lies in the other, with symbolic
+// links followed.
+func overlap(a, b string) (bool, error) {
+	a, errA := filepath.EvalSymlinks(a)
+	b, errB := filepath.EvalSymlinks(b)
+	if errors.Is(errB, fs.ErrNotExist) { // the data directory is not made yet
+		return false, errA
+	}
+	if err := errors.Join(errA, errB); err != nil {
+		return false, fmt.Errorf("follow links: %w", err)
+	}
+	return config.Inside(a, b) || config.Inside(b, a), nil
+}

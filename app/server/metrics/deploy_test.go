@@ -1,0 +1,277 @@
+package metrics_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+const deploy = "../../../web/deploy"
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// promtool runs a check of promtool, which Debian's package prometheus has.
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	switch {
+	case err == nil:
+	case os.Getenv("TEST_REQUIRE_ALL") != "":
+		t.Fatal("promtool is not installed")
+	default:
+		t.Skip("promtool is not installed")
+	}
+	if out, err := exec.Command(path, args...).CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// rules are those of web/deploy/prometheus-alerts.yml.
+type rules struct {
+	Groups []struct {
+		Name  string `yaml:"name"`
+		Rules []rule `yaml:"rules"`
+	} `yaml:"groups"`
+}
+
+type rule struct {
+	Alert       string            `yaml:"alert,omitempty"`
+	Record      string            `yaml:"record,omitempty"`
+	Expr        string            `yaml:"expr"`
+	For         string            `yaml:"for,omitempty"`
+	Labels      map[string]string `yaml:"labels,omitempty"`
+	Annotations map[string]string `yaml:"annotations,omitempty"`
+}
+
+func alerts(t *testing.T) (all rules) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(deploy, "prometheus-alerts.yml"))
+	must(t, err)
+	must(t, yaml.UnmarshalWithOptions(text, &all, yaml.Strict()))
+	return all
+}
+
+func writeYAML(t *testing.T, path string, v any) {
+	t.Helper()
+	text, err := yaml.Marshal(v)
+	must(t, err)
+	must(t, os.WriteFile(path, text, 0o600))
+}
+
+func TestFilesForPrometheusAreValid(t *testing.T) {
+	promtool(t, "check", "rules", filepath.Join(deploy, "prometheus-alerts.yml"))
+	promtool(t, "check", "config", filepath.Join(deploy, "prometheus.yml"))
+}
+
+func TestAlertsSayWhatToDo(t *testing.T) {
+	for _, group := range alerts(t).Groups {
+		for _, r := range group.Rules {
+			if !slices.Contains([]string{"warning", "critical"}, r.Labels["severity"]) {
+				t.Errorf("%s has the severity %q", r.Alert, r.Labels["severity"])
+			}
+			for _, kind := range []string{"summary", "runbook"} {
+				if text := r.Annotations[kind]; !strings.Contains(text, " ") || !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, ").") {
+					t.Errorf("%s: the %s %q is no sentence", r.Alert, kind, text)
+				}
+			}
+			if !strings.Contains(r.Annotations["summary"], "{{ $labels.instance }}") {
+				t.Errorf("%s does not say which service it is about", r.Alert)
+			}
+		}
+	}
+}
+
+// TestAlertsFireWhenTheyShould has promtool try each alert. The texts are left out: promtool
+// would want each of them word by word.
+func TestAlertsFireWhenTheyShould(t *testing.T) {
+	all := alerts(t)
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, group := range all.Groups {
+		for i := range group.Rules {
+			group.Rules[i].Annotations = nil
+			fires[group.Rules[i].Alert], silent[group.Rules[i].Alert] = false, false
+		}
+	}
+	dir := t.TempDir()
+	writeYAML(t, filepath.Join(dir, "alerts.yml"), all)
+	files, err := filepath.Glob("testdata/*_test.yml")
+	must(t, err)
+	var copies []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		noteCases(t, text, fires, silent)
+		copies = append(copies, filepath.Join(dir, filepath.Base(file)))
+		must(t, os.WriteFile(copies[len(copies)-1], text, 0o600))
+	}
+	for alert := range fires {
+		if !fires[alert] || !silent[alert] {
+			t.Errorf("%s: it is tested that it fires: %v, that it does not: %v", alert, fires[alert], silent[alert])
+		}
+	}
+	promtool(t, append([]string{"test", "rules"}, copies...)...)
+}
+
+// noteCases notes which alerts a file wants to fire, and which not.
+func noteCases(t *testing.T, text []byte, fires, silent map[string]bool) {
+	t.Helper()
+	var cases struct {
+		Tests []struct {
+			Rule []struct {
+				Alert  string `yaml:"alertname"`
+				Expect []any  `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		} `yaml:"tests"`
+	}
+	must(t, yaml.Unmarshal(text, &cases))
+	for _, c := range cases.Tests {
+		for _, r := range c.Rule {
+			if len(r.Expect) > 0 {
+				fires[r.Alert] = true
+			} else {
+				silent[r.Alert] = true
+			}
+		}
+	}
+}
+
+// dashboard is what Grafana's documentation requires of the JSON of a dashboard, as far as
+// molrun's has it.
+type dashboard struct {
+	Title         string `json:"title"`
+	UID           string `json:"uid"`
+	SchemaVersion int    `json:"schemaVersion"`
+	Templating    struct {
+		List []struct {
+			Name  string `json:"name"`
+			Type  string `json:"type"`
+			Query any    `json:"query"`
+		} `json:"list"`
+	} `json:"templating"`
+	Panels []panel `json:"panels"`
+}
+
+type source struct {
+	Type string `json:"type"`
+	UID  string `json:"uid"`
+}
+
+type panel struct {
+	ID         int    `json:"id"`
+	Type       string `json:"type"`
+	Title      string `json:"title"`
+	Datasource source `json:"datasource"`
+	GridPos    struct{ H, W, X, Y int }
+	Targets    []struct {
+		RefID      string `json:"refId"`
+		Datasource source `json:"datasource"`
+		Expr       string `json:"expr"`
+	} `json:"targets"`
+}
+
+func loadDashboard(t *testing.T) (d dashboard) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(deploy, "grafana-dashboard.json"))
+	must(t, err)
+	must(t, json.Unmarshal(text, &d))
+	return d
+}
+
+// TestDashboardIsAsGrafanaWants stands in for Grafana, which Debian does not have.
+func TestDashboardIsAsGrafanaWants(t *testing.T) {
+	d := loadDashboard(t)
+	if d.Title == "" || d.UID == "" || len(d.UID) > 40 || d.SchemaVersion < 36 || len(d.Panels) == 0 {
+		t.Errorf("title %q, uid %q, schema %d, %d panels", d.Title, d.UID, d.SchemaVersion, len(d.Panels))
+	}
+	variables := map[string]string{}
+	for _, v := range d.Templating.List {
+		variables[v.Name] = v.Type
+	}
+	want := map[string]string{"datasource": "datasource", "job": "query", "instance": "query"}
+	if !maps.Equal(variables, want) {
+		t.Errorf("variables %v, want %v", variables, want)
+	}
+	ids, titles, cells := map[int]bool{}, map[string]bool{}, map[[2]int]int{}
+	for _, p := range d.Panels {
+		if p.ID <= 0 || ids[p.ID] || p.Title == "" || titles[p.Title] {
+			t.Errorf("panel %d, %q: the id or the title is not its own", p.ID, p.Title)
+		}
+		ids[p.ID], titles[p.Title] = true, true
+		g := p.GridPos
+		if g.W < 1 || g.H < 1 || g.X < 0 || g.Y < 0 || g.X+g.W > 24 {
+			t.Errorf("panel %q is outside of the 24 columns: %+v", p.Title, g)
+		}
+		for x := g.X; x < g.X+g.W; x++ {
+			for y := g.Y; y < g.Y+g.H; y++ {
+				if other := cells[[2]int{x, y}]; other > 0 {
+					t.Fatalf("panel %d overlaps panel %d", p.ID, other)
+				}
+				cells[[2]int{x, y}] = p.ID
+			}
+		}
+		checkTargets(t, p)
+	}
+}
+
+func checkTargets(t *testing.T, p panel) {
+	t.Helper()
+	if p.Type == "row" {
+		return
+	}
+	if !slices.Contains([]string{"timeseries", "stat"}, p.Type) || len(p.Targets) == 0 {
+		t.Errorf("panel %q: type %s, %d targets", p.Title, p.Type, len(p.Targets))
+	}
+	letters := map[string]bool{}
+	for _, target := range p.Targets {
+		if target.RefID == "" || letters[target.RefID] {
+			t.Errorf("panel %q: refId %q is not its own", p.Title, target.RefID)
+		}
+		letters[target.RefID] = true
+		for _, from := range []source{p.Datasource, target.Datasource} {
+			if from != (source{"prometheus", "${datasource}"}) {
+				t.Errorf("panel %q: the data source is %+v, not that of the variable", p.Title, from)
+			}
+		}
+	}
+}
+
+var variable = regexp.MustCompile(`\$\w+`)
+
+// TestDashboardAsksInPromQL has promtool read the expressions of all panels as rules.
+func TestDashboardAsksInPromQL(t *testing.T) {
+	values := map[string]string{"$job": "molrun", "$instance": ".+", "$__rate_interval": "1m"}
+	var all rules
+	all.Groups = append(all.Groups, alerts(t).Groups[0])
+	all.Groups[0].Rules = nil
+	for _, p := range loadDashboard(t).Panels {
+		for i, target := range p.Targets {
+			expr := variable.ReplaceAllStringFunc(target.Expr, func(name string) string {
+				if values[name] == "" {
+					t.Errorf("panel %q uses the variable %s, which there is not", p.Title, name)
+				}
+				return values[name]
+			})
+			if !strings.Contains(target.Expr, `job="$job", instance=~"$instance"`) {
+				t.Errorf("panel %q asks for more than the chosen service: %s", p.Title, target.Expr)
+			}
+			all.Groups[0].Rules = append(all.Groups[0].Rules, rule{Record: fmt.Sprintf("panel:%d:%d", p.ID, i), Expr: expr})
+		}
+	}
+	path := filepath.Join(t.TempDir(), "panels.yml")
+	writeYAML(t, path, all)
+	promtool(t, "check", "rules", path)
+}

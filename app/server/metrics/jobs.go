@@ -1,0 +1,97 @@
+package metrics
+
+import (
+	"molrun/app"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/events"
+	"molrun/app/job/feed"
+)
+
+// Happened counts what has happened to jobs. The entries are those of a commit, each with
+// its event attached.
+func (m *Metrics) Happened(all []events.Entry) {
+	for _, entry := range all {
+		e, ok := entry.Attached.(*feed.Event)
+		switch {
+		case !ok || e.Job.IsBatch(): // its rows are counted
+		case e.Kind == feed.JobDeleted:
+			m.estimates.forget(e.Job.ID)
+		case e.Kind == feed.JobChanged:
+			m.changed(e.Was, e.Job)
+		}
+	}
+}
+
+// changed counts a change of a job; was is nil if it is new.
+func (m *Metrics) changed(was, now *app.Job) {
+	if was == nil {
+		was = &app.Job{}
+	}
+	typ := m.types.of(now.Type)
+	m.begin(typ, executorOf(now.Executor))
+	if was.StartedAt.IsZero() && !now.StartedAt.IsZero() && now.Private.Lost == 0 {
+		m.queued.WithLabelValues(typ).Observe(max(0, now.StartedAt.Sub(now.Private.QueuedAt.Time).Seconds()))
+	}
+	if was.Private.Claimed && !now.Private.Claimed {
+		m.attempts.WithLabelValues(typ, executorOf(now.Executor), resultOf(now)).Inc()
+	}
+	if now.Status.Finished() && !was.Status.Finished() && !now.StartedAt.IsZero() {
+		m.ran.WithLabelValues(typ).Observe(max(0, now.CompletedAt.Sub(now.StartedAt.Time).Seconds()))
+	}
+	if now.Status == app.Failed && was.Status != app.Failed && now.Failure != nil {
+		m.failures.WithLabelValues(typ, m.codes.of(string(now.Failure.Code))).Inc()
+	}
+	for ratio, of := range m.estimates.follow(was, now) {
+		m.ratio.WithLabelValues(of).Observe(ratio)
+	}
+}
+
+// begin makes the series of a type of job: what is counted from 0 on, Prometheus sees rise.
+func (m *Metrics) begin(typ, executor string) {
+	if !m.begun.add(typ + " " + executor) {
+		return
+	}
+	for _, result := range results {
+		m.attempts.WithLabelValues(typ, executor, result)
+	}
+	for _, code := range failureCodes {
+		m.failures.WithLabelValues(typ, m.codes.of(string(code)))
+	}
+}
+
+// Results of attempts.
+const (
+	completed = "completed"
+	failed    = "failed"
+	stopped   = "stopped"
+	lost      = "lost"
+)
+
+var results = []string{completed, failed, stopped, lost}
+
+var failureCodes = []app.FailureCode{
+	app.FailedExit, app.FailedSignal, app.FailedTimeout, app.FailedMemory, app.FailedStopped, app.FailedInput,
+	app.FailedCannotStart, app.FailedLost, app.FailedDependency, app.FailedNoResult, app.FailedInvalid,
+}
+
+// resultOf says how an attempt ended that brought a job to this state.
+func resultOf(j *app.Job) string {
+	switch {
+	case j.Status == app.Completed:
+		return completed
+	case j.Status == app.Queued || j.Failure == nil || j.Failure.Code == app.FailedLost:
+		return lost
+	case j.Failure.Code == app.FailedStopped:
+		return stopped
+	}
+	return failed
+}
+
+// executorOf returns the executor of a job as a label: one that an earlier configuration
+// had is another.
+func executorOf(name string) string {
+	if name == placement.Local || name == placement.Slurm {
+		return name
+	}
+	return other
+}

@@ -1,0 +1,89 @@
+package metrics
+
+import (
+	"sync"
+
+	"molrun/app/algorithm/placement"
+)
+
+// load is what jobs use of an executor.
+type load struct {
+	jobs int
+	used placement.Resources
+}
+
+type loads struct {
+	mu sync.Mutex
+	of map[string]load
+}
+
+func (l *loads) set(executor string, now load) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of == nil {
+		l.of = map[string]load{}
+	}
+	l.of[executor] = now
+}
+
+func (l *loads) get(executor string) load {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.of[executor]
+}
+
+// other is the label of what is not told apart.
+const other = "other"
+
+// limited lets a label have few values.
+type limited struct {
+	most    int
+	any     bool // the first values that come; else those that are offered
+	offered func() []string
+	mu      sync.RWMutex
+	known   map[string]bool
+}
+
+func (l *limited) allow(values []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known == nil {
+		l.known = map[string]bool{}
+	}
+	for _, v := range values {
+		if len(l.known) < l.most {
+			l.known[v] = true
+		}
+	}
+}
+
+// add reports whether a value is new.
+func (l *limited) add(value string) bool {
+	if l.has(value) {
+		return false
+	}
+	l.allow([]string{value})
+	return true
+}
+
+func (l *limited) has(value string) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.known[value]
+}
+
+// of returns the label of a value.
+func (l *limited) of(value string) string {
+	if l.has(value) {
+		return value
+	}
+	if l.any {
+		l.allow([]string{value})
+	} else if l.offered != nil {
+		l.allow(l.offered()) // they may have changed
+	}
+	if l.has(value) {
+		return value
+	}
+	return other
+}

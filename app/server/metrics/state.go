@@ -1,0 +1,282 @@
+package metrics
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"molrun/app"
+	"molrun/app/algorithm/placement"
+	"molrun/storage"
+	"molrun/storage/kv"
+)
+
+// Store is what the database tells. *storage.Store has it.
+type Store interface {
+	Totals(ctx context.Context) (storage.Totals, error)
+	Size(ctx context.Context) (kv.Size, error)
+}
+
+// Sources are where a scrape reads what there is. Optional ones may be nil.
+type Sources struct {
+	Store     Store
+	Disk      func() (app.Disk, error)
+	Executors []app.Executor
+	AuditLog  string                              // its path
+	AuditLost func() int                          // entries
+	Listeners func() int                          // to events
+	Computing func() int                          // requests that wait to compute
+	Slurm     func() (since time.Time, err error) // whether the cluster answers; optional
+	Backups   func() Backups                      // that the service takes itself; optional
+	Warn      func(part string, err error)        // told what can't be read
+}
+
+// Backups is what there is to know about backups.
+type Backups struct {
+	There    bool          // their directory; a disk that is not mounted is not
+	Every    time.Duration // one is due
+	Taken    time.Time     // the newest; zero if there is none
+	Bytes    int64         // it has
+	Took     time.Duration // of the last that the service took
+	Failures int           // of backups and trials since the start
+	Tried    time.Time     // the last trial; zero if there was none
+	TriedOK  bool
+}
+
+// fresh is how long what was read of the database is good for further scrapes: who scrapes
+// in a loop costs no more.
+const fresh = time.Second
+
+// scrapeTime bounds the reading for one scrape.
+const scrapeTime = 5 * time.Second
+
+// Watch adds what the sources tell.
+func (m *Metrics) Watch(s Sources) { m.Registry.MustRegister(&state{metrics: m, Sources: s}) }
+
+// state reads what there is.
+type state struct {
+	metrics *Metrics
+	Sources
+
+	mu     sync.Mutex
+	at     time.Time
+	totals storage.Totals
+	size   kv.Size
+	err    error
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+var (
+	timeNow        = desc("molrun_time_seconds", "The clock of the service, in seconds since 1970.")
+	jobs           = desc("molrun_jobs", "Jobs that are stored, by state, type and executor. Rows of batches count, batches don't.", "state", "type", "executor")
+	queueJobs      = desc("molrun_queue_jobs", "Jobs that start as soon as it is their turn, by executor. Those that wait for other jobs are left out.", "executor")
+	queueOldest    = desc("molrun_queue_oldest_seconds", "Time in seconds that the oldest of these jobs has waited since its submission or retry, by executor; 0 without any.", "executor")
+	drained        = desc("molrun_drained", "1 if an administrator has drained the service, so that no jobs start, else 0.")
+	executorJobs   = desc("molrun_executor_jobs", "Jobs that have a slot, by executor.", "executor")
+	executorCPUs   = desc("molrun_executor_cpus", "CPUs by executor and use: used by jobs, or free. A cluster has no free ones: it queues by itself.", "executor", "use")
+	executorMemory = desc("molrun_executor_memory_bytes", "Memory in bytes by executor and use: used (promised to jobs), or free.", "executor", "use")
+	executorGPUs   = desc("molrun_executor_gpus", "GPUs by executor and use: used by jobs, or free.", "executor", "use")
+	diskSize       = desc("molrun_disk_size_bytes", "Size in bytes of the disk with the data directory.")
+	diskFree       = desc("molrun_disk_free_bytes", "Space in bytes that is free on that disk.")
+	diskReserve    = desc("molrun_disk_reserve_bytes", "Space in bytes that uploads and new jobs leave free. Below it, uploads are refused and jobs wait.")
+	diskFreeFiles  = desc("molrun_disk_free_files", "Files that can still be made on that disk; 0, with a reserve of 0, if the file system sets no limit.")
+	diskKeptFiles  = desc("molrun_disk_reserve_files", "Files that uploads and new jobs leave to be made.")
+	dataBytes      = desc("molrun_data_bytes", "Space in bytes that the data directory uses, by kind: database, uploads, results, audit (the audit log), work (directories of running jobs, measured every ten minutes).", "kind")
+	databaseSize   = desc("molrun_database_size_bytes", "Size in bytes of the database.")
+	databaseFree   = desc("molrun_database_free_bytes", "Space in bytes within the database that is used again before it grows.")
+	databasePages  = desc("molrun_database_free_pages", "Pages within the database that hold nothing.")
+	oldestNotice   = desc("molrun_notices_oldest_seconds", "Age in seconds of the oldest notice (webhook or mail) that is not delivered yet; 0 without any.")
+	listeners      = desc("molrun_event_listeners", "Streams of events that clients have open.")
+	computing      = desc("molrun_requests_waiting", "Submissions and other requests that wait for a processor.")
+	auditLost      = desc("molrun_audit_entries_lost_total", "Entries of the audit log that could not be written.")
+	slurmUp        = desc("molrun_slurm_up", "1 if Slurm's controller answered when it was last asked, 0 if not. Absent without a cluster, and before the first answer.")
+	backupTime     = desc("molrun_backup_last_success_timestamp_seconds", "When the newest backup was taken, in seconds since 1970. Absent if the service knows of none.")
+	backupThere    = desc("molrun_backup_directory_present", "1 if the directory for the backups that the service takes is there, 0 if not, such as a disk that is not mounted.")
+	backupEvery    = desc("molrun_backup_interval_seconds", "The time from one backup to the next that the service takes.")
+	backupSize     = desc("molrun_backup_size_bytes", "Bytes of the newest backup, with what it has in common with others.")
+	backupTook     = desc("molrun_backup_duration_seconds", "How long the last backup took that the service took itself.")
+	backupFailures = desc("molrun_backup_failures_total", "Backups and trials that failed since the start. Absent if the service takes none itself.")
+	backupTried    = desc("molrun_backup_trial_timestamp_seconds", "When a backup was last restored on trial, in seconds since 1970. Absent before the first.")
+	backupTriedOK  = desc("molrun_backup_trial_success", "1 if that backup could be restored, 0 if not.")
+)
+
+// Describe implements prometheus.Collector. The collector is unchecked: what there is
+// depends on what can be read.
+func (s *state) Describe(chan<- *prometheus.Desc) {}
+
+// sink takes values.
+type sink chan<- prometheus.Metric
+
+func (c sink) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// Collect implements prometheus.Collector.
+func (s *state) Collect(to chan<- prometheus.Metric) {
+	c := sink(to)
+	c.gauge(timeNow, float64(time.Now().UnixMilli())/1000)
+	if totals, size, err := s.database(); err != nil {
+		s.unread("database", err)
+	} else {
+		s.collectTotals(c, totals)
+		s.collectSize(c, totals, size)
+	}
+	if disk, err := s.Disk(); err != nil {
+		s.unread("disk", err)
+	} else {
+		collectDisk(c, disk)
+	}
+	s.collectExecutors(c)
+	c.gauge(listeners, float64(s.Listeners()))
+	c.gauge(computing, float64(s.Computing()))
+	c <- prometheus.MustNewConstMetric(auditLost, prometheus.CounterValue, float64(s.AuditLost()))
+	if s.Slurm != nil {
+		if since, err := s.Slurm(); !since.IsZero() {
+			c.gauge(slurmUp, one(err == nil))
+		}
+	}
+	if s.Backups != nil {
+		s.collectBackups(c)
+	}
+}
+
+func (s *state) collectBackups(c sink) {
+	b := s.Backups()
+	c.gauge(backupThere, one(b.There))
+	c.gauge(backupEvery, b.Every.Seconds())
+	if !b.Taken.IsZero() {
+		c.gauge(backupTime, float64(b.Taken.Unix()))
+		c.gauge(backupSize, float64(b.Bytes))
+	}
+	if b.Took > 0 {
+		c.gauge(backupTook, b.Took.Seconds())
+	}
+	c <- prometheus.MustNewConstMetric(backupFailures, prometheus.CounterValue, float64(b.Failures))
+	if !b.Tried.IsZero() {
+		c.gauge(backupTried, float64(b.Tried.Unix()))
+		c.gauge(backupTriedOK, one(b.TriedOK))
+	}
+}
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func (s *state) unread(part string, err error) {
+	s.metrics.unread.WithLabelValues(part).Inc()
+	s.Warn(part, err)
+}
+
+// database reads the sums of the database, at most once in a while.
+func (s *state) database() (storage.Totals, kv.Size, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.at.IsZero() && time.Since(s.at) < fresh {
+		return s.totals, s.size, s.err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
+	defer cancel()
+	if s.totals, s.err = s.Store.Totals(ctx); s.err == nil {
+		s.size, s.err = s.Store.Size(ctx)
+	}
+	s.at = time.Now()
+	return s.totals, s.size, s.err
+}
+
+func (s *state) collectTotals(c sink, all storage.Totals) {
+	type labels struct{ state, typ, executor string }
+	counts := map[labels]int{}
+	for _, t := range all.Jobs {
+		typ, executor := s.metrics.types.of(t.Type), executorOf(t.Executor)
+		s.metrics.begin(typ, executor)
+		for _, status := range app.Statuses { // 0 is shown too
+			counts[labels{strings.ToLower(string(status)), typ, executor}] += 0
+		}
+		counts[labels{strings.ToLower(string(t.Status)), typ, executor}] += t.Jobs
+	}
+	for l, n := range counts {
+		c.gauge(jobs, float64(n), l.state, l.typ, l.executor)
+	}
+	queues := map[string]storage.QueueTotal{}
+	for _, q := range all.Queues {
+		queues[q.Executor] = q
+	}
+	for _, e := range s.Executors {
+		q, oldest := queues[e.Name()], 0.0
+		if !q.Oldest.IsZero() {
+			oldest = max(0, time.Since(q.Oldest).Seconds())
+		}
+		c.gauge(queueJobs, float64(q.Jobs), e.Name())
+		c.gauge(queueOldest, oldest, e.Name())
+	}
+	c.gauge(drained, one(all.Drained))
+	age := 0.0
+	if !all.OldestDelivery.IsZero() {
+		age = max(0, time.Since(all.OldestDelivery).Seconds())
+	}
+	c.gauge(oldestNotice, age)
+}
+
+func (s *state) collectSize(c sink, all storage.Totals, size kv.Size) {
+	c.gauge(databaseSize, float64(size.Bytes))
+	c.gauge(databaseFree, float64(size.FreeBytes))
+	c.gauge(databasePages, float64(size.FreePages))
+	var results int64
+	for _, t := range all.Jobs {
+		results += t.Bytes
+	}
+	for kind, bytes := range map[string]int64{
+		"database": size.Bytes, "uploads": all.Uploads.Bytes, "results": results,
+		"audit": sizeOf(s.AuditLog), "work": s.metrics.workBytes.Load(),
+	} {
+		c.gauge(dataBytes, float64(bytes), kind)
+	}
+}
+
+// sizeOf returns the bytes of a log and of its full files.
+func sizeOf(log string) (bytes int64) {
+	files, _ := filepath.Glob(log + "*") // the pattern is right
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
+
+func collectDisk(c sink, d app.Disk) {
+	c.gauge(diskSize, float64(d.Size))
+	c.gauge(diskFree, float64(d.Free))
+	c.gauge(diskReserve, float64(d.Reserve))
+	c.gauge(diskFreeFiles, float64(d.FreeFiles))
+	c.gauge(diskKeptFiles, float64(d.ReserveFiles))
+}
+
+func (s *state) collectExecutors(c sink) {
+	for _, e := range s.Executors {
+		now := s.metrics.load.get(e.Name())
+		c.gauge(executorJobs, float64(now.jobs), e.Name())
+		use := func(use string, r placement.Resources) {
+			c.gauge(executorCPUs, float64(r.CPUs), e.Name(), use)
+			c.gauge(executorMemory, float64(r.MemoryBytes), e.Name(), use)
+			c.gauge(executorGPUs, float64(r.GPUs), e.Name(), use)
+		}
+		use("used", now.used)
+		if all, bounded := e.Capacity(); bounded {
+			use("free", placement.Resources{
+				CPUs: max(0, all.CPUs-now.used.CPUs), MemoryBytes: max(0, all.MemoryBytes-now.used.MemoryBytes), GPUs: max(0, len(all.GPUs)-now.used.GPUs),
+			})
+		}
+	}
+}

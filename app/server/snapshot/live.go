@@ -1,0 +1,113 @@
+package snapshot
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"molrun/app/base/fault"
+	"molrun/app/client"
+	"molrun/app/server/datadir"
+	"molrun/storage"
+)
+
+// Path is the route on the control socket that keeps a snapshot as long as the
+// request lasts.
+const Path = "/control/hold"
+
+// Reply is the service's answer to a request for a snapshot. It is sent at once;
+// the end of the response says that the snapshot is gone.
+type Reply struct {
+	Snapshot string `json:"snapshot"` // name in the data directory
+}
+
+// answerTimeout bounds the wait for the snapshot of a large database on a busy
+// disk.
+const answerTimeout = time.Hour
+
+// errReleased is why the use of a snapshot ends before its time.
+var errReleased = fault.Errorf(fault.Unavailable, "the service has ended or was stopped meanwhile; do this again once it runs, or while it does not")
+
+// errUnanswered says that the service has given no snapshot, most likely since it
+// has just ended: a crash can leave its socket open for a moment longer.
+var errUnanswered = errors.New("it does not answer")
+
+// useLive runs fn on a snapshot of the running service.
+func useLive(ctx context.Context, data string, fn func(context.Context, *Snapshot) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	body, reply, err := request(ctx, data)
+	if err != nil {
+		return fmt.Errorf("ask the service for a snapshot: %w", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, body)
+		cancel(errReleased)
+	}()
+	records, err := storage.OpenReadOnly(filepath.Join(data, reply.Snapshot))
+	if err == nil {
+		err = use(ctx, data, records, true, fn)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	err = errors.Join(err, body.Close())
+	<-ended
+	return err
+}
+
+// request asks the service for a snapshot. The caller closes the body when it no
+// longer needs the snapshot.
+func request(ctx context.Context, data string) (io.ReadCloser, Reply, error) {
+	socket := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return client.DialControl(ctx, filepath.Join(data, datadir.Socket))
+		},
+		DisableKeepAlives:     true,
+		ResponseHeaderTimeout: answerTimeout,
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://molrun"+Path, nil)
+	if err != nil {
+		return nil, Reply{}, err
+	}
+	response, err := socket.RoundTrip(request)
+	if err != nil {
+		return nil, Reply{}, fmt.Errorf("%w: %w", errUnanswered, err)
+	}
+	reply, err := readReply(response)
+	if err != nil {
+		return nil, Reply{}, errors.Join(err, response.Body.Close())
+	}
+	return response.Body, reply, nil
+}
+
+// readReply reads the first line of the response, which may go on for days.
+func readReply(response *http.Response) (reply Reply, err error) {
+	line, err := bufio.NewReader(response.Body).ReadBytes('\n')
+	if err != nil {
+		return reply, err
+	}
+	if response.StatusCode != http.StatusOK {
+		var refusal struct{ Error fault.Error }
+		if json.Unmarshal(line, &refusal) != nil || refusal.Error.Message == "" {
+			return reply, fmt.Errorf("the service answers %s; it may be of another version", response.Status)
+		}
+		return reply, &refusal.Error
+	}
+	if err := json.Unmarshal(line, &reply); err != nil {
+		return reply, err
+	}
+	if reply.Snapshot != filepath.Base(reply.Snapshot) {
+		return reply, fmt.Errorf("the service names the snapshot %q, which is not a file name", reply.Snapshot)
+	}
+	return reply, nil
+}

@@ -1,0 +1,79 @@
+// Package snapshot gives commands a consistent read-only view of a data directory
+// while the service runs on it or while it does not. A backup and a check need
+// records and files that belong together.
+//
+// A running service first pauses the removal of files, then writes a snapshot of
+// its database, and then answers. While the request lasts, every file that the
+// snapshot names stays as it is:
+//
+//   - It existed when the snapshot was made, since a file is stored before its
+//     record.
+//   - It is removed only after its record, thus after the snapshot, thus after
+//     removals were paused; so its removal waits.
+//   - It does not change, since no stored file ever does.
+//
+// Removals go on when the request ends, for whatever reason.
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"molrun/app/base/fault"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
+	"molrun/blobs"
+	"molrun/storage"
+)
+
+// NameLayout formats the moment of a snapshot, in UTC, for names of files.
+const NameLayout = "20060102T150405Z"
+
+// Snapshot is the records and files of a data directory at one moment.
+type Snapshot struct {
+	Records *storage.ReadOnly
+	Files   *blobs.Tree
+	Live    bool // a service runs on the directory
+	Taken   time.Time
+}
+
+// Use runs fn on a snapshot of the data directory: one that the running service
+// keeps, or else of the directory itself, on which no service can start until fn
+// returns. Commands that come at the same time take turns. A service that ends
+// before it has answered counts as none.
+func Use(ctx context.Context, c config.Config, fn func(context.Context, *Snapshot) error) error {
+	for deadline := time.Now().Add(datadir.LockTimeout); ; {
+		var err error
+		if datadir.Running(ctx, c.Data) {
+			err = useLive(ctx, c.Data, fn)
+			if !errors.Is(err, errUnanswered) {
+				return err
+			}
+		} else {
+			var records *storage.ReadOnly
+			records, err = storage.OpenReadOnly(filepath.Join(c.Data, datadir.Database))
+			if err == nil {
+				return use(ctx, c.Data, records, false, fn)
+			}
+			if !errors.Is(err, fault.Unavailable) {
+				return err
+			}
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+// use closes the records when fn is done.
+func use(ctx context.Context, data string, records *storage.ReadOnly, live bool, fn func(context.Context, *Snapshot) error) (err error) {
+	defer func() { err = errors.Join(err, records.Close()) }()
+	files, err := blobs.OpenTree(data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	return fn(ctx, &Snapshot{Records: records, Files: files, Live: live, Taken: time.Now()})
+}

@@ -1,0 +1,116 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
+	"molrun/blobs"
+	"molrun/storage"
+)
+
+// TestServiceThatEndsBeforeItAnswersCountsAsNone puts a listener in the place of a
+// service that has crashed, whose socket is open for a moment longer.
+func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
+	data, err := os.MkdirTemp("", "molrun") // the address of a socket has at most 107 bytes
+	must(t, err)
+	defer os.RemoveAll(data)
+	store, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
+	must(t, err)
+	must(t, store.Close())
+	last, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(data, datadir.Socket)})
+	must(t, err)
+	last.SetUnlinkOnClose(false)
+	asked := make(chan error, 1)
+	go func() {
+		asked <- func() error {
+			probe, err := last.Accept() // by Running
+			if err != nil {
+				return err
+			}
+			request, err := last.Accept()
+			if err != nil {
+				return errors.Join(err, probe.Close())
+			}
+			return errors.Join(probe.Close(), request.Close(), last.Close())
+		}()
+	}()
+	c := config.Default()
+	c.Data = data
+	used := 0
+	must(t, Use(t.Context(), c, func(_ context.Context, s *Snapshot) error {
+		if used++; s.Live {
+			t.Error("the snapshot is that of a service")
+		}
+		return nil
+	}))
+	if used != 1 {
+		t.Errorf("the snapshot was used %d times", used)
+	}
+	must(t, <-asked)
+}
+
+func TestReplyOfAServiceNamesAFile(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		status     int
+		body, name string
+		says       string
+	}{
+		{200, `{"snapshot":"jobs.db.1"}` + "\n", "jobs.db.1", ""},
+		{200, `{"snapshot":"../jobs.db"}` + "\n", "", "not a file name"},
+		{200, "no JSON\n", "", "invalid character"},
+		{200, `{"snapshot":"jobs`, "", "EOF"},
+		{503, `{"error":{"code":"UNAVAILABLE","message":"it ends"}}` + "\n", "", "it ends"},
+		{404, "page not found\n", "", "another version"},
+	} {
+		reply, err := readReply(&http.Response{StatusCode: tt.status, Body: io.NopCloser(strings.NewReader(tt.body))})
+		if tt.says == "" && err == nil && reply.Snapshot == tt.name {
+			continue
+		}
+		if tt.says == "" || err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%d %s: %v, %v", tt.status, tt.body, reply, err)
+		}
+	}
+}
+
+// TestOnlyCompletedJobsHaveResults lists the files of jobs of which none has any.
+func TestOnlyCompletedJobsHaveResults(t *testing.T) {
+	t.Parallel()
+	files, err := blobs.OpenTree(t.TempDir())
+	must(t, err)
+	defer files.Close()
+	s := &Snapshot{Files: files}
+	const id = app.JobID("01M7Y8K3GVW6R131MCY2J7HPKF")
+	batch := &app.Job{ID: id, Status: app.Completed, Counts: &app.Counts{}}
+	for job, missing := range map[*app.Job]int{
+		{ID: id, Status: app.Queued}: 0, {ID: id, Status: app.Failed, Attempts: 1}: 0, batch: 0, {ID: id, Status: app.Completed, Attempts: 1}: 1,
+	} {
+		errs := 0
+		for f, err := range s.filesOf(job, nil) {
+			if err == nil {
+				t.Errorf("%s lists %s", job.Status, f.Path)
+			}
+			errs++
+		}
+		if errs != missing {
+			t.Errorf("%s, batch %t: %d files can't be listed, want %d", job.Status, job.IsBatch(), errs, missing)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

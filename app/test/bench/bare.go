@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"time"
+
+	"molrun/app/test/freeport"
+)
+
+// serveBare serves the files of a directory with the standard library and
+// nothing else: no links, no records, no log. It is the limit of downloads in Go.
+func serveBare(ctx context.Context, dir, address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: http.FileServer(http.Dir(dir)), ReadHeaderTimeout: time.Minute}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		err := s.Close()
+		<-ended
+		return err
+	}
+}
+
+// bareServer is serveBare in a process of its own.
+type bareServer struct {
+	process *child
+	address string
+}
+
+func startBare(ctx context.Context, dir string) (*bareServer, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	address, err := freeport.Address()
+	if err != nil {
+		return nil, err
+	}
+	process, err := startChild("the bare server", exec.Command(program, "bare", "--files", dir, "--listen", address))
+	if err != nil {
+		return nil, err
+	}
+	return &bareServer{process, address}, process.await(ctx, connects(address), func() []byte { return nil })
+}
+
+func (s *bareServer) stop() error {
+	if s == nil {
+		return nil
+	}
+	return s.process.stop()
+}

@@ -1,0 +1,247 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app/client"
+)
+
+// failing is a kind of system call that the tests make fail.
+type failing struct {
+	name  string
+	calls []string
+	files string // regular expression for the files' paths below the data directory
+	note  int    // load.note, since the database grows by 16 MiB at a time
+}
+
+// failingCalls are all calls by which the service and its tasks write to disk.
+// Files that jobs write themselves are excluded.
+var failingCalls = []failing{
+	{name: "database write", calls: []string{"pwrite64"}, files: `^jobs\.db$`},
+	{name: "database sync", calls: []string{"fdatasync"}, files: `^jobs\.db$`},
+	{name: "database growth", calls: []string{"ftruncate"}, files: `^jobs\.db$`, note: 4 << 20},
+	{name: "audit write", calls: []string{"write"}, files: `^audit`},
+	{name: "counter write", calls: []string{"write"}, files: `^jobs\.db\.commits`},
+	{name: "upload create", calls: []string{"openat"}, files: `^uploads/tmp/`},
+	{name: "upload reserve", calls: []string{"fallocate"}, files: `^uploads/`},
+	{name: "upload write", calls: []string{"write"}, files: `^uploads/`},
+	{name: "upload link", calls: []string{"link", "linkat"}, files: `^uploads/`},
+	{name: "task write", calls: []string{"write"}, files: `^jobs/[^/]+/[0-9]+/(\.task\.json|work/settings\.json)`},
+	{name: "run write", calls: []string{"write"}, files: `/run\.json`},
+	{name: "log write", calls: []string{"write", "pwrite64"}, files: `^jobs/[^/]+/[0-9]+/log`},
+	{name: "outcome reserve", calls: []string{"openat", "fallocate"}, files: `/\.outcome\.json`},
+	{name: "outcome write", calls: []string{"write", "ftruncate"}, files: `/\.outcome\.json`},
+	{name: "result write", calls: []string{"write"}, files: `^jobs/[^/]+/[^/]+$`},
+	{name: "any create", calls: []string{"openat"}, files: notWork},
+	{name: "any sync", calls: []string{"fsync"}, files: notWork},
+	{name: "any rename", calls: []string{"rename", "renameat", "renameat2"}, files: notWork},
+	{name: "any mkdir", calls: []string{"mkdir", "mkdirat"}, files: ``},
+	{name: "any unlink", calls: []string{"unlink", "unlinkat", "rmdir"}, files: ``},
+}
+
+// notWork matches everything except files that programs create in their work
+// directories.
+const notWork = `^([^j]|jobs\.|jobs/[^/]+/([^0-9]|[0-9]+/([^w]|$)|[0-9]+$))`
+
+// ways are the ways in which a call fails. LASTING is EIO for all further calls.
+var ways = map[string]injection{
+	"EIO": {Error: syscall.EIO}, "ENOSPC": {Error: syscall.ENOSPC}, "KILL": {}, "LASTING": {Error: syscall.EIO, Lasts: true},
+}
+
+// How a run with a failing call ended, as shown in the table.
+const (
+	notReached   = "-" // the call was made fewer times
+	startRefused = "s" // the service refused to start, with an error
+	exitStorage  = "x" // the service exited with 74
+	answered     = "r" // requests were refused, the service kept running
+	unnoticed    = "." // the service kept running, no request was refused
+	killed       = "k" // the service was killed at the call
+	wrong        = "!"
+)
+
+const legend = "-: not reached  s: start refused  x: exit 74  r: requests refused, kept running  .: kept running  k: killed at the call"
+
+// table collects how the runs ended.
+type table struct {
+	mu   sync.Mutex
+	rows []string
+	acks int
+	sum  verdict
+}
+
+func (b *table) add(f failing, fault, ends string, l *ledger, v *verdict) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rows = append(b.rows, fmt.Sprintf("%-16s %-7s %s", f.name, fault, ends))
+	b.acks += l.acknowledged()
+	b.sum.lost = append(b.sum.lost, v.lost...)
+	b.sum.duplicated = append(b.sum.duplicated, v.duplicated...)
+	b.sum.stuck = append(b.sum.stuck, v.stuck...)
+	b.sum.orphans = append(b.sum.orphans, v.orphans...)
+}
+
+// Every call that stores something fails in turn: the first, the second and so
+// on, once or persistently, or the process is killed at the call.
+func TestFailingCallsLoseNothingAcknowledged(t *testing.T) {
+	t.Parallel()
+	if err := canInject(); err != nil {
+		skipUnlessRequired(t, "%v", err)
+	}
+	var b table
+	t.Run("calls", func(t *testing.T) {
+		for _, f := range failingCalls {
+			for _, fault := range slices.Sorted(maps.Keys(ways)) {
+				t.Run(strings.ReplaceAll(f.name, " ", "_")+"/"+fault, func(t *testing.T) {
+					t.Parallel()
+					f.campaign(t, fault, &b)
+				})
+			}
+		}
+	})
+	t.Logf("%s\n%s\nacknowledged %d, %v", legend, strings.Join(slices.Sorted(slices.Values(b.rows)), "\n"), b.acks, &b.sum)
+}
+
+// campaign makes the first call fail, then the second and so on, until a run
+// makes fewer calls.
+func (f failing) campaign(t *testing.T, fault string, b *table) {
+	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\ngrace = \"1s\"\n")
+	s.start() // for the key
+	s.stop()
+	random := rand.New(rand.NewPCG(*seed, uint64(len(f.name))))
+	l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
+	ends, last := "", *positions
+	if f.note > 0 {
+		last = 1 // such large jobs add up
+	}
+	for n := 1; ; n++ {
+		o := load{name: fmt.Sprintf("p%d", n), clients: 3, jobs: 3, note: f.note, seed: random.Uint64()}
+		if f.note > 0 {
+			o.jobs = 2 // each change rewrites the whole job
+		}
+		end, what := f.run(s, fault, n, l, o)
+		ends += end
+		if end == wrong {
+			t.Errorf("%s at call %d of %v (%s): the service ended with %v:\n%s", fault, n, f.calls, what, s.process.ProcessState, s.log.tail())
+		}
+		s.prefix = nil
+		s.check()
+		s.start()
+		if n == last || end == notReached {
+			break
+		}
+		s.verify(l, v, false)
+		v.stop(t)
+		if t.Failed() {
+			t.Fatalf("after %s at call %d of %v (%s), seed %d", fault, n, f.calls, what, *seed)
+		}
+		s.kill()
+	}
+	if ends == notReached {
+		t.Errorf("none of the calls %v was made on %s", f.calls, f.files)
+	}
+	s.conclude(l, v)
+	b.add(f, fault, ends, l, v)
+}
+
+// run runs the service once with a failing call and returns how it ended and
+// which call failed.
+func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, what string) {
+	s.t.Helper()
+	in := ways[fault]
+	in.Calls, in.Files, in.Dir, in.When, in.Trace = f.calls, f.files, s.data, n, s.path(fmt.Sprintf("trace%d", n))
+	s.prefix = in.prefix(s.t)
+	before := l.refusedAnswers()
+	err := s.begin()
+	if err == nil {
+		acks := 30
+		if f.note > 0 {
+			acks = 15 // each is expensive
+		}
+		s.loadUntil(l, o, acks, 0, func() {})
+		for again := 0; again < 4 && f.note > 0 && !in.made() && !s.ended(); again++ { // few answers were to large jobs
+			o.name += "+"
+			s.loadUntil(l, o, acks, 0, func() {})
+		}
+		c := s.client()
+		s.eventually("the call is made or no work is left", func() bool {
+			return s.ended() || in.made() || idle(s.t.Context(), c)
+		})
+	}
+	alive := !s.ended()
+	if alive {
+		signalErr := s.process.Process.Signal(syscall.SIGTERM)
+		if alive = !errors.Is(signalErr, os.ErrProcessDone); alive { // the call may just have ended it
+			must(s.t, signalErr)
+		}
+		s.await()
+	}
+	text, readErr := os.ReadFile(in.Trace)
+	must(s.t, readErr)
+	what, _, _ = strings.Cut(string(text), "\n")
+	return f.judge(fault, s.process.ProcessState.Sys().(syscall.WaitStatus), what != "", err == nil, alive, l.refusedAnswers() > before), what
+}
+
+// idle reports whether no job is queued or running. It pauses first because
+// listing large jobs is expensive.
+func idle(ctx context.Context, c *client.Client) bool {
+	time.Sleep(100 * time.Millisecond)
+	for _, status := range []string{"QUEUED", "RUNNING"} {
+		for range c.Jobs(ctx, client.JobFilter{WholeOrganization: true, Status: status, PageSize: 1}) {
+			return false // a job, or an error
+		}
+	}
+	return true
+}
+
+// judge classifies how a run ended; an end that is not allowed is wrong.
+func (f failing) judge(fault string, status syscall.WaitStatus, reached, started, alive, refused bool) string {
+	switch {
+	case status.Signaled() && status.Signal() == syscall.SIGKILL && fault == "KILL":
+		return killed
+	case !reached:
+		return f.expect(started && alive && status.ExitStatus() == 0, notReached)
+	case !started:
+		return f.expect(status.ExitStatus() == 1 || status.ExitStatus() == 74, startRefused)
+	case !alive:
+		return f.expect(status.ExitStatus() == 74 && f.mayEnd(fault), exitStorage)
+	case f.name == "database sync":
+		return wrong // after a failed sync, the file's content is unknown
+	case refused:
+		return answered
+	}
+	return f.expect(status.ExitStatus() == 0, unnoticed)
+}
+
+func (failing) expect(ok bool, end string) string {
+	if ok {
+		return end
+	}
+	return wrong
+}
+
+// mayEnd reports whether the service may exit. It may when it no longer knows
+// the content of its database, but not because of a full disk or another file.
+func (f failing) mayEnd(fault string) bool {
+	return f.name == "database sync" || strings.HasPrefix(f.name, "database") && fault != "ENOSPC"
+}
+
+// refusedAnswers counts the error responses so far.
+func (l *ledger) refusedAnswers() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, count := range l.refusals {
+		n += count
+	}
+	return n
+}

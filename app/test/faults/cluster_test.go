@@ -1,0 +1,220 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"molrun/app/test/cluster"
+)
+
+// The cluster, the service and the commands between them fail in turn, under
+// load. Every acknowledged job finishes once, and no two of its attempts
+// overlap.
+func TestFaultsOfTheCluster(t *testing.T) {
+	oneCluster(t)
+	g := &campaign{ledger: newLedger(), random: rand.New(rand.NewPCG(*seed, 7)), faults: map[string]int{}, read: map[string]bool{}}
+	t.Cleanup(func() { // after all logs, of which a long report may show only a part
+		if t.Failed() {
+			t.Logf("round %d of seed %d, %s, failed:\n%s", g.round+1, *seed, names(g.now), strings.Join(g.verdict.findings(), "\n"))
+		}
+	})
+	// A controller that was stalled for 16 seconds must not find that all nodes were
+	// silent for too long, nor that jobs are missing that a busy machine starts late.
+	c := cluster.New(t, cluster.Knobs{Nodes: 3, CPUs: 16, MemoryMiB: 8000, MinJobAge: 10, SlurmdTimeout: 25, BatchStart: 30})
+	s := newSite(t, c, "poll = \"500ms\"\nlost_after = \"10s\"\n")
+	s.start()
+	g.site = s
+	begin := time.Now()
+	for g.round = range *rounds {
+		g.run()
+		if t.Failed() {
+			return
+		}
+	}
+	s.stop()
+	s.check("--deep")
+	pilots := s.pilots()
+	t.Logf("%v, seed %d, %v; %d jobs of Slurm, %d of them pilots", g, *seed, time.Since(begin).Round(time.Second), sum(s.arrays()), pilots)
+	if pilots == 0 {
+		t.Error("no rows shared a job of Slurm")
+	}
+}
+
+var clusters sync.Mutex
+
+// oneCluster runs a test in parallel with others, except with those that use a
+// cluster too: together, the clusters would start slowly.
+func oneCluster(t *testing.T) {
+	t.Parallel()
+	clusters.Lock()
+	t.Cleanup(clusters.Unlock)
+}
+
+// campaign is a number of rounds of faults, and their results.
+type campaign struct {
+	*site
+	ledger *ledger
+	random *rand.Rand
+	round  int
+	now    []clusterFault  // faults of this round
+	next   []clusterFault  // kinds left in this pass over all kinds
+	read   map[string]bool // jobs whose result was compared
+
+	faults  map[string]int // by name
+	missed  int            // faults that could not be injected
+	verdict verdict
+	tally
+}
+
+// tally counts jobs and attempts by what happened to them.
+type tally struct {
+	jobs, completed, failed, stopped int
+	attempts, resumed, repeated      int // repeated: attempts lost after their program had ended
+	longest                          time.Duration
+}
+
+func (g *campaign) String() string {
+	var kinds []string
+	for _, name := range slices.Sorted(maps.Keys(g.faults)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", g.faults[name], name))
+	}
+	return fmt.Sprintf("%d rounds: %s; %d not injected\nacknowledged %d, %v; %d jobs: %d completed, %d failed as expected, %d stopped; "+
+		"%d attempts, %d of them resumed, %d repeated after their end; longest time to completion %v",
+		g.round+1, strings.Join(kinds, ", "), g.missed, g.ledger.acknowledged(), &g.verdict,
+		g.jobs, g.completed, g.failed, g.stopped, g.attempts, g.resumed, g.repeated, g.longest.Round(time.Second))
+}
+
+// pilots returns how many jobs of Slurm were to run several rows.
+func (s *site) pilots() (n int) {
+	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
+	must(s.t, err)
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		must(s.t, err)
+		n += strings.Count(string(text), s.shared+"/pilots/")
+	}
+	return n
+}
+
+// run runs one round: one or two faults under load, then all comparisons.
+func (g *campaign) run() {
+	g.t.Helper()
+	begin := time.Now()
+	g.choose()
+	all := g.now
+	for _, k := range all {
+		if k.when != "" {
+			g.setHook(k.when, k.line(g.site, g.random))
+		}
+	}
+	o := load{
+		name: fmt.Sprintf("r%d", g.round), clients: 4, jobs: 6, seed: g.random.Uint64(),
+		kind: randomResumable, rows: 8, pause: 250 * time.Millisecond,
+	}
+	g.submitBrief(o)
+	g.loadUntil(g.ledger, o, 10+g.random.IntN(20), 0, func() {
+		for _, k := range all {
+			g.hit(k)
+		}
+	})
+	if g.site.ended() {
+		if !slices.ContainsFunc(all, func(k clusterFault) bool { return k.ends }) {
+			g.t.Errorf("the service ended with %v", g.process.ProcessState)
+		}
+		g.start()
+	}
+	g.cluster.Up(g.t)
+	g.compareAll(&g.verdict)
+	g.verdict.report(g.t)
+	g.t.Logf("round %d, %v: %s", g.round+1, time.Since(begin).Round(time.Second), names(all))
+}
+
+// submitBrief submits a batch whose rows share jobs of Slurm. In the first round they surely do,
+// by what the algorithm file says of them; later if this machine is not too busy for them to end
+// within two seconds. Whether rows of the clients' batches do is left to the run times of the
+// few jobs before them.
+func (g *campaign) submitBrief(o load) {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
+	defer cancel()
+	o.client, o.ledger = g.client(), g.ledger
+	defer o.client.Close()
+	w := worker{load: o, ctx: ctx}
+	must(g.t, w.submitRows(o.name+"-brief", "brief", briefJob))
+}
+
+// choose chooses the faults of a round. It goes through all kinds, then shuffles
+// them anew. About every third round gets two faults with different hooks, of which
+// only one takes the controller away.
+func (g *campaign) choose() {
+	if len(g.next) < 2 {
+		more := slices.DeleteFunc(slices.Clone(clusterFaults), func(k clusterFault) bool {
+			return !strings.Contains(k.name, *only) || k.long && *only == "" && *rounds < len(clusterFaults)
+		})
+		if len(more) == 0 {
+			g.t.Fatalf("no kind of fault has %q in its name", *only)
+		}
+		g.random.Shuffle(len(more), func(i, j int) { more[i], more[j] = more[j], more[i] })
+		g.next = append(g.next, more...)
+	}
+	n := 1
+	if len(g.next) > 1 && g.random.IntN(3) == 0 && g.next[0].fits(g.next[1]) {
+		n = 2
+	}
+	g.now = slices.Clone(g.next[:n])
+	g.next = g.next[n:]
+	// A hook strikes at any submission and may take the controller away; the
+	// faults without one ask it for a node, so they come when it is back.
+	slices.SortStableFunc(g.now, func(a, b clusterFault) int { return cmp.Compare(b.when, a.when) })
+}
+
+func (g *campaign) hit(k clusterFault) {
+	if k.hit(g) {
+		g.faults[k.name]++
+	} else {
+		g.missed++
+	}
+}
+
+func names(all []clusterFault) string {
+	var words []string
+	for _, k := range all {
+		words = append(words, k.name)
+	}
+	return strings.Join(words, ", ")
+}
+
+// compareAll waits until all jobs are finished. Then it compares the ledger with
+// the records, the records with the diary and the results, and checks that
+// nothing is left on the cluster.
+func (g *campaign) compareAll(v *verdict) {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(g.t.Context(), finishTimeout)
+	defer cancel()
+	c := g.client()
+	defer c.Close()
+	v.stuck = unfinished(ctx, g.t, c)
+	if len(v.stuck) > 0 {
+		return
+	}
+	g.verify(g.ledger, v, false)
+	g.tally = tally{}
+	g.inspect(c, v)
+	g.checkLeftovers(v)
+	g.check("--deep")
+}
+
+// finishTimeout bounds the time from the last fault to the end of the last job.
+// Slurm notices a missing node after half a minute, the service waits another
+// minute for the node's files, and the next attempt may be unlucky as well.
+const finishTimeout = 5 * time.Minute

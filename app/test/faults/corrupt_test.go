@@ -1,0 +1,216 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/client"
+)
+
+// damages are ways in which disks and people damage files.
+var damages = map[string]func([]byte) []byte{
+	"empty":   func([]byte) []byte { return nil },
+	"half":    func(b []byte) []byte { return b[:len(b)/2] },
+	"zeros":   func(b []byte) []byte { return make([]byte, len(b)) },
+	"garbage": func(b []byte) []byte { return bytes.Repeat([]byte("\xde\xad\xbe\xef"), len(b)/4+1)[:len(b)] },
+	"page lost": func(b []byte) []byte {
+		return slices.Concat(b[:len(b)/2], make([]byte, min(4096, len(b)-len(b)/2)), b[min(len(b), len(b)/2+4096):])
+	},
+}
+
+// intactServer returns a stopped server with a completed job and an upload.
+func intactServer(t *testing.T) (*server, *ledger) {
+	t.Helper()
+	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+	s.start()
+	l := newLedger()
+	w := &worker{load: load{client: s.client(), ledger: l, name: "c", jobs: 2, seed: 1}, ctx: t.Context(), rand: newRandom(1)}
+	for _, step := range []func() error{w.submit, w.submit, w.upload, w.upload} {
+		must(t, step())
+	}
+	v := &verdict{}
+	s.drain(l, v)
+	v.report(t)
+	s.stop()
+	must(t, os.RemoveAll(filepath.Join(s.data, "control.sock"))) // a socket can't be copied
+	return s, l
+}
+
+// A damaged file is never treated as missing and never served as if it were
+// intact: the service refuses to start with an error message, or molrun check
+// names the file, or the service recreates it without loss.
+func TestDamagedFilesAreDetected(t *testing.T) {
+	t.Parallel()
+	s, l := intactServer(t)
+	for _, target := range damageable(t, s.data) {
+		whole, err := os.ReadFile(filepath.Join(s.data, target))
+		must(t, err)
+		for _, kind := range slices.Sorted(maps.Keys(damages)) {
+			damaged := damages[kind](whole)
+			if bytes.Equal(damaged, whole) {
+				continue
+			}
+			t.Run(strings.ReplaceAll(target+"/"+kind, " ", "_"), func(t *testing.T) {
+				copied := s.copied(t)
+				must(t, os.WriteFile(filepath.Join(copied.data, target), damaged, 0o600))
+				copied.checkDetected(l, target)
+			})
+		}
+	}
+}
+
+// damageable lists one file of each kind.
+func damageable(t *testing.T, data string) []string {
+	t.Helper()
+	seen := map[string]bool{}
+	var files []string
+	must(t, filepath.WalkDir(data, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(data, path)
+		parts := strings.Split(name, string(filepath.Separator))
+		kind := parts[0] + "/" + parts[len(parts)-1]
+		if parts[0] == "uploads" {
+			kind = "uploads"
+		}
+		if info, err := e.Info(); err != nil || info.Size() == 0 || seen[kind] {
+			return err
+		}
+		seen[kind] = true
+		files = append(files, name)
+		return err
+	}))
+	return files
+}
+
+// copied returns a server on a copy of the data.
+func (s *server) copied(t *testing.T) *server {
+	t.Helper()
+	c := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+	must(t, os.CopyFS(c.data, os.DirFS(s.data)))
+	must(t, filepath.WalkDir(c.data, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			err = os.Chmod(path, 0o700)
+		} else if err == nil {
+			err = os.Chmod(path, 0o600)
+		}
+		return err
+	}))
+	c.key = s.key
+	return c
+}
+
+// checkDetected checks that the damage is reported or does no harm.
+func (s *server) checkDetected(l *ledger, target string) {
+	s.t.Helper()
+	said, err := s.checked("--deep")
+	if err := s.begin(); err != nil {
+		if s.process.ProcessState.ExitCode() < 1 || !strings.Contains(err.Error(), "molrun: ") || strings.Contains(err.Error(), "goroutine ") {
+			s.t.Errorf("the start is refused without an error message: %v", err)
+		}
+		return
+	}
+	lost := s.missing(l)
+	if err == nil && len(lost) > 0 {
+		s.t.Errorf("%s is damaged, molrun check reports nothing, and these are lost: %v", target, lost)
+	}
+	if err != nil && len(said) < 40 {
+		s.t.Errorf("molrun check prints only %q", said)
+	}
+	if !s.ended() {
+		s.stop()
+	}
+}
+
+// missing lists what a client does not get back unchanged. An error response
+// counts as missing too; it is acceptable only if molrun check reports it.
+func (s *server) missing(l *ledger) (lost []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := s.client()
+	for name, fact := range l.jobs {
+		job, err := c.Job(ctx, name)
+		if err != nil || job.ID != fact.id || job.Status != "COMPLETED" {
+			lost = append(lost, "job "+name)
+			continue
+		}
+		link, err := c.Result(ctx, client.ResultRequest{Job: name, File: "result.txt"})
+		if err != nil {
+			lost = append(lost, "result of "+name)
+			continue
+		}
+		if text, err := get(ctx, link.DownloadURL); err != nil || text != diaryResult(name) {
+			lost = append(lost, "result of "+name)
+		}
+	}
+	for id, fact := range l.files {
+		// If the secret was replaced, old links are invalid, but the file still exists.
+		if text, err := get(ctx, s.base+fact.link); except(err, "LINK_INVALID") != nil || err == nil && text != fact.text {
+			lost = append(lost, "file "+id)
+		}
+	}
+	return lost
+}
+
+// A task's control files are damaged while the service is down: the job fails
+// with a reason or runs again, and no two attempts overlap.
+func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"run.json", "outcome.json", "task.json", "progress.json"} {
+		for _, kind := range []string{"empty", "half", "garbage"} {
+			t.Run(target+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+				s.start()
+				l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
+				sub := diaryJob("damaged", 0.5, 10)
+				l.jobs["damaged"] = &jobFact{submission: sub}
+				w := &worker{load: load{client: s.client(), ledger: l}, ctx: t.Context()}
+				must(t, w.send(sub))
+				s.awaitTask()
+				s.kill()
+				if target == "outcome.json" {
+					s.eventually("the task ends", func() bool { return len(s.tasks()) == 0 })
+				}
+				s.damage(target, damages[kind])
+				s.start()
+				s.conclude(l, v)
+			})
+		}
+	}
+}
+
+// damage changes a file of the only attempt, or creates it.
+func (s *server) damage(name string, how func([]byte) []byte) {
+	s.t.Helper()
+	tasks, err := filepath.Glob(filepath.Join(s.data, "jobs", "*", "1", "task.json"))
+	must(s.t, err)
+	if len(tasks) != 1 {
+		s.t.Fatalf("attempts: %v", tasks)
+	}
+	path := filepath.Join(filepath.Dir(tasks[0]), name)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		whole = []byte(`{"protocol": 1}`)
+	}
+	must(s.t, os.WriteFile(path, how(whole), 0o600))
+}
+
+// eventually polls until fn returns true.
+func (s *server) eventually(what string, fn func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); !fn(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}

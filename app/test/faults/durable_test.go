@@ -1,0 +1,435 @@
+package faults
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/client"
+)
+
+// changingCalls are the calls by which files and names change or become durable.
+var changingCalls = []string{
+	"write", "pwrite64", "writev", "pwritev", "copy_file_range", "sendfile", "ftruncate", "fallocate",
+	"fchmod", "fchmodat", "fchmodat2", "fsync", "fdatasync",
+	"openat", "mkdir", "mkdirat", "symlink", "symlinkat", "rename", "renameat", "renameat2", "link", "linkat",
+	"unlink", "unlinkat", "rmdir",
+}
+
+// durability is what a power cut would leave, as far as POSIX promises it: the content of
+// a file lasts once the file was synced, a name once its directory was.
+type durability struct {
+	promised *regexp.Regexp
+	names    map[string]*name // by path
+	early    []string         // names that were given before what they promise was synced
+}
+
+type name struct {
+	file    *file
+	durable bool
+}
+
+type file struct{ durable bool }
+
+// replay applies the calls of a trace.
+func replay(trace []byte, promised *regexp.Regexp) *durability {
+	d := &durability{promised: promised, names: map[string]*name{}}
+	for line := range strings.Lines(string(trace)) {
+		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		d.apply(parts[0], parts[1], parts[2])
+	}
+	return d
+}
+
+func (d *durability) apply(call, at, from string) {
+	n := d.names[at]
+	switch call {
+	case "openat":
+		if n == nil {
+			d.names[at] = &name{file: new(file)}
+		}
+	case "mkdir", "mkdirat", "symlink", "symlinkat":
+		if n == nil { // else it fails
+			d.names[at] = &name{file: &file{durable: true}}
+		}
+	case "rename", "renameat", "renameat2", "link", "linkat":
+		d.move(from, at, strings.HasPrefix(call, "rename"))
+	case "unlink", "unlinkat", "rmdir":
+		delete(d.names, at)
+	case "fsync", "fdatasync":
+		d.sync(at)
+	case "ftruncate", "fallocate": // what was synced of the content that is left lasts
+		if n == nil {
+			d.names[at] = &name{file: &file{durable: true}, durable: true}
+		}
+	default: // it changes the file
+		if n == nil {
+			n = &name{file: new(file), durable: true} // it was there before the trace
+			d.names[at] = n
+		}
+		n.file.durable = false
+	}
+}
+
+func (d *durability) sync(at string) {
+	if n := d.names[at]; n != nil {
+		n.file.durable = true
+	}
+	for child, n := range d.names {
+		if path.Dir(child) == at {
+			n.durable = true
+		}
+	}
+}
+
+// move gives a file or directory another name, with everything below it.
+func (d *durability) move(from, to string, away bool) {
+	n := d.names[from]
+	if n == nil {
+		n = &name{file: &file{durable: true}} // it was there before the trace
+	}
+	if !n.file.durable && d.promised.MatchString(to) {
+		d.early = append(d.early, to+" was named before its content was synced")
+	}
+	d.expectBelow(from, to)
+	for below, n := range maps.Clone(d.names) {
+		if rest, ok := strings.CutPrefix(below, from+"/"); ok && away {
+			delete(d.names, below)
+			d.names[to+"/"+rest] = n
+		}
+	}
+	d.names[to] = &name{file: n.file}
+	if away {
+		delete(d.names, from)
+	}
+}
+
+// complete are names that promise more than a file: an outcome promises the output
+// and the log, a manifest the result, and the name of a backup all that is in it.
+var complete = []struct {
+	name *regexp.Regexp
+	what string // below the directory of the name, "" for what is below the renamed directory
+}{
+	{regexp.MustCompile(`^data/jobs/[^/]+/[0-9]+/outcome\.json$`), "work/out"},
+	{regexp.MustCompile(`^data/jobs/[^/]+/[0-9]+/outcome\.json$`), "log"},
+	{regexp.MustCompile(`^data/jobs/[^/]+/manifest\.json$`), "result"},
+	{regexp.MustCompile(`^backups/[^/.]+$`), ""},
+}
+
+// expectBelow notes what a new name promises and a power cut could take.
+func (d *durability) expectBelow(from, to string) {
+	for _, c := range complete {
+		if !c.name.MatchString(to) {
+			continue
+		}
+		top, below := from, from
+		if c.what != "" { // a name beside the new one is synced with it
+			first, _, _ := strings.Cut(c.what, "/")
+			top, below = path.Join(path.Dir(to), first), path.Join(path.Dir(to), c.what)
+		}
+		for at := range d.names {
+			if !strings.HasPrefix(at+"/", below+"/") {
+				continue
+			}
+			if why := d.lostBelow(at, top); why != "" {
+				d.early = append(d.early, fmt.Sprintf("%s was named while a power cut could take %s: %s", to, at, why))
+				break
+			}
+		}
+	}
+}
+
+// lost says what of a file a power cut could take, "" if nothing.
+func (d *durability) lost(at string) string { return d.lostBelow(at, ".") }
+
+// lostBelow is lost for what is known to last of the directory top.
+func (d *durability) lostBelow(at, top string) string {
+	n := d.names[at]
+	switch {
+	case n == nil:
+		return "it was never written"
+	case !n.file.durable:
+		return "its content is not synced"
+	}
+	for ; at != top; at = path.Dir(at) {
+		if n := d.names[at]; n != nil && !n.durable {
+			return fmt.Sprintf("the name of %s is not synced", at)
+		}
+	}
+	return ""
+}
+
+// promised are the files in the data directory that last once the service has
+// answered.
+const promised = `(jobs\.db(\.before-[0-9]+)?|secret|audit\.log(\.[0-9]+)?|tls/[^/]+\.pem|uploads/([^/]{2}|partial)/[^/]+` +
+	`|jobs/[^/]+/(manifest\.json|job\.json|result/.+|[0-9]+/(task\.json|outcome\.json|log)))`
+
+// watched is a server of which every call that changes a file is recorded.
+type watched struct {
+	*server
+	trace    string
+	promised *regexp.Regexp // paths below the server's directory
+}
+
+func watch(t *testing.T, config string) *watched {
+	t.Helper()
+	s := newServer(t, "", config)
+	in := injection{Calls: changingCalls, Dir: s.dir, Watch: true, Trace: s.path("trace")}
+	s.prefix = in.prefix(t)
+	return &watched{s, in.Trace, regexp.MustCompile(`^(data|restored)/` + promised + `$|^backups/`)}
+}
+
+// lasts fails the test unless the promised files that match have been made and
+// last.
+func (w *watched) lasts(when, files string) {
+	w.t.Helper()
+	for _, wrong := range w.endangered(files) {
+		w.t.Errorf("%s, %s", when, wrong)
+	}
+	if w.t.Failed() {
+		w.t.FailNow() // later calls would say it again
+	}
+}
+
+// comesToLast waits until the files last, which the service works on without an answer
+// that would tell when it is done.
+func (w *watched) comesToLast(when, files string) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); len(w.endangered(files)) > 0 && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	w.lasts(when, files)
+}
+
+// endangered says what a power cut could take now of the promised files that match.
+func (w *watched) endangered(files string) (wrongs []string) {
+	w.t.Helper()
+	trace, err := os.ReadFile(w.trace)
+	must(w.t, err)
+	d := replay(trace[:bytes.LastIndexByte(trace, '\n')+1], w.promised)
+	match, seen, causes := regexp.MustCompile(files), 0, map[string][]string{}
+	must(w.t, filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
+		file, ok := strings.CutPrefix(path, w.dir+"/")
+		if err != nil || !ok || e.IsDir() || !w.promised.MatchString(file) || !match.MatchString(file) {
+			return err
+		}
+		seen++
+		if why := d.lost(file); why != "" {
+			causes[why] = append(causes[why], file)
+		}
+		return nil
+	}))
+	for why, files := range causes {
+		wrongs = append(wrongs, fmt.Sprintf("a power cut could take %s and %d other files: %s", files[0], len(files)-1, why))
+	}
+	if seen == 0 {
+		wrongs = append(wrongs, "there is no file "+files)
+	}
+	return append(wrongs, d.early...)
+}
+
+// upload sends a file and completes it.
+func (s *server) upload(c *client.Client, name string) error {
+	u, err := c.CreateUpload(s.t.Context(), "", name)
+	if err != nil {
+		return err
+	}
+	const text = ">a\nDSHAKRHHGYKRKFHEKHHSHRGY\n"
+	if err := c.Send(s.t.Context(), u, strings.NewReader(text), int64(len(text))); err != nil {
+		return err
+	}
+	_, err = c.CompleteUpload(s.t.Context(), u.FileID, int64(len(text)))
+	return err
+}
+
+// lockedFile is an algorithm that leaves a file which the service has to open to
+// itself, and a directory.
+const lockedFile = `
+format = 1
+type = "locked"
+version = "1"
+title = "Leave a locked file"
+max_runtime = "1h"
+command = ["sh", "-c", 'echo to the log; echo a >out/open; echo b >out/closed; chmod 000 out/closed; mkdir -p out/deep/er; echo c >out/deep/er/file']
+
+[resources]
+memory = "16MiB"
+`
+
+func TestCutsAndReservationsEndangerNoContent(t *testing.T) {
+	t.Parallel()
+	const dir, file = "data/uploads/partial", "data/uploads/partial/a"
+	begin := "openat\t" + file + "\t\nwrite\t" + file + "\t\nfsync\t" + file + "\t\nfsync\t" + dir + "\t\n"
+	for rest, safe := range map[string]bool{
+		"":                            true,
+		"write\t" + file + "\t\n":     false,
+		"ftruncate\t" + file + "\t\n": true,
+		"fallocate\t" + file + "\t\n": true,
+		"write\t" + file + "\t\nftruncate\t" + file + "\t\n": false,
+	} {
+		d := replay([]byte(begin+rest), regexp.MustCompile(promised))
+		if why := d.lost(file); (why == "") != safe {
+			t.Errorf("after %q: %q", rest, why)
+		}
+	}
+}
+
+// What the service has promised in an answer survives a power cut: its content was
+// synced before it got its name, and its directory after that.
+func TestAnsweredMeansDurable(t *testing.T) {
+	t.Parallel()
+	if err := canInject(); err != nil {
+		skipUnlessRequired(t, "%v", err)
+	}
+	w := watch(t, "[audit]\nmax_size = \"64KiB\"\n")
+	addPrograms(t, w.server)
+	w.start()                                                           // and makes a key
+	w.comesToLast("after the start and a key", `/secret$|/audit\.log$`) // the service greets who starts it, beside the key
+	c := w.client()
+	for _, name := range []string{"a.fasta", "b.fasta"} {
+		must(t, w.upload(c, name))
+		w.lasts("after an upload", `/uploads/`)
+	}
+	w.sendsParts(longText(20 << 20))
+	for _, name := range []string{"j", "k"} {
+		w.locked(c, name)
+		w.lasts("after a job", `/jobs/.*/result/deep/er/file$`)
+		w.lasts("after a job", `/jobs/`)
+	}
+	control := client.NewControl(filepath.Join(w.data, "control.sock"))
+	made, err := control.CreateKey(t.Context(), client.KeyRequest{Organization: "lab", Email: strings.Repeat("b", 200) + "@lab.example"})
+	must(t, err)
+	rotated := func() bool { _, err := os.Stat(filepath.Join(w.data, "audit.log.1")); return err == nil }
+	for !rotated() {
+		_, err := control.DisableKey(t.Context(), made.ID)
+		must(t, err)
+	}
+	w.lasts("after the rotation of the audit log", `/audit\.log`)
+	_, err = control.RotateSecret(t.Context())
+	must(t, err)
+	w.lasts("after the rotation of the secret", `/secret$|/audit\.log`)
+	_, err = control.SignIn(t.Context(), "lab", "ann@lab.example")
+	must(t, err)
+	w.lasts("after a link that signs in", `/audit\.log`)
+	w.stop()
+	w.lasts("after the stop", `^data/`)
+	w.lasts("after the stop", `/jobs\.db$`)
+}
+
+// sendsParts sends a file in parts, one of which breaks. What the service says is stored
+// lasts each time.
+func (w *watched) sendsParts(text string) {
+	w.t.Helper()
+	l := newLedger()
+	sender := w.sender(l)
+	fact, err := sender.beginParts("parts.txt", text, false)
+	must(w.t, err)
+	for _, end := range []int{1 << 20, 2 << 20, 12 << 20} {
+		must(w.t, sender.sendPart(fact, func(int64) int64 { return int64(end) }, false))
+		w.lasts("after a part", `/uploads/partial/`)
+	}
+	if err := sender.sendPart(fact, func(int64) int64 { return 18 << 20 }, true); err == nil {
+		w.t.Error("the connection does not break")
+	}
+	at, _, err := fact.parts.offset(w.t.Context(), w.base)
+	must(w.t, err)
+	if at < 12<<20 {
+		w.t.Errorf("%d bytes are stored", at)
+	}
+	w.comesToLast("after a part that broke", `/uploads/partial/`)
+	must(w.t, fact.parts.breakBeforeAByte(w.base, fact.text, at))
+	w.comesToLast("after a part without a byte", `/uploads/partial/`)
+	must(w.t, sender.sendPart(fact, func(int64) int64 { return fact.parts.length }, false))
+	w.lasts("after the last part", `/uploads/`)
+	for _, wrong := range l.faults {
+		w.t.Error(wrong)
+	}
+}
+
+// addPrograms adds the algorithm above and the programs that it runs.
+func addPrograms(t *testing.T, s *server) {
+	t.Helper()
+	must(t, os.WriteFile(s.path("algorithms", "locked.toml"), []byte(lockedFile), 0o600))
+	for _, name := range []string{"chmod", "mkdir"} {
+		must(t, os.Symlink("/bin/"+name, s.path("bin", name)))
+	}
+}
+
+// locked runs a job to its end.
+func (s *server) locked(c *client.Client, name string) {
+	s.t.Helper()
+	_, err := c.Submit(s.t.Context(), client.Submission{Name: name, Type: "locked", Settings: []byte("{}")})
+	must(s.t, err)
+	job, err := c.Wait(s.t.Context(), name)
+	must(s.t, err)
+	if job.Status != "COMPLETED" {
+		s.t.Fatalf("job: %+v", job)
+	}
+}
+
+// Commands that write files end only when these last.
+func TestFilesOfCommandsAreDurable(t *testing.T) {
+	t.Parallel()
+	if err := canInject(); err != nil {
+		skipUnlessRequired(t, "%v", err)
+	}
+	w := watch(t, "[tls]\nself_signed = true\n")
+	addPrograms(t, w.server)
+	w.start()
+	w.lasts("after the start with a certificate", `^data/tls/`)
+	w.stop()
+	must(t, os.WriteFile(w.path("config.toml"), fmt.Appendf(nil, "data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n", w.data, w.path("algorithms")), 0o600))
+	w.start()
+	c := w.client()
+	must(t, w.upload(c, "a.fasta"))
+	w.locked(c, "j")
+	w.stop()
+	for _, run := range []struct {
+		args  []string
+		files string
+	}{
+		{[]string{"key", "create", "--organization", "lab", "--email", "eve@lab.example"}, `^data/(jobs\.db|audit\.log)`},
+		{[]string{"secret", "rotate"}, `^data/secret$`},
+		{[]string{"compact"}, `^data/jobs\.db$`},
+		{[]string{"backup", w.path("backups")}, `^backups/.*/deep/er/file`},
+		{[]string{"backup", w.path("backups")}, `^backups/`},
+		{[]string{"restore", w.path("backups"), "--data", w.path("restored")}, `^restored/`},
+	} {
+		if out, err := w.command(t.Context(), run.args...).CombinedOutput(); err != nil {
+			t.Fatalf("molrun %s: %v\n%s", strings.Join(run.args, " "), err, out)
+		}
+		w.lasts("after molrun "+run.args[0], run.files)
+	}
+	old := w.path("restored")
+	must(t, errors.Join(os.RemoveAll(old), os.Mkdir(old, 0o700), gunzip(filepath.Join(old, "jobs.db"), "../../../storage/testdata/schema-1.db.gz")))
+	w.env = []string{"MOLRUN_DATA=" + old}
+	w.start()
+	w.stop()
+	w.lasts("after a migration", `^restored/jobs\.db\.before-2$`)
+	w.lasts("after a migration", `^restored/`)
+}
+
+func gunzip(to, from string) error {
+	packed, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	r, err := gzip.NewReader(packed)
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(r)
+	return errors.Join(err, os.WriteFile(to, data, 0o600))
+}

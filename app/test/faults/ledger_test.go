@@ -1,0 +1,157 @@
+package faults
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+
+	"molrun/app/client"
+)
+
+// ledger is what the clients know for certain. A client notes each change before
+// it sends the request, because the change may take effect even if the response
+// is lost, and again after the response, because then it must have taken effect.
+type ledger struct {
+	mu       sync.Mutex
+	jobs     map[string]*jobFact // by name
+	files    map[string]*fileFact
+	acks     int
+	refusals map[string]int // error responses by code
+	faults   []string       // wrong responses
+	excused  []string       // error codes that the current fault explains
+	onAck    func(acks int) // called after each acknowledgement, without mu
+}
+
+// jobFact is what is known of one job. A batch is a job with rows.
+type jobFact struct {
+	submission client.Submission
+	rows       []string // names of a batch's jobs
+	isRow      bool
+	id         string // "" until the submission was acknowledged
+	final      string // finished status that a client saw; it must not change
+	cancelling bool   // a cancellation was sent
+	stopping   bool   // the cancellation was acknowledged before the job was finished
+	retrying   bool   // a retry was sent, so the final status may change
+	retried    bool   // the retry was acknowledged
+	attempts   int    // at the time of the cancellation or retry
+	pinned     bool   // the pin was acknowledged
+	deleting   bool   // a deletion was sent
+	deleted    bool   // the deletion was acknowledged
+	kept       bool   // clients neither cancel nor delete it
+	compared   bool   // its result was found as it must be after a power cut
+	reserved   int    // clients submitting under this name; deleting the job now would let them create a new one
+}
+
+// fileFact is what is known of one upload.
+type fileFact struct {
+	id        string
+	text      string
+	link      string // path and query of its downloadUrl
+	sent      bool   // its bytes were acknowledged
+	completed bool   // its completion was acknowledged
+	deleting  bool
+	deleted   bool
+	fetched   bool   // verified since it was sent
+	parts     *parts // nil if it is sent at once
+}
+
+func (f *fileFact) sha256() string {
+	sum := sha256.Sum256([]byte(f.text))
+	return hex.EncodeToString(sum[:])
+}
+
+func newLedger() *ledger {
+	return &ledger{jobs: map[string]*jobFact{}, files: map[string]*fileFact{}, refusals: map[string]int{}}
+}
+
+// note updates facts before a request is sent.
+func (l *ledger) note(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+// acknowledge updates facts after a successful response.
+func (l *ledger) acknowledge(change func()) {
+	l.mu.Lock()
+	l.acks++
+	acks, tell := l.acks, l.onAck
+	change()
+	l.mu.Unlock()
+	if tell != nil {
+		tell(acks)
+	}
+}
+
+// refused counts an error response. The service may be unable to serve a
+// request, but must not call it invalid.
+func (l *ledger) refused(err *client.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refusals[err.Code]++
+	if err.Status < http.StatusInternalServerError && !slices.Contains(l.excused, err.Code) {
+		l.faults = append(l.faults, fmt.Sprintf("status %d, %s: %v", err.Status, err.Code, err))
+	}
+}
+
+// faultf notes a response that is wrong under any fault.
+func (l *ledger) faultf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = append(l.faults, fmt.Sprintf(format, args...))
+}
+
+func (l *ledger) acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acks
+}
+
+// job picks a job for which fn returns true.
+func (l *ledger) job(r *rand.Rand, fn func(jobFact) bool) (jobFact, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return pick(r, l.jobs, fn)
+}
+
+// reserve picks a job for which fn returns true and that is not being deleted.
+// No client deletes it until release is called.
+func (l *ledger) reserve(r *rand.Rand, fn func(jobFact) bool) (fact jobFact, release func(), ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fact, ok = pick(r, l.jobs, func(f jobFact) bool { return !f.deleting && fn(f) })
+	if !ok {
+		return fact, nil, false
+	}
+	picked := l.jobs[fact.submission.Name]
+	picked.reserved++
+	return fact, func() { l.note(func() { picked.reserved-- }) }, true
+}
+
+// file picks a file for which fn returns true.
+func (l *ledger) file(r *rand.Rand, fn func(fileFact) bool) (fileFact, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return pick(r, l.files, fn)
+}
+
+// pick returns the first entry at or after a random one for which fn returns
+// true.
+func pick[T any](r *rand.Rand, from map[string]*T, fn func(T) bool) (found T, ok bool) {
+	keys := slices.Sorted(maps.Keys(from)) // so that a seed is reproducible
+	if len(keys) == 0 {
+		return found, false
+	}
+	at := r.IntN(len(keys))
+	for _, k := range slices.Concat(keys[at:], keys[:at]) {
+		if fn(*from[k]) {
+			return *from[k], true
+		}
+	}
+	return found, false
+}

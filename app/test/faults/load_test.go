@@ -1,0 +1,239 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"molrun/app/client"
+)
+
+// load describes the clients that work on one run of a server.
+type load struct {
+	client  *client.Client
+	base    string // the service's address
+	ledger  *ledger
+	name    string // names this run of the server; prefix of the job names
+	clients int
+	jobs    int // that each client may submit; other requests are not limited
+	note    int // length of the note in each job's settings
+	seed    uint64
+
+	kind  func(r *rand.Rand, name string) client.Submission // makes jobs; nil makes diary jobs
+	rows  int                                               // of each batch; at least 2
+	pause time.Duration                                     // between a client's requests
+}
+
+// job makes a random job of this name.
+func (o load) job(r *rand.Rand, name string) client.Submission {
+	if o.kind != nil {
+		return o.kind(r, name)
+	}
+	return withNote(diaryJob(name, float64(r.IntN(300))/1000, int64(r.IntN(20_000))), o.note)
+}
+
+// run runs the clients until stop is closed. It does not cancel their last
+// requests, because these could take effect after the service was compared with
+// the ledger. ctx bounds them.
+func (o load) run(ctx context.Context, stop <-chan struct{}) {
+	var all sync.WaitGroup
+	for n := range o.clients {
+		w := &worker{load: o, ctx: ctx, stop: stop, number: n, rand: rand.New(rand.NewPCG(o.seed, uint64(n)))}
+		all.Go(w.run)
+	}
+	all.Wait()
+}
+
+// worker is one client, which sends one request at a time.
+type worker struct {
+	load
+	ctx      context.Context
+	stop     <-chan struct{}
+	number   int
+	rand     *rand.Rand
+	jobsMade int
+	files    int
+}
+
+func (w *worker) run() {
+	steps := []struct {
+		weight int
+		step   func() error
+	}{
+		{6, w.submit},
+		{1, w.submitBatch},
+		{1, w.submitAgain},
+		{1, w.submitOther},
+		{3, w.upload},
+		{2, w.sendParts},
+		{1, w.cancel},
+		{1, w.retry},
+		{1, w.pin},
+		{1, w.remove},
+		{1, w.removeFile},
+		{3, w.readJob},
+		{1, w.fetchResult},
+	}
+	var deck []func() error
+	for _, s := range steps {
+		deck = append(deck, slices.Repeat([]func() error{s.step}, s.weight)...)
+	}
+	for w.ctx.Err() == nil && !w.stopped() {
+		err := deck[w.rand.IntN(len(deck))]()
+		if err != nil {
+			w.failed(err)
+		}
+		w.rest(w.pause)
+	}
+}
+
+// rest pauses, at most until the load ends.
+func (w *worker) rest(d time.Duration) {
+	if d == 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-w.stop:
+	case <-timer.C:
+	}
+}
+
+func (w *worker) stopped() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// failed notes an error response. Without a response, the server is gone or the
+// connection failed. After a short rest the client tries something else.
+func (w *worker) failed(err error) {
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		w.ledger.refused(refused)
+	}
+	w.rest(5 * time.Millisecond)
+}
+
+// except ignores expected error codes.
+func except(err error, codes ...string) error {
+	if refused, ok := errors.AsType[*client.Error](err); ok && slices.Contains(codes, refused.Code) {
+		return nil
+	}
+	return err
+}
+
+// upload creates an upload, sends its bytes and completes it.
+func (w *worker) upload() error {
+	w.files++
+	name := fmt.Sprintf("%s-%d-%d.txt", w.name, w.number, w.files)
+	u, err := w.client.CreateUpload(w.ctx, "", name)
+	if err != nil {
+		return err
+	}
+	text := strings.Repeat(name+"\n", 1+w.rand.IntN(4000))
+	link := "/" + strings.SplitN(u.DownloadURL, "/", 4)[3]
+	w.ledger.acknowledge(func() { w.ledger.files[u.FileID] = &fileFact{id: u.FileID, text: text, link: link} })
+	size := int64(len(text))
+	if w.rand.IntN(3) == 0 {
+		size = -1 // chunked
+	}
+	if err := w.client.Send(w.ctx, u, strings.NewReader(text), size); err != nil {
+		return err
+	}
+	w.ledger.acknowledge(func() { w.ledger.files[u.FileID].sent = true })
+	file, err := w.client.CompleteUpload(w.ctx, u.FileID, int64(len(text)))
+	if err != nil {
+		return err
+	}
+	w.ledger.acknowledge(func() {
+		fact := w.ledger.files[u.FileID]
+		fact.completed = true
+		if file.SHA256 != fact.sha256() {
+			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("file %s has a different SHA-256 than the bytes sent", file.ID))
+		}
+	})
+	return nil
+}
+
+// removeFile deletes a file.
+func (w *worker) removeFile() error {
+	fact, ok := w.ledger.file(w.rand, func(f fileFact) bool { return f.completed && !f.deleting })
+	if !ok {
+		return nil
+	}
+	first := false
+	w.ledger.note(func() {
+		first = !w.ledger.files[fact.id].deleting
+		w.ledger.files[fact.id].deleting = true
+	})
+	if !first {
+		return nil
+	}
+	if err := w.client.DeleteFile(w.ctx, fact.id); err != nil {
+		return err
+	}
+	w.ledger.acknowledge(func() { w.ledger.files[fact.id].deleted = true })
+	return nil
+}
+
+// fetchResult downloads a job's result.
+func (w *worker) fetchResult() error {
+	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.final == "COMPLETED" && f.rows == nil && !f.deleting })
+	if !ok {
+		return nil
+	}
+	name := fact.submission.Name
+	link, err := w.client.Result(w.ctx, client.ResultRequest{Job: name, File: "result.txt"})
+	if err != nil {
+		return w.unlessDeleted(fact, err)
+	}
+	text, err := get(w.ctx, link.DownloadURL)
+	if err != nil {
+		return w.unlessDeleted(fact, err)
+	}
+	if text != diaryResult(name) {
+		w.ledger.faultf("the result of %s is %q", name, text)
+	}
+	return nil
+}
+
+// get downloads a URL.
+func get(ctx context.Context, url string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close() // opened only for reading
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = &client.Error{Status: response.StatusCode, Code: errorCode(text), Message: string(text)}
+	}
+	return string(text), err
+}
+
+// errorCode extracts the code from an error's body.
+func errorCode(text []byte) string {
+	var body struct{ Error struct{ Code string } }
+	if err := json.Unmarshal(text, &body); err != nil {
+		return "UNREADABLE"
+	}
+	return body.Error.Code
+}
+
+func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }

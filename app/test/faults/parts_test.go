@@ -1,0 +1,257 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+	"time"
+
+	"molrun/app/client"
+)
+
+// parts is what the client of a file that is sent in parts knows.
+type parts struct {
+	link   string // path and query of its uploadUrl
+	length int64
+	known  bool  // its length is told with the first part
+	sent   int64 // how far any request went
+	acked  int64 // how far an answer said that bytes are stored
+	busy   bool  // a client sends a part
+	late   int   // how many parts that broke may still reach the service
+}
+
+var errBroken = errors.New("the connection breaks")
+
+// broken is a body that ends before it is over.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errBroken }
+
+// offset asks how many bytes are stored, and whether they are all.
+func (p *parts) offset(ctx context.Context, base string) (at int64, whole bool, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodHead, base+p.link, nil)
+	if err != nil {
+		return 0, false, err
+	}
+	return ask(r)
+}
+
+// part is the request that sends bytes from one place to another. Some break midway.
+func (p *parts) part(ctx context.Context, base, text string, from, to int64, breaks bool) (*http.Request, error) {
+	p.sent = max(p.sent, to)
+	var body io.Reader = strings.NewReader(text[from:to])
+	if breaks {
+		body = io.MultiReader(strings.NewReader(text[from:from+(to-from)/2]), broken{})
+	}
+	method := http.MethodPatch
+	if from == 0 {
+		method = http.MethodPut
+	}
+	r, err := http.NewRequestWithContext(ctx, method, base+p.link, body)
+	if err != nil {
+		return nil, err
+	}
+	r.ContentLength = to - from
+	if to == from {
+		r.Body = http.NoBody
+	}
+	set := r.Header.Set
+	set("Upload-Complete", map[bool]string{true: "?1", false: "?0"}[to == p.length])
+	if p.known {
+		set("Upload-Length", strconv.FormatInt(p.length, 10))
+	}
+	if method == http.MethodPatch {
+		set("Content-Type", "application/partial-upload")
+		set("Upload-Offset", strconv.FormatInt(from, 10))
+	}
+	return r, nil
+}
+
+// breakBeforeAByte sends the head of a part, nothing of its body, and waits until the service gives it up.
+func (p *parts) breakBeforeAByte(base, text string, from int64) error {
+	r, err := p.part(context.Background(), base, text, from, from+1, false)
+	if err != nil {
+		return err
+	}
+	head, err := httputil.DumpRequestOut(r, false)
+	if err != nil {
+		return err
+	}
+	conn, err := net.Dial("tcp", r.URL.Host)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.Write(head); err != nil {
+		return err
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		return err
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, conn)
+	return err
+}
+
+// ask sends a request and reads what the answer says is stored.
+func ask(r *http.Request) (at int64, whole bool, err error) {
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, false, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, false, err
+	}
+	if answer.StatusCode >= 300 {
+		code := errorCode(text)
+		if r.Method == http.MethodHead { // which has no body
+			code = map[int]string{http.StatusForbidden: "LINK_EXPIRED", http.StatusNotFound: "NOT_FOUND"}[answer.StatusCode]
+		}
+		return 0, false, &client.Error{Status: answer.StatusCode, Code: code, Message: string(text)}
+	}
+	at, err = strconv.ParseInt(answer.Header.Get("Upload-Offset"), 10, 64)
+	return at, answer.Header.Get("Upload-Complete") == "?1", err
+}
+
+// compare notes how many bytes an answer says are stored, and says what is wrong with
+// that.
+func (p *parts) compare(at int64) (wrong string) {
+	switch {
+	case at < p.acked:
+		wrong = fmt.Sprintf("%d bytes were stored, and now %d are", p.acked, at)
+	case at > p.sent:
+		wrong = fmt.Sprintf("%d bytes are stored, and only %d were sent", at, p.sent)
+	}
+	p.acked = at
+	return wrong
+}
+
+// sendParts begins a file that is sent in parts, or goes on with one.
+func (w *worker) sendParts() error {
+	fact, err := w.takeParts()
+	if err != nil {
+		return err
+	}
+	defer w.ledger.note(func() { fact.parts.busy = false })
+	for range 1 + w.rand.IntN(3) {
+		to := func(at int64) int64 { return at + w.rand.Int64N(fact.parts.length-at+1) }
+		if err := w.sendPart(fact, to, w.rand.IntN(6) == 0); err != nil || fact.sent {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeParts returns a file that no other client sends meanwhile.
+func (w *worker) takeParts() (*fileFact, error) {
+	var taken *fileFact
+	if w.rand.IntN(2) == 0 {
+		w.ledger.note(func() {
+			if f, ok := pick(w.rand, w.ledger.files, func(f fileFact) bool { return f.parts != nil && !f.sent && !f.parts.busy }); ok {
+				taken = w.ledger.files[f.id]
+				taken.parts.busy = true
+			}
+		})
+	}
+	if taken != nil {
+		return taken, nil
+	}
+	w.files++
+	name := fmt.Sprintf("%s-%d-%d-parts.txt", w.name, w.number, w.files)
+	var text strings.Builder
+	for n := range w.rand.IntN(4000) {
+		fmt.Fprintln(&text, name, n) // so that no place is like another
+	}
+	return w.beginParts(name, text.String(), w.rand.IntN(2) == 0)
+}
+
+// beginParts creates the upload of a file that is sent in parts.
+func (w *worker) beginParts(name, text string, known bool) (*fileFact, error) {
+	u, err := w.client.CreateUpload(w.ctx, "", name)
+	if err != nil {
+		return nil, err
+	}
+	local := func(url string) string { return "/" + strings.SplitN(url, "/", 4)[3] }
+	fact := &fileFact{id: u.FileID, text: text, link: local(u.DownloadURL), parts: &parts{link: local(u.UploadURL), length: int64(len(text)), known: known, busy: true}}
+	w.ledger.acknowledge(func() { w.ledger.files[u.FileID] = fact })
+	return fact, nil
+}
+
+// sendPart sends a part, from where the service says that the file ends. If it is the
+// last, it completes the upload.
+func (w *worker) sendPart(fact *fileFact, to func(at int64) int64, breaks bool) error {
+	p := fact.parts
+	at, whole, err := p.offset(w.ctx, w.base)
+	if err != nil {
+		return err
+	}
+	w.stored(fact, at)
+	if !whole {
+		r, err := p.part(w.ctx, w.base, fact.text, at, to(at), breaks)
+		if err != nil {
+			return err
+		}
+		at, whole, err = ask(r)
+		if err != nil && p.late > 0 && except(err, "UPLOAD_OFFSET_MISMATCH") == nil {
+			p.late-- // it reached the service after that was asked where to go on
+			return nil
+		}
+		if breaks {
+			p.late++
+		}
+		if err != nil {
+			return err
+		}
+		w.stored(fact, at)
+	}
+	if !whole {
+		return nil
+	}
+	w.ledger.acknowledge(func() { fact.sent = true })
+	file, err := w.client.CompleteUpload(w.ctx, fact.id, p.length)
+	if err != nil {
+		return err
+	}
+	w.ledger.acknowledge(func() { fact.completed = true })
+	if file.SHA256 != fact.sha256() {
+		w.ledger.faultf("file %s has a different SHA-256 than the parts sent", file.ID)
+	}
+	return nil
+}
+
+// stored notes what an answer says is stored.
+func (w *worker) stored(fact *fileFact, at int64) {
+	w.ledger.acknowledge(func() {
+		if wrong := fact.parts.compare(at); wrong != "" && len(w.ledger.excused) == 0 {
+			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("the parts of file %s: %s", fact.id, wrong))
+		}
+	})
+}
+
+// finishParts sends the rest of every file that was sent in parts.
+func (s *server) finishParts(l *ledger, v *verdict) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	w := &worker{load: load{client: s.client(), ledger: l, base: s.base}, ctx: ctx}
+	defer w.client.Close()
+	for id, fact := range l.files {
+		if fact.parts == nil || fact.sent {
+			continue
+		}
+		err := w.sendPart(fact, func(int64) int64 { return fact.parts.length }, false)
+		if except(err, l.excused...) != nil {
+			v.lost = append(v.lost, fmt.Sprintf("the parts of file %s: %v", id, err))
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/client"
+	"molrun/app/test/cluster"
+)
+
+// A batch is submitted to the cluster in a few arrays, not row by row, and the
+// number of Slurm queries does not grow with the rows: one squeue per poll. Once the rows are
+// known to be short, they share jobs.
+func TestRowsOnTheCluster(t *testing.T) {
+	oneCluster(t)
+	most := *arraySize - 1 // tasks in an array
+	c := cluster.New(t, cluster.Knobs{
+		Nodes: 2, CPUs: 4, MemoryMiB: 8000, NoGPUs: true,
+		SlurmdTimeout: 300, // so that a busy machine is not taken for a node that is down
+		Extra:         fmt.Sprintf("MaxJobCount=50000\nMaxArraySize=%d\n", *arraySize),
+	})
+	s := newSite(t, c, fmt.Sprintf("max_jobs = %d\n", max(5000, *rows)))
+	s.start()
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*rows)*time.Second)
+	defer cancel()
+	lab := s.client()
+	begin := time.Now()
+	_, err := lab.SubmitBatch(ctx, smallestRows("rows", *rows))
+	must(t, err)
+	accepted := time.Since(begin)
+	batch, err := lab.Wait(ctx, "rows")
+	must(t, err)
+	took := time.Since(begin)
+	if batch.Status != "COMPLETED" || batch.Counts["COMPLETED"] != *rows {
+		t.Errorf("the batch is %s with %v, want %d COMPLETED", batch.Status, batch.Counts, *rows)
+	}
+	s.compareRows(ctx, lab, "rows")
+	arrays := s.arrays()
+	if want := (*rows + most - 1) / most; len(arrays) < want || len(arrays) > 5*want+5 {
+		t.Errorf("%d rows took %d Slurm submissions; %d suffice", *rows, len(arrays), want)
+	}
+	service, commands := s.cpu()
+	t.Logf("%d rows: accepted after %v, completed after %v; %d sbatch, with %v tasks; CPU of the service %v, of Slurm's commands %v",
+		*rows, accepted.Round(time.Millisecond), took.Round(time.Second), len(arrays), arrays, service, commands)
+	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
+		t.Log(describe(name, s.calls()))
+	}
+	before := sum(arrays)
+	begin = time.Now()
+	_, err = lab.SubmitBatch(ctx, smallestRows("again", *rows))
+	must(t, err)
+	_, err = lab.Wait(ctx, "again")
+	must(t, err)
+	took = time.Since(begin)
+	s.compareRows(ctx, lab, "again")
+	if left := s.waitForNone(s.pilotDirs, patience); len(left) > 0 {
+		t.Errorf("%d directories of pilots are left: %v", len(left), left)
+	}
+	jobs := sum(s.arrays()) - before
+	longest := max(s.longestRun(ctx, lab, "rows"), s.longestRun(ctx, lab, "again"))
+	if longest <= fifthOfPilot && jobs > *rows/5+2 {
+		t.Errorf("%d rows of at most %v took %d jobs of Slurm", *rows, longest, jobs)
+	}
+	t.Logf("once they are known to be short: completed after %v, in %d jobs of Slurm; the longest run took %v", took.Round(time.Millisecond), jobs, longest)
+	before = sum(s.arrays())
+	_, err = lab.SubmitBatch(ctx, briefRows("brief", *rows))
+	must(t, err)
+	_, err = lab.Wait(ctx, "brief")
+	must(t, err)
+	s.compareRows(ctx, lab, "brief")
+	jobs, longest = sum(s.arrays())-before, s.longestRun(ctx, lab, "brief")
+	if jobs >= *rows || longest <= fifthOfPilot && jobs > *rows/5+2 {
+		t.Errorf("%d rows of an algorithm that says they are short took %d jobs of Slurm; the longest run took %v", *rows, jobs, longest)
+	}
+	t.Logf("if the algorithm says that they are short: in %d jobs of Slurm; the longest run took %v", jobs, longest)
+	s.stop()
+	s.check()
+}
+
+// fifthOfPilot is a fifth of what a pilot takes at a time: rows that are known to be no longer
+// come five or more into a job of Slurm. On a busy machine they may take longer, and share less.
+const fifthOfPilot = 800 * time.Millisecond
+
+// longestRun returns how long the longest row of a batch has run, by the records. What is known
+// of run times follows from these.
+func (s *site) longestRun(ctx context.Context, c *client.Client, batch string) (longest time.Duration) {
+	s.t.Helper()
+	for job, err := range c.Jobs(ctx, client.JobFilter{Batch: batch, PageSize: 100}) {
+		must(s.t, err)
+		if m := job.Metrics; m != nil {
+			longest = max(longest, time.Duration(m.RunSeconds*float64(time.Second)))
+		}
+	}
+	return longest
+}
+
+// briefRows returns a batch of rows that end at once.
+func briefRows(name string, n int) client.BatchSubmission {
+	b := client.BatchSubmission{Name: name, Type: "brief"}
+	for i := range n {
+		b.Settings = append(b.Settings, briefJob(fmt.Sprintf("%s-%d", name, i+1)).Settings)
+	}
+	return b
+}
+
+func sum(numbers []int) (all int) {
+	for _, n := range numbers {
+		all += n
+	}
+	return all
+}
+
+// smallestRows returns a batch of the shortest runs that the engine allows, with
+// different seeds.
+func smallestRows(name string, n int) client.BatchSubmission {
+	b := client.BatchSubmission{Name: name, Type: "cg-idp", MaxRuntime: 600}
+	for i := range n {
+		b.Settings = append(b.Settings, json.RawMessage(fmt.Sprintf(`{"sequences":["GGGGG"],"steps":1000,"seed":%d}`, i)))
+	}
+	return b
+}
+
+// compareRows checks every row, and that nothing is left on the cluster.
+func (s *site) compareRows(ctx context.Context, c *client.Client, batch string) {
+	s.t.Helper()
+	seen := map[string]bool{}
+	for job, err := range c.Jobs(ctx, client.JobFilter{Batch: batch, PageSize: 100}) {
+		must(s.t, err)
+		if seen[job.Name] || job.Status != "COMPLETED" || job.Attempts != 1 || job.ResultBytes == 0 {
+			s.t.Errorf("row %s is %s after %d attempts, with %d bytes", job.Name, job.Status, job.Attempts, job.ResultBytes)
+		}
+		seen[job.Name] = true
+	}
+	if len(seen) != *rows {
+		s.t.Errorf("the batch has %d rows, want %d", len(seen), *rows)
+	}
+	if left := append(s.waitForNone(s.inSlurm, patience), s.waitForNone(s.attemptDirs, patience/2)...); len(left) > 0 {
+		s.t.Errorf("%d jobs or directories are left on the cluster: %s", len(left), left[0])
+	}
+}
+
+// pilotDirs returns the directories of pilots.
+func (s *site) pilotDirs() []string {
+	dirs, err := filepath.Glob(filepath.Join(s.shared, "pilots", "*"))
+	must(s.t, err)
+	return dirs
+}
+
+// arrays returns the number of tasks of each submission, largest first.
+func (s *site) arrays() (tasks []int) {
+	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
+	must(s.t, err)
+	for _, list := range lists {
+		if filepath.Ext(list) == "" {
+			text, err := os.ReadFile(list)
+			must(s.t, err)
+			tasks = append(tasks, strings.Count(string(text), "\n")-1)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b int) int { return cmp.Compare(b, a) })
+	return tasks
+}
+
+// cpu returns the CPU time of the service itself and of the commands it ran.
+func (s *site) cpu() (service, commands time.Duration) {
+	s.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
+	must(s.t, err)
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	var ticks [4]time.Duration // user and system time, then that of children
+	for i := range ticks {
+		_, err := fmt.Sscan(fields[11+i], &ticks[i])
+		must(s.t, err)
+	}
+	const tick = time.Second / 100
+	return (ticks[0] + ticks[1]) * tick, (ticks[2] + ticks[3]) * tick
+}
+
+// describe summarizes the calls of a command.
+func describe(name string, all []call) string {
+	var took []time.Duration
+	var sum time.Duration
+	failed := 0
+	for _, c := range all {
+		if c.name == name {
+			took = append(took, c.end.Sub(c.begin))
+			sum += c.end.Sub(c.begin)
+			failed += min(1, c.code)
+		}
+	}
+	if len(took) == 0 {
+		return name + ": never called"
+	}
+	slices.Sort(took)
+	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+	return fmt.Sprintf("%s: called %d times, %d failed; median %v, longest %v, total %v",
+		name, len(took), failed, ms(took[len(took)/2]), ms(took[len(took)-1]), ms(sum))
+}

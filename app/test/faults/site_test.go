@@ -1,0 +1,158 @@
+package faults
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/test/cluster"
+)
+
+// site is a cluster with a service that runs all its jobs there.
+type site struct {
+	*server
+	cluster  *cluster.Cluster
+	shared   string // directory that the service and the nodes share
+	commands string // directory of the wrappers of Slurm's commands
+}
+
+// newSite prepares a service for a running cluster without starting it.
+func newSite(t *testing.T, c *cluster.Cluster, config string) *site {
+	t.Helper()
+	s := &site{cluster: c, shared: t.TempDir(), commands: t.TempDir()}
+	must(t, os.Chmod(s.shared, 0o700))
+	programs := filepath.Join(t.TempDir(), "bin")
+	linkPrograms(t, programs)
+	settings := fmt.Sprintf(`[runner]
+executor = "slurm"
+grace = "2s"
+sandbox = "off"
+[slurm]
+shared_dir = %q
+path = %q
+conf = %q
+node_path = %q
+`, s.shared, s.commands, c.Conf, programs)
+	s.server = newServer(t, "", settings+config)
+	must(t, os.WriteFile(s.path("algorithms", "resumable.toml"), fmt.Appendf(nil, resumableFile, s.path("diary")), 0o600))
+	must(t, os.WriteFile(s.path("algorithms", "brief.toml"), fmt.Appendf(nil, briefFile(), s.path("diary")), 0o600))
+	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
+		s.wrap(name)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("warnings since the last start:\n%s", s.warnings())
+		}
+	})
+	return s
+}
+
+// warnings returns the log's warnings and errors since the last start.
+func (s *site) warnings() string {
+	var all strings.Builder
+	for line := range strings.Lines(s.log.String()) {
+		if strings.Contains(line, `"level":"warn"`) || strings.Contains(line, `"level":"error"`) {
+			all.WriteString(line)
+		}
+	}
+	return all.String()
+}
+
+// wrapper wraps one of Slurm's commands. It records each call and runs a hook
+// once, before or after the command.
+const wrapper = `#!/bin/bash
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+begin=$EPOCHREALTIME
+hook() {
+	mv "%[1]s/$1" "%[1]s/$1.$$" 2>/dev/null || return 0
+	. "%[1]s/$1.$$"
+	mv "%[1]s/$1.$$" "%[1]s/$1.done"
+}
+limit=
+[ %[2]s != sbatch ] || hook before
+$limit %[3]s "$@" >"%[1]s/said.$$"
+code=$?
+[ %[2]s != sbatch ] || hook after
+echo "%[2]s $begin $EPOCHREALTIME $code" >>"%[1]s/calls"
+cat "%[1]s/said.$$"
+rm -f "%[1]s/said.$$"
+exit $code
+`
+
+func (s *site) wrap(name string) {
+	s.t.Helper()
+	real, err := exec.LookPath(name)
+	must(s.t, err)
+	text := fmt.Sprintf(wrapper, s.commands, name, real)
+	must(s.t, os.WriteFile(filepath.Join(s.commands, name), []byte(text), 0o700))
+}
+
+// setHook has the next sbatch run a line of shell once, "before" or "after" the
+// real command.
+func (s *site) setHook(when, line string) {
+	s.t.Helper()
+	file := filepath.Join(s.commands, when)
+	_ = os.Remove(file + ".done") // there may be none
+	must(s.t, os.WriteFile(file+".new", []byte(line+"\n"), 0o600))
+	must(s.t, os.Rename(file+".new", file))
+}
+
+// hookRan waits until a hook has run, and reports whether it did: possibly
+// nothing was submitted.
+func (s *site) hookRan(when string, within time.Duration) bool {
+	file := filepath.Join(s.commands, when)
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(file + ".done"); err == nil {
+			return true
+		}
+		if _, err := os.Stat(file); err == nil && time.Since(begin) > within && os.Remove(file) == nil {
+			return false
+		}
+		if time.Since(begin) > within+patience {
+			return false // it was killed while it ran
+		}
+	}
+}
+
+// call is one call of a Slurm command.
+type call struct {
+	name       string
+	begin, end time.Time
+	code       int
+}
+
+// calls returns all finished calls so far.
+func (s *site) calls() (all []call) {
+	s.t.Helper()
+	f, err := os.Open(filepath.Join(s.commands, "calls"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	must(s.t, err)
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var c call
+		var begin, end float64
+		if _, err := fmt.Sscan(lines.Text(), &c.name, &begin, &end, &c.code); err != nil {
+			s.t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		c.begin, c.end = moment(begin), moment(end)
+		all = append(all, c)
+	}
+	return all
+}
+
+// moment converts a time in seconds, as scripts write it.
+func moment(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)) }
+
+// inSlurm returns the jobs that Slurm has not ended, one line each.
+func (s *site) inSlurm() []string {
+	s.t.Helper()
+	out := s.cluster.Run(s.t, "squeue", "--noheader", "--array", "-o", "%A %j %T %N")
+	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
+}

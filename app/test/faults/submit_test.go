@@ -1,0 +1,126 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"molrun/app/client"
+)
+
+// submit submits a job with a new name.
+func (w *worker) submit() error {
+	name, s, ok := w.newJob()
+	if !ok {
+		return w.readJob()
+	}
+	w.ledger.note(func() { w.ledger.jobs[name] = &jobFact{submission: s} })
+	return w.send(s)
+}
+
+// newJob makes a random job; ok is false if this client has submitted enough.
+func (w *worker) newJob() (name string, s client.Submission, ok bool) {
+	if w.jobsMade >= w.jobs {
+		return "", s, false
+	}
+	w.jobsMade++
+	name = fmt.Sprintf("%s-%d-%d", w.name, w.number, w.jobsMade)
+	return name, w.job(w.rand, name), true
+}
+
+// send submits a job. It may be repeated: a name always refers to the same job.
+func (w *worker) send(s client.Submission) error {
+	job, err := w.client.Submit(w.ctx, s)
+	if err != nil {
+		return err
+	}
+	w.ledger.acknowledge(func() {
+		w.ledger.named(s.Name, job)
+		if !sameSettings(job, s) {
+			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("the response has job %s with the settings %s", s.Name, job.Settings))
+		}
+	})
+	return nil
+}
+
+// named notes the ID of the job with this name. The ledger is locked.
+func (l *ledger) named(name string, job *client.Job) {
+	fact := l.jobs[name]
+	if fact.id == "" {
+		fact.id = job.ID
+	}
+	if fact.id != job.ID {
+		l.faults = append(l.faults, fmt.Sprintf("job %s was %s and is now %s", name, fact.id, job.ID))
+	}
+}
+
+// submitBatch submits a batch, which is accepted as a whole or not at all.
+func (w *worker) submitBatch() error {
+	_, first, ok := w.newJob()
+	if !ok {
+		return w.readJob()
+	}
+	return w.submitRows(first.Name+"-batch", first.Type, func(row string) client.Submission { return w.job(w.rand, row) })
+}
+
+// submitRows submits a batch of a new name with these rows.
+func (w *worker) submitRows(name, typ string, row func(name string) client.Submission) error {
+	fact := &jobFact{submission: client.Submission{Name: name, Type: typ}}
+	rows := map[string]*jobFact{}
+	for i := range max(2, w.rows) {
+		name := fmt.Sprintf("%s-%d", name, i+1)
+		fact.rows = append(fact.rows, name)
+		rows[name] = &jobFact{submission: row(name), isRow: true}
+	}
+	w.ledger.note(func() {
+		w.ledger.jobs[name] = fact
+		for row, fact := range rows {
+			w.ledger.jobs[row] = fact
+		}
+	})
+	return w.sendBatch(*fact)
+}
+
+func (w *worker) sendBatch(fact jobFact) error {
+	name := fact.submission.Name
+	batch := client.BatchSubmission{Name: name, Type: fact.submission.Type}
+	w.ledger.note(func() {
+		for _, row := range fact.rows {
+			batch.Settings = append(batch.Settings, json.RawMessage(w.ledger.jobs[row].submission.Settings))
+		}
+	})
+	job, err := w.client.SubmitBatch(w.ctx, batch)
+	if err != nil {
+		return err
+	}
+	w.ledger.acknowledge(func() { w.ledger.named(name, job) })
+	return nil
+}
+
+// submitAgain repeats a submission, acknowledged or not.
+func (w *worker) submitAgain() error {
+	fact, release, ok := w.ledger.reserve(w.rand, func(f jobFact) bool { return !f.isRow })
+	if !ok {
+		return nil
+	}
+	defer release()
+	if fact.rows != nil {
+		return w.sendBatch(fact)
+	}
+	return w.send(fact.submission)
+}
+
+// submitOther submits different work under a name that is taken.
+func (w *worker) submitOther() error {
+	fact, release, ok := w.ledger.reserve(w.rand, func(f jobFact) bool { return f.id != "" })
+	if !ok {
+		return nil
+	}
+	defer release()
+	other := diaryJob("another", 1, 1)
+	other.Name = fact.submission.Name
+	job, err := w.client.Submit(w.ctx, other)
+	if err == nil {
+		w.ledger.faultf("job %s (%s) was returned for different work", job.ID, other.Name)
+	}
+	return except(err, "JOB_ALREADY_EXISTS")
+}

@@ -1,0 +1,219 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"molrun/app"
+	"molrun/app/base/events"
+	"molrun/app/job/feed"
+)
+
+// told is an event that listeners must hear.
+type told struct {
+	kind       feed.Kind
+	job, batch app.JobID // batch is that of a row
+	name       string
+	email      string
+	status     app.Status
+	was        app.Status // if the status has changed
+	isNew      bool       // the job
+	minor      bool       // a later one of the same group about the same job replaces it
+	id         events.ID  // where the store has it
+}
+
+// concerns reports whether an event is about a job of a status, before it or after.
+func (t *told) concerns(status app.Status) bool {
+	before := cmp.Or(t.was, t.status)
+	return t.status == status || t.kind == feed.JobChanged && !t.isNew && before == status
+}
+
+func (t *told) String() string {
+	if t == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s of %s, %s after %q", t.kind, t.name, t.status, t.was)
+}
+
+// history is what has happened in each organization: the same as what the store
+// has in its ring.
+type history map[string][]*told
+
+// beginGroup notes where the events of a group of commits begin, which the store makes one.
+func (s *simulation) beginGroup() {
+	s.groupFrom = map[string]int{}
+	for organization, all := range s.history {
+		s.groupFrom[organization] = len(all)
+	}
+}
+
+// foretell adds the events of a commit, before the ledger has it. They have no places
+// yet.
+func (s *simulation) foretell(c *change) {
+	old := func(id app.JobID) *app.Job {
+		if e := s.ledger.jobs[id]; e != nil {
+			return &e.Job
+		}
+		return nil
+	}
+	now := map[app.JobID]*app.Job{}
+	for _, put := range c.puts {
+		before, known := now[put.id]
+		if !known {
+			before = old(put.id)
+		}
+		now[put.id] = nil
+		if put.now != nil {
+			now[put.id] = &put.now.Job
+		}
+		if put.now == nil && before != nil && before.Private.Batch != "" {
+			batch, changed := now[before.Private.Batch]
+			if changed && batch == nil {
+				continue // it goes with its batch
+			}
+		}
+		if before == nil && put.now == nil {
+			continue // judge reports it
+		}
+		s.add(before, now[put.id])
+		s.promise(before, now[put.id])
+	}
+}
+
+// add adds the events of one change of a job.
+func (s *simulation) add(before, now *app.Job) {
+	if now == nil {
+		s.tell(newTold(feed.JobDeleted, before))
+		return
+	}
+	e := newTold(feed.JobChanged, now)
+	switch {
+	case before == nil && now.Private.Batch != "":
+		return // it begins with its batch
+	case before == nil:
+		e.isNew = true
+	case before.Status != now.Status:
+		e.was = before.Status
+		if before.Status == app.Queued && now.Status.Finished() && now.Private.Batch == "" && !now.StartedAt.Equal(before.StartedAt.Time) {
+			begun := newTold(feed.JobChanged, now) // the start was recorded with the end
+			begun.status, begun.was = app.Running, app.Queued
+			s.tell(begun)
+			e.was = app.Running
+		}
+		if now.Status.Finished() && !before.Status.Finished() && now.Metrics != nil {
+			s.tell(newTold(feed.NewMetrics, now))
+		}
+	case before.StatusReason != now.StatusReason || before.Pinned != now.Pinned:
+	case now.IsBatch() && *before.Counts != *now.Counts:
+		e.minor = true
+	default:
+		return
+	}
+	s.tell(e)
+}
+
+func newTold(kind feed.Kind, j *app.Job) *told {
+	return &told{kind: kind, job: j.ID, batch: j.Private.Batch, name: j.Name, email: j.Email, status: j.Status}
+}
+
+// tell adds an event to those of its group.
+func (s *simulation) tell(e *told) {
+	organization := organizationOf(e.email)
+	all := s.history[organization]
+	if e.minor {
+		first := s.groupFrom[organization]
+		all = slices.Concat(all[:first], slices.DeleteFunc(slices.Clone(all[first:]), func(o *told) bool { return o.minor && o.job == e.job }))
+	}
+	s.history[organization] = append(all, e)
+}
+
+func organizationOf(email string) string {
+	for _, by := range users {
+		if by.Email == email {
+			return by.Organization
+		}
+	}
+	return ""
+}
+
+// checkEvents compares what the store has told since the last commit with what it had
+// to tell, and notes the places.
+func (s *simulation) checkEvents() {
+	for _, organization := range organizations {
+		all := s.history[organization]
+		first := slices.IndexFunc(all, func(e *told) bool { return e.id == events.ID{} })
+		if first < 0 {
+			first = len(all)
+		}
+		s.compareEvents(organization, first)
+	}
+}
+
+// compareEvents compares the ring of an organization, from one event on, with its
+// history.
+func (s *simulation) compareEvents(organization string, from int) {
+	place := events.ID{}
+	if from > 0 {
+		place = s.history[organization][from-1].id
+	}
+	var ring []events.Entry
+	known := false
+	err := s.process.store.View(context.Background(), func(tx app.Tx) (err error) {
+		ring, known, err = tx.EventsAfter(organization, place, 1<<20)
+		return err
+	})
+	if err != nil || !known {
+		s.faultf("the events of %s behind number %d can't be read: %v", organization, place.Number, err)
+		return
+	}
+	all := s.history[organization][from:]
+	for i := range max(len(all), len(ring)) {
+		var want *told
+		if i < len(all) {
+			want = all[i]
+		}
+		if i >= len(ring) {
+			s.faultf("event %d of %s is lost, want %s", from+i+1, organization, want)
+			return
+		}
+		if err := want.matches(ring[i], from+i+1); err != nil {
+			s.faultf("event %d of %s: %v", from+i+1, organization, err)
+			return
+		}
+		want.id = ring[i].ID
+	}
+}
+
+// matches compares an event of the store with what had to be told.
+func (t *told) matches(entry events.Entry, number int) error {
+	e, err := feed.Decode(entry)
+	if err != nil {
+		return err
+	}
+	switch {
+	case t == nil:
+		return fmt.Errorf("the store has %s of %s, want nothing", e.Kind, e.Job.Name)
+	case entry.ID.Number != uint64(number) || t.id != events.ID{} && t.id != entry.ID:
+		return fmt.Errorf("it has the place %v, want %v", entry.ID, t.id)
+	}
+	return t.isToldAs(string(e.Kind), e.Data)
+}
+
+// isToldAs compares an event with what clients see.
+func (t *told) isToldAs(kind string, data json.RawMessage) error {
+	var seen struct {
+		app.Job
+		Was app.Status `json:"previousStatus"`
+	}
+	if err := json.Unmarshal(data, &seen); err != nil {
+		return err
+	}
+	same := kind == string(t.kind) && seen.ID == t.job && seen.Name == t.name && seen.Was == t.was
+	if same && t.kind == feed.JobChanged {
+		same = seen.Status == t.status
+	}
+	return allow(same, fmt.Sprintf("%s of %s, %s after %q is told, want %s", kind, seen.Name, seen.Status, seen.Was, t))
+}

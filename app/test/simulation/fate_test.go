@@ -1,0 +1,84 @@
+package simulation
+
+import (
+	"errors"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+)
+
+// fate is the script of a task.
+type fate struct {
+	waits     time.Duration // from Start to the start of its process
+	runs      time.Duration // unless it is stopped or hits its limit
+	cause     app.Cause     // of its end; "" if it is lost
+	stopTakes time.Duration // from Stop to its end
+	lag       time.Duration // from its end until Status reports it
+	vanishes  bool          // Start returns no error, but no task exists
+	refuses   error         // that Start returns
+	refusals  int           // how often Start returns it
+}
+
+var (
+	causes = []app.Cause{
+		app.CauseDone, app.CauseDone, app.CauseDone, app.CauseDone, app.CauseDone, app.CauseExit, app.CauseExit,
+		app.CauseSignal, app.CauseMemory, app.CauseCannotStart, app.CauseInterrupted, "", "",
+	}
+	refusals = []error{syscall.ENOSPC, syscall.EAGAIN, fault.Unavailable, errors.New("the machine refuses")}
+)
+
+// fateOf returns the fate of an attempt, which does not depend on earlier events.
+func fateOf(seed uint64, name string, attempt int) fate {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	rng := rand.New(rand.NewPCG(seed^h.Sum64(), uint64(attempt)))
+	f := fate{
+		runs:      seconds(rng, 20),
+		cause:     causes[rng.IntN(len(causes))],
+		stopTakes: time.Duration(rng.IntN(9000)) * time.Millisecond,
+		vanishes:  rng.IntN(20) == 0,
+	}
+	if isShortRow(name) {
+		f.shorten(rng)
+	}
+	switch rng.IntN(10) {
+	case 0:
+		f.runs = 0
+	case 1:
+		if !isShortRow(name) || rng.IntN(4) == 0 {
+			f.runs = time.Hour // more than its limit
+		}
+	case 2:
+		f.waits = seconds(rng, 5)
+	case 3:
+		f.lag = seconds(rng, 5)
+	case 4:
+		f.refuses, f.refusals = refusals[rng.IntN(len(refusals))], 1+rng.IntN(3)
+	}
+	return f
+}
+
+// isShortRow reports whether a job is a row of a batch of short ones, by its name.
+func isShortRow(name string) bool { return strings.Contains(name, "/rows") }
+
+// shorten makes a fate that of a short row: most take about a second, and few are lost.
+func (f *fate) shorten(rng *rand.Rand) {
+	f.runs = seconds(rng, 1)
+	if rng.IntN(30) == 0 {
+		f.runs = seconds(rng, 8)
+	}
+	if f.cause == "" || f.cause == app.CauseInterrupted {
+		f.cause = []app.Cause{"", app.CauseInterrupted, app.CauseDone, app.CauseDone, app.CauseDone, app.CauseDone}[rng.IntN(6)]
+	}
+}
+
+// seconds returns a random duration with the given mean. Its resolution of
+// milliseconds makes it unlikely that two events coincide by accident.
+func seconds(rng *rand.Rand, mean float64) time.Duration {
+	return time.Duration(rng.ExpFloat64()*mean*1000) * time.Millisecond
+}

@@ -1,0 +1,246 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"molrun/app"
+	"molrun/app/job/feed"
+	"molrun/app/job/follow"
+	"molrun/app/job/listing"
+)
+
+// maxListeners bounds the number of listeners of a seed.
+const maxListeners = 5
+
+// listener is a user who follows what happens, and resumes where the last connection
+// ended.
+type listener struct {
+	name   string
+	by     app.Caller
+	query  listing.Selection
+	hears  func(*told) bool
+	stream *follow.Stream // nil while it is not connected
+	place  string         // the last that it was given; "" if none
+	next   int            // of the organization's history, what it has to hear next
+}
+
+// listen has a user begin to follow some jobs, lose the connection, resume, or read what
+// there is.
+func (s *simulation) listen() {
+	s.up()
+	if s.process == nil {
+		return
+	}
+	if len(s.listeners) < maxListeners && s.rng.IntN(3) == 0 {
+		s.listeners = append(s.listeners, s.newListener())
+	}
+	if len(s.listeners) == 0 {
+		return
+	}
+	l := s.listeners[s.rng.IntN(len(s.listeners))]
+	switch {
+	case l.stream == nil:
+		s.connect(l)
+	case s.rng.IntN(3) == 0:
+		s.tracef("%s loses the connection", l.name)
+		l.leave()
+	}
+	if s.rng.IntN(2) == 0 {
+		s.read(l)
+	}
+}
+
+// newListener returns a listener that selects jobs in one of several ways.
+func (s *simulation) newListener() *listener {
+	by := users[s.rng.IntN(len(users))]
+	by.KeyID = s.keys[by.Email]
+	l := &listener{by: by}
+	switch s.rng.IntN(4) {
+	case 0:
+		l.query.WholeOrganization = true
+		l.hears = func(t *told) bool { return t.batch == "" }
+	case 1:
+		l.hears = func(t *told) bool { return t.batch == "" && t.email == by.Email }
+	case 2:
+		l.query.WholeOrganization, l.query.Name = true, string(rune('a'+s.rng.IntN(8)))
+		l.hears = func(t *told) bool { return t.name == l.query.Name }
+	case 3:
+		e := s.some(func(e *entry) bool { return e.IsBatch() && e.Organization == by.Organization })
+		if e == nil {
+			return s.newListener()
+		}
+		l.query.WholeOrganization, l.query.Batch = true, string(e.ID)
+		l.hears = func(t *told) bool { return t.job == e.ID || t.batch == e.ID }
+	}
+	if s.rng.IntN(3) == 0 {
+		status := []app.Status{app.Queued, app.Running, app.Completed, app.Failed}[s.rng.IntN(4)]
+		jobs := l.hears
+		l.query.Status = []app.Status{status}
+		l.hears = func(t *told) bool { return jobs(t) && t.concerns(status) }
+	}
+	l.name = fmt.Sprintf("listener %d, %s,", len(s.listeners)+1, by.Email)
+	return l
+}
+
+// connect opens a stream: where the last one ended, behind any event, behind what a
+// listing shows, from now on, or behind an event that never was.
+func (s *simulation) connect(l *listener) {
+	all := s.history[l.by.Organization]
+	how := "resumes"
+	forged := false
+	switch choice := s.rng.IntN(6); {
+	case l.place != "" && choice > 0:
+	case choice < 2 && len(all) > 0:
+		how, l.next = "begins behind an event", 1+s.rng.IntN(len(all))
+		l.place = all[l.next-1].id.String()
+	case choice == 2 && len(all) > 0:
+		id := all[s.rng.IntN(len(all))].id
+		id.Sum++
+		how, forged, l.place = "begins behind an event that never was", true, id.String()
+	case choice == 3:
+		page, err := s.process.Lists.Jobs(context.Background(), l.by, listing.Query{Selection: listing.Selection{WholeOrganization: true}, Limit: 1})
+		if err != nil {
+			s.faultf("%s lists: %v", l.name, err)
+			return
+		}
+		how, l.next, l.place = "lists and goes on", len(all), page.Event.String()
+	default:
+		how, l.next, l.place = "begins now", len(all), ""
+	}
+	q := follow.Query{Selection: l.query}
+	if l.place != "" {
+		place, err := follow.ParsePlace(l.place)
+		if err != nil {
+			s.faultf("%s was given the place %q: %v", l.name, l.place, err)
+			return
+		}
+		q.After = &place
+	}
+	s.tracef("%s %s, number %d", l.name, how, l.next)
+	var err error
+	if l.stream, err = s.process.Follower.Jobs(context.Background(), l.by, q); err != nil {
+		s.faultf("%s can't listen: %v", l.name, err)
+		return
+	}
+	if forged {
+		s.wantReset(l)
+	}
+}
+
+// wantReset checks that a stream begins with a reset, because nobody knows its place.
+func (s *simulation) wantReset(l *listener) {
+	messages, err := l.stream.Next(context.Background())
+	if err != nil || len(messages) != 1 || messages[0].Event != "reset" {
+		s.faultf("%s hears %+v, %v, want a reset", l.name, messages, err)
+		return
+	}
+	l.place, l.next = messages[0].ID, len(s.history[l.by.Organization])
+}
+
+func (l *listener) leave() {
+	if l.stream != nil {
+		l.stream.Close()
+		l.stream = nil
+	}
+}
+
+// read reads all that there is, and checks that nothing is missing, repeated, or of
+// somebody else.
+func (s *simulation) read(l *listener) {
+	for l.stream != nil && len(s.faults) == 0 {
+		messages, err := l.stream.Next(context.Background())
+		if err != nil {
+			s.faultf("%s: %v", l.name, err)
+			return
+		}
+		news := slices.ContainsFunc(messages, func(m follow.Message) bool { return m.Event != "" })
+		for _, m := range messages {
+			if err := s.hear(l, m); err != nil {
+				s.faultf("%s: %v", l.name, err)
+				return
+			}
+		}
+		if !news {
+			break
+		}
+	}
+	if l.stream == nil || len(s.faults) > 0 {
+		return
+	}
+	if missed := l.due(s.history[l.by.Organization]); missed != nil {
+		s.faultf("%s does not hear %s", l.name, missed)
+	}
+}
+
+// due returns the next event that the listener has to hear, nil if there is none.
+func (l *listener) due(all []*told) *told {
+	for ; l.next < len(all); l.next++ {
+		if l.hears(all[l.next]) {
+			return all[l.next]
+		}
+	}
+	return nil
+}
+
+// hear checks one message.
+func (s *simulation) hear(l *listener, m follow.Message) error {
+	all := s.history[l.by.Organization]
+	if m.Event == string(feed.NewProgress) {
+		e := s.ledger.jobs[idOf(app.Record(m.Data))]
+		return allow(m.ID == "" && e != nil && e.Organization == l.by.Organization, fmt.Sprintf("it hears of progress: %s", m.Data))
+	}
+	if m.Event != "" {
+		want := l.due(all)
+		if want == nil {
+			return fmt.Errorf("it hears %s %s, want nothing", m.Event, m.Data)
+		}
+		if err := want.isToldAs(m.Event, m.Data); err != nil {
+			return err
+		}
+		if l.next++; m.ID != want.id.String() {
+			return fmt.Errorf("it is given the place %s, want that of event %d", m.ID, l.next)
+		}
+	}
+	if m.ID == "" {
+		return nil
+	}
+	return s.goTo(l, m.ID)
+}
+
+// goTo notes a place, up to which the listener must have heard everything.
+func (s *simulation) goTo(l *listener, place string) error {
+	all := s.history[l.by.Organization]
+	p, err := follow.ParsePlace(place)
+	switch number := int(p.Event.Number); {
+	case err != nil:
+		return err
+	case number > len(all) || number > 0 && all[number-1].id != p.Event:
+		return errors.New("it is given a place where no event was")
+	case number < l.next:
+		// Events that it does not hear are behind the place that it has.
+	case l.due(all[:number]) != nil:
+		return fmt.Errorf("it is given a place behind %s, which it has not heard", l.due(all[:number]))
+	}
+	l.place = place
+	return nil
+}
+
+// hush ends all streams, as the end of their process does.
+func (s *simulation) hush() {
+	for _, l := range s.listeners {
+		l.leave()
+	}
+}
+
+// judgeListeners has all listeners resume and read the rest.
+func (s *simulation) judgeListeners() {
+	for _, l := range s.listeners {
+		if l.stream == nil && l.place != "" && s.process != nil {
+			s.connect(l)
+		}
+		s.read(l)
+	}
+}

@@ -1,0 +1,475 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/app/job/upload"
+)
+
+// partialFor is how long a file in parts stays after its last bytes.
+const partialFor = 15 * time.Minute
+
+// errBroken is what a client sees whose connection breaks.
+var errBroken = errors.New("the connection broke")
+
+// sending is a file that a user sends in parts.
+type sending struct {
+	file
+	by    app.Caller
+	url   string
+	told  int // bytes that are there, as the server has said
+	sent  int // bytes that have left the client
+	lost  int // how often what was there was lost, by somebody's will or because it was too old
+	using int // requests under way
+
+	touched  time.Time // when something else has changed it last
+	doubtful bool      // a wrong digest was told
+	stale    bool      // it needs a new link
+}
+
+// part is one request for a file that is sent in parts.
+type part struct {
+	of     *sending
+	verb   string // begin, go on, abandon
+	bytes  int    // that it carries at most
+	ranged bool   // it is a PUT with Content-Range
+	length bool   // it tells how long the file is
+	wrong  bool   // it tells a wrong digest of the file
+	breaks bool   // its connection breaks at the end of the bytes
+	renew  bool   // it asks for a new link before
+
+	told, lost int  // of the file when it was sent
+	alone      bool // no other request was under way
+	head       int  // bytes that were there first, as the server has said
+	asked      bool // head is known
+	here       int  // that are there now; -1 if the answer does not tell
+	whole      bool // the file is complete
+}
+
+// sendPart has a user begin to send a file in parts, go on with one, or give it up.
+func (s *simulation) sendPart() {
+	s.up()
+	if s.process == nil {
+		return
+	}
+	p := &part{verb: "begin", here: -1}
+	open := slices.DeleteFunc(slices.Clone(s.sendings), func(f *sending) bool {
+		u := s.uploads[f.id]
+		return f.url == "" || u != nil && u.Completed() && s.rng.IntN(8) > 0 || u == nil && s.rng.IntN(8) > 0
+	})
+	if len(open) > 0 && s.rng.IntN(4) > 0 {
+		p.of, p.verb = open[s.rng.IntN(len(open))], []string{"go on", "go on", "go on", "go on", "go on", "begin", "abandon"}[s.rng.IntN(7)]
+	}
+	if p.of == nil {
+		p.of = s.newSending()
+	}
+	p.bytes = s.rng.IntN(len(p.of.text) + 1)
+	if s.rng.IntN(3) == 0 {
+		p.bytes = len(p.of.text)
+	}
+	p.ranged, p.length, p.wrong = p.bytes > 0 && s.rng.IntN(3) == 0, s.rng.IntN(2) == 0, s.rng.IntN(8) == 0
+	p.breaks, p.renew = s.rng.IntN(3) == 0, p.of.stale || s.rng.IntN(4) == 0
+	p.told, p.lost, p.alone = p.of.told, p.of.lost, p.of.using == 0
+	p.of.using++
+	s.send(&request{label: label{verb: "part"}, by: p.of.by, name: p.of.name, part: p})
+}
+
+// lose notes that what was there is gone, by somebody's will or because it was too old.
+func (f *sending) lose() {
+	f.lost++
+	f.told = 0
+}
+
+func (s *simulation) newSending() *sending {
+	f := &sending{file: *s.randomFile(), by: users[s.rng.IntN(len(users))]}
+	s.sendings = append(s.sendings, f)
+	return f
+}
+
+// connection is a client's end of one.
+type connection struct {
+	*httptest.ResponseRecorder
+	failed error
+	cut    chan struct{} // closed when the server wants to read no more
+}
+
+func (c *connection) SetReadDeadline(t time.Time) error {
+	if !t.IsZero() && t.Year() < 1980 {
+		select {
+		case <-c.cut:
+		default:
+			close(c.cut)
+		}
+	}
+	return nil
+}
+
+func (c *connection) SetWriteDeadline(time.Time) error { return nil }
+
+// failTo keeps the error of a request for its client.
+func failTo(w http.ResponseWriter, _ *http.Request, err error) {
+	w.(interface{ Unwrap() http.ResponseWriter }).Unwrap().(*connection).failed = err
+}
+
+// slowBody is a body of which the second half arrives later, if the connection lasts.
+type slowBody struct {
+	rest   []string
+	breaks bool
+	wait   func() error // before the second half
+	cut    <-chan struct{}
+	left   func(n int)
+}
+
+func (b *slowBody) Read(into []byte) (int, error) {
+	if len(b.rest) == 1 {
+		if err := b.wait(); err != nil {
+			return 0, err
+		}
+	}
+	select {
+	case <-b.cut:
+		return 0, os.ErrDeadlineExceeded
+	default:
+	}
+	if len(b.rest) == 0 && b.breaks {
+		return 0, io.ErrUnexpectedEOF
+	}
+	if len(b.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(into, b.rest[0]) // the server's buffer is larger
+	b.rest = b.rest[1:]
+	b.left(n)
+	return n, nil
+}
+
+// ask makes one request with a file's link.
+func (p *part) ask(ctx context.Context, to *process, method string, header map[string]string, from, n int) (c *connection, err error) {
+	c = &connection{ResponseRecorder: httptest.NewRecorder(), cut: make(chan struct{})}
+	text := p.of.text[from : from+n]
+	body := &slowBody{
+		rest: []string{text[:n/2], text[n/2:]}, breaks: p.breaks, cut: c.cut,
+		wait: func() error { return to.door.knock(&visit{label: label{"bytes", labelOf(ctx).of}}) },
+		left: func(int) { p.of.sent = max(p.of.sent, from+n) },
+	}
+	r := httptest.NewRequestWithContext(ctx, method, p.of.url, nil)
+	if method == http.MethodPatch || method == http.MethodPut {
+		r = httptest.NewRequestWithContext(ctx, method, p.of.url, body)
+		r.ContentLength = int64(n)
+	}
+	for name, value := range header {
+		r.Header.Set(name, value)
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = errBroken
+		}
+	}()
+	to.Links.ServeHTTP(c, r)
+	return c, c.failed
+}
+
+func (p *part) call(ctx context.Context, to *process) error {
+	f := p.of
+	if p.renew && f.url != "" {
+		grant, err := to.Files.Renew(ctx, f.by, string(f.id), "")
+		if err != nil {
+			return err
+		}
+		f.url = grant.UploadURL
+	}
+	if f.url == "" {
+		grant, err := to.Files.Create(ctx, f.by, upload.Request{Filename: f.name})
+		if err != nil {
+			return err
+		}
+		f.url = grant.UploadURL
+	}
+	if p.verb == "abandon" {
+		_, err := p.ask(ctx, to, http.MethodDelete, nil, 0, 0)
+		return err
+	}
+	from := 0
+	if p.verb == "go on" {
+		c, err := p.ask(ctx, to, http.MethodHead, nil, 0, 0)
+		if err != nil {
+			return err
+		}
+		p.note(c)
+		if p.head, p.asked = p.here, true; p.whole {
+			return p.complete(ctx, to)
+		}
+		from = p.here
+	}
+	c, err := p.sendFrom(ctx, to, from)
+	if err != nil {
+		return err
+	}
+	if p.note(c); p.whole {
+		return p.complete(ctx, to)
+	}
+	return nil
+}
+
+// sendFrom sends the bytes behind those that are there.
+func (p *part) sendFrom(ctx context.Context, to *process, from int) (*connection, error) {
+	f := p.of
+	n := min(p.bytes, len(f.text)-from)
+	last := from+n == len(f.text)
+	header := map[string]string{"Upload-Complete": map[bool]string{true: "?1", false: "?0"}[last]}
+	method := http.MethodPut
+	switch {
+	case p.ranged && n > 0 && p.verb == "go on":
+		header = map[string]string{"Content-Range": fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, len(f.text))}
+	case p.verb == "go on":
+		method = http.MethodPatch
+		header["Upload-Offset"], header["Content-Type"] = strconv.Itoa(from), "application/partial-upload"
+	}
+	if p.length && header["Content-Range"] == "" {
+		header["Upload-Length"] = strconv.Itoa(len(f.text))
+	}
+	if p.wrong {
+		header["Repr-Digest"] = "sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:"
+	}
+	return p.ask(ctx, to, method, header, from, n)
+}
+
+func (p *part) complete(ctx context.Context, to *process) error {
+	size := int64(len(p.of.text))
+	_, err := to.Files.Complete(ctx, p.of.by, string(p.of.id), &size)
+	return err
+}
+
+// note notes what an answer tells.
+func (p *part) note(c *connection) {
+	if n, err := strconv.Atoi(c.Header().Get("Upload-Offset")); err == nil {
+		p.here = n
+	}
+	p.whole = c.Header().Get("Upload-Complete") == "?1"
+}
+
+// judgePart checks an answer: what the server has said to be there is there, unless
+// somebody has given it up since or it was too old.
+func (s *simulation) judgePart(r *request) {
+	p, f := r.part, r.part.of
+	f.using--
+	kept := p.lost == f.lost
+	switch {
+	case p.asked && p.head < p.told && kept:
+		s.faultf("%s: only %d bytes are there, but %d were", r.label, p.head, p.told)
+	case p.here > f.sent:
+		s.faultf("%s: %d bytes are there, but %d were sent", r.label, p.here, f.sent)
+	case p.here >= 0 && kept:
+		f.told = p.here
+	}
+	u := s.uploads[f.id]
+	want := fault.Code("")
+	switch {
+	case r.have.code == fault.QuotaExceeded:
+		s.judgeRefusal(r)
+		return
+	case s.fullSince(r.sent) || !p.alone || f.using > 0 || !f.touched.Before(r.sent):
+		return
+	case r.have.code == fault.LinkInvalid && !p.renew && !s.jumped.IsZero():
+		f.stale = true // its link is of a time to come
+		return
+	case f.id != "" && u == nil:
+		want = fault.NotFound
+	case r.have.broken && p.breaks:
+		return
+	case u != nil && u.Completed() && !p.whole:
+		want = fault.UploadCompleted
+	case r.have.code == fault.DigestMismatch && f.doubtful:
+		return
+	}
+	if r.have.code != want || r.have.broken {
+		s.faultf("%s: answered %s, broken %v, want %q", r.label, r.have.brief(), r.have.broken, want)
+	}
+}
+
+// judgeParts checks a change of an upload that is sent in parts.
+func (s *simulation) judgeParts(r *request, old, now *app.Upload) error {
+	p, f := r.part, r.part.of
+	f.doubtful = f.doubtful || p.wrong
+	switch {
+	case now.Email != f.by.Email || now.Organization != f.by.Organization || now.Filename != f.name:
+		return errors.New("it is another one than was sent")
+	case old == nil:
+		f.id = now.ID
+		return allow(now.Generation == 0 && now.Partial == nil && !now.Completed(), "it begins with bytes")
+	case old.Completed():
+		return errors.New("a complete one changes")
+	case now.Completed():
+		return allow(old.Generation > 0 && old.Generation == now.Generation && now.Partial == nil, "it is complete, but was not received")
+	case now.Generation != old.Generation:
+		return allow(now.Partial == nil && now.Size == int64(len(f.text)) && now.SHA256 == f.sum(), "it has other bytes than were sent")
+	case now.Partial == nil:
+		f.lose()
+		return allow(p.verb == "abandon" || old.Partial == nil || old.Partial.Offset == 0, "what was there is dropped")
+	}
+	n := now.Partial
+	switch again := old.Partial == nil || old.Partial.Generation != n.Generation; {
+	case again:
+		f.lose()
+		p.lost, p.asked, f.doubtful = f.lost, false, p.wrong
+		return allow(n.Offset == 0, "it begins with bytes")
+	case n.Offset < old.Partial.Offset && !f.doubtful:
+		return fmt.Errorf("only %d bytes are there, but %d were", n.Offset, old.Partial.Offset)
+	case n.Length != nil && *n.Length != int64(len(f.text)) || n.Length == nil && old.Partial.Length != nil:
+		return errors.New("it has another length than was told")
+	case s.jumped.Before(r.sent) && (n.ReceivedAt.After(s.wall()) || s.wall().Sub(n.ReceivedAt.Time) > time.Minute):
+		return fmt.Errorf("its bytes arrived at %v", n.ReceivedAt)
+	}
+	return s.checkPartial(now, f.text)
+}
+
+// checkPartial checks that the bytes of an upload in parts are on the disk.
+func (s *simulation) checkPartial(u *app.Upload, text string) error {
+	have, err := os.ReadFile(filepath.Join(s.dir, "uploads", "partial", fmt.Sprintf("%s.%d", u.ID, u.Partial.Generation)))
+	n := int(u.Partial.Offset)
+	if n == 0 {
+		return nil
+	}
+	if err != nil || n > len(text) || n > len(have) || string(have[:n]) != text[:n] {
+		return fmt.Errorf("the first %d bytes of %s are not on the disk: %q, %v", n, u.Filename, have, err)
+	}
+	return nil
+}
+
+// sendingOf returns the file of an upload, nil if it was not sent in parts.
+func (s *simulation) sendingOf(id app.UploadID) *sending {
+	for _, f := range s.sendings {
+		if f.id == id {
+			return f
+		}
+	}
+	return nil
+}
+
+// touch notes that something else has changed an upload that is sent in parts.
+func (s *simulation) touch(c *change, id app.UploadID) {
+	for _, r := range s.requests {
+		if r.purge != nil {
+			delete(r.purge.parts, id)
+		}
+	}
+	if f := s.sendingOf(id); f != nil && c.label.verb != "part" {
+		f.touched = time.Now()
+		f.lose()
+	}
+}
+
+// judgeExpired checks that retention drops only what has not gone on for long.
+func (s *simulation) judgeExpired(c *change, old, now *app.Upload) error {
+	r := s.requests[c.label]
+	if r == nil || old == nil || old.Partial == nil {
+		return errors.New("it changes without a request")
+	}
+	want := *old
+	want.Partial = nil
+	if s.wall().After(r.purge.latest) {
+		r.purge.latest = s.wall()
+	}
+	return allow(reflect.DeepEqual(&want, now) && old.Partial.ReceivedAt.Before(r.purge.latest.Add(-partialFor)), "what was there is dropped too early")
+}
+
+// stored returns what a user or an organization stores: files, also what has arrived in
+// parts or is to come, and results.
+func (s *simulation) stored(organization, email string) (bytes int64) {
+	for _, u := range s.uploads {
+		if u.Organization != organization || email != "" && u.Email != email {
+			continue
+		}
+		bytes += u.Size
+		if p := u.Partial; p != nil && p.Length != nil {
+			bytes += *p.Length
+		} else if p != nil {
+			bytes += p.Offset
+		}
+	}
+	for _, e := range s.ledger.jobs {
+		if e.Organization == organization && (email == "" || e.Email == email) && !e.IsBatch() {
+			bytes += e.Usage().Bytes
+		}
+	}
+	return bytes
+}
+
+// compareStored compares what the store counts for quotas.
+func (s *simulation) compareStored(tx app.Tx) error {
+	for _, by := range users {
+		for _, email := range []string{"", by.Email} {
+			have, err := tx.Stored(by.Organization, email)
+			if want := s.stored(by.Organization, email); err != nil || have.Bytes != want {
+				return fmt.Errorf("%d bytes count for %s %s, want %d; %w", have.Bytes, by.Organization, email, want, err)
+			}
+		}
+	}
+	return nil
+}
+
+// age makes all files in the uploads look old, as after some days.
+func (s *simulation) age() {
+	old := s.wall().Add(-48 * time.Hour)
+	err := filepath.WalkDir(filepath.Join(s.dir, "uploads"), func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			err = os.Chtimes(path, old, old)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		panic(err) // a mistake of the test
+	}
+}
+
+// sweep removes the files that no record names, as the service does every day.
+func (s *simulation) sweep() {
+	s.up()
+	if s.process == nil {
+		return
+	}
+	ctx := context.Background()
+	uploadKnown := func(id app.UploadID, generation int) bool {
+		u, err := s.process.Files.Upload(ctx, id)
+		return err == nil && u.Has(generation)
+	}
+	if _, err := s.process.files.Sweep(ctx, uploadKnown, func(app.JobID) bool { return true }); err != nil {
+		s.faultf("sweep: %v", err)
+	}
+	s.changed = true
+}
+
+// judgeFiles sweeps, and checks that only the files of records are left.
+func (s *simulation) judgeFiles() {
+	if s.process == nil {
+		return
+	}
+	s.age()
+	s.sweep()
+	s.check()
+	all, err := filepath.Glob(filepath.Join(s.dir, "uploads", "*", "*"))
+	for _, name := range all {
+		id, generation, _ := strings.Cut(filepath.Base(name), ".")
+		n, _ := strconv.Atoi(generation)
+		if u := s.uploads[app.UploadID(id)]; filepath.Base(filepath.Dir(name)) != "tmp" && (u == nil || !u.Has(n)) {
+			s.faultf("no record names the file %s", name)
+		}
+	}
+	if err != nil {
+		s.faultf("%v", err)
+	}
+}

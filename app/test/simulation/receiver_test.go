@@ -1,0 +1,218 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"molrun/app"
+	"molrun/app/job/notice"
+	"molrun/app/job/notify"
+)
+
+// schedule says when messages are sent again, and when they are given up: soon enough
+// that a seed sees it.
+var schedule = notice.Schedule{First: 5 * time.Second, Longest: 2 * time.Minute, GiveUpAfter: 20 * time.Minute}
+
+// policy says where notices may go.
+var policy = notice.Policy{Mail: true}
+
+// mood is how a receiver answers.
+type mood struct {
+	name   string
+	takes  time.Duration
+	answer notice.Attempt
+}
+
+var moods = []mood{
+	{"works", 0, notice.Attempt{Status: 204}},
+	{"answers slowly", 12 * time.Second, notice.Attempt{Status: 200}},
+	{"fails", 0, notice.Attempt{Status: 500, Error: "it answered with status 500"}},
+	{"is busy", 0, notice.Attempt{Status: 503, Error: "it answered with status 503", RetryAfter: 100 * time.Second}},
+	{"refuses connections", 0, notice.Attempt{Error: "it refused the connection"}},
+	{"hangs", 15 * time.Second, notice.Attempt{Error: "it did not answer within 15s"}},
+	{"breaks connections", 0, notice.Attempt{Error: "it closed the connection without an answer"}},
+	{"is gone", 0, notice.Attempt{Status: 410, Error: "it answered with status 410"}},
+}
+
+// well reports whether messages arrive.
+func (m mood) well() bool { return m.answer.Error == "" }
+
+// receivers are where notices go. They live on when the service dies.
+type receivers struct {
+	mu    sync.Mutex
+	moods map[string]mood
+	since map[string]time.Time      // when the mood changed
+	said  map[string]notice.Attempt // what was answered last, by delivery; gone once it is recorded
+}
+
+func newReceivers() *receivers {
+	return &receivers{moods: map[string]mood{}, since: map[string]time.Time{}, said: map[string]notice.Attempt{}}
+}
+
+// receiverOf names the receiver of a target. Each webhook has a host of its own; all mail
+// goes to one server.
+func receiverOf(target string) string {
+	if u, err := url.Parse(target); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "the mail server"
+}
+
+// of returns how a receiver is, and since when.
+func (r *receivers) of(name string) (mood, time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m, known := r.moods[name]; known {
+		return m, r.since[name]
+	}
+	return moods[0], time.Time{}
+}
+
+func (r *receivers) become(name string, m mood) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moods[name], r.since[name] = m, time.Now()
+}
+
+// recover lets all work.
+func (r *receivers) recover() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name := range r.moods {
+		r.moods[name], r.since[name] = moods[0], time.Now()
+	}
+}
+
+func (r *receivers) say(delivery string, a notice.Attempt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said[delivery] = a
+}
+
+// take returns what was answered last, once.
+func (r *receivers) take(delivery string) (a notice.Attempt, answered bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a, answered = r.said[delivery]
+	delete(r.said, delivery)
+	return a, answered
+}
+
+// messages numbers the messages, whose IDs differ between runs of a seed.
+type messages struct{ numbers sync.Map }
+
+// of names a delivery.
+func (m *messages) of(id, target string) string {
+	n, known := m.numbers.Load(id)
+	if !known {
+		return "a message that nobody knows to " + receiverOf(target)
+	}
+	return fmt.Sprintf("message %d to %s", n, receiverOf(target))
+}
+
+// posting is a message on its way to a receiver.
+type posting struct {
+	notify.Posting
+	letter *notify.Letter // in its place
+}
+
+// post is what the sender of a process calls.
+func (s *site) post(ctx context.Context, d *door, p notify.Posting) notice.Attempt {
+	return s.deliver(ctx, d, s.messages.of(p.ID, p.URL), &posting{Posting: p})
+}
+
+func (s *site) mail(ctx context.Context, d *door, l notify.Letter) notice.Attempt {
+	target := "mailto:" + l.To
+	return s.deliver(ctx, d, s.messages.of(l.ID, target), &posting{Posting: notify.Posting{URL: target}, letter: &l})
+}
+
+// deliver sends a message, which waits at the door before it arrives, and again before its
+// answer is known.
+func (s *site) deliver(ctx context.Context, d *door, name string, p *posting) notice.Attempt {
+	dead := notice.Attempt{Error: errDead.Error()}
+	if d.knock(&visit{label: label{"send", name}, posting: p}) != nil {
+		return dead
+	}
+	m, _ := s.receivers.of(receiverOf(p.URL))
+	if m.takes > 0 {
+		timer := time.NewTimer(m.takes)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return notice.Attempt{Error: "it is cut off"}
+		}
+	}
+	s.receivers.say(name, m.answer)
+	if d.knock(&visit{label: label{"send", name}, leaves: true}) != nil {
+		return dead
+	}
+	return m.answer
+}
+
+// outbox is the store as the sender of notices sees it. It labels the calls.
+type outbox struct{ *guardedStore }
+
+var errLooks = errors.New("it looks for what is to be sent")
+
+// looker stops a closure before it looks for what is to be sent.
+type looker struct {
+	app.Tx
+	looks *bool
+}
+
+func (l looker) PendingDeliveries(func(notice.Due) notice.Visit) error {
+	*l.looks = true
+	return errLooks
+}
+
+// View lets the sender look for what is to be sent only when nothing else happens.
+func (o outbox) View(ctx context.Context, fn func(app.Tx) error) error {
+	looks := false
+	if err := o.guardedStore.View(ctx, func(tx app.Tx) error { return fn(looker{tx, &looks}) }); !looks {
+		return err
+	}
+	if err := o.door.poll("what is to be sent"); err != nil {
+		return err
+	}
+	o.site.looked.Store(o.site.wall().UnixMilli())
+	return o.guardedStore.View(ctx, fn)
+}
+
+// rehearsal is a transaction of which nothing stays.
+type rehearsal struct {
+	app.Tx
+	first *notice.Delivery // that was read
+}
+
+func (t *rehearsal) Delivery(id string) (*notice.Delivery, error) {
+	d, err := t.Tx.Delivery(id)
+	if t.first == nil && err == nil {
+		first := *d
+		t.first = &first
+	}
+	return d, err
+}
+
+func (t *rehearsal) PutDelivery(*notice.Delivery) error { return nil }
+
+// Update finds out what a closure changes, for its label. Closures may run twice.
+func (o outbox) Update(ctx context.Context, fn func(app.Tx) error) error {
+	name := "a message that is gone"
+	err := o.guardedStore.View(ctx, func(tx app.Tx) error {
+		t := &rehearsal{Tx: tx}
+		err := fn(t)
+		if t.first != nil {
+			name = o.site.messages.of(t.first.Message, t.first.Target)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return o.guardedStore.Update(called(ctx, label{"record", name}), fn)
+}

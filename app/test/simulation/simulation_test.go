@@ -1,0 +1,147 @@
+package simulation
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var (
+	seeds   = flag.Uint64("seeds", 100, "number of the last seed to run")
+	first   = flag.Uint64("first", 1, "number of the first seed to run")
+	twice   = flag.Uint64("twice", 5, "number of seeds to run twice")
+	oneSeed = flag.Int64("seed", -1, "run only this seed; -v shows the trace")
+)
+
+// seedTimeout bounds the real time of one seed, even on a slow machine.
+const seedTimeout = 2 * time.Minute
+
+// TestSeeds runs the plans of many seeds and fails at the first seed that finds a
+// fault.
+func TestSeeds(t *testing.T) {
+	if *oneSeed >= 0 {
+		o := runSeed(t, planOf(uint64(*oneSeed)))
+		t.Logf("seed %d:\n%s", *oneSeed, o.trace)
+		report(t, uint64(*oneSeed), o)
+		return
+	}
+	last := *seeds
+	if testing.Short() {
+		last = min(last, 20)
+	}
+	var flown record
+	var next atomic.Uint64
+	next.Store(*first - 1)
+	for worker := range runtime.GOMAXPROCS(0) {
+		t.Run(fmt.Sprint("worker ", worker+1), func(t *testing.T) {
+			t.Parallel()
+			for seed := next.Add(1); seed <= last && !t.Failed(); seed = next.Add(1) {
+				o := runSeed(t, planOf(seed))
+				flown.add(o.flights)
+				report(t, seed, o)
+			}
+		})
+	}
+	t.Cleanup(func() { flown.check(t) })
+}
+
+// record is what pilots have done in many seeds.
+type record struct {
+	mu           sync.Mutex
+	seeds, flown int
+	flights
+}
+
+func (r *record) add(f flights) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seeds++
+	if f.rows > 0 {
+		r.flown++
+	}
+	r.flights.add(f)
+}
+
+// check checks that the seeds have reached what can happen to pilots.
+func (r *record) check(t *testing.T) {
+	t.Logf("pilots in %d of %d seeds: %+v", r.flown, r.seeds, r.flights)
+	if r.seeds < 15 || t.Failed() {
+		return
+	}
+	if 2*r.flown < r.seeds {
+		t.Errorf("only %d of %d seeds had pilots", r.flown, r.seeds)
+	}
+	f := r.flights
+	least := min(f.pulled, f.died, f.lost, f.returned, f.givenBack, f.refused)
+	if r.seeds >= 80 {
+		least = min(least, f.stopped, f.adopted) // which are rare
+	}
+	if least == 0 {
+		t.Error("something that can happen to pilots has not")
+	}
+}
+
+// runSeed runs a plan and names its seed if the plan hangs or panics.
+func runSeed(t *testing.T, p plan) outcome {
+	watch := time.AfterFunc(seedTimeout, func() { panic(fmt.Sprintf("seed %d does not end", p.seed)) })
+	defer watch.Stop()
+	defer func() {
+		if v := recover(); v != nil {
+			panic(fmt.Sprintf("seed %d: %v", p.seed, v))
+		}
+	}()
+	return run(t, p)
+}
+
+// report fails the test with a minimal plan that still fails.
+func report(t *testing.T, seed uint64, o outcome) {
+	t.Helper()
+	if len(o.faults) == 0 {
+		return
+	}
+	p := planOf(seed)
+	short := shrink(p, 100, func(p plan) bool { return len(runSeed(t, p).faults) > 0 })
+	shortest := runSeed(t, short)
+	t.Errorf("seed %d: %s\nIts %d steps shrink to %d, which fail with: %s\n%s\nRepeat the whole seed with: go test ./app/test/simulation -seed %d -v",
+		seed, o.faults[0], len(p.steps), len(short.steps), shortest.faults[0], shortest.trace, seed)
+}
+
+// TestSameSeedSameTrace runs seeds twice, the second time with random delays. A
+// failing seed must be reproducible, regardless of the machine's speed.
+func TestSameSeedSameTrace(t *testing.T) {
+	t.Parallel()
+	for seed := range *twice {
+		p := planOf(1_000_000 + seed)
+		first := runSeed(t, p)
+		second := runStalled(t, p, stallNowAndThen)
+		if first.trace != second.trace {
+			t.Errorf("the traces of seed %d differ %s", p.seed, firstDifference(first.trace, second.trace))
+		}
+	}
+}
+
+// stallNowAndThen sometimes sleeps in real time; in a bubble, time.Sleep would not.
+func stallNowAndThen() {
+	if rand.IntN(20) == 0 {
+		_ = syscall.Nanosleep(&syscall.Timespec{Nsec: rand.Int64N(300_000)}, nil) // an interrupted sleep is fine
+	}
+}
+
+// firstDifference shows where two traces diverge, with the lines before.
+func firstDifference(a, b string) string {
+	one, two := strings.Split(a, "\n"), strings.Split(b, "\n")
+	n := 0
+	for n < min(len(one), len(two)) && one[n] == two[n] {
+		n++
+	}
+	before := strings.Join(one[max(0, n-20):n], "\n")
+	after := func(lines []string) string { return strings.Join(lines[n:min(n+5, len(lines))], "\n") }
+	return fmt.Sprintf("from line %d on, after\n%s\nfirst\n%s\nthen\n%s", n+1, before, after(one), after(two))
+}

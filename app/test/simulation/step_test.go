@@ -1,0 +1,288 @@
+package simulation
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"molrun/app"
+	"molrun/app/job/apikey"
+)
+
+// maxOpen bounds the number of unfinished jobs. The scheduler considers only so
+// many of one user; beyond that, the rules of turn_test.go do not hold.
+const maxOpen = 24
+
+// kind is a kind of step.
+type kind struct {
+	name   string
+	weight int
+	sort   sort
+	do     func(*simulation)
+}
+
+// sort determines which plans have steps of a kind.
+type sort int
+
+const (
+	always    sort = iota
+	sometimes      // in two out of three plans
+	trouble        // likewise, but never in a plan without faults
+)
+
+var kinds = []kind{
+	{"a job is submitted", 30, always, func(s *simulation) { s.submit(false); s.linger() }},
+	{"a batch is submitted", 8, sometimes, func(s *simulation) { s.submit(true); s.linger() }},
+	{"short rows are submitted", 12, always, func(s *simulation) { s.submitRows(); s.linger() }},
+	{"something is submitted again", 8, sometimes, func(s *simulation) { s.resubmit(); s.linger() }},
+	{"a job is cancelled", 8, sometimes, func(s *simulation) { s.ask("cancel"); s.linger() }},
+	{"a job is retried", 8, sometimes, func(s *simulation) { s.ask("retry"); s.linger() }},
+	{"a job is deleted", 8, sometimes, func(s *simulation) { s.ask("delete"); s.linger() }},
+	{"a job is pinned", 5, sometimes, func(s *simulation) { s.ask("pin"); s.linger() }},
+	{"a job is unpinned", 3, sometimes, func(s *simulation) { s.ask("unpin"); s.linger() }},
+	{"the operator prunes", 4, sometimes, func(s *simulation) { s.prune(); s.linger() }},
+	{"retention deletes old jobs", 4, sometimes, func(s *simulation) { s.retain(); s.linger() }},
+	{"a user waits for a job", 8, sometimes, func(s *simulation) { s.wait(); s.linger() }},
+	{"a file is uploaded", 8, sometimes, func(s *simulation) { s.sendFile(); s.linger() }},
+	{"a file is deleted", 4, sometimes, func(s *simulation) { s.eraseFile(); s.linger() }},
+	{"a file is sent in parts", 14, sometimes, func(s *simulation) { s.sendPart(); s.linger() }},
+	{"files are swept", 3, sometimes, (*simulation).sweep},
+	{"a result is shared", 6, sometimes, func(s *simulation) { s.shareResult(); s.linger() }},
+	{"a share is revoked", 3, sometimes, func(s *simulation) { s.useShare("revoke"); s.linger() }},
+	{"a share is opened", 8, sometimes, func(s *simulation) { s.useShare("open"); s.linger() }},
+	{"a webhook is managed", 12, sometimes, func(s *simulation) { s.manageHook(); s.linger() }},
+	{"a receiver changes", 10, sometimes, (*simulation).changeReceiver},
+	{"a user listens", 8, sometimes, (*simulation).listen},
+	{"several requests at once", 12, always, (*simulation).several},
+	{"time passes", 16, always, func(s *simulation) { s.pass(seconds(s.rng, 40)) }},
+	{"a report is late", 3, trouble, func(s *simulation) { s.late(); s.linger() }},
+	{"a crash is imminent", 8, trouble, func(s *simulation) { s.crashIn = 1 + s.rng.IntN(12) }},
+	{"a restart", 3, trouble, (*simulation).restart},
+	{"the clock jumps", 4, sometimes, (*simulation).jump},
+	{"the disk is full", 4, trouble, (*simulation).fill},
+	{"the machine is unreachable", 4, trouble, (*simulation).unreachable},
+	{"everything is slow", 4, trouble, (*simulation).slow},
+}
+
+// linger lets a moment pass, mostly too short for a job to finish.
+func (s *simulation) linger() { s.pass(seconds(s.rng, 2)) }
+
+// submit sends a new submission.
+func (s *simulation) submit(batch bool) {
+	s.up()
+	open := s.ledger.sorted(func(e *entry) bool { return !e.Status.Finished() })
+	if s.process == nil || len(open) > maxOpen {
+		return
+	}
+	by := users[s.rng.IntN(len(users))]
+	sub := s.randomSubmission(s.rng, by, batch)
+	s.send(&request{label: label{verb: verbOf(sub)}, by: by, name: sub.name, submission: sub})
+}
+
+func verbOf(sub *submission) string {
+	if sub.batch {
+		return "batch"
+	}
+	return "submit"
+}
+
+// resubmit repeats a submission: identically, written differently, or with a
+// change that makes it different work.
+func (s *simulation) resubmit() {
+	s.up()
+	e := s.some(func(e *entry) bool { return e.submission != nil && e.Private.Batch == "" })
+	if s.process == nil || e == nil {
+		return
+	}
+	sub := *e.submission
+	sub.rows = slices.Clone(sub.rows)
+	row := &sub.rows[s.rng.IntN(len(sub.rows))]
+	switch choice := s.rng.IntN(4); {
+	case sub.fanOut != "":
+	case choice == 0:
+		row.explicit = !row.explicit
+	case choice == 1:
+		row.cpus = 1 + row.cpus%4
+	}
+	by := app.Caller{Organization: e.Organization, Email: e.Email, Rights: apikey.Admin.Rights()}
+	s.send(&request{label: label{verb: verbOf(&sub)}, by: by, name: sub.name, submission: &sub})
+}
+
+// some returns a random job for which fits returns true, nil if there is none.
+func (s *simulation) some(fits func(*entry) bool) *entry {
+	all := s.ledger.sorted(fits)
+	if len(all) == 0 {
+		return nil
+	}
+	return all[s.rng.IntN(len(all))]
+}
+
+// ask has a user change a job. Mostly the user may do so and the job exists.
+func (s *simulation) ask(verb string) {
+	s.up()
+	if s.process == nil {
+		return
+	}
+	e := s.some(func(e *entry) bool {
+		switch verb {
+		case "retry":
+			return e.Status == app.Failed
+		case "delete", "pin":
+			return e.Status.Finished()
+		case "unpin":
+			return e.Pinned
+		}
+		return !e.Status.Finished()
+	})
+	if verb == "cancel" && s.rng.IntN(2) == 0 { // a row whose turn in its pilot has not come, if there is one
+		row := s.some(func(e *entry) bool { return e.Private.Pilot != "" && s.machine.find(e.Private.Token) == nil })
+		if row != nil {
+			e = row
+		}
+	}
+	if e == nil || s.rng.IntN(6) == 0 {
+		e = s.some(func(*entry) bool { return true })
+	}
+	by, name := users[s.rng.IntN(len(users))], string(rune('a'+s.rng.IntN(8)))
+	if e != nil {
+		name = e.Name
+		if s.rng.IntN(5) > 0 {
+			by = app.Caller{Organization: e.Organization, Email: e.Email, Rights: apikey.Member.Rights()}
+		}
+	}
+	s.send(&request{label: label{verb: verb}, by: by, name: name, alone: verb == "cancel" && s.rng.IntN(4) == 0})
+}
+
+// several sends requests that all arrive before the first is served.
+func (s *simulation) several() {
+	for range 2 + s.rng.IntN(3) {
+		switch s.rng.IntN(16) {
+		case 0, 1:
+			s.submit(s.rng.IntN(4) == 0)
+		case 2:
+			s.resubmit()
+		case 3:
+			s.ask("cancel")
+		case 4:
+			s.ask("retry")
+		case 5:
+			s.ask("delete")
+		case 6:
+			s.wait()
+		case 7:
+			s.ask("pin")
+		case 8:
+			s.prune()
+		case 9:
+			s.retain()
+		case 10:
+			s.sendFile()
+		case 11:
+			s.eraseFile()
+		case 12:
+			s.shareResult()
+		case 13:
+			s.useShare("revoke")
+		case 14:
+			s.useShare("open")
+		case 15:
+			s.sendPart()
+		}
+		synctest.Wait() // it waits at the door
+	}
+	s.linger()
+}
+
+// late reports the end of an attempt that has finished before. The report must
+// change nothing.
+func (s *simulation) late() {
+	s.up()
+	e := s.some(func(e *entry) bool { return e.Attempts > 1 || e.Attempts == 1 && !e.Private.Claimed })
+	if s.process == nil || e == nil {
+		return
+	}
+	attempt := e.Attempts
+	if e.Private.Claimed {
+		attempt--
+	}
+	p, id, l := s.process, e.ID, label{"late report", s.names.of(e.ID)}
+	p.requests.Go(func() {
+		err := p.Runs.Finish(called(context.Background(), l), id, attempt, app.Ending{Outcome: &app.Outcome{Cause: app.CauseDone}})
+		if err != nil && !p.door.isDead() {
+			s.answers <- func() { s.faultf("%s: %v", l, err) }
+		}
+	})
+}
+
+// restart stops the process gracefully, as an operator would. Pending requests
+// are answered first.
+func (s *simulation) restart() {
+	s.up()
+	if s.process == nil {
+		return
+	}
+	s.crashIn = 0
+	for len(s.requests) > 0 && len(s.faults) == 0 && s.process != nil {
+		s.pass(time.Second)
+	}
+	if s.process == nil {
+		return
+	}
+	s.tracef("the process is asked to stop")
+	s.stopping = s.process
+	s.bootAt = time.Now().Add(seconds(s.rng, 5))
+	s.process.cancel()
+	for begin := time.Now(); s.stopping != nil && len(s.faults) == 0; s.pass(time.Second) {
+		if time.Since(begin) > 2*time.Minute {
+			s.faultf("the process does not stop")
+		}
+	}
+	s.bootAt = time.Now().Add(seconds(s.rng, 5))
+}
+
+// jump sets the wall clock, which affects only times in records.
+func (s *simulation) jump() {
+	by := seconds(s.rng, 5000)
+	if s.rng.IntN(2) == 0 {
+		by = -by
+	}
+	s.offset.Add(int64(by))
+	s.clockJumped()
+	s.jumped = time.Now()
+	s.tracef("clocks are off by %v", time.Duration(s.offset.Load()))
+}
+
+// fill fills the disk for a while, sometimes for longer than the runner retries.
+func (s *simulation) fill() {
+	s.fullUntil = time.Now().Add(seconds(s.rng, 60))
+	s.unstableUntil(s.fullUntil.Add(retriedWithin))
+	s.tracef("until %v", s.fullUntil.Sub(s.begin))
+}
+
+func (s *simulation) unreachable() {
+	until := time.Now().Add(seconds(s.rng, 60))
+	s.machine.makeUnreachable(until)
+	s.unstableUntil(until.Add(retriedWithin))
+	s.tracef("until %v", until.Sub(s.begin))
+}
+
+func (s *simulation) slow() {
+	s.slowUntil = time.Now().Add(seconds(s.rng, 60))
+	s.unstableUntil(s.slowUntil.Add(time.Minute + retriedWithin))
+	s.tracef("until %v", s.slowUntil.Sub(s.begin))
+}
+
+// fullSince reports whether the disk was full at some time since t.
+func (s *simulation) fullSince(t time.Time) bool { return !s.fullUntil.Before(t) }
+
+// inOrder returns the pending requests, oldest first.
+func (s *simulation) inOrder() []*request {
+	var all []*request
+	for _, r := range s.requests {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *request) int { return strings.Compare(a.label.String(), b.label.String()) })
+	return all
+}

@@ -1,0 +1,578 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"molrun/app"
+	"molrun/app/job/apikey"
+)
+
+// simFiles are the algorithms: one that is retried after lost attempts, two that are not,
+// and one whose jobs are short, so that rows share processes.
+var simFiles = []string{`
+format = 1
+type = "long"
+version = "1"
+title = "Pretend to compute"
+retries = 1
+resumable = true
+max_runtime = "5m"
+command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
+
+[[parameters]]
+name = "cpus"
+type = "integer"
+minimum = 1
+default = 1
+
+[[parameters]]
+name = "gpus"
+type = "integer"
+minimum = 0
+default = 0
+
+[[parameters]]
+name = "before"
+file = [".txt"]
+
+[resources]
+cpus = "{settings.cpus}"
+gpus = "{settings.gpus}"
+memory = "1MiB"
+`, `
+format = 1
+type = "short"
+version = "1"
+title = "Pretend to compute, once"
+max_runtime = "1m"
+command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
+
+[[parameters]]
+name = "cpus"
+type = "integer"
+minimum = 1
+default = 1
+
+[resources]
+cpus = "{settings.cpus}"
+memory = "256MiB"
+`, `
+format = 1
+type = "fold"
+version = "1"
+title = "Pretend to fold"
+max_runtime = "1m"
+command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
+
+[[parameters]]
+name = "sequence"
+type = "string"
+
+[resources]
+cpus = 1
+memory = "1MiB"
+`, `
+format = 2
+type = "quick"
+version = "1"
+title = "Pretend to compute for a moment"
+retries = 1
+max_runtime = "20s"
+command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
+
+[[parameters]]
+name = "cpus"
+type = "integer"
+minimum = 1
+default = 1
+
+[resources]
+cpus = "{settings.cpus}"
+memory = "1MiB"
+
+[estimate]
+expected_seconds = 1.3
+`}
+
+// The users, of two organizations that never see each other.
+var (
+	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Member.Rights()}
+	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Rights: apikey.Member.Rights()}
+	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
+	eve   = app.Caller{Organization: "firm", Email: "eve@firm.example", Rights: apikey.Member.Rights()}
+	boss  = app.Caller{Organization: "firm", Email: "boss@firm.example", Rights: apikey.Admin.Rights()}
+
+	users         = []app.Caller{ann, ann, bob, bob, chief, eve, boss}
+	admins        = []app.Caller{chief, boss}
+	organizations = []string{"lab", "firm"}
+)
+
+// submission is a job or a batch that a user submits.
+type submission struct {
+	name     string
+	typ      string
+	rows     []jobSettings // a job has one
+	rowNames []string      // of a batch; nil for the default names
+	batch    bool
+	table    bool   // of a batch: its rows are sent as a table
+	fanOut   string // of a batch: what its rows are made of; "" if they are sent
+	pipeline bool   // a batch whose rows have types and wait for jobs of their own
+	priority int
+	after    []string // names of jobs that have to finish before
+	any      bool     // in any way
+	notify   []string // whom its end is told to
+	faulty   string   // why it must be refused; "" if it is valid
+}
+
+// jobSettings is the settings of one job.
+type jobSettings struct {
+	cpus, gpus int
+	explicit   bool   // defaults are written explicitly
+	before     string // name of the job whose result is read
+	file       string // path of the upload that is read
+	sequence   string // of the type "fold"
+
+	// Of a pipeline.
+	typ   string
+	after []string // nil: that of the batch
+	any   bool
+}
+
+func (w jobSettings) settings(typ string) string {
+	var members []string
+	if w.cpus != 1 || w.explicit {
+		members = append(members, fmt.Sprintf(`"cpus":%d`, w.cpus))
+	}
+	if typ == "long" && (w.gpus != 0 || w.explicit) {
+		members = append(members, fmt.Sprintf(`"gpus":%d`, w.gpus))
+	}
+	if w.before != "" {
+		members = append(members, fmt.Sprintf(`"before":"job:%s/%s"`, w.before, resultFile))
+	}
+	if w.file != "" {
+		members = append(members, fmt.Sprintf(`"before":%q`, w.file))
+	}
+	if w.sequence != "" {
+		members = append(members, fmt.Sprintf(`"sequence":%q`, w.sequence))
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// body returns the request body. Equal submissions have equal bodies.
+func (s *submission) body() string {
+	var all []string
+	for i, w := range s.rows {
+		all = append(all, w.settings(s.rowType(i)))
+	}
+	after := afterText(s.after, s.any)
+	if s.pipeline {
+		for i, w := range s.rows {
+			all[i] = fmt.Sprintf(`{"jobName":%q,"type":%q,"settings":%s%s}`, s.rowName(i), w.typ, all[i], afterText(w.after, w.any))
+		}
+		return fmt.Sprintf(`{"batchName":%q,"jobs":[%s],"priority":%d%s}`, s.name, strings.Join(all, ","), s.priority, after)
+	}
+	if !s.batch {
+		return fmt.Sprintf(`{"jobName":%q,"type":%q,"settings":%s,"priority":%d%s}`, s.name, s.typ, all[0], s.priority, after)
+	}
+	if s.fanOut != "" {
+		return fmt.Sprintf(`{"batchName":%q,"type":%q,"fanOut":{"each":{%s}},"priority":%d%s}`, s.name, s.typ, s.fanOut, s.priority, after)
+	}
+	names := ""
+	if s.rowNames != nil {
+		names = fmt.Sprintf(`,"jobNames":["%s"]`, strings.Join(s.rowNames, `","`))
+	}
+	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s%s,"table":%v}`, s.name, s.typ, strings.Join(all, ","), s.priority, names, after, s.table)
+}
+
+// afterText returns the members of a body that name jobs to wait for.
+func afterText(names []string, any bool) string {
+	if names == nil {
+		return ""
+	}
+	return fmt.Sprintf(`,"after":["%s"],"afterAny":%v`, strings.Join(names, `","`), any)
+}
+
+// tableText returns the rows of a batch as CSV.
+func (s *submission) tableText() []byte {
+	columns := []string{"cpus"}
+	if s.typ == "long" {
+		columns = append(columns, "gpus", "before")
+	}
+	text := []byte("jobName," + strings.Join(columns, ",") + "\n")
+	for i, w := range s.rows {
+		var settings map[string]any
+		_ = json.Unmarshal([]byte(w.settings(s.typ)), &settings) // it is JSON
+		text = append(text, s.rowName(i)...)
+		for _, column := range columns {
+			text = append(text, ',')
+			if v, given := settings[column]; given {
+				text = fmt.Append(text, v)
+			}
+		}
+		text = append(text, '\n')
+	}
+	return text
+}
+
+// meaning returns a text that does not depend on how the settings are written.
+func (s *submission) meaning() string {
+	text := fmt.Sprint(s.batch, s.pipeline, s.typ, s.priority, slices.Sorted(slices.Values(s.after)), s.any && len(s.after) > 0)
+	for i, w := range s.rows {
+		if s.pipeline {
+			after, any := s.rowAfter(i)
+			text += fmt.Sprint(" ", w.typ, slices.Sorted(slices.Values(after)), any && len(after) > 0)
+		}
+		if s.batch {
+			text += " " + s.rowName(i)
+		}
+		text += fmt.Sprintf(" %d CPUs %d GPUs after %q %q %q", w.cpus, w.gpus, w.before, w.file, w.sequence)
+	}
+	return text
+}
+
+// row returns the number of the row of a batch that has this name, -1 if there is none.
+func (s *submission) row(name string) int {
+	for i := range s.rows {
+		if s.batch && s.rowName(i) == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *submission) rowType(i int) string {
+	if s.pipeline {
+		return s.rows[i].typ
+	}
+	return s.typ
+}
+
+// rowAfter returns the names of the jobs after which a row starts, and whether their
+// end is enough.
+func (s *submission) rowAfter(i int) (names []string, any bool) {
+	if w := s.rows[i]; s.pipeline && w.after != nil {
+		return w.after, w.any
+	}
+	return s.after, s.any
+}
+
+// commonType returns the type of all rows, "" if they differ.
+func (s *submission) commonType() string {
+	for i := range s.rows {
+		if s.rowType(i) != s.rowType(0) {
+			return ""
+		}
+	}
+	return s.rowType(0)
+}
+
+// circles reports whether rows wait for one another, so that none could start.
+func (s *submission) circles() bool {
+	const begun, done = 1, 2
+	state := make([]int, len(s.rows))
+	var visit func(i int) bool
+	visit = func(i int) bool {
+		if state[i] != 0 {
+			return state[i] == begun
+		}
+		state[i] = begun
+		names := []string{s.rows[i].before}
+		if s.pipeline {
+			names = append(names, s.rows[i].after...)
+		}
+		for _, name := range names {
+			if k := s.row(name); k >= 0 && visit(k) {
+				return true
+			}
+		}
+		state[i] = done
+		return false
+	}
+	for i := range s.rows {
+		if visit(i) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *submission) rowName(i int) string {
+	if s.rowNames != nil {
+		return s.rowNames[i]
+	}
+	return fmt.Sprintf("%s-%d", s.name, i+1)
+}
+
+// judgeCreated compares a new job with its submission.
+func (s *simulation) judgeCreated(c *change, r *request, now *stored) error {
+	sub := r.submission
+	switch {
+	case now.Organization != r.by.Organization || now.Email != r.by.Email || now.Priority != sub.priority:
+		return fmt.Errorf("it belongs to another user, or has another priority: %s", now.shown)
+	case now.Private.Batch == "" && !slices.Equal(now.Private.Notify, sub.notify) || now.Private.Batch != "" && now.Private.Notify != nil:
+		return fmt.Errorf("its end is told to %q", now.Private.Notify)
+	case now.IsBatch() != (sub.batch && now.Private.Batch == ""):
+		return fmt.Errorf("a batch and its rows are mixed up: %s", now.shown)
+	case now.IsBatch():
+		return allow(now.Name == sub.name && now.Type == sub.commonType() && len(now.Settings) == 0 && slices.Equal(now.After, sub.after) && now.AfterAny == sub.any,
+			"the batch differs from its submission")
+	}
+	i, name := 0, sub.name
+	if now.Private.Batch != "" {
+		if i = now.Private.Row; i >= len(sub.rows) || now.Batch != sub.name {
+			return fmt.Errorf("it is row %d of %q", i, now.Batch)
+		}
+		name = sub.rowName(i)
+	}
+	w := sub.rows[i]
+	after, any := sub.rowAfter(i)
+	switch {
+	case now.Name != name || now.Type != sub.rowType(i) || string(now.Settings) != w.settings(now.Type):
+		return fmt.Errorf("it differs from its submission: %s", now.shown)
+	case now.Private.Needs.CPUs != w.cpus || now.Private.Needs.GPUs != w.gpus:
+		return fmt.Errorf("it needs %+v", now.Private.Needs)
+	case sourceOf(&now.Job) != r.idOf(c, w.before):
+		return fmt.Errorf("it reads the result of another job")
+	case fileOf(&now.Job) != r.fileID(w.file):
+		return fmt.Errorf("it reads another file")
+	case sub.fanOut != "" && (now.Source == "" || !strings.HasSuffix(name, "-"+strings.TrimSuffix(now.Source, ".txt"))):
+		return fmt.Errorf("it says that it is made of %q", now.Source)
+	case !slices.Equal(now.After, after) || now.AfterAny != any:
+		return fmt.Errorf("it starts after %q", now.After)
+	}
+	return s.judgeFirstWaits(c, r.waitsOf(c, w.before, after, any), now)
+}
+
+// idOf returns the job that a submission means by a name, "" if it means none.
+func (r *request) idOf(c *change, name string) app.JobID {
+	if r.submission.row(name) >= 0 {
+		for _, j := range c.jobs {
+			if j.now != nil && j.now.Name == name && j.now.Private.Batch != "" {
+				return j.id
+			}
+		}
+	}
+	return r.named[name].id
+}
+
+// waitsOf returns what a new job had to wait for when it was planned.
+func (r *request) waitsOf(c *change, before string, after []string, any bool) (all []app.Dependency) {
+	add := func(name string, any bool) {
+		id := r.idOf(c, name)
+		now := r.named[name].status
+		over := r.submission.row(name) < 0 && (now == app.Completed || any && now.Finished())
+		if id != "" && !over && !slices.ContainsFunc(all, func(w app.Dependency) bool { return w.Job == id }) {
+			all = append(all, app.Dependency{Job: id, Name: name, Any: any})
+		}
+	}
+	add(before, false)
+	for _, name := range after {
+		add(name, any)
+	}
+	return all
+}
+
+// judgeFirstWaits checks what a new job waits for. The transaction that made it may have
+// told it what has become of some jobs since.
+func (s *simulation) judgeFirstWaits(c *change, planned []app.Dependency, now *stored) error {
+	for _, w := range now.Private.Waits {
+		if !slices.Contains(planned, w) {
+			return fmt.Errorf("it waits for %s", w.Name)
+		}
+	}
+	for _, w := range planned {
+		d := s.after(c, w.Job)
+		if !slices.Contains(now.Private.Waits, w) && (d == nil || d.Status != app.Completed && !(w.Any && d.Status.Finished())) {
+			return fmt.Errorf("it does not wait for %s", w.Name)
+		}
+	}
+	return nil
+}
+
+// fileOf returns the upload that a job reads, "" for none.
+func fileOf(j *app.Job) app.UploadID {
+	for _, src := range j.Private.References {
+		return src.Upload
+	}
+	return ""
+}
+
+func (r *request) fileID(path string) app.UploadID {
+	if u := r.files[path]; u != nil {
+		return u.ID
+	}
+	return ""
+}
+
+// expand finds the rows that a batch is made of when it is submitted: one for each
+// file, or for each sequence of one. It reports whether there are any.
+func (s *simulation) expand(r *request) bool {
+	sub := r.submission
+	sub.rows, sub.rowNames = nil, nil
+	for _, name := range fileNames {
+		u := s.newest(r.by, name)
+		switch {
+		case sub.typ == "fold" != (name == "seq.fasta"):
+		case u == nil && sub.typ == "long" && s.unconfirmed(r.by, name):
+			return false // the rows would miss it
+		case u == nil:
+		case sub.typ == "long":
+			sub.add(strings.TrimSuffix(name, ".txt"), jobSettings{cpus: 1, file: "inputs/" + name})
+		default:
+			for i, record := range strings.Split(s.texts[u.SHA256], ">")[1:] {
+				_, sequence, _ := strings.Cut(record, "\n")
+				sub.add(fmt.Sprintf("r%d", i+1), jobSettings{cpus: 1, sequence: strings.TrimSpace(sequence)})
+			}
+		}
+	}
+	return len(sub.rows) > 0
+}
+
+// add adds a row that is made of something.
+func (s *submission) add(label string, w jobSettings) {
+	s.rows, s.rowNames = append(s.rows, w), append(s.rowNames, s.name+"-"+label)
+}
+
+// sourceOf returns the job whose result a job reads, "" for none.
+func sourceOf(j *app.Job) app.JobID {
+	for _, src := range j.Private.References {
+		return src.Job
+	}
+	return ""
+}
+
+// randomSubmission returns a random submission, which may be invalid.
+func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool) *submission {
+	sub := &submission{name: string(rune('a' + rng.IntN(8))), typ: "long", batch: batch}
+	if rng.IntN(3) == 0 {
+		sub.typ = "short"
+	}
+	rows := 1
+	if batch {
+		sub.name = "set" + sub.name
+		rows = 1 + rng.IntN(4)
+	}
+	if batch && rng.IntN(4) == 0 {
+		for _, i := range rng.Perm(8)[:rows] {
+			sub.rowNames = append(sub.rowNames, string(rune('a'+i)))
+		}
+	}
+	sub.pipeline = batch && rng.IntN(3) == 0
+	for range rows {
+		typ := sub.typ
+		if sub.pipeline {
+			typ = []string{"long", "long", "short"}[rng.IntN(3)]
+		}
+		w := s.randomJobSettings(rng, by, typ)
+		w.typ = typ
+		sub.rows = append(sub.rows, w)
+	}
+	if sub.pipeline {
+		sub.typ = ""
+		s.randomOrder(rng, by, sub)
+	}
+	if batch && !sub.pipeline && rng.IntN(3) == 0 {
+		sub.typ, sub.fanOut = "long", `"before":"folder:inputs/*.txt"`
+		if rng.IntN(3) == 0 {
+			sub.typ, sub.fanOut = "fold", `"sequence":"fasta:inputs/seq.fasta"`
+		}
+	}
+	sub.table = batch && !sub.pipeline && sub.fanOut == "" && (int(sub.name[3])+sub.rows[0].cpus)%3 == 0
+	sub.priority = []int{-1, 0, 0, 0}[rng.IntN(4)]
+	if by.Administers() && rng.IntN(3) == 0 {
+		sub.priority = 1
+	}
+	if rng.IntN(3) == 0 {
+		s.randomAfter(rng, by, sub)
+	}
+	sub.notify = randomNotify(rng, by)
+	if rng.IntN(10) == 0 && sub.fanOut == "" {
+		sub.makeInvalid(rng)
+	}
+	return sub
+}
+
+// randomOrder lets rows of a pipeline wait for one another, rarely in a circle.
+func (s *simulation) randomOrder(rng *rand.Rand, by app.Caller, sub *submission) {
+	order := rng.Perm(len(sub.rows))
+	circle := rng.IntN(12) == 0
+	for n, i := range order {
+		w := &sub.rows[i]
+		others := order[:n]
+		if circle {
+			others = order
+		}
+		if w.typ == "long" && w.file == "" && len(others) > 0 && rng.IntN(4) == 0 {
+			w.before = sub.rowName(others[rng.IntN(len(others))])
+		}
+		for _, k := range others {
+			if rng.IntN(2) == 0 {
+				w.after = append(w.after, sub.rowName(k))
+			}
+		}
+		if rng.IntN(6) == 0 {
+			outside := s.some(func(e *entry) bool { return e.Organization == by.Organization && sub.row(e.Name) < 0 })
+			if outside != nil {
+				w.after = append(w.after, outside.Name)
+			}
+		}
+		w.any = w.after != nil && rng.IntN(3) == 0
+	}
+}
+
+// randomAfter lets a submission wait for others, mostly for some that have not finished.
+func (s *simulation) randomAfter(rng *rand.Rand, by app.Caller, sub *submission) {
+	finished := rng.IntN(4) == 0
+	all := s.ledger.sorted(func(e *entry) bool {
+		return e.Organization == by.Organization && e.Status.Finished() == finished && e.Name != sub.name
+	})
+	for _, i := range rng.Perm(len(all))[:min(len(all), 1+rng.IntN(3))] {
+		sub.after = append(sub.after, all[i].Name)
+	}
+	sub.any = rng.IntN(4) == 0
+}
+
+func (s *simulation) randomJobSettings(rng *rand.Rand, by app.Caller, typ string) jobSettings {
+	w := jobSettings{cpus: 1 + rng.IntN(3), explicit: rng.IntN(2) == 0}
+	if rng.IntN(8) == 0 {
+		w.cpus = 4
+	}
+	if typ != "long" {
+		return w
+	}
+	if rng.IntN(3) == 0 {
+		w.gpus = 1 + rng.IntN(2)
+	}
+	if rng.IntN(6) == 0 {
+		w.file = "inputs/" + fileNames[rng.IntN(3)]
+		return w
+	}
+	sources := s.ledger.sorted(func(e *entry) bool {
+		return e.Organization == by.Organization && e.Status != app.Failed && !e.IsBatch()
+	})
+	if len(sources) > 0 && rng.IntN(4) == 0 {
+		w.before = sources[rng.IntN(len(sources))].Name
+	}
+	return w
+}
+
+// makeInvalid makes a submission invalid.
+func (s *submission) makeInvalid(rng *rand.Rand) {
+	row := rng.IntN(len(s.rows))
+	switch rng.IntN(5) {
+	case 0:
+		s.rows[row].cpus, s.faulty = 0, "a setting is out of bounds"
+	case 1:
+		s.rows[row].cpus, s.faulty = 9, "it needs more than the machine has"
+	case 2:
+		s.typ, s.rows[row].typ, s.faulty = "none", "none", "there is no such algorithm"
+	case 3:
+		s.priority, s.faulty = 11, "there is no such priority"
+	case 4:
+		s.notify, s.faulty = forbidden[:1], "nothing may be sent there"
+	}
+}

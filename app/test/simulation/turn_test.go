@@ -1,0 +1,273 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"molrun/app"
+	"molrun/app/algorithm/placement"
+)
+
+const (
+	// startsWithin is how soon a job that fits must start. It is far below the
+	// interval at which the runner checks the queue without being woken.
+	startsWithin = 2 * time.Second
+	// retriedWithin is how soon the runner retries failed operations, and
+	// seenWithin how soon after a start it has polled all tasks.
+	retriedWithin = 40 * time.Second
+	seenWithin    = 6 * time.Second
+)
+
+type user struct{ organization, email string }
+
+func userOf(j *app.Job) user { return user{j.Organization, j.Email} }
+
+// round is what happens between two quiet moments.
+type round struct {
+	queue   map[app.JobID]*entry // at the first moment
+	started []app.JobID
+	free    placement.Resources
+	ended   int // attempts that finished in between
+}
+
+func (r *round) claimed(id app.JobID) { r.started = append(r.started, id) }
+
+// freeResources returns the resources that the claimed jobs leave free.
+func (s *simulation) freeResources(uses func(*entry) bool) placement.Resources {
+	left := placement.Resources{
+		CPUs: s.machine.capacity.CPUs, MemoryBytes: s.machine.capacity.MemoryBytes, GPUs: len(s.machine.capacity.GPUs),
+	}
+	for _, e := range s.holders(uses) {
+		left = without(left, e.Private.Needs)
+	}
+	return left
+}
+
+func without(a, b placement.Resources) placement.Resources {
+	return placement.Resources{CPUs: a.CPUs - b.CPUs, MemoryBytes: a.MemoryBytes - b.MemoryBytes, GPUs: a.GPUs - b.GPUs}
+}
+
+// fits reports whether the free resources cover the needs. Resources that are not
+// needed may be overdrawn.
+func fits(needs, free placement.Resources) bool {
+	return (needs.CPUs == 0 || needs.CPUs <= free.CPUs) &&
+		(needs.MemoryBytes == 0 || needs.MemoryBytes <= free.MemoryBytes) &&
+		(needs.GPUs == 0 || needs.GPUs <= free.GPUs)
+}
+
+// judgeResources checks that the machine is not overcommitted. A job whose task has
+// ended uses nothing.
+func (s *simulation) judgeResources() {
+	now := time.Now()
+	uses := func(e *entry) bool {
+		task := s.machine.find(e.Private.Token)
+		return task == nil && s.needsSlot(e) || task != nil && task.running(now)
+	}
+	if left := s.freeResources(uses); left.CPUs < 0 || left.MemoryBytes < 0 || left.GPUs < 0 {
+		s.faultf("the machine is overcommitted: %+v left", left)
+	}
+	s.judgeLimits(uses)
+	devices := map[string]string{}
+	for _, e := range s.holders(uses) {
+		for _, d := range e.Private.GPUs {
+			if devices[d] != "" {
+				s.faultf("the device %s is assigned to two jobs", d)
+			}
+			devices[d] = e.Name
+		}
+	}
+}
+
+// stable reports whether the runner has had time to recover from the last fault.
+func (s *simulation) stable() bool {
+	return s.process != nil && s.stopping == nil && time.Now().After(s.stableFrom)
+}
+
+// unstableUntil notes that the runner may need until then to recover from a fault.
+func (s *simulation) unstableUntil(t time.Time) {
+	if t.After(s.stableFrom) {
+		s.stableFrom = t
+	}
+}
+
+// noteStartable notes which jobs could start at a quiet moment.
+func (s *simulation) noteStartable() {
+	now := time.Now()
+	startable := map[app.JobID]time.Time{}
+	free := s.freeResources(func(*entry) bool { return true })
+	for id, e := range s.ledger.jobs {
+		if !e.waits() || !s.mayStart(e, free) {
+			continue
+		}
+		if startable[id] = s.startable[id]; startable[id].IsZero() {
+			startable[id] = now
+		}
+	}
+	s.startable = startable
+}
+
+// mayStart reports whether the job must be able to start: it fits, even beside any
+// job that may have a reservation.
+func (s *simulation) mayStart(e *entry, free placement.Resources) bool {
+	if !fits(e.Private.Needs, free) || s.heldUp(e) {
+		return false
+	}
+	for _, other := range s.ledger.jobs {
+		if other != e && other.waits() && s.mayHaveReservation(other) && other.Priority >= e.Priority &&
+			!fits(e.Private.Needs, without(free, other.Private.Needs)) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayHaveReservation reports whether the job may have a reservation. A job that was cancelled
+// and retried may have been passed over before.
+func (s *simulation) mayHaveReservation(e *entry) bool {
+	return time.Since(e.submittedAt) >= s.reserveAfter-startsWithin
+}
+
+// judgeQueue reports jobs that should have started long ago.
+func (s *simulation) judgeQueue() {
+	if !s.stable() {
+		s.startable = nil
+		return
+	}
+	s.judgeStops()
+	free := s.freeResources(func(*entry) bool { return true })
+	for _, e := range s.ledger.sorted((*entry).waits) {
+		since := s.startable[e.ID]
+		if since.IsZero() || time.Since(since) <= startsWithin || !s.mayStart(e, free) {
+			continue
+		}
+		s.faultf("%s/%s could have started %v ago, but did not", e.Organization, e.Name, time.Since(since))
+	}
+}
+
+// judgeStops reports tasks that should have been stopped long ago.
+func (s *simulation) judgeStops() {
+	now := time.Now()
+	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Private.Stop }) {
+		task := s.machine.find(e.Private.Token)
+		lives := task != nil && task.running(now) || e.Private.Pilot != "" && s.machine.mayBegin(s.attemptDir(e))
+		if lives && now.Sub(e.stopped) > startsWithin && !s.machine.stopAsked(e.Private.Token) {
+			s.faultf("%s/%s was cancelled %v ago, but Stop was not called", e.Organization, e.Name, now.Sub(e.stopped))
+		}
+	}
+}
+
+// beginRound notes the queue at the beginning of a round.
+func (s *simulation) beginRound() {
+	s.round = round{queue: map[app.JobID]*entry{}, free: s.freeResources(func(*entry) bool { return true })}
+	if !s.stable() {
+		s.round.queue = nil
+		return
+	}
+	for _, e := range s.ledger.sorted((*entry).waits) {
+		s.round.queue[e.ID] = e
+	}
+}
+
+// endRound checks fairness: a job that is first in line and needs no more than
+// another must not start later.
+func (s *simulation) endRound() {
+	if s.round.queue == nil || !s.stable() {
+		return
+	}
+	for _, e := range s.round.queue {
+		if s.mayHaveReservation(e) {
+			return // with a reservation, other rules apply
+		}
+	}
+	for _, id := range s.round.started {
+		w := s.round.queue[id]
+		if w == nil || s.ledger.jobs[id] == nil {
+			continue
+		}
+		for _, v := range s.firstsInLine() {
+			if fits(v.Private.Needs, w.Private.Needs) && !s.bound(v) {
+				s.judgeTurn(v, w)
+			}
+		}
+	}
+}
+
+// firstsInLine returns for each user and priority the first job in line, if it waited
+// during the whole round.
+func (s *simulation) firstsInLine() []*entry {
+	type line struct {
+		user
+		priority int
+	}
+	first := map[line]*entry{}
+	for _, e := range s.round.queue {
+		l := line{userOf(&e.Job), e.Priority}
+		if first[l] == nil || e.ID < first[l].ID {
+			first[l] = e
+		}
+	}
+	return s.ledger.sorted(func(e *entry) bool {
+		v := first[line{userOf(&e.Job), e.Priority}]
+		return v != nil && v.ID == e.ID && e.waits() && e.Attempts == v.Attempts && !s.ledger.stoodBehind(e)
+	})
+}
+
+// stoodBehind reports whether another job stands before this one in line now: an attempt
+// of it was lost meanwhile. The runner may have looked at that one alone.
+func (l *ledger) stoodBehind(e *entry) bool {
+	for _, other := range l.jobs {
+		if other.waits() && other.ID < e.ID && other.Priority == e.Priority && userOf(&other.Job) == userOf(&e.Job) {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeTurn checks that w, which has started, was not ahead of v, which waits.
+func (s *simulation) judgeTurn(v, w *entry) {
+	a, b := userOf(&w.Job), userOf(&v.Job)
+	reason := ""
+	switch {
+	case v.Priority > w.Priority:
+		reason = "has a higher priority"
+	case v.Priority < w.Priority:
+	case a == b && v.ID < w.ID:
+		reason = "was submitted earlier"
+	case a != b && !s.flew(b) && s.claimedBy(b) < s.claimedBy(a)-1 && s.couldReplaceAll(v, a):
+		reason = fmt.Sprintf("belongs to a user with %d claimed jobs, not %d", s.claimedBy(b), s.claimedBy(a))
+	}
+	if reason != "" {
+		s.faultf("%s/%s has started; %s/%s has not, although it %s", w.Organization, w.Name, v.Organization, v.Name, reason)
+	}
+}
+
+// claimedBy counts the claimed jobs of a user. Those that share a process are one.
+func (s *simulation) claimedBy(u user) (n int) {
+	for _, e := range s.holders(func(*entry) bool { return true }) {
+		if userOf(&e.Job) == u {
+			n++
+		}
+	}
+	return n
+}
+
+// couldReplaceAll reports whether v could have started instead of any job that the
+// user started in this round. The last of those was chosen when the user had one
+// claimed job fewer than now. Resources of attempts that finished in between do
+// not count if the other jobs needed them.
+func (s *simulation) couldReplaceAll(v *entry, u user) bool {
+	for _, id := range s.round.started {
+		w := s.round.queue[id]
+		if w == nil {
+			return false
+		}
+		if userOf(&w.Job) != u {
+			continue
+		}
+		before := s.round.ended > 1 || s.round.ended == 1 && fits(w.Private.Needs, s.round.free)
+		if before || w.Priority != v.Priority || !fits(v.Private.Needs, w.Private.Needs) {
+			return false
+		}
+	}
+	return true
+}

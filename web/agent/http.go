@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"molrun/app/client"
+	"molrun/web/inner"
+)
+
+// Handler serves models over HTTP. Each request is answered with the key that it brings,
+// by requests to api in the same process; one without a key that api takes is refused as
+// api refuses it.
+func Handler(api http.Handler, version string) http.Handler {
+	var known described
+	serve := func(r *http.Request) *mcp.Server {
+		caller := inner.Client(api, r)
+		spec, err := known.schemas(r.Context(), caller)
+		if err != nil {
+			return nil // answered with 400; the key was checked before
+		}
+		return serverOf(caller, version, spec)
+	}
+	transport := mcp.NewStreamableHTTPHandler(serve, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: 2 * maxUpload,
+		DisableLocalhostProtection: true, // a key is needed, which no page of a browser has
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if inner.Refuse(api, w, r) {
+			return
+		}
+		transport.ServeHTTP(w, r)
+	})
+}
+
+// described keeps what the service says of its API, which is the same for all callers.
+type described struct {
+	mu   sync.Mutex
+	spec map[string]any
+}
+
+func (d *described) schemas(ctx context.Context, api *client.Client) (map[string]any, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.spec != nil {
+		return d.spec, nil
+	}
+	spec, err := schemas(ctx, api)
+	d.spec = spec
+	return spec, err
+}
