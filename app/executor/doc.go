@@ -1,0 +1,6 @@
+// Package executor is the room of the implementations of app.Executor: local runs tasks
+// as processes of this machine, slurm as jobs of a Slurm cluster. What the runner relies
+// on in both is tested by app/test/conformance.
+//
+// An executor imports the domain, task and what is above them; it does not know the runner.
+package executor

@@ -1,0 +1,2 @@
+// Package house tests which rooms may import which. ARCHITECTURE.md describes the rooms.
+package house

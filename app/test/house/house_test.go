@@ -1,0 +1,80 @@
+package house
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms are in the order of their imports: a package imports packages of its own room and
+// of those above it in this list. Tests may import anything.
+var rooms = []string{
+	"app/base",
+	"app/engine",
+	"app/task",
+	"app/algorithm",
+	"app/job", // with package app itself, the domain
+	"app/executor",
+	"app/runner",
+	"blobs",
+	"storage",
+	"app/client",
+	"web",
+	"app/server",
+	"app/cli",
+	"main", // the program
+	"app/test",
+}
+
+// roomOf returns the room of a package of this module.
+func roomOf(path string) string {
+	switch path = strings.TrimPrefix(strings.TrimPrefix(path, "molrun"), "/"); path {
+	case "":
+		return "main"
+	case "app":
+		return "app/job"
+	}
+	parts := strings.Split(path, "/")
+	if parts[0] == "app" {
+		return strings.Join(parts[:2], "/")
+	}
+	return parts[0]
+}
+
+func TestRoomsImportThoseAbove(t *testing.T) {
+	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "molrun/...")
+	text, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := 0
+	for d := json.NewDecoder(strings.NewReader(string(text))); ; packages++ {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		own := slices.Index(rooms, roomOf(p.ImportPath))
+		if own < 0 {
+			t.Errorf("%s is in no room: move it into one", p.ImportPath)
+		}
+		for _, path := range p.Imports {
+			if path != "molrun" && !strings.HasPrefix(path, "molrun/") {
+				continue
+			}
+			if room := roomOf(path); slices.Index(rooms, room) > own {
+				t.Errorf("%s imports %s, but %s is below %s", p.ImportPath, path, room, roomOf(p.ImportPath))
+			}
+		}
+	}
+	if packages < len(rooms) {
+		t.Errorf("go list shows only %d packages", packages)
+	}
+}
