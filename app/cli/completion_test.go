@@ -2,12 +2,13 @@ package cli
 
 import (
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"molrun/app/test/need"
 )
 
 // bashCompletion has the functions that bash needs to complete commands.
@@ -24,11 +25,9 @@ func TestShellsComplete(t *testing.T) {
 	}
 	for name, complete := range map[string]func(p *person, line string) string{"bash": inBash, "zsh": inZsh, "fish": inFish} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(name); err != nil {
-				skipUnlessRequired(t, name+" is not installed")
-			}
-			if _, err := os.Stat(bashCompletion); name == "bash" && err != nil {
-				skipUnlessRequired(t, "the package bash-completion is not installed")
+			need.Program(t, name)
+			if name == "bash" {
+				need.File(t, bashCompletion, "bash-completion")
 			}
 			in := &person{t: t, s: s, home: p.home, dir: p.dir, env: append(p.env, "PATH="+filepath.Join(p.home, "bin")+":/usr/bin:/bin")}
 			for line, want := range map[string][]string{

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/need"
 )
 
 // curl runs curl with these arguments and returns the status and what it printed.
@@ -23,9 +25,7 @@ func (u user) curl(dir string, args ...string) (status, body string) {
 // some as a form by itself: the answer says what to type instead.
 func TestFilesAreSentWithCurlAsPeopleTypeIt(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		skipUnlessRequired(t, "curl is not installed")
-	}
+	need.Program(t, "curl")
 	u := plain(t).user("lab", "ann@lab.example")
 	dir := t.TempDir()
 	const text = ">Hst5\nDSHAKRHHGYKRKFHEKHHSHRGY\n"

@@ -16,6 +16,7 @@ import (
 	"molrun/app/server/certificate"
 	"molrun/app/server/datadir"
 	"molrun/app/test/freeport"
+	"molrun/app/test/need"
 	"molrun/storage"
 	"molrun/storage/kv/boltfile"
 )
@@ -161,7 +162,7 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 		}},
 		{"a shared folder of another user", "slurm", "belongs to user", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			if os.Geteuid() != 0 {
-				skipUnlessRequired(t, "only root can change the owner of a folder")
+				need.Skip(t, "only root can change the owner of a folder")
 			}
 			must(t, os.Mkdir(in(s, "../shared"), 0o700))
 			must(t, os.Chown(in(s, "../shared"), 4711, 4711))

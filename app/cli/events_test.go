@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/test/need"
 )
 
 // told is an event of a stream.
@@ -244,9 +246,7 @@ func TestReadersThatStallAreCutOff(t *testing.T) {
 
 func TestReadmeFollowsAJobAsWritten(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		skipUnlessRequired(t, "curl is not installed")
-	}
+	need.Program(t, "curl")
 	s := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}})
 	u := s.user("lab", "ann@lab.example")
 	u.submit("first", "shell", `{"script":"echo hello"}`)

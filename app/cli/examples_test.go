@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"molrun/app/test/need"
 )
 
 // Stand-ins for the types that the examples use, which take the place of the catalogue's.
@@ -106,10 +108,7 @@ func viewsOf(names ...string) (text string) {
 // The examples in Python go all the way from a structure to their pictures.
 func TestPythonExamples(t *testing.T) {
 	t.Parallel()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		skipUnlessRequired(t, "python3 is not installed")
-	}
+	python := need.Program(t, "python3")
 	s := startServer(t, serverOptions{algorithms: exampleTypes})
 	u := s.user("lab", "ann@lab.example")
 	dir := t.TempDir()
@@ -144,7 +143,7 @@ func TestPythonExamples(t *testing.T) {
 func TestSnakemakeExample(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/usr/bin/snakemake"); err != nil {
-		skipUnlessRequired(t, "Debian's snakemake is not installed")
+		need.Skip(t, "Debian's snakemake is not installed")
 	}
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")

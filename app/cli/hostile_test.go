@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"molrun/app/test/containertest"
+	"molrun/app/test/need"
 )
 
 // hostileConfig limits hostile programs to what a test can afford.
@@ -172,7 +173,7 @@ func TestDaemonsOfAKilledTaskAreKilled(t *testing.T) {
 	s := shellServer(t, hostileConfig)
 	u := s.user("lab", "ann@lab.example")
 	if s.isolation() == "none" {
-		skipUnlessRequired(t, "neither bubblewrap nor a cgroup is available")
+		need.Skip(t, "neither bubblewrap nor a cgroup is available")
 	}
 	id := u.submit("j", "shell", script(`[ ! -e /proc/1/no ] && env -i PATH="$PATH" setsid sh -c 'trap "" TERM; while :; do sleep 7781; done' & sleep 7781`)).JobID
 	s.eventually("the daemon runs", func() bool { return s.alive("sleep\x007781") >= 2 })
@@ -351,7 +352,7 @@ func TestSandboxHidesTheMachine(t *testing.T) {
 		t.Parallel()
 		s := shellServer(t, hostileConfig, secret)
 		if !s.sandboxed() {
-			skipUnlessRequired(t, "bubblewrap is not available")
+			need.Skip(t, "bubblewrap is not available")
 		}
 		hidesTheMachine(t, s)
 	})
@@ -450,7 +451,7 @@ func TestListedFolderShowsNothingOfTheService(t *testing.T) {
 			o.algorithms["shell.toml"] = strings.Replace(o.algorithms["shell.toml"], "@DIR@/gates", "@DIR@", 1)
 			s := startServer(t, o)
 			if kind == "bubblewrap" && !s.sandboxed() {
-				skipUnlessRequired(t, "bubblewrap is not available")
+				need.Skip(t, "bubblewrap is not available")
 			}
 			showsNothingOfTheService(t, s)
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"molrun/app/test/cluster"
+	"molrun/app/test/need"
 )
 
 // scraped is what GET /metrics says: values by series, such as up or up{a="b"}.
@@ -72,23 +73,12 @@ func (m scraped) names() (all []string) {
 // promtool runs a check of promtool, which Debian's package prometheus has.
 func promtool(t *testing.T, stdin []byte, args ...string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		skipWithout(t, "promtool")
-	}
+	path := need.Program(t, "promtool")
 	c := exec.Command(path, args...)
 	c.Stdin = bytes.NewReader(stdin)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-}
-
-func skipWithout(t *testing.T, program string) {
-	t.Helper()
-	if os.Getenv("TEST_REQUIRE_ALL") != "" {
-		t.Fatalf("%s is not installed", program)
-	}
-	t.Skipf("%s is not installed", program)
 }
 
 const (

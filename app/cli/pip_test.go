@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"molrun/app/test/need"
 )
 
 // TestPipInstallsFromTheServiceAlone follows the service's page of clients, at its root
@@ -23,7 +25,7 @@ func TestPipInstallsFromTheServiceAlone(t *testing.T) {
 	t.Parallel()
 	const python = "/usr/bin/python3"
 	if exec.Command(python, "-m", "ensurepip", "--version").Run() != nil {
-		skipUnlessRequired(t, "python3-venv is not installed")
+		need.Skip(t, "python3-venv is not installed")
 	}
 	venv := filepath.Join(t.TempDir(), "venv")
 	must(t, exec.Command(python, "-m", "venv", venv).Run())

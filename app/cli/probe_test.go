@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"molrun/app/test/need"
 )
 
 // hiddenFile is a file of the machine that no sandbox shows.
@@ -32,9 +34,7 @@ func programFile(t *testing.T, text string) string {
 // linkedProgram builds a program whose library is in a folder that is not its own. It runs on this machine.
 func linkedProgram(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("gcc"); err != nil {
-		skipUnlessRequired(t, "gcc is not installed")
-	}
+	need.Program(t, "gcc")
 	other, own := t.TempDir(), t.TempDir()
 	must(t, os.WriteFile(filepath.Join(own, "part.c"), []byte("int part(void) { return 0; }\n"), 0o600))
 	must(t, os.WriteFile(filepath.Join(own, "tool.c"), []byte("int part(void);\nint main(void) { return part(); }\n"), 0o600))
@@ -57,10 +57,10 @@ func linkedProgram(t *testing.T) string {
 func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 	t.Parallel()
 	if s := startServer(t, serverOptions{}); !s.sandboxed() {
-		skipUnlessRequired(t, "this machine has no sandbox")
+		need.Skip(t, "this machine has no sandbox")
 	}
 	if _, err := os.Stat(hiddenFile); err != nil {
-		skipUnlessRequired(t, hiddenFile+" is not there")
+		need.Skip(t, "%s is not there", hiddenFile)
 	}
 	home := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(home, "weights"), nil, 0o600))
@@ -117,7 +117,7 @@ type = "string"
 required = true
 `, script)}})
 	if !s.sandboxed() {
-		skipUnlessRequired(t, "this machine has no sandbox")
+		need.Skip(t, "this machine has no sandbox")
 	}
 	u := s.user("lab", "ann@lab.example")
 	u.submit("j", "fold", fmt.Sprintf(`{"path":%q}`, filepath.Join(filepath.Dir(script), ".bashrc")))
@@ -148,9 +148,7 @@ func TestTestRunsTheProbe(t *testing.T) {
 // TestProbeOfTheFormatReferenceWorks runs the file that documents the key, in the folder that it asks for.
 func TestProbeOfTheFormatReferenceWorks(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("python3"); err != nil {
-		skipUnlessRequired(t, "python3 is not installed")
-	}
+	need.Program(t, "python3")
 	text, err := os.ReadFile("../algorithms/README.md")
 	must(t, err)
 	blocks := regexp.MustCompile("(?ms)^```toml\n([^`]*?^probe = .*?)^```").FindAllStringSubmatch(string(text), -1)

@@ -14,16 +14,14 @@ import (
 	"testing"
 
 	"molrun/app/test/freeport"
+	"molrun/app/test/need"
 )
 
 // prometheus runs a real Prometheus, from Debian's package of that name, with the files of
 // web/deploy on a server, and returns its address.
 func (s *instance) prometheus() (base string) {
 	s.t.Helper()
-	program, err := exec.LookPath("prometheus")
-	if err != nil {
-		skipWithout(s.t, "prometheus")
-	}
+	program := need.Program(s.t, "prometheus")
 	dir := s.t.TempDir()
 	for _, file := range []string{"prometheus.yml", "prometheus-alerts.yml"} {
 		text, err := os.ReadFile(filepath.Join("../../web/deploy", file))

@@ -17,6 +17,7 @@ import (
 
 	"molrun/app/server/certificate"
 	"molrun/app/test/freeport"
+	"molrun/app/test/need"
 )
 
 // nginx runs a real nginx in front of the server, with TLS and the location of
@@ -29,7 +30,7 @@ func (s *instance) nginx(prefix, listen string, instead ...string) (kill func())
 		program = "/usr/sbin/nginx"
 	}
 	if _, err := os.Stat(program); err != nil {
-		skipUnlessRequired(s.t, "nginx is not installed")
+		need.Skip(s.t, "nginx is not installed")
 	}
 	dir := s.t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

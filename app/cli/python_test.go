@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"molrun/app/test/need"
 )
 
 // TestPythonClient runs the tests of the Python client, against services that they start
@@ -37,7 +39,7 @@ func TestPythonClient(t *testing.T) {
 	}
 	for _, module := range []string{"pytest", "mypy", "pandas", "nbconvert", "ipykernel"} {
 		if exec.Command("/usr/bin/python3", "-c", "import "+module).Run() != nil {
-			skipUnlessRequired(t, "the system's Python has no "+module)
+			need.Skip(t, "the system's Python has no %s", module)
 		}
 	}
 	run("-m", "mypy", "--cache-dir=/dev/null")

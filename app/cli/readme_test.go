@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app/server/config"
+	"molrun/app/test/need"
 )
 
 // root is the root of the repository, relative to this package.
@@ -37,9 +38,7 @@ func readme(t *testing.T, mark string) string {
 
 func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		skipUnlessRequired(t, "curl is not installed")
-	}
+	need.Program(t, "curl")
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
 	dir := t.TempDir()
@@ -159,14 +158,4 @@ func TestExampleConfigurationListsAllDefaults(t *testing.T) {
 	if got, want := c.Text(), defaults.Text(); got != want {
 		t.Errorf("config.example.toml says\n%s\nthe defaults are\n%s", got, want)
 	}
-}
-
-// skipUnlessRequired skips a test that lacks a requirement, or fails it if
-// TEST_REQUIRE_ALL is set, as in CI.
-func skipUnlessRequired(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("TEST_REQUIRE_ALL") != "" {
-		t.Fatalf("%s, but TEST_REQUIRE_ALL is set", why)
-	}
-	t.Skip("skipped: " + why)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app/server/backup"
+	"molrun/app/test/need"
 )
 
 // A service takes a backup that is due, restores it on trial, removes old ones, and tells
@@ -95,13 +96,7 @@ func date(t *testing.T, dir, name string, taken time.Time) {
 // What a second machine pulls while backups are taken is whole.
 func TestBackupsCanBePulledByRsync(t *testing.T) {
 	t.Parallel()
-	rsync, err := exec.LookPath("rsync")
-	if err != nil {
-		if os.Getenv("TEST_REQUIRE_ALL") != "" {
-			t.Fatal("rsync is missing, and nothing may be skipped")
-		}
-		t.Skip("skipped: rsync is not installed")
-	}
+	rsync := need.Program(t, "rsync")
 	s, u := serverWithFiles(t, 20)
 	dir, pulled := filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "pulled")
 	s.backup(dir)

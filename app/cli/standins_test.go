@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/need"
 )
 
 // siteOfStandIns makes the folders and weights of [site.paths], in which testdata/standins.py
@@ -79,7 +81,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	t.Parallel()
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		skipUnlessRequired(t, "the system's Python has no NumPy")
+		need.Skip(t, "the system's Python has no NumPy")
 	}
 	types := []string{"alphafold3", "bindcraft", "boltz", "chai-1", "colabfold", "esmfold", "proteinmpnn", "rfdiffusion"}
 	out, errs, code := within(t, "", append([]string{"algorithms", "test", "--config", siteOfStandIns(t)}, types...)...)
@@ -93,12 +95,12 @@ func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 func TestProgramsThatFailInWordsAlone(t *testing.T) {
 	t.Parallel()
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		skipUnlessRequired(t, "the system's Python has no NumPy")
+		need.Skip(t, "the system's Python has no NumPy")
 	}
 	config := siteOfStandIns(t)
 	s := startServer(t, serverOptions{config: readFile(t, config)})
 	if !s.sandboxed() {
-		skipUnlessRequired(t, "no sandbox here")
+		need.Skip(t, "no sandbox here")
 	}
 	must(t, os.WriteFile(filepath.Join(filepath.Dir(config), "colabfold", "no-gpu"), nil, 0o600))
 	u := s.user("lab", "ann@lab.example")

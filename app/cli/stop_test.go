@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"molrun/app/test/need"
 )
 
 // send sends a PUT that may be cut off and returns the response; status 0 means
@@ -290,10 +292,7 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 	if _, errs, code := s.run("systemd-unit", "--data", "/srv/with space"); code != exitInvalid || !strings.Contains(errs, "with space") {
 		t.Errorf("a path with a space: exit code %d: %s", code, errs)
 	}
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		skipUnlessRequired(t, "systemd-analyze is not installed")
-	}
+	analyze := need.Program(t, "systemd-analyze")
 	must(t, os.MkdirAll(s.data(), 0o700))
 	for _, kind := range []struct {
 		flags   []string

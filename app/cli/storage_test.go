@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"molrun/app/test/need"
 )
 
 // slowUpload is an upload whose bytes are sent by the test.
@@ -122,7 +124,7 @@ func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("molrun-test", dir, "tmpfs", 0, "mode=0700,size="+size); err != nil {
-		skipUnlessRequired(t, fmt.Sprintf("cannot mount a file system: %v", err))
+		need.Skip(t, "cannot mount a file system: %v", err)
 	}
 	t.Cleanup(func() { must(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	return dir

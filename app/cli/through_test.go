@@ -13,6 +13,7 @@ import (
 
 	"molrun/app/cli/doctor"
 	"molrun/app/cli/through"
+	"molrun/app/test/need"
 )
 
 // frontEnd is a web server in front of the service, with the example in web/deploy.
@@ -73,7 +74,7 @@ func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...str
 		program = "/usr/sbin/" + f.program
 	}
 	if _, err := os.Stat(program); err != nil {
-		skipUnlessRequired(t, f.program+" is not installed")
+		need.Skip(t, "%s is not installed", f.program)
 	}
 	dir := t.TempDir()
 	text, err := os.ReadFile(filepath.Join(root, "web", "deploy", f.example))

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/need"
 )
 
 // validatorFile has a validator that must only see settings without faults: it fails
@@ -82,7 +84,7 @@ func TestValidatorsRunInASandbox(t *testing.T) {
 	text := strings.ReplaceAll(probeFile, "@PID@", strconv.Itoa(os.Getpid()))
 	s := startServer(t, serverOptions{algorithms: map[string]string{"curious.toml": text}})
 	if !s.sandboxed() {
-		skipUnlessRequired(t, "bubblewrap is not available")
+		need.Skip(t, "bubblewrap is not available")
 	}
 	must(t, os.WriteFile(filepath.Join(s.dir, "canary"), []byte("secret of the server\n"), 0o600))
 	must(t, os.WriteFile(filepath.Join(s.dir, "gates", "here"), nil, 0o600))

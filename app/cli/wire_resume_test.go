@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"molrun/app/base/unit"
+	"molrun/app/test/need"
 )
 
 // noise is a file of any size that need not exist: its bytes follow from their
@@ -350,10 +351,7 @@ func TestCheckAndBackupKnowParts(t *testing.T) {
 // TestCurlGoesOnWithAnUpload follows the README with a real curl.
 func TestCurlGoesOnWithAnUpload(t *testing.T) {
 	t.Parallel()
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		skipUnlessRequired(t, "curl is not installed")
-	}
+	curl := need.Program(t, "curl")
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	g := u.grant("a.bin")

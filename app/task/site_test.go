@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"molrun/app/base/protocol"
+	"molrun/app/test/need"
 )
 
 // prefix makes an installation with a program that reads a file beside it.
@@ -35,12 +36,7 @@ func prefix(t *testing.T) string {
 func moduleFor(t *testing.T, dir string) (init string) {
 	t.Helper()
 	const real = "/usr/share/modules/init/bash"
-	if _, err := os.Stat(real); err != nil {
-		if os.Getenv("TEST_REQUIRE_ALL") != "" {
-			t.Fatal("environment-modules is not installed, and nothing may be skipped")
-		}
-		t.Skip("skipped: environment-modules is not installed")
-	}
+	need.File(t, real, "environment-modules")
 	files := t.TempDir()
 	init = filepath.Join(files, "init.sh")
 	module := fmt.Sprintf("#%%Module\nprepend-path PATH %s/bin\nprepend-path LD_LIBRARY_PATH %[1]s/lib\nsetenv FOLD_HOME %[1]s\n", dir)

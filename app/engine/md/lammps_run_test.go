@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/need"
 )
 
 // lammpsSettings are choices that do not change the physics.
@@ -75,15 +76,7 @@ func lammpsProgram(t testing.TB) string {
 	if name == "" {
 		name = "lmp"
 	}
-	path, err := exec.LookPath(name)
-	switch {
-	case err == nil:
-		return path
-	case os.Getenv("TEST_REQUIRE_ALL") != "":
-		t.Fatalf("%s (LAMMPS) is not installed, and nothing may be skipped here", name)
-	}
-	t.Skipf("skipped: %s (LAMMPS) is not installed", name)
-	return ""
+	return need.Program(t, name)
 }
 
 func lammpsDir(t testing.TB, m *Model, s lammpsSettings) string {

@@ -9,6 +9,7 @@ import (
 
 	"molrun/app/executor/local"
 	"molrun/app/task"
+	"molrun/app/test/need"
 )
 
 // TestCopyOfEtcStaysAsLongAsItsTask looks whether anything keeps the copy that a task's programs see, also
@@ -16,7 +17,7 @@ import (
 func TestCopyOfEtcStaysAsLongAsItsTask(t *testing.T) {
 	i := machine(t, local.SandboxAuto)
 	if i.Bubblewrap == "" {
-		skipUnlessRequired(t, i.Sentence())
+		need.Skip(t, "%s", i.Sentence())
 	}
 	dir := filepath.Join(t.TempDir(), "etc")
 	service := local.New(local.Options{Program: os.Args[0], Isolation: i, EtcDir: dir})

@@ -18,16 +18,8 @@ import (
 	"molrun/app/executor/local"
 	"molrun/app/task"
 	"molrun/app/test/conformance"
+	"molrun/app/test/need"
 )
-
-// skipUnlessRequired skips a test, or fails it if nothing may be skipped.
-func skipUnlessRequired(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("TEST_REQUIRE_ALL") != "" {
-		t.Fatalf("%s, and nothing may be skipped here", why)
-	}
-	t.Skip("skipped: " + why)
-}
 
 // machine returns the isolation that works on this machine.
 func machine(t *testing.T, sandbox string) local.Isolation {
@@ -59,7 +51,7 @@ func isolated(t *testing.T, test func(t *testing.T, i local.Isolation)) {
 			}
 			i := machine(t, want)
 			if kind.sandbox && i.Bubblewrap == "" {
-				skipUnlessRequired(t, i.Sentence())
+				need.Skip(t, "%s", i.Sentence())
 			}
 			if kind.cgroup && i.Cgroup == "" {
 				t.Skip(i.Sentence())
@@ -209,7 +201,7 @@ func TestRequiredSandboxMustWork(t *testing.T) {
 
 func TestSandboxIsProbed(t *testing.T) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
-		skipUnlessRequired(t, "bwrap is not installed")
+		need.Skip(t, "bwrap is not installed")
 	}
 	i := machine(t, local.SandboxRequired)
 	if i.Kind() == "none" || !strings.HasPrefix(i.Sentence(), "Each job runs in a bubblewrap sandbox") {
@@ -235,7 +227,7 @@ func TestProgramsCanAccessOnlyWhatTheAlgorithmAllows(t *testing.T) {
 	i := machine(t, local.SandboxAuto)
 	i.Cgroup = ""
 	if i.Bubblewrap == "" {
-		skipUnlessRequired(t, i.Sentence())
+		need.Skip(t, "%s", i.Sentence())
 	}
 	tools := t.TempDir()
 	if err := os.WriteFile(filepath.Join(tools, "data"), []byte("listed\n"), 0o600); err != nil {

@@ -14,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/executor/slurm"
+	"molrun/app/test/need"
 )
 
 // noBubblewrap hides bwrap from the nodes, but keeps sh.
@@ -32,12 +33,7 @@ func (w *world) noBubblewrap() {
 }
 
 func TestSandboxOnTheNode(t *testing.T) {
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		if os.Getenv("TEST_REQUIRE_ALL") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("there is no bwrap; install the package bubblewrap")
-	}
+	need.Program(t, "bwrap")
 	const script = "if [ -e %s ]; then echo seen; else echo unseen; fi > out/sees"
 	tests := []struct {
 		sandbox string

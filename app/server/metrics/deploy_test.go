@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"molrun/app/test/need"
 )
 
 const deploy = "../../../web/deploy"
@@ -27,15 +29,7 @@ func must(t *testing.T, err error) {
 // promtool runs a check of promtool, which Debian's package prometheus has.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	switch {
-	case err == nil:
-	case os.Getenv("TEST_REQUIRE_ALL") != "":
-		t.Fatal("promtool is not installed")
-	default:
-		t.Skip("promtool is not installed")
-	}
-	if out, err := exec.Command(path, args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(need.Program(t, "promtool"), args...).CombinedOutput(); err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"molrun/app/test/need"
 )
 
 // Shared is one cluster for all tests of a package. The first test that needs it
@@ -76,13 +78,8 @@ func (s *Shared) Close() error {
 // nothing may be skipped.
 func skipWithoutSlurm(t testing.TB) {
 	t.Helper()
-	why := whyNoCluster()
-	switch {
-	case why == "":
-	case os.Getenv("TEST_REQUIRE_ALL") != "":
-		t.Fatalf("%s, and nothing may be skipped here", why)
-	default:
-		t.Skip("skipped: " + why)
+	if why := whyNoCluster(); why != "" {
+		need.Skip(t, "%s", why)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"molrun/app/client"
+	"molrun/app/test/need"
 )
 
 // diaryFile is an algorithm whose jobs append to a diary outside their
@@ -85,7 +86,7 @@ func linkPrograms(t *testing.T, dir string) {
 	for _, name := range jobPrograms {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			skipUnlessRequired(t, "%s is not installed", name)
+			need.Skip(t, "%s is not installed", name)
 		}
 		must(t, os.Symlink(path, filepath.Join(dir, name)))
 	}

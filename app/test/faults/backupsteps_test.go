@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"molrun/app/test/need"
 )
 
 // changing are the calls that change a directory of backups.
@@ -27,7 +29,7 @@ var growing = []string{"write", "pwrite64", "mkdirat", "mkdir", "linkat", "link"
 func TestBackupsSurviveFaultsAtEachStep(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		skipUnlessRequired(t, "%v", err)
+		need.Skip(t, "%v", err)
 	}
 	s := newServer(t, "", "")
 	s.start()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/need"
 )
 
 // failing is a kind of system call that the tests make fail.
@@ -96,7 +97,7 @@ func (b *table) add(f failing, fault, ends string, l *ledger, v *verdict) {
 func TestFailingCallsLoseNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		skipUnlessRequired(t, "%v", err)
+		need.Skip(t, "%v", err)
 	}
 	var b table
 	t.Run("calls", func(t *testing.T) {

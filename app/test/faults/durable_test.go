@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/need"
 )
 
 // changingCalls are the calls by which files and names change or become durable.
@@ -290,7 +291,7 @@ func TestCutsAndReservationsEndangerNoContent(t *testing.T) {
 func TestAnsweredMeansDurable(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		skipUnlessRequired(t, "%v", err)
+		need.Skip(t, "%v", err)
 	}
 	w := watch(t, "[audit]\nmax_size = \"64KiB\"\n")
 	addPrograms(t, w.server)
@@ -382,7 +383,7 @@ func (s *server) locked(c *client.Client, name string) {
 func TestFilesOfCommandsAreDurable(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		skipUnlessRequired(t, "%v", err)
+		need.Skip(t, "%v", err)
 	}
 	w := watch(t, "[tls]\nself_signed = true\n")
 	addPrograms(t, w.server)

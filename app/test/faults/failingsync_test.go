@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"molrun/app/client"
+	"molrun/app/test/need"
 )
 
 // failingSync makes every sync of these files fail, once it is armed.
@@ -38,7 +39,7 @@ func (in injection) arm(t *testing.T) (disarm func()) {
 func TestFailedSyncIsNeverAcknowledged(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		skipUnlessRequired(t, "%v", err)
+		need.Skip(t, "%v", err)
 	}
 	upload := func(s *server) error { return s.upload(s.client(), "a.fasta") }
 	rotate := func(s *server) error {
@@ -80,7 +81,7 @@ func TestFailedSyncIsNeverAcknowledged(t *testing.T) {
 func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		skipUnlessRequired(t, "%v", err)
+		need.Skip(t, "%v", err)
 	}
 	for _, tt := range []struct {
 		name, files string
@@ -146,7 +147,7 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 func TestFailedSyncFailsTheCommand(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		skipUnlessRequired(t, "%v", err)
+		need.Skip(t, "%v", err)
 	}
 	s := newServer(t, "", "")
 	s.start()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/need"
 )
 
 // With 48 descriptors and more clients than that, the service keeps running and
@@ -24,7 +25,7 @@ func TestFewDescriptors(t *testing.T) {
 	t.Parallel()
 	prlimit, err := exec.LookPath("prlimit")
 	if err != nil {
-		skipUnlessRequired(t, "prlimit is not installed")
+		need.Skip(t, "prlimit is not installed")
 	}
 	s := newServer(t, "", "[runner]\ncpus = 2\nmemory = \"1GiB\"\n")
 	s.prefix = []string{prlimit, "--nofile=48"}

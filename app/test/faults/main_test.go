@@ -79,16 +79,6 @@ func waitsInParallel() {
 	}
 }
 
-// skipUnlessRequired skips a test because this machine lacks something, or fails
-// it if nothing may be skipped.
-func skipUnlessRequired(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("TEST_REQUIRE_ALL") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

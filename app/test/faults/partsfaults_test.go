@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"molrun/app/client"
+	"molrun/app/test/need"
 )
 
 // partCalls are the calls by which a file that is sent in parts gets to the disk.
@@ -47,7 +48,7 @@ func (s *server) sender(l *ledger) *worker {
 func TestFailingCallsLoseNoPart(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		skipUnlessRequired(t, "%v", err)
+		need.Skip(t, "%v", err)
 	}
 	for _, f := range partCalls {
 		for _, fault := range []string{"EIO", "ENOSPC", "KILL"} {
@@ -184,7 +185,7 @@ func wantFull(t *testing.T, err error) {
 func TestPartsWithoutDescriptorsAreRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("prlimit"); err != nil {
-		skipUnlessRequired(t, "prlimit is not installed")
+		need.Skip(t, "prlimit is not installed")
 	}
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"64MiB\"\n")
 	s.start()

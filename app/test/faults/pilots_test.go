@@ -14,6 +14,7 @@ import (
 	"molrun/app/base/protocol"
 	"molrun/app/client"
 	"molrun/app/task"
+	"molrun/app/test/need"
 )
 
 // pilotCalls are what the service and the pilot do with the files by which they agree about
@@ -46,7 +47,7 @@ const pilotRows = 30
 func TestPilotsAreKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		skipUnlessRequired(t, "%v", err)
+		need.Skip(t, "%v", err)
 	}
 	for _, f := range pilotCalls {
 		t.Run(strings.ReplaceAll(f.name, " ", "_"), func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/need"
 )
 
 // needMachine skips the test if no virtual machine can be started.
@@ -22,7 +23,7 @@ func needMachine(t *testing.T) {
 	}
 	for _, name := range []string{"qemu-system-x86_64", "mkfs.ext4"} {
 		if _, err := exec.LookPath(name); err != nil {
-			skipUnlessRequired(t, "%s is not installed", name)
+			need.Skip(t, "%s is not installed", name)
 		}
 	}
 	if path, err := filepath.Abs(*machine); err == nil {

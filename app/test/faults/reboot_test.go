@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"molrun/app/test/need"
 )
 
 // The machine reboots: the service and all processes of its jobs die at once, and
@@ -18,7 +20,7 @@ func TestJobsRunAgainAfterAReboot(t *testing.T) {
 		err = exec.Command(unshare, "-m", "true").Run()
 	}
 	if err != nil {
-		skipUnlessRequired(t, "mount namespaces, needed to fake the boot ID, do not work here: %v", err)
+		need.Skip(t, "mount namespaces, needed to fake the boot ID, do not work here: %v", err)
 	}
 	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\ngrace = \"1s\"\n")
 	boot := s.path("boot_id")

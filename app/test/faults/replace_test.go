@@ -11,6 +11,7 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/task"
+	"molrun/app/test/need"
 )
 
 // While jobs wait, another program is installed in place of the running one in
@@ -107,7 +108,7 @@ func (s *server) linkBubblewrap() {
 		err = exec.Command(path, "--unshare-all", "--ro-bind", "/", "/", "true").Run()
 	}
 	if err != nil {
-		skipUnlessRequired(s.t, "no sandbox can be made here: %v", err)
+		need.Skip(s.t, "no sandbox can be made here: %v", err)
 	}
 	must(s.t, os.Symlink(path, s.path("bin", "bwrap")))
 }

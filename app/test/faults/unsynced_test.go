@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/need"
 )
 
 // A commit ends with two syncs: of its data pages and of its meta page. While
@@ -16,7 +17,7 @@ import (
 func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		skipUnlessRequired(t, "%v", err)
+		need.Skip(t, "%v", err)
 	}
 	for n, name := range []string{"of the data pages", "of the meta page"} {
 		t.Run(name, func(t *testing.T) {

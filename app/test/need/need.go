@@ -1,0 +1,36 @@
+// Package need skips tests for what this machine lacks. .ci/programs lists the programs
+// that tests use.
+package need
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Skip skips a test for a reason, or fails it where nothing may be skipped, as in CI.
+func Skip(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("TEST_REQUIRE_ALL") != "" {
+		t.Fatalf(format+", and TEST_REQUIRE_ALL is set", args...)
+	}
+	t.Skipf("skipped: "+format, args...)
+}
+
+// Program returns the path of a program, or skips the test.
+func Program(t testing.TB, name string) (path string) {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Skip(t, "%s is not installed", name)
+	}
+	return path
+}
+
+// File skips the test where a file of a package is missing.
+func File(t testing.TB, path, of string) {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		Skip(t, "the package %s is not installed", of)
+	}
+}
