@@ -9,6 +9,6 @@
 // delete.go, log.go); plan.go checks a submission.
 //
 // Jobs that wait for jobs, batches, retries and deletion change one another's records in
-// one transaction, so their rules stay together. What only reads is in packages that
-// import this one. ARCHITECTURE.md says where a new thing goes.
+// one transaction, so their rules stay together. Use cases that do not change
+// other jobs are in app/job. ARCHITECTURE.md says where a new thing goes.
 package app

@@ -1,9 +1,9 @@
 // Package engine is the room of the built-in engines. cgidp simulates one disordered
-// chain, condensate many in a box, binodal reads phase diagrams off the results of
-// condensates; seqprop and structsum compute properties of sequences and structures.
+// chain, condensate many in a box, binodal derives phase diagrams from the results of
+// cg-condensate jobs; seqprop and structsum compute properties of sequences and structures.
 //
 // They share md (forces, integrator, averages: no files), chains and input (settings),
 // sequence (reading of sequences), slab (coexistence), trajectory, plot and store. Begin
-// with the Run function of an engine. An engine imports base and the packages of this room
+// with the Run function of an engine. An engine imports app/base and the packages of this room
 // only: it does not know that it runs as a job.
 package engine

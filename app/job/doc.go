@@ -4,6 +4,7 @@
 // accounting (quota, spent, usage, retention, status), forecasts (eta, estimate), the audit
 // log (audit), and what it takes to run a result again (resubmit).
 //
-// A use case is a method that takes the caller, opens one transaction of app.Store, and
-// knows neither HTTP nor bbolt. It imports algorithm, task and base.
+// Records and their rules (apikey, eta, notice, quota, spent) are below package app, which
+// imports them. Use cases are above it: methods that take the caller, open a transaction of
+// app.Store, and know neither HTTP nor bbolt.
 package job
