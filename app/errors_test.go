@@ -337,7 +337,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			s := newSite(t)
 			act := use(s)
 			for failing := 1; ; failing++ {
-				store := &apptest.FaultyStore{Store: s.store, Failing: failing}
+				store := &fixture.FaultyStore{Store: s.store, Failing: failing}
 				quota := func(string, string) quota.Quota { return quota.Quota{Bytes: 1 << 30, Queued: 100} }
 				service := s.newService(store, app.Options{Quota: quota}, echoFile)
 				err := act(useCases{service, s.newFiles(store, quota), access.New(store, s.files, s.now), lists(t, store, service)})
@@ -348,7 +348,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 					}
 					return
 				}
-				if !errors.Is(err, apptest.ErrBroken) {
+				if !errors.Is(err, fixture.ErrBroken) {
 					t.Errorf("call %d of the store fails, and the error is %v", failing, err)
 					if err == nil {
 						return // its changes are made

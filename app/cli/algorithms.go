@@ -74,7 +74,7 @@ func catalogueHere(c *cobra.Command, flags *configFlags) (*algorithm.Catalogue, 
 	if err != nil {
 		return nil, host.Host{}, err
 	}
-	catalogue, err := algorithms.Catalogue(config.Algorithms, config.Catalogue, func(m algorithm.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
+	catalogue, err := builtin.Catalogue(config.Algorithms, config.Catalogue, func(m algorithm.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
 	if err != nil {
 		return nil, host.Host{}, err
 	}
@@ -161,7 +161,7 @@ The exit status is 0 if there is no mistake, 1 if a program does not work in the
 		program, _ := os.Executable()
 		machine, wrong, broken := here.Machine(), 0, 0
 		for _, file := range files {
-			a, mistakes, err := algorithms.Read(file)
+			a, mistakes, err := builtin.Read(file)
 			if err != nil {
 				return err
 			}

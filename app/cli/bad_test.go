@@ -121,7 +121,7 @@ func (b *trials) made(a *algorithm.File, p *algorithm.Parameter, row string, f b
 	}
 	text := f.Text
 	if f.From != "" {
-		content, err := algorithms.ExampleOf(a, f.From)
+		content, err := builtin.ExampleOf(a, f.From)
 		must(b.t, err)
 		text = string(content)
 	}
@@ -269,7 +269,7 @@ func (b *trials) given(a *algorithm.File, p *algorithm.Parameter, example map[st
 		value = list[0]
 	}
 	name, _ := strings.CutPrefix(fmt.Sprint(value), "example:")
-	text, err := algorithms.ExampleOf(a, name)
+	text, err := builtin.ExampleOf(a, name)
 	must(b.t, err)
 	return text
 }

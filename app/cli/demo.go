@@ -129,7 +129,7 @@ func (d *demo) run(ctx context.Context, base string) error {
 
 // upload sends the sequence through a presigned URL.
 func (d *demo) upload(ctx context.Context, api *client.Client) error {
-	text, err := algorithms.Example(demoFile)
+	text, err := builtin.Example(demoFile)
 	if err != nil {
 		return err
 	}

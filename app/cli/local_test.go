@@ -22,7 +22,7 @@ import (
 // directory is a data directory on which no service runs. Commands run within the
 // test.
 type directory struct {
-	*apptest.Site
+	*fixture.Site
 	t *testing.T
 }
 
@@ -30,14 +30,14 @@ type directory struct {
 // failed, a batch, and one that waits.
 func newDirectory(t *testing.T) *directory {
 	t.Helper()
-	d := &directory{apptest.New(t, app.Options{}), t}
-	u := d.Upload(apptest.Ann, "in.txt", "hello\n")
-	d.Complete(d.Submit(apptest.Ann, "done", `{"input":"`+string(u.ID)+`"}`), map[string]string{"out.txt": strings.Repeat("x", 1000)})
-	d.Fail(d.Submit(apptest.Bob, "failed", `{}`), map[string]string{"log": "oh\n"})
-	_, rows := d.SubmitBatch(apptest.Eve, "batch", `{}`, `{}`)
+	d := &directory{fixture.New(t, app.Options{}), t}
+	u := d.Upload(fixture.Ann, "in.txt", "hello\n")
+	d.Complete(d.Submit(fixture.Ann, "done", `{"input":"`+string(u.ID)+`"}`), map[string]string{"out.txt": strings.Repeat("x", 1000)})
+	d.Fail(d.Submit(fixture.Bob, "failed", `{}`), map[string]string{"log": "oh\n"})
+	_, rows := d.SubmitBatch(fixture.Eve, "batch", `{}`, `{}`)
 	d.Complete(rows[0], map[string]string{"out.txt": "1"})
 	d.Complete(rows[1], map[string]string{"out.txt": "22"})
-	d.Submit(apptest.Ann, "waits", `{}`)
+	d.Submit(fixture.Ann, "waits", `{}`)
 	d.Close()
 	must(t, os.Chmod(d.Data, 0o700))
 	must(t, os.WriteFile(d.configFile(), []byte(fmt.Sprintf("data = %q\n[database]\nfile_system = \"any\"\n", d.Data)), 0o600))

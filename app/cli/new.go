@@ -32,7 +32,7 @@ program is installed, it is asked for its version.`,
 		if dir == "" {
 			dir = "."
 		}
-		s, err := algorithms.NewSkeleton(c.Context(), args[0], typ)
+		s, err := builtin.NewSkeleton(c.Context(), args[0], typ)
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ SHA-256 of each file. Container images in registries are not packed.`,
 // algorithmNamed returns an algorithm on offer, or that of a file or folder.
 func algorithmNamed(c *cobra.Command, config config.Config, name string) (*algorithm.File, error) {
 	if _, err := os.Stat(name); err == nil {
-		a, mistakes, err := algorithms.Read(name)
+		a, mistakes, err := builtin.Read(name)
 		for _, m := range mistakes {
 			fmt.Fprintln(c.ErrOrStderr(), m)
 		}
@@ -61,7 +61,7 @@ func algorithmNamed(c *cobra.Command, config config.Config, name string) (*algor
 		}
 		return a, err
 	}
-	catalogue, err := algorithms.Catalogue(config.Algorithms, config.Catalogue, func(m algorithm.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
+	catalogue, err := builtin.Catalogue(config.Algorithms, config.Catalogue, func(m algorithm.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ type unpacker struct {
 
 // read reads the algorithm, which has arrived in a folder.
 func (u *unpacker) read(folder string) error {
-	a, mistakes, err := algorithms.Read(folder)
+	a, mistakes, err := builtin.Read(folder)
 	if err != nil {
 		return err
 	}

@@ -227,7 +227,7 @@ func settle(c *cobra.Command, dir string) error {
 	}
 	paths := map[string]string{}
 	for _, folder := range folders {
-		a, mistakes, err := algorithms.Read(folder)
+		a, mistakes, err := builtin.Read(folder)
 		if err == nil && len(mistakes) > 0 {
 			err = fmt.Errorf("line %d: %s", mistakes[0].Line, mistakes[0].Msg)
 		}

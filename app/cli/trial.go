@@ -102,7 +102,7 @@ func chooseAlgorithms(c *cobra.Command, flags *configFlags, args []string) ([]*a
 
 // readAlgorithm reads an algorithm file and prints its mistakes.
 func readAlgorithm(c *cobra.Command, file string) (*algorithm.File, error) {
-	a, mistakes, err := algorithms.Read(file)
+	a, mistakes, err := builtin.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.Errorf(fault.NotFound, "there is neither an algorithm nor a file %q here; `molrun algorithms list` shows the algorithms", file)
 	}

@@ -34,7 +34,7 @@ const trialSeconds = 600
 // everyType returns the algorithms that come with molrun.
 func everyType(t *testing.T) []*algorithm.File {
 	t.Helper()
-	catalogue, err := algorithms.Catalogue("", []string{algorithms.All}, func(m algorithm.Mistake) { t.Error(m) })
+	catalogue, err := builtin.Catalogue("", []string{builtin.All}, func(m algorithm.Mistake) { t.Error(m) })
 	must(t, err)
 	var all []*algorithm.File
 	for _, typ := range catalogue.Types() {

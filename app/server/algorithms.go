@@ -37,7 +37,7 @@ type offer struct {
 func (o *offer) read(before []*algorithm.File) (*algorithm.Catalogue, error) {
 	read := web.AlgorithmsRead{ReadAt: unit.At(time.Now()), Mistakes: []web.AlgorithmMistake{}}
 	read.Added, read.Changed, read.Removed = []string{}, []string{}, []string{}
-	next, err := algorithms.Again(o.config.Algorithms, o.config.Catalogue, before, func(m algorithm.Mistake, kept *algorithm.File) {
+	next, err := builtin.Again(o.config.Algorithms, o.config.Catalogue, before, func(m algorithm.Mistake, kept *algorithm.File) {
 		mistake := web.AlgorithmMistake{File: m.File, Line: m.Line, Message: m.Msg}
 		what := "algorithm file left out: "
 		if kept != nil {

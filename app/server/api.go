@@ -133,7 +133,7 @@ func (s *service) watch(follower *follow.Follower, submissions *gate.Gate) {
 func (s *service) example(typ, version, name string) ([]byte, error) {
 	a, ok := s.catalogue.Find(typ, version)
 	if ok && a.Example != nil && bytes.Contains(a.Example.Settings, []byte(strconv.Quote("example:"+name))) {
-		return algorithms.ExampleOf(a, name)
+		return builtin.ExampleOf(a, name)
 	}
 	return nil, fault.Errorf(fault.NotFound, "the example of %q has no file %q; GET /algorithms/{type} shows it, with example: before the names of its files", typ, name)
 }

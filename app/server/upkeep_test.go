@@ -29,10 +29,10 @@ var anybody = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: 
 
 func TestSweepRemovesWhatNoRecordNames(t *testing.T) {
 	t.Parallel()
-	site := apptest.New(t, app.Options{})
-	u := site.Upload(apptest.Ann, "a.txt", "text")
+	site := fixture.New(t, app.Options{})
+	u := site.Upload(fixture.Ann, "a.txt", "text")
 	kept := site.Blobs.UploadPath(u.ID, u.Generation)
-	id := site.Submit(apptest.Ann, "j", `{}`)
+	id := site.Submit(fixture.Ann, "j", `{}`)
 	site.Complete(id, map[string]string{"out.txt": "x"})
 	site.Close()
 	c := testConfig(t)
@@ -110,9 +110,9 @@ func submit(t *testing.T, s *service, name string) app.JobID {
 // A database that can't be read reports nothing as a leftover.
 func TestSweepKeepsWhatItCannotLookUp(t *testing.T) {
 	t.Parallel()
-	site := apptest.New(t, app.Options{})
-	u := site.Upload(apptest.Ann, "a.txt", "text")
-	id := site.Submit(apptest.Ann, "j", `{}`)
+	site := fixture.New(t, app.Options{})
+	u := site.Upload(fixture.Ann, "a.txt", "text")
+	id := site.Submit(fixture.Ann, "j", `{}`)
 	site.Complete(id, nil)
 	site.Close()
 	c := testConfig(t)
@@ -153,9 +153,9 @@ func TestUsesOfKeysAreSaved(t *testing.T) {
 
 func TestAttemptsThatRanElsewhereAreFinished(t *testing.T) {
 	t.Parallel()
-	site := apptest.New(t, app.Options{})
-	retried, failed := site.Submit(apptest.Ann, "retried", `{}`), site.Submit(apptest.Ann, "failed", `{}`)
-	site.Submit(apptest.Ann, "queued", `{}`)
+	site := fixture.New(t, app.Options{})
+	retried, failed := site.Submit(fixture.Ann, "retried", `{}`), site.Submit(fixture.Ann, "failed", `{}`)
+	site.Submit(fixture.Ann, "queued", `{}`)
 	site.Start(retried)
 	first := site.Start(failed)
 	must(t, site.Runs.Finish(t.Context(), failed, first.Attempts, app.Ending{Lost: "once"}))

@@ -52,7 +52,7 @@ var sources = []source{
 	ours("clients", "Clients", "the browser, the command line, Python, language models, workflows"),
 	ours("api", "API", "a tour with curl: files, jobs, batches, events, webhooks"),
 	ours("algorithms", "Algorithms", "using and writing them"),
-	{"format", "app/algorithm/builtin/README.md", "Algorithm files", "each key of their format", func() string { return algorithms.Format }},
+	{"format", "app/algorithm/builtin/README.md", "Algorithm files", "each key of their format", func() string { return builtin.Format }},
 	{"cg-idp", "app/engine/cgidp/README.md", "cg-idp", "the built-in engine: its science and its limits", func() string { return cgidp.Guide }},
 	{"cg-condensate", "app/engine/condensate/README.md", "cg-condensate", "the built-in engine for condensates: protocols, results, limits", func() string { return condensate.Guide }},
 	{"cg-binodal", "app/engine/binodal/README.md", "cg-binodal", "phase diagrams of condensates: points, critical temperature, limits", func() string { return binodal.Guide }},

@@ -1,6 +1,6 @@
-// Package algorithms holds the algorithm files that come with the program, and
+// Package builtin holds the algorithm files that come with the program, and
 // reads those that a site adds. No other code tells them apart.
-package algorithms
+package builtin
 
 import (
 	"embed"

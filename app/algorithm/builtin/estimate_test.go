@@ -1,4 +1,4 @@
-package algorithms_test
+package builtin_test
 
 import (
 	_ "embed"
@@ -21,7 +21,7 @@ var pastRuns string
 // TestEstimatesOfPastRuns estimates each of these runs from those before it. The median
 // error must be at most a quarter.
 func TestEstimatesOfPastRuns(t *testing.T) {
-	catalogue, err := algorithms.Catalogue("", nil, nil)
+	catalogue, err := builtin.Catalogue("", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 func checkAlgorithms(ctx context.Context, in *installation) []Finding {
 	var found []Finding
 	kept := in.keptAlgorithms(ctx)
-	catalogue, err := algorithms.Catalogue(in.config.Algorithms, in.config.Catalogue, func(m algorithm.Mistake) {
+	catalogue, err := builtin.Catalogue(in.config.Algorithms, in.config.Catalogue, func(m algorithm.Mistake) {
 		found = append(found, say(Problem, "%s%s", m, kept[m.File])...)
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (in *installation) keptAlgorithms(ctx context.Context) map[string]string {
 
 // wantsSlurm reports whether an algorithm has to run on a cluster.
 func wantsSlurm(folder string) bool {
-	catalogue, err := algorithms.Catalogue(folder, nil, func(algorithm.Mistake) {})
+	catalogue, err := builtin.Catalogue(folder, nil, func(algorithm.Mistake) {})
 	if err != nil {
 		return false
 	}

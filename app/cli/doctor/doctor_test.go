@@ -32,7 +32,7 @@ import (
 // installed is a sound data directory on which no service runs.
 func installed(t *testing.T) *installation {
 	t.Helper()
-	s := apptest.New(t, app.Options{})
+	s := fixture.New(t, app.Options{})
 	s.Close()
 	must(t, os.Chmod(s.Data, 0o700))
 	c := config.Default()

@@ -52,7 +52,7 @@ func (t *Tester) upload(ctx context.Context, a *algorithm.File, value any) (any,
 		if !ok {
 			return v, nil
 		}
-		text, err := algorithms.ExampleOf(a, name)
+		text, err := builtin.ExampleOf(a, name)
 		if err != nil {
 			return nil, err
 		}

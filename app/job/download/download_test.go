@@ -17,16 +17,16 @@ import (
 	"molrun/app/test/fixture"
 )
 
-var ann, bob = apptest.Ann, apptest.Bob
+var ann, bob = fixture.Ann, fixture.Bob
 
 type site struct {
-	*apptest.Site
+	*fixture.Site
 	*download.Results
 	t *testing.T
 }
 
 func newSite(t *testing.T) *site {
-	s := apptest.New(t, app.Options{})
+	s := fixture.New(t, app.Options{})
 	return &site{s, download.New(s.Store, s.Blobs, s.Jobs, s.Now), t}
 }
 
@@ -138,7 +138,7 @@ func TestUploadsOfAnotherOrganizationDoNotReplaceInputs(t *testing.T) {
 	id := s.Submit(ann, "a", `{"input":"inputs/a.txt"}`)
 	s.Complete(id, nil)
 	must(t, s.Site.Files.Delete(t.Context(), ann, string(u.ID)))
-	s.Upload(apptest.Eve, "a.txt", "text")
+	s.Upload(fixture.Eve, "a.txt", "text")
 	if _, err := s.with(id, "a"); fault.CodeOf(err) != fault.InputRemoved {
 		t.Errorf("%v, want INPUT_REMOVED", err)
 	}
@@ -246,7 +246,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		}
 		must(t, s.Site.Files.Delete(t.Context(), ann, string(lost.ID)))
 
-		store := &apptest.FaultyStore{Store: s.Store}
+		store := &fixture.FaultyStore{Store: s.Store}
 		results := download.New(store, s.Blobs, s.On(store).Jobs, s.Now)
 		store.Calls, store.Failing = 0, failing
 		form := app.ArchiveForm{Inputs: true}
@@ -260,7 +260,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, apptest.ErrBroken) {
+		if !errors.Is(err, fixture.ErrBroken) {
 			t.Errorf("call %d of the store fails, and the error is %v", failing, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // TestNothingListensForAStreamThatFailed makes each call to the store fail.
 func TestNothingListensForAStreamThatFailed(t *testing.T) {
-	s := apptest.New(t, app.Options{})
+	s := fixture.New(t, app.Options{})
 	accounts := access.New(s.Store, s.Blobs, s.Now)
 	ann := app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Member.Rights()}
 	s.Submit(ann, "a", "{}")
@@ -23,7 +23,7 @@ func TestNothingListensForAStreamThatFailed(t *testing.T) {
 		},
 	} {
 		for failing := 1; ; failing++ {
-			store := &apptest.FaultyStore{Store: s.Store, Failing: failing}
+			store := &fixture.FaultyStore{Store: s.Store, Failing: failing}
 			f := New(store, s.On(store), accounts)
 			stream, err := open(f)
 			if err == nil {

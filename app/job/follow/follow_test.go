@@ -21,7 +21,7 @@ import (
 
 // site has what happens, and the follower of it.
 type site struct {
-	*apptest.Site
+	*fixture.Site
 	t        *testing.T
 	follower *follow.Follower
 	ann      app.Caller
@@ -29,7 +29,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{Site: apptest.New(t, app.Options{}), t: t}
+	s := &site{Site: fixture.New(t, app.Options{}), t: t}
 	accounts := access.New(s.Store, s.Blobs, s.Now)
 	s.follower = follow.New(s.Store, s.Service, accounts)
 	key, _, err := accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})

@@ -36,7 +36,7 @@ func must(t testing.TB, err error) {
 
 // office is a site with notices, and what receivers have got.
 type office struct {
-	*apptest.Site
+	*fixture.Site
 	*notify.Notices
 	t *testing.T
 
@@ -47,7 +47,7 @@ type office struct {
 func newOffice(t *testing.T) *office {
 	t.Helper()
 	policy := notice.Policy{Mail: true}
-	site := apptest.New(t, app.Options{Notices: policy})
+	site := fixture.New(t, app.Options{Notices: policy})
 	return &office{Site: site, Notices: notify.New(site.Store, policy, time.Now), t: t, got: map[string][]string{}}
 }
 
@@ -118,9 +118,9 @@ func (o *office) eventually(what string, fn func() bool) {
 // complete submits a job, whose end is told to targets, and completes it.
 func (o *office) complete(name string, targets ...string) {
 	o.t.Helper()
-	id := o.Submit(apptest.Ann, name, `{}`)
+	id := o.Submit(fixture.Ann, name, `{}`)
 	if targets != nil {
-		_, err := o.Jobs.Label(o.t.Context(), apptest.Ann, name, app.Labels{Notify: targets}, nil)
+		_, err := o.Jobs.Label(o.t.Context(), fixture.Ann, name, app.Labels{Notify: targets}, nil)
 		must(o.t, err)
 	}
 	o.Complete(id, nil)
@@ -141,14 +141,14 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 	_, err := o.Change(t.Context(), root, off.ID, notify.Hook{Disabled: &disabled})
 	must(t, err)
 
-	o.complete("good", "https://asked.example/", "mailto:"+apptest.Ann.Email)
-	o.Fail(o.Submit(apptest.Ann, "bad", `{}`), nil)
-	_, rows := o.SubmitBatch(apptest.Ann, "screen", `{}`, `{}`, `{}`)
+	o.complete("good", "https://asked.example/", "mailto:"+fixture.Ann.Email)
+	o.Fail(o.Submit(fixture.Ann, "bad", `{}`), nil)
+	_, rows := o.SubmitBatch(fixture.Ann, "screen", `{}`, `{}`, `{}`)
 	for _, row := range rows {
 		o.Complete(row, nil)
 	}
-	o.Submit(apptest.Ann, "stopped", `{}`)
-	_, err = o.Jobs.Cancel(t.Context(), apptest.Ann, "stopped")
+	o.Submit(fixture.Ann, "stopped", `{}`)
+	_, err = o.Jobs.Cancel(t.Context(), fixture.Ann, "stopped")
 	must(t, err)
 
 	told := func(id string) (all []string) {
@@ -196,19 +196,19 @@ func TestLetterSaysWhatAScientistWantsToKnow(t *testing.T) {
 		letters <- l
 		return notice.Attempt{}
 	}})
-	id := o.Submit(apptest.Ann, "bad", `{}`)
+	id := o.Submit(fixture.Ann, "bad", `{}`)
 	note := "At 310 K."
-	_, err := o.Jobs.Label(t.Context(), apptest.Ann, "bad", app.Labels{Notify: []string{"mailto:" + apptest.Ann.Email}, Note: &note}, nil)
+	_, err := o.Jobs.Label(t.Context(), fixture.Ann, "bad", app.Labels{Notify: []string{"mailto:" + fixture.Ann.Email}, Note: &note}, nil)
 	must(t, err)
 	o.Fail(id, nil)
 	select {
 	case l := <-letters:
-		if l.To != apptest.Ann.Email || l.Subject != `Job "bad" is FAILED` {
+		if l.To != fixture.Ann.Email || l.Subject != `Job "bad" is FAILED` {
 			t.Errorf("%+v", l)
 		}
-		j, err := o.Jobs.Named(t.Context(), apptest.Ann, "bad")
+		j, err := o.Jobs.Named(t.Context(), fixture.Ann, "bad")
 		must(t, err)
-		for _, want := range []string{`Job "bad" (echo) of ` + apptest.Ann.Email + " is FAILED.", j.Failure.Message, "Started    2026-11-20 10:40:00 UTC", "At 310 K.", "https://molrun.example/jobs/bad\n"} {
+		for _, want := range []string{`Job "bad" (echo) of ` + fixture.Ann.Email + " is FAILED.", j.Failure.Message, "Started    2026-11-20 10:40:00 UTC", "At 310 K.", "https://molrun.example/jobs/bad\n"} {
 			if !strings.Contains(l.Text, want) {
 				t.Errorf("the letter lacks %q:\n%s", want, l.Text)
 			}
@@ -390,7 +390,7 @@ func TestSignerOfSubmissionsIsNoWebhook(t *testing.T) {
 	if all, err := o.List(t.Context(), root); err != nil || len(all) != 1 || all[0].ID != h.ID {
 		t.Errorf("webhooks %v, %v", all, err)
 	}
-	for _, by := range []app.Caller{apptest.Ann, apptest.Bob} {
+	for _, by := range []app.Caller{fixture.Ann, fixture.Bob} {
 		_, listed := o.List(t.Context(), by)
 		_, logged := o.Log(t.Context(), by, h.ID, 1)
 		_, created := o.Create(t.Context(), by, notify.Hook{URL: &h.URL})

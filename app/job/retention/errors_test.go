@@ -42,7 +42,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 				s.completed(ann, "last", `{}`, 3)
 				s.Advance(2 * time.Hour)
 
-				store := &apptest.FaultyStore{Store: s.Store}
+				store := &fixture.FaultyStore{Store: s.Store}
 				keeper := retention.New(store, s.Blobs, s.On(store).Jobs, s.options)
 				store.Calls, store.Failing = 0, failing
 				err := use(keeper)
@@ -53,7 +53,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 					}
 					return
 				}
-				if !errors.Is(err, apptest.ErrBroken) {
+				if !errors.Is(err, fixture.ErrBroken) {
 					t.Errorf("call %d of the store fails, and the error is %v", failing, err)
 				}
 			}

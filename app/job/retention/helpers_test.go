@@ -19,7 +19,7 @@ import (
 
 // site is a data directory with a keeper.
 type site struct {
-	*apptest.Site
+	*fixture.Site
 	t       *testing.T
 	options retention.Options
 	keeper  *retention.Keeper
@@ -27,7 +27,7 @@ type site struct {
 
 func newSite(t *testing.T, o retention.Options) *site {
 	t.Helper()
-	s := &site{Site: apptest.New(t, app.Options{Quota: o.Quota}), t: t, options: o}
+	s := &site{Site: fixture.New(t, app.Options{Quota: o.Quota}), t: t, options: o}
 	s.options.Now = s.Now
 	s.restart()
 	return s
@@ -95,7 +95,7 @@ func describe(deleted []app.Expired) (names []string) {
 func (s *site) jobNames() (names []string) {
 	s.t.Helper()
 	must(s.t, s.Store.View(s.t.Context(), func(tx app.Tx) error {
-		page, err := tx.Jobs(app.JobFilter{Organization: apptest.Ann.Organization}, "", 100)
+		page, err := tx.Jobs(app.JobFilter{Organization: fixture.Ann.Organization}, "", 100)
 		for _, rec := range page.Jobs {
 			var j app.Job
 			err = errors.Join(err, json.Unmarshal(rec.JSON, &j))
@@ -152,7 +152,7 @@ func (s *site) failed(by app.Caller, name string) app.JobID {
 
 func (s *site) pin(name string) {
 	s.t.Helper()
-	_, err := s.Jobs.Pin(s.t.Context(), apptest.Ann, name)
+	_, err := s.Jobs.Pin(s.t.Context(), fixture.Ann, name)
 	must(s.t, err)
 }
 

@@ -13,9 +13,9 @@ import (
 	"molrun/app/test/fixture"
 )
 
-const day = apptest.Day
+const day = fixture.Day
 
-var ann, bob, eve = apptest.Ann, apptest.Bob, apptest.Eve
+var ann, bob, eve = fixture.Ann, fixture.Bob, fixture.Eve
 
 func TestRetentionDeletesJobsByStatusAndAge(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 )
 
 type site struct {
-	*apptest.Site
+	*fixture.Site
 	*share.Shares
 	t  *testing.T
 	by app.Caller
@@ -24,7 +24,7 @@ type site struct {
 
 // newSite returns a site where ann has a completed job and a completed batch.
 func newSite(t *testing.T) *site {
-	s := &site{Site: apptest.New(t, app.Options{}), t: t, by: apptest.Ann}
+	s := &site{Site: fixture.New(t, app.Options{}), t: t, by: fixture.Ann}
 	s.Shares = s.on(s.Store)
 	r := access.KeyRequest{Organization: s.by.Organization, Email: s.by.Email, Role: apikey.Member}
 	_, key, err := access.New(s.Store, s.Blobs, s.Now).CreateKey(t.Context(), app.Operator(), r)
@@ -82,7 +82,7 @@ func TestShareEndsWhenItsTimeIsOver(t *testing.T) {
 func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	s := newSite(t)
 	made, token := s.made(share.Request{Name: "a"})
-	store := &apptest.FaultyStore{Store: s.Store}
+	store := &fixture.FaultyStore{Store: s.Store}
 	shares := s.on(store)
 	used := func() time.Time {
 		_, err := shares.Open(t.Context(), token)
@@ -149,7 +149,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 				s.made(share.Request{Name: "a", TTL: time.Second})
 				made, token := s.made(share.Request{Name: "b"})
 				s.Advance(time.Minute)
-				store := &apptest.FaultyStore{Store: s.Store}
+				store := &fixture.FaultyStore{Store: s.Store}
 				shares := s.on(store)
 				store.Calls, store.Failing = 0, failing
 				err := use(s, shares, string(made.ID), token)
@@ -159,7 +159,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 					}
 					return
 				}
-				if !errors.Is(err, apptest.ErrBroken) {
+				if !errors.Is(err, fixture.ErrBroken) {
 					t.Errorf("call %d of the store fails, and the error is %v", failing, err)
 				}
 			}

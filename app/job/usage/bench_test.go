@@ -17,7 +17,7 @@ import (
 func BenchmarkReport(b *testing.B) {
 	for _, jobs := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(jobs), func(b *testing.B) {
-			s := apptest.New(b, app.Options{})
+			s := fixture.New(b, app.Options{})
 			fill(b, s, jobs)
 			reports := usage.New(s.Store, s.Now)
 			for b.Loop() {
@@ -30,7 +30,7 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-func fill(b *testing.B, s *apptest.Site, jobs int) {
+func fill(b *testing.B, s *fixture.Site, jobs int) {
 	b.Helper()
 	ids, end := sortid.NewSource(s.Store.Floor()), s.Now()
 	for n := 0; n < jobs; {

@@ -34,14 +34,14 @@ var users = []app.Caller{
 // site is a service with several types of jobs. Nothing runs them: the test says how
 // they end.
 type site struct {
-	*apptest.Site
+	*fixture.Site
 	*app.Service
 	t *testing.T
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{Site: apptest.New(t, app.Options{}), t: t}
+	s := &site{Site: fixture.New(t, app.Options{}), t: t}
 	var files []*algorithm.File
 	for typ, n := range needs {
 		text := fmt.Sprintf("format = 1\ntype = %q\nversion = \"1\"\ntitle = \"T\"\nretries = 2\ncommand = [\"true\"]\n[resources]\ncpus = %d\ngpus = %d\n", typ, n.CPUs, n.GPUs)

@@ -19,7 +19,7 @@ import (
 
 // directory is a data directory on which no service runs, and a place for backups.
 type directory struct {
-	*apptest.Site
+	*fixture.Site
 	t       *testing.T
 	backups Dir
 	uploads []string // paths below it, of three files of 10 bytes
@@ -28,15 +28,15 @@ type directory struct {
 
 func newDirectory(t *testing.T) *directory {
 	t.Helper()
-	d := &directory{Site: apptest.New(t, app.Options{}), t: t, backups: Dir(filepath.Join(t.TempDir(), "backups"))}
+	d := &directory{Site: fixture.New(t, app.Options{}), t: t, backups: Dir(filepath.Join(t.TempDir(), "backups"))}
 	for n := range 3 {
-		file, _ := blobs.UploadFile(d.Upload(apptest.Ann, fmt.Sprint(n, ".txt"), strings.Repeat("x", 10)))
+		file, _ := blobs.UploadFile(d.Upload(fixture.Ann, fmt.Sprint(n, ".txt"), strings.Repeat("x", 10)))
 		d.uploads = append(d.uploads, file.Path)
 	}
-	id := d.Submit(apptest.Ann, "done", `{}`)
+	id := d.Submit(fixture.Ann, "done", `{}`)
 	d.Complete(id, map[string]string{"out.txt": "result\n"})
 	d.job = filepath.Join("jobs", string(id))
-	d.Submit(apptest.Ann, "queued", `{}`)
+	d.Submit(fixture.Ann, "queued", `{}`)
 	d.Close()
 	return d
 }

@@ -127,9 +127,9 @@ func TestDeepBackupMendsDamageOfTheOneBefore(t *testing.T) {
 // have bytes.
 func TestBackupLinksNoFileOfAnotherSize(t *testing.T) {
 	t.Parallel()
-	site := apptest.New(t, app.Options{})
-	empty, _ := blobs.UploadFile(site.Upload(apptest.Ann, "empty.txt", ""))
-	full, _ := blobs.UploadFile(site.Upload(apptest.Ann, "full.txt", "text"))
+	site := fixture.New(t, app.Options{})
+	empty, _ := blobs.UploadFile(site.Upload(fixture.Ann, "empty.txt", ""))
+	full, _ := blobs.UploadFile(site.Upload(fixture.Ann, "full.txt", "text"))
 	site.Close()
 	d := &directory{Site: site, t: t, backups: Dir(filepath.Join(t.TempDir(), "backups"))}
 	first := d.take(Options{})

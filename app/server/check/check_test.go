@@ -26,7 +26,7 @@ import (
 
 // directory is a data directory on which no service runs.
 type directory struct {
-	*apptest.Site
+	*fixture.Site
 	t      *testing.T
 	upload string // paths below it
 	job    string
@@ -36,16 +36,16 @@ type directory struct {
 // one.
 func newDirectory(t *testing.T) *directory {
 	t.Helper()
-	d := &directory{Site: apptest.New(t, app.Options{}), t: t}
+	d := &directory{Site: fixture.New(t, app.Options{}), t: t}
 	for n := range 3 {
-		u := d.Upload(apptest.Ann, fmt.Sprint(n, ".txt"), strings.Repeat("x", 10))
+		u := d.Upload(fixture.Ann, fmt.Sprint(n, ".txt"), strings.Repeat("x", 10))
 		file, _ := blobs.UploadFile(u)
 		d.upload = file.Path
 	}
-	id := d.Submit(apptest.Ann, "done", `{}`)
+	id := d.Submit(fixture.Ann, "done", `{}`)
 	d.Complete(id, map[string]string{"out.txt": "result\n"})
 	d.job = filepath.Join("jobs", string(id))
-	d.Fail(d.Submit(apptest.Ann, "failed", `{}`), map[string]string{"log": "it failed\n"})
+	d.Fail(d.Submit(fixture.Ann, "failed", `{}`), map[string]string{"log": "it failed\n"})
 	_, _, err := access.New(d.Store, d.Blobs, d.Now).CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})
 	must(t, err)
 	d.Close()
