@@ -64,17 +64,23 @@ func TestEveryRouteRefusesBadKeysInTheSameWay(t *testing.T) {
 	s := start(t)
 	disabled, expired := newKey(t, s.app.Accounts, "lab", "carl@lab.example", apikey.Member), s.expiredKey()
 	s.disable(disabled)
+	deleted := newKey(t, s.app.Accounts, "lab", "carl@lab.example", apikey.Member)
+	if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), idOf(deleted)); err != nil {
+		t.Fatal(err)
+	}
 	last := string([]byte{s.ann[len(s.ann)-1] ^ 1})
 	bad := map[string][]string{
 		"missing":       nil,
 		"empty":         {"x-api-key", ""},
 		"sent twice":    {"x-api-key", s.ann, "x-api-key", s.ann},
+		"two in one":    {"x-api-key", s.ann + ", " + s.ann},
 		"sent in query": nil,
 		"unknown":       {"x-api-key", "molrun_aaaaaaaaaaaa_" + strings.Repeat("A", 43) + "_AAAAAA"},
 		"mistyped":      {"x-api-key", s.ann[:len(s.ann)-1] + last},
 		"no key at all": {"x-api-key", "secret"},
 		"disabled":      {"x-api-key", disabled},
 		"expired":       {"x-api-key", expired},
+		"deleted":       {"x-api-key", deleted},
 		"as a bearer":   {"Authorization", "Bearer " + s.ann},
 	}
 	const body = `{"error":{"code":"UNAUTHORIZED","message":"Send a valid API key in x-api-key; an administrator makes one with ` + "`molrun key create`" + `."}}` + "\n"

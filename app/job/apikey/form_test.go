@@ -1,9 +1,32 @@
 package apikey
 
 import (
+	"fmt"
+	"hash/crc32"
+	"math/big"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 )
+
+func TestKeyFormatAndChecksum(t *testing.T) {
+	key, _, _ := New()
+	if !regexp.MustCompile(`^molrun_[a-z]{12}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$`).MatchString(key) {
+		t.Fatalf("key %s has an unexpected format", key)
+	}
+	i := strings.LastIndexByte(key, '_')
+	// big.Int sorts a to z before A to Z, keys the other way round.
+	want := strings.Map(func(r rune) rune {
+		if unicode.IsUpper(r) {
+			return unicode.ToLower(r)
+		}
+		return unicode.ToUpper(r)
+	}, fmt.Sprintf("%6s", big.NewInt(int64(crc32.ChecksumIEEE([]byte(key[:i])))).Text(62)))
+	if want = strings.ReplaceAll(want, " ", "0"); key[i+1:] != want {
+		t.Errorf("checksum of %s, want %s", key, want)
+	}
+}
 
 func TestOnlyWholeKeysAreSplit(t *testing.T) {
 	key, id, secret := New()
