@@ -112,6 +112,10 @@ func TestRowsAreFound(t *testing.T) {
 		"batch=b&search=best":                      "b-3",
 		"batch=b&tag=of:batch":                     "",
 		"tag=of:batch":                             "b",
+		"jobName=b-2":                              "b-2",
+		"batch=b&jobName=b-2":                      "b-2",
+		"batch=b&jobName=b":                        "",
+		"batch=b-2":                                "",
 		"search=best":                              "",
 		"organization=true&search=B&status=QUEUED": "",
 	} {

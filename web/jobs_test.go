@@ -268,11 +268,17 @@ func TestBatches(t *testing.T) {
 
 	rows := s.want(200, "GET", "/jobs?batch=screen", "").fields(t)["jobs"].([]any)
 	if len(rows) != 2 {
-		t.Errorf("%d rows", len(rows))
+		t.Fatalf("%d rows", len(rows))
+	}
+	last := rows[0].(map[string]any)
+	same(t, "the last row", []any{last["jobName"], last["batch"], last["settings"]}, []any{"y", "screen", map[string]any{"steps": 2.0}})
+	if a := s.want(200, "GET", "/jobs", ""); strings.Contains(a.body, `"subjobs`) {
+		t.Errorf("rows are shown that nobody asked for: %s", a.body)
 	}
 	all := s.want(200, "GET", "/jobs?includeSubjobs=true", "").fields(t)["jobs"].([]any)
-	if n := len(all[1].(map[string]any)["subjobs"].([]any)); len(all) != 2 || n != 2 {
-		t.Errorf("%d jobs, the older with %d rows", len(all), n)
+	shown := all[1].(map[string]any)["subjobs"].([]any)
+	if len(all) != 2 || len(shown) != 2 || shown[0].(map[string]any)["jobName"] != "x" {
+		t.Errorf("%d jobs, the older with the rows %v", len(all), shown)
 	}
 	s.run("x", map[string]string{"out.txt": "x"})
 	same(t, "result", s.want(409, "POST", "/result", `{"jobName":"screen"}`).code(), "JOB_NOT_COMPLETED")

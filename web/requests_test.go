@@ -99,8 +99,15 @@ func TestUnknownNamesGetASuggestion(t *testing.T) {
 	if a := s.want(422, "GET", "/algorithms?x=1", ""); !strings.Contains(a.body, "there are none here") {
 		t.Error(a.body)
 	}
-	if a := s.want(422, "POST", "/result", `{"jobname":"a"}`); !strings.Contains(a.body, `did you mean \"jobName\"?`) {
-		t.Error(a.body)
+	for _, tt := range []struct{ path, body, nearest string }{
+		{"/result", `{"jobname":"a"}`, "jobName"},
+		{"/submit-job", `{"jobName":"a","type":"ecco","settings":{}}`, "echo"},
+		{"/submit-job", `{"jobName":"a","type":"echo","settings":{"stepz":1}}`, "steps"},
+		{"/submit-batch", `{"batchName":"b","type":"echo","settings":[{},{"stepz":1}]}`, "steps"},
+	} {
+		if a := s.want(422, "POST", tt.path, tt.body); !strings.Contains(a.body, `did you mean \"`+tt.nearest+`\"?`) {
+			t.Error(a.body)
+		}
 	}
 }
 
@@ -123,6 +130,7 @@ func TestAllFaultsOfASubmissionAreReportedTogether(t *testing.T) {
 		{"priority", "/submit-job", `{"jobName":"a","type":"echo","settings":{},"priority":11}`, []string{"body.priority value"}},
 		{"beyond 2^53", "/submit-job", `{"jobName":"a","type":"echo","settings":{},"maxRuntimeSeconds":9007199254740993}`, []string{"body.maxRuntimeSeconds type"}},
 		{"an unknown algorithm", "/submit-job", `{"jobName":"a","type":"ecco","settings":{}}`, []string{"body.type unknown"}},
+		{"an unknown version", "/submit-job", `{"jobName":"a","type":"echo","settings":{},"version":"9"}`, []string{"body.version unknown"}},
 		{"query and body", "/submit-job?dry=1", `{"jobName":1,"type":"echo","settings":{}}`, []string{"query.dry unknown", "body.jobName type"}},
 		{"a name twice", "/submit-job", `{"jobName":"a","jobName":"a","type":"echo","settings":{}}`, []string{"body.jobName duplicate"}},
 		{"a number without end", "/submit-job", `{"jobName":"a","type":"echo","settings":{"steps":1e10000000}}`, []string{"body.settings.steps value"}},
@@ -131,6 +139,16 @@ func TestAllFaultsOfASubmissionAreReportedTogether(t *testing.T) {
 		{"batch, no rows", "/submit-batch", `{"batchName":"b","type":"echo","settings":[]}`, []string{"body.settings value"}},
 		{"batch, bad rows", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{},1,{"steps":0},null],"jobNames":["x",2,"y","z"]}`, []string{
 			"body.settings.1 type", "body.settings.3 type", "body.jobNames.1 type", "body.settings.2.steps value",
+		}},
+		{"batch, more bad rows", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{},{"structure":"inputs/none.pdb"},{"stepz":1}]}`, []string{
+			"body.settings.1.structure file", "body.settings.2.stepz unknown",
+		}},
+		{"batch, too few names", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{},{}],"jobNames":["x"]}`, []string{"body.jobNames value"}},
+		{"batch, too many names", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{}],"jobNames":["x","y"]}`, []string{"body.jobNames value"}},
+		{"batch, its own name", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{}],"jobNames":["b"]}`, []string{"body.jobNames.0 taken"}},
+		{"batch, no list of names", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{}],"jobNames":"x"}`, []string{"body.jobNames type"}},
+		{"batch, bad names", "/submit-batch", `{"batchName":"a\u200bb","type":"echo","settings":[{},{}],"jobNames":["a/b",""]}`, []string{
+			"body.batchName value", "body.jobNames.0 value", "body.jobNames.1 value",
 		}},
 		{"batch, names", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{},{}],"jobNames":["x","x"],"more":1}`, []string{"body.jobNames.1 taken", "body.more unknown"}},
 	}

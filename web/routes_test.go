@@ -160,6 +160,40 @@ func TestUnknownPathsAndMethodsAreErrorObjects(t *testing.T) {
 	}
 }
 
+func TestEveryRefusalIsAnErrorObjectThatSaysWhatToDo(t *testing.T) {
+	s := start(t)
+	s.submit("queued")
+	grant := s.want(200, "PUT", "/upload/a.txt", "").fields(t)
+	file := s.upload("b.pdb", "ATOM")
+	s.want(200, "POST", "/submit-job", `{"jobName":"reader","type":"echo","settings":{"structure":"`+file+`"}}`)
+	for _, tt := range []struct {
+		key, method, path, body string
+		status                  int
+		code, says              string
+	}{
+		{s.bob, "POST", "/jobs/queued/cancel", "", 403, "FORBIDDEN", "ann@lab.example"},
+		{s.bob, "DELETE", "/files/" + file, "", 403, "FORBIDDEN", "ann@lab.example"},
+		{s.ann, "GET", grant["uploadUrl"].(string), "", 403, "LINK_INVALID", "ask for a new one"},
+		{s.ann, "GET", "/jobs/none", "", 404, "NOT_FOUND", "GET /jobs"},
+		{s.ann, "GET", "/nothing", "", 404, "NOT_FOUND", "openapi"},
+		{s.ann, "PATCH", "/jobs", "", 405, "METHOD_NOT_ALLOWED", "GET"},
+		{s.ann, "POST", "/submit-job", `{"jobName":"queued","type":"echo","settings":{"steps":7}}`, 409, "JOB_ALREADY_EXISTS", "jobName"},
+		{s.ann, "POST", "/result", `{"jobName":"queued"}`, 409, "JOB_NOT_COMPLETED", "COMPLETED"},
+		{s.ann, "DELETE", "/jobs/queued", "", 409, "JOB_NOT_FINISHED", "cancel"},
+		{s.ann, "POST", "/jobs/queued/retry", "", 409, "JOB_NOT_FAILED", "FAILED"},
+		{s.ann, "POST", "/upload/" + grant["fileId"].(string) + "/complete", "", 409, "UPLOAD_NOT_RECEIVED", "uploadUrl"},
+		{s.ann, "DELETE", "/files/" + file, "", 409, "FILE_IN_USE", "reader"},
+	} {
+		a := s.as(tt.key, tt.method, tt.path, tt.body)
+		if a.status != tt.status || a.code() != tt.code || !strings.Contains(a.body, tt.says) {
+			t.Errorf("%s %s: %d %s, want %d %s with %q", tt.method, tt.path, a.status, a.body, tt.status, tt.code, tt.says)
+		}
+	}
+	if a := s.send("POST", "/submit-job", "{}", "x-api-key", s.ann); a.status != 415 || !strings.Contains(a.body, "application/json") {
+		t.Errorf("a body of no type: %d %s", a.status, a.body)
+	}
+}
+
 func TestEveryRouteRejectsUnknownParametersAndBadBodies(t *testing.T) {
 	s := start(t)
 	for _, c := range calls() {

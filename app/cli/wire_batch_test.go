@@ -2,80 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 )
-
-func TestBatchWithOneBadRowCreatesNothing(t *testing.T) {
-	t.Parallel()
-	s := busy(t)
-	u := s.user("lab", "ann@lab.example")
-	rows := slices.Repeat([]string{script("true")}, 1000)
-	rows[17] = script("true", `,"cpus":0`)
-	faults := u.do("POST", "/submit-batch", batchBody("b", "shell", rows...)).messages()
-	if len(faults) != 1 || faults["body.settings.17.cpus"] == "" {
-		t.Errorf("faults %q, want one at row 17", faults)
-	}
-	rows[17], rows[400], rows[999] = script("true"), script("true", `,"input":"inputs/none.txt"`), `{"scirpt":"true"}`
-	faults = u.do("POST", "/submit-batch", batchBody("b", "shell", rows...)).messages()
-	same(t, "faults", sortedNames(faults), []string{"body.settings.400.input", "body.settings.999.scirpt", "body.settings.999.script"})
-	if all := u.names(url.Values{"organization": {"true"}}); len(all) != 0 {
-		t.Errorf("a refused batch created jobs: %q", all)
-	}
-	u.do("GET", "/jobs/b-1", nil).code(404, "NOT_FOUND")
-	if got := u.names(url.Values{"batch": {"b"}}); got != nil {
-		t.Errorf("a refused batch created rows: %q", got)
-	}
-}
-
-func TestBatchIsLimitedToTenThousandRows(t *testing.T) {
-	t.Parallel()
-	s, _ := blockedServer(t, "")
-	u := s.user("lab", "ann@lab.example")
-	rows := slices.Repeat([]string{"{}"}, 10_001)
-	u.do("POST", "/submit-batch", batchBody("b", "words", rows...)).detail("body.settings")
-	u.do("POST", "/submit-batch", batchBody("b", "words")).detail("body.settings")
-	if b := u.batch("b", "words", rows[1:]...); b.SubjobCounts["QUEUED"] != 10_000 {
-		t.Errorf("counts %v", b.SubjobCounts)
-	}
-	if j := u.job("b-10000"); j.Batch != "b" || j.Status != "QUEUED" {
-		t.Errorf("the last row: %+v", j)
-	}
-}
-
-func TestRowsAreNamedAfterTheBatchOrAsGiven(t *testing.T) {
-	t.Parallel()
-	s := busy(t)
-	u := s.user("lab", "ann@lab.example")
-	const named = `{"batchName":"named","type":"words","settings":[{},{"text":"b"}],"jobNames":["x","y"],"priority":-2}`
-	var first, again record
-	u.do("POST", "/submit-batch", named).want(200).into(&first)
-	u.do("POST", "/submit-batch", named).want(200).into(&again)
-	if !*first.Created || *again.Created || again.JobID != first.JobID {
-		t.Errorf("created %v, then %v; jobs %s, %s", *first.Created, *again.Created, first.JobID, again.JobID)
-	}
-	u.batch("plain", "words", "{}", "{}")
-	for batch, want := range map[string][]string{"named": {"y", "x"}, "plain": {"plain-2", "plain-1"}, first.JobID: {"y", "x"}} {
-		same(t, "rows of "+batch, u.names(url.Values{"batch": {batch}}), want)
-	}
-	same(t, "by the name of a row", u.names(url.Values{"jobName": {"y"}}), []string{"y"})
-	if y := u.job("y"); y.Batch != "named" || string(y.Settings) != `{"text":"b"}` {
-		t.Errorf("row y: %+v", y)
-	}
-	u.do("POST", "/submit-batch", strings.Replace(named, `"b"`, `"c"`, 1)).code(409, "JOB_ALREADY_EXISTS")
-	u.do("POST", "/submit-batch", strings.Replace(named, `"y"]`, `"z"]`, 1)).code(409, "JOB_ALREADY_EXISTS")
-	for _, names := range []string{`["x"]`, `["p","q","r"]`, `["p","p"]`, `["p","new"]`, `["p",""]`, `["p",1]`, `"p"`} {
-		a := u.do("POST", "/submit-batch", strings.NewReplacer(`"named"`, `"new"`, `["x","y"]`, names).Replace(named)).messages()
-		if !slices.ContainsFunc(sortedNames(a), func(at string) bool { return strings.HasPrefix(at, "body.jobNames") }) {
-			t.Errorf("jobNames %s: faults %q", names, a)
-		}
-	}
-}
 
 // waitForRows waits until done is true for the counts of a batch, and checks that
 // the counts always add up.

@@ -43,6 +43,11 @@ func TestParseJSONRefuses(t *testing.T) {
 			}
 		})
 	}
+	for _, longest := range []string{strings.Repeat("1", 64), strings.Repeat("[", 64) + strings.Repeat("]", 64)} {
+		if _, err := Parse([]byte(longest), "body"); err != nil {
+			t.Errorf("ParseJSON(%.40q) = %v", longest, err)
+		}
+	}
 }
 
 func TestParseJSONReportsPath(t *testing.T) {
