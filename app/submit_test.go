@@ -90,6 +90,26 @@ func TestAllFaultsOfASubmissionAreReported(t *testing.T) {
 	}
 }
 
+func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
+	s := newSite(t)
+	theirs := s.upload(bob, "bobs.txt", "text").ID
+	s.upload(ann, "wrong.pdb", "ATOM")
+	pending := s.createUpload() // a.txt
+	s.submit(ann, "queued", `{}`)
+	s.submitBatch(ann, "batch", `{}`)
+	for _, ref := range []string{
+		"", "nothing", "inputs/nothing.txt", "bobs.txt", "inputs/bobs.txt", "01AAAAAAAAAAAAAAAAAAAAAAAA", string(pending), "inputs/a.txt",
+		"inputs/wrong.pdb", "job:none/a.txt", "job:batch/a.txt", "job:", "job:queued", "/etc/passwd", "../inputs/in.txt", "job:queued/../../x",
+	} {
+		settings := fmt.Sprintf(`{"input":%q}`, ref)
+		_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "j", settings))
+		wantSame(t, "faults of "+ref, slices.Compact(faultLocations(t, err)), []string{"[body settings input]"})
+		_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, settings))
+		wantSame(t, "faults of a row with "+ref, slices.Compact(faultLocations(t, err)), []string{"[body settings 1 input]"})
+	}
+	s.submit(ann, "by id", fmt.Sprintf(`{"input":%q}`, theirs)) // any file of the organization, by its id
+}
+
 func TestUnknownAlgorithmIsRefusedWithASuggestion(t *testing.T) {
 	s := newSite(t)
 	_, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "ehco", "a", `{}`))

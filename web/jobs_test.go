@@ -137,6 +137,20 @@ func TestOnlySubmitterAndAdminsChangeAJob(t *testing.T) {
 			t.Errorf("an admin cancels: %d %s", a.status, a.body)
 		}
 	}
+	if a := s.as(s.root, "POST", "/jobs/a/retry", ""); a.status != 200 {
+		t.Errorf("an admin retries: %d %s", a.status, a.body)
+	}
+	s.run("a", map[string]string{"out.txt": "text"})
+	for _, path := range []string{"/jobs/a/logs", "/jobs/a/files", "/jobs/a/files/out.txt"} {
+		if a := s.as(s.bob, "GET", path, ""); a.status != 200 {
+			t.Errorf("a member reads %s: %d %s", path, a.status, a.body)
+		}
+	}
+	link := s.as(s.bob, "POST", "/result", `{"jobName":"a","fileName":"out.txt"}`).fields(t)
+	same(t, "a member's download", s.send("GET", link["downloadUrl"].(string), "").body, "text")
+	if a := s.as(s.root, "DELETE", "/jobs/a", ""); a.status != 204 {
+		t.Errorf("an admin deletes: %d %s", a.status, a.body)
+	}
 }
 
 func TestLifeOfAJob(t *testing.T) {
@@ -149,9 +163,14 @@ func TestLifeOfAJob(t *testing.T) {
 	s.run("a", nil)
 	failed := s.want(200, "GET", "/jobs/a", "").fields(t)
 	same(t, "failure", failed["failure"], any(map[string]any{"code": "EXIT_STATUS", "message": "It ended with status 1.", "exitCode": 1.0, "logTail": "line 2\n"}))
+	same(t, "result of a failed job", s.want(409, "POST", "/result", `{"jobName":"a"}`).code(), "JOB_NOT_COMPLETED")
 	same(t, "retried", s.want(200, "POST", "/jobs/a/retry", "{}").fields(t)["status"], any("QUEUED"))
 	s.run("a", map[string]string{"out.txt": "text", "sub/b.txt": ""})
-	same(t, "status", s.want(200, "GET", "/jobs/a", "").fields(t)["status"], any("COMPLETED"))
+	completed := s.want(200, "GET", "/jobs/a", "")
+	same(t, "status", completed.fields(t)["status"], any("COMPLETED"))
+	s.want(200, "POST", "/jobs/a/cancel", "")
+	same(t, "retry of a completed job", s.want(409, "POST", "/jobs/a/retry", "").code(), "JOB_NOT_FAILED")
+	same(t, "after a cancel and a retry", s.want(200, "GET", "/jobs/a", "").body, completed.body)
 	files := s.want(200, "GET", "/jobs/a/files", "")
 	same(t, "files", files.body, `{"files":[{"path":"out.txt","size":4,"sha256":"`+sha256Hex("text")+`"},{"path":"sub/b.txt","size":0,"sha256":"`+sha256Hex("")+`"}]}`+"\n")
 	gone := s.want(204, "DELETE", "/jobs/a", "")

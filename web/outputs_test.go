@@ -36,6 +36,7 @@ func TestFilesAreServedInEveryStateThatHasSome(t *testing.T) {
 	s.write(filepath.Join(s.outOf(j), "job.json"), "{}")
 	same(t, "list running", s.want(200, "GET", "/jobs/a/files", "").body,
 		`{"files":[{"path":"job.json","size":2},{"path":"sub/a b.csv","size":8}],"incomplete":true}`+"\n")
+	same(t, "result of a running job", s.want(409, "POST", "/result", `{"jobName":"a","fileName":"job.json","partial":true}`).code(), "JOB_NOT_COMPLETED")
 	for _, path := range []string{"/jobs/a/files/sub/a%20b.csv", "/jobs/a/files/sub%2Fa%20b.csv"} {
 		running := s.want(200, "GET", path, "")
 		same(t, "running", running.body, "x,y\n1,2\n")

