@@ -19,6 +19,7 @@ func TestResultLinkNeedsNoKey(t *testing.T) {
 	if got.status != 200 || float64(len(got.body)) != link["size"] {
 		t.Fatalf("download: %d, %d bytes of %v", got.status, len(got.body), link["size"])
 	}
+	same(t, "its name", got.header.Get("Content-Disposition"), `attachment; filename="a b.zip"; filename*=UTF-8''a%20b.zip`)
 	archive, err := zip.NewReader(strings.NewReader(got.body), int64(len(got.body)))
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +35,8 @@ func TestResultLinkNeedsNoKey(t *testing.T) {
 
 	link = s.want(200, "POST", "/result", `{"jobName":"a b","fileName":"output/out.txt"}`).fields(t)
 	same(t, "file", []any{link["fileName"], link["size"]}, []any{"output/out.txt", 4.0})
-	same(t, "bytes", s.send("GET", link["downloadUrl"].(string), "").body, "text")
+	got = s.send("GET", link["downloadUrl"].(string), "", "x-api-key", s.eve) // a link works for anyone who has it
+	same(t, "bytes and name", []string{got.body, got.header.Get("Content-Disposition")}, []string{"text", `attachment; filename="out.txt"; filename*=UTF-8''out.txt`})
 	for _, name := range []string{"out.txt", "../a", "/etc/passwd", "output"} {
 		s.want(404, "POST", "/result", `{"jobName":"a b","fileName":"`+name+`"}`)
 	}

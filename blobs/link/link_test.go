@@ -70,6 +70,7 @@ func TestLinkAllowsOnlyItsVerb(t *testing.T) {
 		if kind == app.UploadPut {
 			allowed = []string{"HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"}
 		}
+		verify(t, s, "link of kind "+string(kind)+" to another ID", allowed[1], strings.Replace(link, someID, sortid.ID{0: 1}.String(), 1), fault.LinkInvalid)
 		for _, method := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "POST"} {
 			if !slices.Contains(allowed, method) {
 				refusal := fault.LinkInvalid
