@@ -104,7 +104,11 @@ func TestCursorIsValidOnlyForItsListing(t *testing.T) {
 	s.submit("b")
 	key := s.want(200, "GET", "/jobs?limit=1", "").fields(t)["startKey"].(string)
 	s.want(200, "GET", "/jobs?limit=7&includeSubjobs=true&startKey="+key, "")
-	for _, query := range []string{"startKey=" + key + "&status=QUEUED", "startKey=" + key + "&organization=true", "startKey=B" + key[1:], "startKey=" + key[:20] + flipped(key[20]) + key[21:], "startKey=" + key + "A"} {
+	for _, filter := range []string{"status=QUEUED", "organization=true", "jobEmail=bob@lab.example", "algorithm=echo", "jobName=a", "batch=a"} {
+		same(t, filter, s.want(422, "GET", "/jobs?"+filter+"&startKey="+key, "").faults(t), []string{"query.startKey value"})
+	}
+	same(t, "another list", s.want(422, "GET", "/files?startKey="+key, "").faults(t), []string{"query.startKey value"})
+	for _, query := range []string{"startKey=B" + key[1:], "startKey=" + key[:20] + flipped(key[20]) + key[21:], "startKey=" + key + "A"} {
 		if a := s.want(422, "GET", "/jobs?"+query, ""); a.faults(t)[0] != "query.startKey value" {
 			t.Errorf("%s: %s", query, a.body)
 		}

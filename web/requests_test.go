@@ -74,6 +74,16 @@ func TestQueriesOfListings(t *testing.T) {
 	}
 }
 
+func TestListingHasFiftyJobsByDefault(t *testing.T) {
+	s := start(t)
+	s.want(200, "POST", "/submit-batch", `{"batchName":"b","type":"echo","settings":[`+strings.Repeat("{},", 100)+`{}]}`)
+	for limit, want := range map[string]int{"": 50, "&limit=100": 100} {
+		if page := s.find("batch=b" + limit); len(page.Jobs) != want || page.StartKey == "" {
+			t.Errorf("%q: %d jobs and the cursor %q, want %d and one", limit, len(page.Jobs), page.StartKey, want)
+		}
+	}
+}
+
 func TestQueriesOfFileListings(t *testing.T) {
 	s := start(t)
 	for _, tt := range []struct {
