@@ -122,6 +122,7 @@ func TestCancelAndDeleteOfABatchApplyToAllRows(t *testing.T) {
 		_, err := s.Jobs.Get(t.Context(), ann, name, 0)
 		wantCode(t, "get "+name+" after delete", err, fault.NotFound)
 	}
+	s.submitBatch(ann, "b", `{"steps":3}`, `{}`) // the names are free
 }
 
 func TestDeletingARowKeepsTheStatusOfItsBatch(t *testing.T) {

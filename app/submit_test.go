@@ -55,6 +55,19 @@ func TestConcurrentEqualSubmissionsCreateOneJob(t *testing.T) {
 	if n := len(slices.DeleteFunc(created, func(c bool) bool { return !c })); n != 1 {
 		t.Errorf("%d of 200 equal submissions created a job, want 1", n)
 	}
+	created = make([]bool, 20)
+	for i := range created {
+		wg.Go(func() {
+			var err error
+			if _, created[i], err = s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "batch", `{}`, `{"steps":5}`)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(slices.DeleteFunc(created, func(c bool) bool { return !c })); n != 1 {
+		t.Errorf("%d of 20 equal batches were created, want 1", n)
+	}
 }
 
 func TestRepeatedSubmissionIsRecognisedAfterItsFileAndAlgorithmAreGone(t *testing.T) {
@@ -65,13 +78,20 @@ func TestRepeatedSubmissionIsRecognisedAfterItsFileAndAlgorithmAreGone(t *testin
 		t.Errorf("inputs %+v, want the upload %s", first.Inputs, u.ID)
 	}
 	wantCode(t, "delete a file that a queued job reads", s.Files.Delete(t.Context(), ann, string(u.ID)), fault.FileInUse)
+	again := func(when string, service *app.Service, settings string) {
+		t.Helper()
+		rec, created, err := service.Jobs.Submit(t.Context(), ann, submission(t, "a", settings))
+		if err != nil || created || decode(t, rec).ID != first.ID {
+			t.Errorf("%s: created %v, error %v; want job %s", when, created, err, first.ID)
+		}
+	}
+	s.upload(ann, "in.txt", "other")
+	again("another file of that name", s.Service, `{"input":"inputs/in.txt","steps":10}`) // references are compared as written
 	s.run(first.ID, success())
 	must(t, s.Files.Delete(t.Context(), ann, string(u.ID)))
-	withoutEcho := s.newService(s.store, app.Options{}, greedyFile)
-	rec, created, err := withoutEcho.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"input":"inputs/in.txt"}`))
-	if err != nil || created || decode(t, rec).ID != first.ID {
-		t.Errorf("created %v, error %v; want job %s", created, err, first.ID)
-	}
+	renamed := strings.Replace(echoFile, `name = "input"`, `name = "text"`, 1)
+	again("a changed algorithm", s.newService(s.store, app.Options{}, renamed), `{"input":"inputs/in.txt"}`)
+	again("no algorithm", s.newService(s.store, app.Options{}, greedyFile), `{ "input" : "inputs/in.txt" }`)
 }
 
 func TestAllFaultsOfASubmissionAreReported(t *testing.T) {

@@ -142,6 +142,22 @@ func TestNamesOfUploads(t *testing.T) {
 		}
 		same(t, tt.name, a.fields(t)["filename"], any(tt.name))
 	}
+	same(t, "an empty folder", s.want(422, "PUT", "/upload/a.txt?folder=", "").faults(t), []string{"query.folder value"})
+}
+
+func TestInstructionsHaveTheContentTypeOfTheExtension(t *testing.T) {
+	s := start(t)
+	for name, want := range map[string]string{
+		"a.pdb": "chemical/x-pdb", "a.FASTA": "text/x-fasta", "a.json": "application/json", "a.txt": "text/plain", "a.csv": "text/csv",
+		"a.html": "application/octet-stream", "a": "application/octet-stream", "a.pdb.gz": "application/gzip",
+	} {
+		grant := s.want(200, "PUT", "/upload/"+name, "").fields(t)
+		instructions := grant["instructions"].(map[string]any)
+		same(t, name, instructions["headers"], any(map[string]any{"Content-Type": want}))
+		if instructions["upload"] == "" || grant["folder"] != "inputs" {
+			t.Errorf("%s: %v", name, grant)
+		}
+	}
 }
 
 func TestLinksBeginWithThePublicURLOrTheRequestedHost(t *testing.T) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,37 +28,6 @@ func (u user) grant(filename string) (g grant) {
 	u.t.Helper()
 	u.do("PUT", "/upload/"+url.PathEscape(filename), nil).want(200).into(&g)
 	return g
-}
-
-func TestUploadRecordHasEverythingTheUploadNeeds(t *testing.T) {
-	t.Parallel()
-	u := plain(t).user("lab", "ann@lab.example")
-	for name, want := range map[string]string{
-		"a.pdb": "chemical/x-pdb", "a.FASTA": "text/x-fasta", "a.json": "application/json", "a.txt": "text/plain", "a.csv": "text/csv",
-		"a.html": "application/octet-stream", "a": "application/octet-stream", "a.pdb.gz": "application/gzip",
-	} {
-		g := u.grant(name)
-		if g.Status != "ready" || g.FileID == "" || g.Filename != name || g.Folder != "inputs" || g.Instructions.Upload == "" {
-			t.Errorf("%s: %+v", name, g)
-		}
-		if len(g.Instructions.Headers) != 1 || g.Instructions.Headers["Content-Type"] != want {
-			t.Errorf("%s: headers %v, want the Content-Type %s", name, g.Instructions.Headers, want)
-		}
-		if strings.Contains(g.Instructions.CurlExample, "\n") || !strings.HasPrefix(g.Instructions.CurlExample, "curl ") {
-			t.Errorf("%s: %q is not a single shell command", name, g.Instructions.CurlExample)
-		}
-	}
-	var g grant
-	u.do("PUT", "/upload/a.txt?folder="+url.QueryEscape("1/2/3/4/5/6/7/é"), nil).want(200).into(&g)
-	if g.Folder != "1/2/3/4/5/6/7/é" {
-		t.Errorf("folder %q", g.Folder)
-	}
-	for _, folder := range []string{"1/2/3/4/5/6/7/8/9", "..", "a/../b", "/a", "a/", "a//b", strings.Repeat("é", 128), ""} {
-		u.do("PUT", "/upload/a.txt?folder="+url.QueryEscape(folder), nil).detail("query.folder")
-	}
-	u.do("PUT", "/upload/a.txt", `{"size":1}`).detail("body")
-	u.do("PUT", "/upload/a.txt", strings.NewReader("the file itself")).detail("body")
-	u.do("PUT", "/upload/a.txt", "null").want(200)
 }
 
 func TestUploadCanBeReplacedUntilItIsCompleted(t *testing.T) {
@@ -145,40 +112,6 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-func TestFilesAreListedNewestFirstAndDeletedPermanently(t *testing.T) {
-	t.Parallel()
-	s := plain(t)
-	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
-	var want []string
-	for i := range 5 {
-		want = append([]string{ann.upload(fmt.Sprintf("%d.txt", i), "x")}, want...)
-	}
-	theirs := bob.upload("bob.txt", "x")
-	list := func(u user, query string) (ids []string) {
-		for key := ""; ; {
-			var p struct {
-				Files    []struct{ FileID string }
-				StartKey string
-			}
-			u.do("GET", "/files?limit=2"+query+key, nil).want(200).into(&p)
-			for _, f := range p.Files {
-				ids = append(ids, f.FileID)
-			}
-			if p.StartKey == "" {
-				return ids
-			}
-			key = "&startKey=" + p.StartKey
-		}
-	}
-	same(t, "own files", list(ann, ""), want)
-	same(t, "the organization's files", list(ann, "&organization=true"), append([]string{theirs}, want...))
-	same(t, "by folder", list(ann, "&folder=inputs"), want)
-	same(t, "by another folder", list(ann, "&folder=other"), nil)
-	ann.do("DELETE", "/files/"+want[0], nil).want(204)
-	ann.do("DELETE", "/files/"+want[0], nil).code(404, "NOT_FOUND")
-	same(t, "after a delete", list(ann, ""), want[1:])
-}
-
 func TestLinkLifetimes(t *testing.T) {
 	t.Parallel()
 	for config, upload := range map[string]time.Duration{"": 24 * time.Hour, "[links]\nupload = \"5m\"\n": 5 * time.Minute} {
@@ -207,29 +140,3 @@ func TestLinkLifetimes(t *testing.T) {
 		}
 	}
 }
-
-func TestInterruptedUploadLeavesNothing(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{})
-	u := s.user("lab", "ann@lab.example")
-	g := u.grant("a.txt")
-	r, err := http.NewRequestWithContext(t.Context(), "PUT", g.UploadURL, io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), brokenReader{}))
-	must(t, err)
-	r.ContentLength = 2 << 20
-	if response, err := http.DefaultClient.Do(r); err == nil {
-		t.Errorf("an interrupted upload got status %d", response.StatusCode)
-		response.Body.Close()
-	}
-	u.do("POST", "/upload/"+g.FileID+"/complete", nil).code(409, "UPLOAD_NOT_RECEIVED")
-	s.stop()
-	s.stored(func(path string, info os.FileInfo) {
-		if info.Size() >= 1<<20 && filepath.Base(path) != "jobs.db" || strings.Contains(path, g.FileID) {
-			t.Errorf("the interrupted upload left %s", path)
-		}
-	})
-}
-
-// brokenReader is a client that disconnects.
-type brokenReader struct{}
-
-func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	good := []string{"a", "hst5", "Probe 7 (β)", "x.", "-x", strings.Repeat("é", 200), "名前"}
+	good := []string{"a", "hst5", "Probe 7 (β)", "x.", "-x", "-rf", "...", "C:", "~", strings.Repeat("é", 200), "名前"}
 	bad := []string{
 		"", ".", "..", "a/b", `a\b`, " a", "a ", "a\x00b", "a\nb", "a\u202eb", "e\u0301", "\xff",
 		strings.Repeat("a", 201), "a\u2066b", "\u00a0a", "a\u2028b",
@@ -23,13 +23,18 @@ func TestNames(t *testing.T) {
 			t.Errorf("CheckName(%q) accepts it", name)
 		}
 	}
-	for _, name := range []string{"-rf", "a.", strings.Repeat("é", 128)} {
+	for _, name := range []string{"-rf", "a.", strings.Repeat("é", 128), "a\u200bb"} {
 		if CheckFilename(name) == "" {
 			t.Errorf("CheckFilename(%q) accepts it", name)
 		}
 	}
+	for email, ok := range map[string]bool{"ann@lab.example": true, "ann": false, "a\u200bb@lab.example": false} {
+		if got := CheckEmail(email); (got == "") != ok {
+			t.Errorf("CheckEmail(%q) = %q", email, got)
+		}
+	}
 	for folder, ok := range map[string]bool{
-		"inputs": true, "a/b/c": true, "a//b": false, "/a": false, "a/": false, "a/../b": false, "": false,
+		"inputs": true, "a/b/c": true, "a//b": false, "/a": false, "a/": false, "a/../b": false, "": false, "in/a\u200bb": false, strings.Repeat("é", 128): false,
 		"1/2/3/4/5/6/7/8": true, "1/2/3/4/5/6/7/8/9": false,
 	} {
 		if got := CheckFolder(folder); (got == "") != ok {
@@ -53,6 +58,7 @@ func TestTagsAndNotes(t *testing.T) {
 		{"k", "", false},
 		{"k", "a\nb", false},
 		{"k\u202e", "v", false},
+		{"k\u200b", "v", false},
 	} {
 		if msg := CheckTag(tt.key, tt.value); (msg == "") != tt.ok {
 			t.Errorf("CheckTag(%q, %q) = %q", tt.key, tt.value, msg)
