@@ -231,7 +231,7 @@ func TestBuiltinEngineChecksInProcess(t *testing.T) {
 // but for a command that the service does not know for its own.
 func TestBuiltinCheckFindsWhatItsProcessFinds(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../algorithms/cg-idp.toml")
+	text, err := os.ReadFile("../algorithm/builtin/cg-idp.toml")
 	must(t, err)
 	twin := strings.NewReplacer(
 		`type = "cg-idp"`, `type = "twin"`, `command = ["{molrun}", "engine", "cg-idp", "--validate"`, `command = ["/usr/bin/env", "{molrun}", "engine", "cg-idp", "--validate"`,

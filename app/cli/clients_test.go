@@ -27,7 +27,7 @@ type generation struct {
 func newGeneration(t *testing.T, u user, language string) *generation {
 	t.Helper()
 	g := &generation{t, t.TempDir(), append(os.Environ(), "MOLRUN_URL="+u.base, "MOLRUN_KEY="+u.key)}
-	must(t, os.CopyFS(g.folder, os.DirFS(filepath.Join(root, "web", "contract", "testdata", "clients", language))))
+	must(t, os.CopyFS(g.folder, os.DirFS(filepath.Join(root, "app", "test", "contract", "testdata", "clients", language))))
 	must(t, os.WriteFile(filepath.Join(g.folder, "openapi.yaml"), u.do("GET", "/openapi.yaml", nil).want(200).body, 0o600))
 	return g
 }

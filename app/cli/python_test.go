@@ -16,10 +16,10 @@ import (
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	examples, err := filepath.Abs(filepath.Join(root, "app", "algorithms", "examples"))
+	examples, err := filepath.Abs(filepath.Join(root, "app", "algorithm", "builtin", "examples"))
 	must(t, err)
 	for _, name := range []string{"molrun", "tests", "README.md", "pyproject.toml"} {
-		from := filepath.Join(root, "web", "client", "python", name)
+		from := filepath.Join(root, "app", "client", "python", name)
 		if info, err := os.Stat(from); err == nil && info.IsDir() {
 			must(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(from)))
 			continue
