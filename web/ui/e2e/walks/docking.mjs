@@ -46,7 +46,7 @@ export default async function ({ server, browser }) {
   await page.getByLabel('Kind of file').selectOption('.smi')
   await ann.look('docking-paste')
   await page.getByRole('button', { name: 'Use it' }).click()
-  await page.getByText(/inputs\/ligands-\d+\.smi/).waitFor()
+  await page.locator('[data-field=ligands]').getByText(/ligands-\d+\.smi/).waitFor()
   await page.getByRole('textbox', { name: 'Exhaustiveness' }).fill('1')
   await page.locator('#job-name').fill('docked')
   await page.getByText(/can run here|Starts in about/).waitFor()
