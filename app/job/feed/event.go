@@ -73,7 +73,7 @@ func Of(old *app.Job, now app.EncodedJob) (all []*Event, minor bool) {
 	}
 	was := old.Brief()
 	if unseenStart(old, j) {
-		start := startOf(old, j)
+		start := startOf(was, j)
 		all = append(all, start)
 		was = start.Job
 	}
@@ -94,16 +94,16 @@ func unseenStart(old, j *app.Job) bool {
 	return old.Status == app.Queued && j.Status.Finished() && !j.StartedAt.Equal(old.StartedAt.Time) && j.Private.Batch == ""
 }
 
-// startOf returns the event of a start that was recorded only with the end.
-func startOf(old, j *app.Job) *Event {
+// startOf returns the event of a start that was recorded only with the end. was is the job
+// before, without what events leave out.
+func startOf(was, j *app.Job) *Event {
 	b := j.Brief()
 	b.Status, b.StatusReason = app.Running, ""
-	b.CompletedAt, b.ResultBytes, b.Failure, b.Counts = unit.Time{}, nil, nil, old.Counts
+	b.CompletedAt, b.ResultBytes, b.Failure, b.Counts = unit.Time{}, nil, nil, was.Counts
 	b.Isolation, b.ProgramVersion, b.Image = "", "", nil
-	was := old.Brief()
 	b.Private = was.Private // the attempt goes on: its end is what releases the job
 	data, _ := b.Encode()   // it was encoded before, with more in it
-	return &Event{Kind: JobChanged, Job: b, Was: was, Data: strictjson.Append(data, "previousStatus", old.Status)}
+	return &Event{Kind: JobChanged, Job: b, Was: was, Data: strictjson.Append(data, "previousStatus", was.Status)}
 }
 
 // Present returns the events that tell how a job is, to who has heard nothing of it.
