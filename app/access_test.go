@@ -11,13 +11,14 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
+	"molrun/app/test/must"
 )
 
 // createKey issues a key that expires after a time, or never if that is 0.
 func (s *site) createKey(expires time.Duration) (key string, rec *apikey.Key) {
 	s.t.Helper()
 	key, rec, err := s.Accounts.CreateKey(s.t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "Ann@Lab.example", Role: apikey.Admin, Expires: expires})
-	must(s.t, err)
+	must.OK(s.t, err)
 	return key, rec
 }
 
@@ -38,13 +39,13 @@ func (s *site) wantRefused(what, key string) {
 func (s *site) setDisabled(id string, disabled bool) {
 	s.t.Helper()
 	_, err := s.Accounts.DisableKey(s.t.Context(), app.Operator(), id, disabled)
-	must(s.t, err)
+	must.OK(s.t, err)
 }
 
 func (s *site) keyRecord(id string) *apikey.Key {
 	s.t.Helper()
 	keys, err := s.Accounts.Keys(s.t.Context(), app.Operator())
-	must(s.t, err)
+	must.OK(s.t, err)
 	for _, k := range keys {
 		if k.ID == id {
 			return k
@@ -64,7 +65,7 @@ func TestKeyWorksUntilDisabledExpiredOrDeleted(t *testing.T) {
 	s.wantRefused("a key with the secret of another", key[:20]+other[20:])
 	changed, another := s.createKey(0)
 	another.Hash = apikey.Hash("another")
-	must(t, s.store.Update(t.Context(), func(tx app.Tx) error { return tx.PutKey(another) }))
+	must.OK(t, s.store.Update(t.Context(), func(tx app.Tx) error { return tx.PutKey(another) }))
 	s.wantRefused("a well-formed key with another secret", changed)
 	s.setDisabled(rec.ID, true)
 	s.wantRefused("a disabled key", key)
@@ -72,7 +73,7 @@ func TestKeyWorksUntilDisabledExpiredOrDeleted(t *testing.T) {
 	s.wantAccepted("a key that was enabled again", key)
 	s.advance(2 * time.Hour)
 	s.wantRefused("an expired key", key)
-	must(t, s.Accounts.DeleteKey(t.Context(), app.Operator(), rec.ID))
+	must.OK(t, s.Accounts.DeleteKey(t.Context(), app.Operator(), rec.ID))
 	s.wantRefused("a deleted key", key)
 	wantCode(t, "delete a key twice", s.Accounts.DeleteKey(t.Context(), app.Operator(), rec.ID), fault.NotFound)
 }
@@ -81,7 +82,7 @@ func TestRotatedKeyExpiresAfterTheOverlap(t *testing.T) {
 	s := newSite(t)
 	old, rec := s.createKey(0)
 	next, successor, err := s.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, 24*time.Hour)
-	must(t, err)
+	must.OK(t, err)
 	if successor.Email != rec.Email || successor.Organization != rec.Organization || successor.Role != rec.Role || !successor.ExpiresAt.IsZero() {
 		t.Errorf("the successor of %+v is %+v", rec, successor)
 	}
@@ -99,7 +100,7 @@ func TestRotationKeepsTheLifetimeOfAKey(t *testing.T) {
 	old, rec := s.createKey(48 * time.Hour)
 	s.advance(47 * time.Hour)
 	next, successor, err := s.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, 24*time.Hour)
-	must(t, err)
+	must.OK(t, err)
 	if lifetime := successor.ExpiresAt.Sub(successor.CreatedAt.Time); lifetime.Round(time.Minute) != 48*time.Hour {
 		t.Errorf("the successor lives %v, want 48h", lifetime)
 	}
@@ -112,12 +113,12 @@ func TestOnlyAValidKeyIsRotatedAndOnlyOnce(t *testing.T) {
 	s := newSite(t)
 	old, expired := s.createKey(0)
 	_, disabled, err := s.Accounts.RotateKey(t.Context(), app.Operator(), expired.ID, 0)
-	must(t, err)
+	must.OK(t, err)
 	s.wantRefused("a key that was rotated without an overlap", old)
 	s.setDisabled(disabled.ID, true)
 	_, rotated := s.createKey(0)
 	_, _, err = s.Accounts.RotateKey(t.Context(), app.Operator(), rotated.ID, time.Hour)
-	must(t, err)
+	must.OK(t, err)
 	for _, tt := range []struct {
 		name, id string
 		want     fault.Code
@@ -139,19 +140,19 @@ func TestLastUseOfAKeyIsSavedInTheBackground(t *testing.T) {
 	if got := s.keyRecord(rec.ID).LastUsedAt; !got.IsZero() {
 		t.Errorf("the request itself saved the last use, %v", got)
 	}
-	must(t, s.Accounts.SaveKeyUses(t.Context()))
+	must.OK(t, s.Accounts.SaveKeyUses(t.Context()))
 	first := s.keyRecord(rec.ID).LastUsedAt
 	if first.IsZero() {
 		t.Fatal("the last use was not saved")
 	}
 	s.advance(time.Hour)
 	s.wantRefused("a mistyped key", key[:len(key)-1])
-	must(t, s.Accounts.SaveKeyUses(t.Context()))
+	must.OK(t, s.Accounts.SaveKeyUses(t.Context()))
 	if got := s.keyRecord(rec.ID).LastUsedAt; got != first {
 		t.Errorf("a refused key counts as used, at %v", got)
 	}
 	s.wantAccepted("the key", key)
-	must(t, s.Accounts.SaveKeyUses(t.Context()))
+	must.OK(t, s.Accounts.SaveKeyUses(t.Context()))
 	if got := s.keyRecord(rec.ID).LastUsedAt; got.Sub(first.Time) < time.Hour {
 		t.Errorf("last use %v after a use an hour later than %v", got, first)
 	}
@@ -164,8 +165,8 @@ func TestSavingTheLastUseChangesNothingElse(t *testing.T) {
 	s.wantAccepted("the first key", disabled)
 	s.wantAccepted("the second key", deleted)
 	s.setDisabled(rec.ID, true)
-	must(t, s.Accounts.DeleteKey(t.Context(), app.Operator(), gone.ID))
-	must(t, s.Accounts.SaveKeyUses(t.Context()))
+	must.OK(t, s.Accounts.DeleteKey(t.Context(), app.Operator(), gone.ID))
+	must.OK(t, s.Accounts.SaveKeyUses(t.Context()))
 	s.wantRefused("a key that was disabled before the save", disabled)
 	s.wantRefused("a key that was deleted before the save", deleted)
 	if k := s.keyRecord(rec.ID); !k.Disabled || k.LastUsedAt.IsZero() {

@@ -11,13 +11,14 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // submitAfter creates an echo job that waits for others.
 func (s *site) submitAfter(by app.Caller, name string, after app.After) shownJob {
 	s.t.Helper()
 	rec, err := s.trySubmitAfter(by, name, after)
-	must(s.t, err)
+	must.OK(s.t, err)
 	return decode(s.t, rec)
 }
 
@@ -33,7 +34,7 @@ func (s *site) trySubmitAfter(by app.Caller, name string, after app.After) (app.
 func (s *site) queued() (names []string) {
 	s.t.Helper()
 	var ids []app.JobID
-	must(s.t, s.Runs.Queue(s.t.Context(), placement.Local, func(w app.Waiting) app.Visit {
+	must.OK(s.t, s.Runs.Queue(s.t.Context(), placement.Local, func(w app.Waiting) app.Visit {
 		ids = append(ids, w.ID)
 		return app.NextJob
 	}))
@@ -47,12 +48,12 @@ func (s *site) queued() (names []string) {
 func (s *site) settleAll() {
 	s.t.Helper()
 	for s.unsettled() {
-		must(s.t, s.Runs.Settle(s.t.Context()))
+		must.OK(s.t, s.Runs.Settle(s.t.Context()))
 	}
 }
 
 func (s *site) unsettled() (some bool) {
-	must(s.t, s.store.View(s.t.Context(), func(tx app.Tx) error {
+	must.OK(s.t, s.store.View(s.t.Context(), func(tx app.Tx) error {
 		_, err := tx.Unsettled()
 		some = err == nil
 		return nil
@@ -77,9 +78,9 @@ func (s *site) standing(name string) string {
 func (s *site) queueOf(name string) string {
 	s.t.Helper()
 	rec, err := s.Jobs.Get(s.t.Context(), chief, name, 0)
-	must(s.t, err)
+	must.OK(s.t, err)
 	var shown struct{ Queue json.RawMessage }
-	must(s.t, json.Unmarshal(rec, &shown))
+	must.OK(s.t, json.Unmarshal(rec, &shown))
 	return string(shown.Queue)
 }
 
@@ -96,12 +97,12 @@ func TestJobStartsWhenAllItWaitsForAreCompleted(t *testing.T) {
 	s := newSite(t)
 	a, b := s.submit(ann, "a", `{}`), s.submit(bob, "b", `{}`)
 	c := s.submitAfter(ann, "c", app.After{Names: []string{"a", "b"}})
-	wantSame(t, "c starts after", c.After, []string{"a", "b"})
+	must.Equal(t, "c starts after", c.After, []string{"a", "b"})
 	if q := s.queueOf("c"); q != `{"blockedBy":"dependency"}` {
 		t.Errorf("its place in the queue is %s", q)
 	}
 	s.wantStandings("at first", map[string]string{"c": `QUEUED waiting for job "a" and 1 more`})
-	wantSame(t, "the queue", s.queued(), []string{"a", "b"})
+	must.Equal(t, "the queue", s.queued(), []string{"a", "b"})
 	_, _, err := s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.Portion{})
 	wantCode(t, "claim a job that waits", err, fault.NotFound)
 
@@ -114,13 +115,13 @@ func TestJobStartsWhenAllItWaitsForAreCompleted(t *testing.T) {
 	if q := s.queueOf("c"); q != "" {
 		t.Errorf("its place in the queue is %s, want none before the runner has looked", q)
 	}
-	wantSame(t, "the queue", s.queued(), []string{"c"})
+	must.Equal(t, "the queue", s.queued(), []string{"c"})
 	s.run(c.ID, success())
 	if got := s.job(ann, "c"); got.Status != app.Completed || len(got.After) != 2 {
 		t.Errorf("%+v, want it to be completed and say what it followed", got)
 	}
 	s.submitAfter(ann, "d", app.After{Names: []string{"a", "c"}})
-	wantSame(t, "the queue", s.queued(), []string{"d"})
+	must.Equal(t, "the queue", s.queued(), []string{"d"})
 }
 
 func TestFailureReachesAllThatWait(t *testing.T) {
@@ -137,13 +138,13 @@ func TestFailureReachesAllThatWait(t *testing.T) {
 		t.Errorf("c failed because %q, want the job that it waited for", f.Message)
 	}
 	s.run(other.ID, failure())
-	wantSame(t, "the queue", s.queued(), []string{"d"})
+	must.Equal(t, "the queue", s.queued(), []string{"d"})
 	s.run(d.ID, success())
 
 	_, err := s.Jobs.Retry(t.Context(), ann, "b")
 	wantCode(t, "retry b before a", err, fault.DependencyFailed)
 	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("a is tried again", map[string]string{
 		"a": "QUEUED", "b": `QUEUED waiting for job "a"`, "c": "FAILED DEPENDENCY_FAILED", "d": "COMPLETED",
 	})
@@ -151,7 +152,7 @@ func TestFailureReachesAllThatWait(t *testing.T) {
 		t.Errorf("c failed because %q, want the one that is left", f.Message)
 	}
 	_, err = s.Jobs.Retry(t.Context(), ann, "other")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("other is tried again", map[string]string{"c": `QUEUED waiting for job "other" and 1 more`})
 	s.run(other.ID, success())
 	s.run(a.ID, success())
@@ -164,16 +165,16 @@ func TestOnlyWhatFailedForADependencyIsReopened(t *testing.T) {
 	a := s.submit(ann, "a", `{}`)
 	s.submitAfter(ann, "stopped", app.After{Names: []string{"a"}})
 	_, err := s.Jobs.Cancel(t.Context(), ann, "stopped")
-	must(t, err)
+	must.OK(t, err)
 	s.run(a.ID, failure())
 	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("a is tried again", map[string]string{"stopped": "FAILED STOPPED"})
 	_, err = s.Jobs.Retry(t.Context(), ann, "stopped")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("both are", map[string]string{"stopped": `QUEUED waiting for job "a"`})
 	s.run(a.ID, success())
-	wantSame(t, "the queue", s.queued(), []string{"stopped"})
+	must.Equal(t, "the queue", s.queued(), []string{"stopped"})
 }
 
 func TestSubmissionAfterAFailedJobFailsAndFollowsItsRetry(t *testing.T) {
@@ -185,7 +186,7 @@ func TestSubmissionAfterAFailedJobFailsAndFollowsItsRetry(t *testing.T) {
 	s.submitAfter(ann, "c", app.After{Names: []string{"a"}, Any: true})
 	s.wantStandings("submitted", map[string]string{"c": "QUEUED"})
 	_, err := s.Jobs.Retry(t.Context(), ann, "a")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("a is tried again", map[string]string{"b": `QUEUED waiting for job "a"`})
 }
 
@@ -195,24 +196,24 @@ func TestJobsWaitForAWholeBatchAndRowsForAJob(t *testing.T) {
 	sub := batchSubmission(t, "screen", `{}`, `{"steps":2}`)
 	sub.After = app.After{Names: []string{"prep"}}
 	rec, _, err := s.Jobs.SubmitBatch(t.Context(), ann, sub)
-	must(t, err)
-	wantSame(t, "the batch starts after", decode(t, rec).After, []string{"prep"})
+	must.OK(t, err)
+	must.Equal(t, "the batch starts after", decode(t, rec).After, []string{"prep"})
 	s.submitAfter(ann, "report", app.After{Names: []string{"screen"}})
-	wantSame(t, "the queue", s.queued(), []string{"prep"})
+	must.Equal(t, "the queue", s.queued(), []string{"prep"})
 	if n, err := s.Lists.Falling(t.Context(), ann, "prep"); n != 3 || err != nil {
 		t.Errorf("%d jobs fall with prep, %v; want both rows, and what waits for their batch", n, err)
 	}
 	s.run(prep.ID, success())
-	wantSame(t, "the queue", s.queued(), []string{"screen-1", "screen-2"})
+	must.Equal(t, "the queue", s.queued(), []string{"screen-1", "screen-2"})
 	one, two := s.job(ann, "screen-1").ID, s.job(ann, "screen-2").ID
 	s.run(one, success())
 	s.run(two, failure())
 	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED"})
 	_, err = s.Jobs.Retry(t.Context(), ann, "screen")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("the batch is tried again", map[string]string{"report": `QUEUED waiting for job "screen"`})
 	s.run(two, success())
-	wantSame(t, "the queue", s.queued(), []string{"report"})
+	must.Equal(t, "the queue", s.queued(), []string{"report"})
 }
 
 func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
@@ -225,7 +226,7 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 		t.Errorf("%d jobs fall with a, %v; want b and c", n, err)
 	}
 	_, err := s.Jobs.CancelAlone(t.Context(), ann, "a")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("a is cancelled alone", map[string]string{
 		"a": "FAILED STOPPED", "b": `QUEUED waiting for job "a"`, "c": `QUEUED waiting for job "a" and 1 more`, "end": "QUEUED",
 	})
@@ -238,16 +239,16 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 		t.Errorf("retention deletes %+v, %v", gone, err)
 	}
 	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must(t, err)
+	must.OK(t, err)
 	attempt := s.start(a.ID).Attempts
 	_, err = s.Jobs.Cancel(t.Context(), ann, "a")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("a is being stopped", map[string]string{"b": `QUEUED waiting for job "a"`})
-	must(t, s.Runs.Finish(t.Context(), a.ID, attempt, app.Ending{Lost: "it was stopped"}))
+	must.OK(t, s.Runs.Finish(t.Context(), a.ID, attempt, app.Ending{Lost: "it was stopped"}))
 	s.wantStandings("a was stopped", map[string]string{
 		"a": "FAILED STOPPED", "b": "FAILED DEPENDENCY_FAILED", "c": "FAILED DEPENDENCY_FAILED", "late": "FAILED DEPENDENCY_FAILED",
 	})
-	must(t, s.Jobs.Delete(t.Context(), ann, "a"))
+	must.OK(t, s.Jobs.Delete(t.Context(), ann, "a"))
 	_, err = s.Jobs.Retry(t.Context(), ann, "b")
 	wantCode(t, "retry b without a", err, fault.DependencyFailed)
 }
@@ -257,9 +258,9 @@ func TestDependantsAreSparedOnce(t *testing.T) {
 	a := s.submit(ann, "a", `{}`)
 	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
 	_, err := s.Jobs.CancelAlone(t.Context(), ann, "a")
-	must(t, err)
+	must.OK(t, err)
 	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must(t, err)
+	must.OK(t, err)
 	s.run(a.ID, failure())
 	s.wantStandings("a was tried again and failed", map[string]string{"b": "FAILED DEPENDENCY_FAILED"})
 }
@@ -275,11 +276,11 @@ func TestBatchIsCancelledAlone(t *testing.T) {
 		}
 	}
 	_, err := s.Jobs.CancelAlone(t.Context(), ann, "screen")
-	must(t, err)
+	must.OK(t, err)
 	waiting := map[string]string{"all": `QUEUED waiting for job "screen"`, "one": `QUEUED waiting for job "screen-1"`}
 	s.wantStandings("the batch is cancelled alone", waiting)
 	_, err = s.Jobs.Retry(t.Context(), ann, "screen-1")
-	must(t, err)
+	must.OK(t, err)
 	s.run(s.job(ann, "screen-1").ID, success())
 	s.wantStandings("a row is tried again", map[string]string{"all": "FAILED DEPENDENCY_FAILED", "one": "QUEUED"})
 }
@@ -294,7 +295,7 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 	sub := batchSubmission(t, "many", settings...)
 	sub.After = app.After{Names: []string{"a"}}
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, sub)
-	must(t, err)
+	must.OK(t, err)
 	count := func(status app.Status) int { return *s.job(ann, "many").Counts.Of(status) }
 
 	s.run(a.ID, failure())
@@ -303,14 +304,14 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 	}
 	wantCode(t, "delete a", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
 	_, err = s.Jobs.Retry(t.Context(), ann, "a") // while the others are still to be told
-	must(t, err)
+	must.OK(t, err)
 	s.run(a.ID, failure())
 	s.settleAll()
 	if n := count(app.Failed); n != rows {
 		t.Errorf("%d failed, want all", n)
 	}
 	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must(t, err)
+	must.OK(t, err)
 	s.run(a.ID, success()) // while some are still to be reopened
 	wantCode(t, "delete a now", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
 	s.Service = s.newService(s.store, app.Options{}, echoFile)
@@ -326,14 +327,14 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	s.submitBatch(ann, "b", `{}`, `{}`, `{}`, `{}`)
 	// The first row waits for the second, that for the third; the last one waits for a
 	// job of its own that has failed.
-	must(t, s.store.Update(t.Context(), func(tx app.Tx) error {
+	must.OK(t, s.store.Update(t.Context(), func(tx app.Tx) error {
 		for name, on := range map[string]string{"b-1": "b-2", "b-2": "b-3", "b-4": "outside"} {
 			j, err := tx.JobNamed("lab", name)
-			must(t, err)
+			must.OK(t, err)
 			d, err := tx.JobNamed("lab", on)
-			must(t, err)
+			must.OK(t, err)
 			j.Private.Waits = []app.Dependency{{Job: d.ID, Name: on}}
-			must(t, tx.PutJob(j))
+			must.OK(t, tx.PutJob(j))
 		}
 		return nil
 	}))
@@ -343,7 +344,7 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 		"b-1": "FAILED DEPENDENCY_FAILED", "b-2": "FAILED DEPENDENCY_FAILED", "b-4": "FAILED DEPENDENCY_FAILED", "b": "FAILED 4 of 4 subjobs failed",
 	})
 	_, err := s.Jobs.Retry(t.Context(), ann, "b")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("tried again", map[string]string{
 		"b-1": `QUEUED waiting for job "b-2"`, "b-2": `QUEUED waiting for job "b-3"`, "b-3": "QUEUED", "b-4": "FAILED DEPENDENCY_FAILED", "b": "QUEUED",
 	})
@@ -353,7 +354,7 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	_, err = s.Jobs.Retry(t.Context(), ann, "b")
 	wantCode(t, "retry what waits for another job", err, fault.DependencyFailed)
 	_, err = s.Jobs.Retry(t.Context(), ann, "outside")
-	must(t, err)
+	must.OK(t, err)
 	s.run(outside.ID, success())
 	s.run(s.job(ann, "b-4").ID, success())
 	s.wantStandings("all done", map[string]string{"b": "COMPLETED"})
@@ -364,9 +365,9 @@ func TestFaultyNamesToWaitFor(t *testing.T) {
 	s.submit(ann, "a", `{}`)
 	s.submit(eve, "foreign", `{}`)
 	_, err := s.trySubmitAfter(ann, "b", app.After{Names: []string{"a", "none", "foreign", "b", "a"}})
-	wantSame(t, "faults", faultLocations(t, err), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
+	must.Equal(t, "faults", faultLocations(t, err), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
 	_, err = s.trySubmitAfter(ann, "b", app.After{Names: slices.Repeat([]string{"a"}, app.MaxAfter+1)})
-	wantSame(t, "faults of too many", faultLocations(t, err), []string{"[body after]"})
+	must.Equal(t, "faults of too many", faultLocations(t, err), []string{"[body after]"})
 }
 
 func TestWhatAJobWaitsForIsPartOfItsWork(t *testing.T) {
@@ -416,7 +417,7 @@ func TestRetryWaitsAgainForTheEndOfWhatFellToo(t *testing.T) {
 	fell := "FAILED DEPENDENCY_FAILED"
 	s.wantStandings("prep failed", map[string]string{"middle": fell, "run": fell, "report": fell})
 	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("prep is tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`})
 	s.makes("prep", "a.txt", 1)
 	s.run(s.job(ann, "middle").ID, success())
@@ -433,7 +434,7 @@ func TestRetryDoesNotWaitForTheEndOfWhatStaysFailed(t *testing.T) {
 	s.run(s.job(ann, "prep").ID, failure())
 	s.run(s.job(ann, "other").ID, failure())
 	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("prep is tried again", map[string]string{"run": "FAILED DEPENDENCY_FAILED", "report": `QUEUED waiting for job "prep"`})
 	if s.unsettled() {
 		t.Error("some are still to be told")
@@ -449,7 +450,7 @@ func TestRetryIsToldInOrder(t *testing.T) {
 	s.run(s.job(ann, "prep").ID, failure())
 	s.settleAll()
 	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
-	must(t, err)
+	must.OK(t, err)
 	s.settleAll()
 	s.wantStandings("prep is tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`, "run": `QUEUED waiting for job "prep"`})
 }
@@ -460,6 +461,6 @@ func TestRetryOfABatchWaitsForTheEndOfItsRows(t *testing.T) {
 	s.run(s.job(ann, "prep").ID, failure())
 	s.run(s.job(ann, "run").ID, failure())
 	_, err := s.Jobs.Retry(t.Context(), ann, "p")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`})
 }

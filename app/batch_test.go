@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 
 	"molrun/app"
 	"molrun/app/base/fault"
@@ -18,9 +19,9 @@ func TestRefusedBatchCreatesNothing(t *testing.T) {
 	rows := slices.Repeat([]string{`{"steps":1}`}, 1000)
 	rows[17] = `{"steps":0}`
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...))
-	wantSame(t, "faults of a bad row", faultLocations(t, err), []string{"[body settings 17 steps]"})
+	must.Equal(t, "faults of a bad row", faultLocations(t, err), []string{"[body settings 17 steps]"})
 	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{WholeOrganization: true}, Limit: 10})
-	must(t, err)
+	must.OK(t, err)
 	if n := len(page.Records); n != 0 {
 		t.Errorf("%d jobs exist after a refused batch", n)
 	}
@@ -56,7 +57,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 	s := newSite(t)
 	sub := batchSubmission(t, "b", `{"steps":1}`, `{"steps":2}`, `{"steps":3}`)
 	rec, created, err := s.Jobs.SubmitBatch(t.Context(), ann, sub)
-	must(t, err)
+	must.OK(t, err)
 	if got := decode(t, rec); !created || got.Status != app.Queued || *got.Counts != (app.Counts{Queued: 3}) || got.Settings != nil {
 		t.Fatalf("new batch: %s", rec)
 	}
@@ -65,17 +66,17 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 	}
 	row := func(i int) app.JobID { return s.job(ann, fmt.Sprintf("b-%d", i)).ID }
 	j, _, err := s.Runs.Claim(t.Context(), row(2), placement.Devices{}, app.Portion{})
-	must(t, err)
+	must.OK(t, err)
 	s.wantBatch("after a claim", app.Queued, app.Counts{Queued: 3})
-	must(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
+	must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
 	s.wantBatch("after the first start", app.Running, app.Counts{Queued: 2, Running: 1})
-	must(t, s.Runs.Finish(t.Context(), j.ID, 1, failure()))
+	must.OK(t, s.Runs.Finish(t.Context(), j.ID, 1, failure()))
 	s.run(row(1), success())
 	s.wantBatch("before the last row", app.Running, app.Counts{Queued: 1, Completed: 1, Failed: 1})
 	s.run(row(3), success())
 	s.wantBatch("after the last row", app.Failed, app.Counts{Completed: 2, Failed: 1})
 	_, err = s.Jobs.Retry(t.Context(), ann, "b")
-	must(t, err)
+	must.OK(t, err)
 	s.wantBatch("after a retry", app.Queued, app.Counts{Queued: 1, Completed: 2})
 	s.run(row(2), success())
 	s.wantBatch("after the retried row", app.Completed, app.Counts{Completed: 3})
@@ -89,9 +90,9 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 func (s *site) runUnseen(name string, e app.Ending) {
 	s.t.Helper()
 	j, _, err := s.Runs.Claim(s.t.Context(), s.job(ann, name).ID, placement.Devices{}, app.Portion{})
-	must(s.t, err)
+	must.OK(s.t, err)
 	e.Outcome.StartedAt, e.Outcome.EndedAt = s.now(), s.now()
-	must(s.t, s.Runs.Finish(s.t.Context(), j.ID, j.Attempts, e))
+	must.OK(s.t, s.Runs.Finish(s.t.Context(), j.ID, j.Attempts, e))
 }
 
 func TestBatchStartsWithItsFirstRowEvenIfOnlyItsEndIsReported(t *testing.T) {
@@ -113,11 +114,11 @@ func TestCancelAndDeleteOfABatchApplyToAllRows(t *testing.T) {
 	s.submitBatch(ann, "b", `{}`, `{"steps":2}`)
 	wantCode(t, "delete a queued batch", s.Jobs.Delete(t.Context(), ann, "b"), fault.JobNotFinished)
 	rec, err := s.Jobs.Cancel(t.Context(), ann, "b")
-	must(t, err)
+	must.OK(t, err)
 	if got := decode(t, rec); got.Status != app.Failed || *got.Counts != (app.Counts{Failed: 2}) {
 		t.Errorf("after cancel: %s", rec)
 	}
-	must(t, s.Jobs.Delete(t.Context(), ann, "b"))
+	must.OK(t, s.Jobs.Delete(t.Context(), ann, "b"))
 	for _, name := range []string{"b", "b-1", "b-2"} {
 		_, err := s.Jobs.Get(t.Context(), ann, name, 0)
 		wantCode(t, "get "+name+" after delete", err, fault.NotFound)
@@ -130,7 +131,7 @@ func TestDeletingARowKeepsTheStatusOfItsBatch(t *testing.T) {
 	s.submitBatch(ann, "b", `{"steps":1}`, `{"steps":2}`, `{"steps":3}`)
 	s.runUnseen("b-1", success())
 	s.runUnseen("b-2", failure())
-	must(t, s.Jobs.Delete(t.Context(), ann, "b-2"))
+	must.OK(t, s.Jobs.Delete(t.Context(), ann, "b-2"))
 	s.wantBatch("without its failed row", app.Running, app.Counts{Queued: 1, Completed: 1})
 	s.runUnseen("b-3", failure())
 	for _, step := range []struct {
@@ -140,11 +141,11 @@ func TestDeletingARowKeepsTheStatusOfItsBatch(t *testing.T) {
 		{"b-1", "1 of 1 subjobs failed", app.Counts{Failed: 1}},
 		{"b-3", "the subjobs that failed were deleted", app.Counts{}},
 	} {
-		must(t, s.Jobs.Delete(t.Context(), ann, step.row))
+		must.OK(t, s.Jobs.Delete(t.Context(), ann, step.row))
 		s.wantBatch("without "+step.row, app.Failed, step.counts)
 		if got := s.job(ann, "b"); got.StatusReason != step.reason || *got.ResultBytes != 0 {
 			t.Errorf("without %s: reason %q, %d bytes; want %q, 0 bytes", step.row, got.StatusReason, *got.ResultBytes, step.reason)
 		}
 	}
-	must(t, s.Jobs.Delete(t.Context(), ann, "b"))
+	must.OK(t, s.Jobs.Delete(t.Context(), ann, "b"))
 }

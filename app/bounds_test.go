@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 
 	"molrun/app"
 	"molrun/app/base/fault"
@@ -46,7 +47,7 @@ func TestPriorityAndMaximumRuntimeAreAcceptedUpToTheirBounds(t *testing.T) {
 			}
 			continue
 		}
-		wantSame(t, fmt.Sprintf("%+v", tt), faultLocations(t, err), []string{"[body " + tt.fault + "]"})
+		must.Equal(t, fmt.Sprintf("%+v", tt), faultLocations(t, err), []string{"[body " + tt.fault + "]"})
 	}
 }
 
@@ -80,17 +81,17 @@ func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	id := s.submit(ann, "a", `{}`).ID
 	s.run(id, app.Ending{Lost: "its node failed"})
 	j, _, err := s.Runs.Claim(ctx, id, placement.Devices{}, app.Portion{})
-	must(t, err)
-	must(t, s.Runs.SetHandle(ctx, id, j.Attempts, "second"))
+	must.OK(t, err)
+	must.OK(t, s.Runs.SetHandle(ctx, id, j.Attempts, "second"))
 	before := s.storedJob(id)
 	for _, attempt := range []int{j.Attempts - 1, j.Attempts + 1} {
-		must(t, s.Runs.SetHandle(ctx, id, attempt, "other"))
-		must(t, s.Runs.Started(ctx, id, attempt, s.now()))
-		must(t, s.Runs.Finish(ctx, id, attempt, success()))
-		wantSame(t, fmt.Sprintf("the job after reports of attempt %d", attempt), s.storedJob(id), before)
+		must.OK(t, s.Runs.SetHandle(ctx, id, attempt, "other"))
+		must.OK(t, s.Runs.Started(ctx, id, attempt, s.now()))
+		must.OK(t, s.Runs.Finish(ctx, id, attempt, success()))
+		must.Equal(t, fmt.Sprintf("the job after reports of attempt %d", attempt), s.storedJob(id), before)
 	}
-	must(t, s.Runs.Started(ctx, id, j.Attempts, s.now()))
-	wantSame(t, "status", s.job(ann, "a").Status, app.Running)
+	must.OK(t, s.Runs.Started(ctx, id, j.Attempts, s.now()))
+	must.Equal(t, "status", s.job(ann, "a").Status, app.Running)
 }
 
 // TestListedBatchesCarryABoundedNumberOfRows lists six batches of a little more
@@ -110,14 +111,14 @@ func TestListedBatchesCarryABoundedNumberOfRows(t *testing.T) {
 	}
 	s.submitBatch(ann, "larger", append(rows, `{}`)...)
 	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Subjobs: true, Limit: 10})
-	must(t, err)
+	must.OK(t, err)
 	var got []string
 	for _, rec := range page.Records {
 		j := decode(t, rec)
 		truncated := strings.Contains(string(rec), `"subjobsTruncated":true`)
 		got = append(got, fmt.Sprint(j.Name, " ", len(j.Subjobs), " ", truncated))
 	}
-	wantSame(t, "rows", got, []string{
+	must.Equal(t, "rows", got, []string{
 		"larger 1000 true", "full-3 1000 false", "full-2 1000 false", "full-1 1000 false", "full-0 1000 false", "oldest 0 true",
 	})
 }
@@ -126,8 +127,8 @@ func TestPartOfALogHasItsLength(t *testing.T) {
 	s := newSite(t)
 	j := s.start(s.submit(ann, "a", `{}`).ID)
 	path := filepath.Join(s.files.JobDir(j.ID), "1", "log")
-	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(t, os.WriteFile(path, []byte("0123456789"), 0o600))
+	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.OK(t, os.WriteFile(path, []byte("0123456789"), 0o600))
 	for _, tt := range []struct {
 		offset, limit int64
 		want          string
@@ -144,10 +145,10 @@ func TestPartOfALogHasItsLength(t *testing.T) {
 		{11, 4, ""},
 	} {
 		log, err := s.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a", Offset: tt.offset, Limit: tt.limit})
-		must(t, err)
+		must.OK(t, err)
 		text, err := io.ReadAll(log)
-		must(t, err)
-		must(t, log.Close())
+		must.OK(t, err)
+		must.OK(t, log.Close())
 		if string(text) != tt.want || log.Length != int64(len(tt.want)) || log.Size != 10 {
 			t.Errorf("%+v: %q, a length of %d in %d", tt, text, log.Length, log.Size)
 		}
@@ -158,8 +159,8 @@ func TestPartOfALogHasItsLength(t *testing.T) {
 			wantCode(t, fmt.Sprint("attempt ", attempt), err, code)
 			continue
 		}
-		must(t, err)
-		must(t, log.Close())
+		must.OK(t, err)
+		must.OK(t, log.Close())
 	}
 }
 
@@ -168,12 +169,12 @@ func TestGenerationsRiseAlthoughTheClockWentBack(t *testing.T) {
 	s := newSite(t)
 	id := s.createUpload()
 	first, _, err := s.Files.BeginUpload(t.Context(), id, -1)
-	must(t, err)
+	must.OK(t, err)
 	_, err = s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: first, Size: 5})
-	must(t, err)
+	must.OK(t, err)
 	s.advance(-day)
 	second, _, err := s.newFiles(s.store, nil).BeginUpload(t.Context(), id, -1)
-	must(t, err)
+	must.OK(t, err)
 	if second <= first {
 		t.Errorf("generation %d follows %d", second, first)
 	}

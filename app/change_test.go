@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 
 	"molrun/app"
 	"molrun/app/base/fault"
@@ -52,7 +53,7 @@ func TestRetryRequiresAFailedJob(t *testing.T) {
 	wantCode(t, "retry a queued job", err, fault.JobNotFailed)
 	s.run(j.ID, failure())
 	rec, err := s.Jobs.Retry(t.Context(), ann, "a")
-	must(t, err)
+	must.OK(t, err)
 	if got := decode(t, rec); got.Status != app.Queued || got.Failure != nil || !got.CompletedAt.IsZero() {
 		t.Errorf("after retry: %s", rec)
 	}
@@ -70,7 +71,7 @@ func TestCancelFailsAQueuedJobAndStopsARunningOne(t *testing.T) {
 	running := s.start(s.submit(ann, "running", `{}`).ID)
 	for _, name := range []string{"queued", "running", "running"} {
 		_, err := s.Jobs.Cancel(t.Context(), ann, name)
-		must(t, err)
+		must.OK(t, err)
 	}
 	if got := s.job(ann, "queued"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
 		t.Errorf("a queued job after cancel: %+v", got)
@@ -79,7 +80,7 @@ func TestCancelFailsAQueuedJobAndStopsARunningOne(t *testing.T) {
 		t.Errorf("a running job after cancel: %s, want RUNNING until its processes are gone", got.Status)
 	}
 	stopped := app.Ending{Outcome: &app.Outcome{Cause: app.CauseStopped, StartedAt: s.now(), EndedAt: s.now()}}
-	must(t, s.Runs.Finish(t.Context(), running.ID, 1, stopped))
+	must.OK(t, s.Runs.Finish(t.Context(), running.ID, 1, stopped))
 	if got := s.job(ann, "running"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
 		t.Errorf("a stopped job: %+v", got)
 	}
@@ -92,21 +93,21 @@ func TestTimesOfAJobAreInOrder(t *testing.T) {
 		for _, lost := range []bool{false, true} {
 			j := s.submit(ann, fmt.Sprint(name, lost), `{}`)
 			_, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
-			must(t, err)
+			must.OK(t, err)
 			start := s.now().Add(wrong)
-			must(t, s.Runs.Started(t.Context(), j.ID, 1, start))
+			must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, start))
 			if got := s.job(ann, j.Name); got.StartedAt.Before(j.CreatedAt.Time) {
 				t.Errorf("clock %s: created at %v, started at %v", name, j.CreatedAt, got.StartedAt)
 			}
 			e := app.Ending{Lost: "its node went down"}
 			if lost { // and not repeated
 				_, err := s.Jobs.Cancel(t.Context(), ann, j.Name)
-				must(t, err)
+				must.OK(t, err)
 			} else {
 				e = success()
 				e.Outcome.StartedAt, e.Outcome.EndedAt = start, start.Add(time.Minute)
 			}
-			must(t, s.Runs.Finish(t.Context(), j.ID, 1, e))
+			must.OK(t, s.Runs.Finish(t.Context(), j.ID, 1, e))
 			got := s.job(ann, j.Name)
 			if got.CompletedAt.Before(got.StartedAt.Time) || got.StartedAt.Before(j.CreatedAt.Time) {
 				t.Errorf("clock %s, lost %v: created at %v, started at %v, finished at %v", name, lost, j.CreatedAt, got.StartedAt, got.CompletedAt)
@@ -132,7 +133,7 @@ func TestOnlyOwnersAndAdminsMayChangeAJob(t *testing.T) {
 		wantCode(t, name+" by an admin of another organization", change(eve), fault.NotFound)
 	}
 	_, err := s.Jobs.Retry(t.Context(), chief, "a")
-	must(t, err)
+	must.OK(t, err)
 }
 
 func TestPinRecordsWhoPinnedAJobFirst(t *testing.T) {
@@ -161,6 +162,6 @@ func TestPinnedJobCanBeDeleted(t *testing.T) {
 	s := newSite(t)
 	s.run(s.submit(ann, "a", `{}`).ID, success())
 	_, err := s.Jobs.Pin(t.Context(), ann, "a")
-	must(t, err)
-	must(t, s.Jobs.Delete(t.Context(), ann, "a"))
+	must.OK(t, err)
+	must.OK(t, s.Jobs.Delete(t.Context(), ann, "a"))
 }

@@ -11,13 +11,14 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 )
 
 // rowNumbers claims further rows for a pilot, and names them without their batch.
 func (s *site) rowNumbers(first *app.Job, p app.Portion) string {
 	s.t.Helper()
 	rows, err := s.Runs.ClaimRows(s.t.Context(), first, p)
-	must(s.t, err)
+	must.OK(s.t, err)
 	var names []string
 	for _, j := range rows {
 		names = append(names, j.Name)
@@ -47,7 +48,7 @@ func TestClaimRows(t *testing.T) {
 	claim := func(n int) *app.Job {
 		t.Helper()
 		j, _, err := s.Runs.Claim(t.Context(), row(n), placement.Devices{CPUs: []int{3}}, app.Portion{})
-		must(t, err)
+		must.OK(t, err)
 		return j
 	}
 	p := app.Portion{Pilot: "P", Rows: 3, Seconds: 1000}
@@ -62,7 +63,7 @@ func TestClaimRows(t *testing.T) {
 		s.run(row(n), success()) // a minute each
 	}
 	_, err := s.Jobs.Cancel(t.Context(), ann, "b-5")
-	must(t, err)
+	must.OK(t, err)
 	lost := app.Ending{Lost: "its node went down"}
 	s.run(row(6), lost) // it waits for its second attempt
 	if j := s.job(ann, "b-6"); j.Status != app.Queued || j.Attempts != 1 {
@@ -77,7 +78,7 @@ func TestClaimRows(t *testing.T) {
 	if got := s.rowNumbers(first, p); got != "b-9 b-10 b-11" {
 		t.Errorf("three rows are %q", got)
 	}
-	must(t, s.Runs.Finish(t.Context(), first.ID, 1, success()))
+	must.OK(t, s.Runs.Finish(t.Context(), first.ID, 1, success()))
 	if done := s.storedJob(first.ID); done.Private.Pilot != "" || done.Status != app.Completed {
 		t.Errorf("after its end: %+v", done.Private)
 	}
@@ -109,15 +110,15 @@ expected_seconds = 2
 	submit := func(name string) {
 		t.Helper()
 		body, err := strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q,"type":"quick","settings":[{"n":1},{"n":2},{"n":3},{"n":4}]}`, name))
-		must(t, err)
+		must.OK(t, err)
 		sub := app.BatchSubmission{Name: name, Type: "quick", Body: body, Rows: body.Member("settings").Items}
 		_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, sub)
-		must(t, err)
+		must.OK(t, err)
 	}
 	claim := func(name string, p app.Portion) (*app.Job, string) {
 		t.Helper()
 		j, rows, err := s.Runs.Claim(t.Context(), s.job(ann, name).ID, placement.Devices{}, p)
-		must(t, err)
+		must.OK(t, err)
 		var names []string
 		for _, r := range rows {
 			names = append(names, r.Name)

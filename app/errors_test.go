@@ -15,6 +15,7 @@ import (
 	"molrun/app/job/quota"
 	"molrun/app/job/upload"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 // TestEveryErrorOfTheStoreIsReported makes each call that a use case makes to the
@@ -32,7 +33,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"submit with a file of a result": func(s *site) func(useCases) error {
 			id := s.submit(ann, "source", `{}`).ID
 			s.complete(id, 5)
-			must(t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: "a.txt", Path: "result/out", Size: 5}}}))
+			must.OK(t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: "a.txt", Path: "result/out", Size: 5}}}))
 			return func(v useCases) error {
 				_, _, err := v.Jobs.Submit(t.Context(), ann, submission(t, "b", `{"input":"job:source/a.txt"}`))
 				return err
@@ -188,7 +189,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"start": func(s *site) func(useCases) error {
 			row := s.rowOfABatch()
 			_, _, err := s.Runs.Claim(t.Context(), row, placement.Devices{}, app.Portion{})
-			must(t, err)
+			must.OK(t, err)
 			return func(v useCases) error { return v.Runs.Started(t.Context(), row, 1, s.now()) }
 		},
 		"finish": func(s *site) func(useCases) error {
@@ -232,7 +233,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"complete an upload": func(s *site) func(useCases) error {
 			id := s.createUpload()
 			_, err := s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5})
-			must(t, err)
+			must.OK(t, err)
 			return func(v useCases) error {
 				_, err := v.Files.Complete(t.Context(), ann, string(id), nil)
 				return err
@@ -257,7 +258,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"use a key": func(s *site) func(useCases) error {
 			key, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must(t, err)
+			must.OK(t, err)
 			return func(v useCases) error {
 				if _, err := v.Accounts.Authenticate(t.Context(), key, netip.Addr{}); err != nil {
 					return err
@@ -273,7 +274,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"rotate a key": func(s *site) func(useCases) error {
 			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must(t, err)
+			must.OK(t, err)
 			return func(v useCases) error {
 				_, _, err := v.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, time.Hour)
 				return err
@@ -281,7 +282,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"disable a key": func(s *site) func(useCases) error {
 			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must(t, err)
+			must.OK(t, err)
 			return func(v useCases) error {
 				_, err := v.Accounts.DisableKey(t.Context(), app.Operator(), rec.ID, true)
 				return err
@@ -289,7 +290,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"change a key": func(s *site) func(useCases) error {
 			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must(t, err)
+			must.OK(t, err)
 			return func(v useCases) error {
 				_, err := v.Accounts.ChangeKey(t.Context(), app.Operator(), rec.ID, access.KeyChange{Role: apikey.Viewer})
 				return err
@@ -297,7 +298,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"make a key for oneself": func(s *site) func(useCases) error {
 			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must(t, err)
+			must.OK(t, err)
 			by := app.Caller{KeyID: rec.ID, Organization: rec.Organization, Email: rec.Email, Rights: rec.Rights()}
 			return func(v useCases) error {
 				_, _, err := v.Accounts.CreateOwnKey(t.Context(), by, access.KeyRequest{})
@@ -306,7 +307,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"list users": func(s *site) func(useCases) error {
 			_, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must(t, err)
+			must.OK(t, err)
 			return func(v useCases) error {
 				_, err := v.Accounts.Users(t.Context(), app.Operator())
 				return err
@@ -320,16 +321,16 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"delete a user": func(s *site) func(useCases) error {
 			_, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must(t, err)
+			must.OK(t, err)
 			_, err = s.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{})
-			must(t, err)
+			must.OK(t, err)
 			return func(v useCases) error {
 				return v.Accounts.DeleteUser(t.Context(), app.Operator(), "lab", "ann@lab.example")
 			}
 		},
 		"delete a key": func(s *site) func(useCases) error {
 			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must(t, err)
+			must.OK(t, err)
 			return func(v useCases) error { return v.Accounts.DeleteKey(t.Context(), app.Operator(), rec.ID) }
 		},
 	} {
@@ -342,7 +343,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 				service := s.newService(store, app.Options{Quota: quota}, echoFile)
 				err := act(useCases{service, s.newFiles(store, quota), access.New(store, s.files, s.now), lists(t, store, service)})
 				if store.Calls < failing {
-					must(t, err)
+					must.OK(t, err)
 					if failing == 1 {
 						t.Error("it does not use the store")
 					}
@@ -380,6 +381,6 @@ func (s *site) rowOfABatch() app.JobID {
 func (s *site) createUpload() app.UploadID {
 	s.t.Helper()
 	grant, err := s.Files.Create(s.t.Context(), ann, upload.Request{Filename: "a.txt"})
-	must(s.t, err)
+	must.OK(s.t, err)
 	return grant.Upload.ID
 }

@@ -10,6 +10,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/fanout"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // fanOut returns a batch of echo jobs whose rows are made of something.
@@ -43,12 +44,12 @@ func TestFileDeletedDuringAFanOut(t *testing.T) {
 	u := s.upload(ann, "a.txt", "A")
 	service := s.newService(deleting{s.store, u.ID}, app.Options{}, echoFile)
 	_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`))
-	wantSame(t, "faults", faultLocations(t, err), []string{"[body]"})
+	must.Equal(t, "faults", faultLocations(t, err), []string{"[body]"})
 
 	table := s.upload(ann, "t.csv", "steps\n1\n")
-	must(t, os.Remove(s.files.UploadPath(table.ID, table.Generation)))
+	must.OK(t, os.Remove(s.files.UploadPath(table.ID, table.Generation)))
 	_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/t.csv"}}`))
-	wantSame(t, "faults of a table without bytes", faultLocations(t, err), []string{"[body fanOut each *]"})
+	must.Equal(t, "faults of a table without bytes", faultLocations(t, err), []string{"[body fanOut each *]"})
 }
 
 func TestTooLargeSourcesAreRefused(t *testing.T) {
@@ -56,7 +57,7 @@ func TestTooLargeSourcesAreRefused(t *testing.T) {
 	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 20<<20))
 	s.upload(ann, "b.csv", "input\ninputs/x.txt"+strings.Repeat(" ", 13<<20))
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/b.csv"}}`))
-	wantSame(t, "faults of 33 MiB", faultLocations(t, err), []string{"[body fanOut each steps]"})
+	must.Equal(t, "faults of 33 MiB", faultLocations(t, err), []string{"[body fanOut each steps]"})
 	_, created, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv"}}`))
 	if err != nil || !created {
 		t.Errorf("20 MiB: created %v, %v", created, err)
@@ -101,11 +102,11 @@ func TestLargeExpansionsAtOnceAreBounded(t *testing.T) {
 	wantCode(t, "the seventh at once", err, fault.Unavailable)
 	close(held.release)
 	for range 6 {
-		must(t, <-results)
+		must.OK(t, <-results)
 	}
 	go func() { <-held.entered }()
 	_, _, err = service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))
-	must(t, err)
+	must.OK(t, err)
 }
 
 // holding is a store whose changes wait.
@@ -127,7 +128,7 @@ func TestFolderWithManyUploadsOfOneName(t *testing.T) {
 	}
 	s.upload(bob, "b.txt", "B")
 	completed := s.upload(bob, "c.txt", "C").CompletedAt
-	must(t, s.store.Update(t.Context(), func(tx app.Tx) error {
+	must.OK(t, s.store.Update(t.Context(), func(tx app.Tx) error {
 		for i := range 1500 {
 			err := tx.PutUpload(&app.Upload{
 				ID: app.UploadID(fmt.Sprintf("01K%023d", i)), Organization: ann.Organization, Email: ann.Email,
@@ -140,6 +141,6 @@ func TestFolderWithManyUploadsOfOneName(t *testing.T) {
 		return nil
 	}))
 	rec, _, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`))
-	must(t, err)
-	wantSame(t, "rows", decode(t, rec).Counts.Queued, 1501)
+	must.OK(t, err)
+	must.Equal(t, "rows", decode(t, rec).Counts.Queued, 1501)
 }

@@ -6,20 +6,21 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/upload"
+	"molrun/app/test/must"
 )
 
 func TestUploadCanBeReplacedUntilItIsComplete(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
 	grant, err := s.Files.Create(ctx, ann, upload.Request{Filename: "a.txt", Folder: "x/y"})
-	must(t, err)
+	must.OK(t, err)
 	id := grant.Upload.ID
 	_, err = s.Files.Complete(ctx, ann, string(id), nil)
 	wantCode(t, "complete before any bytes arrived", err, fault.UploadNotReceived)
 	first, _, err := s.Files.BeginUpload(ctx, id, -1)
-	must(t, err)
+	must.OK(t, err)
 	second, _, err := s.Files.BeginUpload(ctx, id, -1)
-	must(t, err)
+	must.OK(t, err)
 	if first == second {
 		t.Fatalf("two PUTs share generation %d", first)
 	}
@@ -37,10 +38,10 @@ func TestUploadCanBeReplacedUntilItIsComplete(t *testing.T) {
 	_, err = s.Files.Complete(ctx, bob, string(id), &right)
 	wantCode(t, "complete by another member", err, fault.Forbidden)
 	completed, err := s.Files.Complete(ctx, ann, string(id), &right)
-	must(t, err)
+	must.OK(t, err)
 	again, err := s.Files.Complete(ctx, ann, string(id), nil)
-	must(t, err)
-	wantSame(t, "completed twice", again, completed)
+	must.OK(t, err)
+	must.Equal(t, "completed twice", again, completed)
 	_, _, err = s.Files.BeginUpload(ctx, id, -1)
 	wantCode(t, "PUT after complete", err, fault.UploadCompleted)
 	_, err = s.Files.FinishUpload(ctx, id, app.StoredFile{Generation: second + 1})

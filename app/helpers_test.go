@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"molrun/app"
@@ -28,6 +27,7 @@ import (
 	"molrun/app/job/listing"
 	"molrun/app/job/quota"
 	"molrun/app/job/upload"
+	"molrun/app/test/must"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -111,17 +111,17 @@ func newSite(t *testing.T, definitions ...string) *site {
 	dir := t.TempDir()
 	s := &site{t: t, time: time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)}
 	secret, err := link.LoadSecret(dir)
-	must(t, err)
+	must.OK(t, err)
 	s.files, err = blobs.Open(dir, blobs.Options{Now: s.now, Secret: secret, Log: zerolog.Nop()})
-	must(t, err)
+	must.OK(t, err)
 	s.store, err = storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{Fatal: func(err error) { t.Error(err) }})
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.store.Check(context.Background()); err != nil {
 			t.Errorf("check of the store: %v", err)
 		}
-		must(t, s.store.Close())
-		must(t, s.files.Close())
+		must.OK(t, s.store.Close())
+		must.OK(t, s.files.Close())
 	})
 	s.Service = s.newService(s.store, app.Options{}, append([]string{echoFile}, definitions...)...)
 	s.Files = s.newFiles(s.store, nil)
@@ -133,7 +133,7 @@ func newSite(t *testing.T, definitions ...string) *site {
 func lists(t *testing.T, store app.Store, service *app.Service) *listing.Lists {
 	t.Helper()
 	l, err := listing.New(store, service.Jobs, make([]byte, 32))
-	must(t, err)
+	must.OK(t, err)
 	return l
 }
 
@@ -151,7 +151,7 @@ func (s *site) newService(store app.Store, o app.Options, definitions ...string)
 		o.Routing.Machines = map[string]placement.Machine{"local": localMachine}
 	}
 	service, err := app.NewService(store, s.files, catalogue(s.t, definitions), o)
-	must(s.t, err)
+	must.OK(s.t, err)
 	return service
 }
 
@@ -176,7 +176,7 @@ func catalogue(t *testing.T, definitions []string) *algorithm.Catalogue {
 		all = append(all, a)
 	}
 	c, err := algorithm.NewCatalogue(all)
-	must(t, err)
+	must.OK(t, err)
 	return c
 }
 
@@ -192,20 +192,6 @@ func (s *site) advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.time = s.time.Add(d)
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantSame[T any](t *testing.T, what string, got, want T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
 }
 
 func wantCode(t *testing.T, what string, err error, want fault.Code) {
@@ -231,7 +217,7 @@ func faultLocations(t *testing.T, err error) (locations []string) {
 func parseJSON(t *testing.T, text string) *strictjson.Value {
 	t.Helper()
 	v, err := strictjson.Parse([]byte(text))
-	must(t, err)
+	must.OK(t, err)
 	return v
 }
 
@@ -263,7 +249,7 @@ func batchSubmissionOf(t *testing.T, typ, name string, rows ...string) app.Batch
 func (s *site) submit(by app.Caller, name, settings string) shownJob {
 	s.t.Helper()
 	rec, created, err := s.Jobs.Submit(s.t.Context(), by, submission(s.t, name, settings))
-	must(s.t, err)
+	must.OK(s.t, err)
 	if !created {
 		s.t.Fatalf("job %q existed already", name)
 	}
@@ -274,7 +260,7 @@ func (s *site) submit(by app.Caller, name, settings string) shownJob {
 func (s *site) submitBatch(by app.Caller, name string, rows ...string) shownJob {
 	s.t.Helper()
 	rec, created, err := s.Jobs.SubmitBatch(s.t.Context(), by, batchSubmission(s.t, name, rows...))
-	must(s.t, err)
+	must.OK(s.t, err)
 	if !created {
 		s.t.Fatalf("batch %q existed already", name)
 	}
@@ -291,7 +277,7 @@ type shownJob struct {
 func decode(t *testing.T, rec app.Record) shownJob {
 	t.Helper()
 	var j shownJob
-	must(t, json.Unmarshal(rec, &j))
+	must.OK(t, json.Unmarshal(rec, &j))
 	return j
 }
 
@@ -299,14 +285,14 @@ func decode(t *testing.T, rec app.Record) shownJob {
 func (s *site) job(by app.Caller, name string) shownJob {
 	s.t.Helper()
 	rec, err := s.Jobs.Get(s.t.Context(), by, name, 0)
-	must(s.t, err)
+	must.OK(s.t, err)
 	return decode(s.t, rec)
 }
 
 // storedJob returns a job as it is stored, with its private part.
 func (s *site) storedJob(id app.JobID) (j *app.Job) {
 	s.t.Helper()
-	must(s.t, s.store.View(s.t.Context(), func(tx app.Tx) (err error) {
+	must.OK(s.t, s.store.View(s.t.Context(), func(tx app.Tx) (err error) {
 		j, err = tx.Job(id)
 		return err
 	}))
@@ -317,8 +303,8 @@ func (s *site) storedJob(id app.JobID) (j *app.Job) {
 func (s *site) start(id app.JobID) *app.Job {
 	s.t.Helper()
 	j, _, err := s.Runs.Claim(s.t.Context(), id, placement.Devices{}, app.Portion{})
-	must(s.t, err)
-	must(s.t, s.Runs.Started(s.t.Context(), id, j.Attempts, s.now()))
+	must.OK(s.t, err)
+	must.OK(s.t, s.Runs.Started(s.t.Context(), id, j.Attempts, s.now()))
 	return j
 }
 
@@ -330,7 +316,7 @@ func (s *site) run(id app.JobID, e app.Ending) {
 		e.Outcome.StartedAt = s.now()
 		e.Outcome.EndedAt = e.Outcome.StartedAt.Add(time.Minute)
 	}
-	must(s.t, s.Runs.Finish(s.t.Context(), id, j.Attempts, e))
+	must.OK(s.t, s.Runs.Finish(s.t.Context(), id, j.Attempts, e))
 }
 
 // success is the end of an attempt that completes its job.
@@ -359,8 +345,8 @@ func (s *site) complete(id app.JobID, bytes int) {
 func (s *site) writeResult(id app.JobID, name string, bytes int) {
 	s.t.Helper()
 	path := filepath.Join(s.files.JobDir(id), "result", name)
-	must(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(s.t, os.WriteFile(path, make([]byte, bytes), 0o600))
+	must.OK(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.OK(s.t, os.WriteFile(path, make([]byte, bytes), 0o600))
 }
 
 // upload stores a completed upload with its bytes on disk.
@@ -368,16 +354,16 @@ func (s *site) upload(by app.Caller, filename, text string) *app.Upload {
 	s.t.Helper()
 	ctx := s.t.Context()
 	grant, err := s.Files.Create(ctx, by, upload.Request{Filename: filename})
-	must(s.t, err)
+	must.OK(s.t, err)
 	generation, _, err := s.Files.BeginUpload(ctx, grant.Upload.ID, -1)
-	must(s.t, err)
+	must.OK(s.t, err)
 	path := s.files.UploadPath(grant.Upload.ID, generation)
-	must(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(s.t, os.WriteFile(path, []byte(text), 0o600))
+	must.OK(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.OK(s.t, os.WriteFile(path, []byte(text), 0o600))
 	sum := sha256.Sum256([]byte(text))
 	_, err = s.Files.FinishUpload(ctx, grant.Upload.ID, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
-	must(s.t, err)
+	must.OK(s.t, err)
 	u, err := s.Files.Complete(ctx, by, string(grant.Upload.ID), nil)
-	must(s.t, err)
+	must.OK(s.t, err)
 	return u
 }

@@ -16,6 +16,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
 	"molrun/app/job/listing"
+	"molrun/app/test/must"
 	"molrun/storage"
 )
 
@@ -32,7 +33,7 @@ func TestListFiltersJobsAndPages(t *testing.T) {
 		q.Limit = 4
 		for {
 			page, err := s.Lists.Jobs(t.Context(), by, q)
-			must(t, err)
+			must.OK(t, err)
 			for _, rec := range page.Records {
 				names = append(names, decode(t, rec).Name)
 			}
@@ -59,7 +60,7 @@ func TestListFiltersJobsAndPages(t *testing.T) {
 		}
 	}
 	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Limit: 4})
-	must(t, err)
+	must.OK(t, err)
 	_, err = s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{Status: []app.Status{app.Queued}}, Limit: 4, StartKey: page.StartKey})
 	wantCode(t, "a cursor with another filter", err, fault.Invalid)
 }
@@ -109,19 +110,19 @@ type = "string"
 `)
 	large := `{"text":"` + strings.Repeat("x", 17<<16) + `"}`
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmissionOf(t, "text", "b", slices.Repeat([]string{large}, 7)...))
-	must(t, err)
+	must.OK(t, err)
 	var pages []int
 	for q := (listing.Query{Selection: listing.Selection{Batch: "b"}, Limit: 100}); ; {
 		page, err := s.Lists.Jobs(t.Context(), ann, q)
-		must(t, err)
+		must.OK(t, err)
 		pages = append(pages, len(page.Records))
 		if q.StartKey = page.StartKey; q.StartKey == "" {
 			break
 		}
 	}
-	wantSame(t, "records per page", pages, []int{4, 3}) // four exceed 4 MiB
+	must.Equal(t, "records per page", pages, []int{4, 3}) // four exceed 4 MiB
 	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Limit: 100, Subjobs: true})
-	must(t, err)
+	must.OK(t, err)
 	if n := len(decode(t, page.Records[0]).Subjobs); n != 6 || !bytes.HasSuffix(page.Records[0], []byte(`"subjobsTruncated":true}`)) {
 		t.Errorf("%d subjobs are shown of 7 large ones, want 6 and a mark", n)
 	}
@@ -132,17 +133,17 @@ func TestLinesOfTheQueueHaveTheirOldestJobs(t *testing.T) {
 	s := newSite(t)
 	lines := func() (seen []string) {
 		all, err := s.Runs.Lines(t.Context(), placement.Local, 1)
-		must(t, err)
+		must.OK(t, err)
 		for _, l := range all {
 			seen = append(seen, fmt.Sprint(l.Email, " ", l.Count, " ", len(l.Jobs), " ", s.storedJob(l.Jobs[0].ID).Name))
 		}
 		return seen
 	}
-	wantSame(t, "of nobody", lines(), nil)
+	must.Equal(t, "of nobody", lines(), nil)
 	s.submitBatch(ann, "b", slices.Repeat([]string{`{}`}, 120)...)
-	wantSame(t, "of one user", lines(), []string{"ann@lab.example 120 100 b-1"})
+	must.Equal(t, "of one user", lines(), []string{"ann@lab.example 120 100 b-1"})
 	s.submit(bob, "other", `{}`)
-	wantSame(t, "of two", lines(), []string{"ann@lab.example 120 100 b-1", "bob@lab.example 1 1 other"})
+	must.Equal(t, "of two", lines(), []string{"ann@lab.example 120 100 b-1", "bob@lab.example 1 1 other"})
 }
 
 func FuzzCursor(f *testing.F) {
@@ -190,12 +191,12 @@ func TestBatchOfAnotherOrganizationIsNotFoundByIDOrName(t *testing.T) {
 			{Selection: listing.Selection{Batch: ref, Email: ann.Email}, Limit: 10, Statuses: true, Count: true},
 		} {
 			theirs, err := s.Lists.Jobs(t.Context(), ann, q)
-			must(t, err)
+			must.OK(t, err)
 			if len(theirs.Records) != 2 || q.Statuses && theirs.Statuses.Queued != 2 || q.Count && *theirs.Count != (listing.Count{Jobs: 2}) {
 				t.Errorf("%+v by a member: %d records, %+v, %v; want 2", q, len(theirs.Records), theirs.Statuses, theirs.Count)
 			}
 			others, err := s.Lists.Jobs(t.Context(), eve, q)
-			must(t, err)
+			must.OK(t, err)
 			if len(others.Records) != 0 || q.Statuses && *others.Statuses != (app.Counts{}) || q.Count && *others.Count != (listing.Count{}) {
 				t.Errorf("%+v by another organization: %d records, %+v, %v; want none", q, len(others.Records), others.Statuses, others.Count)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 
 	"molrun/app"
 	"molrun/app/base/fault"
@@ -37,7 +38,7 @@ func pipelineStep(name string, after ...string) app.PipelineJob {
 func (s *site) submitPipeline(name string, jobs ...app.PipelineJob) shownJob {
 	s.t.Helper()
 	rec, created, err := s.Jobs.SubmitPipeline(s.t.Context(), ann, pipelineOf(s.t, name, jobs...))
-	must(s.t, err)
+	must.OK(s.t, err)
 	if !created {
 		s.t.Fatalf("pipeline %q existed already", name)
 	}
@@ -50,7 +51,7 @@ func TestPipelineHasItsLabels(t *testing.T) {
 	p := pipelineOf(t, "p", pipelineStep("a"))
 	p.Labels = app.Labels{Tags: map[string]*string{"target": &target}, Note: &note}
 	rec, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, p)
-	must(t, err)
+	must.OK(t, err)
 	if got := decode(t, rec); got.Note != note || got.Tags["target"] != target {
 		t.Errorf("note %q, tags %v", got.Note, got.Tags)
 	}
@@ -74,9 +75,9 @@ func TestPipelineRunsInItsOrder(t *testing.T) {
 	if p.Type != "" || p.Version != "" || p.Counts.Queued != 4 || p.Executor != "local" {
 		t.Errorf("the batch is %+v", p.Job)
 	}
-	wantSame(t, "the queue", s.queued(), []string{"prep"})
+	must.Equal(t, "the queue", s.queued(), []string{"prep"})
 	s.run(s.job(ann, "prep").ID, success())
-	wantSame(t, "the queue", s.queued(), []string{"run-1", "run-2"})
+	must.Equal(t, "the queue", s.queued(), []string{"run-1", "run-2"})
 	if j := s.job(ann, "run-2"); j.Type != "greedy" || j.MaxRuntime != 60 || j.Batch != "p" {
 		t.Errorf("a row is %+v", j.Job)
 	}
@@ -84,7 +85,7 @@ func TestPipelineRunsInItsOrder(t *testing.T) {
 	s.run(s.job(ann, "run-2").ID, success())
 	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED", "p": "FAILED 2 of 4 subjobs failed"})
 	_, err := s.Jobs.Retry(t.Context(), ann, "p")
-	must(t, err)
+	must.OK(t, err)
 	s.run(s.job(ann, "run-1").ID, success())
 	s.run(s.job(ann, "report").ID, success())
 	s.wantStandings("in the end", map[string]string{"p": "COMPLETED"})
@@ -106,8 +107,8 @@ func TestRowsWithoutAfterTakeThatOfTheBatch(t *testing.T) {
 		app.PipelineJob{Name: "c", Type: "echo", After: &app.After{Names: []string{"a"}, Any: true}, Priority: &own})
 	p.After, p.Priority, p.MaxRuntime = app.After{Names: []string{"before"}}, -1, 100
 	rec, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, p)
-	must(t, err)
-	wantSame(t, "the batch", decode(t, rec).After, []string{"before"})
+	must.OK(t, err)
+	must.Equal(t, "the batch", decode(t, rec).After, []string{"before"})
 	s.wantStandings("at first", map[string]string{"a": `QUEUED waiting for job "before"`, "b": "QUEUED", "c": `QUEUED waiting for job "a"`})
 	if a, c := s.job(ann, "a"), s.job(ann, "c"); a.Priority != -1 || c.Priority != -2 || a.MaxRuntime != 100 || !c.AfterAny {
 		t.Errorf("rows are %+v and %+v", a.Job, c.Job)
@@ -164,7 +165,7 @@ func TestFaultsOfAPipelineNameTheirJob(t *testing.T) {
 		{"none", nil, []string{"[body jobs]"}},
 	} {
 		_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", tt.jobs...))
-		wantSame(t, tt.name, faultLocations(t, err), tt.want)
+		must.Equal(t, tt.name, faultLocations(t, err), tt.want)
 	}
 	_, err := s.Jobs.Get(t.Context(), ann, "p", 0)
 	wantCode(t, "after faults", err, fault.NotFound)
@@ -199,9 +200,9 @@ func TestPipelineMayNotWaitForTooManyInAll(t *testing.T) {
 	}
 	planning, _ := s.Jobs.Planning()
 	_, _, err := planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", jobs...))
-	must(t, err)
+	must.OK(t, err)
 	_, _, err = planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...))
-	wantSame(t, "one too many", faultLocations(t, err), []string{"[body jobs]"})
+	must.Equal(t, "one too many", faultLocations(t, err), []string{"[body jobs]"})
 }
 
 func TestPipelineIsAllOrNothing(t *testing.T) {
@@ -257,8 +258,8 @@ var bodies atomic.Int64
 func (s *site) writeText(id app.JobID, name, text string) {
 	s.t.Helper()
 	s.writeResult(id, name, 0)
-	must(s.t, os.WriteFile(filepath.Join(s.files.JobDir(id), "result", name), []byte(text), 0o600))
-	must(s.t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: name, Path: "result/" + name, Size: int64(len(text)), SHA256: "ab"}}}))
+	must.OK(s.t, os.WriteFile(filepath.Join(s.files.JobDir(id), "result", name), []byte(text), 0o600))
+	must.OK(s.t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: name, Path: "result/" + name, Size: int64(len(text)), SHA256: "ab"}}}))
 }
 
 // makes completes a job with a file in its result.
@@ -273,16 +274,16 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 	s := newSite(t)
 	s.submit(bob, "source", `{}`)
 	j := s.submit(ann, "reader", `{"input":"job:source/a.txt"}`)
-	wantSame(t, "inputs", j.Inputs, []app.Input{{Setting: "input", Job: "source", Path: "a.txt", Filename: "a.txt"}})
+	must.Equal(t, "inputs", j.Inputs, []app.Input{{Setting: "input", Job: "source", Path: "a.txt", Filename: "a.txt"}})
 	s.submit(ann, "misled", `{"input":"job:source/b.txt"}`)
 	batch := s.submitBatch(ann, "rows", `{"input":"job:source/a.txt"}`, `{"input":"job:rows-1/c.txt"}`)
 	s.wantStandings("at first", map[string]string{"reader": `QUEUED waiting for job "source"`, "rows-2": `QUEUED waiting for job "rows-1"`})
 	s.makes("source", "a.txt", 7)
-	wantSame(t, "the queue", s.queued(), []string{"reader", "misled", "rows-1"})
+	must.Equal(t, "the queue", s.queued(), []string{"reader", "misled", "rows-1"})
 	wantCode(t, "delete what is still read", s.Jobs.Delete(t.Context(), bob, "source"), fault.FileInUse)
 
 	claimed, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
-	must(t, err)
+	must.OK(t, err)
 	for range 2 { // again after a crash
 		failure, err := s.Runs.ResolveInputs(t.Context(), claimed)
 		if failure != nil || err != nil {
@@ -296,13 +297,13 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 		}
 	}
 	misled, _, err := s.Runs.Claim(t.Context(), s.job(ann, "misled").ID, placement.Devices{}, app.Portion{})
-	must(t, err)
+	must.OK(t, err)
 	failure, err := s.Runs.ResolveInputs(t.Context(), misled)
 	if err != nil || failure == nil || failure.Code != app.FailedInput || !strings.Contains(failure.Message, `has no file "b.txt"`) {
 		t.Errorf("%+v, %v, want the missing file", failure, err)
 	}
 	s.makes("rows-1", "c.txt", 1)
-	wantSame(t, "the queue", s.queued(), []string{"rows-2"})
+	must.Equal(t, "the queue", s.queued(), []string{"rows-2"})
 	if batch.Counts.Queued != 2 {
 		t.Errorf("the batch is %+v", batch.Job)
 	}
@@ -314,10 +315,10 @@ func TestFilesOfFailedJobsAndBatchesAreRefused(t *testing.T) {
 	s.submitBatch(ann, "rows", `{}`)
 	for _, name := range []string{"failed", "rows", "self"} {
 		_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "self", fmt.Sprintf(`{"input":"job:%s/a.txt"}`, name)))
-		wantSame(t, name, faultLocations(t, err), []string{"[body settings input]"})
+		must.Equal(t, name, faultLocations(t, err), []string{"[body settings input]"})
 	}
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "round", `{"input":"job:round-2/a.txt"}`, `{"input":"job:round-1/a.txt"}`))
-	wantSame(t, "rows that read one another", faultLocations(t, err), []string{"[body settings 0]"})
+	must.Equal(t, "rows that read one another", faultLocations(t, err), []string{"[body settings 0]"})
 }
 
 // A file has to be COMPLETED even where the end of a job would do.
@@ -327,7 +328,7 @@ func TestReadersWaitForSuccessWhateverElseTheyWaitFor(t *testing.T) {
 	sub := submission(t, "reader", `{"input":"job:source/a.txt"}`)
 	sub.After = app.After{Names: []string{"source"}, Any: true}
 	_, _, err := s.Jobs.Submit(t.Context(), ann, sub)
-	must(t, err)
+	must.OK(t, err)
 	s.run(source.ID, failure())
 	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED"})
 }
@@ -356,13 +357,13 @@ func TestSettingsAreCheckedWithTheFilesOfOtherJobs(t *testing.T) {
 	} {
 		source := s.submit(ann, "source-"+tt.name, `{}`)
 		rec, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "checked", tt.name, fmt.Sprintf(`{"input":"job:source-%s/a.txt"}`, tt.name)))
-		must(t, err)
+		must.OK(t, err)
 		s.writeText(source.ID, "a.txt", tt.text)
 		s.run(source.ID, success())
 		j, _, err := s.Runs.Claim(t.Context(), decode(t, rec).ID, placement.Devices{}, app.Portion{})
-		must(t, err)
+		must.OK(t, err)
 		failure, err := s.Runs.ResolveInputs(t.Context(), j)
-		must(t, err)
+		must.OK(t, err)
 		switch {
 		case tt.want == "" && failure != nil:
 			t.Errorf("%s: %+v", tt.name, failure)
@@ -376,9 +377,9 @@ func TestPipelineRecordIsShown(t *testing.T) {
 	s := newSite(t, greedyFile)
 	s.submitPipeline("p", pipelineStep("a"), app.PipelineJob{Name: "b", Type: "greedy"})
 	rec, err := s.Jobs.Get(t.Context(), ann, "p", 0)
-	must(t, err)
+	must.OK(t, err)
 	var shown map[string]any
-	must(t, json.Unmarshal(rec, &shown))
+	must.OK(t, json.Unmarshal(rec, &shown))
 	if shown["type"] != "" || shown["version"] != "" || shown["subjobCounts"] == nil {
 		t.Errorf("%s", rec)
 	}
@@ -391,10 +392,10 @@ func TestRetriedRowsFallWithARowThatCannotBeTriedAgain(t *testing.T) {
 	s.run(outside.ID, failure())
 	s.run(s.job(ann, "other").ID, failure())
 	_, err := s.Jobs.Retry(t.Context(), ann, "p")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("tried again", map[string]string{"last": "FAILED DEPENDENCY_FAILED", "middle": "FAILED DEPENDENCY_FAILED", "other": "QUEUED"})
 	_, err = s.Jobs.Retry(t.Context(), ann, "outside")
-	must(t, err)
+	must.OK(t, err)
 	s.wantStandings("outside too", map[string]string{"last": `QUEUED waiting for job "middle"`, "middle": `QUEUED waiting for job "outside"`})
 }
 

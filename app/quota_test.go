@@ -11,6 +11,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/job/quota"
 	"molrun/app/job/upload"
+	"molrun/app/test/must"
 )
 
 // withQuota gives every organization this quota.
@@ -46,7 +47,7 @@ func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
 	_, err = s.Jobs.Retry(t.Context(), ann, "a")
 	wantCode(t, "a retry beyond the quota", err, fault.QuotaExceeded)
 	_, err = s.Jobs.Cancel(t.Context(), ann, "fits-1")
-	must(t, err)
+	must.OK(t, err)
 	if _, err := s.Jobs.Retry(t.Context(), ann, "a"); err != nil {
 		t.Errorf("a retry within the quota: %v", err)
 	}
@@ -91,10 +92,10 @@ func (s *site) put(id app.UploadID, generation int, size int64) error {
 func TestByteQuotaLimitsUploadsAndJobs(t *testing.T) {
 	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
 	id, err := s.createAndPut(ann, "a.txt", 600)
-	must(t, err)
+	must.OK(t, err)
 	_, err = s.createAndPut(ann, "b.txt", 401)
 	wantQuotaExceeded(t, "an upload beyond the quota", err, `may store 1000 bytes and stores 600 bytes, so that "b.txt" of 401 bytes does not fit`)
-	must(t, s.put(id, 2, 900)) // replaces the 600
+	must.OK(t, s.put(id, 2, 900)) // replaces the 600
 	s.complete(s.submit(ann, "job", `{}`).ID, 300)
 	_, _, err = s.Jobs.Submit(t.Context(), ann, submission(t, "more", `{}`))
 	wantCode(t, "a job above the quota", err, fault.QuotaExceeded)
@@ -103,11 +104,11 @@ func TestByteQuotaLimitsUploadsAndJobs(t *testing.T) {
 	if err := s.put(id, 3, 800); err != nil {
 		t.Errorf("a smaller replacement above the quota: %v", err)
 	}
-	must(t, s.Jobs.Delete(t.Context(), ann, "job"))
+	must.OK(t, s.Jobs.Delete(t.Context(), ann, "job"))
 	if _, err := s.createAndPut(bob, "d.txt", 200); err != nil {
 		t.Errorf("an upload that fits after a job was deleted: %v", err)
 	}
-	must(t, s.Files.Delete(t.Context(), ann, string(id)))
+	must.OK(t, s.Files.Delete(t.Context(), ann, string(id)))
 	if _, err := s.createAndPut(bob, "e.txt", 800); err != nil {
 		t.Errorf("an upload that fits after a file was deleted: %v", err)
 	}
@@ -119,20 +120,20 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	var ids [2]app.UploadID
 	for i := range ids {
 		grant, err := s.Files.Create(ctx, ann, upload.Request{Filename: fmt.Sprint(i, ".txt")})
-		must(t, err)
+		must.OK(t, err)
 		ids[i] = grant.Upload.ID
 	}
 	_, first, err := s.Files.BeginUpload(ctx, ids[0], 600)
-	must(t, err)
+	must.OK(t, err)
 	_, _, err = s.Files.BeginUpload(ctx, ids[1], 500)
 	wantQuotaExceeded(t, "a second upload that does not fit beside the first", err, "600 bytes are being uploaded")
 	_, second, err := s.Files.BeginUpload(ctx, ids[1], -1) // of unknown length
-	must(t, err)
-	must(t, second.Grow(ctx, 400))
+	must.OK(t, err)
+	must.OK(t, second.Grow(ctx, 400))
 	wantCode(t, "growth beyond what the first leaves", second.Grow(ctx, 401), fault.QuotaExceeded)
 	first.Release()
 	first.Release()
-	must(t, second.Grow(ctx, 1000))
+	must.OK(t, second.Grow(ctx, 1000))
 	second.Release()
 
 	// Without reservations, the record decides.
@@ -154,35 +155,35 @@ func TestPartsShareTheQuota(t *testing.T) {
 	var ids [3]app.UploadID
 	for i := range ids {
 		grant, err := s.Files.Create(ctx, ann, upload.Request{Filename: fmt.Sprint(i, ".txt")})
-		must(t, err)
+		must.OK(t, err)
 		ids[i] = grant.Upload.ID
 	}
 	_, whole, err := s.Files.BeginUpload(ctx, ids[0], 600)
-	must(t, err)
+	must.OK(t, err)
 	_, _, err = s.Files.BeginPart(ctx, ids[1], 500, 0)
 	wantQuotaExceeded(t, "parts that do not fit beside a whole file", err, "600 bytes are being uploaded")
 
 	// Parts of an unknown length count as they arrive, and once when they are recorded.
 	generation, parts, err := s.Files.BeginPart(ctx, ids[1], -1, 0)
-	must(t, err)
-	must(t, s.Files.BeginPartial(ctx, ids[1], &app.Partial{Generation: generation}))
-	must(t, parts.Grow(ctx, 300))
+	must.OK(t, err)
+	must.OK(t, s.Files.BeginPartial(ctx, ids[1], &app.Partial{Generation: generation}))
+	must.OK(t, parts.Grow(ctx, 300))
 	_, _, err = s.Files.BeginUpload(ctx, ids[2], 101)
 	wantQuotaExceeded(t, "a whole file that does not fit beside parts", err, "900 bytes are being uploaded")
-	must(t, s.Files.SavePartial(ctx, ids[1], &app.Partial{Generation: generation, Offset: 300}))
+	must.OK(t, s.Files.SavePartial(ctx, ids[1], &app.Partial{Generation: generation, Offset: 300}))
 	parts.Recorded(300)
 	wantQuotaExceeded(t, "more parts", parts.Grow(ctx, 401), "stores 300 bytes, and 600 bytes are being uploaded")
-	must(t, parts.Grow(ctx, 400))
+	must.OK(t, parts.Grow(ctx, 400))
 	parts.Release()
 
 	_, again, err := s.Files.BeginPart(ctx, ids[1], 400, 300)
-	must(t, err)
+	must.OK(t, err)
 	_, _, err = s.Files.BeginUpload(ctx, ids[2], 1)
 	wantQuotaExceeded(t, "a whole file beside parts that go on", err, "700 bytes are being uploaded")
 	again.Release()
 	whole.Release()
 	_, last, err := s.Files.BeginUpload(ctx, ids[2], 700)
-	must(t, err)
+	must.OK(t, err)
 	last.Release()
 }
 
@@ -190,14 +191,14 @@ func TestPartsShareTheQuota(t *testing.T) {
 func TestReplacedBytesAreCreditedOnce(t *testing.T) {
 	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
 	id, err := s.createAndPut(ann, "a.txt", 900)
-	must(t, err)
+	must.OK(t, err)
 	_, first, err := s.Files.BeginUpload(t.Context(), id, 900)
-	must(t, err)
+	must.OK(t, err)
 	_, _, err = s.Files.BeginUpload(t.Context(), id, 900)
 	wantQuotaExceeded(t, "a second replacement of the same file", err, "900 bytes are being uploaded")
 	first.Release()
 	_, second, err := s.Files.BeginUpload(t.Context(), id, 900)
-	must(t, err)
+	must.OK(t, err)
 	second.Release()
 }
 
@@ -232,7 +233,7 @@ func TestUserQuotas(t *testing.T) {
 	_, err = s.createAndPut(ann, "a.txt", 101)
 	wantQuotaExceeded(t, "ann's large file", err, `user "ann@lab.example" may store 100 bytes and stores 0 bytes`)
 	_, err = s.createAndPut(ann, "b.txt", 100)
-	must(t, err)
+	must.OK(t, err)
 	_, err = s.createAndPut(ann, "c.txt", 1)
 	wantQuotaExceeded(t, "an upload above the quota", err, `user "ann@lab.example" may store 100 bytes and stores 100 bytes`)
 	if _, err := s.createAndPut(bob, "d.txt", 800); err != nil {
@@ -242,8 +243,8 @@ func TestUserQuotas(t *testing.T) {
 	wantQuotaExceeded(t, "bob's second file", err, `organization "lab" may store 1000 bytes and stores 900 bytes`)
 
 	id, err := s.Files.Create(t.Context(), eve, upload.Request{Filename: "e.txt"})
-	must(t, err)
+	must.OK(t, err)
 	_, held, err := s.Files.BeginUpload(t.Context(), id.Upload.ID, 900)
-	must(t, err)
+	must.OK(t, err)
 	held.Release()
 }

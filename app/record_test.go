@@ -11,6 +11,7 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/job/eta"
 	"molrun/app/job/listing"
+	"molrun/app/test/must"
 )
 
 func TestNormalizedSettingsAreStoredAsADifference(t *testing.T) {
@@ -39,13 +40,13 @@ func TestNormalizedSettingsAreStoredAsADifference(t *testing.T) {
 				j.Private.Normalized = json.RawMessage(tt.normalized)
 			}
 			e, err := j.Encoded()
-			must(t, err)
+			must.OK(t, err)
 			if len(e.Private) > tt.maxBytes {
 				t.Errorf("the private part has %d bytes, want at most %d: %s", len(e.Private), tt.maxBytes, e.Private)
 			}
 			decoded := &app.Job{Settings: j.Settings}
-			must(t, decoded.DecodePrivate(e.Private))
-			wantSame(t, "normalized settings", string(decoded.Private.Normalized), tt.normalized)
+			must.OK(t, decoded.DecodePrivate(e.Private))
+			must.Equal(t, "normalized settings", string(decoded.Private.Normalized), tt.normalized)
 		})
 	}
 	if err := new(app.Job).DecodePrivate([]byte(`{"added":{"a":1}}`)); err == nil {
@@ -82,7 +83,7 @@ func TestPrivatePartsHaveAHead(t *testing.T) {
 		want := whole
 		change(&want)
 		e, err := (&app.Job{CreatedAt: created, Private: want}).Encoded()
-		must(t, err)
+		must.OK(t, err)
 		got, err := decode(e.Private)
 		if !reflect.DeepEqual(got, want) || err != nil {
 			t.Errorf("change %d: %+v, %v, want %+v", i, got, err, want)
@@ -128,7 +129,7 @@ func TestSettingsNeverHideLiveState(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, objectFile)
 			rec, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "object", "a", tt.settings))
-			must(t, err)
+			must.OK(t, err)
 			id := decode(t, rec).ID
 			if got := s.job(ann, "a"); got.StatusReason != "" {
 				t.Errorf("the record shows the reason %q, want none", got.StatusReason)
@@ -143,7 +144,7 @@ func TestSettingsNeverHideLiveState(t *testing.T) {
 			if got.Status != app.Running || got.Progress == nil || got.Progress.Fraction != 0.5 {
 				t.Errorf("the running job is %s with progress %+v, want RUNNING with 0.5", got.Status, got.Progress)
 			}
-			wantSame(t, "settings", string(got.Settings), tt.settings)
+			must.Equal(t, "settings", string(got.Settings), tt.settings)
 		})
 	}
 }
@@ -152,10 +153,10 @@ func TestSettingsOfRowsNeverHideLiveState(t *testing.T) {
 	s := newSite(t, objectFile)
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmissionOf(t, "object", "b",
 		`{"extra":{"subjobs":[],"subjobsTruncated":true,"subjobCounts":null}}`, `{"statusReason":"mine"}`))
-	must(t, err)
+	must.OK(t, err)
 	rows := func() (rows []shownJob) {
 		page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{Name: "b"}, Subjobs: true, Limit: 10})
-		must(t, err)
+		must.OK(t, err)
 		for _, row := range decode(t, page.Records[0]).Subjobs {
 			rows = append(rows, decode(t, row))
 		}
@@ -193,7 +194,7 @@ func TestRecordShowsTheIsolationOfTheFinishedAttempt(t *testing.T) {
 		{"failed", runIsolated("bubblewrap", failure()), "bubblewrap"},
 		{"retried", func() {
 			_, err := s.Jobs.Retry(t.Context(), ann, "a")
-			must(t, err)
+			must.OK(t, err)
 		}, ""},
 		{"completed", runIsolated("bubblewrap+cgroup", success()), "bubblewrap+cgroup"},
 	} {
@@ -207,10 +208,10 @@ func TestRecordShowsTheIsolationOfTheFinishedAttempt(t *testing.T) {
 func TestRecordWithoutIsolationStaysAsItWas(t *testing.T) {
 	const old = `{"jobId":"01HF7YAT010000000000000001","jobName":"a","type":"echo","version":"1","status":"COMPLETED","organization":"lab","jobEmail":"ann@lab.example","priority":0,"createdAt":"2023-11-14T22:13:20.001Z","attempts":1,"executor":"local","pinned":false}`
 	var j app.Job
-	must(t, json.Unmarshal([]byte(old), &j))
+	must.OK(t, json.Unmarshal([]byte(old), &j))
 	encoded, err := j.Encode()
-	must(t, err)
-	wantSame(t, "record of an older version", string(encoded), old)
+	must.OK(t, err)
+	must.Equal(t, "record of an older version", string(encoded), old)
 
 	s := newSite(t)
 	s.run(s.submit(ann, "a", `{}`).ID, success()) // a task of an older version reports no isolation

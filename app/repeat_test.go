@@ -7,6 +7,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // repeat submits a body as package web reads it, and returns what came of it:
@@ -20,7 +21,7 @@ func (s *site) repeat(service *app.Service, text string) string {
 		Priority                          int
 		MaxRuntimeSeconds                 int64
 	}
-	must(s.t, json.Unmarshal([]byte(text), &asked))
+	must.OK(s.t, json.Unmarshal([]byte(text), &asked))
 	var created bool
 	var err error
 	if asked.BatchName == "" {
@@ -132,13 +133,13 @@ var olderRecords = [][2]string{
 func TestRepeatOfAJobOfAnOlderVersionIsRecognised(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "any", `{}`) // stores the definition
-	must(t, s.store.Update(t.Context(), func(tx app.Tx) error {
+	must.OK(t, s.store.Update(t.Context(), func(tx app.Tx) error {
 		for _, r := range olderRecords {
 			j := new(app.Job)
-			must(t, json.Unmarshal([]byte(r[0]), j))
-			must(t, j.DecodePrivate([]byte(r[1])))
+			must.OK(t, json.Unmarshal([]byte(r[0]), j))
+			must.OK(t, j.DecodePrivate([]byte(r[1])))
 			e, err := j.Encoded()
-			must(t, err)
+			must.OK(t, err)
 			e.Shown, e.Private = []byte(r[0]), []byte(r[1])
 			if err := tx.PutEncoded(e); err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/routing"
+	"molrun/app/test/must"
 )
 
 // slurmFromTwoCPUs routes jobs of two or more CPUs to slurm.
@@ -43,14 +44,14 @@ func TestJobIsRoutedByItsSubmitterAndNeeds(t *testing.T) {
 			s := newSite(t)
 			service := s.routed(table, greedyFile)
 			rec, _, err := service.Jobs.Submit(t.Context(), tt.by, submissionOf(t, "greedy", "a", tt.settings))
-			must(t, err)
+			must.OK(t, err)
 			j := s.storedJob(decode(t, rec).ID)
 			if j.Executor != tt.executor {
 				t.Errorf("the job runs on %s, want %s", j.Executor, tt.executor)
 			}
 			got, err := service.Runs.PlacementOf(t.Context(), j)
-			must(t, err)
-			wantSame(t, "placement", got, placement.Placement{Partition: tt.partition})
+			must.OK(t, err)
+			must.Equal(t, "placement", got, placement.Placement{Partition: tt.partition})
 		})
 	}
 }
@@ -68,19 +69,19 @@ func TestBatchRowsAreRoutedByTheirSize(t *testing.T) {
 		{"small", []string{`{}`, `{}`}, "local"},
 	} {
 		rec, _, err := service.Jobs.SubmitBatch(t.Context(), ann, batchSubmissionOf(t, "greedy", tt.name, tt.rows...))
-		must(t, err)
+		must.OK(t, err)
 		if got := decode(t, rec).Executor; got != tt.executor {
 			t.Errorf("the %s batch runs on %q, want %q", tt.name, got, tt.executor)
 		}
 	}
 	queued := map[string]int{}
 	for _, executor := range []string{"local", "slurm"} {
-		must(t, service.Runs.Queue(t.Context(), executor, func(app.Waiting) app.Visit {
+		must.OK(t, service.Runs.Queue(t.Context(), executor, func(app.Waiting) app.Visit {
 			queued[executor]++
 			return app.NextJob
 		}))
 	}
-	wantSame(t, "queued rows", queued, map[string]int{"local": 3, "slurm": 3})
+	must.Equal(t, "queued rows", queued, map[string]int{"local": 3, "slurm": 3})
 }
 
 func TestNeedsBeyondEveryNodeAreFaultsAtTheirSettings(t *testing.T) {
@@ -126,10 +127,10 @@ func TestNeedsBeyondEveryNodeAreFaultsAtTheirSettings(t *testing.T) {
 	} {
 		sub := submissionOf(t, "greedy", "a", tt.settings)
 		sub.MaxRuntime = tt.seconds
-		wantSame(t, tt.name, validate(t, service, sub), tt.want)
+		must.Equal(t, tt.name, validate(t, service, sub), tt.want)
 	}
 	rec, _, err := service.Jobs.Submit(t.Context(), ann, submissionOf(t, "greedy", "a", `{}`))
-	must(t, err)
+	must.OK(t, err)
 	if got := s.storedJob(decode(t, rec).ID); got.MaxRuntime != 3600 || got.Private.LimitOf != "the partition main" {
 		t.Errorf("a job without a time limit may run %d s by %q, want the 3600 s of its partition", got.MaxRuntime, got.Private.LimitOf)
 	}
@@ -155,7 +156,7 @@ func TestAlgorithmIsRefusedIfItsExecutorCannotRunIt(t *testing.T) {
 			t.Errorf("%s: got faults %v, want %s", name, got, tt.want)
 		}
 		view, err := tt.service.Algorithms.Get(ann, "greedy", "")
-		must(t, err)
+		must.OK(t, err)
 		if view.Ready || len(view.Missing) == 0 {
 			t.Errorf("%s: the catalogue shows the algorithm as ready", name)
 		}
@@ -168,13 +169,13 @@ func TestAlgorithmIsRefusedIfItsExecutorCannotRunIt(t *testing.T) {
 func TestAlgorithmIsReadyIfOneExecutorCanRunIt(t *testing.T) {
 	s := newSite(t)
 	service := s.routed(slurmFromTwoCPUs, strings.Replace(greedyFile, `["true"]`, `["no-such-program"]`, 1))
-	wantSame(t, "faults on the cluster", validate(t, service, submissionOf(t, "greedy", "a", `{"cores":2}`)), nil)
+	must.Equal(t, "faults on the cluster", validate(t, service, submissionOf(t, "greedy", "a", `{"cores":2}`)), nil)
 	got := fmt.Sprint(validate(t, service, submissionOf(t, "greedy", "a", `{"cores":1}`)))
 	if want := "no-such-program is not installed"; !strings.Contains(got, want) {
 		t.Errorf("faults on this machine %s, want %s", got, want)
 	}
 	view, err := service.Algorithms.Get(ann, "greedy", "")
-	must(t, err)
+	must.OK(t, err)
 	if !view.Ready {
 		t.Errorf("the catalogue shows the algorithm as not ready: %v", view.Missing)
 	}
@@ -185,7 +186,7 @@ func TestOptionThatIsNoLongerAllowedStopsItsJobs(t *testing.T) {
 	definition := greedyOn("slurm", "[slurm]\noptions = [\"--nice=5\"]\n")
 	before := s.routed(routing.Table{Allowed: []string{"nice"}}, definition)
 	rec, _, err := before.Jobs.Submit(t.Context(), ann, submissionOf(t, "greedy", "a", `{}`))
-	must(t, err)
+	must.OK(t, err)
 	after := s.routed(routing.Table{Allowed: []string{"tmp"}}, definition)
 	_, err = after.Runs.PlacementOf(t.Context(), s.storedJob(decode(t, rec).ID))
 	if err == nil || !strings.Contains(err.Error(), "--nice, which is no longer allowed") {
@@ -200,13 +201,13 @@ func TestJobSaysIfItsExecutorIsNoLongerConfigured(t *testing.T) {
 	email, executor, note := "x", "local", `"jobEmail":"x","executor":"local"`
 	remote.Labels = app.Labels{Tags: map[string]*string{"jobEmail": &email, "executor": &executor}, Note: &note}
 	_, _, err := s.Jobs.Submit(t.Context(), ann, remote)
-	must(t, err)
+	must.OK(t, err)
 	s.submit(ann, "local", `{}`)
-	wantSame(t, "reason while slurm is configured", s.job(ann, "remote").StatusReason, "")
+	must.Equal(t, "reason while slurm is configured", s.job(ann, "remote").StatusReason, "")
 
 	s.Service = s.newService(s.store, app.Options{}, greedyOn("slurm", ""), echoFile)
 	if got := s.job(ann, "remote").StatusReason; !strings.Contains(got, "executor slurm is no longer configured") {
 		t.Errorf("reason %q, want that slurm is no longer configured", got)
 	}
-	wantSame(t, "reason of a local job", s.job(ann, "local").StatusReason, "")
+	must.Equal(t, "reason of a local job", s.job(ann, "local").StatusReason, "")
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // timedFile computes how long its jobs may run.
@@ -42,5 +43,5 @@ func TestTimeLimitsAreComputedForEachJob(t *testing.T) {
 	asks := submission(t, "asks", `{}`)
 	asks.MaxRuntime = 601
 	_, _, err := s.Jobs.Submit(t.Context(), ann, asks)
-	wantSame(t, "more than the most", faultLocations(t, err), []string{"[body maxRuntimeSeconds]"})
+	must.Equal(t, "more than the most", faultLocations(t, err), []string{"[body maxRuntimeSeconds]"})
 }

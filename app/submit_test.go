@@ -11,6 +11,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 func TestSubmittingTheSameWorkAgainReturnsTheJob(t *testing.T) {
@@ -88,7 +89,7 @@ func TestRepeatedSubmissionIsRecognisedAfterItsFileAndAlgorithmAreGone(t *testin
 	s.upload(ann, "in.txt", "other")
 	again("another file of that name", s.Service, `{"input":"inputs/in.txt","steps":10}`) // references are compared as written
 	s.run(first.ID, success())
-	must(t, s.Files.Delete(t.Context(), ann, string(u.ID)))
+	must.OK(t, s.Files.Delete(t.Context(), ann, string(u.ID)))
 	renamed := strings.Replace(echoFile, `name = "input"`, `name = "text"`, 1)
 	again("a changed algorithm", s.newService(s.store, app.Options{}, renamed), `{"input":"inputs/in.txt"}`)
 	again("no algorithm", s.newService(s.store, app.Options{}, greedyFile), `{ "input" : "inputs/in.txt" }`)
@@ -123,9 +124,9 @@ func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
 	} {
 		settings := fmt.Sprintf(`{"input":%q}`, ref)
 		_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "j", settings))
-		wantSame(t, "faults of "+ref, slices.Compact(faultLocations(t, err)), []string{"[body settings input]"})
+		must.Equal(t, "faults of "+ref, slices.Compact(faultLocations(t, err)), []string{"[body settings input]"})
 		_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, settings))
-		wantSame(t, "faults of a row with "+ref, slices.Compact(faultLocations(t, err)), []string{"[body settings 1 input]"})
+		must.Equal(t, "faults of a row with "+ref, slices.Compact(faultLocations(t, err)), []string{"[body settings 1 input]"})
 	}
 	s.submit(ann, "by id", fmt.Sprintf(`{"input":%q}`, theirs)) // any file of the organization, by its id
 }
@@ -149,7 +150,7 @@ func TestNeedsBeyondTheServerAreFaultsAtTheirSettings(t *testing.T) {
 			"[body settings cards] the job would need more than this server has: 1 GPUs of 0; ask for less",
 		},
 	} {
-		wantSame(t, settings, validate(t, s.Service, submissionOf(t, "greedy", "a", settings)), want)
+		must.Equal(t, settings, validate(t, s.Service, submissionOf(t, "greedy", "a", settings)), want)
 	}
 }
 
@@ -157,7 +158,7 @@ func TestNeedsBeyondTheServerAreFaultsAtTheirSettings(t *testing.T) {
 func validate(t *testing.T, service *app.Service, sub app.Submission) (faults []string) {
 	t.Helper()
 	found, err := service.Jobs.Validate(t.Context(), ann, sub)
-	must(t, err)
+	must.OK(t, err)
 	for _, f := range found.Detail {
 		faults = append(faults, fmt.Sprint(f.Loc, " ", f.Msg))
 	}
@@ -193,8 +194,8 @@ func TestFileDeletedDuringSubmissionIsAFaultAtItsSetting(t *testing.T) {
 		},
 	} {
 		u := s.upload(ann, "in.txt", "text")
-		store.before = func() { must(t, s.Files.Delete(t.Context(), ann, string(u.ID))) }
-		wantSame(t, "faults", faultLocations(t, submit()), []string{want})
+		store.before = func() { must.OK(t, s.Files.Delete(t.Context(), ann, string(u.ID))) }
+		must.Equal(t, "faults", faultLocations(t, submit()), []string{want})
 	}
 }
 
@@ -233,7 +234,7 @@ func TestATakenNameCountsBeforeWhatWasDeletedMeanwhile(t *testing.T) {
 		gone := s.submit(ann, "gone", `{}`)
 		store.before = func() {
 			s.run(gone.ID, failure())
-			must(t, s.Jobs.Delete(t.Context(), ann, "gone"))
+			must.OK(t, s.Jobs.Delete(t.Context(), ann, "gone"))
 		}
 		wantCode(t, "a taken name "+name, submit(), fault.JobAlreadyExists)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 
 	"molrun/app"
 )
@@ -35,12 +36,12 @@ func TestWaitReturnsWhenTheStatusChanges(t *testing.T) {
 		j := s.submit(ann, "a", `{}`)
 		answer := s.waitFor("a")
 		_, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
-		must(t, err)
+		must.OK(t, err)
 		synctest.Wait()
 		if len(answer) != 0 {
 			t.Error("the request was answered though the status had not changed")
 		}
-		must(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
+		must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
 		if got := <-answer; got.Status != app.Running {
 			t.Errorf("the answer is %s, want RUNNING", got.Status)
 		}
@@ -54,7 +55,7 @@ func TestWaitOnABatchReturnsWhenItsLastRowIsCancelled(t *testing.T) {
 		begin := time.Now()
 		answer := s.waitFor("b")
 		_, err := s.Jobs.Cancel(t.Context(), ann, "b-1")
-		must(t, err)
+		must.OK(t, err)
 		if got := <-answer; got.Status != app.Failed || time.Since(begin) >= time.Minute {
 			t.Errorf("the answer is %s after %v, want FAILED at once", got.Status, time.Since(begin))
 		}

@@ -22,6 +22,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/upload"
+	"molrun/app/test/must"
 	"molrun/blobs/fields"
 )
 
@@ -133,7 +134,7 @@ func TestBreakKeepsWhatArrived(t *testing.T) {
 		fmt.Fprint(conn, whole[from:sent])
 		if sent < len(whole) {
 			// The bytes must have been read before the connection breaks.
-			waitFor(t, "they are saved", func() bool {
+			must.Become(t, "they are saved", func() bool {
 				u, _ := f.rules.Upload(t.Context(), id)
 				return u.Partial != nil && u.Partial.Offset >= int64(sent)-bufferSize-64<<10
 			})
@@ -159,15 +160,6 @@ func TestBreakLosesNothingThatArrived(t *testing.T) {
 	f.wantHere(id, bufferSize+5, "?0", strconv.Itoa(len(whole)))
 }
 
-func waitFor(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
-}
-
 // TestNewerRequestEndsTheWriter lets a writer stall, and goes on by another connection.
 func TestNewerRequestEndsTheWriter(t *testing.T) {
 	f := start(t, func(o *Options) { o.Block = 1 << 10 })
@@ -177,7 +169,7 @@ func TestNewerRequestEndsTheWriter(t *testing.T) {
 			id := f.newUpload("text/plain")
 			conn, answer := f.dial("PUT", f.putLink(id), "Upload-Complete: ?1", fmt.Sprintf("Content-Length: %d", len(whole)))
 			fmt.Fprint(conn, whole[:bufferSize])
-			waitFor(t, "the first bytes are saved", func() bool {
+			must.Become(t, "the first bytes are saved", func() bool {
 				u, _ := f.rules.Upload(t.Context(), id)
 				return u.Partial != nil && u.Partial.Offset == bufferSize
 			})
@@ -596,7 +588,7 @@ func TestFileDeletedWhileItsEndArrives(t *testing.T) {
 	go func() {
 		answered <- f.send("PATCH", f.putLink(id), body, "Content-Type", partialType, "Upload-Offset", "3", "Upload-Complete", "?1", "Upload-Length", "6")
 	}()
-	waitFor(t, "the part has begun", func() bool {
+	must.Become(t, "the part has begun", func() bool {
 		u, err := f.rules.Upload(t.Context(), id)
 		return err == nil && u.Partial.Length != nil
 	})

@@ -12,6 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/apikey"
+	"molrun/app/test/must"
 )
 
 // sha256Hex is the name under which the text of an algorithm file is stored.
@@ -60,10 +61,10 @@ func (p place) flip(t *testing.T, path string) {
 func problems(t *testing.T, path string) string {
 	t.Helper()
 	r, err := OpenReadOnly(path)
-	must(t, err)
+	must.OK(t, err)
 	defer r.Close()
 	report, err := r.Check(t.Context())
-	must(t, err)
+	must.OK(t, err)
 	if report.Count == 0 {
 		return ""
 	}
@@ -86,7 +87,7 @@ func TestCheckFindsAChangedBitAnywhereInARecord(t *testing.T) {
 		storedKey = bytes.Clone(atx.(tx).Bucket(bucketKeys).Get([]byte("k")))
 		return nil
 	})
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	if found := problems(t, path); found != "" {
 		t.Fatal(found)
 	}
@@ -107,7 +108,7 @@ func TestCheckFindsAChangedBitAnywhereInARecord(t *testing.T) {
 // TestKeysOfAnOlderVersionAreRead stores an API key without a checksum.
 func TestKeysOfAnOlderVersionAreRead(t *testing.T) {
 	path := newPath(t)
-	must(t, openAt(t, path, Options{}).Close())
+	must.OK(t, openAt(t, path, Options{}).Close())
 	edit(t, path, func(tx *bolt.Tx) error {
 		return bucketOf(tx, bucketKeys).Put([]byte("k"), []byte(`{"id":"k","organization":"lab","email":"ann@lab.example"}`))
 	})
@@ -123,7 +124,7 @@ func TestKeysOfAnOlderVersionAreRead(t *testing.T) {
 		k.Disabled = true
 		return tx.PutKey(k)
 	})
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	place{bucketKeys, "k", 12}.flip(t, path)
 	if found := problems(t, path); !strings.Contains(found, "another checksum") {
 		t.Errorf("a key that was changed since: %q", found)
@@ -133,7 +134,7 @@ func TestKeysOfAnOlderVersionAreRead(t *testing.T) {
 // TestRecordsOfAnOlderVersionGetChecksums opens a database without them.
 func TestRecordsOfAnOlderVersionGetChecksums(t *testing.T) {
 	path := oldDatabase(t)
-	must(t, openAt(t, path, Options{}).Close())
+	must.OK(t, openAt(t, path, Options{}).Close())
 	for _, bucket := range []string{bucketJobs, bucketUploads} {
 		p := place{bucket: bucket}
 		for _, one := range places(t, path) {
@@ -158,7 +159,7 @@ func TestRepairNeverMakesADamagedRecordLookSound(t *testing.T) {
 		return editRecord(tx, 1, "ann@", "anm@")
 	})
 	report, err := Repair(t.Context(), path, Options{})
-	must(t, err)
+	must.OK(t, err)
 	if report.Count != 1 || !strings.Contains(report.Problems[0].Text, fmt.Sprintf("%s has another checksum", jobIDText(1))) {
 		t.Errorf("after the repair: %+v", report)
 	}
@@ -204,7 +205,7 @@ func TestChangedUsersAreFound(t *testing.T) {
 		update(t, s, func(tx app.Tx) error {
 			return tx.PutUser(&apikey.User{Organization: "lab", Email: "ann@lab.example", Role: apikey.Viewer})
 		})
-		must(t, s.Close())
+		must.OK(t, s.Close())
 		edit(t, path, func(tx *bolt.Tx) error {
 			b := tx.Bucket([]byte(bucketUsers))
 			k, v := b.Cursor().First()

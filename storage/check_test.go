@@ -11,6 +11,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/unit"
+	"molrun/app/test/must"
 	"molrun/storage/kv"
 )
 
@@ -123,14 +124,14 @@ func damaged(t *testing.T, damage func(*bolt.Tx) error) string {
 	path := newPath(t)
 	s := openAt(t, path, Options{})
 	putSample(t, s)
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	edit(t, path, damage)
 	return path
 }
 
 func TestWalksOfASnapshotTellThatTheyWereCutShort(t *testing.T) {
 	r, err := OpenReadOnly(damaged(t, func(*bolt.Tx) error { return nil }))
-	must(t, err)
+	must.OK(t, err)
 	defer r.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -148,11 +149,11 @@ func TestCheckFinds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := damaged(t, tt.damage)
 			r, err := OpenReadOnly(path)
-			must(t, err)
+			must.OK(t, err)
 			report, err := r.Check(t.Context())
-			must(t, err)
+			must.OK(t, err)
 			expectFound(t, report.Err(), tt.message)
-			must(t, r.Close())
+			must.OK(t, r.Close())
 			if tt.name == "missing index" || tt.name == "missing records" {
 				return // Open would build it, or nothing to read
 			}
@@ -188,8 +189,8 @@ func TestRepairDerivesFromRecordsAndChangesNothingElse(t *testing.T) {
 			checkStore(t, openAt(t, path, Options{}))
 			if tt.message != "" {
 				before, err := OpenReadOnly(path + ".before-repair")
-				must(t, err)
-				must(t, before.Close())
+				must.OK(t, err)
+				must.OK(t, before.Close())
 			}
 		})
 	}

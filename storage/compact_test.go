@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // grown returns a closed database with free pages.
@@ -24,7 +25,7 @@ func grown(t *testing.T) string {
 		update(t, s, func(tx app.Tx) error { return tx.DeleteUpload(app.UploadID(jobIDText(100 + n))) })
 	}
 	putSample(t, s)
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	return path
 }
 
@@ -32,7 +33,7 @@ func TestCompactFreesSpaceAndKeepsEverything(t *testing.T) {
 	path := grown(t)
 	before := readAll(t, path)
 	sizes, err := Compact(t.Context(), path, Options{})
-	must(t, err)
+	must.OK(t, err)
 	info, err := os.Stat(path)
 	if err != nil || sizes.Before < 24<<20 || sizes.After != info.Size() || sizes.After > 1<<20 || info.Mode().Perm() != 0o600 {
 		t.Errorf("sizes %+v, the file has %d bytes, mode %v; %v", sizes, info.Size(), info.Mode(), err)

@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/test/must"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -34,12 +35,12 @@ func sound(t *testing.T) (files map[string][]byte, jobs map[app.JobID]string, pa
 	s := openAt(t, path, Options{})
 	putJobs(t, s, testJobs(corpusJobs-1)...)
 	putJobs(t, s, testJob(corpusJobs-1))
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
-	must(t, err)
-	must(t, db.View(func(tx *bolt.Tx) error { pages = int(tx.Size() / page); return nil }))
-	must(t, db.Close())
-	must(t, os.Truncate(path, int64(pages)*page))
+	must.OK(t, err)
+	must.OK(t, db.View(func(tx *bolt.Tx) error { pages = int(tx.Size() / page); return nil }))
+	must.OK(t, db.Close())
+	must.OK(t, os.Truncate(path, int64(pages)*page))
 	jobs = readAll(t, path)
 	if len(jobs) != corpusJobs {
 		t.Fatalf("%d jobs, want %d", len(jobs), corpusJobs)
@@ -47,7 +48,7 @@ func sound(t *testing.T) (files map[string][]byte, jobs map[app.JobID]string, pa
 	files = map[string][]byte{}
 	for _, suffix := range []string{"", boltfile.MarkerSuffix, ".commits"} {
 		data, err := os.ReadFile(path + suffix)
-		must(t, err)
+		must.OK(t, err)
 		files[suffix] = data
 	}
 	return files, jobs, pages
@@ -56,13 +57,13 @@ func sound(t *testing.T) (files map[string][]byte, jobs map[app.JobID]string, pa
 func readAll(t *testing.T, path string) map[app.JobID]string {
 	t.Helper()
 	r, err := OpenReadOnly(path)
-	must(t, err)
+	must.OK(t, err)
 	defer r.Close()
 	jobs := map[app.JobID]string{}
 	for j, err := range r.Jobs(t.Context()) {
-		must(t, err)
+		must.OK(t, err)
 		text, err := j.Encode()
-		must(t, err)
+		must.OK(t, err)
 		jobs[j.ID] = string(text)
 	}
 	return jobs
@@ -220,12 +221,12 @@ func TestDamagedDatabaseNeverLosesRecordsSilently(t *testing.T) {
 	all := corpus(pages)
 	path := newPath(t)
 	for _, d := range all {
-		must(t, os.RemoveAll(filepath.Dir(path)))
-		must(t, os.Mkdir(filepath.Dir(path), 0o700))
+		must.OK(t, os.RemoveAll(filepath.Dir(path)))
+		must.OK(t, os.Mkdir(filepath.Dir(path), 0o700))
 		for suffix, data := range files {
-			must(t, os.WriteFile(path+suffix, data, 0o600))
+			must.OK(t, os.WriteFile(path+suffix, data, 0o600))
 		}
-		must(t, d.spoil(path, files[""]))
+		must.OK(t, d.spoil(path, files[""]))
 		got := verdict(t, path, want)
 		tally[got]++
 		if got == silent || d.name == "nothing" && got != unharmed {

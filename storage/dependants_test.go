@@ -8,6 +8,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
+	"molrun/app/test/must"
 )
 
 // waitingFor returns a queued job that waits for others.
@@ -45,7 +46,7 @@ func TestSchema3GetsDependants(t *testing.T) {
 			}
 			return nil
 		})
-		must(t, s.Close())
+		must.OK(t, s.Close())
 	}
 }
 
@@ -77,7 +78,7 @@ func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {
 			}
 		}
 		var queued []app.JobID
-		must(t, tx.Queue("local", func(w app.Waiting) app.Visit {
+		must.OK(t, tx.Queue("local", func(w app.Waiting) app.Visit {
 			queued = append(queued, w.ID)
 			return app.NextJob
 		}))
@@ -123,12 +124,12 @@ func TestCheckFindsJobsThatWaitForEver(t *testing.T) {
 			path := newPath(t)
 			s := openAt(t, path, Options{})
 			putJobs(t, s, tt.jobs...)
-			must(t, s.Close())
+			must.OK(t, s.Close())
 			if found := problems(t, path); !strings.Contains(found, tt.found) || tt.found == "" && found != "" {
 				t.Errorf("found %q, want %q", found, tt.found)
 			}
 			report, err := Repair(t.Context(), path, Options{})
-			must(t, err)
+			must.OK(t, err)
 			if (report.Count == 0) != tt.repairs {
 				t.Errorf("after the repair: %+v", report)
 			}

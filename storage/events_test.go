@@ -12,6 +12,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/events"
 	"molrun/app/job/feed"
+	"molrun/app/test/must"
 )
 
 // gist is what a listener's filters see of a job.
@@ -80,7 +81,7 @@ func sameAsStored(t *testing.T, s *Store, told []*feed.Event) {
 			}
 			for _, entry := range all {
 				e, err := feed.Decode(entry)
-				must(t, err)
+				must.OK(t, err)
 				stored = append(stored, e)
 			}
 			if len(all) == 0 {
@@ -134,10 +135,10 @@ func TestABatchIsToldOnceATransaction(t *testing.T) {
 	update(t, s, func(tx app.Tx) error {
 		for n, row := range rows {
 			row.Status = app.Running
-			must(t, tx.PutJob(row))
+			must.OK(t, tx.PutJob(row))
 			now := copyJob(parent)
 			now.Counts.Queued, now.Counts.Running = 19-n, n+1
-			must(t, tx.PutJob(now))
+			must.OK(t, tx.PutJob(now))
 		}
 		return nil
 	})
@@ -146,9 +147,9 @@ func TestABatchIsToldOnceATransaction(t *testing.T) {
 	}
 	told = nil
 	update(t, s, func(tx app.Tx) error { // the batch first, as a deletion does
-		must(t, tx.DeleteJob(parent.ID))
+		must.OK(t, tx.DeleteJob(parent.ID))
 		for _, row := range rows {
-			must(t, tx.DeleteJob(row.ID))
+			must.OK(t, tx.DeleteJob(row.ID))
 		}
 		return nil
 	})

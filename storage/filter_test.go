@@ -7,16 +7,17 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // namesOf returns the names on the first page of a listing.
 func namesOf(t *testing.T, tx app.Tx, f app.JobFilter) (names []string) {
 	t.Helper()
 	page, err := tx.Jobs(f, "", 100)
-	must(t, err)
+	must.OK(t, err)
 	for _, stored := range page.Jobs {
 		var j app.Job
-		must(t, json.Unmarshal(stored.JSON, &j))
+		must.OK(t, json.Unmarshal(stored.JSON, &j))
 		names = append(names, j.Name)
 	}
 	return names
@@ -36,7 +37,7 @@ func TestPageIsBoundedWhereFewJobsMatch(t *testing.T) {
 		var after app.Position
 		for pages := 1; ; pages++ {
 			page, err := tx.Jobs(f, after, 1)
-			must(t, err)
+			must.OK(t, err)
 			if after = page.Next; after != "" {
 				if len(page.Jobs) > 0 || pages > 2 {
 					t.Fatalf("page %d has %d jobs and is not the last", pages, len(page.Jobs))

@@ -24,6 +24,7 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/job/apikey"
 	"molrun/app/job/spent"
+	"molrun/app/test/must"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files")
@@ -181,7 +182,7 @@ func TestPrivatePartsOfSchema5AreRead(t *testing.T) {
 	want := goldenJob()
 	want.Private.Sent, want.Private.Meaning, want.Private.Definition, want.Private.Folder = "5e", "3e", "de", strings.Repeat("f0", 32)
 	stored, err := os.ReadFile("testdata/jobs.private.schema-5.json")
-	must(t, err)
+	must.OK(t, err)
 	update(t, s, func(tx app.Tx) error {
 		e, err := want.Encoded()
 		e.Private = stored

@@ -10,6 +10,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/test/must"
 	"molrun/storage/kv"
 )
 
@@ -36,7 +37,7 @@ func TestOrderByMetricOfAnOlderDatabase(t *testing.T) {
 	path := newPath(t)
 	s := openAt(t, path, Options{})
 	f := app.JobFilter{Organization: "lab", Batch: putRows(t, s, `{"e":2}`, `{"e":-10}`, `{"other":1}`, `{"e":-9.5}`), Metric: "e"}
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	edit(t, path, func(tx *bolt.Tx) error {
 		if err := tx.Bucket([]byte(kv.Meta)).Delete([]byte("index " + indexJobsMetrics)); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/sortid"
 	"molrun/app/job/apikey"
+	"molrun/app/test/must"
 )
 
 // model is a store made of plain maps. It finds every answer by looking at all
@@ -223,7 +224,7 @@ func TestStoreAgreesWithModel(t *testing.T) {
 					t.Fatalf("the first disagreement is in round %d", round)
 				}
 			}
-			must(t, s.Close())
+			must.OK(t, s.Close())
 			s = openAt(t, path, Options{})
 			view(t, s, func(tx app.Tx) error { agree(t, tx, sim); return nil })
 			checkStore(t, s)

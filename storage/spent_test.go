@@ -12,6 +12,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/unit"
 	"molrun/app/job/spent"
+	"molrun/app/test/must"
 	"molrun/storage/kv"
 )
 
@@ -63,7 +64,7 @@ func TestRecordsOfOlderVersionsAreCounted(t *testing.T) {
 		checkStore(t, s)
 		wantSpent(t, s, "lab", spent.Counters{Completed: 3, Failed: 1, ResultBytes: 1300, Uploads: 1, UploadBytes: 30})
 		wantSpent(t, s, "other", spent.Counters{Completed: 1, ResultBytes: 7})
-		must(t, s.Close())
+		must.OK(t, s.Close())
 	}
 }
 
@@ -78,7 +79,7 @@ func TestSchema4IsCounted(t *testing.T) {
 		jobs = append(jobs, ended(i+1))
 	}
 	putJobs(t, s, jobs...)
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	edit(t, path, func(tx *bolt.Tx) error {
 		meta := tx.Bucket([]byte(kv.Meta))
 		return errors.Join(
@@ -115,7 +116,7 @@ func TestWhatIsDeletedStaysCountedAlsoByARepair(t *testing.T) {
 	s := openAt(t, path, Options{})
 	putJobs(t, s, ended(1), ended(2))
 	update(t, s, func(tx app.Tx) error { return tx.DeleteJob(jobID(1)) })
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	for _, damage := range []func(*bolt.Tx) error{
 		func(tx *bolt.Tx) error { return bucketOf(tx, indexJobsName).Delete(firstKey(tx, indexJobsName)) },
 		func(*bolt.Tx) error { return nil },
@@ -127,13 +128,13 @@ func TestWhatIsDeletedStaysCountedAlsoByARepair(t *testing.T) {
 		}
 		s = openAt(t, path, Options{})
 		wantSpent(t, s, "lab", timesEnded(2))
-		must(t, s.Close())
+		must.OK(t, s.Close())
 	}
 	edit(t, path, func(tx *bolt.Tx) error {
 		return bucketOf(tx, spentByJobs).Delete(firstKey(tx, spentByJobs))
 	})
 	_, err := Repair(t.Context(), path, Options{})
-	must(t, err)
+	must.OK(t, err)
 	s = openAt(t, path, Options{})
 	wantSpent(t, s, "lab", timesEnded(1)) // what the records prove
 }

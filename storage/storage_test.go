@@ -15,6 +15,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
+	"molrun/app/test/must"
 )
 
 // newPath returns the path of a new database, in memory if there is a place:
@@ -25,23 +26,16 @@ func newPath(t testing.TB) string {
 	if err != nil {
 		dir = t.TempDir()
 	}
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	t.Cleanup(func() { must.OK(t, os.RemoveAll(dir)) })
 	return filepath.Join(dir, "jobs.db")
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // openAt opens a store that is closed when the test ends.
 func openAt(t testing.TB, path string, o Options) *Store {
 	t.Helper()
 	s, err := Open(path, o)
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, s.Close()) })
 	return s
 }
 
@@ -150,6 +144,6 @@ func TestReopenKeepsRecordsAndFloor(t *testing.T) {
 func edit(t *testing.T, path string, change func(*bolt.Tx) error) {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, nil)
-	must(t, err)
-	must(t, errors.Join(db.Update(change), db.Close()))
+	must.OK(t, err)
+	must.OK(t, errors.Join(db.Update(change), db.Close()))
 }

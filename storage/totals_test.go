@@ -12,12 +12,13 @@ import (
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
 	"molrun/app/job/notice"
+	"molrun/app/test/must"
 )
 
 func totals(t *testing.T, s *Store) Totals {
 	t.Helper()
 	all, err := s.Totals(t.Context())
-	must(t, err)
+	must.OK(t, err)
 	slices.SortFunc(all.Jobs, func(a, b JobTotal) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Executor, b.Executor), cmp.Compare(a.Status, b.Status))
 	})

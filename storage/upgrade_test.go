@@ -15,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/test/must"
 	"molrun/storage/kv"
 )
 
@@ -27,17 +28,17 @@ func oldDatabase(t *testing.T) (path string) { return unpack(t, "schema-1.db.gz"
 func unpack(t *testing.T, name string) (path string) {
 	t.Helper()
 	packed, err := os.Open(filepath.Join("testdata", name))
-	must(t, err)
+	must.OK(t, err)
 	defer packed.Close()
 	reader, err := gzip.NewReader(packed)
-	must(t, err)
+	must.OK(t, err)
 	path = newPath(t)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = io.Copy(f, reader)
 		err = errors.Join(err, f.Close())
 	}
-	must(t, err)
+	must.OK(t, err)
 	return path
 }
 
@@ -67,7 +68,7 @@ func TestOpenSumsRecordsOfAnOlderVersion(t *testing.T) {
 			}
 			return nil
 		})
-		must(t, s.Close())
+		must.OK(t, s.Close())
 	}
 }
 
@@ -97,7 +98,7 @@ func TestSchema2GetsTheIndexesOfLaterFilters(t *testing.T) {
 			}
 			return nil
 		})
-		must(t, s.Close())
+		must.OK(t, s.Close())
 	}
 }
 
@@ -148,25 +149,25 @@ func TestInterruptedListingIsBuiltAgain(t *testing.T) {
 	path := newPath(t)
 	s := openAt(t, path, Options{})
 	putJobs(t, s, testJobs(510)...) // more than one transaction builds
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	for _, left := range []int{0, 1, 1000} {
 		edit(t, path, func(tx *bolt.Tx) error {
 			var drop [][]byte
 			b := bucketOf(tx, indexJobsList)
-			must(t, b.ForEach(func(k, _ []byte) error {
+			must.OK(t, b.ForEach(func(k, _ []byte) error {
 				if left--; left < 0 {
 					drop = append(drop, k)
 				}
 				return nil
 			}))
 			for _, k := range drop {
-				must(t, b.Delete(k))
+				must.OK(t, b.Delete(k))
 			}
 			return tx.Bucket([]byte(kv.Meta)).Delete([]byte("index " + indexJobsList))
 		})
 		s = openAt(t, path, Options{})
 		checkStore(t, s)
-		must(t, s.Close())
+		must.OK(t, s.Close())
 	}
 }
 
@@ -175,7 +176,7 @@ func TestInterruptedSumIsBuiltAgain(t *testing.T) {
 	s := openAt(t, path, Options{})
 	const n = 510 // more than one transaction builds
 	putJobs(t, s, testJobs(n)...)
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	edit(t, path, func(tx *bolt.Tx) error {
 		err := tx.Bucket([]byte(kv.Meta)).Delete([]byte("index " + sumJobsTotal))
 		return errors.Join(err, tx.Bucket([]byte(sumJobsTotal)).Put(kv.Key{}.Text("lab"), appendUsage(nil, app.Usage{Jobs: 500})))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 func TestOrganizationWithOnlyAnEmptyBatchIsListed(t *testing.T) {
@@ -33,7 +34,7 @@ func TestStampSurvivesAReopening(t *testing.T) {
 		return nil
 	})
 	update(t, s, func(tx app.Tx) error { return tx.PutStamp(want) })
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	view(t, openAt(t, path, Options{}), func(tx app.Tx) error {
 		if at, err := tx.Stamp(); err != nil || !at.Equal(want) {
 			t.Errorf("%v, %v, want %v", at, err, want)

@@ -9,13 +9,15 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // times returns when the files of an archive were changed.
 func times(t *testing.T, archive []byte) map[string]time.Time {
 	t.Helper()
 	r, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
-	must(t, err)
+	must.OK(t, err)
 	found := map[string]time.Time{}
 	for _, f := range r.File {
 		found[f.Name] = f.Modified
@@ -64,14 +66,14 @@ func TestArchivesHaveTheTimesOfTheirFiles(t *testing.T) {
 
 	s.stop() // as if it were of an older version, whose archives had no times
 	manifests, err := filepath.Glob(filepath.Join(s.data(), "jobs", "*", "manifest.json"))
-	must(t, err)
+	must.OK(t, err)
 	text, err := os.ReadFile(manifests[0])
-	must(t, err)
+	must.OK(t, err)
 	before := regexp.MustCompile(`,"changed":\d+`).ReplaceAll(text, nil)
 	if len(manifests) != 1 || len(before) == len(text) {
 		t.Fatalf("%d manifests: %s", len(manifests), text)
 	}
-	must(t, os.WriteFile(manifests[0], before, 0o600))
+	must.OK(t, os.WriteFile(manifests[0], before, 0o600))
 	s.start()
 	for name, changed := range times(t, u.do("GET", u.linkTo(request).DownloadURL, nil).want(200).body) {
 		if !changed.Equal(never) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"molrun/app/job/audit"
+	"molrun/app/test/must"
 )
 
 // runAudit runs `molrun audit --json` and returns its entries, also as lines of
@@ -23,7 +24,7 @@ func (s *instance) runAudit(flags ...string) (lines []string, entries []audit.En
 	decoder := json.NewDecoder(strings.NewReader(out))
 	for decoder.More() {
 		var e audit.Entry
-		must(s.t, decoder.Decode(&e))
+		must.OK(s.t, decoder.Decode(&e))
 		entries = append(entries, e)
 		lines = append(lines, strings.Join([]string{e.Action, e.Object, e.Result}, " "))
 	}

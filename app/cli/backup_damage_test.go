@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"molrun/app/server/backup"
+	"molrun/app/test/must"
 )
 
 // storedFile returns the only file that matches, below the data directory.
 func (s *instance) storedFile(pattern string) string {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.data(), pattern))
-	must(s.t, err)
+	must.OK(s.t, err)
 	if len(found) != 1 {
 		s.t.Fatalf("%s matches %q", pattern, found)
 	}
@@ -39,7 +40,7 @@ func TestBackupReportsDamageThatItDoesNotHave(t *testing.T) {
 	missing := u.upload("missing.txt", "this file goes missing\n")
 	dir := filepath.Join(t.TempDir(), "backups")
 	s.backup(dir)
-	must(t, os.Remove(s.storedFile("uploads/*/"+missing+".*")))
+	must.OK(t, os.Remove(s.storedFile("uploads/*/"+missing+".*")))
 	for _, state := range []string{"running", "stopped"} {
 		r, said := s.damagedBackup(dir, exitDamaged)
 		if len(r.Damaged) != 1 || !strings.Contains(said, missing) || !strings.Contains(said, "the backup is complete") {

@@ -22,6 +22,7 @@ import (
 	"molrun/app/server/config"
 	"molrun/app/server/datadir"
 	"molrun/app/server/snapshot"
+	"molrun/app/test/must"
 	"molrun/storage"
 	"molrun/storage/kv/boltfile"
 )
@@ -62,7 +63,7 @@ func (s *instance) startOn(data string) *instance {
 	s.t.Cleanup(func() {
 		other.kill()
 		for _, p := range s.processes(data) {
-			must(s.t, killProcess(p))
+			must.OK(s.t, killProcess(p))
 		}
 	})
 	other.start()
@@ -154,7 +155,7 @@ func TestBackupUnderLoadIsRestoredByteForByte(t *testing.T) {
 
 	data := filepath.Join(t.TempDir(), "elsewhere")
 	var r backup.Restored
-	must(t, json.Unmarshal([]byte(s.ok("restore", dir, "--data", data, "--json")), &r))
+	must.OK(t, json.Unmarshal([]byte(s.ok("restore", dir, "--data", data, "--json")), &r))
 	if r.Backup != last.Name || r.Files != last.Files || r.Requeued == 0 {
 		t.Errorf("restored %+v of %+v", r, last)
 	}
@@ -174,12 +175,12 @@ func TestBackupUnderLoadIsRestoredByteForByte(t *testing.T) {
 func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 	t.Helper()
 	records, err := storage.OpenReadOnly(filepath.Join(snapshot, datadir.Database))
-	must(t, err)
+	must.OK(t, err)
 	defer records.Close()
 	restored := user{s.startOn(data), u.key}
 	jobs, files := 0, 0
 	for j, err := range records.Jobs(t.Context()) {
-		must(t, err)
+		must.OK(t, err)
 		jobs++
 		now := restored.job(j.Name)
 		switch {
@@ -194,7 +195,7 @@ func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 		}
 	}
 	for f, err := range records.Uploads(t.Context()) {
-		must(t, err)
+		must.OK(t, err)
 		if f.Generation == 0 {
 			continue
 		}
@@ -223,7 +224,7 @@ func TestFilesDeletedDuringABackupAreRemovedAfterwards(t *testing.T) {
 	u.submit("j", "shell", script("echo j > out/name.txt"))
 	job := filepath.Join(s.data(), "jobs", u.finished("j").JobID)
 	uploads := func() (names []string) {
-		must(t, eachFile(filepath.Join(s.data(), "uploads"), func(path string) error {
+		must.OK(t, eachFile(filepath.Join(s.data(), "uploads"), func(path string) error {
 			names = append(names, path)
 			return nil
 		}))
@@ -231,16 +232,16 @@ func TestFilesDeletedDuringABackupAreRemovedAfterwards(t *testing.T) {
 	}
 	config := config.Default()
 	config.Data = s.data()
-	must(t, snapshot.Use(t.Context(), config, func(ctx context.Context, v *snapshot.Snapshot) error {
+	must.OK(t, snapshot.Use(t.Context(), config, func(ctx context.Context, v *snapshot.Snapshot) error {
 		u.do("DELETE", "/files/"+id, nil)
 		u.do("DELETE", "/jobs/j", nil)
 		u.do("GET", "/jobs/j", nil).code(404, "NOT_FOUND")
 		n := 0
 		for f, err := range v.Inventory(ctx) {
-			must(t, err)
+			must.OK(t, err)
 			opened, _, err := v.Files.Open(f.Path)
-			must(t, err)
-			must(t, opened.Close())
+			must.OK(t, err)
+			must.OK(t, opened.Close())
 			n++
 		}
 		if n < 6 {
@@ -296,17 +297,17 @@ func serverWithFiles(t *testing.T, files int) (*instance, user) {
 func (s *instance) killWhen(reached func() bool, args ...string) bool {
 	s.t.Helper()
 	c := s.command(args...)
-	must(s.t, c.Start())
+	must.OK(s.t, c.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	for {
 		select {
 		case err := <-ended:
-			must(s.t, err)
+			must.OK(s.t, err)
 			return false
 		default:
 			if reached() {
-				must(s.t, c.Process.Kill())
+				must.OK(s.t, c.Process.Kill())
 				return (<-ended).(*exec.ExitError) != nil
 			}
 			time.Sleep(100 * time.Microsecond)
@@ -329,9 +330,9 @@ func filesBelow(dir string) (n int) {
 func verifyBackup(t *testing.T, dir, name string) {
 	t.Helper()
 	record, err := backup.Dir(dir).Record(name)
-	must(t, err)
+	must.OK(t, err)
 	sums, sum, err := digest.ReadSums(filepath.Join(dir, name, "SHA256SUMS"))
-	must(t, err)
+	must.OK(t, err)
 	for path, want := range sums {
 		got, _, err := digest.New().File(t.Context(), filepath.Join(dir, name, path))
 		if err != nil || got != want {
@@ -358,7 +359,7 @@ func TestKilledBackupIsResumedAndDoesNoDamage(t *testing.T) {
 			killed++
 		}
 		names, err := backup.Dir(dir).Names()
-		must(t, err)
+		must.OK(t, err)
 		for _, name := range names {
 			verifyBackup(t, dir, name)
 		}
@@ -433,7 +434,7 @@ func TestKilledCompactLeavesTheDatabaseIntact(t *testing.T) {
 		t.Fatal("every compact finished before it was killed")
 	}
 	var sizes boltfile.Compacted
-	must(t, json.Unmarshal([]byte(s.ok("compact", "--json")), &sizes))
+	must.OK(t, json.Unmarshal([]byte(s.ok("compact", "--json")), &sizes))
 	s.checkClean(s.data())
 	if sizes.Before < sizes.After || sizes.After == 0 {
 		t.Errorf("sizes %+v", sizes)

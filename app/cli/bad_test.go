@@ -16,6 +16,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/builtin"
+	"molrun/app/test/must"
 )
 
 // badRow is a row of testdata/bad/<type>.toml: what of the type's example is replaced, and
@@ -69,7 +70,7 @@ func (b *trials) bad(a *algorithm.File) badFileOf {
 	if os.IsNotExist(err) {
 		return all
 	}
-	must(b.t, err)
+	must.OK(b.t, err)
 	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&all); err != nil {
 		b.t.Fatalf("testdata/bad/%s.toml: %v", a.Type, err)
 	}
@@ -122,7 +123,7 @@ func (b *trials) made(a *algorithm.File, p *algorithm.Parameter, row string, f b
 	text := f.Text
 	if f.From != "" {
 		content, err := builtin.ExampleOf(a, f.From)
-		must(b.t, err)
+		must.OK(b.t, err)
 		text = string(content)
 	}
 	if f.Lines > 0 {
@@ -263,14 +264,14 @@ func (b *trials) given(a *algorithm.File, p *algorithm.Parameter, example map[st
 		return nil
 	}
 	var named map[string]any
-	must(b.t, json.Unmarshal(a.Example.Settings, &named))
+	must.OK(b.t, json.Unmarshal(a.Example.Settings, &named))
 	value := named[p.Name]
 	if list, ok := value.([]any); ok && len(list) > 0 {
 		value = list[0]
 	}
 	name, _ := strings.CutPrefix(fmt.Sprint(value), "example:")
 	text, err := builtin.ExampleOf(a, name)
-	must(b.t, err)
+	must.OK(b.t, err)
 	return text
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // Memory that grows with a file is known at submission: an alignment for which the machine
@@ -13,7 +15,7 @@ import (
 func TestFilesTooLargeForTheMachineAreRefused(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(bin, "fasttree"), []byte("#!/bin/sh\n"), 0o700)) // nothing is run
+	must.OK(t, os.WriteFile(filepath.Join(bin, "fasttree"), []byte("#!/bin/sh\n"), 0o700)) // nothing is run
 	s := startServer(t, serverOptions{
 		config: "[runner]\ncpus = 1\nmemory = \"2GiB\"\n",
 		env:    []string{"PATH=" + bin + ":" + os.Getenv("PATH")},

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // TestLogsContainNothingConfidentialFromRequests sends valid and invalid requests
@@ -37,17 +39,17 @@ func TestLogsContainNothingConfidentialFromRequests(t *testing.T) {
 			for _, key := range []string{u.key, gone.key, u.key + mark, mark} {
 				for _, query := range []string{"", "?" + mark + "-query=1&x-api-key=" + u.key} {
 					r, err := http.NewRequestWithContext(t.Context(), op.Method, s.base+op.Path+query, strings.NewReader(body))
-					must(t, err)
+					must.OK(t, err)
 					r.Header.Set("x-api-key", key)
 					r.Header.Set("Content-Type", "application/json")
 					for i := 0; i < len(headers); i += 2 {
 						r.Header.Set(headers[i], headers[i+1])
 					}
 					response, err := http.DefaultTransport.RoundTrip(r)
-					must(t, err)
+					must.OK(t, err)
 					if response.Header.Get("Content-Type") != "text/event-stream" { // which does not end
 						_, err = io.Copy(io.Discard, response.Body)
-						must(t, err)
+						must.OK(t, err)
 					}
 					response.Body.Close()
 				}
@@ -71,7 +73,7 @@ func TestLogsContainNothingConfidentialFromRequests(t *testing.T) {
 	s.stop()
 
 	audit, err := os.ReadFile(filepath.Join(s.data(), "audit.log"))
-	must(t, err)
+	must.OK(t, err)
 	logs := map[string]string{"the service's log": s.log.String(), "the audit log": string(audit)}
 	secrets := []string{
 		mark, "Canary", "canary", "eyJ", "token=", strings.Split(u.key, "_")[2], strings.Split(gone.key, "_")[2], strings.Split(u.key, "_")[3],
@@ -98,14 +100,14 @@ func tokenOf(g grant) string {
 func TestStoredFilesAreAccessibleOnlyToTheOwner(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "listen = \"127.0.0.1:0\"\n[tls]\nself_signed = true\n")
-	must(t, os.Chmod(s.data(), 0o755)) // as some installers do
+	must.OK(t, os.Chmod(s.data(), 0o755)) // as some installers do
 	s.start()
 	t.Cleanup(s.kill)
 	s.user("lab", "ann@lab.example")
 	if !strings.Contains(s.log.String(), "others could look into the data directory") {
 		t.Errorf("the log does not mention that the directory was open: %s", s.log)
 	}
-	must(t, filepath.WalkDir(s.data(), func(path string, e fs.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(s.data(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -131,7 +133,7 @@ func TestSecretsAndDirectoriesOpenToOthersAreRefused(t *testing.T) {
 		s := unstarted(t, "listen = \"127.0.0.1:0\"\n[tls]\nself_signed = true\n")
 		s.start()
 		s.stop()
-		must(t, os.Chmod(filepath.Join(s.data(), tt.file), tt.mode))
+		must.OK(t, os.Chmod(filepath.Join(s.data(), tt.file), tt.mode))
 		_, errs, code := s.run("serve")
 		if code == 0 || !strings.Contains(errs, tt.says) {
 			t.Errorf("%s: exit code %d: %s", tt.name, code, errs)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // smallBinodal is the example of a campaign with fewer chains and steps.
@@ -27,7 +29,7 @@ func TestBinodalExampleIsOneCommand(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
 	p := u.person()
-	must(t, os.WriteFile(filepath.Join(p.dir, "binodal.yaml"), []byte(smallBinodal(t)), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(p.dir, "binodal.yaml"), []byte(smallBinodal(t)), 0o600))
 	if plan := p.ok("batch", "-i", "binodal.yaml", "--dry-run"); !strings.Contains(plan, `"batchName":"lc"`) || strings.Contains(plan, `"type":""`) || len(u.names(nil)) != 0 {
 		t.Errorf("without a submission: %s, %q", plan, u.names(nil))
 	}
@@ -61,7 +63,7 @@ func TestBinodalExampleIsOneCommand(t *testing.T) {
 	if _, errs, code := p.run("batch", "cg-condensate", "-i", "binodal.yaml"); code != exitUsage || !strings.Contains(errs, "leave out TYPE") {
 		t.Errorf("a type beside a list of jobs: exit code %d: %s", code, errs)
 	}
-	must(t, os.WriteFile(filepath.Join(p.dir, "bad.yaml"), []byte("jobs: [{type: cg-idp, seting: 1}]\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(p.dir, "bad.yaml"), []byte("jobs: [{type: cg-idp, seting: 1}]\n"), 0o600))
 	if _, errs, code := p.run("batch", "-i", "bad.yaml"); code != exitUsage || !strings.Contains(errs, `job 1 of jobs: there is no member "seting"`) {
 		t.Errorf("a mistake in a list of jobs: exit code %d: %s", code, errs)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -63,7 +65,7 @@ func TestCondensateResumesAfterMachineRestart(t *testing.T) {
 	attempt := filepath.Join(s.data(), "jobs", id, "1")
 	s.eventually("there is a checkpoint", func() bool {
 		found, err := filepath.Glob(filepath.Join(attempt, "work", "out", "checkpoint.bin"))
-		must(t, err)
+		must.OK(t, err)
 		return len(found) == 1
 	})
 	s.kill()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -126,7 +128,7 @@ func TestSimulationResumesAfterMachineRestart(t *testing.T) {
 	attempt := filepath.Join(s.data(), "jobs", id, "1")
 	s.eventually("the short chain has its checkpoint", func() bool {
 		found, err := filepath.Glob(filepath.Join(attempt, "work", "out", "short", "checkpoint.bin"))
-		must(t, err)
+		must.OK(t, err)
 		return len(found) == 1
 	})
 	s.kill()
@@ -152,12 +154,12 @@ func restartMachine(t *testing.T, attempt string) {
 	t.Helper()
 	path := filepath.Join(attempt, "run.json")
 	text, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	bootID := regexp.MustCompile(`("bootId":\s*)"[^"]*"`)
 	if !bootID.Match(text) {
 		t.Fatalf("run.json names no boot: %s", text)
 	}
-	must(t, os.WriteFile(path, bootID.ReplaceAll(text, []byte(`$1"00000000-0000-0000-0000-000000000000"`)), 0o600))
+	must.OK(t, os.WriteFile(path, bootID.ReplaceAll(text, []byte(`$1"00000000-0000-0000-0000-000000000000"`)), 0o600))
 }
 
 // timings are numbers that differ from one run to the next.

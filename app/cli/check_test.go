@@ -11,6 +11,7 @@ import (
 
 	"molrun/app/server/check"
 	"molrun/app/server/datadir"
+	"molrun/app/test/must"
 )
 
 // runCheck runs `molrun check --json` and returns its report and exit code.
@@ -27,7 +28,7 @@ func TestCheckReadsFilesOnlyWhenDeep(t *testing.T) {
 	t.Parallel()
 	s, _ := serverWithFiles(t, 1)
 	upload := anUpload(t, s.data())
-	must(t, os.WriteFile(upload, []byte(strings.Repeat("x", int(sizeOfFile(t, upload)))), 0o600))
+	must.OK(t, os.WriteFile(upload, []byte(strings.Repeat("x", int(sizeOfFile(t, upload)))), 0o600))
 	if c, code := s.runCheck(); code != 0 || c.Deep || c.Count != 0 {
 		t.Errorf("check: %+v, exit code %d", c, code)
 	}
@@ -40,7 +41,7 @@ func TestRepairRequiresAStoppedServiceAndQuarantinesOrphans(t *testing.T) {
 	t.Parallel()
 	s, u := serverWithFiles(t, 2)
 	orphan := anUpload(t, s.data()) + "9" // a generation without a record
-	must(t, os.WriteFile(orphan, []byte("orphan"), 0o600))
+	must.OK(t, os.WriteFile(orphan, []byte("orphan"), 0o600))
 	if c, code := s.runCheck(); code != 0 || len(c.Strays) > 0 {
 		t.Errorf("a file that may be an upload in progress counts as an orphan: %+v, exit code %d", c, code)
 	}
@@ -56,7 +57,7 @@ func TestRepairRequiresAStoppedServiceAndQuarantinesOrphans(t *testing.T) {
 		t.Fatalf("repair: %+v, exit code %d", c, code)
 	}
 	rest, err := filepath.Rel(s.data(), orphan)
-	must(t, err)
+	must.OK(t, err)
 	if text, err := os.ReadFile(filepath.Join(s.data(), c.SetAside, rest)); err != nil || string(text) != "orphan" {
 		t.Errorf("quarantined file: %q, %v", text, err)
 	}
@@ -74,9 +75,9 @@ func TestServiceStopsOnADamagedDatabase(t *testing.T) {
 	u := s.user("lab", "ann@lab.example")
 	path := filepath.Join(s.data(), datadir.Database)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must(t, err)
+	must.OK(t, err)
 	_, err = f.WriteAt(make([]byte, sizeOfFile(t, path)-2*4096), 2*4096)
-	must(t, errors.Join(err, f.Close()))
+	must.OK(t, errors.Join(err, f.Close()))
 	r, err := s.http.Get(s.base + "/readyz")
 	if err == nil {
 		r.Body.Close()
@@ -101,8 +102,8 @@ func TestCheckFindsAChangedBitOfARecord(t *testing.T) {
 	s.ok("check", "--deep")
 	database := filepath.Join(s.data(), datadir.Database)
 	data, err := os.ReadFile(database)
-	must(t, err)
-	must(t, os.WriteFile(database, bytes.ReplaceAll(data, []byte("echo sound"), []byte("echo round")), 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(database, bytes.ReplaceAll(data, []byte("echo sound"), []byte("echo round")), 0o600))
 	for _, args := range [][]string{nil, {"--deep"}, {"--repair"}} {
 		c, code := s.runCheck(args...)
 		if code != exitFailed || c.Count != 1 || !strings.Contains(c.Problems[0].Text, "has another checksum than when it was stored") {

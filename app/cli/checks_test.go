@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -88,7 +90,7 @@ func TestManyChecksAtOnceAreAllAnswered(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(s.dir, "counts"))
-	must(t, err)
+	must.OK(t, err)
 	for _, running := range strings.Fields(string(text)) {
 		if running != "1" && running != "2" {
 			t.Fatalf("%s programs ran at once, two may", running)
@@ -131,7 +133,7 @@ func TestChecksThatWaitTooLongAreRefused(t *testing.T) {
 			t.Errorf("after a wait of a second: %s", a)
 		}
 	}
-	must(t, os.WriteFile(filepath.Join(s.dir, "gates", "open"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(s.dir, "gates", "open"), nil, 0o600))
 	<-answers
 }
 
@@ -156,7 +158,7 @@ func TestCrashLeavesNothingOfValidators(t *testing.T) {
 		tmp := filepath.Join(s.data(), "uploads", "tmp")
 		names := func(dir string) []os.DirEntry {
 			entries, err := os.ReadDir(dir)
-			must(t, err)
+			must.OK(t, err)
 			return entries
 		}
 		answers := s.user("lab", "ann@lab.example").checks(2, 1)
@@ -211,12 +213,12 @@ func TestBuiltinEngineChecksInProcess(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "molrun")
 	text, err := os.ReadFile(os.Args[0])
-	must(t, err)
-	must(t, os.WriteFile(program, text, 0o700))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(program, text, 0o700))
 	s := startServer(t, serverOptions{binary: program})
 	u := s.user("lab", "ann@lab.example")
 	u.upload("a.fasta", ">a\nACDEFG\n")
-	must(t, os.Remove(program))
+	must.OK(t, os.Remove(program))
 	for settings, want := range map[string]string{
 		`{"sequences":["ACDEFG"]}`: "", `{"fasta":"inputs/a.fasta"}`: "", `{"sequences":["ACDEFX"]}`: "body.settings.sequences.0: sequence",
 	} {
@@ -232,7 +234,7 @@ func TestBuiltinEngineChecksInProcess(t *testing.T) {
 func TestBuiltinCheckFindsWhatItsProcessFinds(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../algorithm/builtin/cg-idp.toml")
-	must(t, err)
+	must.OK(t, err)
 	twin := strings.NewReplacer(
 		`type = "cg-idp"`, `type = "twin"`, `command = ["{molrun}", "engine", "cg-idp", "--validate"`, `command = ["/usr/bin/env", "{molrun}", "engine", "cg-idp", "--validate"`,
 	).Replace(string(text))

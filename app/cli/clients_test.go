@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -27,8 +28,8 @@ type generation struct {
 func newGeneration(t *testing.T, u user, language string) *generation {
 	t.Helper()
 	g := &generation{t, t.TempDir(), append(os.Environ(), "MOLRUN_URL="+u.base, "MOLRUN_KEY="+u.key)}
-	must(t, os.CopyFS(g.folder, os.DirFS(filepath.Join(root, "app", "test", "contract", "testdata", "clients", language))))
-	must(t, os.WriteFile(filepath.Join(g.folder, "openapi.yaml"), u.do("GET", "/openapi.yaml", nil).want(200).body, 0o600))
+	must.OK(t, os.CopyFS(g.folder, os.DirFS(filepath.Join(root, "app", "test", "contract", "testdata", "clients", language))))
+	must.OK(t, os.WriteFile(filepath.Join(g.folder, "openapi.yaml"), u.do("GET", "/openapi.yaml", nil).want(200).body, 0o600))
 	return g
 }
 
@@ -100,7 +101,7 @@ func TestGeneratedTypeScriptClientRunsTheMainFlow(t *testing.T) {
 		Totals struct{ Errors, Warnings int }
 	}
 	found := g.run("node_modules/.bin/redocly", "lint", "--format=json", "openapi.yaml")
-	must(t, json.Unmarshal([]byte(found), &lint))
+	must.OK(t, json.Unmarshal([]byte(found), &lint))
 	if lint.Totals.Errors != 0 || lint.Totals.Warnings != 0 {
 		t.Errorf("redocly lint has %d errors and %d warnings:\n%s", lint.Totals.Errors, lint.Totals.Warnings, found)
 	}
@@ -114,7 +115,7 @@ func TestGeneratedGoClientRunsTheMainFlow(t *testing.T) {
 	g := newGeneration(t, plain(t).user("lab", "ann@lab.example"), "go")
 	g.env = append(g.env, "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off")
 	g.download("go", "mod", "download")
-	must(t, os.Mkdir(filepath.Join(g.folder, "api"), 0o700))
+	must.OK(t, os.Mkdir(filepath.Join(g.folder, "api"), 0o700))
 	g.run("go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "api", "-o", "api/api.go", "openapi.yaml")
 	g.run("go", "vet", "./...")
 	g.done(g.run("go", "run", "."))

@@ -17,6 +17,7 @@ import (
 
 	"molrun/app/cli/doctor"
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 // slurmDaemons is the Slurm cluster of these tests: two nodes of four CPUs and two
@@ -61,7 +62,7 @@ type site struct {
 func clusterServer(t *testing.T, c *cluster.Cluster, settings string, more serverOptions) *site {
 	t.Helper()
 	s := &site{cluster: c, shared: t.TempDir(), prefix: "t" + strings.ToLower(rand.Text()[:12])}
-	must(t, os.Chmod(s.shared, 0o700))
+	must.OK(t, os.Chmod(s.shared, 0o700))
 	config := fmt.Sprintf("[slurm]\nshared_dir = %q\nconf = %q\nprefix = %q\npoll = \"300ms\"\n%s\n", s.shared, c.Conf, s.prefix, settings)
 	more.config = config + more.config
 	if more.algorithms == nil {
@@ -181,7 +182,7 @@ done`))
 		"the shared folder": everyFile(t, s.shared),
 	}
 	secret, err := os.ReadFile(filepath.Join(s.data(), "secret"))
-	must(t, err)
+	must.OK(t, err)
 	for where, text := range texts {
 		for _, private := range []string{canary, u.key, s.data(), string(secret)} {
 			if strings.Contains(text, private) {
@@ -195,7 +196,7 @@ done`))
 func everyFile(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder
-	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), "molrun-") {
 			return err
 		}
@@ -320,7 +321,7 @@ func batchNeedsFewSubmissions(t *testing.T, c *cluster.Cluster) {
 	if text := os.Getenv("MOLRUN_CLUSTER_ROWS"); text != "" {
 		var err error
 		count, err = strconv.Atoi(text)
-		must(t, err)
+		must.OK(t, err)
 	}
 	s := clusterServer(t, c, "", serverOptions{config: everywhere})
 	u := s.user("lab", "ann@lab.example")
@@ -358,7 +359,7 @@ func batchNeedsFewSubmissions(t *testing.T, c *cluster.Cluster) {
 func sharedFolderIsMountedLater(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: everywhere})
 	s.stop()
-	must(t, os.RemoveAll(s.shared))
+	must.OK(t, os.RemoveAll(s.shared))
 	s.start()
 	u := s.user("lab", "ann@lab.example")
 	u.submit("early", "shell", script("true"))
@@ -368,7 +369,7 @@ func sharedFolderIsMountedLater(t *testing.T, c *cluster.Cluster) {
 	if j := u.job("early"); j.Status != "QUEUED" {
 		t.Errorf("a job is %s without the folder: %+v", j.Status, j.Failure)
 	}
-	must(t, os.Mkdir(s.shared, 0o700))
+	must.OK(t, os.Mkdir(s.shared, 0o700))
 	u.completed("early")
 }
 
@@ -432,9 +433,9 @@ func readmeForClusters(t *testing.T, c *cluster.Cluster) {
 	dir := t.TempDir()
 	shared := filepath.Join(dir, "shared")
 	here := strings.NewReplacer("/shared/molrun", shared, "-o molrun", fmt.Sprintf("-o %d", os.Geteuid()), "127.0.0.1:8080", "127.0.0.1:0").Replace
-	must(t, os.Symlink(os.Args[0], filepath.Join(dir, "molrun")))
+	must.OK(t, os.Symlink(os.Args[0], filepath.Join(dir, "molrun")))
 	config := here(readme(t, "file: cluster.toml"))
-	must(t, os.WriteFile(filepath.Join(dir, "config.toml"), []byte(config), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "config.toml"), []byte(config), 0o600))
 	shell := exec.Command("sh", "-ec", here(readme(t, "run: cluster")+readme(t, "run: cluster-doctor")))
 	shell.Dir = dir
 	shell.Env = []string{"PATH=" + os.Getenv("PATH"), "SLURM_CONF=" + c.Conf, "MOLRUN_LISTEN=127.0.0.1:0"}

@@ -12,16 +12,17 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/server/datadir"
+	"molrun/app/test/must"
 	"molrun/storage"
 )
 
 // emptyDatabase makes a data directory without any record.
 func emptyDatabase(t *testing.T, data string) {
 	t.Helper()
-	must(t, os.Mkdir(data, 0o700))
+	must.OK(t, os.Mkdir(data, 0o700))
 	records, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
-	must(t, err)
-	must(t, records.Close())
+	must.OK(t, err)
+	must.OK(t, records.Close())
 }
 
 // unstarted returns a server with this configuration that has not been started.
@@ -29,7 +30,7 @@ func unstarted(t *testing.T, config string, env ...string) *instance {
 	t.Helper()
 	s := &instance{t: t, dir: t.TempDir(), env: env, stderr: &logBuffer{}, secrets: &confidential{}}
 	emptyDatabase(t, s.data())
-	must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(fmt.Sprintf("data = %q\n", s.data())+config), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(fmt.Sprintf("data = %q\n", s.data())+config), 0o600))
 	return s
 }
 
@@ -314,7 +315,7 @@ func TestUnknownAndInvalidSettingsAreErrors(t *testing.T) {
 	}
 	s := unstarted(t, "")
 	other := filepath.Join(s.dir, "other.toml")
-	must(t, os.WriteFile(other, []byte("lisen = 1\n"), 0o600))
+	must.OK(t, os.WriteFile(other, []byte("lisen = 1\n"), 0o600))
 	if _, errs, code := s.run("serve", "--config", other); code == 0 || !strings.Contains(errs, "other.toml:1") {
 		t.Errorf("serve --config: exit code %d: %s", code, errs)
 	}
@@ -324,7 +325,7 @@ func TestExitCodesOfCommands(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "")
 	bad := filepath.Join(s.dir, "bad.toml")
-	must(t, os.WriteFile(bad, []byte("format = 1\ntype = \"a\"\ncomand = [\"true\"]\n"), 0o600))
+	must.OK(t, os.WriteFile(bad, []byte("format = 1\ntype = \"a\"\ncomand = [\"true\"]\n"), 0o600))
 	for _, tt := range []struct {
 		code int
 		args string

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // common is a server shared by many tests, each with its own organizations. A test
@@ -59,7 +61,7 @@ func (c *common) open(t *testing.T) *instance {
 func (c *common) start(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "molrun-cli-")
-	must(t, err)
+	must.OK(t, err)
 	s := &instance{t: t, dir: dir, shared: true, stderr: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t)}
 	s.writeFiles(serverOptions{config: c.config, algorithms: map[string]string{"shell.toml": shellFile, "words.toml": wordsFile}})
 	s.start()

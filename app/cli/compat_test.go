@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -45,7 +47,7 @@ func (h hosted) send(method, path string, body io.Reader, header ...string) said
 		target = h.base + path
 	}
 	r, err := http.NewRequestWithContext(h.t.Context(), method, target, body)
-	must(h.t, err)
+	must.OK(h.t, err)
 	if target != path {
 		r.Header.Set("x-api-key", h.key)
 		r.Header.Set("Accept", "application/json")
@@ -54,10 +56,10 @@ func (h hosted) send(method, path string, body io.Reader, header ...string) said
 		r.Header.Set(header[i], header[i+1])
 	}
 	resp, err := http.DefaultClient.Do(r)
-	must(h.t, err)
+	must.OK(h.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	must(h.t, err)
+	must.OK(h.t, err)
 	return said{h.t, resp.StatusCode, resp.Header, strings.TrimSuffix(string(text), "\n")}
 }
 
@@ -314,7 +316,7 @@ func TestCompatFindsFilesBySeveralNames(t *testing.T) {
 		var j map[string]any
 		h.do("GET", "jobs?jobName="+name, "").into(&j)
 		var score map[string]any
-		must(t, json.Unmarshal([]byte(fmt.Sprint(j["Score"])), &score))
+		must.OK(t, json.Unmarshal([]byte(fmt.Sprint(j["Score"])), &score))
 		return score["number"]
 	}
 	for i, tt := range []struct {
@@ -503,7 +505,7 @@ func TestCompatUploadsThatBreakLeaveNothing(t *testing.T) {
 	t.Parallel()
 	_, h := compatServer(t)
 	r, err := http.NewRequestWithContext(t.Context(), "PUT", h.base+"upload/half.txt", io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), failing{}))
-	must(t, err)
+	must.OK(t, err)
 	r.Header.Set("x-api-key", h.key)
 	r.ContentLength = 2 << 20
 	if resp, err := http.DefaultClient.Do(r); err == nil {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -91,8 +92,8 @@ func inZsh(p *person, line string) string {
 	c.Dir, c.Env = p.dir, append(p.command().Env, "PS1=ready> ")
 	c.Stdin, c.Stdout, c.Stderr = theirs, theirs, theirs
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must(p.t, c.Start())
-	must(p.t, theirs.Close())
+	must.OK(p.t, c.Start())
+	must.OK(p.t, theirs.Close())
 	var shown lockedBuffer
 	ended := make(chan struct{})
 	go func() { // ends with the shell
@@ -102,7 +103,7 @@ func inZsh(p *person, line string) string {
 	press := func(keys, until string) string {
 		from := len(shown.String())
 		_, err := ours.WriteString(keys)
-		must(p.t, err)
+		must.OK(p.t, err)
 		p.s.eventually("zsh shows "+until, func() bool { return strings.Contains(shown.String()[from:], until) })
 		return shown.String()[from:]
 	}
@@ -110,7 +111,7 @@ func inZsh(p *person, line string) string {
 	// Tab shows what there is; Ctrl-A and echo before it print the line as it was completed.
 	got := press(line+"\t\t\x01echo of \x05 end''ed\n", "ended")
 	_, err := ours.WriteString("exit\n")
-	must(p.t, err)
+	must.OK(p.t, err)
 	_ = c.Wait() // of no interest
 	<-ended
 	return got

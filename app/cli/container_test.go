@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/test/cluster"
 	"molrun/app/test/containertest"
+	"molrun/app/test/must"
 )
 
 // alignFile is a type of the catalogue whose program is in an image.
@@ -69,10 +70,10 @@ func align(t *testing.T, u user) {
 		t.Errorf("the result has no structure: %v", files)
 	}
 	id, err := containertest.Podman(t).Run(nil, "image", "inspect", "--format={{.Id}}", containertest.Image)
-	must(t, err)
+	must.OK(t, err)
 	var shown, kept ranOf
 	u.do("GET", "/jobs/align", nil).want(200).into(&shown)
-	must(t, json.Unmarshal([]byte(files["job.json"]), &kept))
+	must.OK(t, json.Unmarshal([]byte(files["job.json"]), &kept))
 	for where, ran := range map[string]ranOf{"record": shown, "job.json": kept} {
 		if !strings.HasPrefix(ran.Isolation, "podman") || ran.Image.Name != containertest.Image || ran.Image.ID != "sha256:"+id {
 			t.Errorf("the %s says %+v, want the image %s", where, ran, id)
@@ -106,7 +107,7 @@ func (s *instance) noContainers() {
 	s.t.Helper()
 	store := containertest.Podman(s.t)
 	left, err := store.Run(nil, "ps", "--all", "--format={{.Names}} {{.Labels}}")
-	must(s.t, err)
+	must.OK(s.t, err)
 	for line := range strings.Lines(left) {
 		if strings.Contains(line, s.dir+"/") {
 			s.t.Errorf("a container is left: %s", line)
@@ -134,7 +135,7 @@ func TestTypeWhoseImageIsNotHereIsNotReady(t *testing.T) {
 	}
 	// As podman load would.
 	_, err := containertest.Podman(t).Run(nil, "tag", containertest.Image, image)
-	must(t, err)
+	must.OK(t, err)
 	s.eventually("the type is ready", func() bool {
 		return strings.Contains(string(u.do("GET", "/algorithms/tm-align", nil).want(200).body), `"ready":true`)
 	})
@@ -187,7 +188,7 @@ func containersOnTheCluster(t *testing.T, c *cluster.Cluster) {
 		t.Errorf("%d processes of the cancelled job are left", n)
 	}
 	left, err := containertest.Podman(t).Run(nil, "ps", "--all", "--format={{.Labels}}")
-	must(t, err)
+	must.OK(t, err)
 	if strings.Contains(left, filepath.Clean(s.shared)) {
 		t.Errorf("containers are left: %s", left)
 	}

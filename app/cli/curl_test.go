@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -16,7 +17,7 @@ func (u user) curl(dir string, args ...string) (status, body string) {
 	c := exec.CommandContext(u.t.Context(), "curl", append([]string{"--silent", "--show-error", "--write-out", "\n%{http_code}"}, args...)...)
 	c.Dir = dir
 	out, err := c.Output()
-	must(u.t, err)
+	must.OK(u.t, err)
 	at := strings.LastIndex(string(out), "\n")
 	return string(out[at+1:]), string(out[:at])
 }
@@ -29,7 +30,7 @@ func TestFilesAreSentWithCurlAsPeopleTypeIt(t *testing.T) {
 	u := plain(t).user("lab", "ann@lab.example")
 	dir := t.TempDir()
 	const text = ">Hst5\nDSHAKRHHGYKRKFHEKHHSHRGY\n"
-	must(t, os.WriteFile(filepath.Join(dir, "a.fasta"), []byte(text), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "a.fasta"), []byte(text), 0o600))
 	for _, tt := range []struct {
 		args   []string
 		status string
@@ -48,7 +49,7 @@ func TestFilesAreSentWithCurlAsPeopleTypeIt(t *testing.T) {
 			t.Errorf("curl %q: status %s: %s; want %s with %s", tt.args, status, body, tt.status, tt.says)
 		}
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "job.json"), []byte("{\"jobName\": \"typed\",\n \"type\": \"shell\", \"settings\": "+script("true")+"}\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "job.json"), []byte("{\"jobName\": \"typed\",\n \"type\": \"shell\", \"settings\": "+script("true")+"}\n"), 0o600))
 	key := "x-api-key: " + u.key
 	for _, tt := range []struct {
 		args   []string

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
+
 	"github.com/spf13/cobra"
 )
 
@@ -115,13 +117,13 @@ func TestServiceMakesADirectoryOnlyWhenTold(t *testing.T) {
 	dir := t.TempDir()
 	path := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
 	s := &instance{t: t, dir: dir, stderr: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t)}
-	must(t, os.WriteFile(path("config.toml"), []byte("listen = \"127.0.0.1:0\"\n"), 0o600))
+	must.OK(t, os.WriteFile(path("config.toml"), []byte("listen = \"127.0.0.1:0\"\n"), 0o600))
 	emptyDatabase(t, path("molrun-data"))
 	for name, file := range map[string]string{"others": "notes.txt", "remains": "secret"} {
-		must(t, os.Mkdir(path(name), 0o700))
-		must(t, os.WriteFile(path(name, file), nil, 0o600))
+		must.OK(t, os.Mkdir(path(name), 0o700))
+		must.OK(t, os.WriteFile(path(name, file), nil, 0o600))
 	}
-	must(t, os.MkdirAll(path("lab", "data"), 0o700))
+	must.OK(t, os.MkdirAll(path("lab", "data"), 0o700))
 	for _, tt := range []struct{ args, want string }{
 		{"--data " + path("molrun-dta"), "there is no data directory " + path("molrun-dta") + "; did you mean " + path("molrun-data") + "? Otherwise, to make it, start with --init"},
 		{"--data " + path("x", "y", "molrun-data"), "did you mean " + path("molrun-data") + "?"},
@@ -131,10 +133,10 @@ func TestServiceMakesADirectoryOnlyWhenTold(t *testing.T) {
 		{"--data " + path("config.toml"), path("config.toml") + " is no directory"},
 	} {
 		before, err := os.ReadDir(dir)
-		must(t, err)
+		must.OK(t, err)
 		out, errs, code := s.run(append([]string{"serve"}, strings.Fields(tt.args)...)...)
 		after, err := os.ReadDir(dir)
-		must(t, err)
+		must.OK(t, err)
 		if code != exitInvalid || out != "" || !strings.Contains(errs, tt.want) || len(after) != len(before) {
 			t.Errorf("serve %s: exit code %d: %q, %q, want %q", tt.args, code, out, errs, tt.want)
 		}
@@ -143,15 +145,15 @@ func TestServiceMakesADirectoryOnlyWhenTold(t *testing.T) {
 		c := s.command(append([]string{"serve"}, strings.Fields(args)...)...)
 
 		pipe, err := c.StderrPipe()
-		must(t, err)
-		must(t, c.Start())
+		must.OK(t, err)
+		must.OK(t, c.Start())
 		started := make(chan string, 1)
 		exited := make(chan struct{})
 		lines := &logBuffer{}
 		go s.follow(pipe, lines, started, exited, c)
 		select {
 		case <-started:
-			must(t, c.Process.Signal(os.Interrupt))
+			must.OK(t, c.Process.Signal(os.Interrupt))
 			<-exited
 		case <-exited:
 			t.Errorf("serve %s ends: %s", args, lines)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // slowDownload is a download that has begun and whose rest the test reads later.
@@ -34,7 +36,7 @@ func (d *slowDownload) Write(p []byte) (int, error) {
 func (u user) begin(name, link, ranges string, want []byte) *slowDownload {
 	u.t.Helper()
 	r, err := http.NewRequestWithContext(u.t.Context(), "GET", link, nil)
-	must(u.t, err)
+	must.OK(u.t, err)
 	if ranges != "" {
 		r.Header.Set("Range", ranges)
 	}
@@ -42,7 +44,7 @@ func (u user) begin(name, link, ranges string, want []byte) *slowDownload {
 	u.t.Cleanup(transport.CloseIdleConnections)
 	d := &slowDownload{name: name, want: want}
 	d.res, err = transport.RoundTrip(r)
-	must(u.t, err)
+	must.OK(u.t, err)
 	u.t.Cleanup(func() { d.res.Body.Close() })
 	_, err = io.CopyN(d, d.res.Body, 1000)
 	if err != nil || d.res.StatusCode != 200 && d.res.StatusCode != 206 {
@@ -126,9 +128,9 @@ func (u user) downloadsOutlive(t *testing.T, remove func(user)) {
 	all.Wait()
 	u.eventually("the disk is free", func() bool {
 		jobs, err := filepath.Glob(filepath.Join(u.data(), "jobs", "*", "result"))
-		must(t, err)
+		must.OK(t, err)
 		trash, err := os.ReadDir(filepath.Join(u.data(), "trash"))
-		must(t, err)
+		must.OK(t, err)
 		return len(jobs)+len(trash) == 0
 	})
 }

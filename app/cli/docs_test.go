@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // block is a code block of a page, with the comment in front of it.
@@ -22,13 +24,13 @@ type docPage struct {
 func documentation(t *testing.T) (pages []docPage) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "web/docs/*.md"))
-	must(t, err)
+	must.OK(t, err)
 	if len(files) < 5 {
 		t.Fatalf("web/docs has only %q", files)
 	}
 	for _, file := range append(files, filepath.Join(root, "README.md")) {
 		name, err := filepath.Rel(root, file)
-		must(t, err)
+		must.OK(t, err)
 		pages = append(pages, parsePage(name, readFile(t, file)))
 	}
 	return pages
@@ -64,7 +66,7 @@ func parsePage(name, text string) docPage {
 func TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	tests, err := filepath.Glob("*_test.go")
-	must(t, err)
+	must.OK(t, err)
 	var sources strings.Builder
 	for _, file := range tests {
 		sources.WriteString(readFile(t, file))
@@ -148,7 +150,7 @@ func TestReadmeIsShort(t *testing.T) {
 func TestLinksOfMarkdownExist(t *testing.T) {
 	t.Parallel()
 	n := 0
-	must(t, filepath.WalkDir(root, func(file string, e os.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(root, func(file string, e os.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -230,7 +232,7 @@ func sourceText(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
 	for _, dir := range []string{"app", "blobs", "storage", "web"} {
-		must(t, filepath.WalkDir(filepath.Join(root, dir), func(file string, e os.DirEntry, err error) error {
+		must.OK(t, filepath.WalkDir(filepath.Join(root, dir), func(file string, e os.DirEntry, err error) error {
 			if err == nil && e.IsDir() && e.Name() == "node_modules" {
 				return filepath.SkipDir
 			}

@@ -16,6 +16,7 @@ import (
 	"molrun/app/server/certificate"
 	"molrun/app/server/datadir"
 	"molrun/app/test/freeport"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 	"molrun/storage"
 	"molrun/storage/kv/boltfile"
@@ -60,7 +61,7 @@ func TestDoctorFindsNoProblemsInAHealthyInstallation(t *testing.T) {
 		return findings
 	}
 	fresh := unstarted(t, "listen = \"127.0.0.1:0\"\n")
-	must(t, os.RemoveAll(fresh.data()))
+	must.OK(t, os.RemoveAll(fresh.data()))
 	healthy(fresh)
 	healthy(initialized(t, "listen = \"127.0.0.1:0\"\n"))
 	running := startServer(t, serverOptions{})
@@ -74,7 +75,7 @@ func TestDoctorFindsNoProblemsInAHealthyInstallation(t *testing.T) {
 		t.Errorf("address with a port of its own: %s", findings["address"])
 	}
 	other, err := freeport.Address()
-	must(t, err)
+	must.OK(t, err)
 	if findings, _ := running.diagnosis("--listen", other); !strings.Contains(findings["address"], running.base+", not on "+other) {
 		t.Errorf("another address: %s", findings["address"])
 	}
@@ -108,25 +109,25 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 	}{
 		{"a misspelt setting", "configuration", "did you mean", "lisen = \":1\"\n", nil},
 		{"a data directory open to others", "data directory", "run chmod 700", "", func(t *testing.T, s *instance) {
-			must(t, os.Chmod(s.data(), 0o777))
+			must.OK(t, os.Chmod(s.data(), 0o777))
 		}},
 		{"a database open to others", "data directory", "jobs.db is open to others", "", func(t *testing.T, s *instance) {
-			must(t, os.Chmod(in(s, datadir.Database), 0o644))
+			must.OK(t, os.Chmod(in(s, datadir.Database), 0o644))
 		}},
 		{"a file in place of the data directory", "data directory", "is no directory", "", func(t *testing.T, s *instance) {
-			must(t, os.RemoveAll(s.data()))
-			must(t, os.WriteFile(s.data(), nil, 0o600))
+			must.OK(t, os.RemoveAll(s.data()))
+			must.OK(t, os.WriteFile(s.data(), nil, 0o600))
 		}},
 		{"a truncated database", "database", "restore a backup", "", func(t *testing.T, s *instance) {
-			must(t, os.Truncate(in(s, datadir.Database), 9000))
+			must.OK(t, os.Truncate(in(s, datadir.Database), 9000))
 		}},
 		{"a missing database", "database", "is missing", "", func(t *testing.T, s *instance) {
-			must(t, os.Remove(in(s, datadir.Database)))
+			must.OK(t, os.Remove(in(s, datadir.Database)))
 		}},
 		{"a database locked by another process", "database", fmt.Sprintf("(process %d) holds it", os.Getpid()), "", func(t *testing.T, s *instance) {
 			store, err := storage.Open(in(s, datadir.Database), storage.Options{})
-			must(t, err)
-			t.Cleanup(func() { must(t, store.Close()) })
+			must.OK(t, err)
+			t.Cleanup(func() { must.OK(t, store.Close()) })
 		}},
 		{"a database that has lost commits", "database", "is lost", "", func(t *testing.T, s *instance) {
 			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.Commit += 5 })
@@ -135,13 +136,13 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.At = time.Now().Add(48 * time.Hour) })
 		}},
 		{"a secret open to others", "secret", "run chmod 600", "", func(t *testing.T, s *instance) {
-			must(t, os.Chmod(in(s, "secret"), 0o644))
+			must.OK(t, os.Chmod(in(s, "secret"), 0o644))
 		}},
 		{"a damaged secret", "secret", "damaged", "", func(t *testing.T, s *instance) {
-			must(t, os.WriteFile(in(s, "secret"), []byte("{}"), 0o600))
+			must.OK(t, os.WriteFile(in(s, "secret"), []byte("{}"), 0o600))
 		}},
 		{"a missing secret", "secret", "it is missing", "", func(t *testing.T, s *instance) {
-			must(t, os.Remove(in(s, "secret")))
+			must.OK(t, os.Remove(in(s, "secret")))
 		}},
 		{"a mistake in an algorithm file", "algorithms", "comand", "algorithms = \"algorithms\"\n", func(t *testing.T, s *instance) {
 			s.algorithm(strings.Replace(missingProgram, "command", "comand", 1))
@@ -153,27 +154,27 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 			s.algorithm(strings.Replace(missingProgram, "local", "slurm", 1))
 		}},
 		{"a cluster without its commands", "slurm", "has no sbatch, squeue", "[slurm]\nshared_dir = \"@DIR@/shared\"\npath = \"@DIR@\"\n", func(t *testing.T, s *instance) {
-			must(t, os.Mkdir(in(s, "../shared"), 0o700))
+			must.OK(t, os.Mkdir(in(s, "../shared"), 0o700))
 		}},
 		{"a missing shared folder", "slurm", "mount it or make it", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", nil},
 		{"a shared folder open to others", "slurm", "run chmod 700", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
-			must(t, os.Mkdir(in(s, "../shared"), 0o700))
-			must(t, os.Chmod(in(s, "../shared"), 0o770))
+			must.OK(t, os.Mkdir(in(s, "../shared"), 0o700))
+			must.OK(t, os.Chmod(in(s, "../shared"), 0o770))
 		}},
 		{"a shared folder of another user", "slurm", "belongs to user", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			if os.Geteuid() != 0 {
 				need.Skip(t, "only root can change the owner of a folder")
 			}
-			must(t, os.Mkdir(in(s, "../shared"), 0o700))
-			must(t, os.Chown(in(s, "../shared"), 4711, 4711))
+			must.OK(t, os.Mkdir(in(s, "../shared"), 0o700))
+			must.OK(t, os.Chown(in(s, "../shared"), 4711, 4711))
 		}},
 		{"a shared folder that overlaps the data directory", "slurm", "lie in one another", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
-			must(t, os.Symlink(s.dir, in(s, "../shared")))
+			must.OK(t, os.Symlink(s.dir, in(s, "../shared")))
 		}},
 		{"a missing algorithms folder", "algorithms", "folder of algorithms", "algorithms = \"nowhere\"\n", nil},
 		{"a port in use", "address", fmt.Sprintf("(process %d) listens on", os.Getpid()), "", func(t *testing.T, s *instance) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			must(t, err)
+			must.OK(t, err)
 			t.Cleanup(func() { listener.Close() })
 			s.env = append(s.env, "MOLRUN_LISTEN="+listener.Addr().String())
 		}},
@@ -205,7 +206,7 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 				tt.cause(t, s)
 			}
 			config := fmt.Sprintf("data = %q\n", s.data()) + strings.ReplaceAll(tt.config, "@DIR@", s.dir)
-			must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
+			must.OK(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
 			findings, code := s.diagnosis()
 			if code != exitFailed || !strings.Contains(findings[tt.check], string(doctor.Problem)+": ") || !strings.Contains(findings[tt.check], tt.says) {
 				t.Errorf("exit code %d; %s: %q, want a problem with %q", code, tt.check, findings[tt.check], tt.says)
@@ -264,32 +265,32 @@ func TestDoctorUsesTheConfiguredReserve(t *testing.T) {
 func changeCommits(t *testing.T, database string, change func(*boltfile.Commits)) {
 	t.Helper()
 	c, err := boltfile.ReadCommits(database)
-	must(t, err)
+	must.OK(t, err)
 	change(&c)
 	text, err := json.Marshal(c)
-	must(t, err)
-	must(t, os.WriteFile(database+".commits", text, 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(database+".commits", text, 0o600))
 }
 
 // algorithm writes a file to the server's algorithms folder.
 func (s *instance) algorithm(text string) {
 	s.t.Helper()
-	must(s.t, os.MkdirAll(filepath.Join(s.dir, "algorithms"), 0o700))
-	must(s.t, os.WriteFile(filepath.Join(s.dir, "algorithms", "far.toml"), []byte(text), 0o600))
+	must.OK(s.t, os.MkdirAll(filepath.Join(s.dir, "algorithms"), 0o700))
+	must.OK(s.t, os.WriteFile(filepath.Join(s.dir, "algorithms", "far.toml"), []byte(text), 0o600))
 }
 
 // certificate creates a certificate issued at the given time, in the server's
 // directory.
 func (s *instance) certificate(cert, key string, now time.Time) {
 	s.t.Helper()
-	must(s.t, certificate.EnsureSelfSigned(filepath.Join(s.dir, cert), filepath.Join(s.dir, key), []string{"localhost"}, now))
+	must.OK(s.t, certificate.EnsureSelfSigned(filepath.Join(s.dir, cert), filepath.Join(s.dir, key), []string{"localhost"}, now))
 }
 
 // program puts a stand-in first on the PATH.
 func (s *instance) program(name, text string) {
 	s.t.Helper()
 	bin := s.t.TempDir()
-	must(s.t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700))
+	must.OK(s.t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700))
 	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"))
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -25,7 +26,7 @@ func (u user) listen(path, after string) (events <-chan told, protocol string) {
 	u.t.Helper()
 	ctx, cancel := context.WithCancel(u.t.Context())
 	r, err := http.NewRequestWithContext(ctx, "GET", u.base+path, nil)
-	must(u.t, err)
+	must.OK(u.t, err)
 	r.Header.Set("x-api-key", u.key)
 	if after != "" {
 		r.Header.Set("Last-Event-ID", after)
@@ -33,7 +34,7 @@ func (u user) listen(path, after string) (events <-chan told, protocol string) {
 	client := *u.http
 	client.Timeout = 0 // a stream lasts as long as the test
 	resp, err := client.Do(r)
-	must(u.t, err)
+	must.OK(u.t, err)
 	if resp.StatusCode != http.StatusOK {
 		u.t.Fatalf("GET %s: %d", path, resp.StatusCode)
 	}
@@ -225,11 +226,11 @@ func TestReadersThatStallAreCutOff(t *testing.T) {
 	s := startServer(t, serverOptions{config: "[limits]\nanswer_time = \"1s\"\n", algorithms: map[string]string{"shell.toml": shellFile}})
 	u := s.user("lab", "ann@lab.example")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
-	must(t, err)
+	must.OK(t, err)
 	defer conn.Close()
-	must(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
+	must.OK(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
 	_, err = fmt.Fprintf(conn, "GET /events HTTP/1.1\r\nHost: molrun\r\nx-api-key: %s\r\n\r\n", u.key)
-	must(t, err)
+	must.OK(t, err)
 	events, _ := u.listen("/events", "")
 	u.submit("a", "shell", `{"script":"echo hello"}`)
 	u.finished("a")

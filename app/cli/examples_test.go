@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -113,8 +114,8 @@ func TestPythonExamples(t *testing.T) {
 	u := s.user("lab", "ann@lab.example")
 	dir := t.TempDir()
 	structure, table := filepath.Join(dir, "tiny.pdb"), filepath.Join(dir, "ligands.csv")
-	must(t, os.WriteFile(structure, []byte("ATOM      1  CA  ALA A   1       1.000   2.000   3.000  1.00 80.00           C\nATOM      2  CB  ALA A   1       2.500   2.000   3.000  1.00 80.00           C\n"), 0o600))
-	must(t, os.WriteFile(table, []byte("name,smiles\nmethane,C\nethanol,CCO\nbenzene <b>,c1ccccc1\n"), 0o600))
+	must.OK(t, os.WriteFile(structure, []byte("ATOM      1  CA  ALA A   1       1.000   2.000   3.000  1.00 80.00           C\nATOM      2  CB  ALA A   1       2.500   2.000   3.000  1.00 80.00           C\n"), 0o600))
+	must.OK(t, os.WriteFile(table, []byte("name,smiles\nmethane,C\nethanol,CCO\nbenzene <b>,c1ccccc1\n"), 0o600))
 	for _, example := range []struct {
 		args  []string
 		says  string
@@ -148,7 +149,7 @@ func TestSnakemakeExample(t *testing.T) {
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
 	p := u.person()
-	must(t, os.CopyFS(p.dir, os.DirFS("../../app/client/examples/workflow")))
+	must.OK(t, os.CopyFS(p.dir, os.DirFS("../../app/client/examples/workflow")))
 	run := func() string {
 		if text, err := p.shell("/usr/bin/snakemake --cores 4 --config steps=20000 --nocolor"); err != nil {
 			t.Fatalf("snakemake: %v\n%s", err, text)
@@ -159,8 +160,8 @@ func TestSnakemakeExample(t *testing.T) {
 	if lines := strings.Split(first, "\r\n"); len(lines) != 4 || !regexp.MustCompile(`^hst5,0\.2488,0\.2083,[01]\.\d+,0\.\d+$`).MatchString(lines[1]) {
 		t.Errorf("summary.csv: %q", first)
 	}
-	must(t, os.RemoveAll(filepath.Join(p.dir, "results")))
-	must(t, os.Remove(filepath.Join(p.dir, "summary.csv")))
+	must.OK(t, os.RemoveAll(filepath.Join(p.dir, "results")))
+	must.OK(t, os.Remove(filepath.Join(p.dir, "summary.csv")))
 	if again := run(); again != first {
 		t.Errorf("summary.csv was %q, and is now %q", first, again)
 	}
@@ -175,7 +176,7 @@ func TestNextflowExample(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, serverOptions{}).user("lab", "ann@lab.example").person()
 	const folder = "../../app/client/examples/workflow"
-	must(t, os.CopyFS(p.dir, os.DirFS(filepath.Join(folder, "proteins"))))
+	must.OK(t, os.CopyFS(p.dir, os.DirFS(filepath.Join(folder, "proteins"))))
 	values := strings.NewReplacer(
 		"${protein.baseName}", "hst5", "${protein}", "hst5.fasta", "${params.steps}", "20000", "${rows.join(' ')}", "hst5,1.2,0.1 syn25,1.3,0.2",
 		`\$`, "$", `\\`, `\`,

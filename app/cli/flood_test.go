@@ -11,13 +11,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // openFiles counts the files that the server has open.
 func (s *instance) openFiles() int {
 	s.t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.process.Process.Pid))
-	must(s.t, err)
+	must.OK(s.t, err)
 	return len(entries)
 }
 
@@ -30,7 +32,7 @@ func (s *instance) metric(name string) float64 {
 		s.t.Fatalf("no metric %s", name)
 	}
 	value, err := strconv.ParseFloat(string(found[1]), 64)
-	must(s.t, err)
+	must.OK(s.t, err)
 	return value
 }
 
@@ -40,10 +42,10 @@ func (s *instance) openConnections(count int, begin string) (conns []net.Conn) {
 	s.t.Helper()
 	for range count {
 		c, err := net.DialTimeout("tcp", strings.TrimPrefix(s.base, "http://"), patience)
-		must(s.t, err)
+		must.OK(s.t, err)
 		s.t.Cleanup(func() { _ = c.Close() })
 		_, err = io.WriteString(c, begin)
-		must(s.t, err)
+		must.OK(s.t, err)
 		conns = append(conns, c)
 	}
 	return conns
@@ -75,7 +77,7 @@ func TestSlowBodiesOfOneKeyLeaveOthersAlone(t *testing.T) {
 	}
 	ann.do("GET", "/jobs", nil).code(429, "RATE_LIMITED")
 	for _, c := range conns {
-		must(t, c.Close())
+		must.OK(t, c.Close())
 	}
 	s.eventually("this key is accepted again", func() bool { return ann.do("GET", "/jobs", nil).status == 200 })
 }
@@ -120,9 +122,9 @@ func TestHugeBodiesAndHeadersUseBoundedMemory(t *testing.T) {
 	u.do("GET", "/jobs", nil, "Cookie", strings.Repeat("x", 64<<10)).want(422)
 	// A header far over the limit is not read to its end.
 	r, err := http.NewRequestWithContext(t.Context(), "GET", s.base+"/jobs", nil)
-	must(t, err)
+	must.OK(t, err)
 	r.Header.Set("Cookie", strings.Repeat("x", 200_000))
-	must(t, refusedAs(r, 422))
+	must.OK(t, refusedAs(r, 422))
 	if heap := s.metric("go_memstats_heap_sys_bytes"); heap > 350<<20 {
 		t.Errorf("the heap has %.0f MiB, though all bodies together are limited to 96", heap/(1<<20))
 	}

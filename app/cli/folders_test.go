@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 // folderFiles are an algorithm that is a folder. Its script says which word the folder has,
@@ -74,7 +75,7 @@ func TestJobsGoOnWithTheFolderThatTheyWereSubmittedWith(t *testing.T) {
 			s.kill()
 			s.start()
 			u.submit("new", "words", settings)
-			must(t, os.RemoveAll(filepath.Join(s.dir, "algorithms", "words")))
+			must.OK(t, os.RemoveAll(filepath.Join(s.dir, "algorithms", "words")))
 			s.stop()
 			s.start()
 			gate.open(t)
@@ -114,7 +115,7 @@ func TestBackupHasTheFoldersOfUnfinishedJobs(t *testing.T) {
 	u.submit("waits", "words", "{}")
 	backups := filepath.Join(t.TempDir(), "backups")
 	s.backup(backups)
-	must(t, os.RemoveAll(filepath.Join(s.dir, "algorithms", "words")))
+	must.OK(t, os.RemoveAll(filepath.Join(s.dir, "algorithms", "words")))
 	s.stop()
 	s.killTasks()
 	block.open(t)
@@ -134,8 +135,8 @@ func TestBackupHasTheFoldersOfUnfinishedJobs(t *testing.T) {
 	if err != nil || len(word) != 1 {
 		t.Fatal(word, err)
 	}
-	must(t, os.Chmod(word[0], 0o600))
-	must(t, os.WriteFile(word[0], []byte("own\n"), 0o600))
+	must.OK(t, os.Chmod(word[0], 0o600))
+	must.OK(t, os.WriteFile(word[0], []byte("own\n"), 0o600))
 	if c, code := s.runCheck("--deep"); code != exitFailed || c.Count != 1 || !strings.Contains(c.Problems[0].Text, "lib/word.txt") {
 		t.Errorf("check: %+v, exit code %d", c, code)
 	}

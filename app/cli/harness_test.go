@@ -26,6 +26,7 @@ import (
 	"molrun/app/server/datadir"
 	"molrun/app/test/containertest"
 	"molrun/app/test/contract"
+	"molrun/app/test/must"
 	"molrun/web"
 )
 
@@ -146,25 +147,25 @@ func checkedClient(t *testing.T) *http.Client {
 func (s *instance) writeFiles(o serverOptions) {
 	s.t.Helper()
 	folder := filepath.Join(s.dir, "algorithms")
-	must(s.t, os.Mkdir(folder, 0o700))
-	must(s.t, os.Mkdir(filepath.Join(s.dir, "gates"), 0o700))
+	must.OK(s.t, os.Mkdir(folder, 0o700))
+	must.OK(s.t, os.Mkdir(filepath.Join(s.dir, "gates"), 0o700))
 	for name, text := range o.algorithms {
 		s.algorithmFile(name, strings.ReplaceAll(text, "@DIR@", s.dir))
 	}
 	config := fmt.Sprintf("data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n%s", s.data(), folder, o.config)
-	must(s.t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
+	must.OK(s.t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
 }
 
 // algorithmFile writes a file below the folder of algorithms; a script may be run.
 func (s *instance) algorithmFile(name, text string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "algorithms", name)
-	must(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.OK(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
 	mode := os.FileMode(0o600)
 	if strings.HasSuffix(name, ".sh") {
 		mode = 0o700
 	}
-	must(s.t, os.WriteFile(path, []byte(text), mode))
+	must.OK(s.t, os.WriteFile(path, []byte(text), mode))
 }
 
 func (s *instance) data() string {
@@ -226,8 +227,8 @@ func (s *instance) start() {
 	}
 	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := s.process.StderrPipe()
-	must(s.t, err)
-	must(s.t, s.process.Start())
+	must.OK(s.t, err)
+	must.OK(s.t, s.process.Start())
 	if s.logs == nil && !s.shared {
 		s.t.Cleanup(s.checkLogs)
 	}
@@ -272,7 +273,7 @@ func (s *instance) kill() {
 // stop ends the server like an operator.
 func (s *instance) stop() {
 	s.t.Helper()
-	must(s.t, s.process.Process.Signal(syscall.SIGTERM))
+	must.OK(s.t, s.process.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-s.exited:
 	case <-time.After(patience):
@@ -294,7 +295,7 @@ func (s *instance) killTasks() {
 // directory contains text.
 func (s *instance) processes(text string) (found []int) {
 	entries, err := os.ReadDir("/proc")
-	must(s.t, err)
+	must.OK(s.t, err)
 	for _, e := range entries {
 		var pid int
 		if _, err := fmt.Sscan(e.Name(), &pid); err != nil || pid == os.Getpid() {
@@ -325,7 +326,7 @@ func (s *instance) user(organization, email string, flags ...string) user {
 		return user{s, strings.TrimSpace(s.ok(append([]string{"key", "create", "--organization", organization, "--email", email}, flags...)...))}
 	}
 	key, err := client.NewControl(filepath.Join(s.data(), datadir.Socket)).CreateKey(s.t.Context(), client.KeyRequest{Organization: organization, Email: email})
-	must(s.t, err)
+	must.OK(s.t, err)
 	s.secrets.keys(key.Secret)
 	return user{s, key.Secret}
 }
@@ -357,7 +358,7 @@ func (u user) do(method, path string, body any, header ...string) answer {
 		target = u.base + path
 	}
 	r, err := http.NewRequestWithContext(u.t.Context(), method, target, reader)
-	must(u.t, err)
+	must.OK(u.t, err)
 	if u.key != "" && target != path {
 		r.Header.Set("x-api-key", u.key)
 	}
@@ -372,10 +373,10 @@ func (u user) do(method, path string, body any, header ...string) answer {
 		}
 	}
 	response, err := u.http.Do(r)
-	must(u.t, err)
+	must.OK(u.t, err)
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
-	must(u.t, err)
+	must.OK(u.t, err)
 	return answer{u.t, response.StatusCode, response.Header, data}
 }
 
@@ -534,7 +535,7 @@ func (u user) result(name, file string) []byte {
 		request["fileName"] = file
 	}
 	body, err := json.Marshal(request)
-	must(u.t, err)
+	must.OK(u.t, err)
 	u.do("POST", "/result", string(body)).want(200).into(&link)
 	return u.do("GET", link.DownloadURL, nil).want(200).body
 }
@@ -543,13 +544,13 @@ func (u user) result(name, file string) []byte {
 func unzip(t *testing.T, archive []byte) map[string]string {
 	t.Helper()
 	reader, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
-	must(t, err)
+	must.OK(t, err)
 	files := map[string]string{}
 	for _, f := range reader.File {
 		content, err := f.Open()
-		must(t, err)
+		must.OK(t, err)
 		data, err := io.ReadAll(content)
-		must(t, err)
+		must.OK(t, err)
 		files[f.Name] = string(data)
 	}
 	return files
@@ -567,11 +568,4 @@ func (u user) upload(filename, text string) (fileID string) {
 	u.do("PUT", grant.UploadURL, strings.NewReader(text), "Content-Type", grant.Instructions.Headers["Content-Type"]).want(200)
 	u.do("POST", "/upload/"+grant.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, len(text))).want(200)
 	return grant.FileID
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

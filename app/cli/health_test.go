@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app/server/certificate"
+	"molrun/app/test/must"
 )
 
 // TestHealthWorksWithEveryConfigurationThatServes runs it with the configuration of the
@@ -19,7 +20,7 @@ func TestHealthWorksWithEveryConfigurationThatServes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	must(t, certificate.EnsureSelfSigned(cert, key, []string{"molrun.lab.example"}, time.Now()))
+	must.OK(t, certificate.EnsureSelfSigned(cert, key, []string{"molrun.lab.example"}, time.Now()))
 	site := fmt.Sprintf("[tls]\ncert = %q\nkey = %q\n", cert, key)
 	for _, tt := range []struct{ name, config, listen, address string }{
 		{"plain", "", "127.0.0.1:0", "http://127.0.0.1:"},
@@ -67,7 +68,7 @@ func (s *instance) healthAfterStop() {
 func TestHealthReachesAServiceByItsOwnAddress(t *testing.T) {
 	t.Parallel()
 	addresses, err := net.InterfaceAddrs()
-	must(t, err)
+	must.OK(t, err)
 	for _, a := range addresses {
 		if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() {
 			s := startServer(t, serverOptions{flags: []string{"--listen", net.JoinHostPort(ip.IP.String(), "0")}, env: []string{"HTTP_PROXY=http://127.0.0.1:1"}})
@@ -84,24 +85,24 @@ func TestHealthReachesAServiceByItsOwnAddress(t *testing.T) {
 func answering(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.OK(t, err)
 	s := http.Server{Handler: answer}
 	go func() { _ = s.Serve(l) }()
-	t.Cleanup(func() { must(t, s.Close()) })
+	t.Cleanup(func() { must.OK(t, s.Close()) })
 	return l.Addr().String()
 }
 
 func TestHealthSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.toml")
-	must(t, os.WriteFile(file, nil, 0o600))
+	must.OK(t, os.WriteFile(file, nil, 0o600))
 	ok := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" {
 			fmt.Fprint(w, `{"status":"ok"}`)
 		}
 	})
 	_, port, err := net.SplitHostPort(ok)
-	must(t, err)
+	must.OK(t, err)
 	for _, host := range []string{"127.0.0.1", "0.0.0.0", "", "[::]", "localhost"} {
 		if out, errs, code := within(t, "", "health", "--config", file, "--listen", host+":"+port); code != 0 || errs != "" {
 			t.Errorf("of %q: exit code %d: %s%s", host, code, out, errs)

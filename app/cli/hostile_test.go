@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"molrun/app/test/containertest"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -117,7 +118,7 @@ func TestJobRecordsShowTheIsolation(t *testing.T) {
 				}
 			}
 			var kept record
-			must(t, json.Unmarshal([]byte(unzip(t, u.result("well", ""))["job.json"]), &kept))
+			must.OK(t, json.Unmarshal([]byte(unzip(t, u.result("well", ""))["job.json"]), &kept))
 			if kept.Isolation != s.isolation() {
 				t.Errorf("isolation %q in the result's job.json, %q in /readyz", kept.Isolation, s.isolation())
 			}
@@ -181,8 +182,8 @@ func TestDaemonsOfAKilledTaskAreKilled(t *testing.T) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if strings.Contains(string(line), "\x00--lock-fd\x00") {
 			p, err := os.FindProcess(pid)
-			must(t, err)
-			must(t, p.Kill())
+			must.OK(t, err)
+			must.OK(t, p.Kill())
 		}
 	}
 	// The second attempt starts only when nothing of the first is left.
@@ -225,7 +226,7 @@ func TestHostileOutputFilesAreLeftOutOfResults(t *testing.T) {
 func hostileOutputFiles(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	canary := filepath.Join(s.dir, "canary")
-	must(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o400))
+	must.OK(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o400))
 	u.submit("hostile", "shell", script(fmt.Sprintf(hostileOutput, canary)))
 	if j := u.finished("hostile"); j.Status != "COMPLETED" {
 		t.Fatalf("%+v", j.Failure)
@@ -254,7 +255,7 @@ func hostileOutputFiles(t *testing.T, s *instance) {
 	}
 	for _, name := range []string{"passwd", "hard", "up/1/work/out/good", "../result/good", "a/../good", "/etc/passwd", "./good", "new\nline", ".."} {
 		request, err := json.Marshal(map[string]string{"jobName": "hostile", "fileName": name})
-		must(t, err)
+		must.OK(t, err)
 		if a := u.do("POST", "/result", string(request)); a.status != 404 && a.status != 422 {
 			t.Errorf("request for %q: %d %s", name, a.status, a.body)
 		}
@@ -262,7 +263,7 @@ func hostileOutputFiles(t *testing.T, s *instance) {
 	u.do("DELETE", "/jobs/hostile", nil).want(204)
 	// The service does not read, change or delete the targets of links.
 	info, err := os.Stat(canary)
-	must(t, err)
+	must.OK(t, err)
 	if text, err := os.ReadFile(canary); err != nil || string(text) != "secret of the server\n" || info.Mode().Perm() != 0o400 {
 		t.Errorf("the canary is %q with mode %v, %v", text, info.Mode(), err)
 	}
@@ -365,7 +366,7 @@ func TestSandboxHidesTheMachine(t *testing.T) {
 func hidesTheMachine(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	canary := filepath.Join(s.dir, "canary")
-	must(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o666))
+	must.OK(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o666))
 	u.upload("in.txt", "hello\n")
 	other := s.user("lab", "dora@lab.example")
 	of := filepath.Join(s.data(), "jobs", other.submit("other", "shell", script("echo mine > out/mine")).JobID)
@@ -459,7 +460,7 @@ func TestListedFolderShowsNothingOfTheService(t *testing.T) {
 }
 
 func showsNothingOfTheService(t *testing.T, s *instance) {
-	must(t, os.WriteFile(filepath.Join(s.dir, "weights"), []byte("listed\n"), 0o644))
+	must.OK(t, os.WriteFile(filepath.Join(s.dir, "weights"), []byte("listed\n"), 0o644))
 	u := s.user("lab", "ann@lab.example")
 	u.submit("j", "shell", script(fmt.Sprintf(`cat '%[1]s/weights' > out/weights
 cat '%[1]s/config.toml' > out/config; ls -A '%[2]s' > out/data; ls -A '%[2]s/jobs' > out/jobs; touch '%[2]s/x' && exit 1; true`, s.dir, s.data())))

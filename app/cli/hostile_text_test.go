@@ -12,20 +12,21 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // hostileTexts reads testdata/hostile.txt.
 func hostileTexts(t *testing.T) []string {
 	t.Helper()
 	file, err := os.ReadFile("testdata/hostile.txt")
-	must(t, err)
+	must.OK(t, err)
 	var texts []string
 	for line := range strings.Lines(string(file)) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		text, err := strconv.Unquote(line)
-		must(t, err)
+		must.OK(t, err)
 		if text == "LONG" {
 			text = strings.Repeat("long $(touch MARK) ", 4000)
 		}
@@ -89,7 +90,7 @@ func (b *trials) tryHostileTexts() {
 	b.t.Logf("%d of %d hostile texts were refused, %d of the others are submitted", count-all, count, len(submitted))
 	b.run(submitted, func(c *attempted, r record) { b.checkUninterpreted(c, r, texts[c]) })
 	made, err := os.ReadDir(marks)
-	must(b.t, err)
+	must.OK(b.t, err)
 	for _, mark := range made {
 		b.t.Errorf("a text was run: it made %s", mark.Name())
 	}
@@ -101,7 +102,7 @@ func (b *trials) checkUninterpreted(c *attempted, r record, text string) {
 	b.t.Helper()
 	dir := filepath.Join(b.u.data(), "jobs", r.JobID)
 	spec, err := task.Read(filepath.Join(dir, "1"))
-	must(b.t, err)
+	must.OK(b.t, err)
 	words := strings.Fields(text)
 	for _, step := range spec.Steps {
 		for _, argument := range step.Argv {
@@ -110,7 +111,7 @@ func (b *trials) checkUninterpreted(c *attempted, r record, text string) {
 			}
 		}
 	}
-	must(b.t, filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+	must.OK(b.t, filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // setConfig replaces the quotas of a server that is down.
@@ -15,11 +17,11 @@ func (s *instance) setConfig(old, now string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "config.toml")
 	text, err := os.ReadFile(path)
-	must(s.t, err)
+	must.OK(s.t, err)
 	if !strings.Contains(string(text), old) {
 		s.t.Fatalf("the configuration has no %q", old)
 	}
-	must(s.t, os.WriteFile(path, []byte(strings.Replace(string(text), old, now, 1)), 0o600))
+	must.OK(s.t, os.WriteFile(path, []byte(strings.Replace(string(text), old, now, 1)), 0o600))
 }
 
 // TestRunningJobsKeepToLimits runs real processes of users with limits, lowers the limits

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // superposeFile reads a list of files and tells their names and first words.
@@ -76,7 +78,7 @@ func TestSettingIsAListOfFiles(t *testing.T) {
 		}
 	}
 	var kept struct{ Submission json.RawMessage }
-	must(t, json.Unmarshal([]byte(files["job.json"]), &kept))
+	must.OK(t, json.Unmarshal([]byte(files["job.json"]), &kept))
 	there := startServer(t, serverOptions{algorithms: map[string]string{"superpose.toml": superposeFile}}).user("other", "bob@other.example")
 	if missing := there.do("POST", "/submit-job", string(kept.Submission)).want(422).details(); len(missing) != 2 || !strings.HasPrefix(missing[1], "body.settings.structures.1: upload ") {
 		t.Errorf("without uploads: %q", missing)

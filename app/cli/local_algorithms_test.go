@@ -15,6 +15,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/client"
 	"molrun/app/job/audit"
+	"molrun/app/test/must"
 )
 
 // nearFile is an algorithm that any machine can run, with a description and settings.
@@ -45,14 +46,14 @@ func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
 	folder := filepath.Join(dir, "algorithms")
 	write := func(name, text string) string {
 		path := filepath.Join(folder, name)
-		must(t, os.MkdirAll(folder, 0o700))
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must.OK(t, os.MkdirAll(folder, 0o700))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	near := write("near.toml", strings.Replace(nearFile, "%s", "1", 1))
 	far := write("far.toml", missingProgram)
 	config := filepath.Join(dir, "config.toml")
-	must(t, os.WriteFile(config, []byte("algorithms = \""+folder+"\"\n"), 0o600))
+	must.OK(t, os.WriteFile(config, []byte("algorithms = \""+folder+"\"\n"), 0o600))
 	run := func(args ...string) (out, errs string, code int) {
 		t.Helper()
 		return within(t, "", append(append([]string{"algorithms"}, args...), "--config", config)...)
@@ -120,7 +121,7 @@ func TestVersionsOfProgramsAreCompared(t *testing.T) {
 	t.Parallel()
 	for version, warns := range map[string]bool{"2022.5": false, "2022": false, "2021": true, "202": true, "2022.50": true} {
 		file := filepath.Join(t.TempDir(), "tool.toml")
-		must(t, os.WriteFile(file, []byte("format = 2\ntype = \"tool\"\nversion = \""+version+"\"\ncommand = [\"true\"]\nversion_command = [\"echo\", \"tool 2022.5\"]\nversion_pattern = 'tool (\\S+)'\n"), 0o600))
+		must.OK(t, os.WriteFile(file, []byte("format = 2\ntype = \"tool\"\nversion = \""+version+"\"\ncommand = [\"true\"]\nversion_command = [\"echo\", \"tool 2022.5\"]\nversion_pattern = 'tool (\\S+)'\n"), 0o600))
 		if _, errs, code := within(t, "", "algorithms", "check", file); code != 0 || strings.Contains(errs, "was written for "+version) != warns {
 			t.Errorf("%s: exit code %d, %s", version, code, errs)
 		}
@@ -131,8 +132,8 @@ func TestOneProblemIsEnoughToFailACheck(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	uploads, err := filepath.Glob(d.Path("uploads", "??", "*"))
-	must(t, err)
-	must(t, os.Truncate(uploads[0], 1))
+	must.OK(t, err)
+	must.OK(t, os.Truncate(uploads[0], 1))
 	out, errs, code := d.run("check")
 	if code != exitFailed || !strings.Contains(out, ": 1 problems\n") || !strings.Contains(errs, "only a backup brings back what is lost") {
 		t.Errorf("check: exit code %d: %s%s", code, out, errs)
@@ -228,15 +229,15 @@ func TestProgressOfTheDemonstration(t *testing.T) {
 	}
 	archive := filepath.Join(t.TempDir(), "a.zip")
 	f, err := os.Create(archive)
-	must(t, err)
+	must.OK(t, err)
 	w := zip.NewWriter(f)
 	for _, name := range []string{"a/other.json", "a/metrics.json"} {
 		part, err := w.Create(name)
-		must(t, err)
+		must.OK(t, err)
 		_, err = part.Write([]byte(name))
-		must(t, err)
+		must.OK(t, err)
 	}
-	must(t, errors.Join(w.Close(), f.Close()))
+	must.OK(t, errors.Join(w.Close(), f.Close()))
 	if text, err := readZipped(archive, "metrics.json"); err != nil || string(text) != "a/metrics.json" {
 		t.Errorf("got %q, %v", text, err)
 	}

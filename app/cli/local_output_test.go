@@ -14,6 +14,7 @@ import (
 	"molrun/app/server/backup"
 	"molrun/app/server/check"
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 	"molrun/storage/kv"
 )
 
@@ -43,17 +44,17 @@ func TestPruneAsksFirst(t *testing.T) {
 		root := newRoot()
 		var out, errs bytes.Buffer
 		c, _, err := root.Find([]string{"prune"})
-		must(t, err)
+		must.OK(t, err)
 		c.SetContext(t.Context())
 		root.SetIn(strings.NewReader(answer))
 		root.SetOut(&out)
 		root.SetErr(&errs)
 		cfg := config.Default()
 		cfg.Data, cfg.Database.FileSystem = d.Data, "any"
-		must(t, controlOf(t, cfg, func(control *client.Control) error {
+		must.OK(t, controlOf(t, cfg, func(control *client.Control) error {
 			return f.run(t.Context(), c, control, client.PruneRequest{EndedBefore: time.Now(), Failed: true})
 		}))
-		must(t, controlOf(t, cfg, func(control *client.Control) error {
+		must.OK(t, controlOf(t, cfg, func(control *client.Control) error {
 			found, err := pruneAll(t.Context(), control, client.PruneRequest{EndedBefore: time.Now(), Failed: true, DryRun: true})
 			if len(found) != left {
 				t.Errorf("after %q, %d jobs are left, want %d", answer, len(found), left)
@@ -85,7 +86,7 @@ func TestReportSaysWhatFillsTheDisk(t *testing.T) {
 		r.Disk.Files, r.Disk.FreeFiles, r.Disk.ReserveFiles = tt.files, tt.freeFiles, tt.reserveFiles
 		r.Rows = []client.StorageRow{{Organization: "lab", Jobs: 1, ResultBytes: 30, UploadBytes: 20, QuotaBytes: 200}, {Organization: "free"}}
 		var out strings.Builder
-		must(t, printReport(&out, &r))
+		must.OK(t, printReport(&out, &r))
 		if !strings.HasSuffix(out.String(), tt.says) {
 			t.Errorf("got\n%swant an end of\n%s", out.String(), tt.says)
 		}
@@ -97,7 +98,7 @@ func TestReportSaysWhatFillsTheDisk(t *testing.T) {
 func TestCheckSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	must(t, printCheck(&out, &check.Report{
+	must.OK(t, printCheck(&out, &check.Report{
 		Count: 3, Problems: []kv.Problem{{Text: "lost"}, {Text: "bent", Derivable: true}}, SetAside: "aside", Repaired: 2, Young: 1,
 		Strays:  []check.Stray{{Path: "a/b", Bytes: 6, Changed: time.Now().Add(-73 * time.Hour)}},
 		Foreign: []check.Stray{{Path: "notes.txt", Bytes: 2048, Changed: time.Now().Add(-3*time.Hour - time.Second)}, {Path: "x", Changed: time.Now().Add(-90 * time.Second)}},
@@ -169,7 +170,7 @@ func TestUnitFileNamesWhatItRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "molrun.toml")
-	must(t, os.WriteFile(file, []byte("[slurm]\nshared_dir = \"/shared/molrun\"\n[stop]\nrequests = \"1500ms\"\n[backup]\nto = \"/backups\"\n"), 0o600))
+	must.OK(t, os.WriteFile(file, []byte("[slurm]\nshared_dir = \"/shared/molrun\"\n[stop]\nrequests = \"1500ms\"\n[backup]\nto = \"/backups\"\n"), 0o600))
 	out, errs, code := within(t, "", "systemd-unit", "--config", file, "--data", filepath.Join(dir, "data"), "--user", "runner")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
@@ -182,7 +183,7 @@ func TestUnitFileNamesWhatItRuns(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, out)
 		}
 	}
-	must(t, os.WriteFile(file, []byte("[stop]\nrequests = \"1s\"\n"), 0o600))
+	must.OK(t, os.WriteFile(file, []byte("[stop]\nrequests = \"1s\"\n"), 0o600))
 	if out, _, _ := within(t, "", "systemd-unit", "--config", file, "--data", dir); !strings.Contains(out, "TimeoutStopSec=21\n") || !strings.Contains(out, "User=molrun\n") || !strings.Contains(out, "ReadWritePaths="+dir+" /tmp /var/tmp\n") {
 		t.Errorf("without a cluster: %s", out)
 	}
@@ -196,7 +197,7 @@ func TestEngineIsRunByHand(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	good := write("good.json", `{"sequences":["GSGSGSGS"],"names":["short"],"steps":1000}`)

@@ -17,6 +17,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/client"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 // directory is a data directory on which no service runs. Commands run within the
@@ -39,8 +40,8 @@ func newDirectory(t *testing.T) *directory {
 	d.Complete(rows[1], map[string]string{"out.txt": "22"})
 	d.Submit(fixture.Ann, "waits", `{}`)
 	d.Close()
-	must(t, os.Chmod(d.Data, 0o700))
-	must(t, os.WriteFile(d.configFile(), []byte(fmt.Sprintf("data = %q\n[database]\nfile_system = \"any\"\n", d.Data)), 0o600))
+	must.OK(t, os.Chmod(d.Data, 0o700))
+	must.OK(t, os.WriteFile(d.configFile(), []byte(fmt.Sprintf("data = %q\n[database]\nfile_system = \"any\"\n", d.Data)), 0o600))
 	return d
 }
 
@@ -230,7 +231,7 @@ func (d *directory) actions() (actions []string) {
 	}
 	for line := range strings.Lines(out) {
 		var e struct{ Action string }
-		must(d.t, json.Unmarshal([]byte(line), &e))
+		must.OK(d.t, json.Unmarshal([]byte(line), &e))
 		actions = append(actions, e.Action)
 	}
 	return actions
@@ -271,7 +272,7 @@ func TestKeysWithoutAService(t *testing.T) {
 	}
 	var keys []client.Key
 	out, _, _ = d.run("key", "list", "--json")
-	must(t, json.Unmarshal([]byte(out), &keys))
+	must.OK(t, json.Unmarshal([]byte(out), &keys))
 	if len(keys) != 3 {
 		t.Errorf("keys %+v", keys)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -42,7 +44,7 @@ func connect(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(ctx, transport, nil)
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -60,7 +62,7 @@ func use(t *testing.T, s *mcp.ClientSession, name string, arguments map[string]a
 	if result.IsError {
 		return nil, text
 	}
-	must(t, json.Unmarshal([]byte(text), &answer))
+	must.OK(t, json.Unmarshal([]byte(text), &answer))
 	return answer, ""
 }
 
@@ -151,14 +153,14 @@ func TestModelsHaveTheRightsOfTheirKeys(t *testing.T) {
 	}
 	for _, key := range []string{"", "molrun_wrong"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.base+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
-		must(t, err)
+		must.OK(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		if key != "" {
 			r.Header.Set("x-api-key", key)
 		}
 		resp, err := http.DefaultClient.Do(r)
-		must(t, err)
+		must.OK(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusUnauthorized {
 			t.Errorf("key %q: status %d", key, resp.StatusCode)
@@ -171,10 +173,10 @@ func TestToolsSayWhatTheyDo(t *testing.T) {
 	t.Parallel()
 	s := overHTTP(t, plain(t).user("lab", "ann@lab.example"))
 	list, err := s.ListTools(t.Context(), nil)
-	must(t, err)
+	must.OK(t, err)
 	for _, tool := range list.Tools {
 		schema, err := json.Marshal(tool.InputSchema)
-		must(t, err)
+		must.OK(t, err)
 		destructive := tool.Annotations.DestructiveHint != nil && *tool.Annotations.DestructiveHint
 		if destructive != (tool.Name == "cancel_job") || tool.Description == "" || !strings.Contains(string(schema), `"properties"`) || strings.Contains(string(schema), "#/components") {
 			t.Errorf("%s: %+v %s", tool.Name, tool.Annotations, schema)
@@ -207,7 +209,7 @@ func TestInspectorUnderstandsTheTools(t *testing.T) {
 			if err != nil || strings.Contains(said, "arning: tool") {
 				t.Fatalf("%s: %v\n%.2000s", name, err, said)
 			}
-			must(t, json.Unmarshal([]byte(out), &answer))
+			must.OK(t, json.Unmarshal([]byte(out), &answer))
 			return answer
 		}
 		if tools := ask("tools/list", "--strict")["tools"].([]any); len(tools) < 10 {

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -35,7 +36,7 @@ func (s *instance) scrape() scraped {
 		}
 		at := strings.LastIndexByte(line, ' ')
 		value, err := strconv.ParseFloat(strings.TrimSpace(line[at:]), 64)
-		must(s.t, err)
+		must.OK(s.t, err)
 		all.values[line[:at]] = value
 	}
 	return all
@@ -222,7 +223,7 @@ func TestMetricsTellOfTheRest(t *testing.T) {
 	bob.do("GET", link.DownloadURL+"x", nil).want(403)
 	s.shows(map[string]float64{`molrun_link_refusals_total{reason="LINK_INVALID"}`: 1, `molrun_link_refusals_total{reason="LINK_REVOKED"}`: 0})
 	var keys []struct{ ID, Email string }
-	must(t, json.Unmarshal([]byte(s.ok("key", "list", "--json")), &keys))
+	must.OK(t, json.Unmarshal([]byte(s.ok("key", "list", "--json")), &keys))
 	for _, k := range keys {
 		if k.Email == "bob@lab.example" {
 			s.ok("key", "disable", k.ID, "--revoke-links")
@@ -305,7 +306,7 @@ func TestMetricsAreThoseOfDocumentsAlertsAndDashboard(t *testing.T) {
 
 	live := slices.Concat(now.names(), ofCluster, ofBackup, onFailure)
 	page, err := os.ReadFile("../../web/docs/monitoring.md")
-	must(t, err)
+	must.OK(t, err)
 	described := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllSubmatch(page, -1) {
 		described[string(row[1])] = true
@@ -331,9 +332,9 @@ func TestMetricsAreThoseOfDocumentsAlertsAndDashboard(t *testing.T) {
 func metricsIn(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	var all any
-	must(t, yaml.Unmarshal(text, &all)) // JSON is YAML too
+	must.OK(t, yaml.Unmarshal(text, &all)) // JSON is YAML too
 	var found []string
 	var look func(v any)
 	look = func(v any) {

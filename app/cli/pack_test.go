@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestNewAlgorithmIsCorrectAndRuns(t *testing.T) {
@@ -55,9 +57,9 @@ from = "https://weights.example"
 func TestAlgorithmsTravelWithTheirAssets(t *testing.T) {
 	t.Parallel()
 	weights := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(weights, "model.ckpt"), []byte("weights"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(weights, "model.ckpt"), []byte("weights"), 0o600))
 	here := unstarted(t, "[site.paths]\nweights = \""+weights+"\"\n")
-	must(t, os.WriteFile(filepath.Join(here.dir, "weighing.toml"), []byte(weighing), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(here.dir, "weighing.toml"), []byte(weighing), 0o600))
 	archive := filepath.Join(here.dir, "weighing.tar")
 	if out, errs, code := here.run("algorithms", "pack", "weighing.toml", "-o", archive); code != 0 || !strings.Contains(errs, "1 assets") {
 		t.Fatalf("pack: exit code %d: %s%s", code, out, errs)
@@ -73,7 +75,7 @@ func TestAlgorithmsTravelWithTheirAssets(t *testing.T) {
 	if got := readFile(t, filepath.Join(there.dir, "data", "weights", "model.ckpt")); got != "weights" {
 		t.Errorf("the asset is %q", got)
 	}
-	must(t, os.WriteFile(filepath.Join(there.dir, "config.toml"), []byte("algorithms = \"algorithms\"\n[site.paths]\nweights = \""+filepath.Join(there.dir, "data", "weights")+"\"\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(there.dir, "config.toml"), []byte("algorithms = \"algorithms\"\n[site.paths]\nweights = \""+filepath.Join(there.dir, "data", "weights")+"\"\n"), 0o600))
 	if out, _, _ := there.run("algorithms", "list"); !strings.Contains(out, "weighing") || !strings.Contains(strings.Split(strings.SplitAfter(out, "weighing")[1], "\n")[0], "yes") {
 		t.Errorf("the algorithm is not ready there:\n%s", out)
 	}

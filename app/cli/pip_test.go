@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -28,7 +29,7 @@ func TestPipInstallsFromTheServiceAlone(t *testing.T) {
 		need.Skip(t, "python3-venv is not installed")
 	}
 	venv := filepath.Join(t.TempDir(), "venv")
-	must(t, exec.Command(python, "-m", "venv", venv).Run())
+	must.OK(t, exec.Command(python, "-m", "venv", venv).Run())
 	pip := func(args ...string) string {
 		command := exec.Command(filepath.Join(venv, "bin", "pip"), args...)
 		command.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "PIP_CONFIG_FILE=" + os.DevNull, "PIP_NO_INDEX=1"}
@@ -76,7 +77,7 @@ func behindPath(t *testing.T) user {
 	base := proxy.URL + "/molrun"
 	u := startServer(t, serverOptions{config: fmt.Sprintf("public_url = %q\n", base)}).user("lab", "ann@lab.example")
 	service, err := url.Parse(u.base)
-	must(t, err)
+	must.OK(t, err)
 	target.Store(service)
 	u.base = base
 	return u
@@ -86,10 +87,10 @@ func behindPath(t *testing.T) user {
 func openPage(t *testing.T, address string) string {
 	t.Helper()
 	resp, err := (&http.Client{Timeout: patience}).Get(address)
-	must(t, err)
+	must.OK(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	must(t, err)
+	must.OK(t, err)
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("%s: %d %s", address, resp.StatusCode, text)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -19,7 +20,7 @@ const hiddenFile = "/var/lib/dpkg/status"
 func probedFile(t *testing.T, lines string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "tool.toml")
-	must(t, os.WriteFile(file, []byte("format = 2\ntype = \"tool\"\nversion = \"1\"\ncommand = [\"true\"]\n"+lines+"\n[example]\nsettings = {}\n"), 0o600))
+	must.OK(t, os.WriteFile(file, []byte("format = 2\ntype = \"tool\"\nversion = \"1\"\ncommand = [\"true\"]\n"+lines+"\n[example]\nsettings = {}\n"), 0o600))
 	return file
 }
 
@@ -27,7 +28,7 @@ func probedFile(t *testing.T, lines string) (file string) {
 func programFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tool")
-	must(t, os.WriteFile(path, []byte(text), 0o700))
+	must.OK(t, os.WriteFile(path, []byte(text), 0o700))
 	return path
 }
 
@@ -36,8 +37,8 @@ func linkedProgram(t *testing.T) string {
 	t.Helper()
 	need.Program(t, "gcc")
 	other, own := t.TempDir(), t.TempDir()
-	must(t, os.WriteFile(filepath.Join(own, "part.c"), []byte("int part(void) { return 0; }\n"), 0o600))
-	must(t, os.WriteFile(filepath.Join(own, "tool.c"), []byte("int part(void);\nint main(void) { return part(); }\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(own, "part.c"), []byte("int part(void) { return 0; }\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(own, "tool.c"), []byte("int part(void);\nint main(void) { return part(); }\n"), 0o600))
 	for _, args := range [][]string{
 		{"-shared", "-fPIC", "-o", filepath.Join(other, "libpart.so"), "part.c"},
 		{"-o", "tool", "tool.c", "-L" + other, "-lpart", "-Wl,-rpath," + other},
@@ -63,12 +64,12 @@ func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 		need.Skip(t, "%s is not there", hiddenFile)
 	}
 	home := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(home, "weights"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(home, "weights"), nil, 0o600))
 	conda := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(conda, "bin"), 0o700))
-	must(t, os.MkdirAll(filepath.Join(conda, "share", "weights"), 0o700))
-	must(t, os.WriteFile(filepath.Join(conda, "bin", "conda-tool"), []byte("#!/bin/sh\nconda-helper\n"), 0o700))
-	must(t, os.WriteFile(filepath.Join(conda, "bin", "conda-helper"), []byte("#!/bin/sh\nls $CONDA_PREFIX/share/weights\n"), 0o700))
+	must.OK(t, os.MkdirAll(filepath.Join(conda, "bin"), 0o700))
+	must.OK(t, os.MkdirAll(filepath.Join(conda, "share", "weights"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(conda, "bin", "conda-tool"), []byte("#!/bin/sh\nconda-helper\n"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(conda, "bin", "conda-helper"), []byte("#!/bin/sh\nls $CONDA_PREFIX/share/weights\n"), 0o700))
 	tests := map[string]struct{ lines, says string }{
 		"conda":                {fmt.Sprintf("conda = %q\nprobe = [\"conda-tool\"]", conda), ""},
 		"works":                {`probe = ["true"]`, ""},
@@ -105,7 +106,7 @@ func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 func TestScriptThatACommandNamesIsSeen(t *testing.T) {
 	t.Parallel()
 	script := programFile(t, "cat \"$1\" && exit 1; echo folded > out/folded\n")
-	must(t, os.WriteFile(filepath.Join(filepath.Dir(script), ".bashrc"), []byte("secret"), 0o600)) // it looks like a home
+	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(script), ".bashrc"), []byte("secret"), 0o600)) // it looks like a home
 	s := startServer(t, serverOptions{algorithms: map[string]string{"fold.toml": fmt.Sprintf(`format = 2
 type = "fold"
 version = "1"
@@ -150,20 +151,20 @@ func TestProbeOfTheFormatReferenceWorks(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "python3")
 	text, err := os.ReadFile("../algorithm/builtin/README.md")
-	must(t, err)
+	must.OK(t, err)
 	blocks := regexp.MustCompile("(?ms)^```toml\n([^`]*?^probe = .*?)^```").FindAllStringSubmatch(string(text), -1)
 	if len(blocks) != 1 {
 		t.Fatalf("%d examples of probe", len(blocks))
 	}
 	folder := filepath.Join(t.TempDir(), "relax")
-	must(t, os.Mkdir(folder, 0o700))
-	must(t, os.WriteFile(filepath.Join(folder, "relax.py"), nil, 0o600))
+	must.OK(t, os.Mkdir(folder, 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(folder, "relax.py"), nil, 0o600))
 	main := filepath.Join(folder, "algorithm.toml")
-	must(t, os.WriteFile(main, []byte(blocks[0][1]), 0o600))
+	must.OK(t, os.WriteFile(main, []byte(blocks[0][1]), 0o600))
 	if out, errs, code := within(t, "", "algorithms", "check", folder); code != 0 || !strings.Contains(out, "relax 1 is correct and ready") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	must(t, os.WriteFile(main, []byte(strings.Replace(blocks[0][1], "import json, ssl", "import no_such_module", 1)), 0o600))
+	must.OK(t, os.WriteFile(main, []byte(strings.Replace(blocks[0][1], "import json, ssl", "import no_such_module", 1)), 0o600))
 	if out, errs, code := within(t, "", "algorithms", "check", folder); code != exitFailed || !strings.Contains(out, "exit status 1: ModuleNotFoundError: No module named 'no_such_module'") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"molrun/app/test/freeport"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -25,18 +26,18 @@ func (s *instance) prometheus() (base string) {
 	dir := s.t.TempDir()
 	for _, file := range []string{"prometheus.yml", "prometheus-alerts.yml"} {
 		text, err := os.ReadFile(filepath.Join("../../web/deploy", file))
-		must(s.t, err)
+		must.OK(s.t, err)
 		changed := strings.NewReplacer(`127.0.0.1:8080`, strings.TrimPrefix(s.base, "http://"), "interval: 15s", "interval: 1s").Replace(string(text))
-		must(s.t, os.WriteFile(filepath.Join(dir, file), []byte(changed), 0o600))
+		must.OK(s.t, os.WriteFile(filepath.Join(dir, file), []byte(changed), 0o600))
 	}
 	address, err := freeport.Address()
-	must(s.t, err)
+	must.OK(s.t, err)
 	log, err := os.Create(filepath.Join(dir, "log"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	c := exec.Command(program, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address="+address)
 	c.Dir, c.Stdout, c.Stderr = dir, log, log
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	must(s.t, c.Start())
+	must.OK(s.t, c.Start())
 	s.t.Cleanup(func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
@@ -78,14 +79,14 @@ func TestPrometheusAnswersEveryPanel(t *testing.T) {
 	base := s.prometheus()
 	u := s.user("lab", "ann@lab.example")
 	text, err := os.ReadFile("../../web/deploy/grafana-dashboard.json")
-	must(t, err)
+	must.OK(t, err)
 	var d struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr string }
 		}
 	}
-	must(t, json.Unmarshal(text, &d))
+	must.OK(t, json.Unmarshal(text, &d))
 	s.eventually("Prometheus scrapes molrun", func() bool {
 		_, up := s.ask(base, `up{job="molrun"}`)
 		return up == "1"

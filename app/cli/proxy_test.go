@@ -17,6 +17,7 @@ import (
 
 	"molrun/app/server/certificate"
 	"molrun/app/test/freeport"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -34,9 +35,9 @@ func (s *instance) nginx(prefix, listen string, instead ...string) (kill func())
 	}
 	dir := s.t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	must(s.t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1"}, time.Now()))
+	must.OK(s.t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1"}, time.Now()))
 	example, err := os.ReadFile(filepath.Join(root, "web", "deploy", "nginx.conf"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	location := strings.ReplaceAll(string(example), "http://127.0.0.1:8080", s.base)
 	if !strings.Contains(location, s.base+"/;") || !strings.Contains(location, "location "+prefix) {
 		s.t.Fatalf("web/deploy/nginx.conf does not proxy to the server: %s", location)
@@ -59,11 +60,11 @@ http {
 }
 `, dir, listen, cert, key, location)
 	file := filepath.Join(dir, "nginx.conf")
-	must(s.t, os.WriteFile(file, []byte(strings.NewReplacer(instead...).Replace(config)), 0o600))
+	must.OK(s.t, os.WriteFile(file, []byte(strings.NewReplacer(instead...).Replace(config)), 0o600))
 	proxy := exec.Command(program, "-p", dir, "-e", "stderr", "-c", file)
 	var log strings.Builder
 	proxy.Stderr = &log
-	must(s.t, proxy.Start())
+	must.OK(s.t, proxy.Start())
 	kill = sync.OnceFunc(func() {
 		_ = proxy.Process.Kill()
 		_ = proxy.Wait() // it was killed
@@ -85,7 +86,7 @@ http {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	address, err := freeport.Address()
-	must(t, err)
+	must.OK(t, err)
 	return address
 }
 
@@ -155,9 +156,9 @@ func (s *instance) readDocs(base string) {
 	seen := map[string]bool{}
 	for next := []string{base + "/docs"}; len(next) > 0; next = next[1:] {
 		answer, err := s.http.Get(next[0])
-		must(s.t, err)
+		must.OK(s.t, err)
 		page, err := io.ReadAll(answer.Body)
-		must(s.t, errors.Join(err, answer.Body.Close()))
+		must.OK(s.t, errors.Join(err, answer.Body.Close()))
 		if answer.StatusCode != http.StatusOK {
 			s.t.Errorf("%s: status %d", next[0], answer.StatusCode)
 		}
@@ -166,7 +167,7 @@ func (s *instance) readDocs(base string) {
 		}
 		for _, found := range links.FindAllSubmatch(page, -1) {
 			to, err := answer.Request.URL.Parse(html.UnescapeString(string(found[1])))
-			must(s.t, err)
+			must.OK(s.t, err)
 			if to.Fragment = ""; to.Host == answer.Request.URL.Host && !seen[to.String()] {
 				seen[to.String()] = true
 				if !strings.HasPrefix(to.String(), base+"/") {
@@ -200,7 +201,7 @@ create = true
 	direct, straight := s.base, s.http
 	key := s.user("lab", "ann@lab.example").key
 	passwords := filepath.Join(t.TempDir(), "passwords")
-	must(t, os.WriteFile(passwords, []byte("new@lab.example:{PLAIN}secret\n"), 0o600))
+	must.OK(t, os.WriteFile(passwords, []byte("new@lab.example:{PLAIN}secret\n"), 0o600))
 	s.nginx("/molrun/", listen, `proxy_set_header Remote-User "";`, fmt.Sprintf(`proxy_bind 127.0.0.2;
     auth_basic "molrun";
     auth_basic_user_file %s;
@@ -217,15 +218,15 @@ create = true
 	ask := func(client *http.Client, method, url string, headers ...string) (status int, body string) {
 		t.Helper()
 		r, err := http.NewRequest(method, url, nil)
-		must(t, err)
+		must.OK(t, err)
 		for i := 0; i < len(headers); i += 2 {
 			r.Header.Add(headers[i], headers[i+1])
 		}
 		response, err := client.Do(r)
-		must(t, err)
+		must.OK(t, err)
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
-		must(t, err)
+		must.OK(t, err)
 		return response.StatusCode, string(text)
 	}
 	const signedIn = "Basic bmV3QGxhYi5leGFtcGxlOnNlY3JldA==" // new@lab.example:secret

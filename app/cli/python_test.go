@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -17,14 +18,14 @@ func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	examples, err := filepath.Abs(filepath.Join(root, "app", "algorithm", "builtin", "examples"))
-	must(t, err)
+	must.OK(t, err)
 	for _, name := range []string{"molrun", "tests", "README.md", "pyproject.toml"} {
 		from := filepath.Join(root, "app", "client", "python", name)
 		if info, err := os.Stat(from); err == nil && info.IsDir() {
-			must(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(from)))
+			must.OK(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(from)))
 			continue
 		}
-		must(t, os.WriteFile(filepath.Join(folder, name), []byte(readFile(t, from)), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(readFile(t, from)), 0o600))
 	}
 	run := func(args ...string) {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -50,7 +51,7 @@ func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	archive, err := os.ReadFile(filepath.Join(dir, "first.zip"))
-	must(t, err)
+	must.OK(t, err)
 	if files := unzip(t, archive); files["job.json"] == "" || files["metrics.json"] == "" {
 		t.Errorf("first.zip lacks job.json or metrics.json")
 	}
@@ -61,12 +62,12 @@ func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	must(t, os.Symlink(os.Args[0], filepath.Join(dir, "molrun")))
-	must(t, os.WriteFile(filepath.Join(dir, "make"), []byte("#!/bin/sh\n"), 0o700))
-	must(t, os.WriteFile(filepath.Join(dir, "word-count.toml"), []byte(readme(t, "file: word-count.toml")), 0o600))
+	must.OK(t, os.Symlink(os.Args[0], filepath.Join(dir, "molrun")))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "make"), []byte("#!/bin/sh\n"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "word-count.toml"), []byte(readme(t, "file: word-count.toml")), 0o600))
 	example, err := os.ReadFile(filepath.Join(root, "config.example.toml"))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "config.example.toml"), example, 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(filepath.Join(dir, "config.example.toml"), example, 0o600))
 	shell := func(mark string, env ...string) *exec.Cmd {
 		c := exec.Command("sh", "-ec", strings.ReplaceAll(readme(t, mark), "127.0.0.1:8080", "127.0.0.1:0"))
 		c.Dir = dir
@@ -81,8 +82,8 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 	for _, serve := range []*exec.Cmd{shell("run: serve"), shell("run: config", "MOLRUN_LISTEN=127.0.0.1:0"), add} {
 		serve.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		stderr, err := serve.StderrPipe()
-		must(t, err)
-		must(t, serve.Start())
+		must.OK(t, err)
+		must.OK(t, serve.Start())
 		stop := time.AfterFunc(patience, func() { _ = syscall.Kill(-serve.Process.Pid, syscall.SIGKILL) })
 		lines, started := bufio.NewScanner(stderr), false
 		for lines.Scan() {
@@ -91,7 +92,7 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 				if serve == add {
 					countWords(t, dir)
 				}
-				must(t, syscall.Kill(-serve.Process.Pid, syscall.SIGTERM))
+				must.OK(t, syscall.Kill(-serve.Process.Pid, syscall.SIGTERM))
 			}
 		}
 		_ = serve.Wait() // the signal ends the shell, too
@@ -110,7 +111,7 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 // login as README.md shows it.
 func countWords(t *testing.T, dir string) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte(readFile(t, filepath.Join(root, "README.md"))), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte(readFile(t, filepath.Join(root, "README.md"))), 0o600))
 	const command = "./molrun run word-count --file text=README.md"
 	if !strings.Contains(readFile(t, filepath.Join(root, "web/docs/algorithms.md")), "`"+command+"`") {
 		t.Errorf("algorithms.md does not show %s", command)
@@ -143,10 +144,10 @@ func TestExampleConfigurationListsAllDefaults(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(root, "config.example.toml")
 	c, err := config.Load(file, false, nil)
-	must(t, err)
-	must(t, c.Check())
+	must.OK(t, err)
+	must.OK(t, c.Check())
 	example, err := os.ReadFile(file)
-	must(t, err)
+	must.OK(t, err)
 	for _, name := range c.Names() {
 		_, setting, _ := strings.Cut("."+name, ".")
 		setting = setting[strings.LastIndex(setting, ".")+1:]

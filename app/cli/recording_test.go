@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // TestReadmeRecordingIsWhatTheCommandsShow runs the commands of the recording in
@@ -16,7 +18,7 @@ func TestReadmeRecordingIsWhatTheCommandsShow(t *testing.T) {
 	s := startServer(t, serverOptions{})
 	s.user("lab", "ann@lab.example")
 	p := &person{t: t, s: s, home: t.TempDir(), dir: t.TempDir()}
-	must(t, os.Symlink(s.data(), filepath.Join(p.dir, "molrun-data")))
+	must.OK(t, os.Symlink(s.data(), filepath.Join(p.dir, "molrun-data")))
 	var shown, line string
 	check := func(want string) {
 		if line == "" {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
+
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -35,15 +37,15 @@ words = { file = "words.txt", pattern = '^\\s*([0-9]+)' }
 func released(t *testing.T) map[string]string {
 	t.Helper()
 	packed, err := filepath.Glob("testdata/released/*.tar.gz")
-	must(t, err)
+	must.OK(t, err)
 	if len(packed) < 2 {
 		t.Fatalf("only %q are recorded", packed)
 	}
 	all := map[string]string{}
 	for _, file := range packed {
 		dir := t.TempDir()
-		must(t, os.Chmod(dir, 0o700))
-		must(t, exec.Command("tar", "-xzf", file, "-C", dir).Run())
+		must.OK(t, os.Chmod(dir, 0o700))
+		must.OK(t, exec.Command("tar", "-xzf", file, "-C", dir).Run())
 		all[strings.TrimSuffix(filepath.Base(file), ".tar.gz")] = dir
 	}
 	return all
@@ -74,7 +76,7 @@ func TestDataOfReleasedVersionsOpens(t *testing.T) {
 				t.Errorf("what waited: %+v", j)
 			}
 			s.stop()
-			must(t, os.Remove(filepath.Join(data, "KEY")))
+			must.OK(t, os.Remove(filepath.Join(data, "KEY")))
 			s.checkClean(data)
 		})
 	}
@@ -86,9 +88,9 @@ func TestDataOfALaterVersionIsRefused(t *testing.T) {
 	data := released(t)["schema-5"]
 	file := filepath.Join(data, "jobs.db")
 	db, err := bolt.Open(file, 0o600, nil)
-	must(t, err)
-	must(t, db.Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("schema"), []byte("99")) }))
-	must(t, db.Close())
+	must.OK(t, err)
+	must.OK(t, db.Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("schema"), []byte("99")) }))
+	must.OK(t, db.Close())
 	before := readFile(t, file)
 	s := unstarted(t, "")
 	for _, args := range [][]string{

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 // reloadable is an algorithm that prints a word.
@@ -72,7 +73,7 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 	u.submit("first", "say", `{}`)
 
 	write("say.toml", reloadable("1", "goodbye"))
-	must(t, s.process.Process.Signal(syscall.SIGHUP))
+	must.OK(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("SIGHUP has its effect", func() bool { return u.titleOf("say") == "Say goodbye" })
 	u.submit("second", "say", `{}`)
 
@@ -108,12 +109,12 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 	}
 	u.submit("third", "say", `{}`)
 
-	must(t, os.Remove(filepath.Join(s.dir, "algorithms", "say.toml")))
+	must.OK(t, os.Remove(filepath.Join(s.dir, "algorithms", "say.toml")))
 	if read := s.reload(exitInvalid); strings.Join(read.Removed, ",") != "say 1" || u.titleOf("say") != "" {
 		t.Errorf("removed: %+v", read)
 	}
 	u.do("POST", "/submit-job", `{"jobName":"fourth","type":"say","settings":{}}`).detail("body.type")
-	must(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
 	for name, want := range map[string]string{"first": "hello\n", "second": "goodbye\n", "third": "goodbye\n"} {
 		if j := u.finished(name); j.Status != "COMPLETED" || string(u.result(name, "word")) != want {
 			t.Errorf("%s: %s, %q, want %q", name, j.Status, u.result(name, "word"), want)
@@ -123,7 +124,7 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 	if strings.Count(entries, "control socket") < 3 || !strings.Contains(entries, "SIGHUP") || !strings.Contains(entries, "1 added, 0 changed, 0 removed, 0 mistakes") {
 		t.Errorf("the audit log has\n%s", entries)
 	}
-	must(t, os.Rename(filepath.Join(s.dir, "algorithms"), filepath.Join(s.dir, "elsewhere")))
+	must.OK(t, os.Rename(filepath.Join(s.dir, "algorithms"), filepath.Join(s.dir, "elsewhere")))
 	if _, errs, code := s.run("algorithms", "reload"); code != exitInvalid || !strings.Contains(errs, "what was on offer stays") || u.titleOf("good") == "" {
 		t.Errorf("without the folder: exit code %d: %s", code, errs)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"molrun/app/base/unit"
+	"molrun/app/test/must"
 )
 
 func TestFilesAreSentOnceAndGoOnAfterABreak(t *testing.T) {
@@ -22,10 +23,10 @@ func TestFilesAreSentOnceAndGoOnAfterABreak(t *testing.T) {
 	s := startServer(t, serverOptions{flags: []string{"--listen", freeAddress(t)}})
 	p := s.user("lab", "ann@lab.example").person()
 	const files, size = 12, 3 << 20
-	must(t, os.Mkdir(filepath.Join(p.dir, "many"), 0o700))
+	must.OK(t, os.Mkdir(filepath.Join(p.dir, "many"), 0o700))
 	for i := range files {
 		text := bytes.Repeat([]byte(fmt.Sprintf("%08d", i%(files/2))), size/8) // each content twice
-		must(t, os.WriteFile(filepath.Join(p.dir, "many", fmt.Sprintf("f%d.txt", i)), text, 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(p.dir, "many", fmt.Sprintf("f%d.txt", i)), text, 0o600))
 	}
 	// The service breaks connections in the midst of files, through a proxy that forwards
 	// so many bytes and hangs up.
@@ -67,7 +68,7 @@ type proxied struct {
 func breakingProxy(t *testing.T, address string, after int64) *proxied {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	p := &proxied{address: l.Addr().String(), open: map[net.Conn]bool{}}
 	go func() { // ends with the listener
@@ -161,15 +162,15 @@ func TestBatchOfLocalFilesSendsNoneTwice(t *testing.T) {
 	count, size := 24, int64(1<<20)
 	if text := os.Getenv("MOLRUN_BATCH"); text != "" {
 		var all unit.Bytes
-		must(t, all.UnmarshalText([]byte(text)))
+		must.OK(t, all.UnmarshalText([]byte(text)))
 		count, size = 1000, int64(all)/1000
 	}
 	s := startServer(t, serverOptions{algorithms: map[string]string{"measure.toml": measureFile}})
 	p := s.user("lab", "ann@lab.example").person()
-	must(t, os.Mkdir(filepath.Join(p.dir, "many"), 0o700))
+	must.OK(t, os.Mkdir(filepath.Join(p.dir, "many"), 0o700))
 	for i := range count {
 		text := strings.Repeat(fmt.Sprintf("%08d", 10_000_000+i), int(size+int64(i))/8)
-		must(t, os.WriteFile(filepath.Join(p.dir, "many", fmt.Sprintf("f%04d.txt", i)), []byte(text), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(p.dir, "many", fmt.Sprintf("f%04d.txt", i)), []byte(text), 0o600))
 	}
 	proxy := breakingProxy(t, strings.TrimPrefix(s.base, "http://"), 0)
 	p.env = []string{"MOLRUN_SERVER=" + "http://" + proxy.address, "MOLRUN_KEY=" + strings.TrimSpace(readFile(t, filepath.Join(p.dir, "key.txt")))}
@@ -187,11 +188,11 @@ func TestBatchOfLocalFilesSendsNoneTwice(t *testing.T) {
 			t.Logf("the command that was killed: %s", said.String())
 		}
 	})
-	must(t, killed.Start())
+	must.OK(t, killed.Start())
 	s.eventually("a quarter is sent", sends(.25))
 	proxy.cut()
 	s.eventually("half is sent", sends(.5))
-	must(t, killed.Process.Kill())
+	must.OK(t, killed.Process.Kill())
 	_ = killed.Wait() // it was killed
 	if shown, code := p.onTerminal(batch...); code != 0 || !strings.Contains(shown, "the service had") || !strings.Contains(shown, "%") {
 		t.Fatalf("exit code %d: %s", code, shown)
@@ -204,7 +205,7 @@ func TestBatchOfLocalFilesSendsNoneTwice(t *testing.T) {
 		t.Error("no connection broke: the test shows nothing")
 	}
 	rows, err := csv.NewReader(strings.NewReader(p.ok("table", "big", "--csv", "--limit", "0"))).ReadAll()
-	must(t, err)
+	must.OK(t, err)
 	if len(rows) != count+1 {
 		t.Fatalf("the table has %d rows", len(rows))
 	}
@@ -215,7 +216,7 @@ func TestBatchOfLocalFilesSendsNoneTwice(t *testing.T) {
 	for _, row := range rows[1:] {
 		var n int
 		_, err := fmt.Sscanf(row[column["metric:number"]], "1%d", &n)
-		must(t, err)
+		must.OK(t, err)
 		if want := fmt.Sprint((size + int64(n)) / 8 * 8); row[column["metric:bytes"]] != want || !strings.Contains(row[column["jobName"]], fmt.Sprintf("f%04d", n)) {
 			t.Errorf("row %q: want %s bytes of f%04d", row, want, n)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"molrun/app/cli/profile"
 	"molrun/app/cli/remote"
+	"molrun/app/test/must"
 )
 
 // person is a user at a command line.
@@ -35,7 +36,7 @@ type person struct {
 func (u user) person() *person {
 	u.t.Helper()
 	p := &person{t: u.t, s: u.instance, home: u.t.TempDir(), dir: u.t.TempDir()}
-	must(u.t, os.WriteFile(filepath.Join(p.dir, "key.txt"), []byte(u.key+"\n"), 0o600))
+	must.OK(u.t, os.WriteFile(filepath.Join(p.dir, "key.txt"), []byte(u.key+"\n"), 0o600))
 	p.login(u.base, u.key)
 	return p
 }
@@ -85,8 +86,8 @@ func (p *person) onTerminal(args ...string) (shown string, code int) {
 	c := p.command(args...)
 	c.Stdin, c.Stdout, c.Stderr = theirs, theirs, theirs
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must(p.t, c.Start())
-	must(p.t, theirs.Close())
+	must.OK(p.t, c.Start())
+	must.OK(p.t, theirs.Close())
 	var all bytes.Buffer
 	_, _ = io.Copy(&all, ours) // ends with an error when the last writer is gone
 	_ = c.Wait()               // the exit code tells
@@ -100,12 +101,12 @@ func terminalPair(t *testing.T) (ours, theirs *os.File) {
 		t.Skipf("no terminals here: %v", err)
 	}
 	t.Cleanup(func() { ours.Close() })
-	must(t, unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0))
+	must.OK(t, unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
-	must(t, err)
+	must.OK(t, err)
 	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	must(t, err)
-	must(t, unix.IoctlSetWinsize(int(theirs.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 80}))
+	must.OK(t, err)
+	must.OK(t, unix.IoctlSetWinsize(int(theirs.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 80}))
 	return ours, theirs
 }
 
@@ -115,7 +116,7 @@ func scene(t *testing.T) (p *person, s *instance) {
 	t.Helper()
 	s = startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}})
 	p = s.user("lab", "ann@lab.example").person()
-	must(t, os.WriteFile(filepath.Join(p.dir, "proteins.fasta"), []byte(">a\nMDVFMKGLSKAKEG\n>b\nDSHAKRHHGYKRK\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(p.dir, "proteins.fasta"), []byte(">a\nMDVFMKGLSKAKEG\n>b\nDSHAKRHHGYKRK\n"), 0o600))
 	p.ok("submit", "cg-idp", "-n", "hst5", "--set", `sequences=["DSHAKRHHGY"]`, "--set", "steps=20000", "--wait")
 	p.ok("batch", "sequence-properties", "-i", "proteins.fasta", "-n", "screen", "--wait")
 	if _, errs, code := p.run("submit", "shell", "-n", "broken", "--set", "script=echo no such luck; exit 3", "--wait"); code != exitJob {
@@ -330,7 +331,7 @@ func TestExamplesInHelpRun(t *testing.T) {
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	must(t, err)
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -348,8 +349,8 @@ func TestFilesOfAnExampleAreInAFolderOfItsAlgorithm(t *testing.T) {
 func prepareExamples(t *testing.T, p *person) {
 	t.Helper()
 	write := func(name, text string) {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(p.dir, name)), 0o700))
-		must(t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
+		must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(p.dir, name)), 0o700))
+		must.OK(t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
 	}
 	structure := readFile(t, filepath.Join(root, "app/algorithm/builtin/examples/lysozyme.pdb"))
 	write("model.pdb", structure)
@@ -427,18 +428,18 @@ func TestKeysOfProfilesStayPrivate(t *testing.T) {
 	p, s := scene(t)
 	file := filepath.Join(p.home, ".config", "molrun", "profiles.json")
 	info, err := os.Stat(file)
-	must(t, err)
+	must.OK(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v of the profiles", info.Mode())
 	}
 	if out, errs, code := p.run("whoami", "--server", "http://127.0.0.1:1"); code != exitKey || !strings.Contains(errs, "no API key is kept for http://127.0.0.1:1") {
 		t.Errorf("another server: exit code %d: %s%s", code, out, errs)
 	}
-	must(t, os.Chmod(file, 0o644))
+	must.OK(t, os.Chmod(file, 0o644))
 	if _, errs, code := p.run("whoami"); code == 0 || !strings.Contains(errs, "chmod 600") {
 		t.Errorf("profiles that others can read: exit code %d: %s", code, errs)
 	}
-	must(t, os.Chmod(file, 0o600))
+	must.OK(t, os.Chmod(file, 0o600))
 	c := p.command("login", "--server", s.base)
 	c.Stdin = strings.NewReader("molrun_wrong\n")
 	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "nothing was kept") {
@@ -467,7 +468,7 @@ func TestWhiteSpaceAroundKeysDoesNotCount(t *testing.T) {
 		}
 		if how == "profile" {
 			file := filepath.Join(p.home, ".config", "molrun", "profiles.json")
-			must(t, profile.File{Current: "lab", Profiles: map[string]profile.Profile{"lab": {Server: s.base, Key: given}}}.Write(file))
+			must.OK(t, profile.File{Current: "lab", Profiles: map[string]profile.Profile{"lab": {Server: s.base, Key: given}}}.Write(file))
 		}
 		c := p.command(args...)
 		c.Stdin = strings.NewReader("")
@@ -516,9 +517,9 @@ func TestWaitingSurvivesARestartAndLeavesTheJobToCtrlC(t *testing.T) {
 	var errs lockedBuffer
 	c := p.command("wait", "long")
 	c.Stderr = &errs
-	must(t, c.Start())
+	must.OK(t, c.Start())
 	s.eventually("the wait shows the job", func() bool { return strings.Contains(errs.String(), "running") })
-	must(t, c.Process.Signal(syscall.SIGINT))
+	must.OK(t, c.Process.Signal(syscall.SIGINT))
 	_ = c.Wait() // the exit code tells
 	if code := c.ProcessState.ExitCode(); code != exitLeft || !strings.Contains(errs.String(), "molrun wait long returns to it") {
 		t.Errorf("Ctrl-C: exit code %d: %s", code, errs.String())
@@ -532,12 +533,12 @@ func TestWaitingSurvivesARestartAndLeavesTheJobToCtrlC(t *testing.T) {
 	follow := p.command("logs", "-f", "long")
 	var log, said lockedBuffer
 	follow.Stdout, follow.Stderr = &log, &said
-	must(t, follow.Start())
+	must.OK(t, follow.Start())
 	s.eventually("the log is followed", func() bool { return strings.Contains(said.String(), "running") })
 	s.kill()
 	s.start()
-	must(t, os.WriteFile(gate, nil, 0o600))
-	must(t, follow.Wait())
+	must.OK(t, os.WriteFile(gate, nil, 0o600))
+	must.OK(t, follow.Wait())
 	if log.String() != "released\n" {
 		t.Errorf("the log over a restart: %q", log.String())
 	}
@@ -572,8 +573,8 @@ func TestTopDrawsAndStopsJobs(t *testing.T) {
 	c := p.command("top")
 	c.Stdin, c.Stdout, c.Stderr = theirs, theirs, theirs
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must(t, c.Start())
-	must(t, theirs.Close())
+	must.OK(t, c.Start())
+	must.OK(t, theirs.Close())
 	var shown lockedBuffer
 	ended := make(chan struct{})
 	go func() { // ends with the command
@@ -584,7 +585,7 @@ func TestTopDrawsAndStopsJobs(t *testing.T) {
 		t.Helper()
 		from := len(shown.String())
 		_, err := ours.Write([]byte(key))
-		must(t, err)
+		must.OK(t, err)
 		s.eventually("top shows "+shows, func() bool { return strings.Contains(shown.String()[from:], shows) })
 	}
 	s.eventually("top shows the job", func() bool { return strings.Contains(shown.String(), "▸ long") })
@@ -596,7 +597,7 @@ func TestTopDrawsAndStopsJobs(t *testing.T) {
 	press("c", "stop long?")
 	press("y", "is being stopped")
 	_, err := ours.Write([]byte("q"))
-	must(t, err)
+	must.OK(t, err)
 	_ = c.Wait() // the exit code tells
 	<-ended
 	if code := c.ProcessState.ExitCode(); code != 0 || !strings.HasSuffix(shown.String(), "\x1b[?25h\x1b[?1049l") {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 func TestKeysAreRotatedWithAnOverlap(t *testing.T) {
@@ -68,7 +70,7 @@ func TestSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 		t.Helper()
 		_, token, _ := strings.Cut(link, "?token=")
 		var head struct{ KID string }
-		must(t, json.Unmarshal([]byte(unbase64(t, strings.Split(token, ".")[0])), &head))
+		must.OK(t, json.Unmarshal([]byte(unbase64(t, strings.Split(token, ".")[0])), &head))
 		return head.KID
 	}
 	rotate := func() {

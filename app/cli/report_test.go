@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // TestReportsHaveWhatHelpsAndNothingConfidential puts canaries into everything that a report
@@ -13,7 +15,7 @@ func TestReportsHaveWhatHelpsAndNothingConfidential(t *testing.T) {
 	t.Parallel()
 	const mark = "canary"
 	password := filepath.Join(t.TempDir(), mark+"-password")
-	must(t, os.WriteFile(password, []byte(mark+"-secret\n"), 0o600))
+	must.OK(t, os.WriteFile(password, []byte(mark+"-secret\n"), 0o600))
 	s := startServer(t, serverOptions{
 		config: "public_url = \"https://" + mark + "-host.example/" + mark + "\"\n[runner]\ncpus = 3\n[containers]\nruntime = \"off\"\nenv = \"TOKEN=" + mark + "\"\n" +
 			"[mail]\nhost = \"" + mark + "-mail.example\"\nuser = \"" + mark + "-user\"\npassword_file = \"" + password + "\"\nfrom = \"" + mark + "@lab.example\"\n" +
@@ -26,7 +28,7 @@ func TestReportsHaveWhatHelpsAndNothingConfidential(t *testing.T) {
 	u.finished(mark + "-job")
 	u.do("GET", "/jobs/"+mark, nil).want(404)
 	log := filepath.Join(t.TempDir(), "service.log")
-	must(t, os.WriteFile(log, []byte(s.log.String()+strings.Join([]string{
+	must.OK(t, os.WriteFile(log, []byte(s.log.String()+strings.Join([]string{
 		`{"level":"error","time":"2026-11-23T10:00:00Z","message":"disk error","err":"open /home/` + mark + `/x: ` + u.key + ` for ` + mark + `@eve.example","organization":"` + mark + `","user":"` + mark + `","path":"/jobs/` + mark + `","name":"` + mark + `","remote":"` + mark + `"}`,
 		`{"level":"warn","time":"2026-11-23T10:00:01Z","message":"post https://` + mark + `:` + mark + `@x.example/a?token=` + mark + ` Authorization: Bearer ` + mark + `"}`,
 		"panic: " + mark, "", "goroutine 1 [running]:", "main.main()", "\t/src/molrun/main.go:12 +0x1d", "",
@@ -58,12 +60,12 @@ func TestReportsHaveWhatHelpsAndNothingConfidential(t *testing.T) {
 	s.stop()
 	out := strings.TrimSpace(s.ok("report", "--log", log))
 	info, err := os.Stat(filepath.Join(s.dir, out))
-	must(t, err)
+	must.OK(t, err)
 	if info.Mode().Perm() != 0o600 || !strings.HasPrefix(out, "molrun-report-20") {
 		t.Errorf("%s has mode %v", out, info.Mode())
 	}
 	written, err := os.ReadFile(filepath.Join(s.dir, out))
-	must(t, err)
+	must.OK(t, err)
 	for _, want := range []string{"no service runs on the data directory", "jobs 1 (0 queued)"} {
 		if !strings.Contains(string(written), want) {
 			t.Errorf("without a service, no %q in\n%s", want, written)

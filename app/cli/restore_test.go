@@ -9,6 +9,7 @@ import (
 
 	"molrun/app/job/audit"
 	"molrun/app/server/backup"
+	"molrun/app/test/must"
 )
 
 func TestRestoreRequiresAnEmptyDirectoryAndAnIntactBackup(t *testing.T) {
@@ -34,7 +35,7 @@ func TestRestoreRequiresAnEmptyDirectoryAndAnIntactBackup(t *testing.T) {
 	// The two backups share their files, so that damage is in both. Only reading the
 	// file again finds it.
 	upload := anUpload(t, filepath.Join(dir, second.Name, "data"))
-	must(t, os.WriteFile(upload, []byte(strings.Repeat("x", int(sizeOfFile(t, upload)))), 0o600))
+	must.OK(t, os.WriteFile(upload, []byte(strings.Repeat("x", int(sizeOfFile(t, upload)))), 0o600))
 	data := filepath.Join(t.TempDir(), "new")
 	fails("is damaged", "restore", dir, "--data", data)
 	fails("restored but for", "restore", dir, "--data", data, "--skip-damaged")
@@ -43,7 +44,7 @@ func TestRestoreRequiresAnEmptyDirectoryAndAnIntactBackup(t *testing.T) {
 		t.Errorf("backup --deep: exit code %d: %s%s", code, out, errs)
 	}
 	names, err := backup.Dir(dir).Names()
-	must(t, err)
+	must.OK(t, err)
 	repaired := filepath.Join(t.TempDir(), "repaired")
 	s.ok("restore", dir, "--data", repaired, "--snapshot", names[len(names)-1])
 	s.checkClean(repaired)
@@ -51,7 +52,7 @@ func TestRestoreRequiresAnEmptyDirectoryAndAnIntactBackup(t *testing.T) {
 
 func anUpload(t *testing.T, data string) (path string) {
 	t.Helper()
-	must(t, eachFile(filepath.Join(data, "uploads"), func(p string) error { path = p; return nil }))
+	must.OK(t, eachFile(filepath.Join(data, "uploads"), func(p string) error { path = p; return nil }))
 	if path == "" {
 		t.Fatalf("no uploads in %s", data)
 	}
@@ -61,7 +62,7 @@ func anUpload(t *testing.T, data string) (path string) {
 func sizeOfFile(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
-	must(t, err)
+	must.OK(t, err)
 	return info.Size()
 }
 
@@ -69,12 +70,12 @@ func TestBackupKeepsSecretsPrivate(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	s.ok("key", "create", "--organization", "lab", "--email", "ann@lab.example")
-	must(t, os.Mkdir(filepath.Join(s.data(), "tls"), 0o700))
+	must.OK(t, os.Mkdir(filepath.Join(s.data(), "tls"), 0o700))
 	s.certificate("data/tls/cert.pem", "data/tls/key.pem", time.Now()) // as created by the service
 	before := map[string]string{}
 	for _, name := range []string{"secret", audit.Name, "tls/cert.pem", "tls/key.pem"} {
 		text, err := os.ReadFile(filepath.Join(s.data(), name))
-		must(t, err)
+		must.OK(t, err)
 		before[name] = string(text)
 	}
 	dir := filepath.Join(t.TempDir(), "backups")
@@ -82,10 +83,10 @@ func TestBackupKeepsSecretsPrivate(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "new")
 	s.ok("restore", dir, "--data", data)
 	for _, top := range []string{filepath.Join(dir, r.Name), data} {
-		must(t, filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
-			must(t, err)
+		must.OK(t, filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
+			must.OK(t, err)
 			info, err := e.Info()
-			must(t, err)
+			must.OK(t, err)
 			if info.Mode().Perm()&0o077 != 0 {
 				t.Errorf("%s is open to others: %v", path, info.Mode())
 			}

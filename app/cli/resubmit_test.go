@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -29,9 +31,9 @@ func TestResultIsResubmittedToAnotherServer(t *testing.T) {
 		MolrunVersion string
 		Host          string
 	}
-	must(t, json.Unmarshal([]byte(unzip(t, here.result("sim", ""))["job.json"]), &kept))
+	must.OK(t, json.Unmarshal([]byte(unzip(t, here.result("sim", ""))["job.json"]), &kept))
 	host, err := os.Hostname()
-	must(t, err)
+	must.OK(t, err)
 	if kept.JobName != "sim" || kept.MolrunVersion == "" || kept.Host != host || digestOf(kept.AlgorithmFile.Text) != kept.AlgorithmFile.SHA256 || !strings.Contains(kept.AlgorithmFile.Text, `type = "cg-idp"`) {
 		t.Errorf("job.json has %+v", kept)
 	}
@@ -55,7 +57,7 @@ func TestResultIsResubmittedToAnotherServer(t *testing.T) {
 
 	// What that result says is the same submission.
 	var second struct{ Submission json.RawMessage }
-	must(t, json.Unmarshal([]byte(unzip(t, there.result("sim", ""))["job.json"]), &second))
+	must.OK(t, json.Unmarshal([]byte(unzip(t, there.result("sim", ""))["job.json"]), &second))
 	if string(second.Submission) != string(kept.Submission) {
 		t.Errorf("the submission became\n%s\nof\n%s", second.Submission, kept.Submission)
 	}
@@ -123,7 +125,7 @@ func TestArchiveIsAllThatAnotherServerNeeds(t *testing.T) {
 			if strings.HasSuffix(path, "job.json") {
 				submissions++
 				var kept struct{ Submission json.RawMessage }
-				must(t, json.Unmarshal([]byte(text), &kept))
+				must.OK(t, json.Unmarshal([]byte(text), &kept))
 				there.do("POST", "/submit-job", string(kept.Submission)).want(200)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // tryFiles is an algorithm with a folder whose program fails until there is a gate.
@@ -41,10 +43,10 @@ func TestRetryFindsTheFolderOfTheAlgorithm(t *testing.T) {
 	s.algorithmFile("try/try.sh", strings.Replace(tryFiles["try/try.sh"], "one", "two", 1))
 	s.stop()
 	kept, err := filepath.Glob(filepath.Join(s.data(), "algorithms", "*"))
-	must(t, err)
+	must.OK(t, err)
 	old := time.Now().Add(-48 * time.Hour)
 	for _, dir := range kept {
-		must(t, os.Chtimes(dir, old, old))
+		must.OK(t, os.Chtimes(dir, old, old))
 	}
 	s.start()
 	u.submit("swept", "try", `{}`) // keeps the new folder, when the sweep has begun
@@ -65,7 +67,7 @@ func TestRetryFindsTheFolderOfTheAlgorithm(t *testing.T) {
 	// Nobody needs the old folder any more.
 	s.stop()
 	for _, dir := range kept {
-		must(t, os.Chtimes(dir, old, old))
+		must.OK(t, os.Chtimes(dir, old, old))
 	}
 	s.start()
 	s.eventually("the old folder is swept", func() bool {

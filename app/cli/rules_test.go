@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // testsOfTheTree returns every test of the repository as package.TestName, with
@@ -17,7 +19,7 @@ import (
 func testsOfTheTree(t *testing.T) map[string]string {
 	t.Helper()
 	tests := map[string]string{}
-	must(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -40,7 +42,7 @@ func testsOfTheTree(t *testing.T) map[string]string {
 // and that each test of the wire and of commands checks a rule.
 func TestRulesNameExistingTests(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "rules.md"))
-	must(t, err)
+	must.OK(t, err)
 	tests := testsOfTheTree(t)
 	named := map[string]bool{}
 	rules := 0

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // shellFile is an algorithm that runs a script with the requested resources.
@@ -83,7 +85,7 @@ func (g gate) wait() string { return fmt.Sprintf("until [ -e '%s' ]; do sleep 0.
 
 func (g gate) open(t *testing.T) {
 	t.Helper()
-	must(t, os.WriteFile(string(g), nil, 0o600))
+	must.OK(t, os.WriteFile(string(g), nil, 0o600))
 }
 
 func TestJobRunsToItsResult(t *testing.T) {
@@ -266,7 +268,7 @@ const standInSMI = "#!/bin/sh\necho '0, GPU-aaaa'\necho '1, GPU-bbbb'\n"
 func TestFiveGPUJobsNeverShareAGPU(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(standInSMI), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(standInSMI), 0o700))
 	s := shellServer(t, noSandbox+"cpus = 8\n", "PATH="+bin+":"+os.Getenv("PATH"))
 	u := s.user("lab", "ann@lab.example")
 	// mkdir fails if another job uses the same device.

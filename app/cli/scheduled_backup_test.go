@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app/server/backup"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -25,23 +26,23 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 		t.Errorf("the first backup: exit code %d: %s", code, errs)
 	}
 	names, err := backup.Dir(dir).Names()
-	must(t, err)
+	must.OK(t, err)
 	for n, old := range []string{"20200101T000000Z", "20200101T010000Z"} {
-		must(t, exec.Command("cp", "-al", filepath.Join(dir, names[0]), filepath.Join(dir, old)).Run())
+		must.OK(t, exec.Command("cp", "-al", filepath.Join(dir, names[0]), filepath.Join(dir, old)).Run())
 		date(t, dir, old, time.Date(2020, 1, 1, n, 0, 0, 0, time.UTC))
 	}
-	must(t, os.RemoveAll(filepath.Join(dir, names[0])))
+	must.OK(t, os.RemoveAll(filepath.Join(dir, names[0])))
 	u.upload("new.txt", "new")
 	s.stop()
 	s.env = append(s.env, "MOLRUN_BACKUP_TO="+dir, "MOLRUN_BACKUP_EVERY=10m", "MOLRUN_BACKUP_KEEP=2d")
 	s.start()
 	s.eventually("a backup is taken and tried", func() bool {
 		tried, err := backup.Dir(dir).Tried()
-		must(t, err)
+		must.OK(t, err)
 		return tried != nil
 	})
 	newest, err := backup.Dir(dir).Newest()
-	must(t, err)
+	must.OK(t, err)
 	if newest.Uploads != 3 || len(newest.Problems) > 0 || newest.Linked == 0 {
 		t.Errorf("the backup: %+v", newest)
 	}
@@ -68,8 +69,8 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 	date(t, dir, newest.Name, newest.TakenAt.Add(-time.Hour))
 	doctor("though one is due every 10m0s")
 	s.stop()
-	must(t, os.Rename(dir, dir+".elsewhere"))
-	must(t, os.Mkdir(dir, 0o700)) // the mount point
+	must.OK(t, os.Rename(dir, dir+".elsewhere"))
+	must.OK(t, os.Mkdir(dir, 0o700)) // the mount point
 	s.start()
 	s.eventually("it says so", func() bool { return strings.Contains(s.log.String(), "there is no place for backups") })
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
@@ -84,13 +85,13 @@ func date(t *testing.T, dir, name string, taken time.Time) {
 	t.Helper()
 	path := filepath.Join(dir, name, "backup.json")
 	text, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	record, err := backup.Dir(dir).Record(name)
-	must(t, err)
+	must.OK(t, err)
 	at, err := record.TakenAt.MarshalText()
-	must(t, err)
-	must(t, os.WriteFile(path+".new", []byte(strings.Replace(string(text), string(at), taken.Format(time.RFC3339), 1)), 0o600))
-	must(t, os.Rename(path+".new", path))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(path+".new", []byte(strings.Replace(string(text), string(at), taken.Format(time.RFC3339), 1)), 0o600))
+	must.OK(t, os.Rename(path+".new", path))
 }
 
 // What a second machine pulls while backups are taken is whole.
@@ -103,7 +104,7 @@ func TestBackupsCanBePulledByRsync(t *testing.T) {
 	for round := range 4 {
 		u.upload(strings.Repeat("n", round+1)+".txt", strings.Repeat("x", 100_000))
 		c := s.command("backup", dir, "--keep", "1d")
-		must(t, c.Start())
+		must.OK(t, c.Start())
 		// It ends with 0 if nothing vanished meanwhile, as an old backup may.
 		pull := []string{"-aH", "--delete", "--exclude=/partial", "--exclude=/trial", "--exclude=/going-*", dir + "/", pulled + "/"}
 		out, err := exec.Command(rsync, pull...).CombinedOutput()
@@ -113,9 +114,9 @@ func TestBackupsCanBePulledByRsync(t *testing.T) {
 		if err != nil {
 			t.Fatalf("rsync: %v\n%s", err, out)
 		}
-		must(t, c.Wait())
+		must.OK(t, c.Wait())
 		names, err := backup.Dir(pulled).Names()
-		must(t, err)
+		must.OK(t, err)
 		if len(names) == 0 {
 			t.Fatal("nothing was pulled")
 		}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // browser is a client that keeps cookies.
@@ -24,7 +26,7 @@ type browser struct {
 
 func (s *instance) browser() *browser {
 	jar, err := cookiejar.New(nil)
-	must(s.t, err)
+	must.OK(s.t, err)
 	client := *s.http
 	client.Jar = jar
 	return &browser{s.t, &client, s.base}
@@ -34,16 +36,16 @@ func (s *instance) browser() *browser {
 func (b *browser) do(method, path, body string) (status int, text string, header http.Header) {
 	b.t.Helper()
 	r, err := http.NewRequest(method, b.base+path, strings.NewReader(body))
-	must(b.t, err)
+	must.OK(b.t, err)
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	response, err := b.client.Do(r)
-	must(b.t, err)
+	must.OK(b.t, err)
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
-	must(b.t, err)
+	must.OK(b.t, err)
 	return response.StatusCode, string(content), response.Header
 }
 
@@ -51,9 +53,9 @@ func (b *browser) do(method, path, body string) (status int, text string, header
 func (b *browser) follow(link string) (status int, text string) {
 	b.t.Helper()
 	u, err := url.Parse(link)
-	must(b.t, err)
+	must.OK(b.t, err)
 	values, err := url.ParseQuery(u.Fragment)
-	must(b.t, err)
+	must.OK(b.t, err)
 	if want := strings.TrimSuffix(b.base, "/") + "/ui/"; !strings.HasPrefix(link, want) {
 		b.t.Errorf("the link %s does not begin with %s", link, want)
 	}
@@ -99,7 +101,7 @@ func TestAFreshServicePrintsALinkForTheFirstAdmin(t *testing.T) {
 		out := &printed{}
 		c := s.command("serve")
 		c.Env, c.Stdout, c.Stderr = append(c.Env, env...), out, out
-		must(t, c.Start())
+		must.OK(t, c.Start())
 		stop := sync.OnceFunc(func() {
 			_ = c.Process.Signal(syscall.SIGTERM)
 			_ = c.Wait() // it was told to end
@@ -187,7 +189,7 @@ func TestTheDemonstrationEndsWithALink(t *testing.T) {
 	out := &printed{}
 	c := s.command("demo", "--stay")
 	c.Stdout, c.Stderr = out, out
-	must(t, c.Start())
+	must.OK(t, c.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	t.Cleanup(func() { _ = c.Process.Kill() }) // if it has not ended
@@ -204,7 +206,7 @@ func TestTheDemonstrationEndsWithALink(t *testing.T) {
 	if status, text, _ := b.do("GET", "/"+to, ""); status != 200 || !strings.Contains(text, "COMPLETED") {
 		t.Errorf("%d %s", status, text)
 	}
-	must(t, c.Process.Signal(os.Interrupt))
+	must.OK(t, c.Process.Signal(os.Interrupt))
 	select {
 	case err := <-ended:
 		if err != nil {
@@ -236,10 +238,10 @@ func TestTheApplicationWorksBehindNginxUnderAPath(t *testing.T) {
 		})
 		b := s.browser()
 		r, err := http.NewRequest("GET", s.base+"/", nil)
-		must(t, err)
+		must.OK(t, err)
 		r.Header.Set("Accept", "text/html")
 		response, err := b.client.Do(r)
-		must(t, err)
+		must.OK(t, err)
 		response.Body.Close()
 		if got := response.Request.URL.String(); got != s.base+"/ui/" || response.StatusCode != 200 {
 			t.Errorf("a browser is sent to %s: %d", got, response.StatusCode)
@@ -260,7 +262,7 @@ func TestTheApplicationWorksBehindNginxUnderAPath(t *testing.T) {
 		outside.base = "https://" + listen
 		for path, want := range map[string]int{"/molrun": 0, "/molrunx": 0, "/": 0, "/molrun/jobs": 1} {
 			u, err := url.Parse(outside.base + path)
-			must(t, err)
+			must.OK(t, err)
 			if got := len(b.client.Jar.Cookies(u)); got != want && path != "/molrun" {
 				t.Errorf("%d cookies are sent to %s, want %d", got, path, want)
 			}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // siteFile is an algorithm that reads what the site has, and runs in a sandbox or not at all.
@@ -51,7 +53,7 @@ func TestAlgorithmsNeedWhatTheSiteNamesAndASandbox(t *testing.T) {
 	if v := view(); v.Ready || v.Status != "untested" || len(v.Missing) != 2 || !strings.Contains(v.Missing[0], "weights (6 bytes) is not at "+models) || !strings.Contains(v.Missing[1], "runner.sandbox is off") {
 		t.Errorf("%+v", v)
 	}
-	must(t, os.WriteFile(filepath.Join(models, "weights.bin"), []byte("heavy\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(models, "weights.bin"), []byte("heavy\n"), 0o600))
 	u.do("POST", "/submit-job", `{"jobName":"a","type":"predict","settings":{}}`).detail("body.type")
 	if out := s.ok("algorithms", "list"); !strings.Contains(out, "no: its programs may only run in a sandbox") {
 		t.Errorf("list: %s", out)

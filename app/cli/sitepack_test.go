@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // podmanStandIn is a script in place of Podman, which saves an image as its name.
@@ -19,11 +21,11 @@ echo "$4" > "$3"
 func TestASiteTravelsInOneFile(t *testing.T) {
 	t.Parallel()
 	weights, bin := t.TempDir(), t.TempDir()
-	must(t, os.WriteFile(filepath.Join(weights, "model.ckpt"), []byte("weights"), 0o600))
-	must(t, os.WriteFile(filepath.Join(bin, "podman"), []byte(podmanStandIn), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(weights, "model.ckpt"), []byte("weights"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(bin, "podman"), []byte(podmanStandIn), 0o700))
 	here := unstarted(t, "[site.paths]\nweights = \""+weights+"\"\n")
 	here.env = append(here.env, "PATH="+bin+":"+os.Getenv("PATH"))
-	must(t, os.WriteFile(filepath.Join(here.dir, "weighing.toml"), []byte(weighing), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(here.dir, "weighing.toml"), []byte(weighing), 0o600))
 	archive := filepath.Join(here.dir, "site.tar")
 	out, errs, code := here.run("pack", "weighing.toml", "tm-align", "--image", "localhost/fold:1", "-o", archive)
 	if code != 0 || !strings.Contains(errs, "2 algorithms and 1 image") || strings.TrimSpace(out) != archive {
@@ -35,7 +37,7 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 
 	// There, nothing but the archive is needed.
 	dir := filepath.Join(t.TempDir(), "molrun")
-	must(t, exec.Command("tar", "-xf", archive, "-C", here.dir, "molrun").Run())
+	must.OK(t, exec.Command("tar", "-xf", archive, "-C", here.dir, "molrun").Run())
 	unpack := exec.Command(filepath.Join(here.dir, "molrun"), "unpack", archive, dir)
 	unpack.Env = here.env
 	said, err := unpack.Output()
@@ -81,7 +83,7 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 	changed[at]++
 	for name, content := range map[string][]byte{"changed": changed, "short": text[:len(text)/2], "none": nil} {
 		path := filepath.Join(here.dir, name+".tar")
-		must(t, os.WriteFile(path, content, 0o600))
+		must.OK(t, os.WriteFile(path, content, 0o600))
 		above := t.TempDir()
 		fails("opy", "unpack", path, filepath.Join(above, "new")) // "copy it again"
 		if entries, err := os.ReadDir(above); err != nil || len(entries) > 0 {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"molrun/app/base/unit"
+	"molrun/app/test/must"
 )
 
 // Limits of the server's memory and of the latency of ordinary requests under
@@ -41,14 +42,14 @@ func TestSoak(t *testing.T) {
 
 	began := time.Now()
 	r, err := http.NewRequestWithContext(t.Context(), "PUT", g.UploadURL, io.LimitReader(digits{}, size))
-	must(t, err)
+	must.OK(t, err)
 	r.ContentLength = size
 	soakOK(t, r)
 	uploaded := time.Since(began)
 	u.do("POST", "/upload/"+g.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, size)).want(200)
 	began = time.Now()
 	r, err = http.NewRequestWithContext(t.Context(), "GET", g.DownloadURL, nil)
-	must(t, err)
+	must.OK(t, err)
 	if n := soakOK(t, r); n != size {
 		t.Errorf("downloaded %d bytes, want %d", n, size)
 	}
@@ -90,7 +91,7 @@ func soakSize(t *testing.T) (size int64, full bool) {
 		return 16 << 20, false
 	}
 	var bytes unit.Bytes
-	must(t, bytes.UnmarshalText([]byte(text)))
+	must.OK(t, bytes.UnmarshalText([]byte(text)))
 	return int64(bytes), true
 }
 
@@ -99,10 +100,10 @@ func soakSize(t *testing.T) (size int64, full bool) {
 func soakOK(t *testing.T, r *http.Request) int64 {
 	t.Helper()
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
-	must(t, err)
+	must.OK(t, err)
 	defer response.Body.Close()
 	n, err := io.Copy(io.Discard, response.Body)
-	must(t, err)
+	must.OK(t, err)
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("%s: status %d", r.Method, response.StatusCode)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -17,7 +18,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 	t.Helper()
 	root := t.TempDir()
 	source, err := os.ReadFile("testdata/standins.py")
-	must(t, err)
+	must.OK(t, err)
 	paths := ""
 	for _, site := range []struct {
 		name, program string
@@ -45,8 +46,8 @@ func siteOfStandIns(t *testing.T) (config string) {
 	} {
 		dir := filepath.Join(root, site.name)
 		put := func(name, text string, mode os.FileMode) {
-			must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-			must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
+			must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
 		}
 		put("standins.py", string(source), 0o644)
 		for _, name := range site.starts {
@@ -57,22 +58,22 @@ func siteOfStandIns(t *testing.T) (config string) {
 		}
 		if site.weights != "" {
 			put(site.weights, "", 0o644)
-			must(t, os.Truncate(filepath.Join(dir, site.weights), site.size)) // without blocks
+			must.OK(t, os.Truncate(filepath.Join(dir, site.weights), site.size)) // without blocks
 		}
 		paths += fmt.Sprintf("%s = %q\n", site.name, dir)
 	}
 	// Some programs start the same interpreter for a script of their own or of molrun's.
 	for _, name := range []string{"chai", "bindcraft_env"} {
 		python := filepath.Join(root, name, "bin", "python")
-		must(t, os.MkdirAll(filepath.Dir(python), 0o755))
-		must(t, os.WriteFile(python, []byte("#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n"), 0o755))
+		must.OK(t, os.MkdirAll(filepath.Dir(python), 0o755))
+		must.OK(t, os.WriteFile(python, []byte("#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n"), 0o755))
 	}
-	must(t, os.WriteFile(filepath.Join(root, "bindcraft", "bindcraft.py"), []byte("import sys\nsys.argv.insert(1, 'bindcraft')\nimport standins\n"), 0o644))
-	must(t, os.MkdirAll(filepath.Join(root, "alphafold3", "venv", "bin"), 0o755))
+	must.OK(t, os.WriteFile(filepath.Join(root, "bindcraft", "bindcraft.py"), []byte("import sys\nsys.argv.insert(1, 'bindcraft')\nimport standins\n"), 0o644))
+	must.OK(t, os.MkdirAll(filepath.Join(root, "alphafold3", "venv", "bin"), 0o755))
 	python := filepath.Join(root, "alphafold3", "venv", "bin", "python")
-	must(t, os.WriteFile(python, fmt.Appendf(nil, "#!/bin/sh\nshift\nexec /usr/bin/python3 %s/alphafold3/standins.py alphafold3 \"$@\"\n", root), 0o755))
+	must.OK(t, os.WriteFile(python, fmt.Appendf(nil, "#!/bin/sh\nshift\nexec /usr/bin/python3 %s/alphafold3/standins.py alphafold3 \"$@\"\n", root), 0o755))
 	config = filepath.Join(root, "config.toml")
-	must(t, os.WriteFile(config, []byte("[database]\nfile_system = \"any\"\n[runner]\ncpus = 8\nmemory = \"64GiB\"\ngpus = \"0\"\n[site.paths]\n"+paths), 0o600))
+	must.OK(t, os.WriteFile(config, []byte("[database]\nfile_system = \"any\"\n[runner]\ncpus = 8\nmemory = \"64GiB\"\ngpus = \"0\"\n[site.paths]\n"+paths), 0o600))
 	return config
 }
 
@@ -102,7 +103,7 @@ func TestProgramsThatFailInWordsAlone(t *testing.T) {
 	if !s.sandboxed() {
 		need.Skip(t, "no sandbox here")
 	}
-	must(t, os.WriteFile(filepath.Join(filepath.Dir(config), "colabfold", "no-gpu"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), "colabfold", "no-gpu"), nil, 0o600))
 	u := s.user("lab", "ann@lab.example")
 	protein := u.upload("protein.fasta", ">A\nMKVLAAGIVG\n")
 	files := map[string]string{
@@ -152,10 +153,10 @@ func TestProgramsThatFailInWordsAlone(t *testing.T) {
 func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(out, "Accepted"), 0o700))
-	must(t, os.WriteFile(filepath.Join(out, "Accepted", "binder_1.pdb"), []byte("END\n"), 0o600))
+	must.OK(t, os.Mkdir(filepath.Join(out, "Accepted"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(out, "Accepted", "binder_1.pdb"), []byte("END\n"), 0o600))
 	script := filepath.Join(out, "bindcraft.py")
-	must(t, os.WriteFile(script, []byte("import signal\nsignal.pause()\n"), 0o600))
+	must.OK(t, os.WriteFile(script, []byte("import signal\nsignal.pause()\n"), 0o600))
 	design := exec.CommandContext(t.Context(), "/usr/bin/python3", "../algorithm/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=2"}
 	if said, err := design.CombinedOutput(); err != nil || !strings.Contains(string(said), "1 of 2 designs were accepted") {
@@ -164,7 +165,7 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	if got := readFile(t, filepath.Join(out, "metrics.json")); got != `{"ended": "the time was up"}` {
 		t.Errorf("metrics %s", got)
 	}
-	must(t, os.RemoveAll(filepath.Join(out, "Accepted")))
+	must.OK(t, os.RemoveAll(filepath.Join(out, "Accepted")))
 	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../algorithm/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=1"}
 	if said, err := design.CombinedOutput(); err == nil || !strings.Contains(string(said), "No design was accepted in the job's time") {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -49,7 +50,7 @@ func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
 	u.running("runs")
 	stalled := u.put("stalled.txt", 1<<20)
 	_, err := io.WriteString(stalled.pipe, "half")
-	must(t, err)
+	must.OK(t, err)
 	s.waitForUpload()
 
 	// Submit jobs until the service no longer responds, and wait for a job to change.
@@ -133,9 +134,9 @@ func TestStopAcceptsNoMoreConnections(t *testing.T) {
 	u := s.user("lab", "ann@lab.example")
 	slow := u.put("slow.txt", 8)
 	_, err := io.WriteString(slow.pipe, "half")
-	must(t, err)
+	must.OK(t, err)
 	s.waitForUpload()
-	must(t, s.process.Process.Signal(syscall.SIGTERM))
+	must.OK(t, s.process.Process.Signal(syscall.SIGTERM))
 	s.eventually("connections are refused", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 		if err == nil {
@@ -144,7 +145,7 @@ func TestStopAcceptsNoMoreConnections(t *testing.T) {
 		return err != nil
 	})
 	_, err = io.WriteString(slow.pipe, "half")
-	must(t, err)
+	must.OK(t, err)
 	slow.end().want(200) // requests in progress may finish
 	select {
 	case <-s.exited:
@@ -162,11 +163,11 @@ func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	u := s.user("lab", "ann@lab.example")
 	stalled := u.put("stalled.txt", 8)
 	_, err := io.WriteString(stalled.pipe, "half")
-	must(t, err)
+	must.OK(t, err)
 	s.waitForUpload()
-	must(t, s.process.Process.Signal(syscall.SIGTERM))
+	must.OK(t, s.process.Process.Signal(syscall.SIGTERM))
 	s.eventually("the service stops", func() bool { return strings.Contains(s.log.String(), "stopping; running jobs go on") })
-	must(t, s.process.Process.Signal(syscall.SIGTERM))
+	must.OK(t, s.process.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-s.exited:
 	case <-time.After(patience):
@@ -189,7 +190,7 @@ type notifySocket struct {
 func listenNotify(t *testing.T, address string) *notifySocket {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
-	must(t, err)
+	must.OK(t, err)
 	n := &notifySocket{conn, make(chan string, 1000)}
 	ended := make(chan struct{})
 	go func() {
@@ -231,8 +232,8 @@ func (n *notifySocket) waitFor(t *testing.T, want string) (before []string) {
 func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
 	t.Parallel()
 	folder, err := os.MkdirTemp("", "n")
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(folder)) })
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, os.RemoveAll(folder)) })
 	for name, address := range map[string]string{
 		"path":     filepath.Join(folder, "s"),
 		"abstract": fmt.Sprintf("@molrun-test-%d", os.Getpid()),
@@ -293,7 +294,7 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 		t.Errorf("a path with a space: exit code %d: %s", code, errs)
 	}
 	analyze := need.Program(t, "systemd-analyze")
-	must(t, os.MkdirAll(s.data(), 0o700))
+	must.OK(t, os.MkdirAll(s.data(), 0o700))
 	for _, kind := range []struct {
 		flags   []string
 		exposed string // at most, in tenths
@@ -303,7 +304,7 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 			t.Fatalf("%d: %s", code, errs)
 		}
 		file := filepath.Join(t.TempDir(), "molrun.service")
-		must(t, os.WriteFile(file, []byte(unit), 0o600))
+		must.OK(t, os.WriteFile(file, []byte(unit), 0o600))
 		for _, args := range [][]string{
 			{"verify", file},
 			{"security", "--offline=yes", "--no-pager", "--threshold=" + kind.exposed, file},

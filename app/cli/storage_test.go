@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -67,7 +68,7 @@ func (s *instance) waitForUpload() {
 func (s *instance) tempUploads() []string {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.data(), "uploads", "tmp", "*"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	return found
 }
 
@@ -79,11 +80,11 @@ func TestUploadsBeyondTheQuotaAreRefused(t *testing.T) {
 
 	first := u.put("first.txt", int64(len(text)))
 	_, err := io.WriteString(first.pipe, text[:1000])
-	must(t, err)
+	must.OK(t, err)
 	s.waitForUpload()
 	u.put("second.txt", 60_000).answer().code(403, "QUOTA_EXCEEDED") // together with the first
 	_, err = io.WriteString(first.pipe, text[1000:])
-	must(t, err)
+	must.OK(t, err)
 	first.end().want(200)
 
 	chunked := u.put("chunked.txt", -1)
@@ -94,7 +95,7 @@ func TestUploadsBeyondTheQuotaAreRefused(t *testing.T) {
 	}
 	small := u.put("small.txt", -1)
 	_, err = io.WriteString(small.pipe, text[:40_000])
-	must(t, err)
+	must.OK(t, err)
 	small.end().want(200)
 	u.do("PUT", "/upload/more.txt", nil).code(403, "QUOTA_EXCEEDED")
 	u.do("DELETE", "/files/"+first.id, nil).want(204)
@@ -126,7 +127,7 @@ func smallDisk(t *testing.T, size string) string {
 	if err := syscall.Mount("molrun-test", dir, "tmpfs", 0, "mode=0700,size="+size); err != nil {
 		need.Skip(t, "cannot mount a file system: %v", err)
 	}
-	t.Cleanup(func() { must(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+	t.Cleanup(func() { must.OK(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	return dir
 }
 
@@ -163,8 +164,8 @@ func fullDisk(t *testing.T, size, reason string, fill func(dir string) error) {
 	u := s.user("lab", "ann@lab.example")
 	u.upload("in.txt", "before\n")
 	filler := filepath.Join(disk, "filler")
-	must(t, os.Mkdir(filler, 0o700))
-	must(t, fill(filler))
+	must.OK(t, os.Mkdir(filler, 0o700))
+	must.OK(t, fill(filler))
 
 	u.put("large.txt", 10).answer().code(507, "STORAGE_FULL")
 	u.submit("waits", "shell", script("cat in/input.txt > out/out.txt", `,"input":"inputs/in.txt"`))
@@ -178,7 +179,7 @@ func fullDisk(t *testing.T, size, reason string, fill func(dir string) error) {
 		t.Errorf("report: exit code %d: %s%s", code, out, errs)
 	}
 
-	must(t, os.RemoveAll(filler))
+	must.OK(t, os.RemoveAll(filler))
 	if j := u.finished("waits"); j.Status != "COMPLETED" || string(u.result("waits", "out.txt")) != "before\n" {
 		t.Errorf("after space was freed: %s, %+v", j.Status, j.Failure)
 	}

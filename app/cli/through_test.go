@@ -13,6 +13,7 @@ import (
 
 	"molrun/app/cli/doctor"
 	"molrun/app/cli/through"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -78,7 +79,7 @@ func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...str
 	}
 	dir := t.TempDir()
 	text, err := os.ReadFile(filepath.Join(root, "web", "deploy", f.example))
-	must(t, err)
+	must.OK(t, err)
 	example := strings.ReplaceAll(string(text), "127.0.0.1:8080", strings.TrimPrefix(s.base, "http://"))
 	for i := 0; i < len(instead); i += 2 {
 		changed := strings.Replace(example, instead[i], instead[i+1], 1)
@@ -88,12 +89,12 @@ func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...str
 		example = changed
 	}
 	file := filepath.Join(dir, "config")
-	must(t, os.WriteFile(file, fmt.Appendf(nil, f.config, dir, listen, example), 0o600))
+	must.OK(t, os.WriteFile(file, fmt.Appendf(nil, f.config, dir, listen, example), 0o600))
 	proxy := exec.Command(program, f.command(file, dir)...)
 	proxy.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	var log bytes.Buffer
 	proxy.Stdout, proxy.Stderr = &log, &log
-	must(t, proxy.Start())
+	must.OK(t, proxy.Start())
 	t.Cleanup(func() {
 		_ = proxy.Process.Signal(os.Interrupt) // Apache's children end with it
 		_ = proxy.Wait()                       // it was ended

@@ -17,13 +17,14 @@ import (
 	"time"
 
 	"molrun/app/server/certificate"
+	"molrun/app/test/must"
 )
 
 // secure makes the server's client use TLS and trust the certificate in this file.
 func (s *instance) secure(file string) *tls.Config {
 	s.t.Helper()
 	text, err := os.ReadFile(file)
-	must(s.t, err)
+	must.OK(s.t, err)
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
 		s.t.Fatalf("no certificate in %s", file)
@@ -51,7 +52,7 @@ func (s *instance) logged(message, member string) string {
 func fingerprintOf(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	must.OK(t, err)
 	block, _ := pem.Decode(text)
 	sum := sha256.Sum256(block.Bytes)
 	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
@@ -86,7 +87,7 @@ func TestServiceCreatesASelfSignedCertificate(t *testing.T) {
 		c.Close()
 	}
 	plain, err := http.Get("http://" + address + "/healthz")
-	must(t, err)
+	must.OK(t, err)
 	if text := body(t, plain); plain.StatusCode != 400 || !strings.Contains(text, `"BAD_REQUEST"`) || !strings.Contains(text, "https://") {
 		t.Errorf("plain HTTP: %d %s", plain.StatusCode, text)
 	}
@@ -111,12 +112,12 @@ func TestLargeFilesAreTransferredOverHTTP2(t *testing.T) {
 	u.do("PUT", g.UploadURL, strings.NewReader(text)).want(200)
 	u.do("POST", "/upload/"+g.FileID+"/complete", "{}").want(200)
 	r, err := http.NewRequestWithContext(t.Context(), "GET", g.DownloadURL, nil)
-	must(t, err)
+	must.OK(t, err)
 	response, err := s.http.Do(r)
-	must(t, err)
+	must.OK(t, err)
 	defer response.Body.Close()
 	got, err := io.ReadAll(response.Body)
-	must(t, err)
+	must.OK(t, err)
 	if response.ProtoMajor != 2 || string(got) != text {
 		t.Errorf("HTTP/%d: %d bytes, want %d over HTTP/2", response.ProtoMajor, len(got), len(text))
 	}
@@ -132,7 +133,7 @@ func TestCertificateIsReloadedWithoutDroppingConnections(t *testing.T) {
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	renew := func(name string) { // a new name requires a new certificate
 		t.Helper()
-		must(t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1", name}, time.Now()))
+		must.OK(t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1", name}, time.Now()))
 	}
 	renew("first.example")
 	s := startServer(t, serverOptions{config: fmt.Sprintf("[tls]\ncert = %q\nkey = %q\n", cert, key)})
@@ -142,7 +143,7 @@ func TestCertificateIsReloadedWithoutDroppingConnections(t *testing.T) {
 	anonymous.do("GET", "/healthz", nil).want(200)
 	first := fingerprintOf(t, cert)
 	renew("second.example")
-	must(t, s.process.Process.Signal(syscall.SIGHUP))
+	must.OK(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("the certificate is reloaded", func() bool {
 		return s.logged("the certificate was read again", "fingerprint") == fingerprintOf(t, cert)
 	})
@@ -153,8 +154,8 @@ func TestCertificateIsReloadedWithoutDroppingConnections(t *testing.T) {
 	s.secure(cert)
 	anonymous.do("GET", "/healthz", nil).want(200) // on a new connection, with the new certificate
 	s.http = old
-	must(t, os.WriteFile(cert, []byte("damaged"), 0o600))
-	must(t, s.process.Process.Signal(syscall.SIGHUP))
+	must.OK(t, os.WriteFile(cert, []byte("damaged"), 0o600))
+	must.OK(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("the damaged certificate is refused", func() bool {
 		return s.logged("the new certificate can't be used; the old one stays", "level") == "error"
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"molrun/app/cli/trial"
+	"molrun/app/test/must"
 )
 
 // triedFile is an algorithm whose script is its example.
@@ -66,7 +67,7 @@ metrics = { energy = [-2, -1] }
 func tried(t *testing.T, dir, typ, outputs, script string) string {
 	t.Helper()
 	file := filepath.Join(dir, typ+".toml")
-	must(t, os.WriteFile(file, fmt.Appendf(nil, triedFile, typ, outputs, script), 0o600))
+	must.OK(t, os.WriteFile(file, fmt.Appendf(nil, triedFile, typ, outputs, script), 0o600))
 	return file
 }
 
@@ -74,7 +75,7 @@ func TestExamplesAreRunAndChecked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.toml")
-	must(t, os.WriteFile(config, []byte("listen = \"192.0.2.1:1\"\n[database]\nfile_system = \"any\"\n[user_quota]\nstorage = \"1KiB\"\n"), 0o600))
+	must.OK(t, os.WriteFile(config, []byte("listen = \"192.0.2.1:1\"\n[database]\nfile_system = \"any\"\n[user_quota]\nstorage = \"1KiB\"\n"), 0o600))
 	good := tried(t, dir, "good", "required = true", `echo -1.5 > energy.txt; printf 'a,b\n1,2\n' > t.csv; echo 'ATOM  1' > x.pdb`)
 	wrong := tried(t, dir, "wrong", "", `echo 3 > energy.txt; printf 'a,b\n' > t.csv; echo nothing > x.pdb`)
 	without := tried(t, dir, "without", "", `true`)
@@ -82,7 +83,7 @@ func TestExamplesAreRunAndChecked(t *testing.T) {
 	failing := tried(t, dir, "failing", "", `echo the end is near >&2; exit 3`)
 	slow := tried(t, dir, "slow", "", `sleep 1000`)
 	far := filepath.Join(dir, "far.toml")
-	must(t, os.WriteFile(far, []byte(missingProgram), 0o600))
+	must.OK(t, os.WriteFile(far, []byte(missingProgram), 0o600))
 	run := func(code int, args ...string) string {
 		t.Helper()
 		out, errs, got := within(t, "", append([]string{"algorithms", "test", "--config", config}, args...)...)
@@ -114,7 +115,7 @@ func TestExamplesAreRunAndChecked(t *testing.T) {
 	says(run(exitMissing, "nowhere"), "neither an algorithm nor a file")
 	says(run(exitUsage), "wants types, files or folders, or --all")
 	says(run(exitUsage, "--all", good), "wants types, files or folders, or --all")
-	must(t, os.WriteFile(far, []byte("format = 2\n"), 0o600))
+	must.OK(t, os.WriteFile(far, []byte("format = 2\n"), 0o600))
 	says(run(exitInvalid, far), "far.toml:1: ", " mistakes")
 
 	var outcomes []trial.Outcome
@@ -139,10 +140,10 @@ func TestInterruptedTestOfAnExampleLeavesNothing(t *testing.T) {
 	c.Env = append(os.Environ(), "TMPDIR="+temp, "MOLRUN_RUNNER_SANDBOX=off", "MOLRUN_DATABASE_FILE_SYSTEM=any")
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
-	must(t, c.Start())
+	must.OK(t, c.Start())
 	s := &instance{t: t}
 	s.eventually("the example runs", func() bool { _, err := os.Stat(begun); return err == nil })
-	must(t, c.Process.Signal(syscall.SIGINT))
+	must.OK(t, c.Process.Signal(syscall.SIGINT))
 	ended := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
 	err := c.Wait()
 	ended.Stop()

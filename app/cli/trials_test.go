@@ -18,6 +18,7 @@ import (
 	"molrun/app/algorithm/builtin"
 	"molrun/app/cli/trial"
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 // How much of the trials of all algorithms with bad inputs and hostile texts is run.
@@ -35,7 +36,7 @@ const trialSeconds = 600
 func everyType(t *testing.T) []*algorithm.File {
 	t.Helper()
 	catalogue, err := builtin.Catalogue("", []string{builtin.All}, func(m algorithm.Mistake) { t.Error(m) })
-	must(t, err)
+	must.OK(t, err)
 	var all []*algorithm.File
 	for _, typ := range catalogue.Types() {
 		a, _ := catalogue.Find(typ, "")
@@ -68,7 +69,7 @@ func newTrials(t *testing.T, sandbox string) *trials {
 			continue
 		}
 		offered, err := b.tester.API.Algorithm(t.Context(), a.Type, a.Version)
-		must(t, err)
+		must.OK(t, err)
 		if !offered.Ready {
 			t.Logf("%s is left out: %s", a.Type, strings.Join(offered.Missing, "; "))
 			continue
@@ -82,11 +83,11 @@ func newTrials(t *testing.T, sandbox string) *trials {
 func (b *trials) example(a *algorithm.File) map[string]any {
 	b.t.Helper()
 	text, err := b.tester.Settings(b.t.Context(), a)
-	must(b.t, err)
+	must.OK(b.t, err)
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var settings map[string]any
-	must(b.t, decoder.Decode(&settings))
+	must.OK(b.t, decoder.Decode(&settings))
 	return settings
 }
 
@@ -96,7 +97,7 @@ func (b *trials) file(name string, text func() []byte) string {
 	if b.files[name] == "" {
 		folder, base := filepath.Split(name)
 		reference, err := b.tester.Upload(b.t.Context(), strings.TrimSuffix(folder, "/"), base, text())
-		must(b.t, err)
+		must.OK(b.t, err)
 		b.files[name] = reference
 	}
 	return b.files[name]
@@ -138,7 +139,7 @@ func isList(p *algorithm.Parameter) bool {
 func (b *trials) refused(c *attempted) bool {
 	b.t.Helper()
 	body, err := json.Marshal(map[string]any{"jobName": "x", "type": c.algorithm.Type, "version": c.algorithm.Version, "settings": c.settings})
-	must(b.t, err)
+	must.OK(b.t, err)
 	answer := b.u.do("POST", "/validate-job", string(body))
 	var verdict struct {
 		Valid  bool
@@ -188,7 +189,7 @@ func (b *trials) run(all []*attempted, check func(*attempted, record)) {
 			"jobName": c.job, "type": c.algorithm.Type, "version": c.algorithm.Version, "settings": c.settings,
 			"maxRuntimeSeconds": min(cmp.Or(c.seconds, trialSeconds), int64(c.algorithm.MaxRuntime.Seconds())),
 		})
-		must(b.t, err)
+		must.OK(b.t, err)
 		b.u.do("POST", "/submit-job", string(body)).want(200)
 	}
 	for _, c := range all {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // opensFile is an algorithm that opens what it is told to open, such as a setting of a
@@ -65,7 +67,7 @@ func TestAdministratorsLearnWhichFileIsUnseen(t *testing.T) {
 	}
 	test := func(text string) string {
 		file := filepath.Join(t.TempDir(), "opens.toml")
-		must(t, os.WriteFile(file, []byte(text), 0o600))
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		c := exec.Command(os.Args[0], "algorithms", "test", file)
 		c.Dir = filepath.Dir(file)
 		c.Env = append(os.Environ(), "MOLRUN_DATABASE_FILE_SYSTEM=any")

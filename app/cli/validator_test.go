@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -86,8 +87,8 @@ func TestValidatorsRunInASandbox(t *testing.T) {
 	if !s.sandboxed() {
 		need.Skip(t, "bubblewrap is not available")
 	}
-	must(t, os.WriteFile(filepath.Join(s.dir, "canary"), []byte("secret of the server\n"), 0o600))
-	must(t, os.WriteFile(filepath.Join(s.dir, "gates", "here"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(s.dir, "canary"), []byte("secret of the server\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(s.dir, "gates", "here"), nil, 0o600))
 	u := s.user("lab", "ann@lab.example")
 	u.upload("in.txt", "hello\n")
 	got := u.do("POST", "/submit-job", `{"jobName":"j","type":"curious","settings":{"input":"inputs/in.txt"}}`).want(422).details()

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"molrun/app/test/contract"
+	"molrun/app/test/must"
 	"molrun/web"
 )
 
@@ -24,7 +25,7 @@ var publicPaths = []string{"/healthz", "/readyz", "/version", "/metrics", "/open
 func keyedRoutes(t *testing.T) (routes []contract.Operation) {
 	t.Helper()
 	spec, err := contract.Parse(web.OpenAPI())
-	must(t, err)
+	must.OK(t, err)
 	for _, op := range spec.Operations() {
 		signsIn := op.Method == "POST" && op.Path == "/session"                                            // its body has the key
 		if !slices.Contains(publicPaths, op.Path) && !signsIn && !strings.HasPrefix(op.Path, "/shared/") { // whose path is the key
@@ -53,7 +54,7 @@ func TestBadKeyIsRefusedBeforeTheBodyIsRead(t *testing.T) {
 // stored calls visit for every file in the data directory.
 func (s *instance) stored(visit func(path string, info fs.FileInfo)) {
 	s.t.Helper()
-	must(s.t, filepath.WalkDir(s.data(), func(path string, e fs.DirEntry, err error) error {
+	must.OK(s.t, filepath.WalkDir(s.data(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
@@ -76,7 +77,7 @@ func TestOnlyTheHashOfAKeyIsStored(t *testing.T) {
 	found := false
 	s.stored(func(path string, info fs.FileInfo) {
 		text, err := os.ReadFile(path)
-		must(t, err)
+		must.OK(t, err)
 		if strings.Contains(string(text), secret) {
 			t.Errorf("%s contains the secret of a key", path)
 		}

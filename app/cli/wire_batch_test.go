@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // waitForRows waits until done is true for the counts of a batch, and checks that
@@ -110,7 +112,7 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 		t.Errorf("unpacked %q, %v", text, err)
 	}
 
-	must(t, os.WriteFile(fixed, nil, 0o600))
+	must.OK(t, os.WriteFile(fixed, nil, 0o600))
 	var again record
 	u.do("POST", "/jobs/b/retry", nil).want(200).into(&again)
 	if again.Status != "QUEUED" || again.StatusReason != "" || again.CompletedAt != "" || again.SubjobCounts["COMPLETED"] != n-bad || again.SubjobCounts["QUEUED"] != bad {

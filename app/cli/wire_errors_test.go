@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // raw sends only the head of a request, unless a header brings the body, and
@@ -15,13 +17,13 @@ import (
 func (u user) raw(method, path string, header ...string) *http.Response {
 	u.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(u.base, "http://"))
-	must(u.t, err)
+	must.OK(u.t, err)
 	u.t.Cleanup(func() { conn.Close() })
-	must(u.t, conn.SetDeadline(time.Now().Add(patience)))
+	must.OK(u.t, conn.SetDeadline(time.Now().Add(patience)))
 	_, err = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: molrun\r\nx-api-key: %s\r\n%s\r\n\r\n", method, path, u.key, strings.Join(header, "\r\n"))
-	must(u.t, err)
+	must.OK(u.t, err)
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	must(u.t, err)
+	must.OK(u.t, err)
 	u.t.Cleanup(func() { response.Body.Close() })
 	return response
 }

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // forger knows the service's secret and builds tokens by hand from the texts of
@@ -41,7 +43,7 @@ type forger struct {
 func newForger(t *testing.T, s *instance, link string) *forger {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.data(), "secret"))
-	must(t, err)
+	must.OK(t, err)
 	var secret struct {
 		StoreID string
 		Keys    []struct {
@@ -49,7 +51,7 @@ func newForger(t *testing.T, s *instance, link string) *forger {
 			Key []byte
 		}
 	}
-	must(t, json.Unmarshal(text, &secret))
+	must.OK(t, json.Unmarshal(text, &secret))
 	f := &forger{t: t, base: s.base, storeID: secret.StoreID, kid: secret.Keys[0].KID, master: secret.Keys[0].Key}
 	f.path, f.token, _ = strings.Cut(strings.TrimPrefix(link, s.base), "?token=")
 	parts := strings.Split(f.token, ".")
@@ -60,7 +62,7 @@ func newForger(t *testing.T, s *instance, link string) *forger {
 func unbase64(t *testing.T, text string) string {
 	t.Helper()
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	must(t, err)
+	must.OK(t, err)
 	return string(b)
 }
 
@@ -69,7 +71,7 @@ func base64URL(b []byte) string { return base64.RawURLEncoding.EncodeToString(b)
 // key derives the key for a purpose like the service.
 func (f *forger) key(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, f.master, []byte(f.storeID), purpose, 32)
-	must(f.t, err)
+	must.OK(f.t, err)
 	return key
 }
 
@@ -97,7 +99,7 @@ func (f *forger) signed(header, payload string) string {
 func (f *forger) with(object, member, value string) string {
 	f.t.Helper()
 	var members map[string]json.RawMessage
-	must(f.t, json.Unmarshal([]byte(object), &members))
+	must.OK(f.t, json.Unmarshal([]byte(object), &members))
 	old, there := members[member]
 	switch {
 	case !there:
@@ -134,7 +136,7 @@ type attempt struct {
 func (f *forger) do(a attempt) (status int, body string) {
 	f.t.Helper()
 	u, err := url.Parse(f.base)
-	must(f.t, err)
+	must.OK(f.t, err)
 	u.Opaque, u.RawQuery = "//"+u.Host+a.path, a.query
 	if a.header == nil {
 		a.header = http.Header{}
@@ -144,10 +146,10 @@ func (f *forger) do(a attempt) (status int, body string) {
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(a.body)), int64(len(a.body))
 	}
 	response, err := http.DefaultTransport.RoundTrip(r)
-	must(f.t, err)
+	must.OK(f.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	must(f.t, err)
+	must.OK(f.t, err)
 	return response.StatusCode, string(text)
 }
 
@@ -157,23 +159,23 @@ func (f *forger) tokens() map[string]string {
 	at := func(d time.Duration) string { return fmt.Sprint(now + int64(d.Seconds())) }
 	parts := strings.Split(f.token, ".")
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	must(f.t, err)
+	must.OK(f.t, err)
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(f.t, err)
+	must.OK(f.t, err)
 	digest := func(text string) []byte { d := sha256.Sum256([]byte(text)); return d[:] }
 	pkcs := func(text string) []byte {
 		s, err := rsa.SignPKCS1v15(rand.Reader, rsaKey, crypto.SHA256, digest(text))
-		must(f.t, err)
+		must.OK(f.t, err)
 		return s
 	}
 	pss := func(text string) []byte {
 		s, err := rsa.SignPSS(rand.Reader, rsaKey, crypto.SHA256, digest(text), nil)
-		must(f.t, err)
+		must.OK(f.t, err)
 		return s
 	}
 	ec := func(text string) []byte {
 		r, s, err := ecdsa.Sign(rand.Reader, ecKey, digest(text))
-		must(f.t, err)
+		must.OK(f.t, err)
 		return append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
 	}
 	jwk := fmt.Sprintf(`{"kty":"RSA","e":"AQAB","n":%q}`, base64URL(rsaKey.N.Bytes()))
@@ -182,7 +184,7 @@ func (f *forger) tokens() map[string]string {
 	none := func(string) []byte { return nil }
 	member := func(name string) string {
 		var m map[string]json.RawMessage
-		must(f.t, json.Unmarshal([]byte(f.payload), &m))
+		must.OK(f.t, json.Unmarshal([]byte(f.payload), &m))
 		return string(m[name])
 	}
 	return map[string]string{

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // claims returns the claims of a link's token.
@@ -25,8 +27,8 @@ func claims(t *testing.T, link string) (c map[string]any) {
 	}
 	for i, into := range []any{&map[string]any{}, &c} {
 		text, err := base64.RawURLEncoding.DecodeString(parts[i])
-		must(t, err)
-		must(t, json.Unmarshal(text, into))
+		must.OK(t, err)
+		must.OK(t, json.Unmarshal(text, into))
 		if head, ok := into.(*map[string]any); ok && i == 0 && (*head)["alg"] != "HS256" {
 			t.Errorf("token signed with %v", (*head)["alg"])
 		}
@@ -81,7 +83,7 @@ func TestOtherProgramsCanReadTheArchive(t *testing.T) {
 	u.finished("b")
 	for _, name := range []string{"j", "b"} {
 		file := filepath.Join(t.TempDir(), "a.zip")
-		must(t, os.WriteFile(file, u.result(name, ""), 0o600))
+		must.OK(t, os.WriteFile(file, u.result(name, ""), 0o600))
 		for _, argv := range [][]string{{"unzip", "-tqq", file}, {"python3", "-m", "zipfile", "-t", file}} {
 			if _, err := exec.LookPath(argv[0]); err != nil {
 				t.Logf("%s is not installed", argv[0])
@@ -115,9 +117,9 @@ func TestInterruptedDownloadResumesAtTheExactByte(t *testing.T) {
 	for _, at := range append(cuts, len(whole.body)-1) {
 		first := make([]byte, at)
 		response, err := http.Get(link.DownloadURL)
-		must(t, err)
+		must.OK(t, err)
 		_, err = io.ReadFull(response.Body, first)
-		must(t, err)
+		must.OK(t, err)
 		response.Body.Close() // the connection breaks
 		again := u.linkTo(`{"jobName":"j"}`).DownloadURL
 		rest := u.do("GET", again, nil, "Range", fmt.Sprintf("bytes=%d-", at), "If-Range", etag).want(206)
@@ -156,13 +158,13 @@ func TestArchiveNeedsNoSecondCopyOnDisk(t *testing.T) {
 	}
 	link := u.linkTo(`{"jobName":"j"}`).DownloadURL
 	response, err := http.Get(link)
-	must(t, err)
+	must.OK(t, err)
 	defer response.Body.Close()
 	_, err = io.ReadFull(response.Body, make([]byte, 10_000))
-	must(t, err)
+	must.OK(t, err)
 	during, _ := stored()
 	_, err = io.Copy(io.Discard, response.Body)
-	must(t, err)
+	must.OK(t, err)
 	after, _ := stored()
 	if !slices.Equal(before, during) || !slices.Equal(before, after) {
 		t.Errorf("files before %q,\nduring %q,\nafter %q", before, during, after)

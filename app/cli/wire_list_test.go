@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestListsAreFilteredAndContinueAtTheCursor(t *testing.T) {
@@ -39,7 +41,7 @@ func TestListsAreFilteredAndContinueAtTheCursor(t *testing.T) {
 	} {
 		for _, limit := range []string{"1", "2", "100"} {
 			query, err := url.ParseQuery(tt.query + "&limit=" + limit)
-			must(t, err)
+			must.OK(t, err)
 			same(t, fmt.Sprintf("%s, %s a page", tt.query, limit), ann.names(query), tt.want)
 		}
 	}

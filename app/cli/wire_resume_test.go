@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"molrun/app/base/unit"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -72,7 +73,7 @@ func uploadSize(t *testing.T) int64 {
 		return 48 << 20
 	}
 	var size unit.Bytes
-	must(t, size.UnmarshalText([]byte(text)))
+	must.OK(t, size.UnmarshalText([]byte(text)))
 	return int64(size)
 }
 
@@ -113,7 +114,7 @@ func TestUploadSurvivesFiveBreaks(t *testing.T) {
 			u.do("POST", "/upload/"+g.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, size)).want(200)
 			sum, whole := sha256.New(), &noise{size: size}
 			_, err := io.Copy(sum, whole)
-			must(t, err)
+			must.OK(t, err)
 			var page struct{ Files []struct{ SHA256 string } }
 			u.do("GET", "/files?sha256="+hex.EncodeToString(sum.Sum(nil)), nil).want(200).into(&page)
 			if len(page.Files) != 1 {
@@ -145,7 +146,7 @@ func (s *instance) sendBroken(link string, causes []func()) {
 	}
 	at := s.offsetOf(link)
 	response, err := (&http.Client{Transport: s.http.Transport}).Do(s.restOf(link, at, &noise{at: at, size: size}))
-	must(s.t, err)
+	must.OK(s.t, err)
 	if text := body(s.t, response); response.StatusCode != 200 || response.Header.Get("Upload-Complete") != "?1" {
 		s.t.Fatalf("the last part: %d %s", response.StatusCode, text)
 	}
@@ -154,7 +155,7 @@ func (s *instance) sendBroken(link string, causes []func()) {
 // restOf is the request that sends all from an offset.
 func (s *instance) restOf(link string, at int64, rest io.Reader) *http.Request {
 	r, err := http.NewRequestWithContext(s.t.Context(), "PATCH", link, rest)
-	must(s.t, err)
+	must.OK(s.t, err)
 	r.ContentLength = uploadSize(s.t) - at
 	for name, value := range map[string]string{"Content-Type": "application/partial-upload", "Upload-Offset": strconv.FormatInt(at, 10), "Upload-Complete": "?1"} {
 		r.Header.Set(name, value)
@@ -333,13 +334,13 @@ func TestCheckAndBackupKnowParts(t *testing.T) {
 			t.Errorf("%v: %s", args, out)
 		}
 	}
-	must(t, os.RemoveAll(filepath.Join(s.data(), "uploads", "partial"))) // as a restored backup lacks it
+	must.OK(t, os.RemoveAll(filepath.Join(s.data(), "uploads", "partial"))) // as a restored backup lacks it
 	if out := s.ok("check", "--deep"); strings.Contains(out, "partial") {
 		t.Errorf("check without the parts: %s", out)
 	}
 	s.start()
 	link, err := url.Parse(g.UploadURL)
-	must(t, err)
+	must.OK(t, err)
 	again := s.base + link.RequestURI()
 	if at := s.offsetOf(again); at != 0 {
 		t.Errorf("the offset without the file is %d", at)
@@ -357,8 +358,8 @@ func TestCurlGoesOnWithAnUpload(t *testing.T) {
 	g := u.grant("a.bin")
 	file := filepath.Join(t.TempDir(), "a.bin")
 	data, err := io.ReadAll(&noise{size: 3 << 20})
-	must(t, err)
-	must(t, os.WriteFile(file, data, 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(file, data, 0o600))
 	u.do("PUT", g.UploadURL, bytes.NewReader(data[:1<<20]), "Upload-Complete", "?0").want(201)
 	script := readme(t, "run: resume")
 	shell := exec.Command("bash", "-euo", "pipefail", "-c", script)

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 func TestRecordHasExactlyTheMembersOfItsStatus(t *testing.T) {
@@ -114,7 +116,7 @@ func TestNamesAreNeverUsedAsPathsOrShellWords(t *testing.T) {
 		}
 		return err
 	})
-	must(t, err)
+	must.OK(t, err)
 }
 
 func TestAlgorithmIsShownWithEverythingASubmissionNeeds(t *testing.T) {

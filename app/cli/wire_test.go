@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // wordsFile is a second algorithm.
@@ -138,7 +140,7 @@ func body(t *testing.T, response *http.Response) string {
 	t.Helper()
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
-	must(t, err)
+	must.OK(t, err)
 	return string(data)
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // grant is an upload record.
@@ -66,10 +68,10 @@ func TestUploadCanBeReplacedUntilItIsCompleted(t *testing.T) {
 func (s *instance) peak() int64 {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
-	must(s.t, err)
+	must.OK(s.t, err)
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
 	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-	must(s.t, err)
+	must.OK(s.t, err)
 	return kib << 10
 }
 
@@ -82,21 +84,21 @@ func TestUploadsAndDownloadsOfAnySizeUseConstantMemory(t *testing.T) {
 	for _, chunked := range []bool{true, false} {
 		g := u.grant("large.bin")
 		r, err := http.NewRequestWithContext(t.Context(), "PUT", g.UploadURL, io.LimitReader(zeros{}, size))
-		must(t, err)
+		must.OK(t, err)
 		if !chunked {
 			r.ContentLength = size
 		}
 		response, err := http.DefaultClient.Do(r)
-		must(t, err)
+		must.OK(t, err)
 		if text := body(t, response); response.StatusCode != 200 {
 			t.Fatalf("%d %s", response.StatusCode, text)
 		}
 		u.do("POST", "/upload/"+g.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, size)).want(200)
 		response, err = http.Get(g.DownloadURL)
-		must(t, err)
+		must.OK(t, err)
 		n, err := io.Copy(io.Discard, response.Body)
-		must(t, err)
-		must(t, response.Body.Close())
+		must.OK(t, err)
+		must.OK(t, response.Body.Close())
 		if n != size {
 			t.Errorf("downloaded %d bytes, want %d", n, size)
 		}
@@ -130,7 +132,7 @@ func TestLinkLifetimes(t *testing.T) {
 			{"link to a file", part.DownloadURL, part.ExpiresAt, time.Hour},
 		} {
 			expires, err := time.Parse(time.RFC3339Nano, tt.expires)
-			must(t, err)
+			must.OK(t, err)
 			signed := time.Unix(int64(claims(t, tt.link)["exp"].(float64)), 0)
 			for what, at := range map[string]time.Time{"expiresAt": expires, "the token": signed} {
 				if off := at.Sub(start) - tt.lives; off < -5*time.Second || off > patience {

@@ -8,6 +8,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 )
 
 // pipeline submits jobs of a batch, given as name, settings and what they start after.
@@ -17,14 +18,14 @@ func (w *world) pipeline(name string, jobs ...[3]string) {
 	p.Name = name
 	for _, j := range jobs {
 		settings, err := strictjson.Parse([]byte(j[1]))
-		must(w.t, err)
+		must.OK(w.t, err)
 		p.Jobs = append(p.Jobs, app.PipelineJob{Name: j[0], Type: "sim", Settings: settings, After: &app.After{Names: strings.Fields(j[2])}})
 	}
 	var err error
 	p.Body, err = strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q}`, name))
-	must(w.t, err)
+	must.OK(w.t, err)
 	_, _, err = w.Jobs.SubmitPipeline(w.t.Context(), ann, p)
-	must(w.t, err)
+	must.OK(w.t, err)
 }
 
 func TestPipelineOfThreeStages(t *testing.T) {
@@ -102,11 +103,11 @@ func TestManyDependantsFollow(t *testing.T) {
 		stop()
 		ends = app.CauseDone
 		_, err := w.Jobs.Retry(t.Context(), ann, "first")
-		must(t, err)
+		must.OK(t, err)
 		w.start()
 		w.until("first", app.Completed)
 		rec, err := w.Jobs.Get(t.Context(), ann, "p", 0)
-		must(t, err)
+		must.OK(t, err)
 		if n := w.read(rec).Counts.Failed; n > 0 { // told at once, not when the runner looks by itself
 			t.Errorf("%d rows are still to be told", n)
 		}

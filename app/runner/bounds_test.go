@@ -13,6 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/runner/turns"
+	"molrun/app/test/must"
 )
 
 func TestPlainTextDropsControlCharactersAndNoOthers(t *testing.T) {
@@ -40,7 +41,7 @@ func TestTextOfExactlyTheLengthIsKeptWhole(t *testing.T) {
 func TestNoteThatCannotBeReadIsNotOver(t *testing.T) {
 	dir := t.TempDir()
 	const id = "01KA000000000000000000000A"
-	must(t, os.MkdirAll(filepath.Join(dir, id+".1"), 0o700)) // no file
+	must.OK(t, os.MkdirAll(filepath.Join(dir, id+".1"), 0o700)) // no file
 	r := retained{dir: dir, keep: time.Hour, now: time.Now, jobs: nothingClaimed{}}
 	if notes, err := r.notes(t.Context()); len(notes) != 0 || err != nil {
 		t.Errorf("notes %v, %v; want none", notes, err)
@@ -54,7 +55,7 @@ func TestNoteIsOverAfterItsTime(t *testing.T) {
 	at := time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)
 	r := retained{dir: t.TempDir(), keep: time.Hour, now: func() time.Time { return at }}
 	path := filepath.Join(r.dir, "note")
-	must(t, r.stamp(path, true))
+	must.OK(t, r.stamp(path, true))
 	n, ok := readNote(path)
 	if !ok || !n.forSpace {
 		t.Errorf("note %+v, %v; want one for lack of space", n, ok)
@@ -97,7 +98,7 @@ func TestStoppedJobIsNotTriedAgain(t *testing.T) {
 		id := w.submit(ann, "a", `{}`)
 		w.until("a", app.Running)
 		_, err := w.Jobs.Cancel(t.Context(), ann, "a")
-		must(t, err)
+		must.OK(t, err)
 		r := w.finished("a")
 		synctest.Wait()
 		if r.Failure == nil || r.Failure.Code != app.FailedStopped || w.executor.started(id) != 1 {

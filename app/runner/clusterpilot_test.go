@@ -15,6 +15,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // airfield is a cluster that runs pilots: their rows, one after the other, go as scripts say.
@@ -95,7 +96,7 @@ func (f *airfield) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 			f.fly(ctx, p)
 		}
 		known, err := f.remote.Status(ctx, tasks[i:i+1])
-		must(f.w.t, err)
+		must.OK(f.w.t, err)
 		begun := task.Exists(t.Dir, task.RunFile)
 		switch all[i] = known[0]; {
 		case p == nil || all[i].State == app.TaskEnded:
@@ -130,11 +131,11 @@ func (f *airfield) fly(ctx context.Context, p *flight) {
 			break
 		}
 		var portion struct{ Rows []string }
-		must(f.w.t, json.Unmarshal(text, &portion))
+		must.OK(f.w.t, json.Unmarshal(text, &portion))
 		p.portions++
 		for _, dir := range portion.Rows {
 			spec, err := task.Read(dir)
-			must(f.w.t, err)
+			must.OK(f.w.t, err)
 			p.rows = append(p.rows, app.Task{
 				Job: app.JobID(spec.Job), Attempt: spec.Attempt, Token: spec.Token, Dir: dir,
 				Limit: time.Duration(spec.MaxRuntimeSeconds) * time.Second,
@@ -143,7 +144,7 @@ func (f *airfield) fly(ctx context.Context, p *flight) {
 	}
 	if len(p.current) > 0 {
 		now, err := f.remote.Status(ctx, p.current)
-		must(f.w.t, err)
+		must.OK(f.w.t, err)
 		if now[0].State != app.TaskEnded {
 			return
 		}
@@ -151,7 +152,7 @@ func (f *airfield) fly(ctx context.Context, p *flight) {
 	p.current = nil
 	if len(p.rows) > 0 {
 		_, err := f.Start(ctx, p.rows[0])
-		must(f.w.t, err)
+		must.OK(f.w.t, err)
 		p.current, p.rows = p.rows[:1:1], p.rows[1:]
 	}
 }
@@ -284,8 +285,8 @@ func TestSweepBeforePilotsAreFound(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		stop()
 		stray := filepath.Join(w.dir, remotePilotsDir, "STRAY-1")
-		must(t, os.Mkdir(stray, 0o700))
-		must(t, New(w.jobs, w.files, []app.Executor{f}, w.options).sweepAllPilots(t.Context()))
+		must.OK(t, os.Mkdir(stray, 0o700))
+		must.OK(t, New(w.jobs, w.files, []app.Executor{f}, w.options).sweepAllPilots(t.Context()))
 		if exists(stray) {
 			t.Error("the directory of a pilot without rows is left")
 		}
@@ -384,7 +385,7 @@ func TestPilotThatAClusterDoesNotTake(t *testing.T) {
 func TestResultsOfRowsOfAClusterAreMadeDurableTogether(t *testing.T) {
 	onAnAirfield(t, func(t *testing.T, w *world, _ *airfield) {
 		boot, err := task.BootID()
-		must(t, err)
+		must.OK(t, err)
 		w.start()
 		w.manyRows("b", 5)
 		w.finished("b")

@@ -16,6 +16,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/runner/turns"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // crash kills a runner at its n-th call of the service or the executor: before
@@ -247,7 +248,7 @@ func TestRestartFindsTheStateOfTasks(t *testing.T) {
 		}
 		stop()
 		_, err := w.Jobs.Cancel(t.Context(), ann, "stopped")
-		must(t, err)
+		must.OK(t, err)
 		time.Sleep(30 * time.Minute)
 		w.executor.reach(false)
 		waits := w.submit(ann, "waits", `{"cpus":4}`)
@@ -314,7 +315,7 @@ func TestOrphanedJobCanBeCancelled(t *testing.T) {
 		w.executor.name = "elsewhere"
 		w.start()
 		_, err := w.Jobs.Cancel(t.Context(), ann, "a")
-		must(t, err)
+		must.OK(t, err)
 		if f := w.finished("a").Failure; f.Code != app.FailedStopped {
 			t.Errorf("failure %+v", f)
 		}
@@ -337,12 +338,12 @@ func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
 				j, _, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), placement.Devices{}, app.Portion{})
-				must(t, err)
+				must.OK(t, err)
 				r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
 				a := &attempt{core: &r.core, executor: r.executors[0], id: j.ID, lease: turns.Lease{Needs: j.Private.Needs}, stop: make(chan struct{})}
 				a.setJob(j)
-				must(t, os.MkdirAll(a.dir, 0o700))
-				must(t, use(a.dir))
+				must.OK(t, os.MkdirAll(a.dir, 0o700))
+				must.OK(t, use(a.dir))
 				if err := a.makeDir(t.Context()); !errors.Is(err, errAlive) {
 					t.Errorf("error %v, want %v", err, errAlive)
 				}
@@ -358,9 +359,9 @@ func TestTaskThatDisappearedUnseenIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.submit(ann, "a", `{}`)
 		_, _, err := w.Runs.Claim(t.Context(), id, placement.Devices{}, app.Portion{})
-		must(t, err)
-		must(t, os.MkdirAll(w.path(id, "1"), 0o700))
-		must(t, os.WriteFile(w.path(id, "1", task.RunFile), nil, 0o600))
+		must.OK(t, err)
+		must.OK(t, os.MkdirAll(w.path(id, "1"), 0o700))
+		must.OK(t, os.WriteFile(w.path(id, "1", task.RunFile), nil, 0o600))
 		w.start()
 		if r := w.finished("a"); w.executor.started(id) != 1 || r.Attempts != 2 {
 			t.Errorf("%d tasks, record %+v; want only the second attempt to be started", w.executor.started(id), r.Job)

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 func TestPlainText(t *testing.T) {
@@ -62,12 +63,12 @@ func TestLogTailIsBounded(t *testing.T) {
 	if got := logTail(dir); got != "" {
 		t.Errorf("no log: %q", got)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, task.LogFile), []byte(strings.Repeat("line\n", 1<<20)), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, task.LogFile), []byte(strings.Repeat("line\n", 1<<20)), 0o600))
 	if got := len(logTail(dir)); got != searchedTail {
 		t.Errorf("%d bytes, want %d", got, searchedTail)
 	}
-	must(t, os.Remove(filepath.Join(dir, task.LogFile)))
-	must(t, syscall.Mkfifo(filepath.Join(dir, task.LogFile), 0o600))
+	must.OK(t, os.Remove(filepath.Join(dir, task.LogFile)))
+	must.OK(t, syscall.Mkfifo(filepath.Join(dir, task.LogFile), 0o600))
 	if got := logTail(dir); got != "" {
 		t.Errorf("a pipe in its place: %q", got)
 	}

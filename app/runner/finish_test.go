@@ -16,6 +16,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 func TestFailureShowsTheCause(t *testing.T) {
@@ -285,7 +286,7 @@ func TestNextRunnerRemovesAWorkDirectoryLeftByACrash(t *testing.T) {
 		defer cancel()
 		dying := New(&crashAfterFinish{w.Service.Runs, cancel}, w.files, []app.Executor{w.executor}, w.options)
 		id := w.submit(ann, "a", `{}`)
-		must(t, dying.Run(ctx))
+		must.OK(t, dying.Run(ctx))
 		if s := w.job("a").Status; s != app.Failed {
 			t.Fatalf("status %s", s)
 		}

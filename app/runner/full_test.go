@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // TestOutputOfALostAttemptIsFetchedOnceThereIsSpace has the job's directory on a
@@ -25,11 +26,11 @@ func TestOutputOfALostAttemptIsFetchedOnceThereIsSpace(t *testing.T) {
 		})
 		id := w.submit(ann, "a", `{}`)
 		small := w.files.JobDir(id)
-		must(t, os.MkdirAll(small, 0o700))
+		must.OK(t, os.MkdirAll(small, 0o700))
 		if err := syscall.Mount("none", small, "tmpfs", 0, "size=64k,mode=700"); err != nil {
 			t.Skipf("a small disk needs root: %v", err)
 		}
-		t.Cleanup(func() { must(t, syscall.Unmount(small, syscall.MNT_DETACH)) })
+		t.Cleanup(func() { must.OK(t, syscall.Unmount(small, syscall.MNT_DETACH)) })
 		stop := w.start()
 		w.until("a", app.Running)
 		time.Sleep(2 * time.Minute)
@@ -37,7 +38,7 @@ func TestOutputOfALostAttemptIsFetchedOnceThereIsSpace(t *testing.T) {
 		if isDir(filepath.Join(small, "1")) {
 			t.Fatal("the output fits, so nothing is tested")
 		}
-		must(t, syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=10m,mode=700"))
+		must.OK(t, syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=10m,mode=700"))
 		if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 2 {
 			t.Fatalf("record %+v, failure %+v", r.Job, r.Failure)
 		}

@@ -14,6 +14,7 @@ import (
 	"molrun/app/executor/local"
 	"molrun/app/task"
 	_ "molrun/app/task/gauged" // the test binary runs tasks, as this program does
+	"molrun/app/test/must"
 )
 
 // shFile runs shell scripts, for tests only.
@@ -40,9 +41,9 @@ func onThisMachine(t *testing.T) *world {
 	w.Service = w.service(shFile)
 	w.jobs = w.Service.Runs
 	program, err := os.Executable()
-	must(t, err)
+	must.OK(t, err)
 	e := local.New(local.Options{Program: program, CPUs: 2, MemoryBytes: 4 * gib})
-	t.Cleanup(func() { must(t, e.Close()) })
+	t.Cleanup(func() { must.OK(t, e.Close()) })
 	w.front = e
 	w.options.Log = zerolog.New(zerolog.NewTestWriter(t))
 	return w
@@ -56,7 +57,7 @@ func TestLocalProcesses(t *testing.T) {
 	w.submit(ann, "long", `{"script":"sleep 600"}`)
 	w.until("long", app.Running)
 	_, err := w.Jobs.Cancel(t.Context(), ann, "long")
-	must(t, err)
+	must.OK(t, err)
 	if r := w.finished("good"); r.Status != app.Completed {
 		t.Fatalf("good: %+v", r.Failure)
 	}
@@ -81,9 +82,9 @@ func TestProcessesRunOnCPUsOfTheirOwn(t *testing.T) {
 	}
 	w := onThisMachine(t)
 	program, err := os.Executable()
-	must(t, err)
+	must.OK(t, err)
 	e := local.New(local.Options{Program: program, CPUs: 2, MemoryBytes: 4 * gib, Cores: cores})
-	t.Cleanup(func() { must(t, e.Close()) })
+	t.Cleanup(func() { must.OK(t, e.Close()) })
 	w.front = e
 	stop := w.start()
 	gate := w.dir + "/gate"
@@ -94,7 +95,7 @@ func TestProcessesRunOnCPUsOfTheirOwn(t *testing.T) {
 	w.start()
 	ids = append(ids, w.submit(ann, "after", settings))
 	w.until("after", app.Running)
-	must(t, os.WriteFile(gate, nil, 0o600))
+	must.OK(t, os.WriteFile(gate, nil, 0o600))
 	seen := map[string]bool{}
 	for i, name := range []string{"before", "after"} {
 		if r := w.finished(name); r.Status != app.Completed {
@@ -116,8 +117,8 @@ func TestProcessOutlivesTheRunner(t *testing.T) {
 	w.until("a", app.Running)
 	stop()
 	run, err := task.ReadRun(w.path(id, "1"))
-	must(t, err)
-	must(t, os.WriteFile(gate, nil, 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(gate, nil, 0o600))
 	w.start()
 	r := w.finished("a")
 	if r.Status != app.Completed || r.Attempts != 1 {

@@ -14,6 +14,7 @@ import (
 	"molrun/app/base/strictjson"
 	"molrun/app/job/estimate"
 	"molrun/app/job/eta"
+	"molrun/app/test/must"
 )
 
 // lookAhead is how long after a change every record says where its job stands.
@@ -61,7 +62,7 @@ func TestRecordSaysWhereAJobStandsInTheQueue(t *testing.T) {
 			t.Errorf("a running job has the queue %+v", r.Queue)
 		}
 		_, err := w.Jobs.Cancel(t.Context(), ann, "a1")
-		must(t, err)
+		must.OK(t, err)
 		time.Sleep(lookAhead)
 		w.wantQueue(map[string]eta.Queue{"a2": {Position: 2, Of: 4, BlockedBy: eta.CPU}, "b2": {Position: 3, Of: 4, BlockedBy: eta.CPU}})
 	})
@@ -91,7 +92,7 @@ func TestDrainedServiceIsWhatBlocksEveryJob(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.options.Blocked = w.Runs.Blocked
 		_, err := w.Runs.Drain(t.Context(), app.Caller{Operator: true, Email: "root"}, "new disks")
-		must(t, err)
+		must.OK(t, err)
 		const n = 40
 		for i := range n {
 			w.submit(ann, fmt.Sprint("job", i), `{}`)
@@ -103,7 +104,7 @@ func TestDrainedServiceIsWhatBlocksEveryJob(t *testing.T) {
 		if want := (eta.Queue{Position: n, Of: n, BlockedBy: eta.Drain}); last.Queue != want || first.Queue.BlockedBy != eta.Drain || !same {
 			t.Errorf("the last waits as %+v: %s; want %+v. The first as %+v: %s", last.Queue, last.StatusReason, want, first.Queue, first.StatusReason)
 		}
-		must(t, w.Runs.Resume(t.Context(), app.Caller{Operator: true, Email: "root"}))
+		must.OK(t, w.Runs.Resume(t.Context(), app.Caller{Operator: true, Email: "root"}))
 		w.until(fmt.Sprint("job", n-1), app.Running, app.Completed)
 	})
 }
@@ -310,7 +311,7 @@ func TestNoStartIsForeseenWhileNothingStarts(t *testing.T) {
 		w.start()
 		w.learn(60, 120, 240)
 		_, err := w.Runs.Drain(t.Context(), app.Caller{Operator: true, Email: "root"}, "")
-		must(t, err)
+		must.OK(t, err)
 		w.submit(ann, "a100", `{"steps":100}`)
 		time.Sleep(lookAhead)
 		w.wantQueue(map[string]eta.Queue{"a100": {Position: 1, Of: 1, BlockedBy: eta.Drain}})
@@ -331,16 +332,16 @@ func TestEstimateComesTrue(t *testing.T) {
 		rows := `[{"steps":333,"cpus":2},{"steps":101,"cpus":1},{"steps":707,"cpus":4}]`
 		submit := func(jobs *app.Jobs) error {
 			body, err := strictjson.Parse([]byte(rows))
-			must(t, err)
+			must.OK(t, err)
 			_, _, err = jobs.SubmitBatch(t.Context(), bob, app.BatchSubmission{
 				Name: "b", Type: "sim", Rows: body.Items, RowNames: []string{"b333", "b101", "b707"}, Body: body,
 			})
 			return err
 		}
 		est, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), submit)
-		must(t, err)
+		must.OK(t, err)
 		begin := time.Now()
-		must(t, submit(w.Jobs))
+		must.OK(t, submit(w.Jobs))
 		first, last := w.finished("b333").StartedAt.Sub(begin), time.Duration(0)
 		for _, name := range []string{"b333", "b101", "b707"} {
 			r := w.finished(name)
@@ -373,7 +374,7 @@ func TestHistoryIsLearnedFromJobsOfAnOlderVersion(t *testing.T) {
 		stop := w.start()
 		w.learn(60, 120, 240)
 		stop()
-		must(t, w.store.Update(t.Context(), func(tx app.Tx) error {
+		must.OK(t, w.store.Update(t.Context(), func(tx app.Tx) error {
 			for i, steps := range []int{60, 120, 240} {
 				j, err := tx.JobNamed("lab", fmt.Sprintf("past%d-%d", steps, i))
 				if err != nil {
@@ -391,7 +392,7 @@ func TestHistoryIsLearnedFromJobsOfAnOlderVersion(t *testing.T) {
 			t.Fatal(mistakes)
 		}
 		catalogue, err := algorithm.NewCatalogue([]*algorithm.File{a})
-		must(t, err)
+		must.OK(t, err)
 		w.Service = w.service(simFile)
 		w.jobs = w.Service.Runs
 		for _, want := range []int{3, 0} { // the second time there is a history

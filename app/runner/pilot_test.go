@@ -19,6 +19,7 @@ import (
 	"molrun/app/executor/local"
 	"molrun/app/runner/flock"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // withPilots returns a world whose tasks are processes, on so many CPUs, that knows rows to
@@ -27,9 +28,9 @@ func withPilots(t *testing.T, cpus int) *world {
 	t.Helper()
 	w := onThisMachine(t)
 	program, err := os.Executable()
-	must(t, err)
+	must.OK(t, err)
 	e := local.New(local.Options{Program: program, CPUs: cpus, MemoryBytes: 4 * gib})
-	t.Cleanup(func() { must(t, e.Close()) })
+	t.Cleanup(func() { must.OK(t, e.Close()) })
 	w.front = e
 	w.options.PilotsDir = filepath.Join(w.dir, "pilots")
 	stop := w.start()
@@ -53,11 +54,11 @@ func (w *world) batch(by app.Caller, name string, scripts ...string) {
 func (w *world) batchOf(by app.Caller, name string, rows ...string) {
 	w.t.Helper()
 	body, err := strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q,"type":"sim","settings":[%s]}`, name, strings.Join(rows, ",")))
-	must(w.t, err)
+	must.OK(w.t, err)
 	sub := app.BatchSubmission{Name: name, Type: "sim", Body: body}
 	sub.Rows = body.Member("settings").Items
 	_, _, err = w.Jobs.SubmitBatch(w.t.Context(), by, sub)
-	must(w.t, err)
+	must.OK(w.t, err)
 }
 
 // row returns the n-th row of a batch, from 1.
@@ -67,7 +68,7 @@ func (w *world) row(batch string, n int) record { return w.job(fmt.Sprintf("%s-%
 func (w *world) process(id app.JobID, attempt int) int {
 	w.t.Helper()
 	run, err := task.ReadRun(w.path(id, fmt.Sprint(attempt)))
-	must(w.t, err)
+	must.OK(w.t, err)
 	return run.PID
 }
 
@@ -99,7 +100,7 @@ func (w *world) noPilots() {
 func TestRowsShareAProcess(t *testing.T) {
 	w := withPilots(t, 2)
 	count := filepath.Join(w.dir, "count")
-	must(t, os.Mkdir(count, 0o700))
+	must.OK(t, os.Mkdir(count, 0o700))
 	// Each row notes that it runs, and how many do.
 	script := func(n int, rest string) string {
 		return fmt.Sprintf(`echo x >>%s/%d; echo row %d; %s`, count, n, n, rest)
@@ -169,7 +170,7 @@ func TestPilotLeavesOthersTheirTurn(t *testing.T) {
 	w.until("b", app.Running)
 	w.submit(bob, "other", fmt.Sprintf(`{"script":"mkdir %[1]s/one && rmdir %[1]s/one"}`, w.dir))
 	await(t, "the job to be seen waiting", func() bool { return w.job("other").Queue.Position > 0 })
-	must(t, os.WriteFile(gate, nil, 0o600))
+	must.OK(t, os.WriteFile(gate, nil, 0o600))
 	if r := w.finished("other"); r.Status != app.Completed {
 		t.Fatalf("%+v", r.Failure)
 	}
@@ -195,9 +196,9 @@ func (w *world) oneLong(rows int) {
 // it does, and each runs once.
 func (w *world) othersEnd(rows int) {
 	w.t.Helper()
-	must(w.t, os.WriteFile(filepath.Join(w.dir, "second"), nil, 0o600))
+	must.OK(w.t, os.WriteFile(filepath.Join(w.dir, "second"), nil, 0o600))
 	await(w.t, "the other rows to end", func() bool { return w.job("b").Counts.Completed == rows-1 })
-	must(w.t, os.WriteFile(filepath.Join(w.dir, "first"), nil, 0o600))
+	must.OK(w.t, os.WriteFile(filepath.Join(w.dir, "first"), nil, 0o600))
 	if r := w.finished("b"); r.Status != app.Completed {
 		w.t.Fatalf("%+v", r.Counts)
 	}
@@ -243,14 +244,14 @@ func TestCancelRowsOfAPilot(t *testing.T) {
 	for _, n := range []int{waits, runs} {
 		name := fmt.Sprintf("b-%d", n)
 		_, err := w.Jobs.Cancel(t.Context(), ann, name)
-		must(t, err)
+		must.OK(t, err)
 		if f := w.finished(name).Failure; f == nil || f.Code != app.FailedStopped {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
 	running()
 	for n := range 8 {
-		must(t, os.WriteFile(fmt.Sprintf("%s/gate-%d", w.dir, n+1), nil, 0o600))
+		must.OK(t, os.WriteFile(fmt.Sprintf("%s/gate-%d", w.dir, n+1), nil, 0o600))
 	}
 	w.finished("b")
 	processes := map[int]bool{}
@@ -278,7 +279,7 @@ func TestPilotOutlivesTheRunner(t *testing.T) {
 	w.batch(ann, "b", once, once, wait, once, once, once)
 	w.until("b-3", app.Running)
 	stop()
-	must(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
 	id := w.row("b", 4).ID
 	await(t, "the next row to end without a runner", func() bool { return exists(w.path(id, "1", task.OutcomeFile)) })
 	w.start()
@@ -329,7 +330,7 @@ func TestPilotIsKilled(t *testing.T) {
 			if restart {
 				stop()
 			}
-			must(t, syscall.Kill(w.process(r.ID, 1), syscall.SIGKILL))
+			must.OK(t, syscall.Kill(w.process(r.ID, 1), syscall.SIGKILL))
 			if restart {
 				w.start()
 			}
@@ -353,7 +354,7 @@ func TestClaimedRowsWithoutAPilot(t *testing.T) {
 	w := withPilots(t, 2)
 	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%s/ran", w.dir)}, 8)...)
 	first, _, err := w.Runs.Claim(t.Context(), w.row("b", 1).ID, placement.Devices{}, app.Portion{})
-	must(t, err)
+	must.OK(t, err)
 	rows, err := w.Runs.ClaimRows(t.Context(), first, app.Portion{Pilot: "gone", Rows: 5, Seconds: 100})
 	if err != nil || len(rows) != 5 {
 		t.Fatalf("%d rows, %v", len(rows), err)
@@ -395,7 +396,7 @@ func TestRestartAfterALostAnswer(t *testing.T) {
 	w.jobs = w.Service.Runs
 	w.start()
 	time.Sleep(200 * time.Millisecond) // it is looked at meanwhile, more than once
-	must(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
 	if r := w.finished("b"); r.Status != app.Completed {
 		t.Fatalf("%+v", r.Counts)
 	}
@@ -431,7 +432,7 @@ func TestPilotTakesARowThatIsBeingClaimed(t *testing.T) {
 	w.until("b", app.Running)
 	w.submit(bob, "other", `{"script":"true"}`)
 	await(t, "a job in the other slot", func() bool { return w.job("other").Status == app.Completed })
-	must(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
 	if r := w.finished("b"); r.Status != app.Completed {
 		t.Fatalf("%+v", r.Counts)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -40,12 +41,12 @@ func TestInputsAreNamedAfterTheirSettings(t *testing.T) {
 			if got := w.text(w.path(id, "1", "work", "settings.json")); got != want {
 				t.Errorf("settings.json %s, want %s", got, want)
 			}
-			must(t, os.WriteFile(w.path(id, "1", "work", "in", tt.want), []byte("changed"), 0o600))
+			must.OK(t, os.WriteFile(w.path(id, "1", "work", "in", tt.want), []byte("changed"), 0o600))
 			if got := w.text(w.files.UploadPath(u.ID, u.Generation)); got != "MSEQ" {
 				t.Errorf("the stored file changed with the copy: %q", got)
 			}
 			spec, err := task.Read(w.path(id, "1"))
-			must(t, err)
+			must.OK(t, err)
 			argv := []string{"sh", "-c", "exit 0", w.path(id, "1", "work", "settings.json"), w.path(id, "1", "work", "out")}
 			if diff := cmp.Diff(argv, spec.Steps[0].Argv); diff != "" {
 				t.Errorf("argv (-want +got):\n%s", diff)
@@ -62,8 +63,8 @@ func TestMissingInputFailsTheJob(t *testing.T) {
 		gone, short := w.upload(ann, "gone.fasta", "MSEQ"), w.upload(ann, "short.fasta", "MSEQ")
 		w.submit(ann, "gone", fmt.Sprintf(`{"sequence":%q}`, gone.ID))
 		w.submit(ann, "short", fmt.Sprintf(`{"sequence":%q}`, short.ID))
-		must(t, os.Remove(w.files.UploadPath(gone.ID, gone.Generation)))
-		must(t, os.Truncate(w.files.UploadPath(short.ID, short.Generation), 1))
+		must.OK(t, os.Remove(w.files.UploadPath(gone.ID, gone.Generation)))
+		must.OK(t, os.Truncate(w.files.UploadPath(short.ID, short.Generation), 1))
 		w.start()
 		for _, name := range []string{"gone", "short"} {
 			f := w.finished(name).Failure
@@ -105,7 +106,7 @@ func TestCancelBeforeTheTaskIsStarted(t *testing.T) {
 			t.Errorf("reason %q, want %q", got, want)
 		}
 		_, err := w.Jobs.Cancel(t.Context(), ann, "a")
-		must(t, err)
+		must.OK(t, err)
 		if f := w.finished("a").Failure; f.Code != app.FailedStopped {
 			t.Errorf("failure %+v", f)
 		}

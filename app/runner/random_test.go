@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // TestRandomRuns runs random jobs of random users, with random outcomes, on a
@@ -92,7 +93,7 @@ func stopSome(t *testing.T, w *world, wishes map[string]*expectation) {
 	for _, x := range wishes {
 		if x.stop {
 			_, err := w.Jobs.Cancel(t.Context(), chief, x.name)
-			must(t, err)
+			must.OK(t, err)
 		}
 	}
 }

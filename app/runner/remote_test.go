@@ -19,6 +19,7 @@ import (
 	"molrun/app/base/sortid"
 	"molrun/app/job/eta"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // remote is an executor whose tasks have their directories in a shared folder.
@@ -36,14 +37,14 @@ func (r remote) MaxTasks() int                           { return r.most }
 func (w *world) makeRemote(most int) {
 	w.executor.bounded = false
 	dir := filepath.Join(w.dir, "shared")
-	must(w.t, os.Mkdir(dir, 0o700))
+	must.OK(w.t, os.Mkdir(dir, 0o700))
 	w.front = remote{w.executor, dir, most}
 }
 
 // remoteDirs returns the attempts' directories in the shared folder.
 func (w *world) remoteDirs() []string {
 	found, err := filepath.Glob(filepath.Join(w.dir, "shared", "*", "*"))
-	must(w.t, err)
+	must.OK(w.t, err)
 	return found
 }
 
@@ -68,16 +69,16 @@ func TestRemoteTask(t *testing.T) {
 			t.Fatalf("directories %v", dirs)
 		}
 		spec, err := task.Read(dirs[0])
-		must(t, err)
+		must.OK(t, err)
 		for _, word := range spec.Steps[0].Argv {
 			if strings.HasPrefix(word, w.files.JobDir(id)) {
 				t.Errorf("task.json names %s, which only this machine has", word)
 			}
 		}
 		log, err := w.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a", Limit: -1})
-		must(t, err)
+		must.OK(t, err)
 		text, err := io.ReadAll(log)
-		must(t, errors.Join(err, log.Close()))
+		must.OK(t, errors.Join(err, log.Close()))
 		if string(text) != "hello" {
 			t.Errorf("the log of the running task is %q", text)
 		}
@@ -164,7 +165,7 @@ func TestResultWaitsForFilesThatAppearLate(t *testing.T) {
 		if s := w.job("a").Status; s != app.Running {
 			t.Fatalf("status %s though a file is not visible yet", s)
 		}
-		must(t, os.WriteFile(filepath.Join(w.remoteDirs()[0], "work", "out", "late"), []byte("2345"), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(w.remoteDirs()[0], "work", "out", "late"), []byte("2345"), 0o600))
 		if r := w.finished("a"); r.Status != app.Completed {
 			t.Fatalf("record %+v", r.Job)
 		}
@@ -222,7 +223,7 @@ func TestFullClusterIsRefilledInBulkOrEveryMinute(t *testing.T) {
 				w.makeRemote(most)
 				w.play(func(name string, _ int) script {
 					n, err := strconv.Atoi(name)
-					must(t, err)
+					must.OK(t, err)
 					return script{runs: time.Hour + time.Duration(n)*test.every, cause: app.CauseDone}
 				})
 				w.start()
@@ -251,9 +252,9 @@ func TestUnusedRemoteDirectoriesAreSwept(t *testing.T) {
 		w.play(func(string, int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
 		shared := filepath.Join(w.dir, "shared")
 		gone := sortid.ID{1, 2, 3}.String()
-		must(t, os.MkdirAll(filepath.Join(shared, gone, "1", "work"), 0o700))
+		must.OK(t, os.MkdirAll(filepath.Join(shared, gone, "1", "work"), 0o700))
 		foreign := filepath.Join(shared, "of somebody else")
-		must(t, os.MkdirAll(foreign, 0o700))
+		must.OK(t, os.MkdirAll(foreign, 0o700))
 		stop := w.start()
 		id := w.submit(ann, "a", `{}`)
 		w.until("a", app.Running)
@@ -357,9 +358,9 @@ func TestSweepSparesDirectoriesMadeMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	job := filepath.Join(w.dir, sortid.ID{1, 2, 3}.String())
 	first, second := filepath.Join(job, "1"), filepath.Join(job, "2")
-	must(t, os.MkdirAll(first, 0o700))
-	jobs := claimedMeanwhile{w.jobs, func() { must(t, os.Mkdir(second, 0o700)) }}
-	must(t, sweepRemote(t.Context(), jobs, w.dir))
+	must.OK(t, os.MkdirAll(first, 0o700))
+	jobs := claimedMeanwhile{w.jobs, func() { must.OK(t, os.Mkdir(second, 0o700)) }}
+	must.OK(t, sweepRemote(t.Context(), jobs, w.dir))
 	if isDir(first) || !isDir(second) {
 		t.Errorf("the last attempt is there: %v, the new one: %v", isDir(first), isDir(second))
 	}
@@ -369,14 +370,14 @@ func TestJobsWaitForAFolderThatIsNotMounted(t *testing.T) {
 	remoteBubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: time.Minute, cause: app.CauseDone} })
 		shared := filepath.Join(w.dir, "shared")
-		must(t, os.Remove(shared))
+		must.OK(t, os.Remove(shared))
 		w.start()
 		w.submit(ann, "a", `{}`)
 		time.Sleep(2 * time.Hour)
 		if r := w.job("a"); r.Status != app.Queued || !strings.Contains(r.StatusReason, "waiting for the cluster") {
 			t.Fatalf("status %s, %s", r.Status, r.StatusReason)
 		}
-		must(t, os.Mkdir(shared, 0o700))
+		must.OK(t, os.Mkdir(shared, 0o700))
 		if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 1 {
 			t.Errorf("record %+v, failure %+v", r.Job, r.Failure)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // oneDir has the directories of all jobs in one directory.
@@ -29,17 +30,17 @@ func TestSweepSparesYoungAndForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	k := retained{dir: filepath.Join(dir, "retained"), keep: time.Hour, now: func() time.Time { return now }, jobs: nothingClaimed{}, dirs: oneDir{path: dir}}
-	must(t, k.sweep(t.Context())) // there are no notes yet
+	must.OK(t, k.sweep(t.Context())) // there are no notes yet
 	const old, young = app.JobID("01KA000000000000000000000A"), app.JobID("01KA000000000000000000000B")
 	for _, id := range []app.JobID{old, young} {
-		must(t, os.MkdirAll(filepath.Join(dir, string(id), "2", task.WorkDir), 0o700))
+		must.OK(t, os.MkdirAll(filepath.Join(dir, string(id), "2", task.WorkDir), 0o700))
 	}
-	must(t, k.note(old, 2, false))
+	must.OK(t, k.note(old, 2, false))
 	now = now.Add(time.Hour)
-	must(t, k.note(young, 2, true))
-	must(t, os.WriteFile(filepath.Join(k.dir, "notes"), []byte("mine"), 0o600))
-	must(t, os.WriteFile(filepath.Join(k.dir, string(young)+".1"), nil, 0o600)) // cut short by a crash
-	must(t, k.sweep(t.Context()))
+	must.OK(t, k.note(young, 2, true))
+	must.OK(t, os.WriteFile(filepath.Join(k.dir, "notes"), []byte("mine"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(k.dir, string(young)+".1"), nil, 0o600)) // cut short by a crash
+	must.OK(t, k.sweep(t.Context()))
 	if isDir(filepath.Join(dir, string(old), "2", task.WorkDir)) {
 		t.Error("the old work directory is still there")
 	}
@@ -47,9 +48,9 @@ func TestSweepSparesYoungAndForeignFiles(t *testing.T) {
 		t.Error("the recent work directory was removed")
 	}
 	now = now.Add(time.Hour)
-	must(t, k.sweep(t.Context()))
+	must.OK(t, k.sweep(t.Context()))
 	notes, err := os.ReadDir(k.dir)
-	must(t, err)
+	must.OK(t, err)
 	if len(notes) != 1 || notes[0].Name() != "notes" {
 		t.Errorf("%v are left, want only the file that is not a note", notes)
 	}
@@ -98,7 +99,7 @@ func TestRetainedWorkMakesRoom(t *testing.T) {
 // A work directory that can't be noted would stay for ever, on a disk that is full.
 func TestWorkThatIsNotNotedIsRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		must(t, os.WriteFile(w.options.RetainedDir, nil, 0o600)) // no directory, so no note
+		must.OK(t, os.WriteFile(w.options.RetainedDir, nil, 0o600)) // no directory, so no note
 		w.play(func(string, int) script { return script{runs: time.Minute, cause: app.CauseExit} })
 		w.start()
 		id := w.submit(ann, "a", `{}`)

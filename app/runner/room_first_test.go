@@ -12,6 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // claimsUnknown is a service whose claimed jobs can't be read.
@@ -26,12 +27,12 @@ func TestRemovingOneDirectoryTellsWhetherThereWasOne(t *testing.T) {
 	r := retained{dir: filepath.Join(dir, "retained"), keep: time.Hour, now: time.Now, jobs: nothingClaimed{}, dirs: oneDir{path: dir}}
 	const id = app.JobID("01KA000000000000000000000A")
 	work := filepath.Join(dir, string(id), "1", task.WorkDir)
-	must(t, os.MkdirAll(work, 0o700))
+	must.OK(t, os.MkdirAll(work, 0o700))
 	remove := func() bool { return r.removeFirst(t.Context(), zerolog.Nop(), "the disk is full") }
 	if remove() {
 		t.Error("it says that it removed one although none is retained")
 	}
-	must(t, r.note(id, 1, false))
+	must.OK(t, r.note(id, 1, false))
 	r.jobs = claimsUnknown{}
 	if remove() || !isDir(work) {
 		t.Error("it removed one although it can't be told which are in use")

@@ -11,6 +11,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/strictjson"
 	"molrun/app/job/eta"
+	"molrun/app/test/must"
 )
 
 func TestImpossibleJobFails(t *testing.T) {
@@ -56,11 +57,11 @@ func TestWaitingJobsShowAReason(t *testing.T) {
 func TestManyJobsOfOneUserDoNotDelayAnother(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		body, err := strictjson.Parse([]byte(`{"rows":[` + strings.Repeat(`{},`, 499) + `{}]}`))
-		must(t, err)
+		must.OK(t, err)
 		_, _, err = w.Jobs.SubmitBatch(t.Context(), ann, app.BatchSubmission{
 			Name: "many", Type: "sim", Rows: body.Member("rows").Items, Body: body,
 		})
-		must(t, err)
+		must.OK(t, err)
 		w.play(func(name string, _ int) script { // so that they end one by one
 			n, _ := strconv.Atoi(strings.TrimPrefix(name, "many-"))
 			return script{runs: time.Duration(n) * time.Minute, cause: app.CauseDone}
@@ -100,9 +101,9 @@ func TestClusterAcceptsAFewJobsAtATime(t *testing.T) {
 		w.executor.bounded = false
 		w.play(func(string, int) script { return script{waits: time.Minute, runs: time.Minute, cause: app.CauseDone} })
 		body, err := strictjson.Parse([]byte(`{"rows":[` + strings.Repeat(`{"cpus":4},`, 79) + `{}]}`))
-		must(t, err)
+		must.OK(t, err)
 		_, _, err = w.Jobs.SubmitBatch(t.Context(), ann, app.BatchSubmission{Name: "many", Type: "sim", Rows: body.Member("rows").Items, Body: body})
-		must(t, err)
+		must.OK(t, err)
 		w.start()
 		w.finished("many")
 		if n := len(w.executor.order); n != 80 {

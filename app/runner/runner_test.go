@@ -15,6 +15,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 func TestJobRunsToItsResult(t *testing.T) {
@@ -47,7 +48,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 		}
 		got := w.checkResult(id)
 		rec, err := w.Jobs.Get(t.Context(), ann, "one", 0)
-		must(t, err)
+		must.OK(t, err)
 		want := map[string]string{
 			"a.pdb": "ATOM", "b/c.txt": "x", "metrics.json": `{"rg_nm":1.5}`, "output/log.txt": "own",
 			"log.txt": "hello\n", "job.json": string(rec),
@@ -90,7 +91,7 @@ func TestStop(t *testing.T) {
 					t.Fatalf("before: %s", s)
 				}
 				_, err := w.Jobs.Cancel(t.Context(), ann, "a")
-				must(t, err)
+				must.OK(t, err)
 				r := w.finished("a")
 				if r.Status != tt.want || r.Attempts != tt.attempts {
 					t.Errorf("record: %+v", r.Job)
@@ -129,7 +130,7 @@ func TestTaskOfADeletedJobIsStopped(t *testing.T) {
 		w.start()
 		id := w.submit(ann, "a", `{"cpus":4}`)
 		w.until("a", app.Running)
-		must(t, w.store.Update(t.Context(), func(tx app.Tx) error { return tx.DeleteJob(id) }))
+		must.OK(t, w.store.Update(t.Context(), func(tx app.Tx) error { return tx.DeleteJob(id) }))
 		w.submit(ann, "b", `{"cpus":4}`)
 		time.Sleep(time.Minute)
 		if s := w.job("b").Status; s != app.Running {

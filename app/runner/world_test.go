@@ -24,6 +24,7 @@ import (
 	"molrun/app/job/eta"
 	"molrun/app/job/upload"
 	"molrun/app/runner/result"
+	"molrun/app/test/must"
 	"molrun/app/test/resulttest"
 	"molrun/blobs"
 	"molrun/blobs/link"
@@ -112,15 +113,15 @@ func newWorld(t testing.TB) *world {
 		play:     func(app.Task) script { return script{runs: time.Minute, cause: app.CauseDone} },
 	}}
 	secret, err := link.LoadSecret(dir)
-	must(t, err)
+	must.OK(t, err)
 	w.files, err = blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
-	must(t, err)
+	must.OK(t, err)
 	w.store, err = storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{Fatal: func(err error) { t.Error(err) }})
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() {
-		must(t, w.store.Check(context.Background()))
-		must(t, w.store.Close())
-		must(t, w.files.Close())
+		must.OK(t, w.store.Check(context.Background()))
+		must.OK(t, w.store.Close())
+		must.OK(t, w.files.Close())
 	})
 	w.front = w.executor
 	w.Service = w.service(simFile)
@@ -137,7 +138,7 @@ func scratch(t testing.TB) string {
 	if err != nil {
 		return t.TempDir()
 	}
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	t.Cleanup(func() { must.OK(t, os.RemoveAll(dir)) })
 	return dir
 }
 
@@ -152,23 +153,16 @@ func (w *world) service(definitions ...string) *app.Service {
 		all = append(all, a)
 	}
 	catalogue, err := algorithm.NewCatalogue(all)
-	must(w.t, err)
+	must.OK(w.t, err)
 	s, err := app.NewService(w.store, w.files, catalogue, app.Options{
 		Now:     time.Now,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: gib, GPUs: 2, Local: true}}},
 	})
-	must(w.t, err)
+	must.OK(w.t, err)
 	return s
 }
 
 func isDir(path string) bool { return result.IsDir(path) }
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // start starts a runner and returns a function that ends it.
 func (w *world) start() (stop func()) {
@@ -200,11 +194,11 @@ func (w *world) submit(by app.Caller, name, settings string) app.JobID {
 func (w *world) submitWith(by app.Caller, name, settings string, priority int) app.JobID {
 	w.t.Helper()
 	body, err := strictjson.Parse(fmt.Appendf(nil, `{"jobName":%q,"type":"sim","settings":%s,"priority":%d}`, name, settings, priority))
-	must(w.t, err)
+	must.OK(w.t, err)
 	rec, _, err := w.Jobs.Submit(w.t.Context(), by, app.Submission{
 		Name: name, Type: "sim", Settings: body.Member("settings"), Priority: priority, Body: body,
 	})
-	must(w.t, err)
+	must.OK(w.t, err)
 	return w.read(rec).ID
 }
 
@@ -214,18 +208,18 @@ func (w *world) upload(by app.Caller, filename, text string) *app.Upload {
 	ctx := w.t.Context()
 	files := upload.New(w.store, w.files, upload.Options{Now: time.Now, LinkTTL: time.Hour})
 	grant, err := files.Create(ctx, by, upload.Request{Filename: filename, Base: "http://127.0.0.1"})
-	must(w.t, err)
+	must.OK(w.t, err)
 	id := grant.Upload.ID
 	generation, _, err := files.BeginUpload(ctx, id, -1)
-	must(w.t, err)
+	must.OK(w.t, err)
 	path := w.files.UploadPath(id, generation)
-	must(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(w.t, os.WriteFile(path, []byte(text), 0o600))
+	must.OK(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.OK(w.t, os.WriteFile(path, []byte(text), 0o600))
 	sum := sha256.Sum256([]byte(text))
 	_, err = files.FinishUpload(ctx, id, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
-	must(w.t, err)
+	must.OK(w.t, err)
 	u, err := files.Complete(ctx, by, string(id), nil)
-	must(w.t, err)
+	must.OK(w.t, err)
 	return u
 }
 
@@ -241,14 +235,14 @@ type record struct {
 func (w *world) read(rec app.Record) record {
 	w.t.Helper()
 	var r record
-	must(w.t, json.Unmarshal(rec, &r))
+	must.OK(w.t, json.Unmarshal(rec, &r))
 	return r
 }
 
 func (w *world) job(name string) record {
 	w.t.Helper()
 	rec, err := w.Jobs.Get(w.t.Context(), chief, name, 0)
-	must(w.t, err)
+	must.OK(w.t, err)
 	return w.read(rec)
 }
 
@@ -259,7 +253,7 @@ func (w *world) until(name string, states ...app.Status) record {
 	wait := time.Millisecond
 	for range 24 * 60 * 3 { // three days
 		rec, err := w.Jobs.Get(w.t.Context(), chief, name, wait)
-		must(w.t, err)
+		must.OK(w.t, err)
 		r := w.read(rec)
 		if slices.Contains(states, r.Status) {
 			return r
@@ -283,7 +277,7 @@ func (w *world) path(id app.JobID, parts ...string) string {
 func (w *world) text(path string) string {
 	w.t.Helper()
 	data, err := os.ReadFile(path)
-	must(w.t, err)
+	must.OK(w.t, err)
 	return string(data)
 }
 
@@ -292,7 +286,7 @@ func (w *world) text(path string) string {
 func (w *world) checkResult(id app.JobID) map[string]string {
 	w.t.Helper()
 	m, err := w.files.Manifest(id)
-	must(w.t, err)
+	must.OK(w.t, err)
 	return resulttest.Read(w.t, w.files.JobDir(id), m)
 }
 
@@ -301,7 +295,7 @@ func (w *world) play(play func(name string, attempt int) script) {
 	names := map[app.JobID]string{}
 	w.executor.play = func(t app.Task) script {
 		if names[t.Job] == "" {
-			must(w.t, w.store.View(context.Background(), func(tx app.Tx) error {
+			must.OK(w.t, w.store.View(context.Background(), func(tx app.Tx) error {
 				j, err := tx.Job(t.Job)
 				if err == nil {
 					names[t.Job] = j.Name

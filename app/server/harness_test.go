@@ -19,6 +19,7 @@ import (
 	"molrun/app/server/config"
 	"molrun/app/server/datadir"
 	_ "molrun/app/task/gauged" // tasks are processes of the test binary
+	"molrun/app/test/must"
 	"molrun/storage"
 )
 
@@ -69,10 +70,10 @@ func (b *logBuffer) String() string {
 // makeData makes a data directory without any record.
 func makeData(t *testing.T, data string) {
 	t.Helper()
-	must(t, os.Mkdir(data, 0o700))
+	must.OK(t, os.Mkdir(data, 0o700))
 	records, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
-	must(t, err)
-	must(t, records.Close())
+	must.OK(t, err)
+	must.OK(t, records.Close())
 }
 
 // testConfig is the configuration of a new data directory with the algorithms shell
@@ -81,7 +82,7 @@ func testConfig(t *testing.T) config.Config {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"shell.toml": shellFile, "lacking.toml": lackingFile} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	c := config.Default()
 	c.Data, c.Listen, c.Algorithms = filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", dir
@@ -95,8 +96,8 @@ func opened(t *testing.T, c config.Config) (*service, *logBuffer) {
 	t.Helper()
 	log := &logBuffer{}
 	s, err := open(c, zerolog.New(log))
-	must(t, err)
-	t.Cleanup(func() { must(t, s.close()) })
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, s.close()) })
 	return s, log
 }
 
@@ -129,7 +130,7 @@ func run(t *testing.T, c config.Config) *running {
 		}
 	})
 	t.Cleanup(func() {
-		must(t, r.stop())
+		must.OK(t, r.stop())
 		if t.Failed() {
 			t.Logf("log of the service:\n%s", r.log)
 		}
@@ -149,7 +150,7 @@ func run(t *testing.T, c config.Config) *running {
 func (r *running) user() *client.Client {
 	r.t.Helper()
 	key, err := client.NewControl(filepath.Join(r.config.Data, "control.sock")).CreateKey(r.t.Context(), client.KeyRequest{Organization: "lab", Email: "ann@lab.example"})
-	must(r.t, err)
+	must.OK(r.t, err)
 	c := client.New(r.base, key.Secret)
 	r.t.Cleanup(c.Close)
 	return c
@@ -159,15 +160,15 @@ func (r *running) user() *client.Client {
 func (r *running) get(path string, header ...string) (*http.Response, string) {
 	r.t.Helper()
 	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.base+path, nil)
-	must(r.t, err)
+	must.OK(r.t, err)
 	for i := 0; i < len(header); i += 2 {
 		q.Header.Set(header[i], header[i+1])
 	}
 	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(q)
-	must(r.t, err)
+	must.OK(r.t, err)
 	defer a.Body.Close()
 	body, err := io.ReadAll(a.Body)
-	must(r.t, err)
+	must.OK(r.t, err)
 	return a, string(body)
 }
 
@@ -176,26 +177,10 @@ func logged(t *testing.T, log *logBuffer, message string) map[string]any {
 	t.Helper()
 	for line := range strings.Lines(log.String()) {
 		var entry map[string]any
-		must(t, json.Unmarshal([]byte(line), &entry))
+		must.OK(t, json.Unmarshal([]byte(line), &entry))
 		if text, _ := entry["message"].(string); strings.Contains(text, message) {
 			return entry
 		}
 	}
 	return nil
-}
-
-func eventually(t *testing.T, what string, fn func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !fn(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timeout waiting until %s", what)
-		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

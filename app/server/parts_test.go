@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 )
 
 func TestEndOfOnePartStopsAll(t *testing.T) {
@@ -82,7 +83,7 @@ func TestStopCutsConnectionsAfterItsTime(t *testing.T) {
 		}
 	}()
 	<-entered
-	must(t, shutdown(50*time.Millisecond, s.Config, idle.Config))
+	must.OK(t, shutdown(50*time.Millisecond, s.Config, idle.Config))
 	select {
 	case <-ended:
 	case <-time.After(patience):
@@ -108,7 +109,7 @@ func TestRepeatedWorkBeginsAtOnce(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		var at []time.Duration
-		must(t, repeat(ctx, time.Hour, func(context.Context) { at = append(at, time.Since(begin)) }))
+		must.OK(t, repeat(ctx, time.Hour, func(context.Context) { at = append(at, time.Since(begin)) }))
 		if want := []time.Duration{0, time.Hour, 2 * time.Hour}; !slices.Equal(at, want) {
 			t.Errorf("at %v, want %v", at, want)
 		}
@@ -119,14 +120,14 @@ func TestRepeatedWorkBeginsAtOnce(t *testing.T) {
 func systemd(t *testing.T, name string) (environ []string, next func() string) {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return []string{"NOTIFY_SOCKET=" + name}, func() string {
 		t.Helper()
 		buffer := make([]byte, 100)
-		must(t, conn.SetReadDeadline(time.Now().Add(patience)))
+		must.OK(t, conn.SetReadDeadline(time.Now().Add(patience)))
 		n, err := conn.Read(buffer)
-		must(t, err)
+		must.OK(t, err)
 		return string(buffer[:n])
 	}
 }
@@ -134,7 +135,7 @@ func systemd(t *testing.T, name string) (environ []string, next func() string) {
 func TestSystemdIsToldWhatHappens(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "molrun") // the address of a socket has at most 107 bytes
-	must(t, err)
+	must.OK(t, err)
 	defer os.RemoveAll(dir)
 	for _, name := range []string{filepath.Join(dir, "notify"), fmt.Sprintf("@molrun-test-%d", os.Getpid())} {
 		environ, next := systemd(t, name)
@@ -200,18 +201,18 @@ func TestWatchdogHearsOfTheServiceWhileItIsWell(t *testing.T) {
 		}
 	}
 	cancel()
-	must(t, <-ended)
+	must.OK(t, <-ended)
 	if calls < 4 || logged(t, log, "the service is unhealthy")["error"] != sick.Error() {
 		t.Errorf("after %d calls, the log has %s", calls, log)
 	}
 
 	log = &logBuffer{}
 	n = newNotifier(append(environ, "WATCHDOG_USEC=3000"), zerolog.New(log))
-	must(t, n.watch(ctx, func(ctx context.Context) error { return ctx.Err() }))
+	must.OK(t, n.watch(ctx, func(ctx context.Context) error { return ctx.Err() }))
 	if log.String() != "" {
 		t.Errorf("a service that stops is unhealthy: %s", log)
 	}
-	must(t, newNotifier([]string{"WATCHDOG_USEC=3000"}, zerolog.Nop()).watch(ctx, func(context.Context) error {
+	must.OK(t, newNotifier([]string{"WATCHDOG_USEC=3000"}, zerolog.Nop()).watch(ctx, func(context.Context) error {
 		t.Error("without systemd, the service is asked")
 		return nil
 	}))

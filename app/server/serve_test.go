@@ -21,6 +21,7 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/client"
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 )
 
 func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
@@ -28,7 +29,7 @@ func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
 	r := run(t, testConfig(t))
 	u := r.user()
 	_, err := u.Submit(t.Context(), client.Submission{Name: "j", Type: "shell", Settings: json.RawMessage(`{"script":"echo hello > out/a.txt"}`)})
-	must(t, err)
+	must.OK(t, err)
 	if j, err := u.Wait(t.Context(), "j"); err != nil || j.Status != "COMPLETED" {
 		t.Errorf("the job: %+v, %v", j, err)
 	}
@@ -48,7 +49,7 @@ func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
 	}
 	procs := runtime.GOMAXPROCS(0)
 
-	must(t, r.stop())
+	must.OK(t, r.stop())
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://")); err == nil {
 		t.Errorf("the address is still open: %v", conn.Close())
 	}
@@ -88,13 +89,13 @@ func TestServiceSpeaksHTTPSWithACertificate(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("error %v, want one about the certificate", err)
 	}
-	must(t, syscall.Kill(os.Getpid(), syscall.SIGHUP)) // ends a process that ignores the certificate
+	must.OK(t, syscall.Kill(os.Getpid(), syscall.SIGHUP)) // ends a process that ignores the certificate
 }
 
 func TestServiceThatCannotStartReleasesTheDirectory(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.OK(t, err)
 	defer taken.Close()
 	for name, tt := range map[string]struct {
 		spoil func(c *config.Config)
@@ -105,26 +106,26 @@ func TestServiceThatCannotStartReleasesTheDirectory(t *testing.T) {
 		"no certificate": {func(c *config.Config) { c.TLS.Cert, c.TLS.Key = "/nowhere/cert", "/nowhere/key" }, "/nowhere/", false},
 		"an unsafe shared folder": {func(c *config.Config) {
 			c.Slurm.SharedDir = t.TempDir()
-			must(t, os.Chmod(c.Slurm.SharedDir, 0o777))
+			must.OK(t, os.Chmod(c.Slurm.SharedDir, 0o777))
 		}, "others may write to", false},
 		"a damaged secret": {func(c *config.Config) {
-			must(t, os.MkdirAll(c.Data, 0o700))
-			must(t, os.WriteFile(filepath.Join(c.Data, "secret"), []byte("x"), 0o600))
+			must.OK(t, os.MkdirAll(c.Data, 0o700))
+			must.OK(t, os.WriteFile(filepath.Join(c.Data, "secret"), []byte("x"), 0o600))
 		}, "secret", true},
 		"a directory open to others": {func(c *config.Config) {
-			must(t, os.MkdirAll(c.Data, 0o700))
-			must(t, os.Chmod(c.Data, 0o777))
+			must.OK(t, os.MkdirAll(c.Data, 0o700))
+			must.OK(t, os.Chmod(c.Data, 0o777))
 		}, "chmod 700", true},
 		"a folder in place of the database": {func(c *config.Config) {
-			must(t, os.RemoveAll(c.Data))
-			must(t, os.MkdirAll(filepath.Join(c.Data, "jobs.db"), 0o700))
+			must.OK(t, os.RemoveAll(c.Data))
+			must.OK(t, os.MkdirAll(filepath.Join(c.Data, "jobs.db"), 0o700))
 		}, "jobs.db", true},
 		"no folder of algorithms": {func(c *config.Config) { c.Algorithms = "/nowhere/algorithms" }, "folder of algorithms", false},
 		"a file in place of the uploads": {func(c *config.Config) {
-			must(t, os.MkdirAll(c.Data, 0o700))
-			must(t, os.WriteFile(filepath.Join(c.Data, "uploads"), nil, 0o600))
+			must.OK(t, os.MkdirAll(c.Data, 0o700))
+			must.OK(t, os.WriteFile(filepath.Join(c.Data, "uploads"), nil, 0o600))
 		}, "uploads", true},
-		"a folder in place of the audit log": {func(c *config.Config) { must(t, os.MkdirAll(filepath.Join(c.Data, "audit.log"), 0o700)) }, "audit", true},
+		"a folder in place of the audit log": {func(c *config.Config) { must.OK(t, os.MkdirAll(filepath.Join(c.Data, "audit.log"), 0o700)) }, "audit", true},
 	} {
 		good := testConfig(t)
 		c := good
@@ -138,7 +139,7 @@ func TestServiceThatCannotStartReleasesTheDirectory(t *testing.T) {
 		if s, err := open(good, zerolog.Nop()); (err == nil) == tt.data {
 			t.Errorf("%s: the next start: %v", name, err)
 		} else if err == nil {
-			must(t, s.close())
+			must.OK(t, s.close())
 		}
 	}
 }
@@ -171,7 +172,7 @@ func TestConfigurationBoundsRequests(t *testing.T) {
 	}
 	submit := func(script string) error {
 		settings, err := json.Marshal(map[string]string{"script": script})
-		must(t, err)
+		must.OK(t, err)
 		_, err = u.Submit(t.Context(), client.Submission{Name: "j", Type: "shell", Settings: settings})
 		return err
 	}
@@ -182,8 +183,8 @@ func TestConfigurationBoundsRequests(t *testing.T) {
 	if err := submit(strings.Repeat("x", 400)); !errors.As(err, &refused) || refused.Status != 413 {
 		t.Errorf("a long body: %v", err)
 	}
-	must(t, submit("true"))
-	eventually(t, "the job ends", func() bool { // it would outlive the service
+	must.OK(t, submit("true"))
+	must.Become(t, "the job ends", func() bool { // it would outlive the service
 		j, err := u.Job(t.Context(), "j")
 		return err == nil && j.Status == "COMPLETED"
 	})
@@ -244,11 +245,11 @@ func TestReadinessSaysWhatIsReady(t *testing.T) {
 		t.Errorf("ready %t: %v, want %d algorithms and one that is not", ok, checks, builtin+1)
 	}
 	_, err := s.app.Runs.Drain(t.Context(), anybody, "repair")
-	must(t, err)
+	must.OK(t, err)
 	if checks, ok := s.ready(t.Context()); !ok || !strings.HasPrefix(checks["drained"].(string), "no job starts since 20") {
 		t.Errorf("drained: %t, %v", ok, checks)
 	}
-	must(t, s.alive(t.Context()))
+	must.OK(t, s.alive(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if checks, ok := s.ready(ctx); ok || checks["database"] != "can't be read" {
@@ -280,7 +281,7 @@ func TestBoundsFollowTheLimitOfOpenFiles(t *testing.T) {
 func TestAlgorithmFilesWithMistakesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	c := testConfig(t)
-	must(t, os.WriteFile(filepath.Join(c.Algorithms, "bad.toml"), []byte("format = 1\ntype = 7\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(c.Algorithms, "bad.toml"), []byte("format = 1\ntype = 7\n"), 0o600))
 	s, log := opened(t, c)
 	if entry := logged(t, log, "algorithm file left out"); entry["file"] != filepath.Join(c.Algorithms, "bad.toml") || entry["line"] == nil {
 		t.Errorf("the log has %v", entry)

@@ -23,6 +23,7 @@ import (
 	"molrun/app/job/apikey"
 	"molrun/app/server/snapshot"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 var anybody = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Admin.Rights()}
@@ -43,11 +44,11 @@ func TestSweepRemovesWhatNoRecordNames(t *testing.T) {
 		t.Errorf("in a clean directory, the log has %s", log)
 	}
 	stray, strayJob := kept+"9", site.Path("jobs", "01M7Y8K3GVW6R131MCY2J7HPKF")
-	must(t, os.WriteFile(stray, nil, 0o600))
-	must(t, os.Mkdir(strayJob, 0o700))
+	must.OK(t, os.WriteFile(stray, nil, 0o600))
+	must.OK(t, os.Mkdir(strayJob, 0o700))
 	old := time.Now().Add(-48 * time.Hour)
 	for _, path := range []string{stray, strayJob, kept, site.Path("jobs", string(id))} {
-		must(t, os.Chtimes(path, old, old))
+		must.OK(t, os.Chtimes(path, old, old))
 	}
 	s.sweep(t.Context())
 	for path, want := range map[string]bool{stray: false, strayJob: false, kept: true, site.Path("jobs", string(id)): true} {
@@ -67,7 +68,7 @@ func TestRetentionIsLogged(t *testing.T) {
 	s, log := opened(t, c)
 	submit(t, s, "j")
 	_, err := s.app.Jobs.Cancel(t.Context(), anybody, "j")
-	must(t, err)
+	must.OK(t, err)
 	time.Sleep(5 * time.Millisecond) // the job has to be older
 	s.retain(t.Context())
 	if entry := logged(t, log, "deleted by the rules of retention"); entry["name"] != "j" || entry["organization"] != "lab" || entry["user"] != anybody.Email || entry["status"] != "FAILED" {
@@ -77,7 +78,7 @@ func TestRetentionIsLogged(t *testing.T) {
 		t.Errorf("the log has %s", log)
 	}
 
-	must(t, s.store.Update(t.Context(), func(tx app.Tx) error { return tx.PutStamp(time.Now().Add(-72 * time.Hour)) }))
+	must.OK(t, s.store.Update(t.Context(), func(tx app.Tx) error { return tx.PutStamp(time.Now().Add(-72 * time.Hour)) }))
 	s.retain(t.Context())
 	if logged(t, log, "the clock is more than a day from when the service last ran") == nil {
 		t.Errorf("after a leap of the clock, the log has %s", log)
@@ -95,11 +96,11 @@ func submit(t *testing.T, s *service, name string) app.JobID {
 	t.Helper()
 	t.Helper()
 	body, err := strictjson.Parse([]byte(`{"jobName":"` + name + `","type":"shell","settings":{"script":"true"}}`))
-	must(t, err)
+	must.OK(t, err)
 	_, _, err = s.app.Jobs.Submit(t.Context(), anybody, app.Submission{Name: name, Type: "shell", Settings: body.Member("settings"), Body: body})
-	must(t, err)
+	must.OK(t, err)
 	var id app.JobID
-	must(t, s.store.View(t.Context(), func(tx app.Tx) error {
+	must.OK(t, s.store.View(t.Context(), func(tx app.Tx) error {
 		j, err := tx.JobNamed("lab", name)
 		id = j.ID
 		return err
@@ -118,13 +119,13 @@ func TestSweepKeepsWhatItCannotLookUp(t *testing.T) {
 	c := testConfig(t)
 	c.Data = site.Data
 	s, err := open(c, zerolog.Nop())
-	must(t, err)
+	must.OK(t, err)
 	old := time.Now().Add(-48 * time.Hour)
 	paths := []string{site.Blobs.UploadPath(u.ID, u.Generation), site.Path("jobs", string(id))}
 	for _, path := range paths {
-		must(t, os.Chtimes(path, old, old))
+		must.OK(t, os.Chtimes(path, old, old))
 	}
-	must(t, s.store.Close())
+	must.OK(t, s.store.Close())
 	s.sweep(t.Context())
 	for _, path := range paths {
 		if _, err := os.Stat(path); err != nil {
@@ -134,17 +135,17 @@ func TestSweepKeepsWhatItCannotLookUp(t *testing.T) {
 	if s.alive(t.Context()) == nil {
 		t.Error("a service with a closed database is alive")
 	}
-	must(t, errors.Join(s.files.Close(), s.audit.Close(), s.executor.Close()))
+	must.OK(t, errors.Join(s.files.Close(), s.audit.Close(), s.executor.Close()))
 }
 
 func TestUsesOfKeysAreSaved(t *testing.T) {
 	t.Parallel()
 	s, _ := opened(t, testConfig(t))
 	key, record, err := s.accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: anybody.Email, Role: apikey.Member})
-	must(t, err)
+	must.OK(t, err)
 	_, err = s.accounts.Authenticate(t.Context(), key, netip.Addr{})
-	must(t, err)
-	must(t, s.saveKeyUses())
+	must.OK(t, err)
+	must.OK(t, s.saveKeyUses())
 	keys, err := s.accounts.Keys(t.Context(), app.Operator())
 	if err != nil || len(keys) != 1 || keys[0].ID != record.ID || keys[0].LastUsedAt.IsZero() {
 		t.Errorf("keys %+v, %v", keys, err)
@@ -158,7 +159,7 @@ func TestAttemptsThatRanElsewhereAreFinished(t *testing.T) {
 	site.Submit(fixture.Ann, "queued", `{}`)
 	site.Start(retried)
 	first := site.Start(failed)
-	must(t, site.Runs.Finish(t.Context(), failed, first.Attempts, app.Ending{Lost: "once"}))
+	must.OK(t, site.Runs.Finish(t.Context(), failed, first.Attempts, app.Ending{Lost: "once"}))
 	site.Start(failed) // the last attempt that it has
 	site.Close()
 	c := testConfig(t)
@@ -180,7 +181,7 @@ func TestAttemptsThatRanElsewhereAreFinished(t *testing.T) {
 func TestSandboxIsThatOfTheAlgorithm(t *testing.T) {
 	t.Parallel()
 	c := testConfig(t)
-	must(t, os.WriteFile(filepath.Join(c.Algorithms, "shell.toml"), []byte(shellFile+"\n[sandbox]\nnetwork = true\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(c.Algorithms, "shell.toml"), []byte(shellFile+"\n[sandbox]\nnetwork = true\n"), 0o600))
 	s, _ := opened(t, c)
 	id := submit(t, s, "j")
 	if box, err := s.sandboxOf(t.Context(), id); err != nil || !box.Network {
@@ -194,7 +195,7 @@ func TestSandboxIsThatOfTheAlgorithm(t *testing.T) {
 func TestWithoutAClusterNothingIsThere(t *testing.T) {
 	t.Parallel()
 	s, _ := opened(t, testConfig(t))
-	must(t, s.openCluster())
+	must.OK(t, s.openCluster())
 	table := s.routing(nil)
 	if _, known := table.Largest(placement.Placement{}); known || table.Missing(placement.Placement{}) != "" {
 		t.Error("there is a largest node")
@@ -209,7 +210,7 @@ func TestClusterWaitsForItsFolder(t *testing.T) {
 	c := testConfig(t)
 	c.Slurm.SharedDir = filepath.Join(t.TempDir(), "not-mounted")
 	s, log := opened(t, c)
-	must(t, s.openCluster())
+	must.OK(t, s.openCluster())
 	if logged(t, log, "so its jobs wait")["executor"] != "slurm" || len(s.executors()) != 2 {
 		t.Errorf("%d executors; the log has %s", len(s.executors()), log)
 	}
@@ -240,14 +241,14 @@ func TestCommandsWorkWithAndWithoutTheService(t *testing.T) {
 			return err
 		})
 	}
-	must(t, createKey())
+	must.OK(t, createKey())
 	if _, err := os.Stat(filepath.Join(c.Data, commandSocket)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket of the command is left: %v", err)
 	}
 	r := run(t, c)
-	must(t, createKey())
-	must(t, r.stop())
-	must(t, createKey()) // the socket of a service that is gone changes nothing
+	must.OK(t, createKey())
+	must.OK(t, r.stop())
+	must.OK(t, createKey()) // the socket of a service that is gone changes nothing
 	var keys []client.Key
 	failed := errors.New("enough")
 	err := WithLongControl(t.Context(), c, func(ctx context.Context, control *client.Control) (err error) {
@@ -260,7 +261,7 @@ func TestCommandsWorkWithAndWithoutTheService(t *testing.T) {
 	if len(keys) != 3 || !errors.Is(err, failed) {
 		t.Errorf("%d keys, %v, want 3 and the error of the command", len(keys), err)
 	}
-	must(t, os.Chmod(c.Data, 0o777))
+	must.OK(t, os.Chmod(c.Data, 0o777))
 	if err := createKey(); !errors.Is(err, fault.Invalid) {
 		t.Errorf("in a directory open to others: %v", err)
 	}
@@ -269,23 +270,23 @@ func TestCommandsWorkWithAndWithoutTheService(t *testing.T) {
 func TestControlSocketIsTheOperators(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
-	must(t, os.Mkdir(data, 0o700))
-	must(t, os.WriteFile(filepath.Join(data, "s"), nil, 0o644)) // left by a crash
+	must.OK(t, os.Mkdir(data, 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(data, "s"), nil, 0o644)) // left by a crash
 	l, err := listenControl(data, "s")
-	must(t, err)
+	must.OK(t, err)
 	if info, err := os.Stat(filepath.Join(data, "s")); err != nil || info.Mode() != 0o600|os.ModeSocket {
 		t.Errorf("the socket has mode %v, %v", info.Mode(), err)
 	}
 	for range 20 { // one of them has the number by which the listener knows the directory
 		again, err := os.Open(data)
-		must(t, err)
+		must.OK(t, err)
 		defer again.Close()
 	}
-	must(t, l.Close())
+	must.OK(t, l.Close())
 	if _, err := os.Stat(filepath.Join(data, "s")); err != nil {
 		t.Errorf("the end of a service removes the socket, which may be another's by then: %v", err)
 	}
-	must(t, errors.Join(os.Mkdir(filepath.Join(data, "d"), 0o700), os.WriteFile(filepath.Join(data, "d", "f"), nil, 0o600)))
+	must.OK(t, errors.Join(os.Mkdir(filepath.Join(data, "d"), 0o700), os.WriteFile(filepath.Join(data, "d", "f"), nil, 0o600)))
 	for _, dir := range []string{data, filepath.Join(data, "nowhere")} {
 		if _, err := listenControl(dir, "d"); err == nil || !strings.Contains(err.Error(), "control socket: ") {
 			t.Errorf("in %s: %v", dir, err)
@@ -298,35 +299,35 @@ func TestServiceKeepsASnapshotAsLongAsItIsNeeded(t *testing.T) {
 	r := run(t, testConfig(t))
 	snapshots := func() []string {
 		found, err := filepath.Glob(filepath.Join(r.config.Data, "*.tmp"))
-		must(t, err)
+		must.OK(t, err)
 		return found
 	}
 	u := r.user()
 	file := filepath.Join(t.TempDir(), "a.txt")
-	must(t, os.WriteFile(file, []byte("text"), 0o600))
+	must.OK(t, os.WriteFile(file, []byte("text"), 0o600))
 	upload, err := u.Upload(t.Context(), "inputs", file)
-	must(t, err)
-	must(t, snapshot.Use(t.Context(), r.config, func(ctx context.Context, s *snapshot.Snapshot) error {
+	must.OK(t, err)
+	must.OK(t, snapshot.Use(t.Context(), r.config, func(ctx context.Context, s *snapshot.Snapshot) error {
 		if !s.Live || len(snapshots()) != 1 {
 			t.Errorf("live %t, snapshots %q", s.Live, snapshots())
 		}
-		must(t, u.DeleteFile(ctx, upload.ID))
+		must.OK(t, u.DeleteFile(ctx, upload.ID))
 		for f, err := range s.Inventory(ctx) {
-			must(t, err)
+			must.OK(t, err)
 			if _, err := s.Files.Stat(f.Path); err != nil {
 				t.Error(err)
 			}
 		}
 		return nil
 	}))
-	eventually(t, "the snapshot is removed", func() bool { return len(snapshots()) == 0 })
-	eventually(t, "the deleted file is removed", func() bool {
+	must.Become(t, "the snapshot is removed", func() bool { return len(snapshots()) == 0 })
+	must.Become(t, "the deleted file is removed", func() bool {
 		left, _ := filepath.Glob(filepath.Join(r.config.Data, "uploads", "??", upload.ID+".*"))
 		return len(left) == 0
 	})
 
 	err = snapshot.Use(t.Context(), r.config, func(ctx context.Context, _ *snapshot.Snapshot) error {
-		must(t, r.stop())
+		must.OK(t, r.stop())
 		<-ctx.Done()
 		return ctx.Err()
 	})

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"molrun/app/base/protocol"
+	"molrun/app/test/must"
 )
 
 // untilProgress waits for a report.
 func (a *attempt) untilProgress(want protocol.Progress) {
 	a.t.Helper()
 	var last *protocol.Progress
-	until(a.t, "progress", func() bool {
+	must.Become(a.t, "progress", func() bool {
 		last, _ = ReadProgress(a.dir)
 		return last != nil && *last == want
 	})

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // A process starts although a sweep removes its cgroup again and again, which is empty until
@@ -34,7 +36,7 @@ func TestProcessesStartWhileTheirCgroupIsSwept(t *testing.T) {
 		if err == nil {
 			started++
 			_, err = syscall.Wait4(pid, nil, 0, nil)
-			must(t, err)
+			must.OK(t, err)
 		} else if err != syscall.ENODEV {
 			failed[err]++
 		}
@@ -44,7 +46,7 @@ func TestProcessesStartWhileTheirCgroupIsSwept(t *testing.T) {
 	if len(failed) > 0 {
 		t.Errorf("%d started; these failed in a way that is not tried again: %v", started, failed)
 	}
-	must(t, s.removeCgroup())
+	must.OK(t, s.removeCgroup())
 }
 
 // Rows share a sandbox although a sweep removes the first cgroup of each while it is empty.
@@ -61,7 +63,7 @@ func TestSandboxIsSharedWhileCgroupsAreSwept(t *testing.T) {
 			default:
 			}
 			found, err := filepath.Glob(filepath.Join(f.isolation.Cgroup, "molrun-task-*"))
-			must(t, err)
+			must.OK(t, err)
 			for _, dir := range found {
 				if !swept[dir] && syscall.Rmdir(dir) == nil {
 					swept[dir] = true

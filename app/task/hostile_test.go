@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"molrun/app/base/protocol"
+	"molrun/app/test/must"
 )
 
 // The attacks of a hostile program, see attack.
@@ -142,18 +143,18 @@ func targets(t *testing.T) target {
 	x := target{abstract: fmt.Sprintf("@molrun-test-%d-%s", os.Getpid(), strings.ReplaceAll(t.Name(), "/", "-")), folder: t.TempDir()}
 	accept := func(network, address string) net.Addr {
 		l, err := net.Listen(network, address)
-		must(t, err)
+		must.OK(t, err)
 		t.Cleanup(func() { l.Close() })
 		return l.Addr()
 	}
 	x.tcp = accept("tcp", "127.0.0.1:0").String()
 	accept("unix", x.abstract)
 	accept("unix", filepath.Join(x.folder, "socket"))
-	must(t, os.WriteFile(filepath.Join(x.folder, "secret"), []byte("secret\n"), 0o666))
+	must.OK(t, os.WriteFile(filepath.Join(x.folder, "secret"), []byte("secret\n"), 0o666))
 
 	victim := exec.CommandContext(t.Context(), "sleep", "1000")
 	victim.Env = []string{"SECRET=hunter2"}
-	must(t, victim.Start())
+	must.OK(t, victim.Start())
 	t.Cleanup(func() { victim.Process.Kill(); victim.Wait() })
 	x.victim = victim.Process.Pid
 
@@ -167,11 +168,11 @@ func targets(t *testing.T) target {
 
 	x.setuid = filepath.Join(t.TempDir(), "program")
 	text, err := os.ReadFile(os.Args[0])
-	must(t, err)
-	must(t, os.WriteFile(x.setuid, text, 0o755))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(x.setuid, text, 0o755))
 	if os.Geteuid() == 0 {
-		must(t, os.Chown(x.setuid, 65534, -1))
-		must(t, os.Chmod(x.setuid, 0o755|os.ModeSetuid))
+		must.OK(t, os.Chown(x.setuid, 65534, -1))
+		must.OK(t, os.Chmod(x.setuid, 0o755|os.ModeSetuid))
 	}
 	return x
 }
@@ -186,8 +187,8 @@ func attacked(t *testing.T, a *attempt, x target) string {
 	r := a.start()
 	x.task = r.cmd.Process.Pid
 	words := a.path(WorkDir, OutDir, "words")
-	must(t, os.WriteFile(words+"~", []byte(strings.Join(x.words(), " ")), 0o644))
-	must(t, os.Rename(words+"~", words))
+	must.OK(t, os.WriteFile(words+"~", []byte(strings.Join(x.words(), " ")), 0o644))
+	must.OK(t, os.Rename(words+"~", words))
 	if o := r.outcome(); o.Cause != protocol.CauseDone {
 		t.Errorf("outcome %+v", o)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"molrun/app/base/protocol"
+	"molrun/app/test/must"
 )
 
 var omissionLine = regexp.MustCompile(`\n\[molrun: (\d+) bytes omitted here\]\n`)
@@ -230,7 +231,7 @@ func TestDelayedProgressIsWrittenWhileTheProgramIsSilent(t *testing.T) {
 	a := newAttempt(t, `echo molrun:progress 0.1; echo molrun:progress 0.2
 		while [ ! -e out/go ]; do sleep 0.02; done`)
 	r := a.start()
-	until(t, "second progress", func() bool {
+	must.Become(t, "second progress", func() bool {
 		p, err := ReadProgress(a.dir)
 		return err == nil && p.Fraction == 0.2
 	})

@@ -20,6 +20,7 @@ import (
 	"molrun/app/task/process"
 	"molrun/app/task/sandbox"
 	"molrun/app/test/containertest"
+	"molrun/app/test/must"
 )
 
 // TestMain lets the test binary act as molrun and as the program of a task.
@@ -192,9 +193,9 @@ func (a *attempt) startWith(lock *os.File) *running {
 	r.cmd = exec.Command(os.Args[0], "task", a.dir, "--isolation", a.isolation.String())
 	if a.after != nil {
 		pilot := a.t.TempDir()
-		must(a.t, Write(a.after.dir, a.after.spec))
-		must(a.t, FeedPilot(pilot, 1, []string{a.after.dir, a.dir}))
-		must(a.t, ClosePilot(pilot))
+		must.OK(a.t, Write(a.after.dir, a.after.spec))
+		must.OK(a.t, FeedPilot(pilot, 1, []string{a.after.dir, a.dir}))
+		must.OK(a.t, ClosePilot(pilot))
 		r.cmd = exec.Command(os.Args[0], "task", pilot, "--pilot", "--isolation", a.isolation.String())
 	}
 	if lock != nil {
@@ -273,7 +274,7 @@ func (r *running) sharedSandbox() {
 func firstOf(t *testing.T, a *attempt) process.ID {
 	t.Helper()
 	record, err := read[sandboxRecord](a.dir, SandboxFile)
-	must(t, err)
+	must.OK(t, err)
 	return record.ID
 }
 
@@ -281,16 +282,6 @@ func (r *running) signal(sig syscall.Signal) {
 	r.t.Helper()
 	if err := r.cmd.Process.Signal(sig); err != nil {
 		r.t.Fatal(err)
-	}
-}
-
-// until polls until another process has done something.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within 30 s", what)
-		}
 	}
 }
 
@@ -311,5 +302,5 @@ func (a *attempt) has(parts ...string) bool {
 // untilFile waits for a file of the attempt.
 func (a *attempt) untilFile(parts ...string) {
 	a.t.Helper()
-	until(a.t, filepath.Join(parts...), func() bool { return a.has(parts...) })
+	must.Become(a.t, filepath.Join(parts...), func() bool { return a.has(parts...) })
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"molrun/app/base/protocol"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -128,8 +129,8 @@ func TestEnvironmentInAHomeIsFound(t *testing.T) {
 			put(t, filepath.Join(home, "versions", "1", "lib", "library"), "echo found\n")
 			for _, l := range [][2]string{{"a/tool", "../b/tool"}, {"b/tool", filepath.Join(home, "versions", "1", "bin", "tool")}} {
 				path := filepath.Join(home, l[0])
-				must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-				must(t, os.Symlink(l[1], path))
+				must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				must.OK(t, os.Symlink(l[1], path))
 			}
 			return filepath.Join(home, "a", "tool")
 		},
@@ -158,7 +159,7 @@ func TestEnvironmentInAHomeIsFound(t *testing.T) {
 			a.succeeds("found")
 			look := sandboxed(t)
 			look.spec.Steps = []protocol.Step{{Argv: []string{a.spec.Steps[0].Argv[0]}}}
-			must(t, os.WriteFile(a.spec.Steps[0].Argv[0], []byte("#!/bin/sh\ngrep -rs 'secret [ktv]' '"+home+"' && exit 1; echo nothing\n"), 0o755))
+			must.OK(t, os.WriteFile(a.spec.Steps[0].Argv[0], []byte("#!/bin/sh\ngrep -rs 'secret [ktv]' '"+home+"' && exit 1; echo nothing\n"), 0o755))
 			look.succeeds("nothing")
 		})
 	}
@@ -170,10 +171,10 @@ func TestNamedFilesAreReadable(t *testing.T) {
 	home, hidden := home(t), t.TempDir()
 	script, link := filepath.Join(home, "fold.sh"), filepath.Join(home, "link.sh")
 	put(t, script, "echo folded; cat '"+filepath.Join(home, "thesis.txt")+"' && exit 1; exit 0\n")
-	must(t, os.Symlink("fold.sh", link))
+	must.OK(t, os.Symlink("fold.sh", link))
 	secret, toSecret := filepath.Join(hidden, "jobs.db"), filepath.Join(home, "db")
 	put(t, secret, "secret records\n")
-	must(t, os.Symlink(secret, toSecret))
+	must.OK(t, os.Symlink(secret, toSecret))
 	key := filepath.Join(home, ".ssh", "id_ed25519")
 	for _, path := range []string{script, link} {
 		a := sandboxed(t)
@@ -183,7 +184,7 @@ func TestNamedFilesAreReadable(t *testing.T) {
 	}
 	token, toKey := filepath.Join(home, ".config", "token"), filepath.Join(home, "keys", "config")
 	put(t, filepath.Join(home, ".ssh", "config"), "secret host\n")
-	must(t, os.Symlink(".ssh", filepath.Join(home, "keys")))
+	must.OK(t, os.Symlink(".ssh", filepath.Join(home, "keys")))
 	put(t, token, "secret token\n")
 	a := sandboxed(t, fmt.Sprintf("grep -rs secret '%s' '%s' /etc/shadow | grep . && exit 1; for f in '%[1]s/.bashrc' /etc/pam.d/other '%[3]s'; do [ -e $f ] && exit 2; done; exit 0", home, hidden, toKey))
 	a.isolation.Hide = []string{hidden}
@@ -272,7 +273,7 @@ func hiddenPathsStayHidden(t *testing.T, sandboxed func(*testing.T, ...string) *
 	put(t, config, "secret settings\n")
 	put(t, filepath.Join(data, "tls", "key"), "secret key\n")
 	put(t, filepath.Join(shared, "weights"), "seen\n")
-	must(t, os.Symlink(data, link))
+	must.OK(t, os.Symlink(data, link))
 	for _, listed := range [][]string{{shared}, {filepath.Dir(data)}, {data}, {filepath.Dir(data), shared, data}, {filepath.Join(data, "tls"), shared}} {
 		a := sandboxed(t, fmt.Sprintf(
 			"grep -rs secret '%[1]s' | grep . && exit 1; touch '%[2]s/x' && exit 2; ls '%[2]s' | grep -v -e algorithms -e tls && exit 3; cat '%[2]s/algorithms/a/tool'", shared, data))
@@ -294,11 +295,4 @@ touch /opt/x 2> /dev/null && exit 4
 find /usr/bin/su -perm -4000 | grep . && echo 1234 | su -c true && exit 5
 cat /etc/nsswitch.conf`)
 	a.succeeds("hosts:")
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
 
 // flight is a pilot in a process of its own, and its tasks.
@@ -30,7 +31,7 @@ func newFlight(t *testing.T) *flight {
 func row(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
 	a := newAttempt(t, scripts...)
-	must(t, Write(a.dir, a.spec))
+	must.OK(t, Write(a.dir, a.spec))
 	t.Cleanup(func() {
 		left, err := process.Marked(a.spec.Token)
 		if len(left) > 0 || err != nil {
@@ -47,17 +48,17 @@ func (f *flight) feed(rows ...*attempt) {
 		dirs = append(dirs, a.dir)
 	}
 	f.fed++
-	must(f.t, FeedPilot(f.dir, f.fed, dirs))
+	must.OK(f.t, FeedPilot(f.dir, f.fed, dirs))
 }
 
 func (f *flight) takeOff(flags ...string) {
 	f.t.Helper()
 	log, err := os.Create(f.path(PilotLogFile))
-	must(f.t, err)
+	must.OK(f.t, err)
 	defer log.Close()
 	f.cmd = exec.Command(os.Args[0], append([]string{"task", f.dir, "--pilot", "--isolation", f.isolation.String()}, flags...)...)
 	f.cmd.Stdout, f.cmd.Stderr, f.cmd.SysProcAttr = log, log, f.attr
-	must(f.t, f.cmd.Start())
+	must.OK(f.t, f.cmd.Start())
 	go func() { f.done <- f.cmd.Wait() }()
 	f.t.Cleanup(func() { f.cmd.Process.Kill() })
 }
@@ -65,7 +66,7 @@ func (f *flight) takeOff(flags ...string) {
 // land closes the pilot and waits until it has ended.
 func (f *flight) land() {
 	f.t.Helper()
-	must(f.t, ClosePilot(f.dir))
+	must.OK(f.t, ClosePilot(f.dir))
 	if code := f.wait(); code != 0 {
 		f.t.Fatalf("the pilot exited with %d: %s", code, f.read(PilotLogFile))
 	}
@@ -107,13 +108,13 @@ func TestPilotRunsEachTaskAsIfAlone(t *testing.T) {
 		crashes := row(t, `kill -SEGV $$`)
 		slow := row(t, `sleep 60`)
 		slow.spec.MaxRuntimeSeconds = 1
-		must(t, Write(slow.dir, slow.spec))
+		must.OK(t, Write(slow.dir, slow.spec))
 		broken := row(t, `true`)
-		must(t, os.WriteFile(broken.path(SpecFile), []byte("{"), 0o600))
+		must.OK(t, os.WriteFile(broken.path(SpecFile), []byte("{"), 0o600))
 		large := row(t, ``)
 		large.spec.Steps[0].Argv = []string{os.Args[0], "use", "200"}
 		large.spec.Env = map[string]string{"GOGC": "off"}
-		must(t, Write(large.dir, large.spec))
+		must.OK(t, Write(large.dir, large.spec))
 		small := row(t, `echo small`, `echo second step`)
 		f.feed(first, fails, crashes, slow)
 		f.takeOff()
@@ -172,13 +173,13 @@ func TestPilotStopsOneTask(t *testing.T) {
 		f.takeOff()
 		runs.untilFile(RunFile)
 		_, err := RequestStop(waits.dir)
-		must(t, err)
+		must.OK(t, err)
 		waits.untilFile(OutcomeFile) // though another one runs
 		if runs.has(OutcomeFile) {
 			t.Error("the task before it has ended")
 		}
 		_, err = RequestStop(runs.dir)
-		must(t, err)
+		must.OK(t, err)
 		goes.untilFile(RunFile)
 		goes.release()
 		f.land()
@@ -220,7 +221,7 @@ func TestPilotEndsWithTheMachineWhileATaskIsStopped(t *testing.T) {
 		f.takeOff()
 		runs.untilFile(WorkDir, OutDir, "ready")
 		_, err := RequestStop(runs.dir)
-		must(t, err)
+		must.OK(t, err)
 		runs.untilFile(WorkDir, OutDir, "asked")
 		f.signal(syscall.SIGTERM)
 		runs.release()
@@ -242,9 +243,9 @@ func TestNextPilotRunsWhatHadNotBegun(t *testing.T) {
 		f.feed(ended, runs, waits)
 		f.takeOff()
 		runs.untilFile(WorkDir, OutDir, "counted")
-		must(t, f.cmd.Process.Kill())
+		must.OK(t, f.cmd.Process.Kill())
 		f.wait()
-		must(t, process.KillMarked(t.Context(), runs.spec.Token)) // as executors do
+		must.OK(t, process.KillMarked(t.Context(), runs.spec.Token)) // as executors do
 		if runs.has(OutcomeFile) || waits.has(RunFile) {
 			t.Fatal("a killed pilot wrote an outcome, or began another task")
 		}
@@ -287,7 +288,7 @@ func TestUnsyncedPilotNamesTheBoot(t *testing.T) {
 	f.takeOff("--unsynced")
 	f.land()
 	boot, err := process.BootID()
-	must(t, err)
+	must.OK(t, err)
 	if o := a.ended(); o.Unsynced != boot || o.Cause != protocol.CauseDone {
 		t.Errorf("%+v, want boot %s", o, boot)
 	}
@@ -298,9 +299,9 @@ func TestPilotSkipsWhatItCannotRun(t *testing.T) {
 	t.Parallel()
 	f := newFlight(t)
 	gone, good := row(t, `true`), row(t, `true`)
-	must(t, os.RemoveAll(gone.dir))
+	must.OK(t, os.RemoveAll(gone.dir))
 	f.feed(gone, good)
-	must(t, os.WriteFile(f.path("rows.2"), []byte("{"), 0o600))
+	must.OK(t, os.WriteFile(f.path("rows.2"), []byte("{"), 0o600))
 	f.fed++
 	last := row(t, `true`)
 	f.feed(last, good) // the second time is once too often
@@ -323,8 +324,8 @@ func TestPilotReturnsWhatHasNotBegun(t *testing.T) {
 		if Returned(f.dir) {
 			t.Error("it returned rows that nobody asked for")
 		}
-		must(t, AskReturn(f.dir))
-		until(t, "the pilot to return them", func() bool { return Returned(f.dir) })
+		must.OK(t, AskReturn(f.dir))
+		must.Become(t, "the pilot to return them", func() bool { return Returned(f.dir) })
 		f.feed(late)
 		runs.release()
 		if code := f.wait(); code != 0 {
@@ -346,8 +347,8 @@ func TestClearPilotLeavesNothingToRun(t *testing.T) {
 	f := newFlight(t)
 	old := row(t, `true`)
 	f.feed(old)
-	must(t, ClosePilot(f.dir))
-	must(t, ClearPilot(f.dir))
+	must.OK(t, ClosePilot(f.dir))
+	must.OK(t, ClearPilot(f.dir))
 	f.fed = 0
 	next := row(t, `true`)
 	f.feed(next)

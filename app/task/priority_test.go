@@ -8,22 +8,24 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // hurried reports whether a thread of a process comes before all of normal priority.
 func hurried(t *testing.T, pid int) bool {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	must(t, err)
+	must.OK(t, err)
 	for _, name := range threads {
 		text, err := os.ReadFile(name)
 		if os.IsNotExist(err) || err == syscall.ESRCH {
 			continue // it has ended
 		}
-		must(t, err)
+		must.OK(t, err)
 		_, rest, _ := strings.Cut(string(text), ") ")
 		policy, err := strconv.Atoi(strings.Fields(rest)[38])
-		must(t, err)
+		must.OK(t, err)
 		if policy != 0 {
 			return true
 		}
@@ -34,7 +36,7 @@ func hurried(t *testing.T, pid int) bool {
 // untilHurried waits until that is so, or is no longer so.
 func untilHurried(t *testing.T, pid int, want bool) {
 	t.Helper()
-	until(t, fmt.Sprintf("priority over others is %v", want), func() bool { return hurried(t, pid) == want })
+	must.Become(t, fmt.Sprintf("priority over others is %v", want), func() bool { return hurried(t, pid) == want })
 }
 
 // A task keeps others from the CPU only while it has to end processes, or they multiply.
@@ -53,14 +55,14 @@ func TestOnlyWhoHasToEndProcessesComesFirst(t *testing.T) {
 		t.Error("it comes before others although nothing is to be ended")
 	}
 	_, err := RequestStop(first.dir)
-	must(t, err)
+	must.OK(t, err)
 	untilHurried(t, f.cmd.Process.Pid, true)
-	must(t, os.WriteFile(first.path(WorkDir, "out", "go"), nil, 0o600))
+	must.OK(t, os.WriteFile(first.path(WorkDir, "out", "go"), nil, 0o600))
 	second.untilFile(WorkDir, "out", "ready")
 	if hurried(t, f.cmd.Process.Pid) {
 		t.Error("it comes before others in the next row too")
 	}
-	must(t, os.WriteFile(second.path(WorkDir, "out", "go"), nil, 0o600))
+	must.OK(t, os.WriteFile(second.path(WorkDir, "out", "go"), nil, 0o600))
 	f.land()
 }
 
@@ -73,6 +75,6 @@ func TestManyProcessesAreWatchedFirst(t *testing.T) {
 	a.spec.GraceSeconds = 1
 	r := a.start()
 	untilHurried(t, r.cmd.Process.Pid, true)
-	must(t, os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600))
+	must.OK(t, os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600))
 	r.outcome()
 }

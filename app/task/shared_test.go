@@ -13,6 +13,7 @@ import (
 
 	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
 
 // sharedFlight prepares a pilot whose rows share a sandbox.
@@ -49,11 +50,11 @@ written=0; for at in "$(dirname "$PWD")" "$(dirname "$(dirname "$PWD")")" / /run
 grep -h '^Cap\|^NoNewPrivs' /proc/self/status | sort -u
 df --output=size -k /dev/shm | tail -1 | tr -d " "; grep Cpus_allowed_list /proc/self/status`)
 	cpus, err := process.AllowedCPUs()
-	must(t, err)
+	must.OK(t, err)
 	first.spec.CPUSet, sees.spec.CPUSet = cpus[:1], cpus[len(cpus)-1:]
 	sees.spec.MemoryBytes = 64 << 20
 	for _, a := range []*attempt{first, sees} {
-		must(t, Write(a.dir, a.spec))
+		must.OK(t, Write(a.dir, a.spec))
 	}
 	last := row(t, waitsToGo)
 	f.feed(first, sees, last)
@@ -88,15 +89,15 @@ func TestKilledSandboxIsMadeAnew(t *testing.T) {
 	large.spec.MemoryBytes, next.spec.MemoryBytes, before.spec.MemoryBytes = 100<<20, 100<<20, 100<<20
 	for _, a := range []*attempt{before, large, next} {
 		a.spec.Env = map[string]string{"GOGC": "off"}
-		must(t, Write(a.dir, a.spec))
+		must.OK(t, Write(a.dir, a.spec))
 	}
 	waits, last := row(t, `echo began; `+waitsToGo), row(t, `echo x >>out/count`)
 	f.feed(before, large, next, waits, last)
 	f.takeOff()
 	// The task has been told of the start once it copies what the program prints.
-	until(t, "the program's words are in the log", func() bool { return waits.has(LogFile) && waits.read(LogFile) != "" })
+	must.Become(t, "the program's words are in the log", func() bool { return waits.has(LogFile) && waits.read(LogFile) != "" })
 	killed := firstOf(t, waits)
-	must(t, killed.Signal(syscall.SIGKILL))
+	must.OK(t, killed.Signal(syscall.SIGKILL))
 	f.land()
 	done(t, before, next, last)
 	if o := large.ended(); o.Cause != protocol.CauseMemory || o.CPUSeconds < 0.25 || o.CPUSeconds > before.ended().CPUSeconds+0.6 {
@@ -130,11 +131,11 @@ func TestSharedSandboxDiesWithItsPilot(t *testing.T) {
 	f.takeOff()
 	second.untilFile(WorkDir, OutDir, "began")
 	box := firstOf(t, second)
-	must(t, f.cmd.Process.Kill())
+	must.OK(t, f.cmd.Process.Kill())
 	f.wait()
-	until(t, "the sandbox dies", box.Ended)
-	must(t, process.KillMarked(t.Context(), second.spec.Token))
-	until(t, "the program dies", func() bool { left, err := process.Marked(second.spec.Token); return err == nil && len(left) == 0 })
+	must.Become(t, "the sandbox dies", box.Ended)
+	must.OK(t, process.KillMarked(t.Context(), second.spec.Token))
+	must.Become(t, "the program dies", func() bool { left, err := process.Marked(second.spec.Token); return err == nil && len(left) == 0 })
 }
 
 // A task for which the sandbox of the others is of no use has one of its own.
@@ -146,13 +147,13 @@ func TestTaskGetsItsOwnSandboxIfNeedBe(t *testing.T) {
 		},
 		"what is read is below": func(f *flight, odd *attempt) {
 			f.isolation.Sandbox.Read = []string{odd.path("beside")}
-			must(f.t, os.Mkdir(odd.path("beside"), 0o755))
+			must.OK(f.t, os.Mkdir(odd.path("beside"), 0o755))
 		},
 		"no first process can be found": func(f *flight, _ *attempt) {
 			script := filepath.Join(outside, "bwrap")
 			real, err := exec.LookPath("bwrap")
-			must(f.t, err)
-			must(f.t, os.WriteFile(script, []byte("#!/bin/sh\ncase \"$*\" in *CAP_SYS_ADMIN*) echo refused >&2; exit 1;; esac\nexec "+real+" \"$@\"\n"), 0o755))
+			must.OK(f.t, err)
+			must.OK(f.t, os.WriteFile(script, []byte("#!/bin/sh\ncase \"$*\" in *CAP_SYS_ADMIN*) echo refused >&2; exit 1;; esac\nexec "+real+" \"$@\"\n"), 0o755))
 			f.isolation.Bubblewrap = script
 		},
 	} {
@@ -182,10 +183,10 @@ func TestProgramInASharedSandboxIsInItsCgroup(t *testing.T) {
 	f.isolation.Cgroup = cgroupParent(t)
 	// The pilot is in a cgroup beside those of tasks, as that of a service is.
 	beside := filepath.Join(f.isolation.Cgroup, "service")
-	must(t, os.Mkdir(beside, 0o755))
+	must.OK(t, os.Mkdir(beside, 0o755))
 	t.Cleanup(func() { syscall.Rmdir(beside) })
 	dir, err := os.Open(beside)
-	must(t, err)
+	must.OK(t, err)
 	defer dir.Close()
 	f.attr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	first, second := row(t, waitsToGo), row(t, `kill -9 $$`)
@@ -193,12 +194,12 @@ func TestProgramInASharedSandboxIsInItsCgroup(t *testing.T) {
 	f.takeOff()
 	first.untilFile(SandboxFile)
 	procs := filepath.Join(f.isolation.Cgroup, "molrun-task-"+first.spec.Token, "cgroup.procs")
-	until(t, "the program is in the cgroup", func() bool {
+	must.Become(t, "the program is in the cgroup", func() bool {
 		text, err := os.ReadFile(procs)
 		return err == nil && len(strings.Fields(string(text))) > 0
 	})
 	text, err := os.ReadFile(procs)
-	must(t, err)
+	must.OK(t, err)
 	box := firstOf(t, first)
 	if slices.Contains(strings.Fields(string(text)), strconv.Itoa(box.PID)) {
 		t.Error("the sandbox itself is in the task's cgroup")

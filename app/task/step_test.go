@@ -11,6 +11,7 @@ import (
 
 	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
 
 // stubborn starts a process in its own session and waits until it ignores
@@ -201,7 +202,7 @@ func TestProgramDiesWithItsShim(t *testing.T) {
 	a.untilFile(WorkDir, "out", "ready")
 	r.signal(syscall.SIGKILL)
 	r.wait()
-	until(t, "end of the program", func() bool {
+	must.Become(t, "end of the program", func() bool {
 		left, err := process.Marked(a.spec.Token)
 		return err == nil && len(left) == 0
 	})
@@ -241,7 +242,7 @@ func TestSharedMemoryCountsOnce(t *testing.T) {
 		}
 	})
 	for i := range processes {
-		until(t, "subshell", func() bool {
+		must.Become(t, "subshell", func() bool {
 			_, err := os.Stat(fmt.Sprintf("%s/ready%d", dir, i+1))
 			return err == nil
 		})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"molrun/app/base/protocol"
+	"molrun/app/test/must"
 )
 
 // After a power cut, an outcome must not exist without the output: every file and
@@ -45,12 +46,6 @@ func TestOutputIsDurableBeforeItsOutcome(t *testing.T) {
 
 func TestSyncCountsRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	counted := func(dir string, files int, bytes int64) {
 		t.Helper()
 		f, b, err := syncTree(dir)
@@ -58,11 +53,11 @@ func TestSyncCountsRegularFilesOnly(t *testing.T) {
 			t.Errorf("%d files with %d bytes, %v; want %d with %d", f, b, err, files, bytes)
 		}
 	}
-	must(os.Symlink("/nowhere", filepath.Join(dir, "link")))
-	must(syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
-	must(os.Mkdir(filepath.Join(dir, "bad\xff"), 0o700))
-	must(os.WriteFile(filepath.Join(dir, "bad\xff", "file"), []byte("12345"), 0o600))
-	must(os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600))
+	must.OK(t, os.Symlink("/nowhere", filepath.Join(dir, "link")))
+	must.OK(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	must.OK(t, os.Mkdir(filepath.Join(dir, "bad\xff"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "bad\xff", "file"), []byte("12345"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600))
 	counted(dir, 2, 5)
 	counted(filepath.Join(dir, "absent"), 0, 0)
 	counted(filepath.Join(dir, "link"), 0, 0)

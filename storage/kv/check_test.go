@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestCheckFindsDamagedPages(t *testing.T) {
@@ -33,9 +35,9 @@ func TestRepairAndCompactRefuseDamagedPages(t *testing.T) {
 	db := openAt(t, path, Options{})
 	put(t, db, upTo(300)...)
 	zeroRoot(t, db, indexKind)
-	must(t, db.Close())
+	must.OK(t, db.Close())
 	before, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 
 	_, repairErr := Repair(t.Context(), path, schemaWith(), Options{})
 	_, compactErr := Compact(t.Context(), path, schemaWith(), Options{})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
+
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -14,7 +16,7 @@ func TestRepairAndCompactRefuseANewerVersion(t *testing.T) {
 	path := withThings(t, 3)
 	step := func(*bolt.Tx) error { return nil }
 	newer := openAt(t, path, Options{}, step)
-	must(t, newer.Close())
+	must.OK(t, newer.Close())
 	_, repairErr := Repair(t.Context(), path, schemaWith(), Options{})
 	_, compactErr := Compact(t.Context(), path, schemaWith(), Options{})
 	for what, err := range map[string]error{"repair": repairErr, "compact": compactErr} {
@@ -27,7 +29,7 @@ func TestRepairAndCompactRefuseANewerVersion(t *testing.T) {
 func TestRepairAndCompactEndWithTheirContext(t *testing.T) {
 	path := withThings(t, 3)
 	before, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, repairErr := Repair(ctx, path, schemaWith(), Options{})

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -24,13 +25,13 @@ func afterTwoCommits(t *testing.T) (path string, first []byte, commits [2]int64)
 	for i := range commits {
 		db := openAt(t, path, Options{})
 		put(t, db, i)
-		must(t, db.Close())
+		must.OK(t, db.Close())
 		c, err := boltfile.ReadCommits(path)
-		must(t, err)
+		must.OK(t, err)
 		commits[i] = c.Commit
 		if i == 0 {
 			first, err = os.ReadFile(path)
-			must(t, err)
+			must.OK(t, err)
 		}
 	}
 	if commits[0] >= commits[1] {
@@ -42,17 +43,17 @@ func afterTwoCommits(t *testing.T) (path string, first []byte, commits [2]int64)
 func TestStartWarnsOfLostCommits(t *testing.T) {
 	path, first, _ := afterTwoCommits(t)
 	o, said := warnings()
-	must(t, openAt(t, path, o).Close())
+	must.OK(t, openAt(t, path, o).Close())
 	if len(*said) > 0 {
 		t.Errorf("of a sound database: %q", *said)
 	}
-	must(t, os.WriteFile(path, first, 0o600)) // as if the disk had lost the second commit
+	must.OK(t, os.WriteFile(path, first, 0o600)) // as if the disk had lost the second commit
 	r, err := OpenReadOnly(path, schemaWith())
-	must(t, err)
+	must.OK(t, err)
 	if info, err := r.Info(); err != nil || !strings.Contains(info.Lost, "is lost") || r.Close() != nil {
 		t.Errorf("a reader is told %q, %v", info.Lost, err)
 	}
-	must(t, openAt(t, path, o).Close())
+	must.OK(t, openAt(t, path, o).Close())
 	if len(*said) != 1 || !strings.Contains((*said)[0], "what was confirmed in between is lost") {
 		t.Errorf("after the loss of a commit: %q", *said)
 	}
@@ -61,7 +62,7 @@ func TestStartWarnsOfLostCommits(t *testing.T) {
 func TestStartWarnsOfADamagedMetaPage(t *testing.T) {
 	path, _, commits := afterTwoCommits(t)
 	newest := commits[1] % 2 // bbolt alternates between its two meta pages
-	must(t, overwrite(path, newest*4096+40, []byte{0xAA}))
+	must.OK(t, overwrite(path, newest*4096+40, []byte{0xAA}))
 	o, said := warnings()
 	openAt(t, path, o)
 	if len(*said) != 1 || !strings.Contains((*said)[0], "lost") {
@@ -72,9 +73,9 @@ func TestStartWarnsOfADamagedMetaPage(t *testing.T) {
 func TestUnreadableCommitsFileIsReplaced(t *testing.T) {
 	path, _, commits := afterTwoCommits(t)
 	for _, text := range []string{"", "{", `{"commit":"x"}`} {
-		must(t, os.WriteFile(path+".commits", []byte(text), 0o600))
+		must.OK(t, os.WriteFile(path+".commits", []byte(text), 0o600))
 		o, said := warnings()
-		must(t, openAt(t, path, o).Close())
+		must.OK(t, openAt(t, path, o).Close())
 		if c, err := boltfile.ReadCommits(path); err != nil || c.Commit < commits[1] || len(*said) > 0 {
 			t.Errorf("file %q: afterwards %+v, %v; warnings %q", text, c, err, *said)
 		}

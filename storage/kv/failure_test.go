@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -81,12 +82,12 @@ func TestFullDiskRefusesCleanly(t *testing.T) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
 		t.Skipf("a small file system can't be mounted here: %v", err)
 	}
-	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	t.Cleanup(func() { must.OK(t, syscall.Unmount(dir, 0)) })
 	db := openAt(t, filepath.Join(dir, "jobs.db"), Options{
 		Fatal: func(err error) { t.Errorf("the database failed: %v", err) },
 	})
 	refusesAndServes(t, db, func() {
-		must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"))
+		must.OK(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"))
 	})
 }
 
@@ -105,7 +106,7 @@ func openFailing(t *testing.T, n int) (*DB, *atomic.Int32) {
 func failSyncs(t *testing.T, db *DB) {
 	t.Helper()
 	null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
-	must(t, err)
+	must.OK(t, err)
 	defer null.Close()
 	links, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -117,7 +118,7 @@ func failSyncs(t *testing.T, db *DB) {
 			continue
 		}
 		if target, err := os.Readlink("/proc/self/fd/" + l.Name()); err == nil && target == db.Path() {
-			must(t, syscall.Dup3(int(null.Fd()), fd, syscall.O_CLOEXEC))
+			must.OK(t, syscall.Dup3(int(null.Fd()), fd, syscall.O_CLOEXEC))
 		}
 	}
 }
@@ -214,7 +215,7 @@ func TestDamagedPageFailsTheDatabase(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			db, calls := openFailing(t, 300)
 			zeroRoot(t, db, bucketThings)
-			must(t, tt.use(db))
+			must.OK(t, tt.use(db))
 			expectFailed(t, db, calls)
 		})
 	}
@@ -279,11 +280,11 @@ func TestDatabaseFailsWhenItsFileIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var causes []error
 			path := filepath.Join(t.TempDir(), "data", "store.db")
-			must(t, os.Mkdir(filepath.Dir(path), 0o700))
+			must.OK(t, os.Mkdir(filepath.Dir(path), 0o700))
 			db := openAt(t, path, Options{Fatal: func(err error) { causes = append(causes, err) }})
 			put(t, db, 1)
-			must(t, db.CheckPlace())
-			must(t, change(path))
+			must.OK(t, db.CheckPlace())
+			must.OK(t, change(path))
 			err := db.Update(t.Context(), func(tx *Tx) error { return putThing(tx, 2) })
 			if fault.CodeOf(err) != fault.Unavailable {
 				t.Errorf("commit to a file that is gone: %v, want UNAVAILABLE", err)

@@ -16,6 +16,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/gate"
+	"molrun/app/test/must"
 )
 
 var errMine = errors.New("mine")
@@ -25,7 +26,7 @@ func nothing(*Tx) error { return nil }
 // commits returns the number of the last commit.
 func commits(t *testing.T, db *DB) (number int) {
 	t.Helper()
-	must(t, db.file.View(func(tx *bolt.Tx) error { number = tx.ID(); return nil }))
+	must.OK(t, db.file.View(func(tx *bolt.Tx) error { number = tx.ID(); return nil }))
 	return number
 }
 
@@ -293,13 +294,13 @@ func TestCallersInTheQueueHoldNoSlot(t *testing.T) {
 	g := gate.New(1)
 	release := block(t, db)
 	inside, leave, err := g.Enter(t.Context(), "ann")
-	must(t, err)
+	must.OK(t, err)
 	done := make(chan error, 1)
 	go func() { done <- db.Update(inside, func(tx *Tx) error { return putThing(tx, 1) }) }()
 	waitQueued(db, 1)
 	enterSoon(t, g)
 	release()
-	must(t, <-done)
+	must.OK(t, <-done)
 	leave()
 	enterSoon(t, g)
 }
@@ -309,12 +310,12 @@ func TestReadersThatWaitForACommitHoldNoSlot(t *testing.T) {
 	current := last.begin(1)
 	g := gate.New(1)
 	inside, leave, err := g.Enter(t.Context(), "ann")
-	must(t, err)
+	must.OK(t, err)
 	done := make(chan error, 1)
 	go func() { done <- last.wait(inside, 1, &health{}) }()
 	enterSoon(t, g)
 	close(current.done)
-	must(t, <-done)
+	must.OK(t, <-done)
 	leave()
 }
 
@@ -324,7 +325,7 @@ func enterSoon(t *testing.T, g *gate.Gate) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, leave, err := g.Enter(ctx, "bob")
-	must(t, err)
+	must.OK(t, err)
 	leave()
 }
 
@@ -333,14 +334,14 @@ func TestCommitsAreToldWithTheirSize(t *testing.T) {
 	var all []Commit
 	db.OnCommit(func(c Commit) { all = append(all, c) }) // in the writer's goroutine
 	put(t, db, 1)
-	must(t, db.Update(t.Context(), func(*Tx) error { return nil })) // changes nothing
+	must.OK(t, db.Update(t.Context(), func(*Tx) error { return nil })) // changes nothing
 	if len(all) != 1 || all[0].Calls != 1 || all[0].Took <= 0 || all[0].Err != nil {
 		t.Errorf("told %+v of one commit", all)
 	}
 	size, err := db.Size(t.Context())
-	must(t, err)
+	must.OK(t, err)
 	info, err := os.Stat(db.Path())
-	must(t, err)
+	must.OK(t, err)
 	if size.Bytes <= 0 || size.Bytes > info.Size() || size.FreeBytes != int64(size.FreePages)*int64(os.Getpagesize()) || size.FreePages == 0 {
 		t.Errorf("size %+v of a file of %d bytes", size, info.Size())
 	}

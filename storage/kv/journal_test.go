@@ -14,6 +14,7 @@ import (
 
 	"molrun/app/base/events"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 const bucketJournal = "journal"
@@ -24,12 +25,12 @@ func openJournal(t *testing.T, path string) *DB {
 	s := schemaWith()
 	s.Journal = &Journal{Bucket: bucketJournal, Entries: 10, Bytes: 100}
 	db, err := Open(path, s, Options{AnyFileSystem: true, Fatal: func(err error) { t.Errorf("fatal: %v", err) }})
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := db.Check(context.Background()); err != nil && !errors.Is(err, fault.Unavailable) {
 			t.Errorf("check: %v", err)
 		}
-		must(t, db.Close())
+		must.OK(t, db.Close())
 	})
 	return db
 }
@@ -60,7 +61,7 @@ func noted(t *testing.T, db *DB, owner string, after events.ID) (texts []string,
 			return err
 		}
 		for e, err := range all {
-			must(t, err)
+			must.OK(t, err)
 			texts = append(texts, string(e.Value))
 			last = e.ID
 		}
@@ -95,7 +96,7 @@ func TestJournalKeepsTheLastEntriesOfEachOwner(t *testing.T) {
 	wantNoted(t, db, "a", one, "two", "three")
 	wantNoted(t, db, "aa", start, "other")
 	wantNoted(t, db, "a\x00", start)
-	must(t, db.Close())
+	must.OK(t, db.Close())
 
 	db = openJournal(t, path)
 	note(t, db, "a", "4", "5", "6", "7", "8", "9", "10")
@@ -129,12 +130,12 @@ func TestPlacesOfAnotherJournalAreUnknown(t *testing.T) {
 	note(t, db, "a", "one")
 	_, one := noted(t, db, "a", events.ID{})
 	copied, err := db.Snapshot(t.Context())
-	must(t, err)
+	must.OK(t, err)
 	note(t, db, "a", "two")
 	_, two := noted(t, db, "a", one)
 
 	restored := filepath.Join(t.TempDir(), "jobs.db")
-	must(t, copyFile(copied, restored))
+	must.OK(t, copyFile(copied, restored))
 	other := openJournal(t, restored)
 	wantNoted(t, other, "a", one)
 	wantNoted(t, other, "a", two, "unknown") // ahead
@@ -154,7 +155,7 @@ func TestNotesAreToldInOrderOnceTheyAreCommitted(t *testing.T) {
 	others := 0
 	db.OnNoted(func(all []events.Entry) { others += len(all) })
 	failed := errors.New("failed")
-	must(t, db.Update(t.Context(), func(tx *Tx) error {
+	must.OK(t, db.Update(t.Context(), func(tx *Tx) error {
 		tx.Note(Note{Owner: "a", Value: []byte("x"), Instead: "k", Attached: 1})
 		tx.Note(Note{Owner: "b", Value: []byte("y"), Attached: 2})
 		tx.Note(Note{Owner: "a", Value: []byte("z"), Instead: "k", Attached: 3})
@@ -163,7 +164,7 @@ func TestNotesAreToldInOrderOnceTheyAreCommitted(t *testing.T) {
 	}))
 	if err := db.Update(t.Context(), func(tx *Tx) error {
 		tx.Note(Note{Owner: "a", Value: []byte("never")})
-		must(t, tx.Put(bucketNotes, []byte("k"), []byte("lost")))
+		must.OK(t, tx.Put(bucketNotes, []byte("k"), []byte("lost")))
 		return failed
 	}); !errors.Is(err, failed) {
 		t.Fatal(err)
@@ -184,7 +185,7 @@ func TestADamagedJournalIsEmptied(t *testing.T) {
 	note(t, db, "a", "one", "two", "three")
 	_, last := noted(t, db, "a", events.ID{})
 	schema := db.schema
-	must(t, db.Close())
+	must.OK(t, db.Close())
 	edit(t, path, func(tx *bolt.Tx) error {
 		b := tx.Bucket([]byte(bucketJournal))
 		k := journalKey("a", 2)
@@ -193,15 +194,15 @@ func TestADamagedJournalIsEmptied(t *testing.T) {
 		return b.Put(k, v)
 	})
 	before, err := OpenReadOnly(path, schema)
-	must(t, err)
+	must.OK(t, err)
 	found, err := before.Check(t.Context())
-	must(t, err)
-	must(t, before.Close())
+	must.OK(t, err)
+	must.OK(t, before.Close())
 	if found.Count != 1 || found.Derivable != 1 {
 		t.Errorf("found %+v", found.Findings)
 	}
 	after, err := Repair(t.Context(), path, schema, Options{AnyFileSystem: true})
-	must(t, err)
+	must.OK(t, err)
 	if after.Count != 0 {
 		t.Errorf("after the repair: %+v", after.Findings)
 	}
@@ -213,7 +214,7 @@ func TestADamagedJournalIsEmptied(t *testing.T) {
 
 func TestDatabasesWithoutAJournalGetOne(t *testing.T) {
 	path := newPath(t)
-	must(t, openAt(t, path, Options{}).Close())
+	must.OK(t, openAt(t, path, Options{}).Close())
 	db := openJournal(t, path)
 	note(t, db, "a", "one")
 	wantNoted(t, db, "a", events.ID{}, "one")

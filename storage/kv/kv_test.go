@@ -13,6 +13,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/sortid"
+	"molrun/app/test/must"
 )
 
 // thing is the record of the databases in these tests.
@@ -82,8 +83,8 @@ func testID(n int) (id sortid.ID) {
 func openAt(t testing.TB, path string, o Options, steps ...Migration) *DB {
 	t.Helper()
 	db, err := Open(path, schemaWith(steps...), o)
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, db.Close()) })
 	return db
 }
 
@@ -106,21 +107,14 @@ func check(t testing.TB, db *DB) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func update(t testing.TB, db *DB, fn func(*Tx) error) {
 	t.Helper()
-	must(t, db.Update(t.Context(), fn))
+	must.OK(t, db.Update(t.Context(), fn))
 }
 
 func view(t testing.TB, db *DB, fn func(*Tx) error) {
 	t.Helper()
-	must(t, db.View(t.Context(), fn))
+	must.OK(t, db.View(t.Context(), fn))
 }
 
 func put(t testing.TB, db *DB, numbers ...int) {
@@ -148,8 +142,8 @@ func upTo(n int) []int {
 func edit(t *testing.T, path string, change func(*bolt.Tx) error) {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, nil)
-	must(t, err)
-	must(t, errors.Join(db.Update(change), db.Close()))
+	must.OK(t, err)
+	must.OK(t, errors.Join(db.Update(change), db.Close()))
 }
 
 func overwrite(path string, offset int64, data []byte) error {
@@ -165,9 +159,9 @@ func overwrite(path string, offset int64, data []byte) error {
 func zeroRoot(t *testing.T, db *DB, bucket string) {
 	t.Helper()
 	var root int64
-	must(t, db.file.View(func(tx *bolt.Tx) error {
+	must.OK(t, db.file.View(func(tx *bolt.Tx) error {
 		root = int64(tx.Bucket([]byte(bucket)).Root())
 		return nil
 	}))
-	must(t, overwrite(db.Path(), root*4096, make([]byte, 4096)))
+	must.OK(t, overwrite(db.Path(), root*4096, make([]byte, 4096)))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
+
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -45,7 +47,7 @@ func withThings(t *testing.T, n int) string {
 	path := newPath(t)
 	db := openAt(t, path, Options{})
 	put(t, db, upTo(n)...)
-	must(t, db.Close())
+	must.OK(t, db.Close())
 	return path
 }
 
@@ -60,7 +62,7 @@ func TestMigrationRunsOnceAndKeepsACopy(t *testing.T) {
 			t.Errorf("%d rocks and %d stones, want 0 and 3", rocks, stones)
 		}
 		check(t, db)
-		must(t, db.Close())
+		must.OK(t, db.Close())
 	}
 	if runs != 1 {
 		t.Errorf("the step ran %d times, want once", runs)
@@ -131,7 +133,7 @@ func TestOpenRefusesADatabaseThatLacksRecords(t *testing.T) {
 			path := withThings(t, 1)
 			edit(t, path, func(tx *bolt.Tx) error { return errors.Join(tx.DeleteBucket([]byte(bucketThings)), also(tx)) })
 			before, err := os.ReadFile(path)
-			must(t, err)
+			must.OK(t, err)
 			_, err = Open(path, schemaWith(), Options{})
 			if err == nil || !strings.Contains(err.Error(), "restore a backup: the records things are missing") {
 				t.Errorf("error %v", err)
@@ -149,7 +151,7 @@ func TestOpenDropsUnknownIndexes(t *testing.T) {
 		_, err := tx.CreateBucket([]byte("things.colour"))
 		return errors.Join(err, markBuilt(tx, "things.colour"))
 	})
-	must(t, openAt(t, path, Options{}).Close())
+	must.OK(t, openAt(t, path, Options{}).Close())
 	edit(t, path, func(tx *bolt.Tx) error {
 		if tx.Bucket([]byte("things.colour")) != nil || tx.Bucket([]byte(Meta)).Get([]byte(metaBuilt+"things.colour")) != nil {
 			t.Error("the index is still there, but nobody updates it")
@@ -171,11 +173,11 @@ func TestDamagedMetaIsRefused(t *testing.T) {
 func TestOpenRemovesLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"jobs.db.snapshot.1.tmp", "jobs.db.compact.tmp"} { // of killed processes
-		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	must(t, openAt(t, filepath.Join(dir, "jobs.db"), Options{}).Close())
+	must.OK(t, openAt(t, filepath.Join(dir, "jobs.db"), Options{}).Close())
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	must.OK(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())

@@ -14,11 +14,12 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 func TestDatabaseIsPrivateToItsUser(t *testing.T) {
 	info, err := os.Stat(openNew(t).Path())
-	must(t, err)
+	must.OK(t, err)
 	if got := info.Mode().Perm(); got != 0o600 {
 		t.Errorf("mode %o, want 600", got)
 	}
@@ -29,14 +30,14 @@ func TestLockedDatabaseIsRefused(t *testing.T) {
 	open := func(path string) error {
 		db, err := Open(path, schemaWith(), Options{})
 		if err == nil {
-			must(t, db.Close())
+			must.OK(t, db.Close())
 		}
 		return err
 	}
 	openReadOnly := func(path string) error {
 		r, err := OpenReadOnly(path, schemaWith())
 		if err == nil {
-			must(t, r.Close())
+			must.OK(t, r.Close())
 		}
 		return err
 	}
@@ -64,7 +65,7 @@ func TestLockedDatabaseIsRefused(t *testing.T) {
 				path := withThings(t, 1)
 				if tt.readOnly {
 					r, err := OpenReadOnly(path, schemaWith())
-					must(t, err)
+					must.OK(t, err)
 					defer r.Close()
 				} else {
 					openAt(t, path, Options{})
@@ -110,7 +111,7 @@ func TestBrokenFileIsRefusedAndLeftAlone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := withThings(t, 200)
-			must(t, tt.damage(path))
+			must.OK(t, tt.damage(path))
 			refused(t, path, tt.message)
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestSnapshotIsOneStateWhileOthersWrite(t *testing.T) {
@@ -29,17 +31,17 @@ func TestSnapshotIsOneStateWhileOthersWrite(t *testing.T) {
 	last := 0
 	for range 10 {
 		path, err := db.Snapshot(t.Context())
-		must(t, err)
+		must.OK(t, err)
 		r, err := OpenReadOnly(path, schemaWith())
-		must(t, err)
+		must.OK(t, err)
 		report, err := r.Check(t.Context())
-		must(t, err)
+		must.OK(t, err)
 		n := report.Entries[bucketThings]
 		if report.Count > 0 || n%2 != 0 || n < last {
 			t.Errorf("a snapshot after one of %d things: %+v", last, report)
 		}
 		last = n
-		must(t, errors.Join(r.Close(), os.Remove(path)))
+		must.OK(t, errors.Join(r.Close(), os.Remove(path)))
 	}
 }
 
@@ -60,11 +62,11 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	path := withThings(t, 1)
 	before, _ := os.ReadFile(path)
 	r, err := OpenReadOnly(path, schemaWith())
-	must(t, err)
+	must.OK(t, err)
 	if report, err := r.Check(t.Context()); err != nil || report.Entries[bucketThings] != 1 || report.Count > 0 {
 		t.Errorf("check: %+v, %v", report, err)
 	}
-	must(t, r.Close())
+	must.OK(t, r.Close())
 	if after, _ := os.ReadFile(path); !bytes.Equal(after, before) {
 		t.Error("reading has changed the file")
 	}

@@ -18,15 +18,9 @@ import (
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
 	"molrun/app/job/notice"
+	"molrun/app/test/must"
 	"molrun/storage/kv"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // box is a database of notices alone, checked when the test ends.
 type box struct {
@@ -41,22 +35,22 @@ func newBox(t *testing.T) *box {
 		Check: func(context.Context, *kv.Tx, *kv.Findings) error { return nil },
 	}
 	db, err := kv.Open(filepath.Join(t.TempDir(), "box.db"), schema, kv.Options{Fatal: func(err error) { t.Error(err) }, AnyFileSystem: true})
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() {
-		must(t, db.Check(context.Background()))
-		must(t, db.Close())
+		must.OK(t, db.Check(context.Background()))
+		must.OK(t, db.Close())
 	})
 	return &box{t, db}
 }
 
 func (b *box) update(fn func(Records) error) {
 	b.t.Helper()
-	must(b.t, b.Update(b.t.Context(), func(tx *kv.Tx) error { return fn(Records{tx}) }))
+	must.OK(b.t, b.Update(b.t.Context(), func(tx *kv.Tx) error { return fn(Records{tx}) }))
 }
 
 func (b *box) view(fn func(Records) error) {
 	b.t.Helper()
-	must(b.t, b.View(b.t.Context(), func(tx *kv.Tx) error { return fn(Records{tx}) }))
+	must.OK(b.t, b.View(b.t.Context(), func(tx *kv.Tx) error { return fn(Records{tx}) }))
 }
 
 var start = time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)
@@ -142,7 +136,7 @@ func TestHookIsDeletedWithItsDeliveries(t *testing.T) {
 		for of, want := range map[string]int{first.ID: 0, second.ID: 7, "": 6} {
 			n := 0
 			for _, err := range r.Deliveries(notice.Log{Organization: "lab", Hook: of}) {
-				must(t, err)
+				must.OK(t, err)
 				n++
 			}
 			if n != want {
@@ -174,7 +168,7 @@ func TestLogsHaveBounds(t *testing.T) {
 	logOf := func(hook string) (ids []string) {
 		b.view(func(r Records) error {
 			for d, err := range r.Deliveries(notice.Log{Organization: "lab", Hook: hook}) {
-				must(t, err)
+				must.OK(t, err)
 				ids = append(ids, d.ID)
 			}
 			return nil
@@ -269,7 +263,7 @@ func selected(model map[string]*notice.Delivery, match func(*notice.Delivery) bo
 func compare(t *testing.T, r Records, model map[string]*notice.Delivery) {
 	t.Helper()
 	collect := func(d *notice.Delivery, err error, ids []string) []string {
-		must(t, err)
+		must.OK(t, err)
 		if want := model[d.ID]; want == nil || d.State != want.State || !d.NextAt.Equal(want.NextAt.Time) {
 			t.Errorf("%+v, want %+v", d, want)
 		}
@@ -316,7 +310,7 @@ func compareDue(t *testing.T, r Records, model map[string]*notice.Delivery) {
 	first := slices.CompactFunc(slices.Clone(want), func(a, b notice.Due) bool { return a.Lane == b.Lane })
 	for how, want := range map[notice.Visit][]notice.Due{notice.NextDue: want, notice.NextLane: first, notice.EndVisit: want[:min(1, len(want))]} {
 		var got []notice.Due
-		must(t, r.PendingDeliveries(func(d notice.Due) notice.Visit { got = append(got, d); return how }))
+		must.OK(t, r.PendingDeliveries(func(d notice.Due) notice.Visit { got = append(got, d); return how }))
 		same := func(a, b notice.Due) bool { return a.Lane == b.Lane && a.ID == b.ID && a.At.Equal(b.At) }
 		if !slices.EqualFunc(got, want, same) {
 			t.Errorf("visit %v: %v, want %v", how, got, want)
@@ -344,11 +338,11 @@ func TestCheckFindsWrongCounts(t *testing.T) {
 			sound = slices.Clone(r.Bucket(countDeliveries).Get(logKey(notice.Log{Organization: "lab"}, logPending)))
 			return nil
 		})
-		must(t, b.Update(t.Context(), spoil))
+		must.OK(t, b.Update(t.Context(), spoil))
 		if err := b.Check(t.Context()); err == nil || !strings.Contains(err.Error(), countDeliveries) {
 			t.Errorf("%s: the check says %v", name, err)
 		}
-		must(t, b.Update(t.Context(), func(tx *kv.Tx) error {
+		must.OK(t, b.Update(t.Context(), func(tx *kv.Tx) error {
 			return errors.Join(tx.Delete(countDeliveries, logKey(notice.Log{Organization: "absent"}, logEnded)), tx.Put(countDeliveries, logKey(notice.Log{Organization: "lab"}, logPending), sound))
 		}))
 	}

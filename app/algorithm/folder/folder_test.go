@@ -12,6 +12,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"molrun/app/test/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -23,12 +25,12 @@ func written(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		mode := os.FileMode(0o600)
 		if strings.HasSuffix(name, ".sh") {
 			mode = 0o700
 		}
-		must(t, os.WriteFile(path, []byte(text), mode))
+		must.OK(t, os.WriteFile(path, []byte(text), mode))
 	}
 	return dir
 }
@@ -37,10 +39,10 @@ func written(t *testing.T, files map[string]string) string {
 func readDir(t *testing.T, dir string) (*Folder, []string) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { root.Close() })
 	f, wrong, err := Read(root.FS())
-	must(t, err)
+	must.OK(t, err)
 	return f, wrong
 }
 
@@ -52,13 +54,6 @@ func listed(t *testing.T, dir string) *Folder {
 	}
 	f.Append([]byte(main))
 	return f
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestFolderIsListedWithoutWhatEditorsAndPythonLeave(t *testing.T) {
@@ -94,7 +89,7 @@ func TestDigestIsOfNamesModesAndBytes(t *testing.T) {
 		"fewer":   func(dir string) error { return os.Remove(filepath.Join(dir, "a.py")) },
 	} {
 		dir := written(t, same)
-		must(t, change(dir))
+		must.OK(t, change(dir))
 		d := listed(t, dir).Digest
 		if other := digests[d]; other != "" {
 			t.Errorf("%s: the digest is that of %s", what, other)
@@ -120,14 +115,14 @@ func TestFolderRefusesWhatItCannotKeep(t *testing.T) {
 			continue
 		}
 		dir := written(t, map[string]string{Main: main, "lib/a.py": "x"})
-		must(t, add(dir))
+		must.OK(t, add(dir))
 		if _, wrong := readDir(t, dir); len(wrong) != 1 || !strings.Contains(wrong[0], says) {
 			t.Errorf("%q, want %q", wrong, says)
 		}
 	}
 	dir := written(t, map[string]string{Main: main, "lib/a.py": "x"})
-	must(t, os.Symlink("lib/a.py", filepath.Join(dir, "b.py")))
-	must(t, manyFiles(dir, MaxFiles-3))
+	must.OK(t, os.Symlink("lib/a.py", filepath.Join(dir, "b.py")))
+	must.OK(t, manyFiles(dir, MaxFiles-3))
 	if f := listed(t, dir); f.Named("b.py") == nil || len(f.Files) != MaxFiles {
 		t.Errorf("%d files, a link among them: %v", len(f.Files), f.Named("b.py"))
 	}
@@ -165,7 +160,7 @@ func TestListIsReadBack(t *testing.T) {
 func TestEmbeddedScriptsMayBeRun(t *testing.T) {
 	t.Parallel()
 	f, _, err := Read(fstest.MapFS{Main: {}, "run.py": {Data: []byte("#!/usr/bin/python3\n"), Mode: 0o444}, "a": {Data: []byte("#"), Mode: 0o444}})
-	must(t, err)
+	must.OK(t, err)
 	if !f.Named("run.py").Executable || f.Named("a").Executable {
 		t.Errorf("%+v", f.Files)
 	}
@@ -179,7 +174,7 @@ func TestJobsKeepTheFolder(t *testing.T) {
 	kept := NewStore(filepath.Join(t.TempDir(), "algorithms"))
 	f.KeepIn(kept)
 	path, err := f.Path()
-	must(t, err)
+	must.OK(t, err)
 	wantMode := func(name string, mode fs.FileMode) {
 		t.Helper()
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode().Perm() != mode {
@@ -191,7 +186,7 @@ func TestJobsKeepTheFolder(t *testing.T) {
 	wantMode("lib", 0o555)
 	wantMode(".", 0o555)
 
-	must(t, os.WriteFile(filepath.Join(dir, "run.sh"), []byte("echo 2\n"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "run.sh"), []byte("echo 2\n"), 0o700))
 	again, err := f.Path()
 	text, _ := os.ReadFile(filepath.Join(again, "run.sh"))
 	if err != nil || again != path || string(text) != "echo 1\n" {
@@ -205,9 +200,9 @@ func TestJobsKeepTheFolder(t *testing.T) {
 
 	// A stored definition finds the copy, also one that a restore has given other modes.
 	_, stored, err := Split(f.Append([]byte(main)))
-	must(t, err)
+	must.OK(t, err)
 	stored.KeepIn(kept)
-	must(t, os.Chmod(filepath.Join(path, "run.sh"), 0o600))
+	must.OK(t, os.Chmod(filepath.Join(path, "run.sh"), 0o600))
 	if found, err := stored.Path(); err != nil || found != path {
 		t.Errorf("%s, %v", found, err)
 	}
@@ -216,12 +211,12 @@ func TestJobsKeepTheFolder(t *testing.T) {
 	// Another machine's copy is made of this one.
 	shared := NewStore(t.TempDir())
 	there, err := shared.Keep(stored)
-	must(t, err)
+	must.OK(t, err)
 	if text, err := os.ReadFile(filepath.Join(there, "run.sh")); err != nil || string(text) != "echo 1\n" {
 		t.Errorf("%q, %v", text, err)
 	}
 
-	must(t, removeTree(path))
+	must.OK(t, removeTree(path))
 	if _, err := stored.Path(); !errors.Is(err, ErrGone) {
 		t.Errorf("error %v", err)
 	}
@@ -242,9 +237,9 @@ func TestDamagedCopyIsMadeAgain(t *testing.T) {
 	f := listed(t, written(t, map[string]string{Main: main, "lib/b": "b"}))
 	f.KeepIn(NewStore(t.TempDir()))
 	path, err := f.Path()
-	must(t, err)
-	must(t, os.Chmod(filepath.Join(path, "lib"), 0o700))
-	must(t, os.Remove(filepath.Join(path, "lib/b")))
+	must.OK(t, err)
+	must.OK(t, os.Chmod(filepath.Join(path, "lib"), 0o700))
+	must.OK(t, os.Remove(filepath.Join(path, "lib/b")))
 	again, err := f.Path()
 	if text, _ := os.ReadFile(filepath.Join(again, "lib/b")); err != nil || again != path || string(text) != "b" {
 		t.Errorf("%s, %q, %v", again, text, err)
@@ -262,14 +257,14 @@ func TestSweepLeavesWhatIsUsedOrNew(t *testing.T) {
 		f := listed(t, written(t, map[string]string{Main: main, "lib/b": fmt.Sprint(i)}))
 		f.KeepIn(s)
 		path, err := f.Path()
-		must(t, err)
+		must.OK(t, err)
 		paths = append(paths, path)
 	}
 	old := time.Now().Add(-2 * keptAtLeast)
 	crashed, foreign := filepath.Join(s.dir, ".new-x"), filepath.Join(s.dir, "notes")
-	must(t, errors.Join(os.Mkdir(crashed, 0o700), os.Mkdir(foreign, 0o700)))
+	must.OK(t, errors.Join(os.Mkdir(crashed, 0o700), os.Mkdir(foreign, 0o700)))
 	for _, path := range []string{paths[0], paths[1], crashed, foreign} {
-		must(t, os.Chtimes(path, old, old))
+		must.OK(t, os.Chtimes(path, old, old))
 	}
 	unknown := errors.New("unknown")
 	if n, err := s.Sweep(func(string) (bool, error) { return false, unknown }); n != 1 || !errors.Is(err, unknown) {

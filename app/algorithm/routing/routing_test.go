@@ -12,6 +12,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/routing"
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 )
 
 // configured returns a router for the [slurm] and [runner] settings of a
@@ -19,10 +20,10 @@ import (
 func configured(t *testing.T, settings string) *routing.Router {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.toml")
-	must(t, os.WriteFile(file, []byte("data = \"/data\"\n[slurm]\nshared_dir = \"/shared\"\n"+settings), 0o600))
+	must.OK(t, os.WriteFile(file, []byte("data = \"/data\"\n[slurm]\nshared_dir = \"/shared\"\n"+settings), 0o600))
 	c, err := config.Load(file, false, nil)
-	must(t, err)
-	must(t, c.Check())
+	must.OK(t, err)
+	must.OK(t, c.Check())
 	table := c.Routing()
 	table.Executor = "local"
 	table.Machines = map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}, "slurm": {}}
@@ -38,13 +39,6 @@ func greedy(t *testing.T, lines ...string) *algorithm.File {
 		t.Fatal(m)
 	}
 	return a
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestFirstMatchingRuleDecides(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -16,18 +17,18 @@ func TestSumsAreReadBackAndKnownToSha256sum(t *testing.T) {
 	dir := t.TempDir()
 	want := map[string]string{}
 	sums, err := CreateSums(filepath.Join(dir, "SHA256SUMS"))
-	must(t, err)
+	must.OK(t, err)
 	for _, name := range []string{"plain", "two  spaces", `back\slash`, "line\nbreak", "a\rb", `\n`, "ünïcode"} {
 		sum, size, err := New().Copy(t.Context(), filepath.Join(dir, name), strings.NewReader(name))
-		must(t, err)
+		must.OK(t, err)
 		if size != int64(len(name)) {
 			t.Errorf("%q has %d bytes", name, size)
 		}
-		must(t, sums.Add(name, sum))
+		must.OK(t, sums.Add(name, sum))
 		want[name] = sum
 	}
 	digest, err := sums.Finish()
-	must(t, err)
+	must.OK(t, err)
 	got, again, err := ReadSums(filepath.Join(dir, "SHA256SUMS"))
 	if diff := cmp.Diff(want, got); err != nil || diff != "" || again != digest {
 		t.Errorf("read back: %v, digest %s and %s\n%s", err, again, digest, diff)
@@ -43,7 +44,7 @@ func TestSumsThatAreCutOffAreDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "SHA256SUMS")
 	line := strings.Repeat("ab", 32) + "  a\n"
 	for n := range len(line) {
-		must(t, os.WriteFile(path, []byte(line+line[:n]), 0o600))
+		must.OK(t, os.WriteFile(path, []byte(line+line[:n]), 0o600))
 		if _, _, err := ReadSums(path); (err == nil) != (n == 0) {
 			t.Errorf("with %d bytes of another line: %v", n, err)
 		}
@@ -61,11 +62,4 @@ func FuzzLinesOfSumsStayInTheBackup(f *testing.F) {
 			t.Errorf("%q is accepted as %q and %q", line, path, sum)
 		}
 	})
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

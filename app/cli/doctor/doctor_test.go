@@ -24,6 +24,7 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/server/config"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 	"molrun/blobs"
 	"molrun/storage"
 	"molrun/storage/kv/boltfile"
@@ -34,7 +35,7 @@ func installed(t *testing.T) *installation {
 	t.Helper()
 	s := fixture.New(t, app.Options{})
 	s.Close()
-	must(t, os.Chmod(s.Data, 0o700))
+	must.OK(t, os.Chmod(s.Data, 0o700))
 	c := config.Default()
 	c.Data, c.Listen, c.Database.FileSystem = s.Data, "127.0.0.1:0", "any"
 	return inspect(t.Context(), c)
@@ -79,22 +80,22 @@ func TestModesOfTheDataDirectory(t *testing.T) {
 		0o720: {Result: Problem, Text: "others may write to " + in.data + " (mode 0720)"},
 		0o702: {Result: Problem, Text: "run chmod 700 " + in.data},
 	} {
-		must(t, os.Chmod(in.data, mode))
+		must.OK(t, os.Chmod(in.data, mode))
 		wantFinding(t, mode.String(), checkData(t.Context(), in), want.Result, want.Text)
 	}
-	must(t, os.Chmod(in.data, 0o700))
-	must(t, os.Chmod(in.database, 0o604))
-	must(t, os.Chmod(filepath.Join(in.data, "uploads"), 0o710))
+	must.OK(t, os.Chmod(in.data, 0o700))
+	must.OK(t, os.Chmod(in.database, 0o604))
+	must.OK(t, os.Chmod(filepath.Join(in.data, "uploads"), 0o710))
 	found := checkData(t.Context(), in)
 	if len(found) != 2 || !strings.Contains(found[0].Text, "run chmod go= "+in.database) || !strings.Contains(found[1].Text, "uploads is open to others (mode 0710)") {
 		t.Errorf("%+v", found)
 	}
 	if os.Geteuid() == 0 {
-		must(t, os.Lchown(in.database, 4711, -1))
+		must.OK(t, os.Lchown(in.database, 4711, -1))
 		if found := checkData(t.Context(), in); len(found) != 2 || !strings.Contains(found[0].Text, "belongs to user 4711") {
 			t.Errorf("%+v", found)
 		}
-		must(t, os.Lchown(in.data, 4711, -1))
+		must.OK(t, os.Lchown(in.data, 4711, -1))
 		wantFinding(t, "of another user", checkData(t.Context(), in), Problem, in.data+" belongs to user 4711")
 	}
 	in.data = filepath.Join(in.data, "nowhere")
@@ -109,7 +110,7 @@ func TestSpaceIsGradedByTheReserve(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
 	disk, err := blobs.Space(in.data, 1)
-	must(t, err)
+	must.OK(t, err)
 	for _, tt := range []struct {
 		reserve int64
 		want    Result
@@ -135,17 +136,17 @@ func TestRecordsOfAStoppedService(t *testing.T) {
 	wantFinding(t, "no service", checkService(t.Context(), in), Warning, "start it by molrun serve")
 	wantFinding(t, "a sound secret", checkSecret(t.Context(), in), OK, "private and sound")
 	store, err := storage.Open(in.database, storage.Options{AnyFileSystem: true})
-	must(t, err)
+	must.OK(t, err)
 	held := inspect(t.Context(), in.config)
 	wantFinding(t, "a database that is held", checkDatabase(t.Context(), held), Problem, fmt.Sprintf("(process %d) holds it, but no service answers", os.Getpid()))
-	must(t, store.Close())
+	must.OK(t, store.Close())
 
-	must(t, os.Remove(filepath.Join(in.data, "secret")))
+	must.OK(t, os.Remove(filepath.Join(in.data, "secret")))
 	wantFinding(t, "no secret", checkSecret(t.Context(), in), Problem, "it is missing")
-	must(t, os.Remove(in.database))
+	must.OK(t, os.Remove(in.database))
 	wantFinding(t, "a database that went missing", checkDatabase(t.Context(), in), Problem, "is missing")
 	wantFinding(t, "a secret without records", checkSecret(t.Context(), in), Warning, "molrun serve makes it")
-	must(t, os.Remove(in.database+boltfile.MarkerSuffix))
+	must.OK(t, os.Remove(in.database+boltfile.MarkerSuffix))
 	wantFinding(t, "no database yet", checkDatabase(t.Context(), in), Warning, "there is none yet")
 
 	in.running, in.holder = true, boltfile.Process{PID: 4711, Name: "molrun"}
@@ -159,7 +160,7 @@ func TestClockIsComparedWithTheRecords(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
 	last, err := boltfile.ReadCommits(in.database)
-	must(t, err)
+	must.OK(t, err)
 	firstYear := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		now  time.Time
@@ -190,7 +191,7 @@ func TestLimitOfOpenFilesIsThatOfTheService(t *testing.T) {
 	in := installed(t)
 	in.running, in.held, in.holder = true, true, boltfile.Process{PID: os.Getpid()}
 	var r syscall.Rlimit
-	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r))
+	must.OK(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r))
 	limit, whose, err := in.openFiles()
 	if err != nil || limit != r.Max || whose != "the service" {
 		t.Errorf("%d of %s, %v, want %d", limit, whose, err, r.Max)
@@ -232,7 +233,7 @@ func TestLinksHaveToLeadHere(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
 	proxy, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.OK(t, err)
 	defer proxy.Close()
 	for _, tt := range []struct {
 		listen, public string
@@ -292,7 +293,7 @@ func TestSocketsThatListenAreReadFromTheKernelsTable(t *testing.T) {
 	t.Parallel()
 	table := filepath.Join(t.TempDir(), "tcp")
 	const head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-	must(t, os.WriteFile(table, []byte(head+
+	must.OK(t, os.WriteFile(table, []byte(head+
 		"   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 x\n"+
 		"   1: 0100007F:1F90 0100007F:AAAA 01 00000000:00000000 00:00000000 00000000 0 0 4712 1 x\n"+
 		"   2: 00000000:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4713 1 x\n"+
@@ -309,7 +310,7 @@ func TestSocketsThatListenAreReadFromTheKernelsTable(t *testing.T) {
 			if p, known := listenerOn(l.Addr().String()); !known || p.PID != os.Getpid() {
 				t.Errorf("port %d: %+v, %t", port, p, known)
 			}
-			must(t, l.Close())
+			must.OK(t, l.Close())
 		}
 	}
 }
@@ -362,7 +363,7 @@ func TestAlgorithmsAreReadyOrNot(t *testing.T) {
 	dir := t.TempDir()
 	in.config.Algorithms = dir
 	const file = "format = 1\ntype = %q\nversion = \"1\"\ntitle = \"T\"\nexecutor = %q\ncommand = [%q]\n"
-	must(t, os.WriteFile(filepath.Join(dir, "a.toml"), []byte(fmt.Sprintf(file, "here", "local", "true")), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "a.toml"), []byte(fmt.Sprintf(file, "here", "local", "true")), 0o600))
 	after := checkAlgorithms(t.Context(), in)
 	var builtin int
 	if _, err := fmt.Sscanf(before[0].Text, "%d are ready", &builtin); err != nil || builtin < 1 || before[0].Result != OK {
@@ -372,12 +373,12 @@ func TestAlgorithmsAreReadyOrNot(t *testing.T) {
 	if wantsSlurm(dir) || wantsSlurm("/nowhere") {
 		t.Error("an algorithm wants a cluster")
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "b.toml"), []byte(fmt.Sprintf(file, "there", "slurm", "true")), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "b.toml"), []byte(fmt.Sprintf(file, "there", "slurm", "true")), 0o600))
 	if !wantsSlurm(dir) {
 		t.Error("no algorithm wants a cluster")
 	}
 	wantFinding(t, "no cluster", checkSlurm(t.Context(), in), Problem, "no cluster is configured")
-	must(t, errors.Join(os.Remove(filepath.Join(dir, "b.toml")), os.WriteFile(filepath.Join(dir, "c.toml"), []byte(fmt.Sprintf(file, "lacks", "local", "no-such-program")), 0o600)))
+	must.OK(t, errors.Join(os.Remove(filepath.Join(dir, "b.toml")), os.WriteFile(filepath.Join(dir, "c.toml"), []byte(fmt.Sprintf(file, "lacks", "local", "no-such-program")), 0o600)))
 	wantFinding(t, "no cluster wanted", checkSlurm(t.Context(), in), OK, "no job is to run there")
 	wantFinding(t, "a missing program", checkAlgorithms(t.Context(), in), Problem, "lacks 1 is not ready: ")
 	in.config.Algorithms = "/nowhere/algorithms"
@@ -396,13 +397,6 @@ func TestPlacementsOfTheClusterAreThoseOfItsRules(t *testing.T) {
 	}
 	if want := []string{"all", "large"}; !slices.Equal(names, want) {
 		t.Errorf("partitions %q, want %q", names, want)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

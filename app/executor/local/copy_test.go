@@ -9,6 +9,7 @@ import (
 
 	"molrun/app/executor/local"
 	"molrun/app/task"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -51,5 +52,5 @@ func TestCopyOfEtcStaysAsLongAsItsTask(t *testing.T) {
 		log, _ := os.ReadFile(filepath.Join(a.Dir, task.LogFile)) // for the message only
 		t.Errorf("outcome %+v; log %s", now.Outcome, log)
 	}
-	until(t, "release of the copy", func() bool { return !kept() })
+	must.Become(t, "release of the copy", func() bool { return !kept() })
 }

@@ -19,6 +19,7 @@ import (
 	"molrun/app/task"
 	"molrun/app/task/process"
 	"molrun/app/test/conformance"
+	"molrun/app/test/must"
 )
 
 func TestConformance(t *testing.T) {
@@ -114,7 +115,7 @@ func TestStopKillsProcessesOfALostTask(t *testing.T) {
 	if err := shimOf(t, a.Handle).Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "free lock", func() bool {
+	must.Become(t, "free lock", func() bool {
 		locked, err := task.Locked(a.Dir)
 		return !locked && err == nil
 	})
@@ -180,7 +181,7 @@ func TestRepeatedStopKillsATaskThatDoesNotEnd(t *testing.T) {
 	if err := shim.Signal(syscall.SIGSTOP); err != nil { // simulates a hanging task
 		t.Fatal(err)
 	}
-	until(t, "end of the hanging task", func() bool {
+	must.Become(t, "end of the hanging task", func() bool {
 		if err := e.Stop(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +237,7 @@ func TestTaskProcessIsDetachedAndHasNoSecrets(t *testing.T) {
 	}
 	touch(t, output(a, "go"))
 	over(t, e, a)
-	until(t, "end of the zombie", func() bool {
+	must.Become(t, "end of the zombie", func() bool {
 		_, err := os.Stat(proc)
 		return errors.Is(err, os.ErrNotExist)
 	})

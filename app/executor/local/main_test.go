@@ -17,6 +17,7 @@ import (
 	"molrun/app/task"
 	_ "molrun/app/task/gauged" // the test binary runs tasks, as this program does
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
 
 // TestMain lets the test binary act as the service: `serve` starts a task and
@@ -109,19 +110,9 @@ func output(a app.Task, name string) string {
 	return filepath.Join(a.Dir, task.WorkDir, "out", name)
 }
 
-// until polls until another process has done something.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for begin := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("%s: not within 30 s", what)
-		}
-	}
-}
-
 func untilExists(t *testing.T, path string) {
 	t.Helper()
-	until(t, path, func() bool {
+	must.Become(t, path, func() bool {
 		_, err := os.Stat(path)
 		return !errors.Is(err, os.ErrNotExist)
 	})
@@ -148,7 +139,7 @@ func status(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
 func over(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
 	t.Helper()
 	var now app.TaskStatus
-	until(t, "end of the task", func() bool {
+	must.Become(t, "end of the task", func() bool {
 		now = status(t, e, a)
 		return now.State >= app.TaskEnded
 	})

@@ -13,6 +13,7 @@ import (
 	"molrun/app/executor/local"
 	"molrun/app/task"
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
 
 // piloted starts a pilot with a task for each script.
@@ -102,7 +103,7 @@ func TestKilledPilot(t *testing.T) {
 	if err := task.ClosePilot(all[2].Pilot); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the pilot to land", func() bool {
+	must.Become(t, "the pilot to land", func() bool {
 		locked, err := task.Locked(all[2].Pilot)
 		return !locked && err == nil
 	})
@@ -116,7 +117,7 @@ func TestStopRowThatDoesNotEnd(t *testing.T) {
 	e := newExecutorOf(t, local.Options{StopMargin: time.Nanosecond})
 	all := piloted(t, e, stubborn+forever, "true")
 	untilExists(t, output(all[0], "ready"))
-	until(t, "the row is gone", func() bool {
+	must.Become(t, "the row is gone", func() bool {
 		if err := e.Stop(context.Background(), all[0]); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/executor/slurm"
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 // findings returns the findings of Check, a line each.
@@ -120,7 +121,7 @@ func TestCheckReportsMissingAccounting(t *testing.T) {
 func TestAnswersReportsTheController(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
-	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(placement.Placement{}); return known })
+	must.Become(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(placement.Placement{}); return known })
 	since, err := e.Answers()
 	if err != nil || since.IsZero() {
 		t.Errorf("last answer of the controller at %v, %v; want an answer", since, err)
@@ -140,13 +141,4 @@ func TestAnswersReportsTheController(t *testing.T) {
 		t.Errorf("last answer of the controller at %v, %v; want an error and a later time", again, err)
 	}
 	w.cluster.Up(t)
-}
-
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for begin := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(begin) > patience {
-			t.Fatalf("waited %v in vain until %s", patience, what)
-		}
-	}
 }

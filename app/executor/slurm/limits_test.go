@@ -13,6 +13,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/executor/slurm"
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 // limitedWorld is a world on a cluster of its own, where slurmctld enforces the
@@ -85,7 +86,7 @@ func TestArraysFitTheLimitsOfTheCluster(t *testing.T) {
 		w.cluster.Run(t, "scontrol", "create", "PartitionName=short", "Nodes=ALL", "MaxTime=1")
 		e := w.executor()
 		short := placement.Placement{Partition: "short"}
-		until(t, "the partition is known", func() bool { n, known := e.Largest(short); return known && n.Seconds == 30 })
+		must.Become(t, "the partition is known", func() bool { n, known := e.Largest(short); return known && n.Seconds == 30 })
 		a := w.task("exit 0")
 		a.Placement = short
 		if o := w.ended(e, w.start(e, a)); o.Cause != app.CauseDone {

@@ -13,6 +13,7 @@ import (
 	"molrun/app/executor/slurm"
 	_ "molrun/app/task/gauged" // the test binary runs tasks, as this program does
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 var daemons cluster.Shared
@@ -49,7 +50,7 @@ func worldOn(t *testing.T, c *cluster.Cluster) *world {
 	t.Helper()
 	shared := t.TempDir()
 	t.Cleanup(func() { // jobs that were cancelled may still write
-		until(t, "the shared folder is removed", func() bool { return os.RemoveAll(shared) == nil })
+		must.Become(t, "the shared folder is removed", func() bool { return os.RemoveAll(shared) == nil })
 	})
 	return &world{T: t, cluster: c, options: slurm.Options{
 		SharedDir: shared, Program: os.Args[0], SlurmConf: c.Conf, Sandbox: slurm.SandboxOff,

@@ -13,6 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/slurm"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // stubborn is part of scripts that no polite signal ends.
@@ -86,7 +87,7 @@ func (w *world) land(e *slurm.Executor, t app.Task) {
 // later than the pilot's lock tells, and returns its state.
 func (w *world) pilotOver(t app.Task) (state string) {
 	w.Helper()
-	until(w.T, "the job of the pilot is over", func() bool {
+	must.Become(w.T, "the job of the pilot is over", func() bool {
 		jobs := w.jobs(w.pilotName(t))
 		if len(jobs) != 1 {
 			w.Fatalf("Slurm has %v, want one job", jobs)

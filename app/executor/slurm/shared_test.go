@@ -14,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/executor/slurm"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -193,7 +194,7 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 		}
 		return n
 	}
-	until(t, "all wait in Slurm", func() bool {
+	must.Become(t, "all wait in Slurm", func() bool {
 		all, err := e.Status(t.Context(), tasks)
 		return err == nil && waiting(all) == count
 	})
@@ -211,7 +212,7 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "all are stopped", func() bool {
+	must.Become(t, "all are stopped", func() bool {
 		all, err := e.Status(t.Context(), tasks)
 		stopped := 0
 		for i, s := range all {

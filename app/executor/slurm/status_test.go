@@ -13,6 +13,7 @@ import (
 	"molrun/app/executor/slurm"
 	"molrun/app/task"
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 func TestJobCancelledInSlurmByOthersFails(t *testing.T) {
@@ -260,12 +261,12 @@ func TestUnreachableControllerChangesNothing(t *testing.T) {
 	w.running(e, a)
 	w.running(e, b)
 	w.cluster.Stop(t, cluster.Controller)
-	until(t, "nothing is known of the tasks", func() bool {
+	must.Become(t, "nothing is known of the tasks", func() bool {
 		_, err := e.Status(t.Context(), []app.Task{a, b})
 		return err != nil
 	})
 	w.release(a)
-	until(t, "the task has ended", func() bool { return task.Exists(a.Dir, task.OutcomeFile) })
+	must.Become(t, "the task has ended", func() bool { return task.Exists(a.Dir, task.OutcomeFile) })
 	late := w.task("exit 6")
 	var refused *fault.Error
 	if _, err := e.Start(t.Context(), late); !errors.As(err, &refused) || refused.Code != fault.Unavailable {
@@ -365,7 +366,7 @@ func (w *world) other() string {
 	w.Helper()
 	id := strings.TrimSpace(w.cluster.Run(w, "sbatch", "--parsable", "--job-name=other", "--mem=64M", "--output=/dev/null", "--wrap=sleep 600"))
 	w.Cleanup(func() { w.cluster.Run(w, "scancel", "--quiet", "--name=other") })
-	until(w.T, "the other job starts", func() bool { return w.runs(id) })
+	must.Become(w.T, "the other job starts", func() bool { return w.runs(id) })
 	return id
 }
 
@@ -410,12 +411,12 @@ exec "$real" "$@"`)
 				return w.status(e, a).State == app.TaskEnded
 			}
 			if !repent {
-				until(t, "scancel was called twice", func() bool { stopped(); return w.lines(ends) >= 2 })
+				must.Become(t, "scancel was called twice", func() bool { stopped(); return w.lines(ends) >= 2 })
 			}
 			if err := os.Remove(calls + ".lie"); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "the task is stopped", stopped)
+			must.Become(t, "the task is stopped", stopped)
 			if o := w.status(e, a).Outcome; o.Cause != app.CauseStopped {
 				t.Errorf("outcome %+v, want it stopped", o)
 			}
@@ -440,8 +441,8 @@ func TestStopDoesNothingAboutJobsNotSeenForAWhile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "scancel is called", func() bool { stop(); return w.lines(ends) > 0 })
-	until(t, "nothing is asked or cancelled", func() bool {
+	must.Become(t, "scancel is called", func() bool { stop(); return w.lines(ends) > 0 })
+	must.Become(t, "nothing is asked or cancelled", func() bool {
 		before := w.lines(calls) + w.lines(ends)
 		for range 5 {
 			stop()

@@ -18,6 +18,7 @@ import (
 	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
 
 func TestJobInheritsNothingFromTheService(t *testing.T) {
@@ -131,7 +132,7 @@ func TestSlurmLimitsExceedTheTasksOwn(t *testing.T) {
 func TestTimeLimitStaysWithinThePartition(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
-	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(placement.Placement{}); return known })
+	must.Become(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(placement.Placement{}); return known })
 	a := w.task(untilGo)
 	a.Limit = 400 * 24 * time.Hour
 	a = w.start(e, a)
@@ -277,7 +278,7 @@ func (w *world) startAll(e *slurm.Executor, n int, script string) []app.Task {
 // untilQuiet waits until Slurm has no job of these tasks that could still run.
 func (w *world) untilQuiet(tasks []app.Task) {
 	w.Helper()
-	until(w.T, "no job is left", func() bool {
+	must.Become(w.T, "no job is left", func() bool {
 		for _, job := range w.jobs(w.name(tasks[0])) {
 			if !strings.HasSuffix(job, ":COMPLETED") && !strings.HasSuffix(job, ":CANCELLED") && !strings.HasSuffix(job, ":FAILED") {
 				return false
@@ -291,7 +292,7 @@ func (w *world) untilQuiet(tasks []app.Task) {
 // the task's name.
 func (w *world) untilAccounted(t app.Task, ends int) {
 	w.Helper()
-	until(w.T, "accounting knows the ends", func() bool {
+	must.Become(w.T, "accounting knows the ends", func() bool {
 		out := w.cluster.Run(w, "sacct", "--noheader", "--allocations", "--parsable2", "--name="+w.name(t), "--format=State")
 		return strings.Count(out, "FAILED")+strings.Count(out, "COMPLETED")+strings.Count(out, "CANCELLED") == ends
 	})
@@ -321,7 +322,7 @@ func TestInterruptedStartIsRecovered(t *testing.T) {
 		_, err := first.Start(t.Context(), a)
 		failed <- err
 	}()
-	until(t, "sbatch is called", func() bool { return w.lines(calls) == 1 })
+	must.Become(t, "sbatch is called", func() bool { return w.lines(calls) == 1 })
 	if err := first.Close(); err != nil { // sbatch is killed
 		t.Error(err)
 	}

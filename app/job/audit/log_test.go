@@ -21,6 +21,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/base/unit"
+	"molrun/app/test/must"
 )
 
 // testAudit opens an audit log of small files.
@@ -28,8 +29,8 @@ func testAudit(t *testing.T, keep int) (*Log, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	a, err := Open(t.TempDir(), 500, keep, zerolog.New(&log))
-	must(t, err)
-	t.Cleanup(func() { must(t, a.Close()) })
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, a.Close()) })
 	return a, &log
 }
 
@@ -40,7 +41,7 @@ func entry(i int) Entry {
 // objects reads the whole log.
 func objects(t *testing.T, path string) (all []string) {
 	t.Helper()
-	must(t, Read(filepath.Dir(path), Filter{}, func(e Entry) error { all = append(all, e.Object); return nil }))
+	must.OK(t, Read(filepath.Dir(path), Filter{}, func(e Entry) error { all = append(all, e.Object); return nil }))
 	return all
 }
 
@@ -50,7 +51,7 @@ func TestAuditLogKeepsTheNewestFiles(t *testing.T) {
 		a.Add(entry(i))
 	}
 	files, err := filepath.Glob(a.path + "*")
-	must(t, err)
+	must.OK(t, err)
 	if len(files) != 4 {
 		t.Errorf("files %v, want the current one and 3 older", files)
 	}
@@ -74,20 +75,20 @@ func TestAuditLogGoesOnWhenTheDiskHasRoomAgain(t *testing.T) {
 	a, log := testAudit(t, 3)
 	a.Add(entry(1))
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	must(t, err)
+	must.OK(t, err)
 	disk := a.file
 	a.file = full // every write ends with ENOSPC
 	a.Add(entry(2))
 	a.Add(entry(3))
 	a.file = disk
-	must(t, full.Close())
+	must.OK(t, full.Close())
 	a.Add(entry(4))
 	a.Add(entry(5))
 	if diff := cmp.Diff([]string{"1", "2", "4", "5"}, objects(t, a.path)); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	} // the second tells that 2 are lost
 	text, err := os.ReadFile(a.path)
-	must(t, err)
+	must.OK(t, err)
 	if !strings.Contains(string(text), `"action":"audit.lost","object":"2"`) {
 		t.Errorf("the log does not tell what is missing: %s", text)
 	}
@@ -102,15 +103,15 @@ func TestAuditLogGoesOnWhenTheDiskHasRoomAgain(t *testing.T) {
 func TestAuditLogDropsTheLineThatACrashCutOff(t *testing.T) {
 	a, _ := testAudit(t, 3)
 	a.Add(entry(1))
-	must(t, os.WriteFile(a.path+".x", nil, 0o600)) // no file of the log
+	must.OK(t, os.WriteFile(a.path+".x", nil, 0o600)) // no file of the log
 	file, err := os.OpenFile(a.path, os.O_WRONLY|os.O_APPEND, 0)
-	must(t, err)
+	must.OK(t, err)
 	_, err = io.WriteString(file, `{"time":"2026-`)
-	must(t, errors.Join(err, file.Close()))
+	must.OK(t, errors.Join(err, file.Close()))
 	again, err := Open(filepath.Dir(a.path), 500, 3, zerolog.Nop())
-	must(t, err)
+	must.OK(t, err)
 	again.Add(entry(2))
-	must(t, again.Close())
+	must.OK(t, again.Close())
 	if diff := cmp.Diff([]string{"1", "2"}, objects(t, a.path)); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
@@ -125,7 +126,7 @@ func TestAuditLogIsOneLineAnEntryWhateverIsInIt(t *testing.T) {
 	e.Object = "a\n{\"action\":\"forged\"}\x1b[2J\u2028\x00\xff"
 	a.Add(e)
 	text, err := os.ReadFile(a.path)
-	must(t, err)
+	must.OK(t, err)
 	if strings.Count(string(text), "\n") != 1 {
 		t.Errorf("more than one line: %q", text)
 	}
@@ -163,7 +164,7 @@ func TestFollowedAuditLogGoesOnInTheNextFile(t *testing.T) {
 			next(i)
 		}
 		stop()
-		must(t, <-ended)
+		must.OK(t, <-ended)
 	})
 }
 
@@ -230,10 +231,10 @@ func TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
 	var old syscall.Rlimit
-	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
-	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(a.size) + 20, Max: old.Max}))
+	must.OK(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
+	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(a.size) + 20, Max: old.Max}))
 	a.Add(entry(2))
-	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
+	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
 	if !strings.Contains(log.String(), "file too large") {
 		t.Errorf("the service's log: %s", log)
 	}
@@ -255,10 +256,10 @@ func TestAuditLogGoesOnWhenTheNextFileCanBeMade(t *testing.T) {
 		a.Add(entry(added))
 	}
 	var old syscall.Rlimit
-	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old))
-	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: old.Max}))
+	must.OK(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old))
+	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: old.Max}))
 	a.Add(entry(100))
-	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old))
+	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old))
 	if strings.Count(log.String(), "too many open files") != 1 {
 		t.Fatalf("the service's log: %s", log)
 	}
@@ -268,18 +269,11 @@ func TestAuditLogGoesOnWhenTheNextFileCanBeMade(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestLastReadsBackward compares with reading forward, over several files, with lines that
 // are longer than a block.
 func TestLastReadsBackward(t *testing.T) {
 	a, err := Open(t.TempDir(), 200<<10, 10, zerolog.Nop())
-	must(t, err)
+	must.OK(t, err)
 	defer a.Close()
 	dir := filepath.Dir(a.path)
 	for i := range 2000 {
@@ -298,11 +292,11 @@ func TestLastReadsBackward(t *testing.T) {
 		"failed": {Failed: true}, "of lab": {Organizations: []string{"lab"}}, "of nobody": {Organizations: []string{""}}, "none": {Key: "absent"},
 	} {
 		var want []Entry
-		must(t, Read(dir, f, func(e Entry) error { want = append(want, e); return nil }))
+		must.OK(t, Read(dir, f, func(e Entry) error { want = append(want, e); return nil }))
 		slices.Reverse(want)
 		for _, limit := range []int{1, 10, len(want), len(want) + 1} {
 			got, more, err := Last(dir, f, limit)
-			must(t, err)
+			must.OK(t, err)
 			if diff := cmp.Diff(want[:min(limit, len(want))], got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s, %d: %s", name, limit, diff)
 			}
@@ -320,7 +314,7 @@ func TestLastReadsBackward(t *testing.T) {
 func TestLastHasABound(t *testing.T) {
 	dir := t.TempDir()
 	line := `{"time":"2026-11-20T10:40:00.000Z","action":"job.submit","object":"` + strings.Repeat("x", 60<<10) + `","result":"ok"}` + "\n"
-	must(t, os.WriteFile(filepath.Join(dir, Name), []byte(`{"time":"2026-11-20T10:40:00.000Z","action":"key.create","result":"ok"}`+"\n"+strings.Repeat(line, lastBytes/len(line)+10)), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, Name), []byte(`{"time":"2026-11-20T10:40:00.000Z","action":"key.create","result":"ok"}`+"\n"+strings.Repeat(line, lastBytes/len(line)+10)), 0o600))
 	if got, more, err := Last(dir, Filter{Action: "key"}, 10); len(got) > 0 || !more || err != nil {
 		t.Errorf("%d entries, more %v, %v", len(got), more, err)
 	}

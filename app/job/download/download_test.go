@@ -15,6 +15,7 @@ import (
 	"molrun/app/base/reference"
 	"molrun/app/job/download"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 var ann, bob = fixture.Ann, fixture.Bob
@@ -46,13 +47,6 @@ func names(a app.Archive) (all []string) {
 		all = append(all, f.Name)
 	}
 	return all
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestFileOfABatchIsFoundOnlyInARowOfIts(t *testing.T) {
@@ -107,8 +101,8 @@ func TestInputsComeFromWhereTheyAre(t *testing.T) {
 		}
 	}
 
-	must(t, s.Site.Files.Delete(t.Context(), ann, string(a.ID)))
-	must(t, s.Jobs.Delete(t.Context(), ann, "source"))
+	must.OK(t, s.Site.Files.Delete(t.Context(), ann, string(a.ID)))
+	must.OK(t, s.Jobs.Delete(t.Context(), ann, "source"))
 	for name, job := range map[string]app.JobID{"ofUpload": ofUpload, "ofDigest": ofDigest, "ofJob": ofJob} {
 		_, linked := s.with(job, name)
 		_, served := s.Archive(t.Context(), job, app.ArchiveForm{Inputs: true})
@@ -137,7 +131,7 @@ func TestUploadsOfAnotherOrganizationDoNotReplaceInputs(t *testing.T) {
 	u := s.Upload(ann, "a.txt", "text")
 	id := s.Submit(ann, "a", `{"input":"inputs/a.txt"}`)
 	s.Complete(id, nil)
-	must(t, s.Site.Files.Delete(t.Context(), ann, string(u.ID)))
+	must.OK(t, s.Site.Files.Delete(t.Context(), ann, string(u.ID)))
 	s.Upload(fixture.Eve, "a.txt", "text")
 	if _, err := s.with(id, "a"); fault.CodeOf(err) != fault.InputRemoved {
 		t.Errorf("%v, want INPUT_REMOVED", err)
@@ -203,7 +197,7 @@ func TestInputsInTheWayOfAResultAreRefused(t *testing.T) {
 // old makes an upload one that an older version received.
 func (s *site) old(u *app.Upload) {
 	s.t.Helper()
-	must(s.t, s.Store.Update(s.t.Context(), func(tx app.Tx) error {
+	must.OK(s.t, s.Store.Update(s.t.Context(), func(tx app.Tx) error {
 		u.CRC32 = nil
 		return tx.PutUpload(u)
 	}))
@@ -226,7 +220,7 @@ func TestSumsOfOlderUploadsAreComputedOnce(t *testing.T) {
 	if want := crc32.ChecksumIEEE([]byte(text)); err != nil || archive.Inputs[0].CRC32 != want {
 		t.Fatalf("%+v, %v; want the CRC-32 %x", archive, err, want)
 	}
-	must(t, os.Remove(s.Blobs.UploadPath(u.ID, u.Generation))) // it is not read again
+	must.OK(t, os.Remove(s.Blobs.UploadPath(u.ID, u.Generation))) // it is not read again
 	if _, err := s.with(id, "a"); err != nil {
 		t.Error(err)
 	}
@@ -244,7 +238,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		for _, id := range rows {
 			s.Complete(id, nil)
 		}
-		must(t, s.Site.Files.Delete(t.Context(), ann, string(lost.ID)))
+		must.OK(t, s.Site.Files.Delete(t.Context(), ann, string(lost.ID)))
 
 		store := &fixture.FaultyStore{Store: s.Store}
 		results := download.New(store, s.Blobs, s.On(store).Jobs, s.Now)

@@ -17,6 +17,7 @@ import (
 	"molrun/app/job/apikey"
 	"molrun/app/job/follow"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 // site has what happens, and the follower of it.
@@ -33,23 +34,16 @@ func newSite(t *testing.T) *site {
 	accounts := access.New(s.Store, s.Blobs, s.Now)
 	s.follower = follow.New(s.Store, s.Service, accounts)
 	key, _, err := accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})
-	must(t, err)
+	must.OK(t, err)
 	s.ann, err = accounts.Authenticate(t.Context(), key, netip.Addr{})
-	must(t, err)
+	must.OK(t, err)
 	return s
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (s *site) job(q follow.JobQuery) *follow.Stream {
 	s.t.Helper()
 	stream, err := s.follower.Job(s.t.Context(), s.ann, q)
-	must(s.t, err)
+	must.OK(s.t, err)
 	s.t.Cleanup(stream.Close)
 	return stream
 }
@@ -57,7 +51,7 @@ func (s *site) job(q follow.JobQuery) *follow.Stream {
 func (s *site) jobs() *follow.Stream {
 	s.t.Helper()
 	stream, err := s.follower.Jobs(s.t.Context(), s.ann, follow.Query{})
-	must(s.t, err)
+	must.OK(s.t, err)
 	s.t.Cleanup(stream.Close)
 	return stream
 }
@@ -71,7 +65,7 @@ func (s *site) take(stream *follow.Stream) (all []follow.Message) {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		must(s.t, err)
+		must.OK(s.t, err)
 		for _, m := range messages {
 			if m.Event != "" {
 				all = append(all, m)
@@ -103,15 +97,15 @@ func text(messages []follow.Message) string {
 func (s *site) printed(id app.JobID, log string) {
 	s.t.Helper()
 	dir := filepath.Join(s.Blobs.JobDir(id), "1")
-	must(s.t, os.MkdirAll(dir, 0o700))
-	must(s.t, os.WriteFile(filepath.Join(dir, "log"), []byte(log), 0o600))
+	must.OK(s.t, os.MkdirAll(dir, 0o700))
+	must.OK(s.t, os.WriteFile(filepath.Join(dir, "log"), []byte(log), 0o600))
 }
 
 // fails ends a job's first attempt.
 func (s *site) fails(id app.JobID) {
 	s.t.Helper()
 	now := s.Now()
-	must(s.t, s.Runs.Finish(s.t.Context(), id, 1, app.Ending{
+	must.OK(s.t, s.Runs.Finish(s.t.Context(), id, 1, app.Ending{
 		Outcome: &app.Outcome{StartedAt: now, EndedAt: now}, Failure: &app.Failure{Code: app.FailedExit, Message: "It failed."},
 	}))
 }
@@ -188,7 +182,7 @@ func TestWhoComesBackHearsNothingTwice(t *testing.T) {
 	s.printed(id, lines(0, 10))
 	all := s.take(s.job(follow.JobQuery{Name: "a", Logs: true}))
 	place, err := follow.ParsePlace(all[len(all)-1].ID)
-	must(t, err)
+	must.OK(t, err)
 	again := s.job(follow.JobQuery{Name: "a", Logs: true, After: &place})
 	if all := s.take(again); len(all) > 0 {
 		t.Errorf("told again: %q", all)
@@ -212,7 +206,7 @@ func TestOnlyRunningJobsHaveProgress(t *testing.T) {
 	note := "changed while it runs"
 	s.Runs.SetProgress(j, app.Progress{Fraction: 0.5})
 	_, err := s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)
-	must(t, err)
+	must.OK(t, err)
 	if got := heard(); !slices.Equal(got, []string{"job", "progress"}) {
 		t.Errorf("while it runs: %q", got)
 	}
@@ -235,7 +229,7 @@ func TestWhoFallsBehindCatchesUpOrListsAnew(t *testing.T) {
 		t.Helper()
 		note := fmt.Sprint("note ", n)
 		_, err := s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)
-		must(t, err)
+		must.OK(t, err)
 	}
 	const many = 1500 // more than the hub keeps
 	for n := range many {

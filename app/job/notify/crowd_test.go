@@ -18,6 +18,7 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
+	"molrun/app/test/must"
 	"molrun/storage"
 )
 
@@ -40,10 +41,10 @@ type crowd struct {
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	store, err := storage.Open(filepath.Join(t.TempDir(), "jobs.db"), storage.Options{Fatal: func(err error) { t.Error(err) }, AnyFileSystem: true})
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() {
-		must(t, store.Check(context.Background()))
-		must(t, store.Close())
+		must.OK(t, store.Check(context.Background()))
+		must.OK(t, store.Close())
 	})
 	return &crowd{
 		t: t, store: store, hooks: map[string]*notice.Hook{}, now: map[string]int{}, most: map[string]int{},
@@ -74,7 +75,7 @@ func (c *crowd) queue(organization, target string, asHook bool, n int) {
 	c.t.Helper()
 	at := time.Now()
 	hook := ""
-	must(c.t, c.store.Update(c.t.Context(), func(tx app.Tx) error {
+	must.OK(c.t, c.store.Update(c.t.Context(), func(tx app.Tx) error {
 		if asHook {
 			h := &notice.Hook{ID: sortid.First(at.Add(time.Duration(len(c.hooks)) * time.Millisecond)).String(), Organization: organization, URL: target, Events: notice.DefaultEvents, Secret: notice.NewSecret()}
 			hook, c.hooks[target] = h.ID, h
@@ -153,7 +154,7 @@ func (c *crowd) send() (stop func()) {
 	go func() { ended <- sender.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		must(c.t, <-ended)
+		must.OK(c.t, <-ended)
 	})
 	c.t.Cleanup(stop)
 	return stop
@@ -283,9 +284,9 @@ func TestAttemptsAreCutOffWhenTheServiceStops(t *testing.T) {
 			"good": {State: notice.Delivered, Attempts: 1}, "hanging": {State: notice.Pending},
 		} {
 			h := c.hooks["https://"+host+".example/lab"]
-			must(t, c.store.View(t.Context(), func(tx app.Tx) error {
+			must.OK(t, c.store.View(t.Context(), func(tx app.Tx) error {
 				for d, err := range tx.Deliveries(notice.Log{Organization: "lab", Hook: h.ID}) {
-					must(t, err)
+					must.OK(t, err)
 					if d.State != want.State || d.Attempts != want.Attempts || d.Error != "" {
 						t.Errorf("%s: %+v", host, d)
 					}

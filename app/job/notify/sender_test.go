@@ -20,19 +20,13 @@ import (
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 // patience is the timeout of every wait.
 const patience = time.Minute
 
 var root = app.Caller{KeyID: "root", Organization: "lab", Email: "root@lab.example", Rights: apikey.Admin.Rights()}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // office is a site with notices, and what receivers have got.
 type office struct {
@@ -58,7 +52,7 @@ func (o *office) hook(url string, events ...string) *notice.Hook {
 		h.Events = &events
 	}
 	rec, err := o.Create(o.t.Context(), root, h)
-	must(o.t, err)
+	must.OK(o.t, err)
 	return rec
 }
 
@@ -97,7 +91,7 @@ func (o *office) send(store app.Store, with notify.SenderOptions) (stop func()) 
 		cancel()
 		select {
 		case err := <-ended:
-			must(o.t, err)
+			must.OK(o.t, err)
 		case <-time.After(patience):
 			o.t.Error("the sender does not end")
 		}
@@ -121,7 +115,7 @@ func (o *office) complete(name string, targets ...string) {
 	id := o.Submit(fixture.Ann, name, `{}`)
 	if targets != nil {
 		_, err := o.Jobs.Label(o.t.Context(), fixture.Ann, name, app.Labels{Notify: targets}, nil)
-		must(o.t, err)
+		must.OK(o.t, err)
 	}
 	o.Complete(id, nil)
 }
@@ -129,7 +123,7 @@ func (o *office) complete(name string, targets ...string) {
 func (o *office) log(id string) []*notice.Delivery {
 	o.t.Helper()
 	all, err := o.Log(o.t.Context(), root, id, 1000)
-	must(o.t, err)
+	must.OK(o.t, err)
 	return all
 }
 
@@ -139,7 +133,7 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 	disabled := true
 	off := o.hook("https://off.example/")
 	_, err := o.Change(t.Context(), root, off.ID, notify.Hook{Disabled: &disabled})
-	must(t, err)
+	must.OK(t, err)
 
 	o.complete("good", "https://asked.example/", "mailto:"+fixture.Ann.Email)
 	o.Fail(o.Submit(fixture.Ann, "bad", `{}`), nil)
@@ -149,7 +143,7 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 	}
 	o.Submit(fixture.Ann, "stopped", `{}`)
 	_, err = o.Jobs.Cancel(t.Context(), fixture.Ann, "stopped")
-	must(t, err)
+	must.OK(t, err)
 
 	told := func(id string) (all []string) {
 		for _, d := range o.log(id) {
@@ -183,7 +177,7 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 		Type string
 		Data map[string]any
 	}
-	must(t, json.Unmarshal(o.log(failures.ID)[1].Body, &body))
+	must.OK(t, json.Unmarshal(o.log(failures.ID)[1].Body, &body))
 	if body.Type != "job.failed" || body.Data["jobName"] != "bad" || body.Data["settings"] != nil {
 		t.Errorf("the body is %+v", body)
 	}
@@ -199,7 +193,7 @@ func TestLetterSaysWhatAScientistWantsToKnow(t *testing.T) {
 	id := o.Submit(fixture.Ann, "bad", `{}`)
 	note := "At 310 K."
 	_, err := o.Jobs.Label(t.Context(), fixture.Ann, "bad", app.Labels{Notify: []string{"mailto:" + fixture.Ann.Email}, Note: &note}, nil)
-	must(t, err)
+	must.OK(t, err)
 	o.Fail(id, nil)
 	select {
 	case l := <-letters:
@@ -207,7 +201,7 @@ func TestLetterSaysWhatAScientistWantsToKnow(t *testing.T) {
 			t.Errorf("%+v", l)
 		}
 		j, err := o.Jobs.Named(t.Context(), fixture.Ann, "bad")
-		must(t, err)
+		must.OK(t, err)
 		for _, want := range []string{`Job "bad" (echo) of ` + fixture.Ann.Email + " is FAILED.", j.Failure.Message, "Started    2026-11-20 10:40:00 UTC", "At 310 K.", "https://molrun.example/jobs/bad\n"} {
 			if !strings.Contains(l.Text, want) {
 				t.Errorf("the letter lacks %q:\n%s", want, l.Text)
@@ -330,7 +324,7 @@ func TestLogsAndQueuesAreBounded(t *testing.T) {
 	o := newOffice(t)
 	h := o.hook("https://a.example/")
 	put := func(n int, state notice.State) {
-		must(t, o.Store.Update(t.Context(), func(tx app.Tx) error {
+		must.OK(t, o.Store.Update(t.Context(), func(tx app.Tx) error {
 			for range n {
 				d, err := o.delivery(h)
 				if err != nil {
@@ -358,11 +352,11 @@ func TestLogsAndQueuesAreBounded(t *testing.T) {
 			t.Errorf("entry %d: %+v", i, newest[i])
 		}
 	}
-	must(t, o.Notices.Delete(t.Context(), root, h.ID))
+	must.OK(t, o.Notices.Delete(t.Context(), root, h.ID))
 	if _, err := o.Log(t.Context(), root, h.ID, 1); !errors.Is(err, fault.NotFound) {
 		t.Errorf("the log of a webhook that was deleted: %v", err)
 	}
-	must(t, o.Store.View(t.Context(), func(tx app.Tx) error {
+	must.OK(t, o.Store.View(t.Context(), func(tx app.Tx) error {
 		return tx.PendingDeliveries(func(d notice.Due) notice.Visit {
 			t.Errorf("%v is left", d)
 			return notice.EndVisit
@@ -386,7 +380,7 @@ func TestSignerOfSubmissionsIsNoWebhook(t *testing.T) {
 	o := newOffice(t)
 	h := o.hook("https://a.example/")
 	_, err := o.Rotate(t.Context(), root, notify.Submissions, time.Hour)
-	must(t, err)
+	must.OK(t, err)
 	if all, err := o.List(t.Context(), root); err != nil || len(all) != 1 || all[0].ID != h.ID {
 		t.Errorf("webhooks %v, %v", all, err)
 	}
@@ -424,7 +418,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 	}})
 	for _, want := range []int{1, 2} {
 		_, err := o.Test(t.Context(), root, h.ID)
-		must(t, err)
+		must.OK(t, err)
 		select {
 		case s := <-signatures:
 			if n := len(strings.Fields(s)); n != want {
@@ -434,7 +428,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 			t.Fatal("no message")
 		}
 		rotated, err := o.Rotate(t.Context(), root, h.ID, time.Hour)
-		must(t, err)
+		must.OK(t, err)
 		if rotated.Secret == h.Secret || want == 1 && rotated.OldSecret != h.Secret {
 			t.Errorf("%+v", rotated)
 		}

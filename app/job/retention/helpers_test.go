@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app"
 	"molrun/app/job/retention"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 // site is a data directory with a keeper.
@@ -47,7 +46,7 @@ func (s *site) retain() []string {
 	s.t.Helper()
 	var deleted []app.Expired
 	result, err := s.keeper.Run(s.t.Context(), func(e app.Expired) { deleted = append(deleted, e) })
-	must(s.t, err)
+	must.OK(s.t, err)
 	if result.Doubt {
 		s.t.Error("retention does not trust the clock")
 	}
@@ -74,7 +73,7 @@ func (s *site) prune(r retention.PruneRequest) (deleted []app.Expired) {
 	s.t.Helper()
 	for {
 		page, err := s.keeper.Prune(s.t.Context(), r)
-		must(s.t, err)
+		must.OK(s.t, err)
 		deleted = append(deleted, page.Jobs...)
 		if r.After = page.Next; page.Next == nil {
 			return deleted
@@ -94,7 +93,7 @@ func describe(deleted []app.Expired) (names []string) {
 // jobNames returns the names of ann's organization's jobs but not of subjobs, sorted.
 func (s *site) jobNames() (names []string) {
 	s.t.Helper()
-	must(s.t, s.Store.View(s.t.Context(), func(tx app.Tx) error {
+	must.OK(s.t, s.Store.View(s.t.Context(), func(tx app.Tx) error {
 		page, err := tx.Jobs(app.JobFilter{Organization: fixture.Ann.Organization}, "", 100)
 		for _, rec := range page.Jobs {
 			var j app.Job
@@ -111,7 +110,7 @@ func (s *site) jobNames() (names []string) {
 func (s *site) jobDirs() (ids []app.JobID) {
 	s.t.Helper()
 	entries, err := os.ReadDir(s.Path("jobs"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	for _, e := range entries {
 		ids = append(ids, app.JobID(e.Name()))
 	}
@@ -122,8 +121,8 @@ func (s *site) jobDirs() (ids []app.JobID) {
 func (s *site) sizeOf(jobs ...app.JobID) (size int64) {
 	s.t.Helper()
 	for _, id := range jobs {
-		must(s.t, filepath.WalkDir(s.Blobs.JobDir(id), func(_ string, e os.DirEntry, err error) error {
-			must(s.t, err)
+		must.OK(s.t, filepath.WalkDir(s.Blobs.JobDir(id), func(_ string, e os.DirEntry, err error) error {
+			must.OK(s.t, err)
 			info, err := e.Info()
 			if info.Mode().IsRegular() {
 				size += info.Size()
@@ -153,22 +152,8 @@ func (s *site) failed(by app.Caller, name string) app.JobID {
 func (s *site) pin(name string) {
 	s.t.Helper()
 	_, err := s.Jobs.Pin(s.t.Context(), fixture.Ann, name)
-	must(s.t, err)
+	must.OK(s.t, err)
 }
 
 // reading returns settings that read an upload.
 func reading(u *app.Upload) string { return `{"input":"` + string(u.ID) + `"}` }
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantSame[T any](t *testing.T, what string, got, want T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}

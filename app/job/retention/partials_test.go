@@ -10,6 +10,7 @@ import (
 	"molrun/app"
 	"molrun/app/job/retention"
 	"molrun/app/job/upload"
+	"molrun/app/test/must"
 )
 
 // TestPartsThatDoNotGoOnAreDropped lets two files arrive in parts, of which one goes on.
@@ -20,25 +21,25 @@ func TestPartsThatDoNotGoOnAreDropped(t *testing.T) {
 	begin := func(name string) (app.UploadID, *app.Partial) {
 		t.Helper()
 		g, err := s.Files.Create(t.Context(), ann, upload.Request{Filename: name})
-		must(t, err)
+		must.OK(t, err)
 		generation, _, err := s.Files.BeginUpload(t.Context(), g.Upload.ID, 0)
-		must(t, err)
+		must.OK(t, err)
 		p := &app.Partial{Generation: generation, Length: &length}
-		must(t, s.Files.BeginPartial(t.Context(), g.Upload.ID, p))
+		must.OK(t, s.Files.BeginPartial(t.Context(), g.Upload.ID, p))
 		return g.Upload.ID, p
 	}
 	stays, going := begin("stays")
 	stops, _ := begin("stops")
 	s.retainFor(8 * time.Hour)
 	going.Offset = 10
-	must(t, s.Files.SavePartial(t.Context(), stays, going))
+	must.OK(t, s.Files.SavePartial(t.Context(), stays, going))
 	if deleted := s.retainFor(3 * time.Hour); !slices.Equal(deleted, []string{" inputs/stops (partial)"}) {
 		t.Errorf("deleted %q", deleted)
 	}
 	check := func(id app.UploadID, want bool) {
 		t.Helper()
 		u, err := s.Files.Upload(t.Context(), id)
-		must(t, err)
+		must.OK(t, err)
 		if (u.Partial != nil) != want {
 			t.Errorf("%s: %+v", u.Filename, u.Partial)
 		}
@@ -46,7 +47,7 @@ func TestPartsThatDoNotGoOnAreDropped(t *testing.T) {
 	check(stays, true)
 	check(stops, false)
 	used := func() (bytes int64) {
-		must(t, s.Store.View(t.Context(), func(tx app.Tx) error {
+		must.OK(t, s.Store.View(t.Context(), func(tx app.Tx) error {
 			u, err := tx.Stored("lab", "")
 			bytes = u.Bytes
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/retention"
+	"molrun/app/test/must"
 )
 
 func TestPruneDeletesWhatItsDryRunReports(t *testing.T) {
@@ -43,9 +44,9 @@ func TestPruneDeletesWhatItsDryRunReports(t *testing.T) {
 		"another organization": {retention.PruneRequest{Organization: "none"}, nil},
 	} {
 		tt.request.EndedBefore, tt.request.DryRun = fiveDaysAgo, true
-		wantSame(t, "dry run of "+name, describe(s.prune(tt.request)), tt.want)
+		must.Equal(t, "dry run of "+name, describe(s.prune(tt.request)), tt.want)
 	}
-	wantSame(t, "jobs after the dry runs", s.jobNames(), []string{"batch", "failed", "large", "pinned", "small", "young"})
+	must.Equal(t, "jobs after the dry runs", s.jobNames(), []string{"batch", "failed", "large", "pinned", "small", "young"})
 
 	onDisk := map[string]int64{
 		"small": s.sizeOf(small), "large": s.sizeOf(large), "failed": 70, "batch": s.sizeOf(rows...) + 5, "foreign": s.sizeOf(foreign),
@@ -59,8 +60,8 @@ func TestPruneDeletesWhatItsDryRunReports(t *testing.T) {
 	for _, e := range deleted {
 		bytes[e.Name] = e.Bytes
 	}
-	wantSame(t, "deleted bytes", bytes, onDisk)
-	wantSame(t, "jobs after the prune", s.jobNames(), []string{"pinned", "young"})
+	must.Equal(t, "deleted bytes", bytes, onDisk)
+	must.Equal(t, "jobs after the prune", s.jobNames(), []string{"pinned", "young"})
 	if n := len(s.jobDirs()); n != 2 {
 		t.Errorf("%d job directories, want 2", n)
 	}
@@ -88,7 +89,7 @@ func TestPruneContinuesOnTheNextPage(t *testing.T) {
 	for _, dryRun := range []bool{true, false} {
 		r := retention.PruneRequest{EndedBefore: s.Now(), DryRun: dryRun}
 		first, err := s.keeper.Prune(t.Context(), r)
-		must(t, err)
+		must.OK(t, err)
 		if first.Next == nil || len(first.Jobs) == 0 {
 			t.Fatalf("dry run %v: the first page has %d jobs and the next begins at %v, want a next page", dryRun, len(first.Jobs), first.Next)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"molrun/app/job/quota"
 	"molrun/app/job/retention"
+	"molrun/app/test/must"
 )
 
 func TestStorageReportAddsUp(t *testing.T) {
@@ -40,7 +41,7 @@ func TestStorageReportAddsUp(t *testing.T) {
 		},
 	} {
 		report, err := s.keeper.Report(t.Context(), "", by)
-		must(t, err)
+		must.OK(t, err)
 		if diff := cmp.Diff(want, report.Rows, cmpopts.IgnoreUnexported(retention.UsageRow{})); diff != "" {
 			t.Errorf("by %s (-want +got):\n%s", by, diff)
 		}

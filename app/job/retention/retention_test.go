@@ -11,6 +11,7 @@ import (
 	"molrun/app"
 	"molrun/app/job/retention"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 const day = fixture.Day
@@ -27,28 +28,28 @@ func TestRetentionDeletesJobsByStatusAndAge(t *testing.T) {
 	s.pin("pinned")
 	s.retain()
 
-	wantSame(t, "deleted after a day", s.retainFor(25*time.Hour), []string{"failed"})
-	wantSame(t, "deleted after three days", s.retainFor(2*day), []string{"completed"})
-	wantSame(t, "deleted after a month", s.retainFor(30*day), nil)
-	wantSame(t, "jobs", s.jobNames(), []string{"pinned", "queued"})
-	wantSame(t, "job directories", s.jobDirs(), []app.JobID{pinned})
+	must.Equal(t, "deleted after a day", s.retainFor(25*time.Hour), []string{"failed"})
+	must.Equal(t, "deleted after three days", s.retainFor(2*day), []string{"completed"})
+	must.Equal(t, "deleted after a month", s.retainFor(30*day), nil)
+	must.Equal(t, "jobs", s.jobNames(), []string{"pinned", "queued"})
+	must.Equal(t, "job directories", s.jobDirs(), []app.JobID{pinned})
 
 	_, err := s.Jobs.Unpin(t.Context(), ann, "pinned")
-	must(t, err)
-	wantSame(t, "deleted after unpin", s.retainFor(time.Hour), []string{"pinned"})
+	must.OK(t, err)
+	must.Equal(t, "deleted after unpin", s.retainFor(time.Hour), []string{"pinned"})
 }
 
 func TestRetryRestartsTheRetentionPeriod(t *testing.T) {
 	t.Parallel()
 	s := keeping(t, retention.Rules{Failed: 2 * day})
 	id := s.failed(ann, "a")
-	wantSame(t, "deleted before its time", s.retainFor(40*time.Hour), nil)
+	must.Equal(t, "deleted before its time", s.retainFor(40*time.Hour), nil)
 	_, err := s.Jobs.Retry(t.Context(), ann, "a")
-	must(t, err)
-	wantSame(t, "deleted while it is queued", s.retainFor(3*day), nil)
+	must.OK(t, err)
+	must.Equal(t, "deleted while it is queued", s.retainFor(3*day), nil)
 	s.Fail(id, nil)
-	wantSame(t, "deleted before its time since the retry", s.retainFor(40*time.Hour), nil)
-	wantSame(t, "deleted after that", s.retainFor(10*time.Hour), []string{"a"})
+	must.Equal(t, "deleted before its time since the retry", s.retainFor(40*time.Hour), nil)
+	must.Equal(t, "deleted after that", s.retainFor(10*time.Hour), []string{"a"})
 }
 
 func TestRetentionKeepsTheNewestJobs(t *testing.T) {
@@ -72,14 +73,14 @@ func TestRetentionKeepsTheNewestJobs(t *testing.T) {
 		s.Advance(time.Minute)
 		s.completed(ann, "ann2", `{}`, 7)
 		s.retainFor(6 * time.Hour)
-		wantSame(t, fmt.Sprintf("the last %d, per user %t", tt.last, tt.perUser), s.jobNames(), tt.want)
+		must.Equal(t, fmt.Sprintf("the last %d, per user %t", tt.last, tt.perUser), s.jobNames(), tt.want)
 	}
 }
 
 func TestRetentionDeletesTheOldestJobsAboveTheTotal(t *testing.T) {
 	t.Parallel()
 	s := keeping(t, retention.Rules{Total: 250})
-	wantSame(t, "deleted at first", s.retain(), nil)
+	must.Equal(t, "deleted at first", s.retain(), nil)
 	s.failed(ann, "failed") // stores nothing
 	s.completed(ann, "empty", `{}`, 0)
 	s.Fail(s.Submit(ann, "reads", reading(s.Upload(ann, "in.txt", "hello"))), nil)
@@ -88,11 +89,11 @@ func TestRetentionDeletesTheOldestJobsAboveTheTotal(t *testing.T) {
 		s.completed(ann, fmt.Sprint("job", i), `{}`, 100)
 	}
 	s.pin("job0")
-	wantSame(t, "deleted", s.retain(), []string{"reads inputs/in.txt", "job1", "job2"})
-	wantSame(t, "jobs", s.jobNames(), []string{"empty", "failed", "job0", "job3"})
-	wantSame(t, "deleted by another pass", s.retain(), nil)
+	must.Equal(t, "deleted", s.retain(), []string{"reads inputs/in.txt", "job1", "job2"})
+	must.Equal(t, "jobs", s.jobNames(), []string{"empty", "failed", "job0", "job3"})
+	must.Equal(t, "deleted by another pass", s.retain(), nil)
 	s.completed(ann, "fits", `{}`, 50) // exactly
-	wantSame(t, "deleted at the total", s.retain(), nil)
+	must.Equal(t, "deleted at the total", s.retain(), nil)
 }
 
 func TestRetentionRulesApplyToTheirOrganizationOnly(t *testing.T) {
@@ -107,7 +108,7 @@ func TestRetentionRulesApplyToTheirOrganizationOnly(t *testing.T) {
 	s.completed(eve, "e", `{}`, 7)
 	s.Upload(eve, "e.txt", "hers")
 	s.Upload(ann, "a.txt", "hers")
-	wantSame(t, "deleted", s.retainFor(3*time.Hour), []string{"a", " inputs/a.txt"})
+	must.Equal(t, "deleted", s.retainFor(3*time.Hour), []string{"a", " inputs/a.txt"})
 	if _, err := s.Jobs.Get(t.Context(), eve, "e", 0); err != nil {
 		t.Errorf("the other organization's job: %v", err)
 	}
@@ -122,9 +123,9 @@ func TestRetentionDeletesUploadsWithTheirLastJob(t *testing.T) {
 	s.Advance(day)
 	s.completed(ann, "second", reading(shared), 7)
 
-	wantSame(t, "deleted after two days", s.retainFor(30*time.Hour), []string{"first", "alone inputs/single.txt"})
-	wantSame(t, "deleted after three", s.retainFor(day), []string{"second inputs/shared.txt"})
-	wantSame(t, "deleted after five", s.retainFor(2*day), []string{" inputs/unused.txt"})
+	must.Equal(t, "deleted after two days", s.retainFor(30*time.Hour), []string{"first", "alone inputs/single.txt"})
+	must.Equal(t, "deleted after three", s.retainFor(day), []string{"second inputs/shared.txt"})
+	must.Equal(t, "deleted after five", s.retainFor(2*day), []string{" inputs/unused.txt"})
 	for _, u := range []*app.Upload{shared, single, unused} {
 		if _, err := os.Stat(s.Blobs.UploadPath(u.ID, u.Generation)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("stat of %s on disk: error %v, want that it does not exist", u.Filename, err)
@@ -140,7 +141,7 @@ func TestRetentionKeepsTheInputsOfPinnedJobs(t *testing.T) {
 		s.completed(ann, name, reading(u), 7)
 	}
 	s.pin("pinned")
-	wantSame(t, "deleted", s.retainFor(5*time.Hour), []string{"old"})
+	must.Equal(t, "deleted", s.retainFor(5*time.Hour), []string{"old"})
 	if _, err := os.Stat(s.Blobs.UploadPath(u.ID, u.Generation)); err != nil {
 		t.Errorf("the input of a pinned job: %v", err)
 	}
@@ -151,9 +152,9 @@ func TestRetentionKeepsResultsThatUnfinishedJobsRead(t *testing.T) {
 	s := keeping(t, retention.Rules{Completed: time.Hour})
 	s.completed(ann, "first", `{}`, 5)
 	reader := s.Submit(ann, "reader", `{"input":"job:first/out.txt"}`)
-	wantSame(t, "deleted while its reader is queued", s.retainFor(5*time.Hour), nil)
+	must.Equal(t, "deleted while its reader is queued", s.retainFor(5*time.Hour), nil)
 	s.Complete(reader, nil)
-	wantSame(t, "deleted after its reader finished", s.retainFor(time.Hour), []string{"first"})
+	must.Equal(t, "deleted after its reader finished", s.retainFor(time.Hour), []string{"first"})
 }
 
 func TestRetentionDeletesABatchAsAWholeUnlessARowIsPinned(t *testing.T) {
@@ -166,8 +167,8 @@ func TestRetentionDeletesABatchAsAWholeUnlessARowIsPinned(t *testing.T) {
 		}
 	}
 	s.pin("pinned-2")
-	wantSame(t, "deleted", s.retainFor(3*time.Hour), []string{"unpinned"})
-	wantSame(t, "jobs", s.jobNames(), []string{"pinned"})
+	must.Equal(t, "deleted", s.retainFor(3*time.Hour), []string{"unpinned"})
+	must.Equal(t, "jobs", s.jobNames(), []string{"pinned"})
 	if n := len(s.jobDirs()); n != 2 {
 		t.Errorf("%d job directories, want those of the two rows that stay", n)
 	}
@@ -177,7 +178,7 @@ func TestRetentionPausesAfterAClockJump(t *testing.T) {
 	t.Parallel()
 	s := keeping(t, retention.Rules{Completed: 30 * day})
 	s.completed(ann, "a", `{}`, 7)
-	wantSame(t, "deleted at first", s.retain(), nil)
+	must.Equal(t, "deleted at first", s.retain(), nil)
 	wantPause := func(when string) {
 		t.Helper()
 		result, err := s.keeper.Run(t.Context(), func(e app.Expired) { t.Errorf("%s, %s was deleted", when, e.Name) })
@@ -195,17 +196,17 @@ func TestRetentionPausesAfterAClockJump(t *testing.T) {
 	wantPause("after a restart, which begins the hour again")
 	s.Advance(-365 * day)
 	s.restart()
-	wantSame(t, "deleted once the clock is corrected", s.retain(), nil)
+	must.Equal(t, "deleted once the clock is corrected", s.retain(), nil)
 	s.Advance(365 * day)
 	wantPause("after a jump while the service runs")
 	for hour := 1; hour < 30; hour++ { // it is taken to be a day later in each
 		s.Advance(time.Hour)
-		wantSame(t, fmt.Sprint("deleted ", hour, " hours later"), s.retain(), nil)
+		must.Equal(t, fmt.Sprint("deleted ", hour, " hours later"), s.retain(), nil)
 	}
 	s.Advance(time.Hour)
-	wantSame(t, "deleted 30 hours later", s.retain(), []string{"a"})
+	must.Equal(t, "deleted 30 hours later", s.retain(), []string{"a"})
 	s.Advance(time.Hour)
-	wantSame(t, "deleted by a later pass", s.retain(), nil)
+	must.Equal(t, "deleted by a later pass", s.retain(), nil)
 }
 
 func TestRetentionContinuesAfterAnInterruption(t *testing.T) {
@@ -226,6 +227,6 @@ func TestRetentionContinuesAfterAnInterruption(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || n != 2 {
 		t.Fatalf("%d jobs were deleted, error %v; want a cancelled pass after two", n, err)
 	}
-	wantSame(t, "deleted by the next pass", s.retain(), []string{"job2", "job3", "job4"})
-	wantSame(t, "job directories", s.jobDirs(), nil)
+	must.Equal(t, "deleted by the next pass", s.retain(), []string{"job2", "job3", "job4"})
+	must.Equal(t, "job directories", s.jobDirs(), nil)
 }

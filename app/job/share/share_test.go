@@ -13,6 +13,7 @@ import (
 	"molrun/app/job/download"
 	"molrun/app/job/share"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 type site struct {
@@ -28,7 +29,7 @@ func newSite(t *testing.T) *site {
 	s.Shares = s.on(s.Store)
 	r := access.KeyRequest{Organization: s.by.Organization, Email: s.by.Email, Role: apikey.Member}
 	_, key, err := access.New(s.Store, s.Blobs, s.Now).CreateKey(t.Context(), app.Operator(), r)
-	must(t, err)
+	must.OK(t, err)
 	s.by.KeyID = key.ID
 	s.Complete(s.Submit(s.by, "a", `{}`), map[string]string{"a.txt": "text"})
 	_, rows := s.SubmitBatch(s.by, "b", `{}`, `{"steps":2}`)
@@ -47,15 +48,8 @@ func (s *site) on(store app.Store) *share.Shares {
 func (s *site) made(r share.Request) (*app.Share, string) {
 	s.t.Helper()
 	made, url, err := s.Create(s.t.Context(), s.by, r)
-	must(s.t, err)
+	must.OK(s.t, err)
 	return made, strings.TrimPrefix(url, share.Path)
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestShareEndsWhenItsTimeIsOver(t *testing.T) {
@@ -86,9 +80,9 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	shares := s.on(store)
 	used := func() time.Time {
 		_, err := shares.Open(t.Context(), token)
-		must(t, err)
+		must.OK(t, err)
 		list, err := s.List(t.Context(), s.by, false)
-		must(t, err)
+		must.OK(t, err)
 		return list[0].LastUsedAt.Time
 	}
 	first := used()
@@ -109,7 +103,7 @@ func TestSharesThatHaveEndedAreForgotten(t *testing.T) {
 	s.Complete(s.Submit(s.by, "deleted", `{}`), nil)
 	orphan, _ := s.made(share.Request{Name: "deleted"})
 	kept, _ := s.made(share.Request{Name: "b"})
-	must(t, s.Jobs.Delete(t.Context(), s.by, "deleted"))
+	must.OK(t, s.Jobs.Delete(t.Context(), s.by, "deleted"))
 	s.Advance(time.Hour)
 	s.made(share.Request{Name: "a"})
 	for id, there := range map[app.ShareID]bool{expired.ID: false, orphan.ID: false, kept.ID: true} {

@@ -19,6 +19,7 @@ import (
 	"molrun/app/job/spent"
 	"molrun/app/job/usage"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 // needs are what the types need.
@@ -52,12 +53,12 @@ func newSite(t *testing.T) *site {
 		files = append(files, f)
 	}
 	catalogue, err := algorithm.NewCatalogue(files)
-	must(t, err)
+	must.OK(t, err)
 	s.Service, err = app.NewService(s.Store, s.Blobs, catalogue, app.Options{
 		Now:     s.Now,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, GPUs: 8, Local: true}}},
 	})
-	must(t, err)
+	must.OK(t, err)
 	return s
 }
 
@@ -95,7 +96,7 @@ func TestSumsAreThoseOfAllJobsThatEverWere(t *testing.T) {
 	for _, by := range []usage.By{usage.ByOrganization, usage.ByUser, usage.ByType, usage.ByDay} {
 		for _, organization := range []string{"", "lab", "firm", "none"} {
 			got, err := reports.Of(t.Context(), app.Operator(), usage.Query{By: by, Organization: organization, Since: span[0], Until: span[1]})
-			must(t, err)
+			must.OK(t, err)
 			seen.compare(by, got, func(s spent.Share) bool { return organization == "" || s.Organization == organization }, true)
 		}
 		for _, u := range users {
@@ -103,14 +104,14 @@ func TestSumsAreThoseOfAllJobsThatEverWere(t *testing.T) {
 				continue
 			}
 			got, err := reports.Of(t.Context(), u, usage.Query{By: by, Since: span[0], Until: span[1], Organization: "lab"})
-			must(t, err)
+			must.OK(t, err)
 			seen.compare(by, got, func(s spent.Share) bool {
 				return s.Organization == u.Organization && (u.Administers() || s.Email == u.Email)
 			}, false)
 		}
 		from, until := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 		got, err := reports.Of(t.Context(), app.Operator(), usage.Query{By: by, Since: from, Until: until})
-		must(t, err)
+		must.OK(t, err)
 		seen.compare(by, got, func(s spent.Share) bool { return !s.Day.Before(from) && s.Day.Before(until) }, true)
 	}
 }
@@ -328,12 +329,5 @@ func counters(r usage.Row) spent.Counters {
 	return spent.Counters{
 		Completed: r.Completed, Failed: r.Failed, Attempts: r.Attempts, RunMillis: millis(r.RunSeconds), CPUMillis: millis(r.CPUSeconds),
 		BookedMillis: millis(r.CPUSecondsBooked), GPUMillis: millis(r.GPUSeconds), ResultBytes: r.ResultBytes, Uploads: r.Uploads, UploadBytes: r.UploadBytes,
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

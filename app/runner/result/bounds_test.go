@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // TestHolesAreCountedExactly makes a file whose holes are as large as they may be,
@@ -14,18 +16,18 @@ func TestHolesAreCountedExactly(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sparse")
 	f, err := os.Create(path)
-	must(t, err)
+	must.OK(t, err)
 	defer f.Close()
 	_, err = f.Write(make([]byte, 8<<20))
-	must(t, errors.Join(err, f.Sync()))
+	must.OK(t, errors.Join(err, f.Sync()))
 	if err := f.Truncate(maxHoles); err != nil {
 		t.Skipf("no file of %d bytes can be made here: %v", int64(maxHoles), err)
 	}
-	must(t, f.Sync())
+	must.OK(t, f.Sync())
 	var s syscall.Stat_t
-	must(t, syscall.Fstat(int(f.Fd()), &s))
+	must.OK(t, syscall.Fstat(int(f.Fd()), &s))
 	for more, fits := range map[int64]bool{0: true, 1: false} {
-		must(t, f.Truncate(maxHoles+s.Blocks*512+more))
+		must.OK(t, f.Truncate(maxHoles+s.Blocks*512+more))
 		_, err := survey(dir, 10, goOn)
 		if unfit := new(Unfit); fits != (err == nil) || !fits && !errors.As(err, unfit) {
 			t.Errorf("holes of %d bytes more than there may be: %v", more, err)
@@ -35,8 +37,8 @@ func TestHolesAreCountedExactly(t *testing.T) {
 
 func TestSurveyCountsEntriesUpToTheLimit(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
-	must(t, os.WriteFile(filepath.Join(dir, "folder", "file"), []byte("four"), 0o600))
+	must.OK(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "folder", "file"), []byte("four"), 0o600))
 	if n, err := survey(dir, 3, goOn); err != nil || n != (amount{1, 4}) { // with the directory itself
 		t.Errorf("%+v, %v; want one file of 4 bytes", n, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/base/fault"
 	"molrun/app/task"
+	"molrun/app/test/must"
 	"molrun/app/test/resulttest"
 	"molrun/blobs"
 	"molrun/blobs/link"
@@ -36,15 +37,15 @@ type site struct {
 func newSite(t *testing.T, attempt int) *site {
 	t.Helper()
 	data := t.TempDir()
-	must(t, os.Chmod(data, 0o700))
+	must.OK(t, os.Chmod(data, 0o700))
 	secret, err := link.LoadSecret(data)
-	must(t, err)
+	must.OK(t, err)
 	files, err := blobs.Open(data, blobs.Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
-	must(t, err)
-	t.Cleanup(func() { must(t, files.Close()) })
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, files.Close()) })
 	s := &site{t, files, files.JobDir("J")}
 	for _, sub := range []string{task.InDir, task.OutDir, task.TempDir} {
-		must(t, os.MkdirAll(filepath.Join(s.dir, fmt.Sprint(attempt), task.WorkDir, sub), 0o700))
+		must.OK(t, os.MkdirAll(filepath.Join(s.dir, fmt.Sprint(attempt), task.WorkDir, sub), 0o700))
 	}
 	return s
 }
@@ -56,8 +57,8 @@ func (s *site) out(name string) string {
 
 func (s *site) write(name, text string) {
 	s.t.Helper()
-	must(s.t, os.MkdirAll(filepath.Dir(s.out(name)), 0o700))
-	must(s.t, os.WriteFile(s.out(name), []byte(text), 0o600))
+	must.OK(s.t, os.MkdirAll(filepath.Dir(s.out(name)), 0o700))
+	must.OK(s.t, os.WriteFile(s.out(name), []byte(text), 0o600))
 }
 
 func (s *site) collection() *Collection {
@@ -83,7 +84,7 @@ func goOn() error { return nil }
 func (s *site) result() map[string]string {
 	s.t.Helper()
 	m, err := s.files.Manifest("J")
-	must(s.t, err)
+	must.OK(s.t, err)
 	return resulttest.Read(s.t, s.dir, m)
 }
 
@@ -103,13 +104,6 @@ command = ["true"]
 	return a
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestCollect(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -121,24 +115,24 @@ func TestCollect(t *testing.T) {
 		{"nested", func(s *site) {
 			s.write("a/b/c.txt", "c")
 			s.write("a.txt", "a")
-			must(s.t, os.WriteFile(filepath.Join(s.dir, "1", task.LogFile), []byte("said"), 0o600))
+			must.OK(s.t, os.WriteFile(filepath.Join(s.dir, "1", task.LogFile), []byte("said"), 0o600))
 		}, map[string]string{"a/b/c.txt": "c", "a.txt": "a", "log.txt": "said"}, 2},
 		{"empty directory and file", func(s *site) {
-			must(s.t, os.MkdirAll(s.out("empty/er"), 0o700))
+			must.OK(s.t, os.MkdirAll(s.out("empty/er"), 0o700))
 			s.write("none", "")
 		}, map[string]string{"none": "", "log.txt": ""}, 0},
 		{"links", func(s *site) {
 			s.write("real", "x")
-			must(s.t, os.Symlink("/etc/passwd", s.out("absolute")))
-			must(s.t, os.Symlink("../../../..", s.out("up")))
-			must(s.t, os.Symlink("real", s.out("metrics.json")))
-			must(s.t, os.Link(s.out("real"), s.out("hard")))
+			must.OK(s.t, os.Symlink("/etc/passwd", s.out("absolute")))
+			must.OK(s.t, os.Symlink("../../../..", s.out("up")))
+			must.OK(s.t, os.Symlink("real", s.out("metrics.json")))
+			must.OK(s.t, os.Link(s.out("real"), s.out("hard")))
 		}, map[string]string{"real": "x", "hard": "x", "log.txt": ""}, 2},
 		{"devices", func(s *site) {
-			must(s.t, syscall.Mkfifo(s.out("metrics.json"), 0o600))
+			must.OK(s.t, syscall.Mkfifo(s.out("metrics.json"), 0o600))
 			s.write("d/ok", "1")
-			must(s.t, syscall.Mkfifo(s.out("d/fifo"), 0o600))
-			must(s.t, bindSocket(s.out("d/socket")))
+			must.OK(s.t, syscall.Mkfifo(s.out("d/fifo"), 0o600))
+			must.OK(s.t, bindSocket(s.out("d/socket")))
 		}, map[string]string{"d/ok": "1", "log.txt": ""}, 1},
 		{"reserved names", func(s *site) {
 			s.write("job.json", "mine")
@@ -170,16 +164,16 @@ func TestCollect(t *testing.T) {
 		}, 6},
 		{"closed modes", func(s *site) {
 			s.write("d/f", "x")
-			must(s.t, os.Chmod(s.out("d/f"), 0))
-			must(s.t, os.Chmod(s.out("d"), 0))
-			must(s.t, os.Chmod(s.out("."), 0o500))
+			must.OK(s.t, os.Chmod(s.out("d/f"), 0))
+			must.OK(s.t, os.Chmod(s.out("d"), 0))
+			must.OK(s.t, os.Chmod(s.out("."), 0o500))
 		}, map[string]string{"d/f": "x", "log.txt": ""}, 1},
 		{"the output directory is a link", func(s *site) {
-			must(s.t, os.Remove(s.out(".")))
-			must(s.t, os.Symlink("/etc", filepath.Clean(s.out("."))))
+			must.OK(s.t, os.Remove(s.out(".")))
+			must.OK(s.t, os.Symlink("/etc", filepath.Clean(s.out("."))))
 		}, map[string]string{"log.txt": ""}, 0},
 		{"the output directory is gone", func(s *site) {
-			must(s.t, os.RemoveAll(filepath.Join(s.dir, "1", task.WorkDir)))
+			must.OK(s.t, os.RemoveAll(filepath.Join(s.dir, "1", task.WorkDir)))
 		}, map[string]string{"log.txt": ""}, 0},
 	}
 	for _, tt := range tests {
@@ -187,7 +181,7 @@ func TestCollect(t *testing.T) {
 			s := newSite(t, 1)
 			tt.leave(s)
 			e, err := s.collection().Run()
-			must(t, err)
+			must.OK(t, err)
 			if e.ResultBytes != tt.bytes || e.Failure != nil {
 				t.Errorf("ending %+v, want %d bytes", e, tt.bytes)
 			}
@@ -217,13 +211,13 @@ func unprivileged(t *testing.T, dir string) {
 		return
 	}
 	const nobody = 65534
-	must(t, os.Chmod(filepath.Dir(t.TempDir()), 0o711)) // the parent of all the test's directories
-	must(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+	must.OK(t, os.Chmod(filepath.Dir(t.TempDir()), 0o711)) // the parent of all the test's directories
+	must.OK(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, nobody, nobody))
 	}))
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-	must(t, syscall.Setfsuid(nobody))
-	t.Cleanup(func() { must(t, syscall.Setfsuid(0)) })
+	must.OK(t, syscall.Setfsuid(nobody))
+	t.Cleanup(func() { must.OK(t, syscall.Setfsuid(0)) })
 }
 
 func TestCollectOpensWhatTheProgramClosed(t *testing.T) {
@@ -233,10 +227,10 @@ func TestCollectOpensWhatTheProgramClosed(t *testing.T) {
 			s.write("d/f", "x")
 			unprivileged(t, filepath.Dir(filepath.Dir(s.dir)))
 			for _, name := range []string{"d/f", "d", ".", ".."} {
-				must(t, os.Chmod(s.out(name), mode))
+				must.OK(t, os.Chmod(s.out(name), mode))
 			}
 			e, err := s.collection().Run()
-			must(t, err)
+			must.OK(t, err)
 			if e.ResultBytes != 1 || s.result()["d/f"] != "x" {
 				t.Errorf("result of %d bytes: %v", e.ResultBytes, s.result())
 			}
@@ -254,13 +248,13 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 		s.write("metrics.json", `{"rg":1}`)
 		s.write("job.json", "own")
 		s.write("a\xff", "renamed")
-		must(t, os.Symlink("x", s.out("link")))
-		must(t, os.MkdirAll(filepath.Join(s.dir, "0", task.WorkDir), 0o700)) // of a lost attempt
+		must.OK(t, os.Symlink("x", s.out("link")))
+		must.OK(t, os.MkdirAll(filepath.Join(s.dir, "0", task.WorkDir), 0o700)) // of a lost attempt
 	}
 	whole := newSite(t, 1)
 	leave(whole)
 	want, err := whole.collection().Run()
-	must(t, err)
+	must.OK(t, err)
 	wantFiles := whole.result()
 	steps := len(newSite(t, 1).collection().steps())
 	for after := range steps + 1 {
@@ -268,10 +262,10 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 		leave(s)
 		cut := s.collection()
 		for _, step := range cut.steps()[:min(after, steps)] {
-			must(t, step.do())
+			must.OK(t, step.do())
 		}
-		must(t, os.WriteFile(filepath.Join(s.dir, "."+recordFile+".new"), []byte(`{"jo`), 0o600))
-		must(t, os.WriteFile(filepath.Join(s.dir, "."+recordFile+".cut"), []byte(`{"jo`), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(s.dir, "."+recordFile+".new"), []byte(`{"jo`), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(s.dir, "."+recordFile+".cut"), []byte(`{"jo`), 0o600))
 		for again := range 2 { // the second time everything is done already
 			c := s.collection()
 			if again == 1 {
@@ -305,7 +299,7 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 // A manifest that names a file whose folder could not be synced might outlive it.
 func TestManifestIsWrittenOnlyOnceAllNamesAreDurable(t *testing.T) {
 	s := newSite(t, 1)
-	must(t, os.MkdirAll(filepath.Join(s.dir, resultDir), 0o700))
+	must.OK(t, os.MkdirAll(filepath.Join(s.dir, resultDir), 0o700))
 	c := s.collection()
 	c.files = []string{"vanished/file"}
 	if err := c.writeManifest(); !errors.Is(err, fs.ErrNotExist) {

@@ -9,6 +9,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // A copy that was not made durable counts during the boot that has made it. After another one
@@ -17,22 +18,22 @@ import (
 func TestCopyOfAnEarlierBootIsMadeAgain(t *testing.T) {
 	shared, job := t.TempDir(), t.TempDir()
 	out := filepath.Join(shared, task.WorkDir, task.OutDir)
-	must(t, os.MkdirAll(out, 0o700))
-	must(t, os.WriteFile(filepath.Join(shared, task.LogFile), []byte("log"), 0o600))
-	must(t, os.WriteFile(filepath.Join(out, "file"), []byte("whole"), 0o600))
+	must.OK(t, os.MkdirAll(out, 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(shared, task.LogFile), []byte("log"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(out, "file"), []byte("whole"), 0o600))
 	home := filepath.Join(job, "1")
 	fetch := func(boot string) {
 		t.Helper()
 		r := Remote{Dir: shared, Home: home, MaxFiles: 10, Log: zerolog.Nop(), Boot: boot}
-		must(t, r.Fetch(&app.Outcome{OutputFiles: 1, OutputBytes: 5}, goOn))
+		must.OK(t, r.Fetch(&app.Outcome{OutputFiles: 1, OutputBytes: 5}, goOn))
 	}
 	// collected is what a crash may leave of a result: its names, and no content.
 	collected := func() string {
 		t.Helper()
-		must(t, os.Rename(filepath.Join(home, task.WorkDir, task.OutDir), filepath.Join(job, resultDir)))
+		must.OK(t, os.Rename(filepath.Join(home, task.WorkDir, task.OutDir), filepath.Join(job, resultDir)))
 		file := filepath.Join(job, resultDir, "file")
-		must(t, os.Truncate(file, 0))
-		must(t, os.WriteFile(filepath.Join(job, manifestFile), nil, 0o600))
+		must.OK(t, os.Truncate(file, 0))
+		must.OK(t, os.WriteFile(filepath.Join(job, manifestFile), nil, 0o600))
 		return file
 	}
 	fetch("this boot")
@@ -51,7 +52,7 @@ func TestCopyOfAnEarlierBootIsMadeAgain(t *testing.T) {
 		t.Errorf("the copy has %q, %v", text, err)
 	}
 	collected()
-	must(t, os.RemoveAll(shared))
+	must.OK(t, os.RemoveAll(shared))
 	fetch("a third boot")
 	if !IsDir(home) || !IsDir(filepath.Join(job, resultDir)) {
 		t.Error("what can't be copied again was removed")

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // Without a sandbox, a program can link files that are not its own into its output
@@ -19,10 +20,10 @@ import (
 func TestFilesWithNamesElsewhereAreNotCollected(t *testing.T) {
 	s := newSite(t, 1)
 	outside := filepath.Join(t.TempDir(), "outside")
-	must(t, os.WriteFile(outside, []byte("not the program's"), 0o400))
+	must.OK(t, os.WriteFile(outside, []byte("not the program's"), 0o400))
 	work := filepath.Join(s.dir, "1", task.WorkDir)
-	must(t, os.WriteFile(filepath.Join(work, task.InDir, "input"), []byte("input"), 0o600))
-	must(t, os.WriteFile(filepath.Join(work, task.TempDir, "temp"), []byte("temp"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(work, task.InDir, "input"), []byte("input"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(work, task.TempDir, "temp"), []byte("temp"), 0o600))
 	s.write("own", "own")
 	for from, to := range map[string][]string{
 		outside:                                  {"a", "sub/b"},
@@ -31,12 +32,12 @@ func TestFilesWithNamesElsewhereAreNotCollected(t *testing.T) {
 		filepath.Join(work, task.TempDir, "temp"): {"temp", "sub/temp"},
 	} {
 		for _, name := range to {
-			must(t, os.MkdirAll(filepath.Dir(s.out(name)), 0o700))
-			must(t, os.Link(from, s.out(name)))
+			must.OK(t, os.MkdirAll(filepath.Dir(s.out(name)), 0o700))
+			must.OK(t, os.Link(from, s.out(name)))
 		}
 	}
 	_, err := s.collection().Run()
-	must(t, err)
+	must.OK(t, err)
 	got := s.result()
 	delete(got, recordFile)
 	delete(got, logName)
@@ -68,7 +69,7 @@ func TestInvalidResults(t *testing.T) {
 		{"holes", func(s *site) {
 			for i := range 3 { // each of which could be kept
 				s.write(fmt.Sprint(i), "begin")
-				must(s.t, os.Truncate(s.out(fmt.Sprint(i)), maxHoles/2))
+				must.OK(s.t, os.Truncate(s.out(fmt.Sprint(i)), maxHoles/2))
 			}
 		}, "more than 16.0 GiB of holes"},
 		{"depth", func(s *site) { s.write(strings.Repeat("d/", maxDepth+1)+"x", "") }, "64 deep"},
@@ -82,7 +83,7 @@ func TestInvalidResults(t *testing.T) {
 			if !errors.As(err, &no) || !strings.Contains(string(no), tt.want) {
 				t.Errorf("error %v, want one that says %q", err, tt.want)
 			}
-			must(t, GiveBack(filepath.Join(s.dir, "1")))
+			must.OK(t, GiveBack(filepath.Join(s.dir, "1")))
 			if !IsDir(s.out(".")) || IsDir(filepath.Join(s.dir, resultDir)) {
 				t.Error("the files were not moved back to the work directory")
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 func copyPath(to, from string, check func() error) error {
@@ -35,10 +36,10 @@ func TestCopyFile(t *testing.T) {
 		for i := range want {
 			want[i] = byte(rng.Uint32())
 		}
-		must(t, os.WriteFile(from, want, 0o600))
-		must(t, copyPath(to, from, goOn))
+		must.OK(t, os.WriteFile(from, want, 0o600))
+		must.OK(t, copyPath(to, from, goOn))
 		got, err := os.ReadFile(to)
-		must(t, err)
+		must.OK(t, err)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%d bytes: the copy differs", size)
 		}
@@ -47,7 +48,7 @@ func TestCopyFile(t *testing.T) {
 
 func TestCopyFileStopsWhenCheckFails(t *testing.T) {
 	from, stop := filepath.Join(t.TempDir(), "from"), errors.New("stop")
-	must(t, os.WriteFile(from, []byte("x"), 0o600))
+	must.OK(t, os.WriteFile(from, []byte("x"), 0o600))
 	if err := copyPath(from+".copy", from, func() error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("error %v", err)
 	}
@@ -56,18 +57,18 @@ func TestCopyFileStopsWhenCheckFails(t *testing.T) {
 func TestCopyOutputDoesNotFollowALink(t *testing.T) {
 	dir, to := t.TempDir(), t.TempDir()
 	home, away := filepath.Join(dir, "home"), filepath.Join(dir, "away")
-	must(t, os.MkdirAll(filepath.Join(away, task.WorkDir, task.OutDir), 0o700))
-	must(t, os.WriteFile(filepath.Join(away, task.WorkDir, task.OutDir, "checkpoint"), nil, 0o600))
-	must(t, os.Symlink(away, home))
+	must.OK(t, os.MkdirAll(filepath.Join(away, task.WorkDir, task.OutDir), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(away, task.WorkDir, task.OutDir, "checkpoint"), nil, 0o600))
+	must.OK(t, os.Symlink(away, home))
 	copied := func() bool {
-		must(t, CopyOutput(to, home, goOn))
+		must.OK(t, CopyOutput(to, home, goOn))
 		return task.Exists(to, "checkpoint")
 	}
 	if copied() {
 		t.Error("the output behind a link was copied")
 	}
-	must(t, os.Remove(home))
-	must(t, os.Rename(away, home))
+	must.OK(t, os.Remove(home))
+	must.OK(t, os.Rename(away, home))
 	if !copied() {
 		t.Error("the output was not copied")
 	}
@@ -75,14 +76,14 @@ func TestCopyOutputDoesNotFollowALink(t *testing.T) {
 
 func TestCopyTreeCopiesFilesOnly(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(from, "d/e"), 0o700))
-	must(t, os.WriteFile(filepath.Join(from, "d/e/f"), []byte("x"), 0o600))
-	must(t, os.Symlink("/etc/passwd", filepath.Join(from, "d/link")))
-	must(t, os.Symlink("/etc", filepath.Join(from, "etc")))
-	must(t, syscall.Mkfifo(filepath.Join(from, "fifo"), 0o600))
-	must(t, copyTree(to, from, goOn))
+	must.OK(t, os.MkdirAll(filepath.Join(from, "d/e"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(from, "d/e/f"), []byte("x"), 0o600))
+	must.OK(t, os.Symlink("/etc/passwd", filepath.Join(from, "d/link")))
+	must.OK(t, os.Symlink("/etc", filepath.Join(from, "etc")))
+	must.OK(t, syscall.Mkfifo(filepath.Join(from, "fifo"), 0o600))
+	must.OK(t, copyTree(to, from, goOn))
 	var got []string
-	must(t, filepath.WalkDir(to, func(path string, _ os.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(to, func(path string, _ os.DirEntry, err error) error {
 		got = append(got, strings.TrimPrefix(path, to))
 		return err
 	}))
@@ -94,16 +95,16 @@ func TestCopyTreeCopiesFilesOnly(t *testing.T) {
 func TestCopyTreeCopiesAnyNamesAndModes(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-	must(t, os.Mkdir(to, 0o700))
+	must.OK(t, os.Mkdir(to, 0o700))
 	for _, name := range []string{"bad\xff/f\n", "closed/deep/f", "f"} {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o700))
-		must(t, os.WriteFile(filepath.Join(from, name), []byte("x"), 0o600))
+		must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o700))
+		must.OK(t, os.WriteFile(filepath.Join(from, name), []byte("x"), 0o600))
 	}
 	unprivileged(t, dir)
 	for _, name := range []string{"closed/deep/f", "closed/deep", "closed", "f", "."} {
-		must(t, os.Chmod(filepath.Join(from, name), 0))
+		must.OK(t, os.Chmod(filepath.Join(from, name), 0))
 	}
-	must(t, copyTree(to, from, goOn))
+	must.OK(t, copyTree(to, from, goOn))
 	for _, name := range []string{"bad\xff/f\n", "closed/deep/f", "f"} {
 		if text, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(text) != "x" {
 			t.Errorf("%q: %q, %v", name, text, err)

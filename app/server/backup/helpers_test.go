@@ -14,6 +14,7 @@ import (
 	"molrun/app/server/check"
 	"molrun/app/server/config"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 	"molrun/blobs"
 )
 
@@ -54,9 +55,9 @@ func (d *directory) take(o Options) *Record {
 	d.t.Helper()
 	o.Dir = d.backups
 	r, err := Take(d.t.Context(), configOf(d.Data), o)
-	must(d.t, err)
+	must.OK(d.t, err)
 	sums, sum, err := digest.ReadSums(d.backups.path(r.Name, sumsFile))
-	must(d.t, err)
+	must.OK(d.t, err)
 	for name, want := range sums {
 		if got, _, err := digest.New().File(d.t.Context(), d.backups.path(r.Name, name)); err != nil || got != want {
 			d.t.Errorf("backup %s: %s has digest %s, %v", r.Name, name, got, err)
@@ -117,11 +118,4 @@ func wantSaid(t *testing.T, what string, got []string, says ...string) {
 func missing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, os.ErrNotExist)
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

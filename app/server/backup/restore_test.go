@@ -13,6 +13,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 	"molrun/storage"
 )
 
@@ -29,7 +30,7 @@ func TestRestoreMakesTheDataDirectoryAgain(t *testing.T) {
 	}}
 	o.Config.Algorithms = "elsewhere"
 	data, r, err := d.restore(o)
-	must(t, err)
+	must.OK(t, err)
 	want := &Restored{Backup: first.Name, TakenAt: first.TakenAt, Files: first.Files, Bytes: first.Bytes, Requeued: 2, Lost: 1, Problems: []string{}}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("restored (-want +got):\n%s", diff)
@@ -39,7 +40,7 @@ func TestRestoreMakesTheDataDirectoryAgain(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", cmp.Diff(want, got))
 	}
 	before, err := os.Stat(d.Path(d.uploads[0]))
-	must(t, err)
+	must.OK(t, err)
 	if after, err := os.Stat(filepath.Join(data, d.uploads[0])); err != nil || !after.ModTime().Equal(before.ModTime()) {
 		t.Errorf("an upload has the time %v, want %s: %v", after.ModTime(), before.ModTime(), err)
 	}
@@ -48,7 +49,7 @@ func TestRestoreMakesTheDataDirectoryAgain(t *testing.T) {
 	}
 
 	_, r, err = d.restore(Restore{})
-	must(t, err)
+	must.OK(t, err)
 	if r.Backup == first.Name {
 		t.Error("without a name, the oldest backup is restored instead of the newest")
 	}
@@ -57,8 +58,8 @@ func TestRestoreMakesTheDataDirectoryAgain(t *testing.T) {
 // tree lists the files that a backup has of a data directory.
 func tree(t *testing.T, top string) (names []string) {
 	t.Helper()
-	must(t, filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
-		must(t, err)
+	must.OK(t, filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+		must.OK(t, err)
 		name, err := filepath.Rel(top, path)
 		if !e.IsDir() && !strings.HasPrefix(name, "jobs.db.") {
 			names = append(names, name)
@@ -71,7 +72,7 @@ func tree(t *testing.T, top string) (names []string) {
 func TestRestoreRefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
-	must(t, os.MkdirAll(string(d.backups), 0o700))
+	must.OK(t, os.MkdirAll(string(d.backups), 0o700))
 	_, _, err := d.restore(Restore{})
 	wantError(t, "without a backup", err, "no finished backup")
 	d.take(Options{})
@@ -91,7 +92,7 @@ func TestRestoreRequiresAnEmptyDirectory(t *testing.T) {
 	d.take(Options{})
 	for name, refused := range map[string]bool{"notes": true, "jobs.db": true, "jobs.db.restoring": true, "lost+found": false} {
 		data := t.TempDir()
-		must(t, os.WriteFile(filepath.Join(data, name), nil, 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(data, name), nil, 0o600))
 		_, err := d.restoreTo(data, Restore{})
 		switch {
 		case refused:
@@ -110,8 +111,8 @@ func TestRestoreRefusesDamageUnlessItIsToBeLeftOut(t *testing.T) {
 	d := newDirectory(t)
 	r := d.take(Options{})
 	in := func(name string) string { return d.backups.path(r.Name, dataDir, name) }
-	must(t, os.WriteFile(in(d.uploads[0]), []byte("yyyyyyyyyy"), 0o600))
-	must(t, os.Remove(in(d.uploads[1])))
+	must.OK(t, os.WriteFile(in(d.uploads[0]), []byte("yyyyyyyyyy"), 0o600))
+	must.OK(t, os.Remove(in(d.uploads[1])))
 
 	data, _, err := d.restore(Restore{})
 	wantError(t, "damage", err, "--skip-damaged")
@@ -119,14 +120,14 @@ func TestRestoreRefusesDamageUnlessItIsToBeLeftOut(t *testing.T) {
 		t.Error("the directory has a database though the restore failed")
 	}
 	restored, err := d.restoreTo(data, Restore{SkipDamaged: true})
-	must(t, err)
+	must.OK(t, err)
 	wantSaid(t, "problems", restored.Problems, d.uploads[0]+" is left out: its SHA-256", d.uploads[1]+" is left out: it is missing",
 		"is missing", "is missing") // as the check that follows finds them
 	if restored.Files != r.Files-2 || restored.Bytes != r.Bytes-20 || !missing(filepath.Join(data, d.uploads[0])) {
 		t.Errorf("%+v, want two files less than %+v", restored, r)
 	}
 
-	must(t, os.Truncate(in("jobs.db"), 100))
+	must.OK(t, os.Truncate(in("jobs.db"), 100))
 	_, _, err = d.restore(Restore{SkipDamaged: true})
 	wantError(t, "a damaged database", err, "jobs.db of the backup is damaged")
 }
@@ -140,12 +141,12 @@ func TestRestoreChecksWhatTheBackupSaysOfItself(t *testing.T) {
 		return func() {
 			t.Helper()
 			text, err := os.ReadFile(path)
-			must(t, err)
+			must.OK(t, err)
 			changed := strings.Replace(string(text), old, now, 1)
 			if changed == string(text) {
 				t.Fatalf("%s has no %s", path, old)
 			}
-			must(t, os.WriteFile(path, []byte(changed), 0o600))
+			must.OK(t, os.WriteFile(path, []byte(changed), 0o600))
 		}
 	}
 	for _, tt := range []struct {
@@ -156,38 +157,38 @@ func TestRestoreChecksWhatTheBackupSaysOfItself(t *testing.T) {
 		{"another format", record, edit(record, `"format": 1`, `"format": 7`), "format 7"},
 		{"another number of files", record, edit(record, `"files": `, `"files": 1`), "SHA256SUMS is damaged; take another backup"},
 		{"other sums", sums, edit(sums, "data/secret", "data/Secret"), "SHA256SUMS is damaged; take another backup"},
-		{"no record", record, func() { must(t, os.Remove(record)) }, "no such file"},
-		{"no sums", sums, func() { must(t, os.Remove(sums)) }, "no such file"},
+		{"no record", record, func() { must.OK(t, os.Remove(record)) }, "no such file"},
+		{"no sums", sums, func() { must.OK(t, os.Remove(sums)) }, "no such file"},
 	} {
 		good, err := os.ReadFile(tt.file)
-		must(t, err)
+		must.OK(t, err)
 		tt.damage()
 		_, _, err = d.restore(Restore{})
 		wantError(t, tt.name, err, tt.says)
-		must(t, os.WriteFile(tt.file, good, 0o600))
+		must.OK(t, os.WriteFile(tt.file, good, 0o600))
 	}
 	aside := t.TempDir()
 	o := Restore{Dir: d.backups}
 	wantError(t, "a file beside the data", o.copyAll(t.Context(), aside, r.Name, map[string]string{"backup.json": "x"}, &Restored{}), "which is no part of the data")
 	_, _, err := d.restore(Restore{})
-	must(t, err)
+	must.OK(t, err)
 }
 
 func TestRestoreReportsProblemsThatTheBackupHas(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
-	must(t, os.Remove(d.Path(d.uploads[0])))
+	must.OK(t, os.Remove(d.Path(d.uploads[0])))
 	d.take(Options{})
 	_, r, err := d.restore(Restore{})
-	must(t, err)
+	must.OK(t, err)
 	wantSaid(t, "problems", r.Problems, "is missing")
 
 	// One that the backup does not know of comes from the restore.
 	_, _, err = d.restore(Restore{FinishLost: func(_ context.Context, c config.Config) (int, int, error) {
 		return 0, 0, os.Remove(filepath.Join(c.Data, d.uploads[1]))
 	}})
-	must(t, err)
-	must(t, os.WriteFile(d.Path(d.uploads[0]), []byte("xxxxxxxxxx"), 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(d.Path(d.uploads[0]), []byte("xxxxxxxxxx"), 0o600))
 	d.take(Options{})
 	_, _, err = d.restore(Restore{FinishLost: func(_ context.Context, c config.Config) (int, int, error) {
 		return 0, 0, os.Remove(filepath.Join(c.Data, d.uploads[1]))
@@ -209,9 +210,9 @@ func TestInterruptedRestoreCanBeRepeated(t *testing.T) {
 	if _, err := storage.Open(filepath.Join(data, "jobs.db"), storage.Options{AnyFileSystem: true}); err == nil {
 		t.Error("the service starts on what an interrupted restore has left")
 	}
-	must(t, os.WriteFile(filepath.Join(data, restoringDir, "leftover"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(data, restoringDir, "leftover"), nil, 0o600))
 	_, err = d.restoreTo(data, Restore{})
-	must(t, err)
+	must.OK(t, err)
 	wantSound(t, data)
 	if !missing(filepath.Join(data, "leftover")) || !missing(filepath.Join(data, restoringDir)) {
 		t.Error("something is left of the interrupted restore")
@@ -219,11 +220,11 @@ func TestInterruptedRestoreCanBeRepeated(t *testing.T) {
 
 	// As if the power had gone while the parts were moved up.
 	aside := filepath.Join(data, restoringDir)
-	must(t, os.Mkdir(aside, 0o700))
+	must.OK(t, os.Mkdir(aside, 0o700))
 	for _, name := range []string{"jobs.db", "uploads"} {
-		must(t, os.Rename(filepath.Join(data, name), filepath.Join(aside, name)))
+		must.OK(t, os.Rename(filepath.Join(data, name), filepath.Join(aside, name)))
 	}
-	must(t, writeJSON(filepath.Join(aside, restoredFile), Restored{Backup: r.Name, Files: 77}))
+	must.OK(t, writeJSON(filepath.Join(aside, restoredFile), Restored{Backup: r.Name, Files: 77}))
 	again, err := d.restoreTo(data, Restore{})
 	if err != nil || again.Files != 77 {
 		t.Fatalf("%+v, %v, want what the interrupted restore had noted", again, err)
@@ -232,7 +233,7 @@ func TestInterruptedRestoreCanBeRepeated(t *testing.T) {
 	if !missing(aside) {
 		t.Error("the folder of the interrupted restore is left")
 	}
-	must(t, errors.Join(os.Mkdir(aside, 0o700), writeJSON(filepath.Join(aside, restoredFile), Restored{Files: 78})))
+	must.OK(t, errors.Join(os.Mkdir(aside, 0o700), writeJSON(filepath.Join(aside, restoredFile), Restored{Files: 78})))
 	if again, err := d.restoreTo(data, Restore{}); err != nil || again.Files != 78 || missing(filepath.Join(data, "jobs.db")) || !missing(aside) {
 		t.Errorf("after everything was moved up: %+v, %v", again, err)
 	}
@@ -244,10 +245,10 @@ func TestOneRestoreAtATime(t *testing.T) {
 	d.take(Options{})
 	data := t.TempDir()
 	lock, err := lockDir(data, "taken")
-	must(t, err)
+	must.OK(t, err)
 	_, err = d.restoreTo(data, Restore{})
 	wantError(t, "the second", err, "another restore works on it")
-	must(t, lock.Close())
+	must.OK(t, lock.Close())
 	_, err = d.restoreTo(data, Restore{})
-	must(t, err)
+	must.OK(t, err)
 }

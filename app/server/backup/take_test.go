@@ -16,6 +16,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/server/snapshot"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 	"molrun/blobs"
 )
 
@@ -32,9 +33,9 @@ func TestBackupHasEverythingAndLinksWhatTheOneBeforeHas(t *testing.T) {
 	}
 	second := d.take(Options{Deep: true})
 	database, err := os.Stat(d.backups.path(second.Name, dataDir, "jobs.db"))
-	must(t, err)
+	must.OK(t, err)
 	secret, err := os.Stat(d.Path("secret"))
-	must(t, err)
+	must.OK(t, err)
 	if second.Copied != database.Size() || second.Linked != second.Bytes-second.Copied || second.Files != 8 || second.Linked < secret.Size()+30 {
 		t.Errorf("second: %+v, its database has %d bytes", second, database.Size())
 	}
@@ -43,27 +44,27 @@ func TestBackupHasEverythingAndLinksWhatTheOneBeforeHas(t *testing.T) {
 	}
 	for _, name := range d.uploads {
 		live, err := os.Stat(d.Path(name))
-		must(t, err)
+		must.OK(t, err)
 		before, err := os.Stat(d.backups.path(first.Name, dataDir, name))
-		must(t, err)
+		must.OK(t, err)
 		now, err := os.Stat(d.backups.path(second.Name, dataDir, name))
-		must(t, err)
+		must.OK(t, err)
 		if !os.SameFile(before, now) || os.SameFile(live, now) || !now.ModTime().Equal(live.ModTime()) {
 			t.Errorf("%s: linked to the backup before %t, to the live file %t, time %s", name, os.SameFile(before, now), os.SameFile(live, now), now.ModTime())
 		}
 	}
 	names, err := d.backups.Names()
-	must(t, err)
+	must.OK(t, err)
 	if want := []string{first.Name, second.Name}; !cmp.Equal(names, want) || !missing(d.backups.path(partialDir)) {
 		t.Errorf("names %q, want %q and nothing unfinished", names, want)
 	}
 	read, err := d.backups.Record(second.Name)
-	must(t, err)
+	must.OK(t, err)
 	if diff := cmp.Diff(second, read); diff != "" {
 		t.Errorf("the record on disk (-returned +read):\n%s", diff)
 	}
-	must(t, filepath.WalkDir(string(d.backups), func(path string, e fs.DirEntry, err error) error {
-		must(t, err)
+	must.OK(t, filepath.WalkDir(string(d.backups), func(path string, e fs.DirEntry, err error) error {
+		must.OK(t, err)
 		if info, err := e.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s is open to others: %v, %v", path, info.Mode(), err)
 		}
@@ -79,8 +80,8 @@ func TestBackupReportsDamageThatItDoesNotHave(t *testing.T) {
 	sound := d.take(Options{})
 	altered := d.Path(d.job, "result", "out.txt")
 	before, err := os.Stat(altered)
-	must(t, err)
-	must(t, errors.Join(
+	must.OK(t, err)
+	must.OK(t, errors.Join(
 		os.Remove(d.Path(d.uploads[0])), os.Truncate(d.Path(d.uploads[1]), 5), os.WriteFile(altered, []byte("RESULT\n"), 0o600),
 		os.Chtimes(altered, time.Time{}, before.ModTime().Add(time.Second)),
 	))
@@ -91,11 +92,11 @@ func TestBackupReportsDamageThatItDoesNotHave(t *testing.T) {
 		t.Errorf("%d files, want %d", r.Files, sound.Files)
 	}
 	restored, _, err := d.restore(Restore{})
-	must(t, err)
+	must.OK(t, err)
 	wantSound(t, restored)
 
 	// A change that keeps size and time is found by reading only.
-	must(t, os.Chtimes(altered, time.Time{}, before.ModTime()))
+	must.OK(t, os.Chtimes(altered, time.Time{}, before.ModTime()))
 	wantSaid(t, "damage with the old time", d.take(Options{}).Damaged, "no such file", "5 bytes")
 	wantSaid(t, "damage in a deep backup", d.take(Options{Deep: true}).Damaged, "no such file", "5 bytes", "out.txt")
 
@@ -112,9 +113,9 @@ func TestDeepBackupMendsDamageOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	first := d.take(Options{})
-	must(t, os.WriteFile(d.backups.path(first.Name, dataDir, d.uploads[0]), []byte("yyyyyyyyyy"), 0o600))
-	must(t, os.Remove(d.backups.path(first.Name, dataDir, d.uploads[1])))
-	must(t, os.Truncate(d.backups.path(first.Name, dataDir, d.uploads[2]), 3))
+	must.OK(t, os.WriteFile(d.backups.path(first.Name, dataDir, d.uploads[0]), []byte("yyyyyyyyyy"), 0o600))
+	must.OK(t, os.Remove(d.backups.path(first.Name, dataDir, d.uploads[1])))
+	must.OK(t, os.Truncate(d.backups.path(first.Name, dataDir, d.uploads[2]), 3))
 	r := d.take(Options{Deep: true})
 	wantSaid(t, "problems", r.Problems, first.Name+" has a damaged "+d.uploads[0])
 	wantSaid(t, "damage", r.Damaged)
@@ -134,7 +135,7 @@ func TestBackupLinksNoFileOfAnotherSize(t *testing.T) {
 	d := &directory{Site: site, t: t, backups: Dir(filepath.Join(t.TempDir(), "backups"))}
 	first := d.take(Options{})
 	for _, f := range []blobs.File{empty, full} {
-		must(t, os.WriteFile(d.backups.path(first.Name, dataDir, f.Path), []byte("other"), 0o600))
+		must.OK(t, os.WriteFile(d.backups.path(first.Name, dataDir, f.Path), []byte("other"), 0o600))
 	}
 	d.take(Options{}) // compares the digests of all files
 }
@@ -145,8 +146,8 @@ func TestBackupDoesWithoutOneThatCannotBeRead(t *testing.T) {
 	first := d.take(Options{})
 	sums := d.backups.path(first.Name, sumsFile)
 	text, err := os.ReadFile(sums)
-	must(t, err)
-	must(t, os.WriteFile(sums, text[:len(text)-len(text)/8-1], 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(sums, text[:len(text)-len(text)/8-1], 0o600))
 	r := d.take(Options{})
 	wantSaid(t, "problems", r.Problems, "the backup before can't be used")
 	if r.Linked != 0 {
@@ -161,7 +162,7 @@ func TestBackupOfFilesWithOtherTimesIsClean(t *testing.T) {
 	d := newDirectory(t)
 	d.take(Options{})
 	now := time.Now().Add(time.Hour).Truncate(time.Second)
-	must(t, os.Chtimes(d.Path(d.uploads[0]), now, now))
+	must.OK(t, os.Chtimes(d.Path(d.uploads[0]), now, now))
 	r := d.take(Options{})
 	if len(r.Damaged)+len(r.Problems) > 0 {
 		t.Errorf("%+v", r)
@@ -178,8 +179,8 @@ func TestFilesWithoutADigestAreLinkedOnlyIfUnchanged(t *testing.T) {
 	d := newDirectory(t)
 	write := func(text string, at time.Time) {
 		t.Helper()
-		must(t, os.WriteFile(d.Path("audit.log"), []byte(text), 0o600))
-		must(t, os.Chtimes(d.Path("audit.log"), at, at))
+		must.OK(t, os.WriteFile(d.Path("audit.log"), []byte(text), 0o600))
+		must.OK(t, os.Chtimes(d.Path("audit.log"), at, at))
 	}
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	write("one\n", noon)
@@ -192,7 +193,7 @@ func TestFilesWithoutADigestAreLinkedOnlyIfUnchanged(t *testing.T) {
 		write(tt.text, tt.at)
 		r := d.take(Options{})
 		got, err := os.ReadFile(d.backups.path(r.Name, dataDir, "audit.log"))
-		must(t, err)
+		must.OK(t, err)
 		if copied := r.Copied - sizeOf(t, d.backups.path(r.Name, dataDir, "jobs.db")); string(got) != tt.text || copied != tt.copied {
 			t.Errorf("%q: the backup has %q, %d bytes copied beside the database, want %d", tt.text, got, copied, tt.copied)
 		}
@@ -206,11 +207,11 @@ func TestUnfinishedBackupSavesCopyingAgain(t *testing.T) {
 	left := func(name, text string) {
 		t.Helper()
 		path := d.backups.path(partialDir, dataDir, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	must(t, os.MkdirAll(string(d.backups), 0o700))
-	must(t, writeJSON(d.backups.path(markerFile), marker{format, d.identity()}))
+	must.OK(t, os.MkdirAll(string(d.backups), 0o700))
+	must.OK(t, writeJSON(d.backups.path(markerFile), marker{format, d.identity()}))
 	left(d.uploads[0], "xxxxxxxxxx") // whole
 	left(d.uploads[1], "xxxxxxxxxy")
 	left(d.uploads[2], "xxx")
@@ -227,7 +228,7 @@ func TestUnfinishedBackupSavesCopyingAgain(t *testing.T) {
 // identity is that of the database.
 func (d *directory) identity() (id string) {
 	d.t.Helper()
-	must(d.t, snapshot.Use(d.t.Context(), configOf(d.Data), func(_ context.Context, s *snapshot.Snapshot) error {
+	must.OK(d.t, snapshot.Use(d.t.Context(), configOf(d.Data), func(_ context.Context, s *snapshot.Snapshot) error {
 		info, err := s.Records.Info()
 		id = info.ID
 		return err
@@ -253,12 +254,12 @@ func TestDirectoryOfBackupsIsOfOneServiceAlone(t *testing.T) {
 		{"other things", "notes", "", "holds other things, such as notes", fault.Invalid},
 	} {
 		d.backups = Dir(filepath.Join(t.TempDir(), tt.name))
-		must(t, os.MkdirAll(string(d.backups), 0o700))
+		must.OK(t, os.MkdirAll(string(d.backups), 0o700))
 		text := tt.text
 		if tt.text != others && tt.file == markerFile && tt.code == "" && tt.name != "a damaged mark" {
 			text = fmt.Sprintf(tt.text, d.identity())
 		}
-		must(t, os.WriteFile(d.backups.path(tt.file), []byte(text), 0o600))
+		must.OK(t, os.WriteFile(d.backups.path(tt.file), []byte(text), 0o600))
 		if tt.says == "" {
 			d.take(Options{})
 			continue
@@ -275,13 +276,13 @@ func TestOneBackupAtATime(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	unlock, err := d.backups.lock(d.identity())
-	must(t, err)
+	must.OK(t, err)
 	_, err = Take(t.Context(), configOf(d.Data), Options{Dir: d.backups})
 	wantError(t, "the second", err, "another backup is being made")
 	if !errors.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want %s", err, string(fault.Unavailable))
 	}
-	must(t, unlock())
+	must.OK(t, unlock())
 	d.take(Options{})
 }
 
@@ -289,23 +290,23 @@ func TestBackupsStayOutOfTheDataDirectory(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	link := filepath.Join(t.TempDir(), "link")
-	must(t, os.Symlink(d.Data, link))
+	must.OK(t, os.Symlink(d.Data, link))
 	for _, dir := range []string{d.Data, d.Path("backups"), d.Path("jobs", "..", "a", "b"), filepath.Join(link, "backups")} {
 		_, err := Take(t.Context(), configOf(d.Data), Options{Dir: Dir(dir)})
 		wantError(t, dir, err, "lies in the data directory")
 	}
-	must(t, refuseWithin(d.Data+"-backups", d.Data))
-	must(t, refuseWithin(filepath.Dir(d.Data), d.Data))
-	must(t, refuseWithin("/", d.Data))
+	must.OK(t, refuseWithin(d.Data+"-backups", d.Data))
+	must.OK(t, refuseWithin(filepath.Dir(d.Data), d.Data))
+	must.OK(t, refuseWithin("/", d.Data))
 }
 
 func TestBackupOfADamagedDatabaseIsNotMade(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	data, err := os.ReadFile(d.Path("jobs.db"))
-	must(t, err)
+	must.OK(t, err)
 	clear(data[3*4096:])
-	must(t, os.WriteFile(d.Path("jobs.db"), data, 0o600))
+	must.OK(t, os.WriteFile(d.Path("jobs.db"), data, 0o600))
 	if r, err := Take(t.Context(), configOf(d.Data), Options{Dir: d.backups}); err == nil {
 		t.Errorf("%+v", r)
 	}
@@ -318,11 +319,11 @@ func TestBackupThatLosesItsSnapshotIsNotFinished(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	stop := errors.New("the service has ended")
-	must(t, os.MkdirAll(string(d.backups), 0o700))
-	must(t, snapshot.Use(t.Context(), configOf(d.Data), func(ctx context.Context, s *snapshot.Snapshot) error {
+	must.OK(t, os.MkdirAll(string(d.backups), 0o700))
+	must.OK(t, snapshot.Use(t.Context(), configOf(d.Data), func(ctx context.Context, s *snapshot.Snapshot) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		tk := &taking{Dir: d.backups, snapshot: s}
-		must(t, tk.begin())
+		must.OK(t, tk.begin())
 		cancel(stop)
 		if err := tk.copyFiles(ctx); !errors.Is(err, stop) {
 			t.Errorf("copying ends with %v, want %v", err, stop)
@@ -354,9 +355,9 @@ func TestNamesOfBackupsSortByTimeWhateverTheClockDoes(t *testing.T) {
 	} {
 		d := Dir(t.TempDir())
 		for _, name := range tt.there {
-			must(t, os.Mkdir(d.path(name), 0o700))
+			must.OK(t, os.Mkdir(d.path(name), 0o700))
 		}
-		must(t, os.WriteFile(d.path("20991120T110000Z"), nil, 0o600)) // no backup: a file
+		must.OK(t, os.WriteFile(d.path("20991120T110000Z"), nil, 0o600)) // no backup: a file
 		if got, err := d.freeName(taken); got != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("beside %q: %q, %v, want %q", tt.there, got, err, tt.want)
 		}
@@ -378,6 +379,6 @@ func TestRecordsListABoundedNumberOfProblems(t *testing.T) {
 func sizeOf(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
-	must(t, err)
+	must.OK(t, err)
 	return info.Size()
 }

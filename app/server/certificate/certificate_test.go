@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 )
 
 func TestSelfSignedCertificateIsRenewed(t *testing.T) {
@@ -22,9 +23,9 @@ func TestSelfSignedCertificateIsRenewed(t *testing.T) {
 	now := time.Now()
 	ensure := func(names []string, at time.Time) string {
 		t.Helper()
-		must(t, EnsureSelfSigned(cert, key, names, at))
+		must.OK(t, EnsureSelfSigned(cert, key, names, at))
 		text, err := os.ReadFile(cert)
-		must(t, err)
+		must.OK(t, err)
 		return string(text)
 	}
 	first := ensure([]string{"a.example", "127.0.0.1"}, now)
@@ -38,7 +39,7 @@ func TestSelfSignedCertificateIsRenewed(t *testing.T) {
 	if third := ensure([]string{"b.example"}, now.Add(lifetime-renewBefore+time.Hour)); third == second {
 		t.Error("it is not renewed before its end")
 	}
-	must(t, os.Remove(key))
+	must.OK(t, os.Remove(key))
 	ensure([]string{"b.example"}, now)
 	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
 		t.Error(err)
@@ -52,10 +53,10 @@ func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 	dir := t.TempDir()
 	conf := config.Default()
 	conf.TLS.Cert, conf.TLS.Key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	must(t, EnsureSelfSigned(conf.TLS.Cert, conf.TLS.Key, []string{"a.example"}, time.Now()))
+	must.OK(t, EnsureSelfSigned(conf.TLS.Cert, conf.TLS.Key, []string{"a.example"}, time.Now()))
 	var log bytes.Buffer
 	c, err := Open(conf, zerolog.New(&log))
-	must(t, err)
+	must.OK(t, err)
 	first := c.Fingerprint()
 	c.Reload()
 	if c.Fingerprint() != first || log.Len() > 0 {
@@ -63,7 +64,7 @@ func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 	}
 
 	aside := conf.TLS.Key + ".aside"
-	must(t, os.Rename(conf.TLS.Key, aside))
+	must.OK(t, os.Rename(conf.TLS.Key, aside))
 	for range 2 {
 		c.Reload()
 	}
@@ -71,8 +72,8 @@ func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 		t.Errorf("without its key, want the old certificate and one line of the log: %s", &log)
 	}
 
-	must(t, os.Rename(aside, conf.TLS.Key))
-	must(t, EnsureSelfSigned(conf.TLS.Cert, conf.TLS.Key, []string{"a.longer.name.example"}, time.Now()))
+	must.OK(t, os.Rename(aside, conf.TLS.Key))
+	must.OK(t, EnsureSelfSigned(conf.TLS.Cert, conf.TLS.Key, []string{"a.longer.name.example"}, time.Now()))
 	c.Reload()
 	if c.Fingerprint() == first {
 		t.Errorf("the new certificate is not read: %s", &log)
@@ -82,7 +83,7 @@ func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 func TestSelfSignedCertificateHasTheNamesOfTheMachine(t *testing.T) {
 	t.Parallel()
 	machine, err := os.Hostname()
-	must(t, err)
+	must.OK(t, err)
 	conf := config.Default()
 	for listen, own := range map[string][]string{"0.0.0.0:8443": nil, "10.0.0.7:8443": {"10.0.0.7"}} {
 		conf.Listen, conf.PublicURL = listen, "https://sim.example:8443/x"
@@ -91,12 +92,5 @@ func TestSelfSignedCertificateHasTheNamesOfTheMachine(t *testing.T) {
 		if got := hostNames(conf); !slices.Equal(got, slices.Compact(want)) {
 			t.Errorf("listening on %s: names %q, want %q", listen, got, slices.Compact(want))
 		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"molrun/app/server/config"
 	"molrun/app/server/snapshot"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 	"molrun/blobs"
 	"molrun/storage/kv"
 )
@@ -47,7 +48,7 @@ func newDirectory(t *testing.T) *directory {
 	d.job = filepath.Join("jobs", string(id))
 	d.Fail(d.Submit(fixture.Ann, "failed", `{}`), map[string]string{"log": "it failed\n"})
 	_, _, err := access.New(d.Store, d.Blobs, d.Now).CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})
-	must(t, err)
+	must.OK(t, err)
 	d.Close()
 	return d
 }
@@ -61,7 +62,7 @@ func (d *directory) config() config.Config {
 func (d *directory) check(o Options) *Report {
 	d.t.Helper()
 	r, err := Run(d.t.Context(), d.config(), o)
-	must(d.t, err)
+	must.OK(d.t, err)
 	return r
 }
 
@@ -71,7 +72,7 @@ func TestCheckCountsWhatItLookedAt(t *testing.T) {
 	want := &Report{Jobs: 2, Uploads: 3, Keys: 1, Problems: []kv.Problem{}, Strays: []Stray{}, Foreign: []Stray{}}
 	for _, name := range []string{"secret", filepath.Join(d.job, "manifest.json")} {
 		info, err := os.Stat(d.Path(name))
-		must(t, err)
+		must.OK(t, err)
 		want.Bytes += info.Size()
 	}
 	want.Bytes += 30 + int64(len("result\nit went well\nit failed\n"))
@@ -108,8 +109,8 @@ func TestCheckFindsMissingAndDamagedFiles(t *testing.T) {
 	} {
 		path := d.Path(tt.file)
 		good, err := os.ReadFile(path)
-		must(t, err)
-		must(t, tt.damage(path))
+		must.OK(t, err)
+		must.OK(t, tt.damage(path))
 		shallow, deep := d.check(Options{}), d.check(Options{Deep: true})
 		if len(deep.Problems) != 1 || deep.Count != 1 || deep.Derivable != 0 || !strings.Contains(deep.Problems[0].Text, tt.says) {
 			t.Errorf("%s: a deep check finds %+v, want %q", tt.name, deep.Problems, tt.says)
@@ -118,7 +119,7 @@ func TestCheckFindsMissingAndDamagedFiles(t *testing.T) {
 			t.Errorf("%s: a quick check finds %+v", tt.name, shallow.Problems)
 		}
 		_ = os.Remove(path) // it may be missing
-		must(t, os.WriteFile(path, good, 0o600))
+		must.OK(t, os.WriteFile(path, good, 0o600))
 	}
 }
 
@@ -126,8 +127,8 @@ func TestRepairRestoresIndexesAndSetsStraysAside(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	stray := d.upload + "9" // a generation that no record names
-	must(t, os.WriteFile(d.Path(stray), []byte("stray"), 0o600))
-	must(t, os.Mkdir(d.Path("jobs", "01M7Y8K3GVW6R131MCY2J7HPKF"), 0o700))
+	must.OK(t, os.WriteFile(d.Path(stray), []byte("stray"), 0o600))
+	must.OK(t, os.Mkdir(d.Path("jobs", "01M7Y8K3GVW6R131MCY2J7HPKF"), 0o700))
 	strays := []string{stray, "jobs/01M7Y8K3GVW6R131MCY2J7HPKF"}
 	emptyIndex(t, d.Path("jobs.db"))
 
@@ -162,11 +163,11 @@ func TestCheckSpeaksOfNamesAndReportsStrangers(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	for name, text := range map[string]string{"notes.txt": "mine", "jobs/notes": "12", "uploads/notes": "123", "uploads/tmp/arriving": "x"} {
-		must(t, os.MkdirAll(filepath.Dir(d.Path(name)), 0o700))
-		must(t, os.WriteFile(d.Path(name), []byte(text), 0o600))
+		must.OK(t, os.MkdirAll(filepath.Dir(d.Path(name)), 0o700))
+		must.OK(t, os.WriteFile(d.Path(name), []byte(text), 0o600))
 	}
 	emptyIndex(t, d.Path("jobs.db"))
-	must(t, os.Remove(d.Path(d.upload)))
+	must.OK(t, os.Remove(d.Path(d.upload)))
 	r := d.check(Options{})
 	all := ""
 	for _, p := range r.Problems {
@@ -192,19 +193,19 @@ func TestCheckSpeaksOfNamesAndReportsStrangers(t *testing.T) {
 func emptyIndex(t *testing.T, path string) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
-	must(t, err)
-	must(t, db.Update(func(tx *bbolt.Tx) error {
+	must.OK(t, err)
+	must.OK(t, db.Update(func(tx *bbolt.Tx) error {
 		c := tx.Bucket([]byte("jobs.name")).Cursor()
 		c.First()
 		return c.Delete()
 	}))
-	must(t, db.Close())
+	must.OK(t, db.Close())
 }
 
 func TestRepairLeavesWhatOnlyABackupBringsBack(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
-	must(t, os.Remove(d.Path(d.upload)))
+	must.OK(t, os.Remove(d.Path(d.upload)))
 	if r := d.check(Options{Repair: true}); r.Count != 1 || r.Repaired != 0 {
 		t.Errorf("%+v, want the missing upload", r)
 	}
@@ -214,11 +215,11 @@ func TestCheckReportsCommitsThatTheDiskHasLost(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	found, err := filepath.Glob(d.Path("jobs.db.*"))
-	must(t, err)
+	must.OK(t, err)
 	for _, path := range found {
 		text, err := os.ReadFile(path)
-		must(t, err)
-		must(t, os.WriteFile(path, []byte(strings.Replace(string(text), `"commit":`, `"commit":9`, 1)), 0o600))
+		must.OK(t, err)
+		must.OK(t, os.WriteFile(path, []byte(strings.Replace(string(text), `"commit":`, `"commit":9`, 1)), 0o600))
 	}
 	if r := d.check(Options{}); r.Count != 1 || !strings.Contains(r.Problems[0].Text, "is lost") {
 		t.Errorf("%+v, beside the database are %q", r, found)
@@ -231,11 +232,11 @@ func TestStraysOfALiveDirectoryHaveToBeOld(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	stray := d.upload + "9"
-	must(t, os.WriteFile(d.Path(stray), nil, 0o600))
+	must.OK(t, os.WriteFile(d.Path(stray), nil, 0o600))
 	info, err := os.Stat(d.Path(stray))
-	must(t, err)
+	must.OK(t, err)
 	for age, want := range map[time.Duration][]string{0: {}, strayAge - 1: {}, strayAge: {stray}} {
-		must(t, snapshot.Use(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
+		must.OK(t, snapshot.Use(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
 			s.Live, s.Taken = true, info.ModTime().Add(age)
 			r := Report{}
 			err := r.findStrays(s, false)
@@ -261,7 +262,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c := &endingContext{Context: ctx, left: asked, end: cancel}
 		r := Report{Deep: true}
-		must(t, snapshot.Use(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
+		must.OK(t, snapshot.Use(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
 			if err := r.checkFiles(c, s); !errors.Is(err, errEnough) && c.left <= 0 {
 				t.Errorf("it is over when asked %d times, and the check ends with %v after %d files", asked, err, r.Files)
 			}
@@ -317,8 +318,8 @@ func TestRepairThatFailsChangesNothing(t *testing.T) {
 		d := newDirectory(t)
 		emptyIndex(t, d.Path("jobs.db"))
 		before, err := os.ReadFile(d.Path("jobs.db"))
-		must(t, err)
-		must(t, spoil(d))
+		must.OK(t, err)
+		must.OK(t, spoil(d))
 		if r, err := Run(t.Context(), d.config(), Options{Repair: true}); err == nil {
 			t.Errorf("%s: %+v", name, r)
 		}
@@ -344,13 +345,13 @@ func damagePages(t *testing.T, path string) {
 	t.Helper()
 	const page = 4096
 	data, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	for at := 0; at < len(data); at += page {
 		if bytes.Contains(data[at:at+page], []byte(`"jobName"`)) {
 			copy(data[at:], make([]byte, 64))
 		}
 	}
-	must(t, os.WriteFile(path, data, 0o600))
+	must.OK(t, os.WriteFile(path, data, 0o600))
 }
 
 func TestReportsListABoundedNumberOfProblems(t *testing.T) {
@@ -361,12 +362,5 @@ func TestReportsListABoundedNumberOfProblems(t *testing.T) {
 	}
 	if r.Count != maxProblems+2 || len(r.Problems) != maxProblems || r.Problems[0].Text != "problem 0" {
 		t.Errorf("%d problems, %d listed", r.Count, len(r.Problems))
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 )
 
 func TestBackupsAreKeptByRule(t *testing.T) {
 	day := func(text string) time.Time {
 		at, err := time.Parse("2006-01-02 15:04", text)
-		must(t, err)
+		must.OK(t, err)
 		return at
 	}
 	// The letters say which rule keeps a moment, in the order of the list.
@@ -31,7 +32,7 @@ func TestBackupsAreKeptByRule(t *testing.T) {
 		"1d,3w,2m,1y": "x.x...xx",
 	} {
 		var k config.Keep
-		must(t, k.UnmarshalText([]byte(rule)))
+		must.OK(t, k.UnmarshalText([]byte(rule)))
 		got := ""
 		for _, stays := range k.Chosen(moments) {
 			got += map[bool]string{true: "x", false: "."}[stays]
@@ -47,7 +48,7 @@ func TestBackupsAreKeptByRule(t *testing.T) {
 
 func TestSettingsOfBackups(t *testing.T) {
 	c, err := loadText(t, "[backup]\nto = \"/mnt/backups\"\nevery = \"6h\"\nkeep = \"\"\ntry = \"0\"\n")
-	must(t, err)
+	must.OK(t, err)
 	if c.Backup.Keep != (config.Keep{}) || time.Duration(c.Backup.Every) != 6*time.Hour || c.Backup.Try != 0 {
 		t.Errorf("%+v", c.Backup)
 	}

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 )
 
 func TestEnvironmentOverridesFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.toml")
-	must(t, os.WriteFile(file, []byte("listen = \":1\"\n[runner]\ncpus = 3\nkeep_failed = \"2d\"\nmemory = \"1.5GiB\"\ngpus = \"0,1\"\n"), 0o600))
+	must.OK(t, os.WriteFile(file, []byte("listen = \":1\"\n[runner]\ncpus = 3\nkeep_failed = \"2d\"\nmemory = \"1.5GiB\"\ngpus = \"0,1\"\n"), 0o600))
 	c, err := config.Load(file, false, []string{"MOLRUN_RUNNER_CPUS=5", "MOLRUN_RUNNER_GRACE=3s", "HOME=/x", "MOLRUN_CONFIG=" + file})
-	must(t, err)
-	must(t, c.Check())
+	must.OK(t, err)
+	must.OK(t, c.Check())
 	if c.Listen != ":1" || c.Runner.CPUs != 5 || time.Duration(c.Runner.KeepFailed) != 48*time.Hour ||
 		c.Runner.Memory != 3<<29 || len(c.Runner.GPUs) != 2 || time.Duration(c.Runner.Grace) != 3*time.Second {
 		t.Errorf("got\n%s", c.Text())
@@ -73,7 +74,7 @@ func TestInvalidSettingsAreErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config.toml")
-			must(t, os.WriteFile(file, []byte(tt.text), 0o600))
+			must.OK(t, os.WriteFile(file, []byte(tt.text), 0o600))
 			c, err := config.Load(file, false, []string{tt.variable})
 			if err == nil {
 				err = c.Check()

@@ -10,12 +10,13 @@ import (
 	"molrun/app/job/quota"
 	"molrun/app/job/retention"
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 )
 
 func loadText(t *testing.T, text string) (config.Config, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.toml")
-	must(t, os.WriteFile(file, []byte(text), 0o600))
+	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	c, err := config.Load(file, false, nil)
 	if err != nil {
 		return c, err
@@ -46,15 +47,15 @@ keep_last = 3
 quota = { storage = "0" }
 retention = { completed = "365d", keep_last_of = "organization" }
 `)
-	must(t, err)
+	must.OK(t, err)
 	common := policy{
 		Quota: quota.Quota{Bytes: 1 << 40, Queued: 50},
 		Rules: retention.Rules{Completed: 90 * 24 * time.Hour, Failed: 30 * 24 * time.Hour, KeepLast: 3, KeepPerUser: true},
 	}
-	wantSame(t, "others", policyOf(c, "lab"), common)
+	must.Equal(t, "others", policyOf(c, "lab"), common)
 	common.Quota.Bytes, common.Rules.Completed, common.Rules.KeepPerUser = 0, 365*24*time.Hour, false
-	wantSame(t, "the exception", policyOf(c, "big lab"), common)
-	wantSame(t, "the default", policyOf(config.Config{}, "lab"), policy{})
+	must.Equal(t, "the exception", policyOf(c, "big lab"), common)
+	must.Equal(t, "the default", policyOf(config.Config{}, "lab"), policy{})
 }
 
 func TestUsersOverrideTheirOrganization(t *testing.T) {
@@ -70,7 +71,7 @@ user_quota = { cpus = 8 }
 [organizations.lab.users."ann@lab.example"]
 quota = { queued = 5, gpus = 0 }
 `)
-	must(t, err)
+	must.OK(t, err)
 	for _, tt := range []struct {
 		organization, user string
 		want               quota.Quota
@@ -81,7 +82,7 @@ quota = { queued = 5, gpus = 0 }
 		{"lab", "bob@lab.example", quota.Quota{Bytes: 1 << 40, CPUs: 8, GPUs: 1}},
 		{"lab", "ann@lab.example", quota.Quota{Bytes: 1 << 40, Queued: 5, CPUs: 8}},
 	} {
-		wantSame(t, tt.organization+" "+tt.user, c.QuotaOf(tt.organization, tt.user), tt.want)
+		must.Equal(t, tt.organization+" "+tt.user, c.QuotaOf(tt.organization, tt.user), tt.want)
 	}
 }
 

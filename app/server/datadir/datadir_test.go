@@ -16,6 +16,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -53,7 +54,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 	} {
 		data := filepath.Join(t.TempDir(), "a", "data")
 		if tt.before != 0 {
-			must(t, errors.Join(os.MkdirAll(data, 0o700), os.Chmod(data, tt.before)))
+			must.OK(t, errors.Join(os.MkdirAll(data, 0o700), os.Chmod(data, tt.before)))
 		}
 		var log bytes.Buffer
 		err := Prepare(data, true, zerolog.New(&log))
@@ -63,7 +64,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 			}
 			continue
 		}
-		must(t, err)
+		must.OK(t, err)
 		if info, err := os.Stat(data); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: afterwards %v, %v", tt.name, info.Mode(), err)
 		}
@@ -72,7 +73,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o600))
+	must.OK(t, os.WriteFile(file, nil, 0o600))
 	if err := Prepare(filepath.Join(file, "data"), true, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "the data directory: ") {
 		t.Errorf("below a file: %v", err)
 	}
@@ -89,18 +90,18 @@ func TestDataDirectoryThatCannotBeClosedIsRefused(t *testing.T) {
 func TestOwnerOfAFileIsNamedUnlessItIsThisUser(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a")
-	must(t, os.WriteFile(path, nil, 0o600))
+	must.OK(t, os.WriteFile(path, nil, 0o600))
 	info, err := os.Stat(path)
-	must(t, err)
+	must.OK(t, err)
 	if text := OtherOwner(path, info); text != "" {
 		t.Error(text)
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a file away")
 	}
-	must(t, os.Chown(path, 12345, -1))
+	must.OK(t, os.Chown(path, 12345, -1))
 	info, err = os.Stat(path)
-	must(t, err)
+	must.OK(t, err)
 	if text := OtherOwner(path, info); !strings.HasPrefix(text, path+" belongs to user 12345 and this is user 0; ") {
 		t.Errorf("got %q", text)
 	}
@@ -112,16 +113,16 @@ func TestServiceRunsWhereItsSocketAnswers(t *testing.T) {
 	if Running(t.Context(), data) {
 		t.Error("a service runs on an empty directory")
 	}
-	must(t, os.WriteFile(filepath.Join(data, Socket), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(data, Socket), nil, 0o600))
 	if Running(t.Context(), data) {
 		t.Error("a service runs where only its socket is left")
 	}
-	must(t, os.Remove(filepath.Join(data, Socket)))
+	must.OK(t, os.Remove(filepath.Join(data, Socket)))
 	dir, err := os.Open(data)
-	must(t, err)
+	must.OK(t, err)
 	defer dir.Close()
 	l, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), Socket)) // its address is short
-	must(t, err)
+	must.OK(t, err)
 	defer l.Close()
 	if !Running(t.Context(), data) {
 		t.Error("no service runs where one listens")
@@ -167,12 +168,5 @@ func TestFailedDatabaseEndsTheProcess(t *testing.T) {
 		if strings.Contains(string(out), "it goes on") != want.goesOn || want.goesOn && time.Since(begin) < goneNotice {
 			t.Errorf("%s: it ends after %s: %s", how, time.Since(begin), out)
 		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 )
 
 // TestSharedFolderIsSafeOrRefused has for each folder what a start makes of it:
@@ -20,11 +21,11 @@ func TestSharedFolderIsSafeOrRefused(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"data", "good", "open", "data/within"} {
-		must(t, os.Mkdir(path(name), 0o700))
+		must.OK(t, os.Mkdir(path(name), 0o700))
 	}
-	must(t, os.Chmod(path("open"), 0o720))
-	must(t, os.WriteFile(path("file"), nil, 0o600))
-	must(t, os.Symlink("data/within", path("link")))
+	must.OK(t, os.Chmod(path("open"), 0o720))
+	must.OK(t, os.WriteFile(path("file"), nil, 0o600))
+	must.OK(t, os.Symlink("data/within", path("link")))
 	for _, tt := range []struct {
 		name string
 		code fault.Code
@@ -53,8 +54,8 @@ func TestSharedFolderMayComeBeforeTheDataDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	shared := filepath.Join(dir, "shared")
-	must(t, os.Mkdir(shared, 0o700))
-	must(t, CheckSharedDir(shared, filepath.Join(dir, "data")))
+	must.OK(t, os.Mkdir(shared, 0o700))
+	must.OK(t, CheckSharedDir(shared, filepath.Join(dir, "data")))
 }
 
 func TestBoundsFitWhatTheSystemAllows(t *testing.T) {
@@ -76,22 +77,15 @@ func TestMachinesAreAsConfiguredElseAsDetected(t *testing.T) {
 	t.Parallel()
 	c := config.Default()
 	detected, err := Of(c)
-	must(t, err)
+	must.OK(t, err)
 	if cpus := detected.Machines()[placement.Local].CPUs; cpus < 1 || len(detected.Machines()) != 1 {
 		t.Errorf("detected: %+v", detected.Machines())
 	}
 	c.Runner.CPUs, c.Slurm.SharedDir = 3, "/shared"
 	given, err := Of(c)
-	must(t, err)
+	must.OK(t, err)
 	if _, cluster := given.Machines()[placement.Slurm]; !cluster || given.Machines()[placement.Local].CPUs != 3 {
 		t.Errorf("given: %+v", given.Machines())
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -14,17 +14,11 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
 const deploy = "../../../web/deploy"
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // promtool runs a check of promtool, which Debian's package prometheus has.
 func promtool(t *testing.T, args ...string) {
@@ -54,16 +48,16 @@ type rule struct {
 func alerts(t *testing.T) (all rules) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(deploy, "prometheus-alerts.yml"))
-	must(t, err)
-	must(t, yaml.UnmarshalWithOptions(text, &all, yaml.Strict()))
+	must.OK(t, err)
+	must.OK(t, yaml.UnmarshalWithOptions(text, &all, yaml.Strict()))
 	return all
 }
 
 func writeYAML(t *testing.T, path string, v any) {
 	t.Helper()
 	text, err := yaml.Marshal(v)
-	must(t, err)
-	must(t, os.WriteFile(path, text, 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(path, text, 0o600))
 }
 
 func TestFilesForPrometheusAreValid(t *testing.T) {
@@ -103,14 +97,14 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	dir := t.TempDir()
 	writeYAML(t, filepath.Join(dir, "alerts.yml"), all)
 	files, err := filepath.Glob("testdata/*_test.yml")
-	must(t, err)
+	must.OK(t, err)
 	var copies []string
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		must(t, err)
+		must.OK(t, err)
 		noteCases(t, text, fires, silent)
 		copies = append(copies, filepath.Join(dir, filepath.Base(file)))
-		must(t, os.WriteFile(copies[len(copies)-1], text, 0o600))
+		must.OK(t, os.WriteFile(copies[len(copies)-1], text, 0o600))
 	}
 	for alert := range fires {
 		if !fires[alert] || !silent[alert] {
@@ -131,7 +125,7 @@ func noteCases(t *testing.T, text []byte, fires, silent map[string]bool) {
 			} `yaml:"alert_rule_test"`
 		} `yaml:"tests"`
 	}
-	must(t, yaml.Unmarshal(text, &cases))
+	must.OK(t, yaml.Unmarshal(text, &cases))
 	for _, c := range cases.Tests {
 		for _, r := range c.Rule {
 			if len(r.Expect) > 0 {
@@ -180,8 +174,8 @@ type panel struct {
 func loadDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(deploy, "grafana-dashboard.json"))
-	must(t, err)
-	must(t, json.Unmarshal(text, &d))
+	must.OK(t, err)
+	must.OK(t, json.Unmarshal(text, &d))
 	return d
 }
 

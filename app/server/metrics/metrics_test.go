@@ -19,6 +19,7 @@ import (
 	"molrun/app/job/eta"
 	"molrun/app/job/feed"
 	"molrun/app/server/metrics"
+	"molrun/app/test/must"
 	"molrun/storage"
 	"molrun/storage/kv"
 )
@@ -35,11 +36,11 @@ func values(t *testing.T, m *metrics.Metrics) map[string]float64 {
 	for line := range strings.Lines(w.Body.String()) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "} "); ok && !strings.HasPrefix(line, "#") {
 			v, err := strconv.ParseFloat(value, 64)
-			must(t, err)
+			must.OK(t, err)
 			all[name+"}"] = v
 		} else if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name != "#" {
 			v, err := strconv.ParseFloat(value, 64)
-			must(t, err)
+			must.OK(t, err)
 			all[name] = v
 		}
 	}

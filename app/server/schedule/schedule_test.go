@@ -14,6 +14,7 @@ import (
 
 	"molrun/app/base/unit"
 	"molrun/app/server/config"
+	"molrun/app/test/must"
 )
 
 // standIn is a script in place of this program: it notes how it was called and does what a
@@ -45,15 +46,15 @@ func newScheduled(t *testing.T) *scheduled {
 	c.Data, c.Backup.To = "/srv/molrun", filepath.Join(s.dir, "backups")
 	c.Backup.Every, c.Backup.Try = unit.Duration(24*time.Hour), unit.Duration(72*time.Hour)
 	s.put("stand-in", standIn)
-	must(t, os.Chmod(filepath.Join(s.dir, "stand-in"), 0o700))
-	must(t, os.Mkdir(c.Backup.To, 0o700))
+	must.OK(t, os.Chmod(filepath.Join(s.dir, "stand-in"), 0o700))
+	must.OK(t, os.Mkdir(c.Backup.To, 0o700))
 	t.Setenv("DIR", s.dir)
 	s.Schedule = &Schedule{Config: c, Program: filepath.Join(s.dir, "stand-in"), Log: zerolog.Nop(), Now: func() time.Time { return s.now }}
 	return s
 }
 
 func (s *scheduled) put(name, text string) {
-	must(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
+	must.OK(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 }
 
 // after lets time pass, and returns the commands that were run then.
@@ -64,7 +65,7 @@ func (s *scheduled) after(d time.Duration) string {
 	s.put("calls", "")
 	s.once(s.t.Context())
 	calls, err := os.ReadFile(filepath.Join(s.dir, "calls"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	return strings.ReplaceAll(strings.ReplaceAll(string(calls), s.Config.Backup.To, "TO"), "\n", ";")
 }
 
@@ -119,7 +120,7 @@ func TestABackupThatFailsIsTriedAgainInAnHour(t *testing.T) {
 	if calls := s.after(59 * time.Minute); calls != "" {
 		t.Errorf("calls %q before an hour had passed", calls)
 	}
-	must(t, os.Remove(filepath.Join(s.dir, "FAIL")))
+	must.OK(t, os.Remove(filepath.Join(s.dir, "FAIL")))
 	if calls := s.after(time.Minute); calls != take+trial || s.State().Failures != 1 {
 		t.Errorf("calls %q, %+v", calls, s.State())
 	}
@@ -142,7 +143,7 @@ func TestTheServiceEndsABackupThatIsBeingTaken(t *testing.T) {
 	cancel(errors.New("a stop"))
 	select {
 	case err := <-done:
-		must(t, err)
+		must.OK(t, err)
 	case <-time.After(30 * time.Second):
 		t.Fatal("it does not end")
 	}
@@ -154,11 +155,4 @@ func TestTheServiceEndsABackupThatIsBeingTaken(t *testing.T) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/server/config"
 	"molrun/app/server/datadir"
+	"molrun/app/test/must"
 	"molrun/blobs"
 	"molrun/storage"
 )
@@ -22,13 +23,13 @@ import (
 // service that has crashed, whose socket is open for a moment longer.
 func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
 	data, err := os.MkdirTemp("", "molrun") // the address of a socket has at most 107 bytes
-	must(t, err)
+	must.OK(t, err)
 	defer os.RemoveAll(data)
 	store, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
-	must(t, err)
-	must(t, store.Close())
+	must.OK(t, err)
+	must.OK(t, store.Close())
 	last, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(data, datadir.Socket)})
-	must(t, err)
+	must.OK(t, err)
 	last.SetUnlinkOnClose(false)
 	asked := make(chan error, 1)
 	go func() {
@@ -47,7 +48,7 @@ func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
 	c := config.Default()
 	c.Data = data
 	used := 0
-	must(t, Use(t.Context(), c, func(_ context.Context, s *Snapshot) error {
+	must.OK(t, Use(t.Context(), c, func(_ context.Context, s *Snapshot) error {
 		if used++; s.Live {
 			t.Error("the snapshot is that of a service")
 		}
@@ -56,7 +57,7 @@ func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
 	if used != 1 {
 		t.Errorf("the snapshot was used %d times", used)
 	}
-	must(t, <-asked)
+	must.OK(t, <-asked)
 }
 
 func TestReplyOfAServiceNamesAFile(t *testing.T) {
@@ -87,7 +88,7 @@ func TestReplyOfAServiceNamesAFile(t *testing.T) {
 func TestOnlyCompletedJobsHaveResults(t *testing.T) {
 	t.Parallel()
 	files, err := blobs.OpenTree(t.TempDir())
-	must(t, err)
+	must.OK(t, err)
 	defer files.Close()
 	s := &Snapshot{Files: files}
 	const id = app.JobID("01M7Y8K3GVW6R131MCY2J7HPKF")
@@ -105,12 +106,5 @@ func TestOnlyCompletedJobsHaveResults(t *testing.T) {
 		if errs != missing {
 			t.Errorf("%s, batch %t: %d files can't be listed, want %d", job.Status, job.IsBatch(), errs, missing)
 		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

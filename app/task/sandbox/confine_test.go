@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -47,26 +48,20 @@ func confined(t *testing.T, o Confinement, script string) (out string, left []os
 	t.Helper()
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "home")
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(os.Mkdir(dir, 0o700))
+	must.OK(t, os.Mkdir(dir, 0o700))
 	c := exec.Command("sh", append([]string{"-c", script, "check"}, o.Files...)...)
 	c.Dir, c.Env, c.Stdin = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C"}, strings.NewReader("asked\n")
 	done, err := Confine(c, o)
-	must(err)
+	must.OK(t, err)
 	output, err := c.CombinedOutput()
 	done()
 	all, listErr := os.ReadDir(parent)
-	must(listErr)
+	must.OK(t, listErr)
 	if len(all) != 1 {
 		t.Errorf("left outside its directory: %v", all)
 	}
 	left, listErr = os.ReadDir(dir)
-	must(listErr)
+	must.OK(t, listErr)
 	return string(output), left, err
 }
 

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"molrun/app/test/must"
 )
 
 // TestMain makes the test binary play a test process that starts a cluster and
@@ -38,7 +39,7 @@ func TestClusterRunsJobsAndAccountsForThem(t *testing.T) {
 		}
 	})
 	c.Run(t, "sbatch", "--wait", "--output=/dev/null", "--job-name=first", "--wrap=true")
-	until(t, "COMPLETED in sacct", func() bool {
+	must.Become(t, "COMPLETED in sacct", func() bool {
 		return strings.Contains(c.Run(t, "sacct", "-X", "-n", "-P", "--name=first", "-o", "State"), "COMPLETED")
 	})
 	before := c.Process(t, Controller)
@@ -60,12 +61,12 @@ func TestCrashOfANodeKillsItsJobs(t *testing.T) {
 	script := "echo $$ >" + file + ".tmp; mv " + file + ".tmp " + file + "; sleep 600"
 	c.Run(t, "sbatch", "--output=/dev/null", "--wrap=exec env -i PATH=/usr/bin:/bin sh -c '"+script+"'")
 	var pid int
-	until(t, "the job to start", func() bool {
+	must.Become(t, "the job to start", func() bool {
 		_, err := fmt.Sscan(read(file), &pid)
 		return err == nil
 	})
 	c.CrashNode(t, "c1")
-	until(t, "the job's death", func() bool { return !alive(pid) })
+	must.Become(t, "the job's death", func() bool { return !alive(pid) })
 }
 
 func TestClusterIsRemovedWhenItsTestIsKilled(t *testing.T) {
@@ -86,7 +87,7 @@ func TestClusterIsRemovedWhenItsTestIsKilled(t *testing.T) {
 	if _, scanned := fmt.Sscan(line, &base, &port); err != nil || killed != nil || scanned != nil {
 		t.Fatalf("%v, %v, %v: %s", err, killed, scanned, line)
 	}
-	until(t, "removal of "+base, func() bool {
+	must.Become(t, "removal of "+base, func() bool {
 		_, err := os.Stat(base)
 		return errors.Is(err, fs.ErrNotExist)
 	})
@@ -104,13 +105,4 @@ func read(file string) string {
 func alive(pid int) bool {
 	_, rest, found := strings.Cut(read(fmt.Sprintf("/proc/%d/stat", pid)), ") ")
 	return syscall.Kill(pid, 0) == nil && found && !strings.HasPrefix(rest, "Z")
-}
-
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for begin := time.Now(); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Since(begin) > timeout {
-			t.Fatalf("%s: not within %v", what, timeout)
-		}
-	}
 }

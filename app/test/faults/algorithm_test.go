@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -82,13 +83,13 @@ var jobPrograms = []string{"sh", "sleep", "head", "flock", "date"}
 // because sandboxed jobs could not write the diary.
 func linkPrograms(t *testing.T, dir string) {
 	t.Helper()
-	must(t, os.Mkdir(dir, 0o700))
+	must.OK(t, os.Mkdir(dir, 0o700))
 	for _, name := range jobPrograms {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			need.Skip(t, "%s is not installed", name)
 		}
-		must(t, os.Symlink(path, filepath.Join(dir, name)))
+		must.OK(t, os.Symlink(path, filepath.Join(dir, name)))
 	}
 }
 
@@ -128,6 +129,6 @@ func diary(t testing.TB, dir, name string) (lines []string) {
 	if os.IsNotExist(err) {
 		return nil
 	}
-	must(t, err)
+	must.OK(t, err)
 	return strings.Fields(string(text))
 }

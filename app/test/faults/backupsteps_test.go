@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -33,13 +34,13 @@ func TestBackupsSurviveFaultsAtEachStep(t *testing.T) {
 	}
 	s := newServer(t, "", "")
 	s.start()
-	must(t, s.upload(s.client(), "a.fasta"))
+	must.OK(t, s.upload(s.client(), "a.fasta"))
 	s.stop()
 	b := backups{s, s.path("backups"), s.path("before")}
 	for range 3 {
 		b.mustRun("backup", b.dir)
 	}
-	must(t, os.CopyFS(b.before, os.DirFS(b.dir)))
+	must.OK(t, os.CopyFS(b.before, os.DirFS(b.dir)))
 	take, try := []string{"backup", b.dir, "--keep", "1d"}, []string{"restore", b.dir, "--try"}
 	for _, tt := range []struct {
 		name string
@@ -85,7 +86,7 @@ func (b backups) mustRun(args ...string) {
 func (b backups) whole() (names []string) {
 	b.t.Helper()
 	all, err := filepath.Glob(filepath.Join(b.dir, "2*Z*"))
-	must(b.t, err)
+	must.OK(b.t, err)
 	for _, name := range all {
 		names = append(names, filepath.Base(name))
 	}
@@ -94,7 +95,7 @@ func (b backups) whole() (names []string) {
 
 func (b backups) reset() {
 	b.t.Helper()
-	must(b.t, errors.Join(os.RemoveAll(b.dir), os.CopyFS(b.dir, os.DirFS(b.before))))
+	must.OK(b.t, errors.Join(os.RemoveAll(b.dir), os.CopyFS(b.dir, os.DirFS(b.before))))
 }
 
 // steps counts the calls of a command.
@@ -140,7 +141,7 @@ func (b backups) fails(in injection, args []string) {
 		want = 1
 	}
 	entries, err := os.ReadDir(b.dir)
-	must(b.t, err)
+	must.OK(b.t, err)
 	var left []string
 	for _, e := range entries {
 		if e.IsDir() {

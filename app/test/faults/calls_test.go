@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -183,12 +184,12 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	if alive {
 		signalErr := s.process.Process.Signal(syscall.SIGTERM)
 		if alive = !errors.Is(signalErr, os.ErrProcessDone); alive { // the call may just have ended it
-			must(s.t, signalErr)
+			must.OK(s.t, signalErr)
 		}
 		s.await()
 	}
 	text, readErr := os.ReadFile(in.Trace)
-	must(s.t, readErr)
+	must.OK(s.t, readErr)
 	what, _, _ = strings.Cut(string(text), "\n")
 	return f.judge(fault, s.process.ProcessState.Sys().(syscall.WaitStatus), what != "", err == nil, alive, l.refusedAnswers() > before), what
 }

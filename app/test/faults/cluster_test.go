@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 // The cluster, the service and the commands between them fail in turn, under
@@ -97,10 +98,10 @@ func (g *campaign) String() string {
 // pilots returns how many jobs of Slurm were to run several rows.
 func (s *site) pilots() (n int) {
 	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	for _, list := range lists {
 		text, err := os.ReadFile(list)
-		must(s.t, err)
+		must.OK(s.t, err)
 		n += strings.Count(string(text), s.shared+"/pilots/")
 	}
 	return n
@@ -150,7 +151,7 @@ func (g *campaign) submitBrief(o load) {
 	o.client, o.ledger = g.client(), g.ledger
 	defer o.client.Close()
 	w := worker{load: o, ctx: ctx}
-	must(g.t, w.submitRows(o.name+"-brief", "brief", briefJob))
+	must.OK(g.t, w.submitRows(o.name+"-brief", "brief", briefJob))
 }
 
 // choose chooses the faults of a round. It goes through all kinds, then shuffles

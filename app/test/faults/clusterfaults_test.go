@@ -12,6 +12,7 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 // clusterFault is a kind of fault that hits a service and its cluster under load.
@@ -63,7 +64,7 @@ var clusterFaults = []clusterFault{
 				return false
 			}
 			time.Sleep(11*time.Second + upTo(g.random, 5*time.Second))
-			must(g.t, syscall.Kill(g.cluster.Process(g.t, cluster.Controller), syscall.SIGCONT))
+			must.OK(g.t, syscall.Kill(g.cluster.Process(g.t, cluster.Controller), syscall.SIGCONT))
 			return true
 		},
 	},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 // damages are ways in which disks and people damage files.
@@ -34,13 +35,13 @@ func intactServer(t *testing.T) (*server, *ledger) {
 	l := newLedger()
 	w := &worker{load: load{client: s.client(), ledger: l, name: "c", jobs: 2, seed: 1}, ctx: t.Context(), rand: newRandom(1)}
 	for _, step := range []func() error{w.submit, w.submit, w.upload, w.upload} {
-		must(t, step())
+		must.OK(t, step())
 	}
 	v := &verdict{}
 	s.drain(l, v)
 	v.report(t)
 	s.stop()
-	must(t, os.RemoveAll(filepath.Join(s.data, "control.sock"))) // a socket can't be copied
+	must.OK(t, os.RemoveAll(filepath.Join(s.data, "control.sock"))) // a socket can't be copied
 	return s, l
 }
 
@@ -52,7 +53,7 @@ func TestDamagedFilesAreDetected(t *testing.T) {
 	s, l := intactServer(t)
 	for _, target := range damageable(t, s.data) {
 		whole, err := os.ReadFile(filepath.Join(s.data, target))
-		must(t, err)
+		must.OK(t, err)
 		for _, kind := range slices.Sorted(maps.Keys(damages)) {
 			damaged := damages[kind](whole)
 			if bytes.Equal(damaged, whole) {
@@ -60,7 +61,7 @@ func TestDamagedFilesAreDetected(t *testing.T) {
 			}
 			t.Run(strings.ReplaceAll(target+"/"+kind, " ", "_"), func(t *testing.T) {
 				copied := s.copied(t)
-				must(t, os.WriteFile(filepath.Join(copied.data, target), damaged, 0o600))
+				must.OK(t, os.WriteFile(filepath.Join(copied.data, target), damaged, 0o600))
 				copied.checkDetected(l, target)
 			})
 		}
@@ -72,7 +73,7 @@ func damageable(t *testing.T, data string) []string {
 	t.Helper()
 	seen := map[string]bool{}
 	var files []string
-	must(t, filepath.WalkDir(data, func(path string, e fs.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(data, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
@@ -96,8 +97,8 @@ func damageable(t *testing.T, data string) []string {
 func (s *server) copied(t *testing.T) *server {
 	t.Helper()
 	c := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
-	must(t, os.CopyFS(c.data, os.DirFS(s.data)))
-	must(t, filepath.WalkDir(c.data, func(path string, e fs.DirEntry, err error) error {
+	must.OK(t, os.CopyFS(c.data, os.DirFS(s.data)))
+	must.OK(t, filepath.WalkDir(c.data, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			err = os.Chmod(path, 0o700)
 		} else if err == nil {
@@ -175,7 +176,7 @@ func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 				sub := diaryJob("damaged", 0.5, 10)
 				l.jobs["damaged"] = &jobFact{submission: sub}
 				w := &worker{load: load{client: s.client(), ledger: l}, ctx: t.Context()}
-				must(t, w.send(sub))
+				must.OK(t, w.send(sub))
 				s.awaitTask()
 				s.kill()
 				if target == "outcome.json" {
@@ -193,7 +194,7 @@ func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 func (s *server) damage(name string, how func([]byte) []byte) {
 	s.t.Helper()
 	tasks, err := filepath.Glob(filepath.Join(s.data, "jobs", "*", "1", "task.json"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	if len(tasks) != 1 {
 		s.t.Fatalf("attempts: %v", tasks)
 	}
@@ -202,7 +203,7 @@ func (s *server) damage(name string, how func([]byte) []byte) {
 	if err != nil {
 		whole = []byte(`{"protocol": 1}`)
 	}
-	must(s.t, os.WriteFile(path, how(whole), 0o600))
+	must.OK(s.t, os.WriteFile(path, how(whole), 0o600))
 }
 
 // eventually polls until fn returns true.

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // disk simulates a disk that loses unflushed writes in a power cut. It speaks
@@ -38,10 +40,10 @@ const boltMagic = 0xed0cdaed // of bbolt's meta pages, at offset 16
 func openDisk(t *testing.T, path string) *disk {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	info, err := f.Stat()
-	must(t, err)
+	must.OK(t, err)
 	return &disk{file: f, size: info.Size(), cache: map[int64][]byte{}}
 }
 

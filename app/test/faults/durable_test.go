@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -217,10 +218,10 @@ func (w *watched) comesToLast(when, files string) {
 func (w *watched) endangered(files string) (wrongs []string) {
 	w.t.Helper()
 	trace, err := os.ReadFile(w.trace)
-	must(w.t, err)
+	must.OK(w.t, err)
 	d := replay(trace[:bytes.LastIndexByte(trace, '\n')+1], w.promised)
 	match, seen, causes := regexp.MustCompile(files), 0, map[string][]string{}
-	must(w.t, filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
+	must.OK(w.t, filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
 		file, ok := strings.CutPrefix(path, w.dir+"/")
 		if err != nil || !ok || e.IsDir() || !w.promised.MatchString(file) || !match.MatchString(file) {
 			return err
@@ -299,7 +300,7 @@ func TestAnsweredMeansDurable(t *testing.T) {
 	w.comesToLast("after the start and a key", `/secret$|/audit\.log$`) // the service greets who starts it, beside the key
 	c := w.client()
 	for _, name := range []string{"a.fasta", "b.fasta"} {
-		must(t, w.upload(c, name))
+		must.OK(t, w.upload(c, name))
 		w.lasts("after an upload", `/uploads/`)
 	}
 	w.sendsParts(longText(20 << 20))
@@ -310,18 +311,18 @@ func TestAnsweredMeansDurable(t *testing.T) {
 	}
 	control := client.NewControl(filepath.Join(w.data, "control.sock"))
 	made, err := control.CreateKey(t.Context(), client.KeyRequest{Organization: "lab", Email: strings.Repeat("b", 200) + "@lab.example"})
-	must(t, err)
+	must.OK(t, err)
 	rotated := func() bool { _, err := os.Stat(filepath.Join(w.data, "audit.log.1")); return err == nil }
 	for !rotated() {
 		_, err := control.DisableKey(t.Context(), made.ID)
-		must(t, err)
+		must.OK(t, err)
 	}
 	w.lasts("after the rotation of the audit log", `/audit\.log`)
 	_, err = control.RotateSecret(t.Context())
-	must(t, err)
+	must.OK(t, err)
 	w.lasts("after the rotation of the secret", `/secret$|/audit\.log`)
 	_, err = control.SignIn(t.Context(), "lab", "ann@lab.example")
-	must(t, err)
+	must.OK(t, err)
 	w.lasts("after a link that signs in", `/audit\.log`)
 	w.stop()
 	w.lasts("after the stop", `^data/`)
@@ -335,23 +336,23 @@ func (w *watched) sendsParts(text string) {
 	l := newLedger()
 	sender := w.sender(l)
 	fact, err := sender.beginParts("parts.txt", text, false)
-	must(w.t, err)
+	must.OK(w.t, err)
 	for _, end := range []int{1 << 20, 2 << 20, 12 << 20} {
-		must(w.t, sender.sendPart(fact, func(int64) int64 { return int64(end) }, false))
+		must.OK(w.t, sender.sendPart(fact, func(int64) int64 { return int64(end) }, false))
 		w.lasts("after a part", `/uploads/partial/`)
 	}
 	if err := sender.sendPart(fact, func(int64) int64 { return 18 << 20 }, true); err == nil {
 		w.t.Error("the connection does not break")
 	}
 	at, _, err := fact.parts.offset(w.t.Context(), w.base)
-	must(w.t, err)
+	must.OK(w.t, err)
 	if at < 12<<20 {
 		w.t.Errorf("%d bytes are stored", at)
 	}
 	w.comesToLast("after a part that broke", `/uploads/partial/`)
-	must(w.t, fact.parts.breakBeforeAByte(w.base, fact.text, at))
+	must.OK(w.t, fact.parts.breakBeforeAByte(w.base, fact.text, at))
 	w.comesToLast("after a part without a byte", `/uploads/partial/`)
-	must(w.t, sender.sendPart(fact, func(int64) int64 { return fact.parts.length }, false))
+	must.OK(w.t, sender.sendPart(fact, func(int64) int64 { return fact.parts.length }, false))
 	w.lasts("after the last part", `/uploads/`)
 	for _, wrong := range l.faults {
 		w.t.Error(wrong)
@@ -361,9 +362,9 @@ func (w *watched) sendsParts(text string) {
 // addPrograms adds the algorithm above and the programs that it runs.
 func addPrograms(t *testing.T, s *server) {
 	t.Helper()
-	must(t, os.WriteFile(s.path("algorithms", "locked.toml"), []byte(lockedFile), 0o600))
+	must.OK(t, os.WriteFile(s.path("algorithms", "locked.toml"), []byte(lockedFile), 0o600))
 	for _, name := range []string{"chmod", "mkdir"} {
-		must(t, os.Symlink("/bin/"+name, s.path("bin", name)))
+		must.OK(t, os.Symlink("/bin/"+name, s.path("bin", name)))
 	}
 }
 
@@ -371,9 +372,9 @@ func addPrograms(t *testing.T, s *server) {
 func (s *server) locked(c *client.Client, name string) {
 	s.t.Helper()
 	_, err := c.Submit(s.t.Context(), client.Submission{Name: name, Type: "locked", Settings: []byte("{}")})
-	must(s.t, err)
+	must.OK(s.t, err)
 	job, err := c.Wait(s.t.Context(), name)
-	must(s.t, err)
+	must.OK(s.t, err)
 	if job.Status != "COMPLETED" {
 		s.t.Fatalf("job: %+v", job)
 	}
@@ -390,10 +391,10 @@ func TestFilesOfCommandsAreDurable(t *testing.T) {
 	w.start()
 	w.lasts("after the start with a certificate", `^data/tls/`)
 	w.stop()
-	must(t, os.WriteFile(w.path("config.toml"), fmt.Appendf(nil, "data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n", w.data, w.path("algorithms")), 0o600))
+	must.OK(t, os.WriteFile(w.path("config.toml"), fmt.Appendf(nil, "data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n", w.data, w.path("algorithms")), 0o600))
 	w.start()
 	c := w.client()
-	must(t, w.upload(c, "a.fasta"))
+	must.OK(t, w.upload(c, "a.fasta"))
 	w.locked(c, "j")
 	w.stop()
 	for _, run := range []struct {
@@ -413,7 +414,7 @@ func TestFilesOfCommandsAreDurable(t *testing.T) {
 		w.lasts("after molrun "+run.args[0], run.files)
 	}
 	old := w.path("restored")
-	must(t, errors.Join(os.RemoveAll(old), os.Mkdir(old, 0o700), gunzip(filepath.Join(old, "jobs.db"), "../../../storage/testdata/schema-1.db.gz")))
+	must.OK(t, errors.Join(os.RemoveAll(old), os.Mkdir(old, 0o700), gunzip(filepath.Join(old, "jobs.db"), "../../../storage/testdata/schema-1.db.gz")))
 	w.env = []string{"MOLRUN_DATA=" + old}
 	w.start()
 	w.stop()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -30,8 +31,8 @@ func (in injection) failures() int {
 // arm makes the calls fail until disarm is called.
 func (in injection) arm(t *testing.T) (disarm func()) {
 	t.Helper()
-	must(t, os.WriteFile(in.Armed, nil, 0o600))
-	return func() { must(t, os.Remove(in.Armed)) }
+	must.OK(t, os.WriteFile(in.Armed, nil, 0o600))
+	return func() { must.OK(t, os.Remove(in.Armed)) }
 }
 
 // A file that cannot be made durable is not acknowledged: not an upload, not the
@@ -111,7 +112,7 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 			c, gate := s.client(), s.path("gate")
 			status := func() string {
 				j, err := c.Job(t.Context(), "j")
-				must(t, err)
+				must.OK(t, err)
 				return j.Status
 			}
 			disarm := func() {}
@@ -119,12 +120,12 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 				disarm = in.arm(t)
 			}
 			_, err := c.Submit(t.Context(), withGate(diaryJob("j", 0, 1), gate))
-			must(t, err)
+			must.OK(t, err)
 			if !tt.early {
 				s.eventually("the program runs", func() bool { return len(diary(t, s.path("diary"), "j")) > 0 })
 				disarm = in.arm(t)
 			}
-			must(t, os.WriteFile(gate, nil, 0o600))
+			must.OK(t, os.WriteFile(gate, nil, 0o600))
 			s.eventually("the sync has failed twice, or the job", func() bool {
 				return in.failures() > 1 && !tt.early || status() == "FAILED" || status() == "COMPLETED"
 			})
@@ -133,7 +134,7 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 			}
 			disarm()
 			job, err := c.Wait(t.Context(), "j")
-			must(t, err)
+			must.OK(t, err)
 			if job.Status != "COMPLETED" && !tt.early { // an attempt that can't be prepared fails
 				t.Errorf("after the fault, the job is %s: %+v", job.Status, job.Failure)
 			}
@@ -151,7 +152,7 @@ func TestFailedSyncFailsTheCommand(t *testing.T) {
 	}
 	s := newServer(t, "", "")
 	s.start()
-	must(t, s.upload(s.client(), "a.fasta"))
+	must.OK(t, s.upload(s.client(), "a.fasta"))
 	s.stop()
 	backup, restore := []string{"backup", s.path("backups")}, []string{"restore", s.path("backups"), "--data", s.path("restored")}
 	for n, tt := range []struct {
@@ -184,7 +185,7 @@ func TestFailedSyncFailsTheCommand(t *testing.T) {
 		if out, err := s.command(t.Context(), tt.args...).CombinedOutput(); err != nil {
 			t.Errorf("molrun %s after the fault: %v\n%s", command, err, out)
 		}
-		must(t, os.RemoveAll(s.path("restored")))
+		must.OK(t, os.RemoveAll(s.path("restored")))
 	}
 	s.check("--deep")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -20,8 +21,8 @@ import (
 func mountDisk(t *testing.T, size int64) string {
 	t.Helper()
 	image, folder := filepath.Join(t.TempDir(), "image"), t.TempDir()
-	must(t, os.WriteFile(image, nil, 0o600))
-	must(t, os.Truncate(image, size))
+	must.OK(t, os.WriteFile(image, nil, 0o600))
+	must.OK(t, os.Truncate(image, size))
 	for _, argv := range [][]string{{"mkfs.ext4", "-q", "-F", "-m", "0", image}, {"mount", "-o", "loop", image, folder}} {
 		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
 			need.Skip(t, "loop mounts do not work here: %s: %v\n%s", argv[0], err, out)
@@ -39,7 +40,7 @@ func mountDisk(t *testing.T, size int64) string {
 func filler(t *testing.T, path string, size int64) {
 	t.Helper()
 	f, err := os.Create(path)
-	must(t, err)
+	must.OK(t, err)
 	defer f.Close()
 	for size > 0 {
 		switch err := syscall.Fallocate(int(f.Fd()), 0, 0, size); {
@@ -48,7 +49,7 @@ func filler(t *testing.T, path string, size int64) {
 		case errors.Is(err, syscall.ENOSPC):
 			size -= 1 << 20 // the file system needs some itself
 		case !errors.Is(err, syscall.EINTR):
-			must(t, err)
+			must.OK(t, err)
 		}
 	}
 }
@@ -56,7 +57,7 @@ func filler(t *testing.T, path string, size int64) {
 func freeSpace(t *testing.T, folder string) int64 {
 	t.Helper()
 	var s syscall.Statfs_t
-	must(t, syscall.Statfs(folder, &s))
+	must.OK(t, syscall.Statfs(folder, &s))
 	return int64(s.Bavail) * s.Bsize
 }
 
@@ -83,8 +84,8 @@ func fillDisk(t *testing.T, reserve int64) {
 	l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
 	w := &worker{load: load{client: s.client(), ledger: l, name: "full", jobs: 10_000, seed: *seed}, ctx: t.Context(), rand: newRandom(*seed)}
 	for range 3 {
-		must(t, w.submit())
-		must(t, w.upload())
+		must.OK(t, w.submit())
+		must.OK(t, w.upload())
 	}
 	s.drain(l, v)
 	running := s.gated(w, "running", 1<<20) // more than the disk has left
@@ -97,19 +98,19 @@ func fillDisk(t *testing.T, reserve int64) {
 	w.note = 100_000
 	submissions := untilFull(t, w.submit)
 	fillRest(t, folder)
-	must(t, os.WriteFile(running, nil, 0o600))
+	must.OK(t, os.WriteFile(running, nil, 0o600))
 	s.verify(l, v, true)
 	if text := s.readWhileFull(l); text != "" {
 		t.Error(text)
 	}
 
 	for _, name := range []string{"filler", "filler2", "filler3"} {
-		must(t, os.RemoveAll(filepath.Join(folder, name)))
+		must.OK(t, os.RemoveAll(filepath.Join(folder, name)))
 	}
 	begin := time.Now()
 	w.note = 0
-	must(t, w.submit())
-	must(t, w.upload())
+	must.OK(t, w.submit())
+	must.OK(t, w.upload())
 	recovered := time.Since(begin)
 	if s.ended() || s.process != process {
 		t.Fatalf("the service did not survive:\n%s", s.log.tail())
@@ -141,7 +142,7 @@ func untilFull(t *testing.T, step func() error) int {
 func fillRest(t *testing.T, folder string) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(folder, "filler3"))
-	must(t, err)
+	must.OK(t, err)
 	defer f.Close()
 	block := make([]byte, 4096)
 	for err == nil {
@@ -160,7 +161,7 @@ func (s *server) gated(w *worker, name string, size int64) (gate string) {
 	sub := diaryJob(name, 0, size)
 	sub = withGate(sub, gate)
 	w.ledger.note(func() { w.ledger.jobs[name] = &jobFact{submission: sub} })
-	must(s.t, w.send(sub))
+	must.OK(s.t, w.send(sub))
 	s.awaitTask()
 	s.eventually("the job begins", func() bool { return len(diary(s.t, s.path("diary"), name)) > 0 })
 	return gate

@@ -12,6 +12,7 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 // A controller that crashes forgets the jobs of the last seconds and gives their
@@ -66,27 +67,27 @@ func (g *giveaway) run() (why string) {
 	}
 	saved := g.submitSaved()
 	_, err := g.lab.Submit(ctx, resumableJob(g.name, 10_000, 0))
-	must(g.t, err)
+	must.OK(g.t, err)
 	g.eventually("molrun has seen its job", func() bool { return g.seen(ctx) })
-	must(g.t, syscall.Kill(g.cluster.Process(g.t, cluster.Controller), syscall.SIGKILL))
+	must.OK(g.t, syscall.Kill(g.cluster.Process(g.t, cluster.Controller), syscall.SIGKILL))
 	forgotten := g.savedAt().Equal(saved)
 	if g.runs && forgotten {
 		g.cluster.CrashNode(g.t, g.node)
 	}
 	_, err = g.lab.Cancel(ctx, g.name)
-	must(g.t, err)
+	must.OK(g.t, err)
 	g.cluster.Up(g.t)
 	g.cluster.Run(g.t, "scontrol", "update", "PartitionName=main", "State=UP")
 	if !forgotten {
 		_, err := g.lab.Wait(ctx, g.name)
-		must(g.t, err)
+		must.OK(g.t, err)
 		return "the controller had saved the job"
 	}
 	if why := g.startOther(); why != "" {
 		return why
 	}
 	job, err := g.lab.Wait(ctx, g.name)
-	must(g.t, err)
+	must.OK(g.t, err)
 	if job.Status != "FAILED" || job.Failure.Code != "STOPPED" {
 		g.t.Errorf("the cancelled job is %s, %+v", job.Status, job.Failure)
 	}
@@ -124,7 +125,7 @@ func (g *giveaway) savedAt() time.Time {
 // seen reports whether molrun knows the job's number, and notes that.
 func (g *giveaway) seen(ctx context.Context) bool {
 	job, err := g.lab.Job(ctx, g.name)
-	must(g.t, err)
+	must.OK(g.t, err)
 	for _, line := range g.inSlurm() {
 		fields := append(strings.Fields(line), "")
 		if strings.HasPrefix(fields[1], "molrun-") {

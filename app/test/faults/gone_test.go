@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 // The data directory is moved away, deleted or replaced while the service runs on
@@ -36,10 +37,10 @@ func TestNothingIsAcknowledgedWithoutTheDataDirectory(t *testing.T) {
 				l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
 				w := &worker{load: load{client: s.client(), ledger: l, name: "gone", jobs: 1000, seed: *seed}, ctx: t.Context(), rand: newRandom(*seed)}
 				for range 5 {
-					must(t, w.submit())
+					must.OK(t, w.submit())
 				}
 				s.drain(l, v)
-				must(t, change(s.data))
+				must.OK(t, change(s.data))
 				s.expectEndWithoutData(func() {
 					if !busy {
 						return
@@ -81,9 +82,9 @@ func (s *server) putBack() {
 	s.t.Helper()
 	kept := s.data + ".kept"
 	if _, err := os.Stat(filepath.Join(kept, "jobs.db.commits")); err == nil { // all of it
-		must(s.t, os.RemoveAll(s.data))
-		must(s.t, os.Rename(kept, s.data))
+		must.OK(s.t, os.RemoveAll(s.data))
+		must.OK(s.t, os.Rename(kept, s.data))
 		return
 	}
-	must(s.t, os.Rename(filepath.Join(kept, "jobs.db"), filepath.Join(s.data, "jobs.db")))
+	must.OK(s.t, os.Rename(filepath.Join(kept, "jobs.db"), filepath.Join(s.data, "jobs.db")))
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // injection makes one system call of a program or its descendants fail: the n-th
@@ -60,9 +62,9 @@ func injected() (yes bool, err error) {
 func (in injection) prefix(t *testing.T) []string {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	must.OK(t, err)
 	text, err := json.Marshal(in)
-	must(t, err)
+	must.OK(t, err)
 	return []string{self, "-inject=" + string(text), "--"}
 }
 

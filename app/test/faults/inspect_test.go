@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 // unfinished waits until no job is queued or running. If ctx ends first, it
@@ -49,7 +50,7 @@ func (g *campaign) inspect(c *client.Client, v *verdict) {
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
 	defer cancel()
 	for job, err := range everyJob(ctx, c) {
-		must(g.t, err)
+		must.OK(g.t, err)
 		g.inspectJob(ctx, c, job, v)
 	}
 }
@@ -145,7 +146,7 @@ func (v *verdict) compareFailed(job *client.Job, p page, fact *jobFact) {
 // if several attempts wrote it.
 func (g *campaign) compareResult(ctx context.Context, c *client.Client, job *client.Job, v *verdict) {
 	var settings struct{ Steps int }
-	must(g.t, json.Unmarshal(job.Settings, &settings))
+	must.OK(g.t, json.Unmarshal(job.Settings, &settings))
 	files := map[string]string{"result.txt": diaryResult(job.Name)}
 	if settings.Steps > 0 {
 		var want strings.Builder
@@ -205,20 +206,20 @@ func (s *site) waitForNone(list func() []string, within time.Duration) (left []s
 // attemptDirs returns the attempts' directories in the shared directory.
 func (s *site) attemptDirs() []string {
 	left, err := filepath.Glob(filepath.Join(s.shared, "attempts", "*"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	return left
 }
 
 // submitted returns the attempts' directories that were submitted to Slurm.
 func (s *site) submitted() (dirs []string) {
 	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	for _, list := range lists {
 		if filepath.Ext(list) != "" {
 			continue // it contains a job's number
 		}
 		text, err := os.ReadFile(list)
-		must(s.t, err)
+		must.OK(s.t, err)
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 		for _, line := range lines[1:] {
 			_, dir, _ := strings.Cut(line, " ")

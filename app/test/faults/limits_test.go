@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -55,7 +56,7 @@ func TestFewDescriptors(t *testing.T) {
 func (s *server) receiving() []string {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.data, "uploads", "tmp", "*"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	return files
 }
 
@@ -64,7 +65,7 @@ func (s *server) receiving() []string {
 func (s *server) leaveDescriptors(free int) {
 	s.t.Helper()
 	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(s.process.Process.Pid), "fd"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	used := map[string]bool{}
 	for _, e := range entries {
 		used[e.Name()] = true
@@ -81,7 +82,7 @@ func (s *server) leaveDescriptors(free int) {
 // openFiles counts the descriptors of the service.
 func (s *server) openFiles() int {
 	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(s.process.Process.Pid), "fd"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	return len(entries)
 }
 
@@ -156,18 +157,18 @@ func TestUploadsWithoutDescriptorsLeaveNothing(t *testing.T) {
 			meanwhile()
 		}()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, u.UploadURL, body)
-		must(t, err)
+		must.OK(t, err)
 		answer, err := transport.RoundTrip(r)
-		must(t, err)
+		must.OK(t, err)
 		_, err = io.Copy(io.Discard, answer.Body)
-		must(t, errors.Join(err, answer.Body.Close()))
+		must.OK(t, errors.Join(err, answer.Body.Close()))
 		return answer
 	}
 	refused := 0
 	for n := range 12 {
 		free, during := n/2, n%2 == 1
 		u, err := one.CreateUpload(t.Context(), "inputs", fmt.Sprintf("f%d.txt", n))
-		must(t, err)
+		must.OK(t, err)
 		if !during {
 			s.leaveDescriptors(free)
 		}
@@ -180,7 +181,7 @@ func TestUploadsWithoutDescriptorsLeaveNothing(t *testing.T) {
 		})
 		s.leaveDescriptors(1000)
 		left, err := filepath.Glob(filepath.Join(s.data, "uploads", "*", u.FileID+".*"))
-		must(t, err)
+		must.OK(t, err)
 		temporary := s.receiving()
 		switch answer.StatusCode {
 		case http.StatusOK:

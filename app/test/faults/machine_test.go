@@ -18,6 +18,7 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/freeport"
+	"molrun/app/test/must"
 )
 
 // guestBoot is the script that the virtual machine runs once its disk is mounted.
@@ -67,19 +68,19 @@ func newGuest(t *testing.T) *guest {
 	t.Helper()
 	root := t.TempDir()
 	for _, dir := range []string{"algorithms", "diary"} {
-		must(t, os.Mkdir(filepath.Join(root, dir), 0o700))
+		must.OK(t, os.Mkdir(filepath.Join(root, dir), 0o700))
 	}
 	for name, text := range map[string]string{
 		"boot": guestBoot, "config.toml": guestConfig, "algorithms/diary.toml": fmt.Sprintf(shortDiaryFile(), "/disk/diary"),
 	} {
-		must(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	molrun, err := os.ReadFile(*program)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(root, "molrun"), molrun, 0o700))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(filepath.Join(root, "molrun"), molrun, 0o700))
 	image := filepath.Join(t.TempDir(), "disk")
-	must(t, os.WriteFile(image, nil, 0o600))
-	must(t, os.Truncate(image, 2<<30))
+	must.OK(t, os.WriteFile(image, nil, 0o600))
+	must.OK(t, os.Truncate(image, 2<<30))
 	if out, err := exec.Command("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-d", root, image).CombinedOutput(); err != nil {
 		t.Fatalf("mkfs.ext4: %v\n%s", err, out)
 	}
@@ -97,11 +98,11 @@ func newGuest(t *testing.T) *guest {
 func freePort(t *testing.T) int {
 	t.Helper()
 	address, err := freeport.Address()
-	must(t, err)
+	must.OK(t, err)
 	_, text, err := net.SplitHostPort(address)
-	must(t, err)
+	must.OK(t, err)
 	port, err := strconv.Atoi(text)
-	must(t, err)
+	must.OK(t, err)
 	return port
 }
 
@@ -109,7 +110,7 @@ func freePort(t *testing.T) int {
 func (g *guest) boot() {
 	g.t.Helper()
 	nbd, err := net.Listen("tcp", "127.0.0.1:0")
-	must(g.t, err)
+	must.OK(g.t, err)
 	defer nbd.Close()
 	clock := "utc"
 	if g.clock != "" {
@@ -124,11 +125,11 @@ func (g *guest) boot() {
 		"-device", "virtio-net-pci,netdev=net,romfile=", "-rtc", "base="+clock,
 		"-serial", "stdio", "-monitor", "none")
 	g.console, err = g.process.StdinPipe()
-	must(g.t, err)
+	must.OK(g.t, err)
 	output, err := g.process.StdoutPipe()
-	must(g.t, err)
+	must.OK(g.t, err)
 	g.process.Stderr = os.Stderr
-	must(g.t, g.process.Start())
+	must.OK(g.t, g.process.Start())
 	g.log.clear()
 	g.parts.Go(func() {
 		conn, err := nbd.Accept()
@@ -185,7 +186,7 @@ func (g *guest) read(output io.Reader) {
 func (g *guest) tell(command string) {
 	g.t.Helper()
 	_, err := io.WriteString(g.console, command+"\n")
-	must(g.t, err)
+	must.OK(g.t, err)
 }
 
 // off switches the machine off.
@@ -221,7 +222,7 @@ func (g *guest) cut(l *ledger, name string, r *rand.Rand) (cached int) {
 	cancel()
 	late.Wait()
 	cached, err := g.disk.cut(r)
-	must(g.t, err)
+	must.OK(g.t, err)
 	return cached
 }
 

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // receiver takes notices. It answers each message with an error before it takes it.
@@ -91,16 +93,16 @@ func forbiddenAddress(t *testing.T) (address string, connections *atomic.Int32) 
 func (s *server) post(path string, body any) map[string]any {
 	s.t.Helper()
 	text, err := json.Marshal(body)
-	must(s.t, err)
+	must.OK(s.t, err)
 	q, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.base+path, strings.NewReader(string(text)))
-	must(s.t, err)
+	must.OK(s.t, err)
 	q.Header.Set("x-api-key", s.key)
 	q.Header.Set("Content-Type", "application/json")
 	a, err := http.DefaultClient.Do(q)
-	must(s.t, err)
+	must.OK(s.t, err)
 	defer a.Body.Close()
 	var answer map[string]any
-	must(s.t, json.NewDecoder(a.Body).Decode(&answer))
+	must.OK(s.t, json.NewDecoder(a.Body).Decode(&answer))
 	if a.StatusCode != http.StatusOK {
 		s.t.Fatalf("%s %s: %d %v", path, text, a.StatusCode, answer)
 	}
@@ -131,7 +133,7 @@ func TestKillsLoseNoNotice(t *testing.T) {
 	s.start()
 	hook := s.post("/webhooks", map[string]any{"url": address(good)})
 	secret, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(hook["secret"].(string), "whsec_"))
-	must(t, err)
+	must.OK(t, err)
 	good.mu.Lock()
 	good.secret = secret
 	good.mu.Unlock()

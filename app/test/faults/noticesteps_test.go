@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"molrun/app/test/freeport"
+	"molrun/app/test/must"
 )
 
 const noticesConfig = "[runner]\ncpus = 4\nmemory = \"1GiB\"\ngrace = \"1s\"\n[notify]\nallow = \"127.0.0.1\"\nhttp = true\n"
@@ -23,10 +24,10 @@ const noticesConfig = "[runner]\ncpus = 4\nmemory = \"1GiB\"\ngrace = \"1s\"\n[n
 func (s *server) deliveries(hook string) (states []string) {
 	s.t.Helper()
 	q, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.base+"/webhooks/"+hook+"/deliveries", nil)
-	must(s.t, err)
+	must.OK(s.t, err)
 	q.Header.Set("x-api-key", s.key)
 	a, err := http.DefaultClient.Do(q)
-	must(s.t, err)
+	must.OK(s.t, err)
 	defer a.Body.Close()
 	var answer struct {
 		Deliveries []struct {
@@ -34,7 +35,7 @@ func (s *server) deliveries(hook string) (states []string) {
 			Attempts int
 		}
 	}
-	must(s.t, json.NewDecoder(a.Body).Decode(&answer))
+	must.OK(s.t, json.NewDecoder(a.Body).Decode(&answer))
 	for _, d := range answer.Deliveries {
 		states = append(states, fmt.Sprint(d.State, " ", d.Attempts))
 	}
@@ -169,14 +170,14 @@ func TestReceiversThatHangDelayNoStop(t *testing.T) {
 	letters := make(chan string, 10)
 	listen := func(address string, isMute bool) (stop func()) {
 		l, err := net.Listen("tcp", address)
-		must(t, err)
+		must.OK(t, err)
 		m := &mute{listener: l, letters: letters, mute: isMute}
 		ended := make(chan struct{})
 		go m.serve(ended)
 		return func() { _ = l.Close(); <-ended }
 	}
 	address, err := freeport.Address()
-	must(t, err)
+	must.OK(t, err)
 	stopMail := listen(address, true)
 
 	ids := make(chan string, 10)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -82,7 +83,7 @@ func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 	var files []*fileFact
 	for _, known := range []bool{true, false} {
 		fact, err := w.beginParts(fmt.Sprintf("known-%t.txt", known), longText(20<<20), known)
-		must(t, err)
+		must.OK(t, err)
 		files = append(files, fact)
 	}
 	s.run("touch", in.Armed)
@@ -140,22 +141,22 @@ func TestFullDiskInterruptsParts(t *testing.T) {
 			l, v := newLedger(), &verdict{}
 			w := s.sender(l)
 			fact, err := w.beginParts("large.txt", longText(80<<20), known)
-			must(t, err)
+			must.OK(t, err)
 			upTo := func(end int64) func(int64) int64 { return func(int64) int64 { return end } }
 			rest := filepath.Join(folder, "filler")
 			if known { // its space is reserved: that of others gets full
-				must(t, w.sendPart(fact, upTo(1<<20), false))
+				must.OK(t, w.sendPart(fact, upTo(1<<20), false))
 				filler(t, rest, freeSpace(t, folder)-32<<20)
-				must(t, w.sendPart(fact, upTo(40<<20), false))
+				must.OK(t, w.sendPart(fact, upTo(40<<20), false))
 				other, err := w.beginParts("other.txt", longText(8<<20), true)
-				must(t, err)
+				must.OK(t, err)
 				wantFull(t, w.sendPart(other, upTo(1<<20), false))
 			} else {
-				must(t, w.sendPart(fact, upTo(1<<20), false))
+				must.OK(t, w.sendPart(fact, upTo(1<<20), false))
 				filler(t, rest, freeSpace(t, folder)-32<<20-30<<20)
 				wantFull(t, w.sendPart(fact, upTo(fact.parts.length), false))
 				at, whole, err := fact.parts.offset(t.Context(), s.base)
-				must(t, err)
+				must.OK(t, err)
 				if whole || at < 1<<20 || at > 40<<20 {
 					t.Errorf("%d bytes are stored, all: %t", at, whole)
 				}
@@ -194,13 +195,13 @@ func TestPartsWithoutDescriptorsAreRefused(t *testing.T) {
 	refused := 0
 	for free := range 6 {
 		fact, err := w.beginParts(fmt.Sprintf("f%d.txt", free), longText(3<<20), free%2 == 0)
-		must(t, err)
+		must.OK(t, err)
 		for _, end := range []int64{1 << 20, 2 << 20, 3 << 20} {
 			at, _, err := fact.parts.offset(t.Context(), s.base) // also so that the connection is there
-			must(t, err)
+			must.OK(t, err)
 			s.leaveDescriptors(free)
 			r, err := fact.parts.part(t.Context(), s.base, fact.text, at, end, false)
-			must(t, err)
+			must.OK(t, err)
 			_, _, err = ask(r)
 			s.leaveDescriptors(1000)
 			no, answered := errors.AsType[*client.Error](err)
@@ -210,7 +211,7 @@ func TestPartsWithoutDescriptorsAreRefused(t *testing.T) {
 			case err != nil && !errors.Is(err, syscall.ECONNRESET):
 				t.Errorf("with %d free descriptors: %v", free, err)
 			}
-			must(t, w.sendPart(fact, func(int64) int64 { return end }, false))
+			must.OK(t, w.sendPart(fact, func(int64) int64 { return end }, false))
 		}
 	}
 	if refused == 0 {

@@ -14,6 +14,7 @@ import (
 	"molrun/app/base/protocol"
 	"molrun/app/client"
 	"molrun/app/task"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -71,7 +72,7 @@ func TestPilotsAreKilledAnywhere(t *testing.T) {
 				}
 				s.prefix = in.prefix(t)
 				s.start()
-				must(t, os.WriteFile(in.Armed, nil, 0o600))
+				must.OK(t, os.WriteFile(in.Armed, nil, 0o600))
 				s.diaryBatch(name, pilotRows)
 				c := s.client()
 				s.eventually("the rows end or the service is killed", func() bool {
@@ -88,7 +89,7 @@ func TestPilotsAreKilledAnywhere(t *testing.T) {
 					reached++
 				}
 				s.stop()
-				must(t, os.Remove(in.Armed))
+				must.OK(t, os.Remove(in.Armed))
 				if t.Failed() {
 					t.Fatalf("%s at call %d, seed %d", f.name, when, *seed)
 				}
@@ -119,7 +120,7 @@ func (s *server) diaryBatch(name string, rows int) {
 		s.prefix = nil
 		s.start()
 		_, err = s.client().SubmitBatch(s.t.Context(), b)
-		must(s.t, err)
+		must.OK(s.t, err)
 	}
 }
 
@@ -138,10 +139,10 @@ func (s *server) compareDiaries(batch string) (shared int) {
 	processes := map[int]int{}
 	seen := 0
 	for job, err := range s.client().Jobs(s.t.Context(), client.JobFilter{Batch: batch, PageSize: 100}) {
-		must(s.t, err)
+		must.OK(s.t, err)
 		seen++
 		page, err := os.ReadFile(s.path("diary", job.Name))
-		must(s.t, err)
+		must.OK(s.t, err)
 		ran := strings.Count(string(page), "begin")
 		if job.Status != "COMPLETED" || job.Attempts > 2 || ran > job.Attempts || strings.Contains(string(page), "overlap") || job.ResultBytes == 0 {
 			s.t.Errorf("row %s is %s after %d attempts, with %d bytes; its diary: %q", job.Name, job.Status, job.Attempts, job.ResultBytes, page)

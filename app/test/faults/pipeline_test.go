@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 // stageFile is an algorithm whose jobs note in one journal when they begin and end, and
@@ -122,7 +123,7 @@ func (p *stages) step(ctx context.Context, c *client.Client) (done bool, err err
 	if !p.fails {
 		p.t.Errorf("the first job of %s failed: %+v", p.name, first.Failure)
 	}
-	must(p.t, os.WriteFile(p.path("diary", "mended"), nil, 0o600))
+	must.OK(p.t, os.WriteFile(p.path("diary", "mended"), nil, 0o600))
 	_, err = c.Retry(ctx, p.first())
 	return false, except(err, "JOB_NOT_FAILED")
 }
@@ -154,7 +155,7 @@ func (p *stages) inspect(ctx context.Context, c *client.Client, journal []string
 	ended(p.last())
 	rows := 0
 	for job, err := range c.Jobs(ctx, client.JobFilter{Batch: p.name, WholeOrganization: true, PageSize: 100}) {
-		must(p.t, err)
+		must.OK(p.t, err)
 		rows++
 		if job.Status != "COMPLETED" || len(begins[job.Name]) > job.Attempts {
 			p.t.Errorf("%s is %s after %d attempts and began %d times", job.Name, job.Status, job.Attempts, len(begins[job.Name]))
@@ -164,9 +165,9 @@ func (p *stages) inspect(ctx context.Context, c *client.Client, journal []string
 		p.t.Errorf("pipeline %s has %d jobs, want %d", p.name, rows, stageRows+2)
 	}
 	link, err := c.Result(ctx, client.ResultRequest{Job: p.last(), File: "result.txt"})
-	must(p.t, err)
+	must.OK(p.t, err)
 	text, err := get(ctx, link.DownloadURL)
-	must(p.t, err)
+	must.OK(p.t, err)
 	if want := p.first() + "\n" + p.rows[7] + "\n" + p.last() + "\n"; text != want {
 		p.t.Errorf("the last result of %s is %q, want %q", p.name, text, want)
 	}
@@ -188,7 +189,7 @@ func (s *server) journal() []string {
 func TestPipelinesSurviveKills(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\ngrace = \"1s\"\n")
-	must(t, os.WriteFile(s.path("algorithms", "stage.toml"), fmt.Appendf(nil, stageFile, s.path("diary")), 0o600))
+	must.OK(t, os.WriteFile(s.path("algorithms", "stage.toml"), fmt.Appendf(nil, stageFile, s.path("diary")), 0o600))
 	random := rand.New(rand.NewPCG(*seed, 3))
 	ctx, cancel := context.WithTimeout(context.Background(), 5*patience+time.Duration(*kills)*10*time.Second)
 	defer cancel()
@@ -234,7 +235,7 @@ func TestPipelinesSurviveKills(t *testing.T) {
 	s.start()
 	c := s.client()
 	for want := done + 1; done < want && ctx.Err() == nil && !t.Failed(); time.Sleep(20 * time.Millisecond) {
-		must(t, forward(c))
+		must.OK(t, forward(c))
 	}
 	if ctx.Err() != nil {
 		t.Errorf("pipeline %s is stuck", p.name)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -93,7 +94,7 @@ func (s *server) compareResults(l *ledger, v *verdict) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for job, err := range everyJob(ctx, c) {
-		must(s.t, err)
+		must.OK(s.t, err)
 		fact := l.jobs[job.Name]
 		if fact == nil || fact.rows != nil || fact.compared || job.Status != "COMPLETED" {
 			continue
@@ -118,7 +119,7 @@ func (g *guest) sharedProcesses() (n int) {
 		m := said.FindStringSubmatch(g.log.String())
 		if m != nil {
 			_, err := fmt.Sscan(m[1], &n)
-			must(g.t, err)
+			must.OK(g.t, err)
 		}
 		return m != nil
 	})

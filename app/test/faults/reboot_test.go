@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -28,7 +29,7 @@ func TestJobsRunAgainAfterAReboot(t *testing.T) {
 	s.env = []string{"PATH=" + os.Getenv("PATH")} // for mount
 	l, v := newLedger(), &verdict{mayRepeat: true}
 	for restart := range 3 {
-		must(t, os.WriteFile(boot, fmt.Appendf(nil, "00000000-0000-4000-8000-%012d\n", restart), 0o600))
+		must.OK(t, os.WriteFile(boot, fmt.Appendf(nil, "00000000-0000-4000-8000-%012d\n", restart), 0o600))
 		s.start()
 		s.verify(l, v, false)
 		o := load{name: fmt.Sprintf("r%d", restart), clients: 3, jobs: 3, seed: *seed + uint64(restart)}
@@ -39,7 +40,7 @@ func TestJobsRunAgainAfterAReboot(t *testing.T) {
 		})
 		s.check()
 	}
-	must(t, os.WriteFile(boot, []byte("00000000-0000-4000-8000-000000000099\n"), 0o600))
+	must.OK(t, os.WriteFile(boot, []byte("00000000-0000-4000-8000-000000000099\n"), 0o600))
 	s.start()
 	s.conclude(l, v)
 }

@@ -11,6 +11,7 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/task"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -39,7 +40,7 @@ func TestReplacedProgramFailsNoWaitingJob(t *testing.T) {
 func TestUpgradeUnderAPilot(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"1GiB\"\n")
-	must(t, os.WriteFile(s.path("algorithms", "diary.toml"), fmt.Appendf(nil, shortDiaryFile(), s.path("diary")), 0o600))
+	must.OK(t, os.WriteFile(s.path("algorithms", "diary.toml"), fmt.Appendf(nil, shortDiaryFile(), s.path("diary")), 0o600))
 	s.program = s.path("molrun")
 	s.run("cp", *program, s.program)
 	s.start()
@@ -51,7 +52,7 @@ func TestUpgradeUnderAPilot(t *testing.T) {
 		t.Errorf("the process of the rows ended with the service: %q, %v", exe, err)
 	}
 	s.start()
-	must(t, os.WriteFile(s.path("gate"), nil, 0o600))
+	must.OK(t, os.WriteFile(s.path("gate"), nil, 0o600))
 	s.finish("older")
 	shared := s.compareDiaries("older")
 	s.diaryBatch("newer", pilotRows)
@@ -60,7 +61,7 @@ func TestUpgradeUnderAPilot(t *testing.T) {
 		t.Error("no rows shared a process")
 	}
 	for job, err := range s.client().Jobs(t.Context(), client.JobFilter{WholeOrganization: true, PageSize: 100}) {
-		must(t, err)
+		must.OK(t, err)
 		if job.Attempts > 1 {
 			t.Errorf("%s has %d attempts", job.Name, job.Attempts)
 		}
@@ -80,7 +81,7 @@ func (s *server) gatedBatch(name, gate string) {
 		b.Settings = append(b.Settings, withGate(diaryJob(fmt.Sprintf("%s-%d", name, n+1), 0, 1), gate).Settings)
 	}
 	_, err := s.client().SubmitBatch(s.t.Context(), b)
-	must(s.t, err)
+	must.OK(s.t, err)
 	s.eventually("a row runs", func() bool {
 		pages, err := filepath.Glob(s.path("diary", name+"-*"))
 		return err == nil && len(pages) > 0
@@ -91,7 +92,7 @@ func (s *server) gatedBatch(name, gate string) {
 func (s *server) pilotOf(batch string) (pid int) {
 	s.t.Helper()
 	for job, err := range s.client().Jobs(s.t.Context(), client.JobFilter{Batch: batch, PageSize: 100}) {
-		must(s.t, err)
+		must.OK(s.t, err)
 		if run, err := task.ReadRun(filepath.Join(s.data, "jobs", job.ID, "1")); err == nil {
 			return run.PID
 		}
@@ -110,7 +111,7 @@ func (s *server) linkBubblewrap() {
 	if err != nil {
 		need.Skip(s.t, "no sandbox can be made here: %v", err)
 	}
-	must(s.t, os.Symlink(path, s.path("bin", "bwrap")))
+	must.OK(s.t, os.Symlink(path, s.path("bin", "bwrap")))
 }
 
 // replaceWhileJobsWait replaces the program again and again while a batch runs,
@@ -120,15 +121,15 @@ func (s *server) replaceWhileJobsWait() {
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience+time.Duration(*waiting)*time.Second)
 	defer cancel()
 	_, err := s.client().SubmitBatch(ctx, smallestRows("rows", *waiting))
-	must(s.t, err)
+	must.OK(s.t, err)
 	for n := range *replaced {
 		s.awaitRows(ctx, n**waiting/(*replaced+1))
 		replacements[n%len(replacements)].replace(s)
 	}
 	batch, err := s.client().Wait(ctx, "rows")
-	must(s.t, err)
+	must.OK(s.t, err)
 	for row, err := range s.client().Jobs(ctx, client.JobFilter{Batch: "rows", PageSize: 100}) {
-		must(s.t, err)
+		must.OK(s.t, err)
 		if row.Status != "COMPLETED" || row.Attempts != 1 {
 			s.t.Errorf("%s is %s after %d attempts: %+v", row.Name, row.Status, row.Attempts, row.Failure)
 		}
@@ -143,7 +144,7 @@ func (s *server) awaitRows(ctx context.Context, finished int) {
 	s.t.Helper()
 	for {
 		batch, err := s.client().Job(ctx, "rows")
-		must(s.t, err)
+		must.OK(s.t, err)
 		if batch.Counts["COMPLETED"]+batch.Counts["FAILED"] >= finished {
 			return
 		}

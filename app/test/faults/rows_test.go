@@ -14,6 +14,7 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 // A batch is submitted to the cluster in a few arrays, not row by row, and the
@@ -34,10 +35,10 @@ func TestRowsOnTheCluster(t *testing.T) {
 	lab := s.client()
 	begin := time.Now()
 	_, err := lab.SubmitBatch(ctx, smallestRows("rows", *rows))
-	must(t, err)
+	must.OK(t, err)
 	accepted := time.Since(begin)
 	batch, err := lab.Wait(ctx, "rows")
-	must(t, err)
+	must.OK(t, err)
 	took := time.Since(begin)
 	if batch.Status != "COMPLETED" || batch.Counts["COMPLETED"] != *rows {
 		t.Errorf("the batch is %s with %v, want %d COMPLETED", batch.Status, batch.Counts, *rows)
@@ -56,9 +57,9 @@ func TestRowsOnTheCluster(t *testing.T) {
 	before := sum(arrays)
 	begin = time.Now()
 	_, err = lab.SubmitBatch(ctx, smallestRows("again", *rows))
-	must(t, err)
+	must.OK(t, err)
 	_, err = lab.Wait(ctx, "again")
-	must(t, err)
+	must.OK(t, err)
 	took = time.Since(begin)
 	s.compareRows(ctx, lab, "again")
 	if left := s.waitForNone(s.pilotDirs, patience); len(left) > 0 {
@@ -72,9 +73,9 @@ func TestRowsOnTheCluster(t *testing.T) {
 	t.Logf("once they are known to be short: completed after %v, in %d jobs of Slurm; the longest run took %v", took.Round(time.Millisecond), jobs, longest)
 	before = sum(s.arrays())
 	_, err = lab.SubmitBatch(ctx, briefRows("brief", *rows))
-	must(t, err)
+	must.OK(t, err)
 	_, err = lab.Wait(ctx, "brief")
-	must(t, err)
+	must.OK(t, err)
 	s.compareRows(ctx, lab, "brief")
 	jobs, longest = sum(s.arrays())-before, s.longestRun(ctx, lab, "brief")
 	if jobs >= *rows || longest <= fifthOfPilot && jobs > *rows/5+2 {
@@ -94,7 +95,7 @@ const fifthOfPilot = 800 * time.Millisecond
 func (s *site) longestRun(ctx context.Context, c *client.Client, batch string) (longest time.Duration) {
 	s.t.Helper()
 	for job, err := range c.Jobs(ctx, client.JobFilter{Batch: batch, PageSize: 100}) {
-		must(s.t, err)
+		must.OK(s.t, err)
 		if m := job.Metrics; m != nil {
 			longest = max(longest, time.Duration(m.RunSeconds*float64(time.Second)))
 		}
@@ -133,7 +134,7 @@ func (s *site) compareRows(ctx context.Context, c *client.Client, batch string) 
 	s.t.Helper()
 	seen := map[string]bool{}
 	for job, err := range c.Jobs(ctx, client.JobFilter{Batch: batch, PageSize: 100}) {
-		must(s.t, err)
+		must.OK(s.t, err)
 		if seen[job.Name] || job.Status != "COMPLETED" || job.Attempts != 1 || job.ResultBytes == 0 {
 			s.t.Errorf("row %s is %s after %d attempts, with %d bytes", job.Name, job.Status, job.Attempts, job.ResultBytes)
 		}
@@ -150,18 +151,18 @@ func (s *site) compareRows(ctx context.Context, c *client.Client, batch string) 
 // pilotDirs returns the directories of pilots.
 func (s *site) pilotDirs() []string {
 	dirs, err := filepath.Glob(filepath.Join(s.shared, "pilots", "*"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	return dirs
 }
 
 // arrays returns the number of tasks of each submission, largest first.
 func (s *site) arrays() (tasks []int) {
 	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
-	must(s.t, err)
+	must.OK(s.t, err)
 	for _, list := range lists {
 		if filepath.Ext(list) == "" {
 			text, err := os.ReadFile(list)
-			must(s.t, err)
+			must.OK(s.t, err)
 			tasks = append(tasks, strings.Count(string(text), "\n")-1)
 		}
 	}
@@ -173,13 +174,13 @@ func (s *site) arrays() (tasks []int) {
 func (s *site) cpu() (service, commands time.Duration) {
 	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
-	must(s.t, err)
+	must.OK(s.t, err)
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest)
 	var ticks [4]time.Duration // user and system time, then that of children
 	for i := range ticks {
 		_, err := fmt.Sscan(fields[11+i], &ticks[i])
-		must(s.t, err)
+		must.OK(s.t, err)
 	}
 	const tick = time.Second / 100
 	return (ticks[0] + ticks[1]) * tick, (ticks[2] + ticks[3]) * tick

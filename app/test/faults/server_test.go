@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 // server is molrun on a temporary data directory. It can be started any number
@@ -78,11 +79,11 @@ func newServer(t *testing.T, data, config string) *server {
 		s.data = filepath.Join(s.dir, "data")
 	}
 	linkPrograms(t, s.path("bin"))
-	must(t, os.Mkdir(s.path("diary"), 0o700))
-	must(t, os.Mkdir(s.path("algorithms"), 0o700))
-	must(t, os.WriteFile(s.path("algorithms", "diary.toml"), fmt.Appendf(nil, diaryFile, s.path("diary")), 0o600))
+	must.OK(t, os.Mkdir(s.path("diary"), 0o700))
+	must.OK(t, os.Mkdir(s.path("algorithms"), 0o700))
+	must.OK(t, os.WriteFile(s.path("algorithms", "diary.toml"), fmt.Appendf(nil, diaryFile, s.path("diary")), 0o600))
 	common := fmt.Sprintf("data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n", s.data, s.path("algorithms"))
-	must(t, os.WriteFile(s.path("config.toml"), []byte(common+config), 0o600))
+	must.OK(t, os.WriteFile(s.path("config.toml"), []byte(common+config), 0o600))
 	t.Cleanup(func() {
 		s.kill()
 		s.killTasks()
@@ -114,8 +115,8 @@ func (s *server) begin() error {
 	s.process = s.command(context.Background(), "serve", "--init")
 	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := s.process.StderrPipe()
-	must(s.t, err)
-	must(s.t, s.process.Start())
+	must.OK(s.t, err)
+	must.OK(s.t, s.process.Start())
 	s.log, s.exited = &logBuffer{}, make(chan struct{})
 	listening := make(chan string, 1)
 	go follow(s.process, stderr, s.log, listening, s.exited)
@@ -136,7 +137,7 @@ func (s *server) begin() error {
 // start is begin, and fails the test on an error.
 func (s *server) start() {
 	s.t.Helper()
-	must(s.t, s.begin())
+	must.OK(s.t, s.begin())
 }
 
 // follow collects the log, finds the address in it and waits for the exit.
@@ -210,7 +211,7 @@ func (s *server) kill() {
 // stop stops the server with SIGTERM, as an operator would.
 func (s *server) stop() {
 	s.t.Helper()
-	must(s.t, s.process.Process.Signal(syscall.SIGTERM))
+	must.OK(s.t, s.process.Process.Signal(syscall.SIGTERM))
 	if code := s.await(); code != 0 {
 		s.t.Errorf("the server ended with %d after SIGTERM:\n%s", code, s.log.tail())
 	}
@@ -238,7 +239,7 @@ func (s *server) checked(args ...string) (string, error) {
 // their environment and refer to this server's directories.
 func (s *server) tasks() (pids []int) {
 	entries, err := os.ReadDir("/proc")
-	must(s.t, err)
+	must.OK(s.t, err)
 	for _, e := range entries {
 		var pid int
 		if _, err := fmt.Sscan(e.Name(), &pid); err != nil || pid == os.Getpid() {

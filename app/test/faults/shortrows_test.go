@@ -13,6 +13,7 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 // What a batch of rows costs on a cluster that take little time or none and are known to be
@@ -30,7 +31,7 @@ func TestShortRowsNextToAPlainArray(t *testing.T) {
 	s := newSite(t, c, "max_jobs = 20000\n")
 	program := shortProgram()
 	file := fmt.Sprintf(shortFile, strings.Join(program, `", "`), max(*shortTime, 0.05))
-	must(t, os.WriteFile(s.path("algorithms", "short.toml"), []byte(file), 0o600))
+	must.OK(t, os.WriteFile(s.path("algorithms", "short.toml"), []byte(file), 0o600))
 	s.start()
 	s.measureShort("first", 4) // the cluster is warm
 	peer := cmp.Or(*shortPeer, *shortRows)
@@ -39,7 +40,7 @@ func TestShortRowsNextToAPlainArray(t *testing.T) {
 		array := s.plainArray(peer, program)
 		loop := s.loop(peer, program)
 		load, err := os.ReadFile("/proc/loadavg")
-		must(t, err)
+		must.OK(t, err)
 		t.Logf("%d rows of %q, %s; load %s", *shortRows, program, rows, strings.Fields(string(load))[0])
 		t.Logf("plain array of %d: %.1f per second, %.1fx; loop: %.1f per second", peer, array, rows.rate/array, loop)
 	}
@@ -109,16 +110,16 @@ func (s *site) measureShort(name string, n int) (b shortBatch) {
 	watched := s.watchMemory()
 	_, err := lab.SubmitBatch(ctx, submission)
 	b.submission = watched()
-	must(s.t, err)
+	must.OK(s.t, err)
 	watched = s.watchMemory()
 	ended, err := s.untilFinished(ctx, name, 30*time.Second)
 	b.after = watched()
-	must(s.t, err)
+	must.OK(s.t, err)
 	if !ended.Finished() {
 		watched = s.watchMemory()
 		ended, err = lab.Wait(ctx, name)
 		b.later = watched()
-		must(s.t, err)
+		must.OK(s.t, err)
 	}
 	b.rate = float64(n) / time.Since(begin).Seconds()
 	if ended.Counts["COMPLETED"] != n {
@@ -146,7 +147,7 @@ func (s *site) phases(ctx context.Context, name string) string {
 	s.t.Helper()
 	var first, last, submitted time.Time
 	for job, err := range s.client().Jobs(ctx, client.JobFilter{Batch: name, PageSize: 100}) {
-		must(s.t, err)
+		must.OK(s.t, err)
 		submitted = job.CreatedAt
 		if first.IsZero() || job.StartedAt.Before(first) {
 			first = job.StartedAt

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app/test/cluster"
+	"molrun/app/test/must"
 )
 
 // site is a cluster with a service that runs all its jobs there.
@@ -25,7 +26,7 @@ type site struct {
 func newSite(t *testing.T, c *cluster.Cluster, config string) *site {
 	t.Helper()
 	s := &site{cluster: c, shared: t.TempDir(), commands: t.TempDir()}
-	must(t, os.Chmod(s.shared, 0o700))
+	must.OK(t, os.Chmod(s.shared, 0o700))
 	programs := filepath.Join(t.TempDir(), "bin")
 	linkPrograms(t, programs)
 	settings := fmt.Sprintf(`[runner]
@@ -39,8 +40,8 @@ conf = %q
 node_path = %q
 `, s.shared, s.commands, c.Conf, programs)
 	s.server = newServer(t, "", settings+config)
-	must(t, os.WriteFile(s.path("algorithms", "resumable.toml"), fmt.Appendf(nil, resumableFile, s.path("diary")), 0o600))
-	must(t, os.WriteFile(s.path("algorithms", "brief.toml"), fmt.Appendf(nil, briefFile(), s.path("diary")), 0o600))
+	must.OK(t, os.WriteFile(s.path("algorithms", "resumable.toml"), fmt.Appendf(nil, resumableFile, s.path("diary")), 0o600))
+	must.OK(t, os.WriteFile(s.path("algorithms", "brief.toml"), fmt.Appendf(nil, briefFile(), s.path("diary")), 0o600))
 	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
 		s.wrap(name)
 	}
@@ -87,9 +88,9 @@ exit $code
 func (s *site) wrap(name string) {
 	s.t.Helper()
 	real, err := exec.LookPath(name)
-	must(s.t, err)
+	must.OK(s.t, err)
 	text := fmt.Sprintf(wrapper, s.commands, name, real)
-	must(s.t, os.WriteFile(filepath.Join(s.commands, name), []byte(text), 0o700))
+	must.OK(s.t, os.WriteFile(filepath.Join(s.commands, name), []byte(text), 0o700))
 }
 
 // setHook has the next sbatch run a line of shell once, "before" or "after" the
@@ -98,8 +99,8 @@ func (s *site) setHook(when, line string) {
 	s.t.Helper()
 	file := filepath.Join(s.commands, when)
 	_ = os.Remove(file + ".done") // there may be none
-	must(s.t, os.WriteFile(file+".new", []byte(line+"\n"), 0o600))
-	must(s.t, os.Rename(file+".new", file))
+	must.OK(s.t, os.WriteFile(file+".new", []byte(line+"\n"), 0o600))
+	must.OK(s.t, os.Rename(file+".new", file))
 }
 
 // hookRan waits until a hook has run, and reports whether it did: possibly
@@ -133,7 +134,7 @@ func (s *site) calls() (all []call) {
 	if os.IsNotExist(err) {
 		return nil
 	}
-	must(s.t, err)
+	must.OK(s.t, err)
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var c call

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -31,7 +32,7 @@ func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 			}
 			s.prefix = in.prefix(t)
 			s.start()
-			must(t, os.WriteFile(in.Armed, nil, 0o600))
+			must.OK(t, os.WriteFile(in.Armed, nil, 0o600))
 			c, sub := s.client(), diaryJob("unsynced", 0, 1)
 			submit := func(ctx context.Context) (*client.Job, error) { return c.Submit(ctx, sub) }
 			read := func(ctx context.Context) (*client.Job, error) { return c.Job(ctx, sub.Name) }
@@ -52,7 +53,7 @@ func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 			s.start()
 			l, v := newLedger(), &verdict{}
 			l.jobs[sub.Name] = &jobFact{submission: sub}
-			must(t, (&worker{load: load{client: s.client(), ledger: l}, ctx: ctx}).send(sub))
+			must.OK(t, (&worker{load: load{client: s.client(), ledger: l}, ctx: ctx}).send(sub))
 			s.conclude(l, v)
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 // verdict is what the comparisons of a service with its ledger have found.
@@ -74,8 +75,8 @@ func (s *server) verify(l *ledger, v *verdict, again bool) {
 	defer l.mu.Unlock()
 	v.other = append(v.other, l.faults...)
 	l.faults = nil
-	must(s.t, l.compareJobs(ctx, c, v))
-	must(s.t, l.compareFiles(ctx, c, s.base, v, again))
+	must.OK(s.t, l.compareJobs(ctx, c, v))
+	must.OK(s.t, l.compareFiles(ctx, c, s.base, v, again))
 }
 
 // compareJobs compares all jobs. The ledger is locked.

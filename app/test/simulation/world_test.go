@@ -14,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/job/notice"
+	"molrun/app/test/must"
 	"molrun/blobs/link"
 )
 
@@ -96,7 +97,7 @@ func newSimulation(t *testing.T, p plan) *simulation {
 	t.Helper()
 	dir := scratch(t)
 	secret, err := link.LoadSecret(dir)
-	must(t, err)
+	must.OK(t, err)
 	var all []*algorithm.File
 	for _, text := range simFiles {
 		a, mistakes := algorithm.Parse("simulated.toml", []byte(text))
@@ -106,7 +107,7 @@ func newSimulation(t *testing.T, p plan) *simulation {
 		all = append(all, a)
 	}
 	catalogue, err := algorithm.NewCatalogue(all)
-	must(t, err)
+	must.OK(t, err)
 	s := &simulation{
 		plan: p, begin: time.Now(), ledger: newLedger(), history: history{}, deleted: map[app.JobID]bool{}, uploads: map[app.UploadID]*app.Upload{}, texts: map[string]string{},
 		shares: map[app.ShareID]*app.Share{}, tokens: map[app.ShareID]string{},
@@ -127,13 +128,6 @@ func newSimulation(t *testing.T, p plan) *simulation {
 	return s
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // scratch returns a temporary directory, in memory if possible: the tests are
 // about the order of events, not about disks.
 func scratch(t *testing.T) string {
@@ -142,7 +136,7 @@ func scratch(t *testing.T) string {
 	if err != nil {
 		return t.TempDir()
 	}
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	t.Cleanup(func() { must.OK(t, os.RemoveAll(dir)) })
 	return dir
 }
 

@@ -6,15 +6,10 @@ import (
 	"syscall"
 	"testing"
 
+	"molrun/app/test/must"
+
 	bolt "go.etcd.io/bbolt"
 )
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestMountsOfLargeDeviceNumbersAndBrokenLines(t *testing.T) {
 	const mounts = "35 0:46 rw\n36 35 0:46 / /x rw - \n37 35 74565:7 / /y rw - xfs /dev/y rw\n"
@@ -27,11 +22,11 @@ func TestMountsOfLargeDeviceNumbersAndBrokenLines(t *testing.T) {
 
 func TestHolderOfALockIsFound(t *testing.T) {
 	held, err := os.Create(filepath.Join(t.TempDir(), "held"))
-	must(t, err)
+	must.OK(t, err)
 	defer held.Close()
-	must(t, syscall.Flock(int(held.Fd()), syscall.LOCK_EX))
+	must.OK(t, syscall.Flock(int(held.Fd()), syscall.LOCK_EX))
 	free := filepath.Join(t.TempDir(), "free")
-	must(t, os.WriteFile(free, nil, 0o600))
+	must.OK(t, os.WriteFile(free, nil, 0o600))
 	if p, ok := Holder(held.Name()); !ok || p.PID != os.Getpid() || p.Name == "" {
 		t.Errorf("%+v, %v; want this process", p, ok)
 	}
@@ -44,13 +39,13 @@ func TestHolderOfALockIsFound(t *testing.T) {
 
 func TestUnreadablePartOfAFileIsAnError(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	must(t, err)
+	must.OK(t, err)
 	defer f.Close()
-	must(t, f.Truncate(1<<16))
+	must.OK(t, f.Truncate(1<<16))
 	data, err := syscall.Mmap(int(f.Fd()), 0, 1<<16, syscall.PROT_READ, syscall.MAP_SHARED)
-	must(t, err)
+	must.OK(t, err)
 	defer syscall.Munmap(data)
-	must(t, f.Truncate(0))
+	must.OK(t, f.Truncate(0))
 	touched := byte(0)
 	if err := Guard(func() error { touched = data[1<<15]; return nil }); err == nil {
 		t.Errorf("it reads as %d", touched)
@@ -84,13 +79,13 @@ func TestDifferencesOfACopyAreFound(t *testing.T) {
 		databases := make([]*bolt.DB, 2)
 		for i, value := range []string{tt.a, tt.b} {
 			db, err := bolt.Open(filepath.Join(t.TempDir(), "db"), 0o600, nil)
-			must(t, err)
+			must.OK(t, err)
 			defer db.Close()
 			databases[i] = db
 			if value == "" {
 				continue
 			}
-			must(t, db.Update(func(tx *bolt.Tx) error {
+			must.OK(t, db.Update(func(tx *bolt.Tx) error {
 				b, err := tx.CreateBucket([]byte("bucket"))
 				if err != nil {
 					return err
