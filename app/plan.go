@@ -13,7 +13,7 @@ import (
 	"molrun/app/base/digest"
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/reference"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
@@ -100,7 +100,7 @@ func (p *plan) findAlgorithm(typ, version string) {
 		p.fault("unknown", fmt.Sprintf("%s has no version %q; it has %s", typ, version, strings.Join(known, ", ")), "version")
 	default:
 		msg := fmt.Sprintf("there is no algorithm %q here", typ)
-		if near := nearest.Of(typ, catalogue.Types()); near != "" {
+		if near := plaintext.Nearest(typ, catalogue.Types()); near != "" {
 			msg += fmt.Sprintf("; did you mean %q?", near)
 		} else {
 			msg += "; GET /algorithms lists them"

@@ -11,7 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/base/oneline"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
 	"molrun/app/job/listing"
@@ -118,7 +118,7 @@ func viewRow(t *listing.Table, row listing.Row) rowView {
 		v.QueueSeconds, v.RunSeconds = &j.Metrics.QueueSeconds, &j.Metrics.RunSeconds
 	}
 	if j.Failure != nil {
-		v.FailureCode, v.Failure = j.Failure.Code, oneline.Cut(j.Failure.Message, shownFailure)
+		v.FailureCode, v.Failure = j.Failure.Code, plaintext.Cut(j.Failure.Message, shownFailure)
 	}
 	return v
 }

@@ -11,7 +11,7 @@ import (
 	"molrun/app/algorithm/content"
 	"molrun/app/algorithm/schema"
 	"molrun/app/base/fault"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 )
@@ -43,7 +43,7 @@ func (all Parameters) names() []string {
 
 // noteUnknown notes the name of a parameter that does not exist.
 func (all Parameters) noteUnknown(r *tomltree.Reader, line int, name string) {
-	if near := nearest.Of(name, all.names()); near != "" {
+	if near := plaintext.Nearest(name, all.names()); near != "" {
 		r.Mistakef(line, "no parameter is named %q; did you mean %q?", name, near)
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 )
 
@@ -60,7 +60,7 @@ func (a *File) unknownSettings(v *strictjson.Value) []fault.Field {
 func (a *File) NoSetting(name string) string {
 	names := a.Parameters.names()
 	msg := fmt.Sprintf("%s has no setting %q", a.Type, name)
-	switch near := nearest.Of(name, names); {
+	switch near := plaintext.Nearest(name, names); {
 	case near != "":
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	case len(names) > 0:

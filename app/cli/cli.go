@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/app/cli/remote"
 	_ "molrun/app/task/gauged" // the command `task`
 )
@@ -110,7 +110,7 @@ func flagError(c *cobra.Command, err error) error {
 
 // orNearest asks whether a known word was meant, if one is near.
 func orNearest(prefix, word string, known []string) string {
-	near := nearest.Of(word, known)
+	near := plaintext.Nearest(word, known)
 	if near == "" {
 		return ""
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/web/redact"
 )
 
@@ -155,7 +155,7 @@ func (r *Reader) end() error {
 // suggest ends a message about an unknown name with the nearest known name, or
 // with all known ones.
 func suggest(name string, known []string) string {
-	if nearest := nearest.Of(name, known); nearest != "" {
+	if nearest := plaintext.Nearest(name, known); nearest != "" {
 		return fmt.Sprintf("did you mean %q?", nearest)
 	}
 	if len(known) == 0 {

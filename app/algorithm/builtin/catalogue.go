@@ -10,7 +10,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/catalogue"
 	"molrun/app/base/fault"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 )
 
 // All offers every type of the catalogue, None no type.
@@ -136,7 +136,7 @@ func catalogued(offered []string) ([]string, error) {
 
 func notCatalogued(name string, all []string) error {
 	names := append([]string{All, None}, all...)
-	near := nearest.Of(name, names)
+	near := plaintext.Nearest(name, names)
 	if near != "" {
 		return fault.Errorf(fault.Invalid, "catalogue: there is no type %q in the catalogue; did you mean %q?", name, near)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 )
 
 // Template is a text of an algorithm file with its placeholders found.
@@ -78,7 +78,7 @@ func parsePlaceholder(s string) (Part, string) {
 		return Part{Kind: kind}, ""
 	}
 	msg := fmt.Sprintf("unknown placeholder {%s}", s)
-	if near := nearest.Of(kind, Placeholders); near != "" {
+	if near := plaintext.Nearest(kind, Placeholders); near != "" {
 		return Part{}, msg + fmt.Sprintf("; did you mean {%s}?", strings.TrimSuffix(near+"."+name, "."))
 	}
 	return Part{}, msg + "; where a brace is meant as text, write it twice: {{ and }}"

@@ -13,7 +13,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 )
 
@@ -132,7 +132,7 @@ func parseSource(setting, text string) (Source, string) {
 	s := Source{Setting: setting, Kind: Kind(kind), Ref: what}
 	switch {
 	case !found || !slices.Contains(kinds, kind):
-		if near := nearest.Of(kind, kinds); found && near != "" {
+		if near := plaintext.Nearest(kind, kinds); found && near != "" {
 			return s, fmt.Sprintf("did you mean %s:%s?", near, what)
 		}
 		return s, "write folder:<folder>/<pattern>, fasta:<file>, csv:<file> or tsv:<file>"

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/base/oneline"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 	"molrun/app/base/unit"
@@ -82,11 +82,11 @@ func (all Failures) Explain(logTail []byte) string {
 		groups := all[len(all)-1]
 		text := groupPattern.ReplaceAllStringFunc(f.message, func(ref string) string {
 			if n := groupNumber(ref); n >= 0 {
-				return oneline.Cut(oneline.Printable(groups[n]), maxFigureText)
+				return plaintext.Cut(plaintext.Printable(groups[n]), maxFigureText)
 			}
 			return "$"
 		})
-		return oneline.Text([]byte(text), maxFailureText)
+		return plaintext.OneLine([]byte(text), maxFailureText)
 	}
 	return ""
 }

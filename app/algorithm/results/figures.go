@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/oneline"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 )
 
@@ -95,5 +95,5 @@ func figure(found []byte) *strictjson.Value {
 	if err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
 		return &strictjson.Value{Kind: strictjson.Number, Text: strconv.FormatFloat(f, 'g', -1, 64)}
 	}
-	return &strictjson.Value{Kind: strictjson.String, Text: oneline.Text(found, maxFigureText)}
+	return &strictjson.Value{Kind: strictjson.String, Text: plaintext.OneLine(found, maxFigureText)}
 }

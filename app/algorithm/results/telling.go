@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"molrun/app/base/oneline"
+	"molrun/app/base/plaintext"
 )
 
 const (
@@ -29,10 +29,10 @@ func Telling(logTail string) string {
 		}
 		seen++
 		if trouble.MatchString(line) {
-			return oneline.Text([]byte(line), maxTelling)
+			return plaintext.OneLine([]byte(line), maxTelling)
 		}
 		if last == "" {
-			last = oneline.Text([]byte(line), maxTelling)
+			last = plaintext.OneLine([]byte(line), maxTelling)
 		}
 	}
 	return last

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 )
@@ -52,7 +52,7 @@ func (c *checker) schema(schema *tomltree.Node, also []string) {
 }
 
 func (c *checker) unknownWord(m tomltree.Member, also []string) {
-	if near := nearest.Of(m.Name, append(Words(), also...)); near != "" {
+	if near := plaintext.Nearest(m.Name, append(Words(), also...)); near != "" {
 		c.Mistakef(m.Line, "unknown key %q; did you mean %q?", m.Name, near)
 		return
 	}
@@ -75,7 +75,7 @@ func (c *checker) types(n *tomltree.Node) []string {
 			c.Is(item, "type", strictjson.String)
 		case !slices.Contains(schemaTypes, item.Text):
 			msg := "unknown type " + strconv.Quote(item.Text)
-			if near := nearest.Of(item.Text, schemaTypes); near != "" {
+			if near := plaintext.Nearest(item.Text, schemaTypes); near != "" {
 				msg += fmt.Sprintf("; did you mean %q?", near)
 			} else {
 				msg += ": use " + tomltree.OrList(schemaTypes)

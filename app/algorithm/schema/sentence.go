@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
 
@@ -232,7 +232,7 @@ func choiceSentence(want []any, v *strictjson.Value) string {
 	}
 	near := ""
 	if v.Kind == strictjson.String {
-		if near = nearest.Of(v.Text, texts); near != "" {
+		if near = plaintext.Nearest(v.Text, texts); near != "" {
 			near = fmt.Sprintf("; did you mean %q?", near)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/oneline"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 )
 
@@ -61,9 +61,9 @@ func parseDetail(v *strictjson.Value) (fault.Field, error) {
 	if msg == nil || msg.Kind != strictjson.String || msg.Text == "" || loc == nil || loc.Kind != strictjson.Array {
 		return fault.Field{}, fmt.Errorf(`a detail needs "loc", a list, and "msg", a text; got %.60q`, v.Raw)
 	}
-	f := fault.Field{Loc: []any{}, Msg: oneline.Text([]byte(msg.Text), maxDetailText), Type: "value"}
+	f := fault.Field{Loc: []any{}, Msg: plaintext.OneLine([]byte(msg.Text), maxDetailText), Type: "value"}
 	if typ != nil && typ.Kind == strictjson.String && typ.Text != "" {
-		f.Type = oneline.Text([]byte(typ.Text), maxTypeText)
+		f.Type = plaintext.OneLine([]byte(typ.Text), maxTypeText)
 	}
 	for _, step := range loc.Items {
 		n, whole := step.Int()

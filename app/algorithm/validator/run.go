@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/oneline"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/protocol"
 )
 
@@ -68,7 +68,7 @@ func (p *Pool) process(may protocol.Sandbox) runFunc {
 		case stdout.overflowed():
 			return nil, errTooMuch
 		case err != nil && len(stderr.bytes()) > 0:
-			err = fmt.Errorf("%w: %s", err, oneline.Text(stderr.bytes(), maxDetailText))
+			err = fmt.Errorf("%w: %s", err, plaintext.OneLine(stderr.bytes(), maxDetailText))
 		}
 		return stdout.bytes(), err
 	}

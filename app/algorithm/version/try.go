@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"molrun/app/algorithm/results"
-	"molrun/app/base/oneline"
+	"molrun/app/base/plaintext"
 )
 
 // Try runs the program and says in a sentence why it does not work where jobs run, nil if it does: it ends
@@ -105,7 +105,7 @@ func firstLine(script string) string {
 	if !found || len(words) == 0 {
 		return ""
 	}
-	return oneline.Text([]byte(words[0]), 200)
+	return plaintext.OneLine([]byte(words[0]), 200)
 }
 
 func exists(path string) bool {

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/oneline"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/protocol"
 )
 
@@ -89,9 +89,9 @@ func (p *Prober) version(ctx context.Context, path string, q Question) (string, 
 	}
 	groups := q.Pattern.FindSubmatch(said)
 	if groups == nil {
-		return "", fmt.Errorf("%s does not say its version: version_pattern has no match in %q", q.Argv[0], oneline.Text(said, 200))
+		return "", fmt.Errorf("%s does not say its version: version_pattern has no match in %q", q.Argv[0], plaintext.OneLine(said, 200))
 	}
-	return oneline.Text(groups[min(1, len(groups)-1)], maxVersion), nil
+	return plaintext.OneLine(groups[min(1, len(groups)-1)], maxVersion), nil
 }
 
 // find finds the program. The key is the same as long as its file is.

@@ -1,5 +1,5 @@
-// Package plaintext reads text files of any system as those of Unix: lines end with a line
-// feed, and no byte order mark stands before the first.
+// Package plaintext reads text files of any system as those of Unix, makes short lines of
+// what programs print, and finds the name that a mistyped one stands for.
 package plaintext
 
 import (

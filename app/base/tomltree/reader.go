@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 )
 
@@ -51,7 +51,7 @@ func (r *Reader) Known(t *Node, where string, keys []string, newer ...string) {
 		if slices.Contains(keys, m.Name) {
 			continue
 		}
-		near := nearest.Of(m.Name, keys)
+		near := plaintext.Nearest(m.Name, keys)
 		switch {
 		case slices.Contains(newer, m.Name):
 			r.Mistakef(m.Line, "%q in %s needs format = 2 in the first line of the file", m.Name, where)

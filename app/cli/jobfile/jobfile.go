@@ -16,7 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/pelletier/go-toml/v2"
 
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 )
 
 // Job describes a job, or the rows that a batch has in common.
@@ -133,7 +133,7 @@ func checkMembers(tree map[string]any, known []string) error {
 		if slices.Contains(known, name) {
 			continue
 		}
-		if near := nearest.Of(name, known); near != "" {
+		if near := plaintext.Nearest(name, known); near != "" {
 			return fmt.Errorf("there is no member %q; did you mean %q?", name, near)
 		}
 		return fmt.Errorf("there is no member %q; what the program reads belongs into settings, local files into files", name)

@@ -15,7 +15,7 @@ import (
 
 	"molrun/app/base/durable"
 	"molrun/app/base/fault"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 )
 
 // Default is the name of a profile that nobody has named.
@@ -129,7 +129,7 @@ func (f File) Find(name string) (Profile, error) {
 	if len(names) > 0 {
 		hint = "; there are: " + strings.Join(names, ", ")
 	}
-	if near := nearest.Of(name, names); near != "" {
+	if near := plaintext.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	return p, fault.Errorf(fault.NotFound, "there is no profile %q%s", name, hint)

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
@@ -134,7 +134,7 @@ func (t *batchTable) hasOrder() error {
 		return nil
 	}
 	hint := "there are " + strings.Join(names, ", ")
-	if near := nearest.Of(wanted, names); near != "" {
+	if near := plaintext.Nearest(wanted, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return fault.Errorf(fault.Invalid, "no row of %s has the figure %q; %s", terminal.Clean(t.Batch), wanted, hint)

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/term"
 
-	"molrun/app/base/oneline"
+	"molrun/app/base/plaintext"
 )
 
 // plainWidth is how many columns tables have where the terminal does not say.
@@ -74,7 +74,7 @@ func (t *Terminal) PrintJSON(v any) error {
 }
 
 // Clean returns text of others as one line that controls nothing.
-func Clean(text string) string { return oneline.Printable([]byte(text)) }
+func Clean(text string) string { return plaintext.Printable([]byte(text)) }
 
 // CleanLines is Clean for text of several lines.
 func CleanLines(text string) string {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 )
 
 // Reader takes values from the settings and collects the faults.
@@ -84,7 +84,7 @@ func (r *Reader) suggestion(word string) string {
 			return key
 		}
 	}
-	return nearest.Of(word, r.keys)
+	return plaintext.Nearest(word, r.keys)
 }
 
 // Has reports whether a key has a value.

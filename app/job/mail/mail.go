@@ -13,7 +13,7 @@ import (
 
 	"github.com/wneessen/go-mail"
 
-	"molrun/app/base/oneline"
+	"molrun/app/base/plaintext"
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
 )
@@ -172,7 +172,7 @@ func sentence(err error) string {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("the mail server did not answer within %s", stepTime)
 	case errors.As(err, &refused):
-		return "the mail server refused the message: " + oneline.Text([]byte(refused.Error()), maxReply)
+		return "the mail server refused the message: " + plaintext.OneLine([]byte(refused.Error()), maxReply)
 	}
-	return "the mail server can't be used: " + oneline.Text([]byte(err.Error()), maxReply)
+	return "the mail server can't be used: " + plaintext.OneLine([]byte(err.Error()), maxReply)
 }

@@ -22,7 +22,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/unit"
 )
 
@@ -200,7 +200,7 @@ func (c *Config) decode(file string, text []byte) error {
 }
 
 func suggestion(name string, known []string) string {
-	if near := nearest.Of(name, known); near != "" {
+	if near := plaintext.Nearest(name, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return "; see config.example.toml"

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/nearest"
+	"molrun/app/base/plaintext"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -137,7 +137,7 @@ func Near(data string) (found []string) {
 		parent, name = filepath.Dir(parent), filepath.Base(parent)
 	}
 	siblings := namesIn(parent)
-	for near := nearest.Of(name, siblings); near != ""; near = nearest.Of(name, siblings) {
+	for near := plaintext.Nearest(name, siblings); near != ""; near = plaintext.Nearest(name, siblings) {
 		add(filepath.Join(parent, near, rest), filepath.Join(parent, near))
 		siblings = slices.DeleteFunc(siblings, func(s string) bool { return s == near })
 	}

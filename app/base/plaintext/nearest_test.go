@@ -1,4 +1,4 @@
-package nearest
+package plaintext
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 func TestNearest(t *testing.T) {
 	known := []string{"jobName", "type", "settings", "version"}
 	for name, want := range map[string]string{"jobname": "jobName", "setings": "settings", "typ": "type", "quantum": ""} {
-		if got := Of(name, known); got != want {
+		if got := Nearest(name, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
 		}
 	}
@@ -24,7 +24,7 @@ func TestSuggestionsAreAsCloseAsTheirLengthAllows(t *testing.T) {
 		{"abcdefghi", "abcxxxghi", "abcxxxghi"},
 		{"abcdefghi", "abxxxxghi", ""},
 	} {
-		if got := Of(tt.name, []string{tt.known}); got != tt.want {
+		if got := Nearest(tt.name, []string{tt.known}); got != tt.want {
 			t.Errorf("%s of %s: %q, want %q", tt.name, tt.known, got, tt.want)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package oneline makes short lines of valid text from what programs print.
-package oneline
+package plaintext
 
 import (
 	"bytes"
@@ -8,7 +7,7 @@ import (
 )
 
 // Text returns a program's output as one line of at most so many characters.
-func Text(b []byte, most int) string {
+func OneLine(b []byte, most int) string {
 	return Cut(strings.TrimSpace(Printable(b)), most)
 }
 

@@ -1,4 +1,4 @@
-package oneline
+package plaintext
 
 import "testing"
 
@@ -6,7 +6,7 @@ func TestOutputBecomesOneLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "", " a\nb\t ": "a b", "a\x1b[1mb\x00": "a[1mb", "a\xffb": "a?b", "äöüßx": "äöüßx", "äöüßxy": "äöüßx…",
 	} {
-		if got := Text([]byte(in), 5); got != want {
+		if got := OneLine([]byte(in), 5); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

@@ -1,11 +1,10 @@
-// Package nearest finds the known name that a mistyped one stands for.
-package nearest
+package plaintext
 
 import "strings"
 
 // Of returns the known name that is closest to name, for suggestions; "" if none is
 // close.
-func Of(name string, known []string) string {
+func Nearest(name string, known []string) string {
 	best, distance := "", max(2, len(name)/3)+1
 	for _, k := range known {
 		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < distance {
