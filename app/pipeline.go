@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"molrun/app/algorithm"
-	"molrun/app/base/circle"
+
 	"molrun/app/base/digest"
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
@@ -187,7 +187,7 @@ func (p *plan) checkCircle(names []string, waits [][]Dependency, member string) 
 	for i := range names {
 		number[p.newIDs[i+1]] = i
 	}
-	found := circle.Of(len(waits), func(i int) (next []int) {
+	found := circleOf(len(waits), func(i int) (next []int) {
 		for _, w := range waits[i] {
 			if to, ok := number[w.Job]; ok {
 				next = append(next, to)
@@ -198,7 +198,7 @@ func (p *plan) checkCircle(names []string, waits [][]Dependency, member string) 
 	if found == nil {
 		return
 	}
-	p.fault("value", "these jobs wait for one another, so that none could start: "+circle.Text(found, names)+"; let one of them wait for none of the others", member, found[0])
+	p.fault("value", "these jobs wait for one another, so that none could start: "+circleText(found, names)+"; let one of them wait for none of the others", member, found[0])
 }
 
 // jobs makes the parent and its rows.

@@ -1,5 +1,4 @@
-// Package circle finds things that wait for one another.
-package circle
+package app
 
 import (
 	"slices"
@@ -9,7 +8,7 @@ import (
 
 // Of returns a circle of a graph, nil if there is none: numbers of which each leads to
 // the next, and the last to the first. next lists where each of 0 to n-1 leads.
-func Of(n int, next func(int) []int) []int {
+func circleOf(n int, next func(int) []int) []int {
 	s := search{next: next, state: make([]state, n)}
 	for i := range n {
 		if found := s.from(i); found != nil {
@@ -23,7 +22,7 @@ func Of(n int, next func(int) []int) []int {
 const maxShown = 10
 
 // Text names the things of a circle: "a", for "b", for "a".
-func Text(found []int, names []string) string {
+func circleText(found []int, names []string) string {
 	var text []string
 	for _, i := range found[:min(len(found), maxShown)] {
 		text = append(text, strconv.Quote(names[i]))

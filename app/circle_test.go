@@ -1,4 +1,4 @@
-package circle
+package app
 
 import (
 	"math/rand/v2"
@@ -21,7 +21,7 @@ func TestCirclesAreFound(t *testing.T) {
 		"twice the same":   {[][]int{{1, 1}, nil}, nil},
 		"beside dead ends": {[][]int{{1, 2}, nil, {1, 0}}, []int{0, 2}},
 	} {
-		if got := Of(len(tt.graph), func(i int) []int { return tt.graph[i] }); !slices.Equal(got, tt.want) {
+		if got := circleOf(len(tt.graph), func(i int) []int { return tt.graph[i] }); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
@@ -32,10 +32,10 @@ func TestCirclesAreFound(t *testing.T) {
 func TestLongChain(t *testing.T) {
 	const n = 200_000
 	wide := func(i int) []int { return []int{min(i+1, n-1), min(i+2, n-1)} }
-	if got := Of(n-1, func(i int) []int { return slices.DeleteFunc(wide(i), func(to int) bool { return to >= n-1 }) }); got != nil {
+	if got := circleOf(n-1, func(i int) []int { return slices.DeleteFunc(wide(i), func(to int) bool { return to >= n-1 }) }); got != nil {
 		t.Errorf("found %d numbers in a chain", len(got))
 	}
-	if got := Of(n, func(i int) []int { return []int{(i + 1) % n} }); len(got) != n {
+	if got := circleOf(n, func(i int) []int { return []int{(i + 1) % n} }); len(got) != n {
 		t.Errorf("found %d, want %d", len(got), n)
 	}
 }
@@ -50,7 +50,7 @@ func TestRandomGraphs(t *testing.T) {
 			i := rng.IntN(n)
 			graph[i] = append(graph[i], rng.IntN(n))
 		}
-		found := Of(n, func(i int) []int { return graph[i] })
+		found := circleOf(n, func(i int) []int { return graph[i] })
 		for i, at := range found {
 			if to := found[(i+1)%len(found)]; !slices.Contains(graph[at], to) {
 				t.Fatalf("%v: %v is no circle", graph, found)
