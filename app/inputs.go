@@ -9,7 +9,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/base/fault"
-	"molrun/app/base/reference"
+	"molrun/app/base/naming"
 	"molrun/app/base/strictjson"
 )
 
@@ -65,7 +65,7 @@ func (s *Runs) find(ctx context.Context, a *algorithm.File, input Input, ref Ref
 	case err != nil:
 		return nil, nil, fmt.Errorf("result of job %s: %w", ref.Job, err)
 	}
-	r := reference.Reference{OfJob: true, Job: input.Job, Path: input.Path, Output: ref.Output}
+	r := naming.Reference{OfJob: true, Job: input.Job, Path: input.Path, Output: ref.Output}
 	if r.Output == "" {
 		files, err = resultFile(ref.Job, r, manifest)
 	} else {
@@ -81,7 +81,7 @@ func (s *Runs) find(ctx context.Context, a *algorithm.File, input Input, ref Ref
 }
 
 // outputOf finds the files of an output of a job that has finished.
-func (s *Runs) outputOf(ctx context.Context, id JobID, r reference.Reference, m *Manifest) (files []found, err error) {
+func (s *Runs) outputOf(ctx context.Context, id JobID, r naming.Reference, m *Manifest) (files []found, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		maker, err := tx.Job(id)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/base/fault"
-	"molrun/app/base/reference"
+	"molrun/app/base/naming"
 )
 
 // sibling is a row of the same batch.
@@ -19,7 +19,7 @@ type sibling struct {
 
 // resolveResult finds the files of another job's result, or says that they are still to
 // be made.
-func (p *plan) resolveResult(tx Tx, r reference.Reference) (files []found, err error) {
+func (p *plan) resolveResult(tx Tx, r naming.Reference) (files []found, err error) {
 	if s, ok := p.siblings[r.Job]; ok {
 		return pending(s.id, r, s.algorithm)
 	}
@@ -59,7 +59,7 @@ func (p *plan) resolveResult(tx Tx, r reference.Reference) (files []found, err e
 
 // pending refers to a file, or an output, of a job that has not finished. Whether there is
 // one is found when it has.
-func pending(id JobID, r reference.Reference, a *algorithm.File) ([]found, error) {
+func pending(id JobID, r naming.Reference, a *algorithm.File) ([]found, error) {
 	name := r.Path
 	switch {
 	case r.Output != "":
@@ -78,7 +78,7 @@ func pending(id JobID, r reference.Reference, a *algorithm.File) ([]found, error
 }
 
 // resultFile finds a file of a result by its path.
-func resultFile(id JobID, r reference.Reference, m *Manifest) ([]found, error) {
+func resultFile(id JobID, r naming.Reference, m *Manifest) ([]found, error) {
 	i := m.Find(r.Path)
 	if i < 0 {
 		return nil, fault.Errorf(fault.Invalid, "the result of job %q has no file %q; GET /jobs/{jobName}/files lists them", r.Job, r.Path)
@@ -87,7 +87,7 @@ func resultFile(id JobID, r reference.Reference, m *Manifest) ([]found, error) {
 }
 
 // outputFiles finds the files of a result that are an output's.
-func outputFiles(id JobID, r reference.Reference, a *algorithm.File, m *Manifest) (files []found, err error) {
+func outputFiles(id JobID, r naming.Reference, a *algorithm.File, m *Manifest) (files []found, err error) {
 	o, err := algorithm.OutputOf(a, r)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func outputFiles(id JobID, r reference.Reference, a *algorithm.File, m *Manifest
 	return files, nil
 }
 
-func fileOf(id JobID, r reference.Reference, f ManifestFile) found {
+func fileOf(id JobID, r naming.Reference, f ManifestFile) found {
 	return found{
 		Input{Job: r.Job, Output: r.Output, Path: f.Name, Filename: path.Base(f.Name), SHA256: f.SHA256},
 		Reference{Job: id, Path: f.Path, Size: f.Size},

@@ -14,7 +14,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
 	"molrun/app/base/plaintext"
-	"molrun/app/base/reference"
+
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
 	"molrun/app/job/eta"
@@ -35,13 +35,13 @@ type plan struct {
 	unready    map[string]string // executors that can't run it, and why; others may
 	priority   int
 	maxRuntime int64
-	asksTime   bool                            // it gives maxRuntime
-	newIDs     []JobID                         // of a batch and its rows
-	siblings   map[string]sibling              // of the rows, by name
-	outputs    map[reference.Reference][]found // that settings have named
-	resolved   int                             // files that settings name
-	expanded   *fanout.Rows                    // nil: the rows were sent
-	reserved   int64                           // bytes, of what all expansions may take
+	asksTime   bool                         // it gives maxRuntime
+	newIDs     []JobID                      // of a batch and its rows
+	siblings   map[string]sibling           // of the rows, by name
+	outputs    map[naming.Reference][]found // that settings have named
+	resolved   int                          // files that settings name
+	expanded   *fanout.Rows                 // nil: the rows were sent
+	reserved   int64                        // bytes, of what all expansions may take
 	faults     []fault.Field
 }
 
@@ -73,7 +73,7 @@ func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *al
 }
 
 func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime int64, faults []fault.Field) *plan {
-	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, outputs: map[reference.Reference][]found{}, faults: slices.Clone(faults)}
+	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, outputs: map[naming.Reference][]found{}, faults: slices.Clone(faults)}
 	if !p.faulty("type") {
 		p.findAlgorithm(typ, version)
 	}

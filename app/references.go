@@ -14,7 +14,7 @@ import (
 	"molrun/app/algorithm/fanout"
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
-	"molrun/app/base/reference"
+
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
 )
@@ -120,7 +120,7 @@ func taken(parameter *algorithm.Parameter, files []found) ([]found, error) {
 // sha256:<digest>/<filename> among the submitter's own uploads, or
 // job:<jobName>/<path> or job:<jobName>/@<output>.
 func (p *plan) locate(tx Tx, text string) ([]found, error) {
-	r := reference.Parse(text)
+	r := naming.ParseReference(text)
 	if r.OfJob {
 		return p.resolveResult(tx, r)
 	}

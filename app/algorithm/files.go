@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"molrun/app/base/reference"
+	"molrun/app/base/naming"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 )
@@ -92,7 +92,7 @@ func (p *Parameter) References(settings *strictjson.Value) (refs []FileReference
 // many files.
 func namesOutput(v *strictjson.Value) bool {
 	return slices.ContainsFunc(v.Items, func(item *strictjson.Value) bool {
-		return item.Kind == strictjson.String && reference.Parse(item.Text).Output != ""
+		return item.Kind == strictjson.String && naming.ParseReference(item.Text).Output != ""
 	})
 }
 

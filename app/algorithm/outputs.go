@@ -3,7 +3,7 @@ package algorithm
 import (
 	"molrun/app/algorithm/results"
 	"molrun/app/base/fault"
-	"molrun/app/base/reference"
+	"molrun/app/base/naming"
 )
 
 // Output is one of the [[outputs]].
@@ -11,7 +11,7 @@ type Output = results.Output
 
 // OutputOf returns the output that a reference to a job of an algorithm names. The error
 // is Invalid if there is none; then the file may be nil, too.
-func OutputOf(a *File, r reference.Reference) (*Output, error) {
+func OutputOf(a *File, r naming.Reference) (*Output, error) {
 	switch {
 	case a == nil:
 		return nil, fault.Errorf(fault.Invalid, "the outputs of job %q are not known, since it has no algorithm", r.Job)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"molrun/app/base/reference"
+	"molrun/app/base/naming"
 	"molrun/app/engine/input"
 	"molrun/app/engine/store"
 )
@@ -85,7 +85,7 @@ func jobNames(references, paths []string) []string {
 	for i, path := range paths {
 		names[i] = filepath.Base(path)
 		if len(references) == len(paths) {
-			if r := reference.Parse(references[i]); r.OfJob {
+			if r := naming.ParseReference(references[i]); r.OfJob {
 				names[i] = r.Job
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/app/base/reference"
+	"molrun/app/base/naming"
 	"molrun/app/job/download"
 	"molrun/app/test/fixture"
 	"molrun/app/test/must"
@@ -83,7 +83,7 @@ func TestInputsComeFromWhereTheyAre(t *testing.T) {
 		s.Complete(id, map[string]string{"out": "x"})
 		return id
 	}
-	ofUpload, ofJob, ofDigest := of("ofUpload", "inputs/a.txt"), of("ofJob", "job:source/b.txt"), of("ofDigest", reference.OfDigest(a.SHA256, "other.txt"))
+	ofUpload, ofJob, ofDigest := of("ofUpload", "inputs/a.txt"), of("ofJob", "job:source/b.txt"), of("ofDigest", naming.OfDigest(a.SHA256, "other.txt"))
 	for name, tt := range map[string]struct {
 		job  app.JobID
 		want string

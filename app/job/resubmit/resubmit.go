@@ -8,7 +8,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/app/base/reference"
+	"molrun/app/base/naming"
 	"molrun/app/base/strictjson"
 )
 
@@ -78,7 +78,7 @@ func portable(j *app.Job) (json.RawMessage, error) {
 	}
 	refs := map[string][]string{}
 	for _, in := range j.Inputs {
-		refs[in.Setting] = append(refs[in.Setting], reference.OfDigest(in.SHA256, in.Filename))
+		refs[in.Setting] = append(refs[in.Setting], naming.OfDigest(in.SHA256, in.Filename))
 	}
 	text := []byte{'{'}
 	for i, m := range v.Members {

@@ -1,5 +1,4 @@
-// Package reference reads how settings name files.
-package reference
+package naming
 
 import (
 	"crypto/sha256"
@@ -22,7 +21,7 @@ type Reference struct {
 
 // Parse reads a reference: job:<jobName>/<path>, job:<jobName>/@<output>,
 // sha256:<digest>/<filename>, and what else there is, which is Upload.
-func Parse(text string) Reference {
+func ParseReference(text string) Reference {
 	if result, ok := strings.CutPrefix(text, "job:"); ok {
 		job, path, _ := strings.Cut(result, "/")
 		if output, ok := strings.CutPrefix(path, "@"); ok && output != "" {

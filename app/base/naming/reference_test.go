@@ -1,4 +1,4 @@
-package reference
+package naming
 
 import (
 	"strings"
@@ -22,11 +22,11 @@ func TestParse(t *testing.T) {
 		"inputs/@a":                 {Upload: "inputs/@a"},
 		"":                          {},
 	} {
-		if got := Parse(text); got != want {
+		if got := ParseReference(text); got != want {
 			t.Errorf("%s: %+v, want %+v", text, got, want)
 		}
 	}
-	if got := Parse(OfDigest(digest, "x")); got.Filename != "x" || got.Digest != strings.ToLower(digest) {
+	if got := ParseReference(OfDigest(digest, "x")); got.Filename != "x" || got.Digest != strings.ToLower(digest) {
 		t.Errorf("%+v", got)
 	}
 }
