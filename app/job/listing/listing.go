@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/base/cursor"
+
 	"molrun/app/base/events"
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
@@ -27,12 +27,12 @@ const DefaultPage = 50
 type Lists struct {
 	store   app.Store
 	jobs    *app.Jobs
-	cursors cursor.Key
+	cursors CursorKey
 }
 
 // New returns the lists of a store. The key of at least 32 bytes signs where pages
 // begin.
-func New(store app.Store, jobs *app.Jobs, cursors cursor.Key) (*Lists, error) {
+func New(store app.Store, jobs *app.Jobs, cursors CursorKey) (*Lists, error) {
 	if len(cursors) < 32 {
 		return nil, errors.New("the key that signs cursors must have 32 bytes")
 	}
@@ -183,7 +183,7 @@ func (l *Lists) readCursor(text string, known []fault.Field, scope []string) (ap
 		return "", fault.List(known...)
 	}
 	position, err := l.cursors.Read(text, scope...)
-	if err != nil && !(errors.Is(err, cursor.ErrListing) && otherListing(known)) {
+	if err != nil && !(errors.Is(err, ErrListing) && otherListing(known)) {
 		known = append(slices.Clone(known), fault.Field{
 			Loc: []any{"query", "startKey"}, Type: "value",
 			Msg: "this startKey is not of this listing; use the one from the page before with the same filters, or leave it out",

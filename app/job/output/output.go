@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"molrun/app"
-	"molrun/app/base/cursor"
 	"molrun/app/base/fault"
+	"molrun/app/job/listing"
 )
 
 // Outputs shows what jobs leave. It is safe for concurrent use.
@@ -30,13 +30,13 @@ type Outputs struct {
 	blobs      app.Blobs
 	jobs       *app.Jobs
 	algorithms *app.Algorithms
-	cursors    cursor.Key
+	cursors    listing.CursorKey
 	readers    *readers
 }
 
 // New returns the outputs of a service's jobs, whose records are in store and whose
 // files are in blobs. The key of at least 32 bytes signs where pages of tables begin.
-func New(store app.Store, blobs app.Blobs, svc *app.Service, cursors cursor.Key) *Outputs {
+func New(store app.Store, blobs app.Blobs, svc *app.Service, cursors listing.CursorKey) *Outputs {
 	return &Outputs{store, blobs, svc.Jobs, svc.Algorithms, cursors, newReaders(max(2, runtime.NumCPU()))}
 }
 

@@ -1,4 +1,4 @@
-package cursor
+package listing
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestCursorsAreOfOneListing(t *testing.T) {
-	k := Key(bytes.Repeat([]byte("k"), 32))
+	k := CursorKey(bytes.Repeat([]byte("k"), 32))
 	c := k.Make("position", "a", "bc")
 	if got, err := k.Read(c, "a", "bc"); got != "position" || err != nil {
 		t.Errorf("got %q, %v", got, err)
@@ -16,10 +16,10 @@ func TestCursorsAreOfOneListing(t *testing.T) {
 	raw, _ := base64.RawURLEncoding.DecodeString(c)
 	altered := bytes.Clone(raw)
 	altered[1] ^= 1
-	other := Key(bytes.Repeat([]byte("j"), 32))
+	other := CursorKey(bytes.Repeat([]byte("j"), 32))
 	for _, tt := range []struct {
 		name    string
-		key     Key
+		key     CursorKey
 		cursor  string
 		listing []string
 		want    error

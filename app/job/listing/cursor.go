@@ -1,6 +1,4 @@
-// Package cursor signs positions in listings, so that a client can only send back
-// what it was given, and only to the listing that gave it.
-package cursor
+package listing
 
 import (
 	"crypto/hmac"
@@ -11,7 +9,7 @@ import (
 )
 
 // Key signs cursors; it has 32 bytes.
-type Key []byte
+type CursorKey []byte
 
 const (
 	version = 1
@@ -26,14 +24,14 @@ var (
 
 // Make returns the cursor of a position in a listing. listing is all that it
 // depends on.
-func (k Key) Make(position string, listing ...string) string {
+func (k CursorKey) Make(position string, listing ...string) string {
 	b := append(make([]byte, 0, 1+len(position)+macSize), version)
 	b = append(b, position...)
 	return base64.RawURLEncoding.EncodeToString(append(b, k.mac(b, listing)...))
 }
 
 // Read returns the position in a cursor. With ErrListing the form is right.
-func (k Key) Read(cursor string, listing ...string) (position string, err error) {
+func (k CursorKey) Read(cursor string, listing ...string) (position string, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	end := len(b) - macSize
 	switch {
@@ -45,7 +43,7 @@ func (k Key) Read(cursor string, listing ...string) (position string, err error)
 	return string(b[1:end]), nil
 }
 
-func (k Key) mac(head []byte, listing []string) []byte {
+func (k CursorKey) mac(head []byte, listing []string) []byte {
 	h := hmac.New(sha256.New, k)
 	h.Write(head)
 	var length [4]byte
