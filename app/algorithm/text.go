@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"molrun/app/algorithm/command"
-	"molrun/app/algorithm/texts"
+
 	"molrun/app/base/strictjson"
 )
 
@@ -13,7 +13,7 @@ import (
 type text struct {
 	path command.Template
 	when *command.Condition // nil: always
-	body *texts.Text
+	body *command.FileText
 }
 
 // textFiles are all [[texts]].
@@ -49,7 +49,7 @@ func readTexts(c commandReader) textFiles {
 			continue
 		}
 		var err error
-		if one.body, err = texts.Parse(n.Text); err != nil {
+		if one.body, err = command.ParseFileText(n.Text); err != nil {
 			r.Mistakef(n.Line, "text: line %v", err)
 			continue
 		}
@@ -62,7 +62,7 @@ func readTexts(c commandReader) textFiles {
 }
 
 // textUse notes a value that a text reads and that does not exist.
-func (c *commandReader) textUse(line int, u texts.Use) {
+func (c *commandReader) textUse(line int, u command.Use) {
 	p := c.parameters.Named(u.Name)
 	switch u.Kind {
 	case "site":
@@ -109,7 +109,7 @@ func (f textFiles) data(values *command.Values) map[string]any {
 		settings[p.Name] = nil
 	}
 	for _, m := range values.Settings.Members {
-		settings[m.Name] = texts.Native(m.Value)
+		settings[m.Name] = command.Native(m.Value)
 	}
 	for _, d := range f.derived {
 		derived[d.name] = nil

@@ -1,6 +1,4 @@
-// Package texts makes files from settings, by templates of Go's text/template with few
-// functions.
-package texts
+package command
 
 import (
 	"encoding/json"
@@ -18,7 +16,7 @@ import (
 const maxText = 16 << 20
 
 // Text is a template that has been read.
-type Text struct {
+type FileText struct {
 	Uses []Use
 
 	template *template.Template
@@ -44,19 +42,19 @@ var functions = template.FuncMap{
 }
 
 // Parse reads a template.
-func Parse(text string) (*Text, error) {
+func ParseFileText(text string) (*FileText, error) {
 	t, err := template.New("text").Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "template: text:"))
 	}
-	made := &Text{template: t}
+	made := &FileText{template: t}
 	made.walk(t.Root)
 	return made, nil
 }
 
 // walk finds the values that a part of the template reads by their whole names. Within
 // range and with, a name may begin with the value that these go into.
-func (t *Text) walk(node parse.Node) {
+func (t *FileText) walk(node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ListNode:
 		if n != nil {
@@ -85,13 +83,13 @@ func (t *Text) walk(node parse.Node) {
 	}
 }
 
-func (t *Text) branch(n *parse.BranchNode) {
+func (t *FileText) branch(n *parse.BranchNode) {
 	t.walk(n.Pipe)
 	t.walk(n.List)
 	t.walk(n.ElseList)
 }
 
-func (t *Text) use(names []string) {
+func (t *FileText) use(names []string) {
 	if len(names) >= 2 {
 		t.Uses = append(t.Uses, Use{names[0], names[1]})
 	}
@@ -101,7 +99,7 @@ func (t *Text) use(names []string) {
 const noValue = "<no value>"
 
 // Fill fills in the template. Values are as Native returns them, and texts.
-func (t *Text) Fill(values map[string]any) (string, error) {
+func (t *FileText) Fill(values map[string]any) (string, error) {
 	var b bounded
 	if err := t.template.Execute(&b, values); err != nil {
 		return "", errors.New(strings.TrimPrefix(err.Error(), "template: text:"))
