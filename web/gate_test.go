@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 )
 
 // closed is a gate whose only slot somebody else has.
-func closed(t *testing.T) (g *gate.Gate, release func()) {
+func closed(t *testing.T) (g *limit.Gate, release func()) {
 	t.Helper()
-	g = gate.New(1)
+	g = limit.New(1)
 	_, release, err := g.Enter(t.Context(), "somebody")
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func closed(t *testing.T) (g *gate.Gate, release func()) {
 
 // submitLater sends submissions that have to wait, one after the other, behind those
 // that wait already.
-func (s *service) submitLater(g *gate.Gate, key string, names ...string) (answered <-chan string) {
+func (s *service) submitLater(g *limit.Gate, key string, names ...string) (answered <-chan string) {
 	s.t.Helper()
 	done := make(chan string, len(names))
 	for _, name := range names {
@@ -112,7 +112,7 @@ func TestSlowClientHoldsNoSlot(t *testing.T) {
 // TestRequestsLeaveTheSlotOfTheirArrival makes requests that are answered early, at
 // different places.
 func TestRequestsLeaveTheSlotOfTheirArrival(t *testing.T) {
-	g := gate.New(1)
+	g := limit.New(1)
 	s := start(t, func(with *setup) { with.arrivals, with.options.Computing = g, g })
 	for path, status := range map[string]int{"/submit-job": 422, "/jobs/a/cancel": 404, "/nowhere": 404, "/jobs": 405} {
 		if a := s.as(s.ann, "POST", path, "{}"); a.status != status {
@@ -136,7 +136,7 @@ func TestRequestsLeaveTheSlotOfTheirArrival(t *testing.T) {
 }
 
 // enterSoon passes a gate.
-func enterSoon(t *testing.T, g *gate.Gate) {
+func enterSoon(t *testing.T, g *limit.Gate) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
 	"molrun/web/decode"
@@ -44,7 +44,7 @@ type guard struct {
 	limits      map[class]*decode.Limits
 	answerTime  time.Duration
 	inFlight    chan struct{}
-	computing   *gate.Gate // submissions
+	computing   *limit.Gate // submissions
 	perKey      *edge.Shares
 	failed      *edge.RateLimiter           // refused keys by address
 	shared      *edge.RateLimiter           // requests for what is shared, by address

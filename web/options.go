@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 	"molrun/app/base/strictjson"
 	"molrun/app/job/audit"
 )
@@ -30,7 +30,7 @@ type Options struct {
 	// It counts those whose bodies are still arriving, too.
 	MaxInFlightPerKey int
 	// Computing is what submissions pass, so that few compute at once; gate.ForProcessors.
-	Computing *gate.Gate
+	Computing *limit.Gate
 	// MaxListeners is how many streams of events there may be at once, 2048, and
 	// MaxListenersPerKey how many of them one API key may have, three quarters.
 	MaxListeners, MaxListenersPerKey int
@@ -100,7 +100,7 @@ func (o Options) withDefaults() Options {
 	o.Rates.Shared = or(o.Rates.Shared, 50)
 	o.Version = or(o.Version, "unknown")
 	if o.Computing == nil {
-		o.Computing = gate.ForProcessors()
+		o.Computing = limit.ForProcessors()
 	}
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()

@@ -26,7 +26,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/routing"
 	"molrun/app/base/fault"
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 	"molrun/app/base/unit"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
@@ -146,7 +146,7 @@ type setup struct {
 	users     access.SignIn
 	http2     bool             // over TLS
 	now       func() time.Time // of accounts
-	arrivals  *gate.Gate
+	arrivals  *limit.Gate
 }
 
 func start(t *testing.T, change ...func(*setup)) *service {

@@ -18,7 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/algorithm"
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 	"molrun/app/server/certificate"
 	"molrun/app/server/config"
 	"molrun/app/server/datadir"
@@ -97,7 +97,7 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	}
 	parts := group{stop: stop}
 	running := &requests{}
-	submissions := gate.ForProcessors()
+	submissions := limit.ForProcessors()
 	api := s.server(running.counted(s.handler(stopping, o.Version, submissions)))
 	listener := edge.LimitConnections(api, e.api, s.config.Limits.Connections, submissions)
 	operator := edge.Server(running.counted(s.operator(stopping, e)))

@@ -15,7 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 	"molrun/app/test/must"
 )
 
@@ -291,7 +291,7 @@ func TestCloseFinishesTheQueue(t *testing.T) {
 // expected to pass while the first waits for its commit.
 func TestCallersInTheQueueHoldNoSlot(t *testing.T) {
 	db := openNew(t)
-	g := gate.New(1)
+	g := limit.New(1)
 	release := block(t, db)
 	inside, leave, err := g.Enter(t.Context(), "ann")
 	must.OK(t, err)
@@ -308,7 +308,7 @@ func TestCallersInTheQueueHoldNoSlot(t *testing.T) {
 func TestReadersThatWaitForACommitHoldNoSlot(t *testing.T) {
 	var last lastCommit
 	current := last.begin(1)
-	g := gate.New(1)
+	g := limit.New(1)
 	inside, leave, err := g.Enter(t.Context(), "ann")
 	must.OK(t, err)
 	done := make(chan error, 1)
@@ -320,7 +320,7 @@ func TestReadersThatWaitForACommitHoldNoSlot(t *testing.T) {
 }
 
 // enterSoon passes a gate.
-func enterSoon(t *testing.T, g *gate.Gate) {
+func enterSoon(t *testing.T, g *limit.Gate) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 )
 
 // Update runs fn in the writer's goroutine and returns once its changes are on
@@ -18,7 +18,7 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 	c := &call{fn: fn, done: make(chan struct{})}
 	finished := false
-	gate.Outside(ctx, func() { finished = c.submit(ctx, db.writer.queue, db.writer.ended) })
+	limit.Outside(ctx, func() { finished = c.submit(ctx, db.writer.queue, db.writer.ended) })
 	if !finished {
 		if ctx.Err() != nil {
 			return fmt.Errorf("wait for the store: %w", context.Cause(ctx))

@@ -8,7 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -78,7 +78,7 @@ func (l *lastCommit) wait(ctx context.Context, seen int, h *health) error {
 		return nil
 	}
 	ended := false
-	gate.Outside(ctx, func() {
+	limit.Outside(ctx, func() {
 		select {
 		case <-c.done:
 		case <-ctx.Done():

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 )
 
 // LimitConnections returns listener for server with at most so many open
@@ -17,7 +17,7 @@ import (
 // closed; when none is idle, the next client waits. What is not an HTTP request
 // is answered like any other mistake. Requests that change something pass the gate,
 // unless it is nil, before they are parsed.
-func LimitConnections(server *http.Server, listener net.Listener, most int, g *gate.Gate) net.Listener {
+func LimitConnections(server *http.Server, listener net.Listener, most int, g *limit.Gate) net.Listener {
 	l := &limitedListener{
 		Listener: listener,
 		gate:     g,
@@ -33,7 +33,7 @@ func LimitConnections(server *http.Server, listener net.Listener, most int, g *g
 // limitedListener learns from the server which connections are idle.
 type limitedListener struct {
 	net.Listener
-	gate   *gate.Gate
+	gate   *limit.Gate
 	slots  chan struct{} // one taken by each connection
 	closed chan struct{}
 	once   sync.Once

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 	"molrun/web/respond"
 )
 
@@ -26,7 +26,7 @@ type wireConn struct {
 	recent       recentBytes // guarded by net/http: it reads, serves and waits in turn
 	closed       func()      // called once, when it is closed after it was taken over
 	once         sync.Once
-	gate         *gate.Gate             // for what may compute; nil has none
+	gate         *limit.Gate            // for what may compute; nil has none
 	arrived      atomic.Pointer[func()] // releases the slot of a request that no handler has admitted yet
 }
 
@@ -59,7 +59,7 @@ func trackAnswers(server *http.Server) {
 
 // newWireConn wraps an accepted TCP connection. Other connections are returned
 // as they are.
-func newWireConn(c net.Conn, g *gate.Gate) net.Conn {
+func newWireConn(c net.Conn, g *limit.Gate) net.Conn {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		return &wireConn{TCPConn: tcp, gate: g}
 	}

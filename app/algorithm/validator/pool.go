@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 )
 
 // Options configure a Pool. Zero values take the defaults named here.
@@ -100,7 +100,7 @@ func (p *Pool) Ask(ctx context.Context, user string, program Program, questions 
 // Read has a file read in this process when it is the user's turn. check ends with its
 // context.
 func (p *Pool) Read(ctx context.Context, user string, check func(context.Context) error) (err error) {
-	gate.Outside(ctx, func() { err = p.read(ctx, user, check) })
+	limit.Outside(ctx, func() { err = p.read(ctx, user, check) })
 	return err
 }
 
@@ -121,7 +121,7 @@ func (p *Pool) read(ctx context.Context, user string, check func(context.Context
 
 // ask makes one call when it is the user's turn.
 func (p *Pool) ask(ctx context.Context, user string, program Program, c call) (answers [][]fault.Field, err error) {
-	gate.Outside(ctx, func() { answers, err = p.askInTurn(ctx, user, program, c) })
+	limit.Outside(ctx, func() { answers, err = p.askInTurn(ctx, user, program, c) })
 	return answers, err
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"molrun/app/base/fault"
-	"molrun/app/base/gate"
+	"molrun/app/base/limit"
 	"molrun/app/base/protocol"
 	"molrun/app/base/strictjson"
 )
@@ -140,7 +140,7 @@ func TestBuiltinCheckFailsLikeAProcess(t *testing.T) {
 // TestChecksHoldNoSlotAtTheGate makes checks that end once another request has passed
 // the gate.
 func TestChecksHoldNoSlotAtTheGate(t *testing.T) {
-	g := gate.New(1)
+	g := limit.New(1)
 	other := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -2,7 +2,7 @@
 // little, find a processor. Go runs goroutines in the order in which they became ready,
 // and looks for what has arrived on the network when none is left: without a bound, a
 // page waits for all submissions that came before it.
-package gate
+package limit
 
 import (
 	"context"
