@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"molrun/app/algorithm/placement"
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // Executor runs tasks: on this machine, or on a cluster. Its methods may be

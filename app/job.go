@@ -6,11 +6,11 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
-	"molrun/app/base/protocol"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
 	"molrun/app/job/eta"
 	"molrun/app/job/spent"
+	"molrun/app/task/protocol"
 )
 
 // Status is the status of a job.

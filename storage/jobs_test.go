@@ -20,10 +20,10 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
-	"molrun/app/base/protocol"
 	"molrun/app/base/unit"
 	"molrun/app/job/apikey"
 	"molrun/app/job/spent"
+	"molrun/app/task/protocol"
 	"molrun/app/test/must"
 )
 

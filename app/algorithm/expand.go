@@ -9,8 +9,8 @@ import (
 
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/placement"
-	"molrun/app/base/protocol"
 	"molrun/app/base/strictjson"
+	"molrun/app/task/protocol"
 )
 
 // Paths are what the placeholders of a run stand for; all are absolute.

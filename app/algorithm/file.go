@@ -13,7 +13,7 @@ import (
 	"molrun/app/algorithm/formula"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/results"
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // File is an algorithm on offer: one algorithm file, which is one version of one

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"molrun/app/algorithm/placement"
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 const format2Head = "format = 2\ntype = \"demo\"\nversion = \"1\"\n"

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/placement"
-	"molrun/app/base/protocol"
 	"molrun/app/base/tomltree"
+	"molrun/app/task/protocol"
 )
 
 var (

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"molrun/app/algorithm/placement"
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 func TestMissingPlacesOfPrograms(t *testing.T) {

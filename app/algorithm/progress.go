@@ -7,9 +7,9 @@ import (
 
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/expression"
-	"molrun/app/base/protocol"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
+	"molrun/app/task/protocol"
 )
 
 // progress says how to see how far a step is.

@@ -13,8 +13,8 @@ import (
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/results"
-	"molrun/app/base/protocol"
 	"molrun/app/base/tomltree"
+	"molrun/app/task/protocol"
 )
 
 // newestFormat is the newest version of the file format. Files of older versions keep their

@@ -13,9 +13,9 @@ import (
 	"molrun/app/algorithm/validator"
 	"molrun/app/algorithm/version"
 	"molrun/app/base/digest"
-	"molrun/app/base/protocol"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
+	"molrun/app/task/protocol"
 )
 
 // Missing returns a sentence for each thing that the machine lacks to run the

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"molrun/app/algorithm/results"
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // View is an algorithm as clients see it. A listing leaves out the detail.

@@ -8,8 +8,8 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/results"
-	"molrun/app/base/protocol"
 	"molrun/app/task"
+	"molrun/app/task/protocol"
 )
 
 // seenInside are folders that programs see in every sandbox; there, a file that is missing

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // advance tells how far a step is, as a part of the whole task.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 	"molrun/app/test/must"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // TestProgramsArePinned runs a program on one CPU, in a sandbox where there is one.

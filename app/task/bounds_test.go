@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // TestTaskThatCannotSayThatItRunsRunsNothing puts a folder in the way of run.json.

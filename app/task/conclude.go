@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 func TestProgramThatEndsWellMayHaveFailed(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 	"molrun/app/test/containertest"
 )
 

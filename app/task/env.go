@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // defaultPath is the PATH of programs if the service has none.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // Protocol is the version of the files that this program writes, and the newest

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // host is the process that runs tasks: what all of them share.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 	"molrun/app/test/must"
 )
 

@@ -8,8 +8,8 @@ import (
 	"os/exec"
 	"strings"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/container"
+	"molrun/app/task/protocol"
 	"molrun/app/task/sandbox"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/container"
+	"molrun/app/task/protocol"
 )
 
 func TestIsolationRoundTripsThroughTheCommandLine(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/gauge"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 	"molrun/app/task/sandbox"
 	"molrun/app/test/containertest"
 	"molrun/app/test/must"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 	"molrun/app/test/must"
 	"molrun/app/test/need"
 )

@@ -6,9 +6,9 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/base/unit"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // BootID returns the kernel's ID of the current boot, as Outcome.Unsynced names it.

@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt judges signals with a

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // A pilot is a process that runs short tasks one after the other, so that each of them

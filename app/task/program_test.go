@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 func TestStdoutGoesToTheStepsFile(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // progressMark begins a line by which a program reports its progress:

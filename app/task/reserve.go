@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // reservedOutcome is disk space for outcome.json, allocated at the start: a

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {

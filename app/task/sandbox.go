@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/container"
 	"molrun/app/task/place"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 	"molrun/app/task/sandbox"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 	"molrun/app/task/sandbox"
 	"molrun/app/test/need"
 )

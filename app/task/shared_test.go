@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 	"molrun/app/test/must"
 )
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // shim is the process between the service and the programs of a task. One

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 	"molrun/app/test/need"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // The defaults of a Spec.

@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 	"molrun/app/task/sandbox"
 )
 

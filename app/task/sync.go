@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // syncOutput makes the output of a task that is done durable. Otherwise, after a

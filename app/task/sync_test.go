@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 	"molrun/app/test/must"
 )
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/base/unit"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // memory watches what all processes of the task use together.

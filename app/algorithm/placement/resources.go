@@ -3,8 +3,8 @@ package placement
 import (
 	"fmt"
 
-	"molrun/app/base/protocol"
 	"molrun/app/base/unit"
+	"molrun/app/task/protocol"
 )
 
 // Machine is where an algorithm may run. All zero stands for a machine of

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"molrun/app/base/plaintext"
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // Confine limits a command that has not started yet, and makes it run in a sandbox

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/base/strictjson"
+	"molrun/app/task/protocol"
 )
 
 // What validators may use.

@@ -14,8 +14,8 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/limit"
-	"molrun/app/base/protocol"
 	"molrun/app/base/strictjson"
+	"molrun/app/task/protocol"
 )
 
 func TestSlowValidatorIsStopped(t *testing.T) {

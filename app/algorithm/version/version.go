@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"molrun/app/base/plaintext"
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // What a program may use to say its version.

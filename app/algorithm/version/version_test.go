@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 func unconfined(*exec.Cmd, protocol.Sandbox, []string) (func(), error) { return func() {}, nil }

@@ -11,8 +11,8 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/results"
-	"molrun/app/base/protocol"
 	"molrun/app/client"
+	"molrun/app/task/protocol"
 )
 
 // Metric is a figure of a result beside what the algorithm file states.

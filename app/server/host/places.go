@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/server/config"
 	"molrun/app/task/container"
 	"molrun/app/task/modules"
+	"molrun/app/task/protocol"
 )
 
 // places looks for container images and environment modules. A runtime takes a tenth of a

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // Options say which runtime is used, and how. They are part of what a task is started with.

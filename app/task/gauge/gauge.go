@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // readings writes the pieces of a text, one per pause, and returns what was read.

@@ -4,9 +4,9 @@
 package gauged
 
 import (
-	"molrun/app/base/protocol"
 	"molrun/app/task"
 	"molrun/app/task/gauge"
+	"molrun/app/task/protocol"
 	"molrun/app/task/start"
 )
 

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // initScripts define the command module in a shell. The first that is there is read.

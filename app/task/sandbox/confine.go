@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // scratchBytes is what a confined program may write to its folder, and to /tmp.

@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/place"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/base/protocol"
 	"molrun/app/task/place"
 	"molrun/app/task/process"
+	"molrun/app/task/protocol"
 )
 
 // Shared is one sandbox for many steps that run one after the other, of which each sees its

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/base/protocol"
+	"molrun/app/task/protocol"
 )
 
 // stderr passes on the error output of bwrap or of a runtime to that of this process, and keeps its

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/base/protocol"
 	"molrun/app/task"
+	"molrun/app/task/protocol"
 )
 
 func (s *suite) outcomes() {

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/base/protocol"
 	"molrun/app/client"
 	"molrun/app/task"
+	"molrun/app/task/protocol"
 	"molrun/app/test/must"
 	"molrun/app/test/need"
 )

@@ -3,9 +3,10 @@
 // start fast and every imported package is initialised (package app/task/start).
 package protocol
 
-import "strings"
-
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Step is one program to run. Paths are absolute; in Makes and Keep a "*" stands for any text
 // within a name.
