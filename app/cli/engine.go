@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/engine/cgidp"
-	"molrun/app/engine/chains"
 	"molrun/app/engine/condensate"
+	"molrun/app/engine/input"
 	"molrun/app/engine/seqprop"
 )
 
@@ -29,7 +29,7 @@ type simulationFlags struct {
 
 // simulation is an engine that simulates proteins.
 type simulation struct {
-	check chains.Check
+	check input.Check
 	run   func(ctx context.Context, settings, fasta []byte, out string, log io.Writer) error
 }
 
@@ -74,7 +74,7 @@ func simulationCommand(c *cobra.Command, e simulation) *cobra.Command {
 	c.Flags().BoolVar(&f.validate, "validate", false, "only check settings read from standard input")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.validate {
-			return chains.Validate(c.Context(), e.check, f.fasta, c.InOrStdin(), c.OutOrStdout())
+			return input.Validate(c.Context(), e.check, f.fasta, c.InOrStdin(), c.OutOrStdout())
 		}
 		return f.simulate(c, e)
 	}
@@ -85,7 +85,7 @@ func (f *simulationFlags) simulate(c *cobra.Command, e simulation) error {
 	if f.settings == "" || f.out == "" {
 		return usageError{errors.New("give --settings FILE and --out DIR")}
 	}
-	fasta, err := chains.ReadFASTA(f.fasta)
+	fasta, err := input.ReadFASTA(f.fasta)
 	if err != nil {
 		return err
 	}

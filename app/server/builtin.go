@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"molrun/app/engine/cgidp"
-	"molrun/app/engine/chains"
 	"molrun/app/engine/condensate"
+	"molrun/app/engine/input"
 )
 
 // checks are those of the built-in engines that check settings.
-var checks = map[string]chains.Check{"cg-idp": cgidp.Check, "cg-condensate": condensate.Check}
+var checks = map[string]input.Check{"cg-idp": cgidp.Check, "cg-condensate": condensate.Check}
 
 // builtin returns the check of settings that a command of this program makes, to be
 // made in this process, which saves starting one. It is nil for every other command.
@@ -32,6 +32,6 @@ func (s *service) builtin(argv []string) func(ctx context.Context, documents io.
 		return nil
 	}
 	return func(ctx context.Context, documents io.Reader, faults io.Writer) error {
-		return chains.Validate(ctx, check, fasta, documents, faults)
+		return input.Validate(ctx, check, fasta, documents, faults)
 	}
 }

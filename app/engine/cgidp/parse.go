@@ -1,12 +1,11 @@
 package cgidp
 
 import (
-	"molrun/app/engine/chains"
 	"molrun/app/engine/input"
 )
 
 // reader takes settings, sequences among them.
-type reader struct{ *chains.Reader }
+type reader struct{ *input.ChainReader }
 
 // Parse checks settings given as JSON, in which null stands for absent, and fills
 // in defaults. If the settings use fasta, the argument fasta is the content of
@@ -17,7 +16,7 @@ func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
 	if wrong != nil {
 		return nil, []input.Fault{*wrong}
 	}
-	r := &reader{&chains.Reader{Reader: values, Most: maxSequences}}
+	r := &reader{&input.ChainReader{Reader: values, Most: maxSequences}}
 	sequences := r.sequences(r.sources(fasta))
 	c := r.Conditions()
 	s := &Settings{

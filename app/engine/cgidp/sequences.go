@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"molrun/app/base/unit"
-	"molrun/app/engine/chains"
+
 	"molrun/app/engine/input"
 	"molrun/app/engine/sequence"
 )
@@ -14,7 +14,7 @@ import (
 const maxSequences = 64
 
 // sources finds the sequences wherever the settings have them.
-func (r *reader) sources(fasta []byte) []chains.Source {
+func (r *reader) sources(fasta []byte) []input.Source {
 	switch inline, file := r.Has("sequences"), r.Has("fasta"); {
 	case inline && file:
 		r.Fault(input.Loc("fasta"), input.Conflict, "give either sequences or fasta, not both")
@@ -28,7 +28,7 @@ func (r *reader) sources(fasta []byte) []chains.Source {
 	return nil
 }
 
-func (r *reader) inlineSources() []chains.Source {
+func (r *reader) inlineSources() []input.Source {
 	const key = "sequences"
 	if text, ok := r.Text(key); ok {
 		return r.FASTA(key, []byte(text))
@@ -38,13 +38,13 @@ func (r *reader) inlineSources() []chains.Source {
 		r.Fault(input.Loc(key), input.Type, "sequences must be a list of sequences or one FASTA text, not %s", input.KindOf(r.Raw(key)))
 		return nil
 	}
-	var sources []chains.Source
+	var sources []input.Source
 	for i, item := range items {
 		if item == nil {
 			continue
 		}
 		if records, ok := r.records(*item, i); ok {
-			sources = append(sources, chains.Source{Record: append(records, sequence.Record{})[0], Index: i, Loc: input.Loc(key, i)})
+			sources = append(sources, input.Source{Record: append(records, sequence.Record{})[0], Index: i, Loc: input.Loc(key, i)})
 		}
 	}
 	return r.Counted(key, len(items), sources)
@@ -62,7 +62,7 @@ func (r *reader) records(item string, index int) ([]sequence.Record, bool) {
 }
 
 // sequences checks the sources and names them.
-func (r *reader) sequences(sources []chains.Source) []Sequence {
+func (r *reader) sequences(sources []input.Source) []Sequence {
 	taken := map[string]int{}
 	names := r.names(len(sources), taken)
 	sequences := make([]Sequence, len(sources))

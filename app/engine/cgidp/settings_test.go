@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/engine/chains"
 	"molrun/app/engine/input"
 	"molrun/app/engine/md"
 	"molrun/app/engine/sequence"
@@ -112,7 +111,7 @@ var rules = []struct {
 	{`{"sequences":"ACDEF\nGHIKL\nMNPQR"}`, "", "[sequences]", input.Sequence, `sequences has 3 lines but no header, so these may be several sequences; write a line ">name" above each sequence`},
 	{`{"fasta":"x"}`, "My proteins:\n>a\nACDEF", "[fasta]", input.Sequence, `fasta has text before the first header, "MYPROTEINS:"; give it a header (a line ">name") or remove it`},
 	{`{"fasta":"x"}`, "%PDF-1.4\n", "[fasta]", input.Sequence, "fasta is a PDF document; save the sequences as plain text in FASTA format"},
-	{`{"fasta":"x"}`, strings.Repeat("A", chains.MaxFASTA+1), "[fasta]", input.Sequence, "fasta has more than 4 MiB; give at most 64 sequences of at most 2000 residues"},
+	{`{"fasta":"x"}`, strings.Repeat("A", input.MaxFASTA+1), "[fasta]", input.Sequence, "fasta has more than 4 MiB; give at most 64 sequences of at most 2000 residues"},
 	{`{"fasta":["x"]}`, "", "[fasta]", input.Type, "must name a file, not a list"},
 	{`{"fasta":"x"}`, " ", "[fasta]", input.Sequence, "holds no sequence"},
 	{`{"fasta":"x"}`, ">a\nACDE1F", "[fasta]", input.Sequence, `sequence "a", position 5: digits are not amino acids; remove numbers from the sequence`},

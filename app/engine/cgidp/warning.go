@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 
-	"molrun/app/engine/chains"
+	"molrun/app/engine/input"
 )
 
 // warnings say what makes the results of a sequence doubtful. The run goes on.
 func (s *Settings) warnings(q *Sequence) []string {
-	texts := chains.ConditionWarnings(s.conditions())
+	texts := input.ConditionWarnings(s.conditions())
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
 	n := len(q.Residues)
 	if expected := s.expectedError(q); expected > 0.05 {
@@ -19,7 +19,7 @@ func (s *Settings) warnings(q *Sequence) []string {
 	if n > 500 {
 		add("%d residues: chains above 500 take long to sample, and few are disordered throughout", n)
 	}
-	return append(texts, chains.Warnings(q.Residues)...)
+	return append(texts, input.Warnings(q.Residues)...)
 }
 
 // Sampling of Rg, measured for chains of 24 to 140 residues: its standard deviation

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 
-	"molrun/app/engine/chains"
 	"molrun/app/engine/input"
 	"molrun/app/engine/sequence"
 )
@@ -36,7 +35,7 @@ func (r *reader) inlineComponents() []Component {
 		r.Fault(input.Loc(key), input.Type, `components must be a list such as [{"sequence": "…", "copies": 100}], not %s`, input.KindOf(r.Raw(key)))
 		return nil
 	}
-	if r.Counted(key, len(items), []chains.Source{{}}) == nil || len(items) == 0 {
+	if r.Counted(key, len(items), []input.Source{{}}) == nil || len(items) == 0 {
 		return nil
 	}
 	taken := map[string]int{}

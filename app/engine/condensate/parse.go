@@ -3,12 +3,11 @@ package condensate
 import (
 	"slices"
 
-	"molrun/app/engine/chains"
 	"molrun/app/engine/input"
 )
 
 // reader takes settings, components among them.
-type reader struct{ *chains.Reader }
+type reader struct{ *input.ChainReader }
 
 // Parse checks settings given as JSON, in which null stands for absent, and fills
 // in defaults. If the settings use fasta, the argument fasta is the content of
@@ -19,7 +18,7 @@ func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
 	if wrong != nil {
 		return nil, []input.Fault{*wrong}
 	}
-	r := &reader{&chains.Reader{Reader: values, Most: maxComponents}}
+	r := &reader{&input.ChainReader{Reader: values, Most: maxComponents}}
 	s := &Settings{
 		Components:    r.components(fasta),
 		Protocol:      r.protocol(),

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/engine/chains"
 	"molrun/app/engine/input"
 	"molrun/app/engine/md"
 )
@@ -101,7 +100,7 @@ func TestFaults(t *testing.T) {
 		{`{"fasta":"x","copies":"many"}`, ">a\nGSGSG\n", "[copies]", input.Type, "copies must be a number"},
 		{`{"fasta":"x","copies":1}`, ">a\nGSGSG\n", "[copies]", input.Range, "there is one chain"},
 		{`{"fasta":"x"}`, ">a\nGSGSGZ\n", "[fasta]", input.Sequence, "position 6"},
-		{`{"fasta":"x"}`, strings.Repeat("A", chains.MaxFASTA+1), "[fasta]", input.Sequence, "more than 4 MiB"},
+		{`{"fasta":"x"}`, strings.Repeat("A", input.MaxFASTA+1), "[fasta]", input.Sequence, "more than 4 MiB"},
 	}
 	for _, tt := range tests {
 		var fasta []byte

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"molrun/app/engine/chains"
+	"molrun/app/engine/input"
 	"molrun/app/engine/slab"
 )
 
@@ -13,10 +13,10 @@ const usualInterface = 4
 
 // warnings say what makes the results doubtful. The run goes on.
 func (s *Settings) warnings() []string {
-	texts := chains.ConditionWarnings(s.Conditions)
+	texts := input.ConditionWarnings(s.Conditions)
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
 	for _, c := range s.Components {
-		for _, w := range chains.Warnings(c.Residues) {
+		for _, w := range input.Warnings(c.Residues) {
 			if len(s.Components) > 1 {
 				w = c.Name + ": " + w
 			}

@@ -1,18 +1,17 @@
-package chains
+package input
 
 import (
-	"molrun/app/engine/input"
 	"molrun/app/engine/md"
 	"molrun/app/engine/sequence"
 )
 
 // Conditions reads what surrounds the chains.
-func (r *Reader) Conditions() md.Conditions {
+func (r *ChainReader) Conditions() md.Conditions {
 	return md.Conditions{
-		Temperature:    r.Number(input.Temperature),
-		PH:             r.Number(input.PH),
-		IonicStrength:  r.Number(input.IonicStrength),
-		Friction:       r.Number(input.Friction),
+		Temperature:    r.Number(Temperature),
+		PH:             r.Number(PH),
+		IonicStrength:  r.Number(IonicStrength),
+		Friction:       r.Number(Friction),
 		ChargedTermini: r.Boolean("charged_termini", true),
 	}
 }

@@ -1,13 +1,12 @@
-package chains
+package input
 
 import (
-	"molrun/app/engine/input"
 	"molrun/app/engine/sequence"
 )
 
 // Reader takes sequences from settings, of which a job may have so many.
-type Reader struct {
-	*input.Reader
+type ChainReader struct {
+	*Reader
 	Most int
 }
 
@@ -19,9 +18,9 @@ type Source struct {
 }
 
 // File reads the FASTA text that the setting fasta names, nil if it is not at hand.
-func (r *Reader) File(fasta []byte) []Source {
+func (r *ChainReader) File(fasta []byte) []Source {
 	if _, ok := r.Text("fasta"); !ok {
-		r.Fault(input.Loc("fasta"), input.Type, "fasta must name a file, not %s", input.KindOf(r.Raw("fasta")))
+		r.Fault(Loc("fasta"), Type, "fasta must name a file, not %s", KindOf(r.Raw("fasta")))
 		return nil
 	}
 	if fasta == nil {
@@ -31,36 +30,36 @@ func (r *Reader) File(fasta []byte) []Source {
 }
 
 // FASTA reads one FASTA text.
-func (r *Reader) FASTA(key string, text []byte) []Source {
+func (r *ChainReader) FASTA(key string, text []byte) []Source {
 	if len(text) > MaxFASTA {
-		r.Fault(input.Loc(key), input.Sequence, "%s has more than %d MiB; give at most %d sequences of at most %d residues",
+		r.Fault(Loc(key), Sequence, "%s has more than %d MiB; give at most %d sequences of at most %d residues",
 			key, MaxFASTA>>20, r.Most, sequence.MaxResidues)
 		return nil
 	}
 	text, instead := sequence.PlainText(text)
 	if instead != "" {
-		r.Fault(input.Loc(key), input.Sequence, "%s is %s; save the sequences as plain text in FASTA format: a line \">name\" above the letters of each",
+		r.Fault(Loc(key), Sequence, "%s is %s; save the sequences as plain text in FASTA format: a line \">name\" above the letters of each",
 			key, instead)
 		return nil
 	}
 	var sources []Source
 	for i, rec := range r.headed(key, sequence.ParseFASTA(text)) {
-		sources = append(sources, Source{rec, i, input.Loc(key)})
+		sources = append(sources, Source{rec, i, Loc(key)})
 	}
 	return r.Counted(key, len(sources), sources)
 }
 
 // headed refuses a text in which the beginnings of sequences are uncertain: text
 // that is not meant as one chain must not be simulated as one.
-func (r *Reader) headed(key string, records []sequence.Record) []sequence.Record {
+func (r *ChainReader) headed(key string, records []sequence.Record) []sequence.Record {
 	switch {
 	case len(records) == 0 || records[0].Headed:
 	case len(records) > 1:
-		r.Fault(input.Loc(key), input.Sequence, "%s has text before the first header, %q; give it a header (a line \">name\") or remove it",
+		r.Fault(Loc(key), Sequence, "%s has text before the first header, %q; give it a header (a line \">name\") or remove it",
 			key, sequence.Shorten(records[0].Letters, 20))
 		return records[1:]
 	case records[0].MayBeSeveral():
-		r.Fault(input.Loc(key), input.Sequence, "%s has %d lines but no header, so these may be several sequences; write a line \">name\" above each sequence",
+		r.Fault(Loc(key), Sequence, "%s has %d lines but no header, so these may be several sequences; write a line \">name\" above each sequence",
 			key, len(records[0].Lines))
 		return nil
 	}
@@ -68,14 +67,14 @@ func (r *Reader) headed(key string, records []sequence.Record) []sequence.Record
 }
 
 // Counted checks the number of sequences.
-func (r *Reader) Counted(key string, count int, sources []Source) []Source {
+func (r *ChainReader) Counted(key string, count int, sources []Source) []Source {
 	switch {
 	case count > r.Most:
-		r.Fault(input.Loc(key), input.Sequence, "%s holds %d sequences; at most %d can be simulated in one job: make several jobs",
+		r.Fault(Loc(key), Sequence, "%s holds %d sequences; at most %d can be simulated in one job: make several jobs",
 			key, count, r.Most)
 		return nil
 	case count == 0 && !r.Faulty(key):
-		r.Fault(input.Loc(key), input.Sequence, "%s holds no sequence; give at least one", key)
+		r.Fault(Loc(key), Sequence, "%s holds no sequence; give at least one", key)
 	}
 	return sources
 }
