@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"molrun/app/engine/md"
-	"molrun/app/engine/slab"
 )
 
 // isPair reports whether there are two chains in a dilute solution, of which the virial
@@ -47,7 +46,7 @@ func (y *system) dissociation(bound md.Estimate) figure {
 	if !(p > 0 && p < 1) {
 		return figure{math.NaN(), math.NaN()}
 	}
-	one := slab.MilliMol / (y.Box.X * y.Box.Y * y.Box.Z)
+	one := MilliMol / (y.Box.X * y.Box.Y * y.Box.Z)
 	if len(y.Components) == 1 {
 		one *= 2
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"molrun/app/engine/md"
-	"molrun/app/engine/slab"
+
 	"molrun/app/test/enginetest"
 )
 
@@ -150,7 +150,7 @@ func TestDissociation(t *testing.T) {
 		const volume = 8000
 		pairs, free := d*volume, m*m*volume*volume/half
 		k := y.dissociation(md.Estimate{Mean: pairs / (pairs + free), SE: 0.001})
-		enginetest.Near(t, components, k.value, m*m/d*slab.MilliMol, 1e-9*slab.MilliMol)
+		enginetest.Near(t, components, k.value, m*m/d*MilliMol, 1e-9*MilliMol)
 		if !(k.se > 0) {
 			t.Errorf("its error is %g", k.se)
 		}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"molrun/app/engine/md"
-	"molrun/app/engine/slab"
+
 	"molrun/app/engine/store"
 	"molrun/app/engine/trajectory"
 )
@@ -19,8 +19,8 @@ type replica struct {
 	trajectory *trajectory.DCD
 	moved      float64 // nm along z by which the last sample lies in the middle of the box
 
-	track       *slab.Profile // of equilibration
-	profile     *slab.Profile // of what follows
+	track       *Profile // of equilibration
+	profile     *Profile // of what follows
 	sizes       *sizes
 	radius      []md.Series // of gyration, by component
 	temperature md.Series
@@ -41,8 +41,8 @@ func newReplica(y *system, number int) *replica {
 	r := &replica{
 		system: y, number: number,
 		trajectory:  trajectory.NewDCD(y.mix.Size(), y.plan.frameEvery, y.Box),
-		track:       slab.NewProfile(y.mix),
-		profile:     slab.NewProfile(y.mix),
+		track:       NewProfile(y.mix),
+		profile:     NewProfile(y.mix),
 		sizes:       newSizes(y),
 		radius:      make([]md.Series, len(y.Components)),
 		temperature: md.NewSeries(n), bound: md.NewSeries(n), largest: md.NewSeries(n), near: md.NewSeries(n),

@@ -9,14 +9,14 @@ import (
 
 	"molrun/app/engine/md"
 	"molrun/app/engine/plot"
-	"molrun/app/engine/slab"
+
 	"molrun/app/engine/store"
 	"molrun/app/engine/trajectory"
 )
 
 // profiles are those of the replicas that have some frames after equilibration; while there
 // are none, those of equilibration, with evaluated false.
-func (r *run) profiles() (all []*slab.Profile, evaluated bool) {
+func (r *run) profiles() (all []*Profile, evaluated bool) {
 	for _, rep := range r.replicas {
 		if rep.profile.Frames() > 0 {
 			all = append(all, rep.profile)
@@ -25,7 +25,7 @@ func (r *run) profiles() (all []*slab.Profile, evaluated bool) {
 	if len(all) > 0 || len(r.replicas) == 0 || r.replicas[0].track == nil || r.replicas[0].track.Frames() == 0 {
 		return all, true
 	}
-	return []*slab.Profile{r.replicas[0].track}, false
+	return []*Profile{r.replicas[0].track}, false
 }
 
 // write replaces all files but trajectories and checkpoints.
@@ -57,7 +57,7 @@ func (r *run) writeProfile(s *summary) error {
 		picture.Curves = append(picture.Curves, plot.Curve{Name: r.Components[k].Name})
 	}
 	b = append(b, '\n')
-	for _, layer := range slab.Mean(all) {
+	for _, layer := range Mean(all) {
 		total, fields := 0.0, ""
 		for k, level := range layer.MilliMol {
 			mass := level * r.mix.Components[k].Model.TotalMass() / 1000

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"molrun/app/engine/md"
-	"molrun/app/engine/slab"
+
 	"molrun/app/engine/store"
 )
 
@@ -23,7 +23,7 @@ type (
 		Warnings      []string        `json:"warnings"`
 		Cite          []string        `json:"cite"`
 
-		phases slab.Phases
+		phases Phases
 	}
 	settingsView struct {
 		Components     []componentView `json:"components"`
@@ -227,7 +227,7 @@ func (r *run) addPhases(s *summary, sizes bool) bool {
 	if len(all) == 0 || !evaluated {
 		return false
 	}
-	s.phases = slab.Evaluate(all)
+	s.phases = Evaluate(all)
 	res, f := &s.Results, &s.phases
 	res.Reason = f.Reason
 	if f.Undecided {
@@ -271,13 +271,13 @@ func (r *run) bound(v float64) float64 {
 // steady reports whether there are enough looks at a concentration and the halves of the run
 // agree within their errors.
 func steady(e md.Estimate) bool {
-	return e.Independent >= slab.LeastLooks && math.Abs(e.Drift) < 3*math.Sqrt2*e.SE
+	return e.Independent >= LeastLooks && math.Abs(e.Drift) < 3*math.Sqrt2*e.SE
 }
 
 // milligrams is the concentration in mg/mL of 1 mM of a component.
 func (r *run) milligrams(k int) float64 { return r.mix.Components[k].Model.TotalMass() / 1000 }
 
-func (r *run) phasesView(k int, f *slab.Phases) *phasesView {
+func (r *run) phasesView(k int, f *Phases) *phasesView {
 	c := f.Components[k]
 	var sizes []*sizes
 	for _, rep := range r.replicas {

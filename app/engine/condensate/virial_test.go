@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"molrun/app/engine/md"
-	"molrun/app/engine/slab"
+
 	"molrun/app/test/enginetest"
 )
 
@@ -49,7 +49,7 @@ func fractions(m map[string]any, edge float64) meetings {
 	box, ball := edge*edge*edge, math.Pi/6*edge*edge*edge
 	excess := -2 * figureOf(m, "b22_nm3")
 	near := (ball + excess) / (box + excess)
-	one := slab.MilliMol / box
+	one := MilliMol / box
 	bound := 1 / (1 + figureOf(m, "kd_mM")/one)
 	return meetings{
 		figure{near, 2 * figureOf(m, "b22_se_nm3") * (1 - near) * (1 - near) / (box - ball)},

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"molrun/app/engine/input"
-	"molrun/app/engine/slab"
 )
 
 // usualInterface is the width in nm of a usual interface, from 10 to 90 %.
@@ -26,7 +25,7 @@ func (s *Settings) warnings() []string {
 	if across := s.crossSection(); min(s.Box.X, s.Box.Y, s.Box.Z) < across {
 		add("the box is narrow for chains of %d residues, which may meet their own images; edges of %.1f nm are safe", s.longest(), across)
 	}
-	if width, least := s.slabWidth(), slab.LeastThickness(usualInterface); s.Protocol == Slab && width < least {
+	if width, least := s.slabWidth(), LeastThickness(usualInterface); s.Protocol == Slab && width < least {
 		add("the slab will be only about %.1f nm thick, little more than its interfaces: it may stay unknown whether the chains condense; about %.1f times the copies give %.0f nm",
 			width, math.Ceil(10*least/width)/10, least)
 	}
@@ -49,5 +48,5 @@ func slabSteps(residues int) int64 { return 10_000 * int64(residues) }
 // looks at it.
 func (s *Settings) leastDilute() float64 {
 	volume := s.Box.X * s.Box.Y * max(0, s.Box.Z-s.slabWidth())
-	return 3 * slab.MilliMol / (slab.LeastLooks * float64(s.Replicas) * volume)
+	return 3 * MilliMol / (LeastLooks * float64(s.Replicas) * volume)
 }

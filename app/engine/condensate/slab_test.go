@@ -1,4 +1,4 @@
-package slab
+package condensate
 
 import (
 	"math"
@@ -13,7 +13,7 @@ var conditions = md.Conditions{Temperature: 293, PH: 7, IonicStrength: 0.15, Fri
 
 // system is chains whose heights follow a known profile: a slab of some thickness with
 // interfaces of the form of a hyperbolic tangent, which wanders through the box.
-type system struct {
+type slabSystem struct {
 	*md.Mixture
 	thickness, length float64 // nm; of the interface's tangent
 	dense, dilute     []float64
@@ -25,8 +25,8 @@ type system struct {
 const boxEdge, boxLength = 15.0, 100.0
 
 // newSystem makes as many chains as the concentrations in mM ask for.
-func newSystem(thickness, length float64, dense, dilute []float64) *system {
-	s := &system{thickness: thickness, length: length, dense: dense, dilute: dilute, random: rand.New(rand.NewPCG(1, 2))}
+func newSlabSystem(thickness, length float64, dense, dilute []float64) *slabSystem {
+	s := &slabSystem{thickness: thickness, length: length, dense: dense, dilute: dilute, random: rand.New(rand.NewPCG(1, 2))}
 	var all []md.Component
 	for c := range dense {
 		all = append(all, md.Component{Model: md.NewModel([]string{"GSGSG", "RYRYRYRY"}[c], conditions), Copies: int(math.Round(s.chains(c)))})
@@ -39,12 +39,12 @@ func newSystem(thickness, length float64, dense, dilute []float64) *system {
 }
 
 // chains is how many chains a component has, which need not be a whole number.
-func (s *system) chains(c int) float64 {
+func (s *slabSystem) chains(c int) float64 {
 	return (s.dense[c]*s.thickness + s.dilute[c]*(boxLength-s.thickness)) * boxEdge * boxEdge / MilliMol
 }
 
 // frame draws the height of each chain, whose beads all lie there.
-func (s *system) frame() []md.Vec {
+func (s *slabSystem) frame() []md.Vec {
 	x := make([]md.Vec, s.Size())
 	away := boxLength * (3*s.random.Float64() - 1) // beyond the box, too
 	chain := 0
@@ -69,7 +69,7 @@ func (s *system) frame() []md.Vec {
 }
 
 // heights returns where a component is, from below to above, at even parts of its amount.
-func (s *system) heights(c int) (all []float64) {
+func (s *slabSystem) heights(c int) (all []float64) {
 	const parts = 20_000
 	sum, step := 0.0, boxLength/parts
 	for range 2 { // first the whole, then its parts
@@ -86,7 +86,7 @@ func (s *system) heights(c int) (all []float64) {
 	return all
 }
 
-func (s *system) profile(frames int) *Profile {
+func (s *slabSystem) profile(frames int) *Profile {
 	p := NewProfile(s.Mixture)
 	for range frames {
 		p.Add(s.Mixture, s.frame())
@@ -102,7 +102,7 @@ func within(t *testing.T, what string, got, want, error float64) {
 }
 
 func TestKnownPhasesAreFound(t *testing.T) {
-	s := newSystem(30, 1.5, []float64{20, 2}, []float64{0.5, 1})
+	s := newSlabSystem(30, 1.5, []float64{20, 2}, []float64{0.5, 1})
 	s.even = true
 	f := Evaluate([]*Profile{s.profile(150), s.profile(200)})
 	if !f.Separated {
@@ -144,7 +144,7 @@ func TestCurvesAreFitted(t *testing.T) {
 // Chains that are by chance where they are leave gaps, and an interface looks wider than it
 // is. It must not become so by frames that are laid upon each other's gaps.
 func TestFewChainsKeepTheirInterface(t *testing.T) {
-	s := newSystem(30, 1, []float64{10}, []float64{0.2})
+	s := newSlabSystem(30, 1, []float64{10}, []float64{0.2})
 	f := Evaluate([]*Profile{s.profile(300)})
 	if wide := (f.Lower.Width + f.Upper.Width) / 2; !f.Separated || wide > 4.5*widths {
 		t.Errorf("%d chains have interfaces of %.1f nm: %s", s.Chains(), wide, f.Reason)
@@ -154,7 +154,7 @@ func TestFewChainsKeepTheirInterface(t *testing.T) {
 func TestErrorsAreThoseOfRepeatedRuns(t *testing.T) {
 	var means md.Series
 	ses := 0.0
-	s := newSystem(30, 1.5, []float64{20}, []float64{0.5})
+	s := newSlabSystem(30, 1.5, []float64{20}, []float64{0.5})
 	for range 40 {
 		c := Evaluate([]*Profile{s.profile(128)}).Components[0]
 		means.Add(c.Dilute.Mean)
@@ -167,15 +167,15 @@ func TestErrorsAreThoseOfRepeatedRuns(t *testing.T) {
 }
 
 func TestChainsThatDoNotCondense(t *testing.T) {
-	for name, s := range map[string]*system{
-		"the same everywhere": newSystem(30, 1.5, []float64{4}, []float64{4}),
-		"nearly the same":     newSystem(30, 1.5, []float64{4.5}, []float64{4}),
+	for name, s := range map[string]*slabSystem{
+		"the same everywhere": newSlabSystem(30, 1.5, []float64{4}, []float64{4}),
+		"nearly the same":     newSlabSystem(30, 1.5, []float64{4.5}, []float64{4}),
 	} {
 		if f := Evaluate([]*Profile{s.profile(100)}); f.Separated || f.Undecided || !strings.Contains(f.Reason, "do not condense") || f.Components != nil {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
-	s := newSystem(40, 1.5, []float64{2.2}, []float64{2})
+	s := newSlabSystem(40, 1.5, []float64{2.2}, []float64{2})
 	for range 10 { // of chance
 		if f := Evaluate([]*Profile{s.profile(20)}); f.Separated {
 			t.Errorf("a chance: %+v", f)
@@ -185,19 +185,19 @@ func TestChainsThatDoNotCondense(t *testing.T) {
 
 // What is dense without a plateau, or not known well enough, is no sign that chains do not condense.
 func TestProfilesThatDoNotTell(t *testing.T) {
-	thin, full := newSystem(5, 1.5, []float64{20}, []float64{0.1}), newSystem(75, 3, []float64{20}, []float64{0.5})
+	thin, full := newSlabSystem(5, 1.5, []float64{20}, []float64{0.1}), newSlabSystem(75, 3, []float64{20}, []float64{0.5})
 	full.even = true
 	for name, tt := range map[string]struct {
-		s      *system
+		s      *slabSystem
 		frames int
 		reason string
 	}{
 		"a thin slab":  {thin, 200, "slab thinner than its interfaces: "},
-		"a hump":       {newSystem(2, 5, []float64{20}, []float64{0.1}), 200, "use more chains or a smaller cross-section"},
+		"a hump":       {newSlabSystem(2, 5, []float64{20}, []float64{0.1}), 200, "use more chains or a smaller cross-section"},
 		"a full box":   {full, 50, "fill the box, so there is no dilute phase beside it; use a longer box"},
-		"10 frames":    {newSystem(30, 1.5, []float64{20}, []float64{0.5}), 10, "too few samples for errors"},
-		"a few frames": {newSystem(30, 1.5, []float64{0.4}, []float64{0.1}), 20, " "},
-		"few chains":   {newSystem(30, 1.5, []float64{0.1}, []float64{0.1}), 100, " "},
+		"10 frames":    {newSlabSystem(30, 1.5, []float64{20}, []float64{0.5}), 10, "too few samples for errors"},
+		"a few frames": {newSlabSystem(30, 1.5, []float64{0.4}, []float64{0.1}), 20, " "},
+		"few chains":   {newSlabSystem(30, 1.5, []float64{0.1}, []float64{0.1}), 100, " "},
 	} {
 		if f := Evaluate([]*Profile{tt.s.profile(tt.frames)}); f.Separated || !f.Undecided || !strings.Contains(f.Reason, tt.reason) || f.Components != nil {
 			t.Errorf("%s: %+v", name, f)
@@ -207,10 +207,10 @@ func TestProfilesThatDoNotTell(t *testing.T) {
 
 // Replicas that differ in their dilute phases by more than their errors leave only a bound, above each of them.
 func TestBoundsKnowThatReplicasDiffer(t *testing.T) {
-	s := newSystem(30, 0.2, []float64{20}, []float64{0})
+	s := newSlabSystem(30, 0.2, []float64{20}, []float64{0})
 	s.even = true
 	empty := s.profile(100)
-	other := newSystem(30, 0.2, []float64{20}, []float64{0.05})
+	other := newSlabSystem(30, 0.2, []float64{20}, []float64{0.05})
 	one := MilliMol / (boxEdge * boxEdge * (boxLength - 30))
 	if c := Evaluate([]*Profile{empty, other.profile(100)}).Components[0]; !c.Bound || c.Dilute.Mean < one/2 {
 		t.Errorf("%+v; one chain is %.3g mM", c, one)
@@ -218,7 +218,7 @@ func TestBoundsKnowThatReplicasDiffer(t *testing.T) {
 }
 
 func TestEmptyDilutePhaseHasABound(t *testing.T) {
-	s := newSystem(30, 0.2, []float64{20}, []float64{0})
+	s := newSlabSystem(30, 0.2, []float64{20}, []float64{0})
 	s.even = true
 	c := Evaluate([]*Profile{s.profile(100)}).Components[0]
 	one := MilliMol / (boxEdge * boxEdge * (boxLength - 30))
@@ -226,8 +226,8 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 		t.Errorf("%+v; one chain is %.3g mM", c, one)
 	}
 	// Chains that were out only once may have been more, or fewer, by chance.
-	s = newSystem(30, 0.2, []float64{20}, []float64{0})
-	p, once := NewProfile(s.Mixture), newSystem(30, 0.2, []float64{19}, []float64{20. * 30 / 70 / 20})
+	s = newSlabSystem(30, 0.2, []float64{20}, []float64{0})
+	p, once := NewProfile(s.Mixture), newSlabSystem(30, 0.2, []float64{19}, []float64{20. * 30 / 70 / 20})
 	s.even, once.even = true, true
 	for n := range 100 {
 		if n >= 40 && n < 46 {
@@ -247,7 +247,7 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 		t.Errorf("the bound is %.3g mM, and the mean %.3g", c.Dilute.Mean, mean)
 	}
 	const truth = 0.004 // mM: some 25 looks for each chain
-	s = newSystem(30, 0.2, []float64{20}, []float64{truth})
+	s = newSlabSystem(30, 0.2, []float64{20}, []float64{truth})
 	below := 0
 	for range 40 {
 		s.random = rand.New(rand.NewPCG(s.random.Uint64(), 1))
@@ -263,7 +263,7 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 // Ends of chains that reach out of the dense phase in every frame are no dilute phase, even if their
 // number is known well.
 func TestEndsOfChainsAreNoDilutePhase(t *testing.T) {
-	s := newSystem(30, 0.2, []float64{20}, []float64{0})
+	s := newSlabSystem(30, 0.2, []float64{20}, []float64{0})
 	s.even = true
 	p := NewProfile(s.Mixture)
 	for range 200 {
@@ -280,7 +280,7 @@ func TestEndsOfChainsAreNoDilutePhase(t *testing.T) {
 }
 
 func TestFramesMayBeAddedInParts(t *testing.T) {
-	s := newSystem(20, 1, []float64{15}, []float64{1})
+	s := newSlabSystem(20, 1, []float64{15}, []float64{1})
 	var frames [][]md.Vec
 	for range 150 {
 		frames = append(frames, s.frame())
