@@ -16,7 +16,7 @@ import (
 	"molrun/app/job/mail"
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
-	"molrun/app/job/post"
+
 	"molrun/app/server/config"
 )
 
@@ -32,7 +32,7 @@ type messenger struct {
 	config   config.Config
 	log      zerolog.Logger
 	attempts *prometheus.CounterVec
-	webhooks *post.Sender
+	webhooks *notify.Poster
 	sender   *notify.Sender
 }
 
@@ -48,7 +48,7 @@ func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error)
 			m.attempts.WithLabelValues(kind, result)
 		}
 	}
-	m.webhooks = post.New(post.Options{Policy: s.config.Notices(), Agent: "molrun/" + cmp.Or(s.version, "unknown")})
+	m.webhooks = notify.NewPoster(notify.PostOptions{Policy: s.config.Notices(), Agent: "molrun/" + cmp.Or(s.version, "unknown")})
 	o := notify.SenderOptions{Now: time.Now, Post: m.webhooks.Post, Link: m.jobLink, Tried: m.tried, Warn: func(err error) {
 		m.log.Warn().Err(err).Msg("notices can't be sent; it is tried again")
 	}}

@@ -1,4 +1,4 @@
-package post_test
+package notify_test
 
 import (
 	"context"
@@ -18,20 +18,19 @@ import (
 
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
-	"molrun/app/job/post"
 )
 
 // allowed is a policy under which the receivers of tests may be reached, and 127.0.0.2,
 // where nobody may be asked, may not.
 var allowed = notice.Policy{HTTP: true, Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 
-func sender(t *testing.T, change func(*post.Options)) *post.Sender {
+func sender(t *testing.T, change func(*notify.PostOptions)) *notify.Poster {
 	t.Helper()
-	o := post.Options{Policy: allowed, Agent: "molrun/test", Own: func() ([]netip.Addr, error) { return nil, nil }, Time: 30 * time.Second}
+	o := notify.PostOptions{Policy: allowed, Agent: "molrun/test", Own: func() ([]netip.Addr, error) { return nil, nil }, Time: 30 * time.Second}
 	if change != nil {
 		change(&o)
 	}
-	s := post.New(o)
+	s := notify.NewPoster(o)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -104,7 +103,7 @@ func TestOnlySuccessIsDelivery(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // then the server notices that the client is gone
 		<-r.Context().Done()
 	}
-	quick := func(o *post.Options) { o.Time = 300 * time.Millisecond }
+	quick := func(o *notify.PostOptions) { o.Time = 300 * time.Millisecond }
 	refused, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +117,7 @@ func TestOnlySuccessIsDelivery(t *testing.T) {
 		name   string
 		url    string
 		handle http.HandlerFunc
-		change func(*post.Options)
+		change func(*notify.PostOptions)
 		want   notice.Attempt
 	}{
 		{"failing", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, nil, notice.Attempt{Status: 500, Error: "it answered with status 500"}},
@@ -129,7 +128,7 @@ func TestOnlySuccessIsDelivery(t *testing.T) {
 		{"refusing", "http://" + refused.Addr().String(), nil, nil, notice.Attempt{Error: "it refused the connection"}},
 		{"endless answer", "", endless, nil, notice.Attempt{Status: 200}},
 		{"wrong certificate", "tls", nil, nil, notice.Attempt{Error: "its certificate is not valid"}},
-		{"unencrypted, forbidden since", "http://127.0.0.1:9/", nil, func(o *post.Options) { o.Policy.HTTP = false }, notice.Attempt{Error: "use https://; this service sends nothing unencrypted"}},
+		{"unencrypted, forbidden since", "http://127.0.0.1:9/", nil, func(o *notify.PostOptions) { o.Policy.HTTP = false }, notice.Attempt{Error: "use https://; this service sends nothing unencrypted"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := tt.url
@@ -154,7 +153,7 @@ func TestEncryptedMessageArrives(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer s.Close()
 	trust := s.Client().Transport.(*http.Transport).TLSClientConfig
-	a := sender(t, func(o *post.Options) { o.TLS = &tls.Config{RootCAs: trust.RootCAs}; o.Policy.HTTP = false }).Post(t.Context(), to(s.URL))
+	a := sender(t, func(o *notify.PostOptions) { o.TLS = &tls.Config{RootCAs: trust.RootCAs}; o.Policy.HTTP = false }).Post(t.Context(), to(s.URL))
 	if a != (notice.Attempt{Status: 200}) {
 		t.Errorf("%+v", a)
 	}
@@ -189,11 +188,11 @@ func TestForbiddenAddressesAreNotReached(t *testing.T) {
 	}
 	// As the machine's own address, though it is public.
 	own := func() ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("9.9.9.9")}, nil }
-	a := sender(t, func(o *post.Options) { o.Own = own }).Post(t.Context(), to("http://9.9.9.9:"+port+"/"))
+	a := sender(t, func(o *notify.PostOptions) { o.Own = own }).Post(t.Context(), to("http://9.9.9.9:"+port+"/"))
 	if !strings.Contains(a.Error, "not public") {
 		t.Errorf("the machine's own address: %+v", a)
 	}
-	a = sender(t, func(o *post.Options) { o.Own = func() ([]netip.Addr, error) { return nil, errors.New("no") } }).Post(t.Context(), to("http://127.0.0.1:"+port+"/"))
+	a = sender(t, func(o *notify.PostOptions) { o.Own = func() ([]netip.Addr, error) { return nil, errors.New("no") } }).Post(t.Context(), to("http://127.0.0.1:"+port+"/"))
 	if a.Error == "" {
 		t.Error("it connects although it does not know its own addresses")
 	}
@@ -285,7 +284,7 @@ func TestNameThatChangesItsAddressReachesNothing(t *testing.T) {
 	defer func() { _ = s.Close(); <-ended }()
 
 	dns := &rebinding{answers: []string{"127.0.0.1", "127.0.0.2"}}
-	from := sender(t, func(o *post.Options) { o.Resolver = dns.resolver(t) })
+	from := sender(t, func(o *notify.PostOptions) { o.Resolver = dns.resolver(t) })
 	url := fmt.Sprintf("http://rebinding.example.:%s/", port)
 	if a := from.Post(t.Context(), to(url)); a.Error != "" {
 		t.Fatalf("while the address is permitted: %+v", a)

@@ -1,6 +1,4 @@
-// Package post sends messages to webhooks over HTTP, and to no address that the policy
-// does not permit.
-package post
+package notify
 
 import (
 	"bytes"
@@ -17,7 +15,6 @@ import (
 	"time"
 
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 )
 
 // Bounds of one attempt.
@@ -29,7 +26,7 @@ const (
 )
 
 // Options are what a sender needs.
-type Options struct {
+type PostOptions struct {
 	Policy   notice.Policy
 	Agent    string                       // User-Agent
 	Resolver *net.Resolver                // nil: the system's
@@ -40,13 +37,13 @@ type Options struct {
 }
 
 // Sender sends messages.
-type Sender struct {
-	o      Options
+type Poster struct {
+	o      PostOptions
 	client *http.Client
 }
 
 // New returns a sender.
-func New(o Options) *Sender {
+func NewPoster(o PostOptions) *Poster {
 	if o.Own == nil {
 		o.Own = ownAddresses
 	}
@@ -56,7 +53,7 @@ func New(o Options) *Sender {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Sender{o: o}
+	s := &Poster{o: o}
 	dialer := &net.Dialer{Timeout: timeToConnect, Resolver: o.Resolver, Control: s.control}
 	s.client = &http.Client{
 		Transport: &http.Transport{
@@ -78,13 +75,13 @@ func New(o Options) *Sender {
 }
 
 // Close closes idle connections.
-func (s *Sender) Close() { s.client.CloseIdleConnections() }
+func (s *Poster) Close() { s.client.CloseIdleConnections() }
 
 var errForbidden = errors.New("its address is not public, and the service does not connect to it; its operator can allow it (notify.allow)")
 
 // control refuses addresses at the last moment before each connection is made, when no
 // name is looked up again.
-func (s *Sender) control(network, address string, _ syscall.RawConn) error {
+func (s *Poster) control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" {
 		return errForbidden
@@ -110,7 +107,7 @@ func ownAddresses() (own []netip.Addr, err error) {
 }
 
 // Post sends a message once.
-func (s *Sender) Post(ctx context.Context, p notify.Posting) notice.Attempt {
+func (s *Poster) Post(ctx context.Context, p Posting) notice.Attempt {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Time)
 	defer cancel()
 	if msg := s.o.Policy.CheckURL(p.URL); msg != "" { // what is permitted may have changed
@@ -139,7 +136,7 @@ func (s *Sender) Post(ctx context.Context, p notify.Posting) notice.Attempt {
 }
 
 // judge says what a status means: only 2xx is success.
-func (s *Sender) judge(answer *http.Response) notice.Attempt {
+func (s *Poster) judge(answer *http.Response) notice.Attempt {
 	a := notice.Attempt{Status: answer.StatusCode}
 	switch {
 	case a.Status/100 == 2:
@@ -155,7 +152,7 @@ func (s *Sender) judge(answer *http.Response) notice.Attempt {
 	return a
 }
 
-func (s *Sender) retryAfter(text string) time.Duration {
+func (s *Poster) retryAfter(text string) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
 	}
@@ -167,7 +164,7 @@ func (s *Sender) retryAfter(text string) time.Duration {
 
 // sentence says what went wrong, without addresses: names of the inner network may be
 // behind them.
-func (s *Sender) sentence(ctx context.Context, err error) string {
+func (s *Poster) sentence(ctx context.Context, err error) string {
 	var unknown *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var network net.Error
