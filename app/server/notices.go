@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/base/fault"
-	"molrun/app/job/mail"
+
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
 
@@ -64,9 +64,9 @@ func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error)
 }
 
 // mail makes the sender of e-mail.
-func (m *messenger) mail() (*mail.Sender, error) {
+func (m *messenger) mail() (*notify.Mailer, error) {
 	c := m.config.Mail
-	o := mail.Options{Host: c.Host, Port: c.Port, TLS: c.TLS, User: c.User, From: c.From}
+	o := notify.MailOptions{Host: c.Host, Port: c.Port, TLS: c.TLS, User: c.User, From: c.From}
 	if c.PasswordFile != "" {
 		password, err := os.ReadFile(c.PasswordFile)
 		if err != nil {
@@ -75,7 +75,7 @@ func (m *messenger) mail() (*mail.Sender, error) {
 		o.Password = string(bytes.TrimRight(password, "\r\n"))
 	}
 	o.Domain, _ = os.Hostname() // without it, another name does
-	letters, err := mail.New(o)
+	letters, err := notify.NewMailer(o)
 	if err != nil {
 		return nil, fmt.Errorf("mail: %w", err)
 	}

@@ -1,5 +1,4 @@
-// Package mail sends notices by SMTP.
-package mail
+package notify
 
 import (
 	"context"
@@ -15,7 +14,6 @@ import (
 
 	"molrun/app/base/plaintext"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 )
 
 // How connections are encrypted.
@@ -26,7 +24,7 @@ const (
 )
 
 // Options name the server that takes the mail, and who sends it.
-type Options struct {
+type MailOptions struct {
 	Host           string
 	Port           int
 	TLS            string      // StartTLS, Implicit or Plain
@@ -46,14 +44,14 @@ const farewellTime = time.Second
 const maxReply = 300
 
 // Sender sends mail.
-type Sender struct {
-	o       Options
+type Mailer struct {
+	o       MailOptions
 	options []mail.Option
 }
 
 // New returns a sender. It connects to nothing yet.
-func New(o Options) (*Sender, error) {
-	s := &Sender{o: o, options: []mail.Option{mail.WithPort(o.Port), mail.WithTimeout(stepTime)}}
+func NewMailer(o MailOptions) (*Mailer, error) {
+	s := &Mailer{o: o, options: []mail.Option{mail.WithPort(o.Port), mail.WithTimeout(stepTime)}}
 	switch o.TLS {
 	case Implicit, Plain: // dial encrypts, or nothing does
 		s.options = append(s.options, mail.WithTLSPolicy(mail.NoTLS))
@@ -68,7 +66,7 @@ func New(o Options) (*Sender, error) {
 		ways := mail.WithOpportunisticSMTPAuth(mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthSCRAMSHA1, mail.SMTPAuthCramMD5, mail.SMTPAuthPlain, mail.SMTPAuthLogin)
 		s.options = append(s.options, ways, mail.WithUsername(o.User), mail.WithPassword(o.Password))
 	}
-	if _, err := s.message(notify.Letter{To: "somebody@example.org"}); err != nil {
+	if _, err := s.message(Letter{To: "somebody@example.org"}); err != nil {
 		return nil, err
 	}
 	_, err := mail.NewClient(o.Host, s.options...)
@@ -76,7 +74,7 @@ func New(o Options) (*Sender, error) {
 }
 
 // encrypt sets how the server is identified.
-func (s *Sender) encrypt(config *tls.Config) {
+func (s *Mailer) encrypt(config *tls.Config) {
 	if s.o.Config = config.Clone(); s.o.Config == nil {
 		s.o.Config = &tls.Config{}
 	}
@@ -85,7 +83,7 @@ func (s *Sender) encrypt(config *tls.Config) {
 }
 
 // Send sends a letter once. It ends with ctx, whatever the server does.
-func (s *Sender) Send(ctx context.Context, l notify.Letter) notice.Attempt {
+func (s *Mailer) Send(ctx context.Context, l Letter) notice.Attempt {
 	message, err := s.message(l)
 	if err != nil {
 		return notice.Attempt{Error: err.Error()}
@@ -93,7 +91,7 @@ func (s *Sender) Send(ctx context.Context, l notify.Letter) notice.Attempt {
 	return judge(s.deliver(ctx, message))
 }
 
-func (s *Sender) deliver(ctx context.Context, message *mail.Msg) error {
+func (s *Mailer) deliver(ctx context.Context, message *mail.Msg) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // closes the connection
 	client, err := mail.NewClient(s.o.Host, append(slices.Clip(s.options), mail.WithDialContextFunc(s.dialUntil(ctx)))...)
@@ -114,7 +112,7 @@ func (s *Sender) deliver(ctx context.Context, message *mail.Msg) error {
 
 // dialUntil returns how to connect. The connection is closed when ctx ends: the library
 // looks at it only until there is one.
-func (s *Sender) dialUntil(end context.Context) mail.DialContextFunc {
+func (s *Mailer) dialUntil(end context.Context) mail.DialContextFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err != nil {
@@ -130,7 +128,7 @@ func (s *Sender) dialUntil(end context.Context) mail.DialContextFunc {
 }
 
 // message writes a letter. The library encodes what a header could not hold.
-func (s *Sender) message(l notify.Letter) (*mail.Msg, error) {
+func (s *Mailer) message(l Letter) (*mail.Msg, error) {
 	m := mail.NewMsg()
 	if err := m.From(s.o.From); err != nil {
 		return nil, fmt.Errorf("the sender %q is no e-mail address", s.o.From)

@@ -1,4 +1,4 @@
-package mail_test
+package notify_test
 
 import (
 	"bufio"
@@ -22,7 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/job/mail"
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
 )
@@ -171,7 +170,7 @@ func received(t *testing.T, box string) (all []*netmail.Message) {
 
 func TestMailArrivesAtARealServer(t *testing.T) {
 	port, box, _ := mailServer(t, serverOptions{})
-	s, err := mail.New(mail.Options{Host: "127.0.0.1", Port: port, TLS: mail.Plain, From: "molrun <molrun@lab.example>", Domain: "lab.example"})
+	s, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun <molrun@lab.example>", Domain: "lab.example"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,12 +202,12 @@ func TestMailArrivesAtARealServer(t *testing.T) {
 func TestMailServerThatCannotBeUsedIsAnError(t *testing.T) {
 	port, _, _ := mailServer(t, serverOptions{})
 	l := notify.Letter{ID: "1", To: "ann@lab.example", Subject: "s", Text: "t"}
-	for name, o := range map[string]mail.Options{
-		"without encryption": {Host: "127.0.0.1", Port: port, TLS: mail.StartTLS, From: "molrun@lab.example"},
-		"not there":          {Host: "127.0.0.1", Port: 1, TLS: mail.Plain, From: "molrun@lab.example"},
-		"without passwords":  {Host: "127.0.0.1", Port: port, TLS: mail.Plain, From: "molrun@lab.example", User: "u", Password: "p"},
+	for name, o := range map[string]notify.MailOptions{
+		"without encryption": {Host: "127.0.0.1", Port: port, TLS: notify.StartTLS, From: "molrun@lab.example"},
+		"not there":          {Host: "127.0.0.1", Port: 1, TLS: notify.Plain, From: "molrun@lab.example"},
+		"without passwords":  {Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun@lab.example", User: "u", Password: "p"},
 	} {
-		s, err := mail.New(o)
+		s, err := notify.NewMailer(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,10 +215,10 @@ func TestMailServerThatCannotBeUsedIsAnError(t *testing.T) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	if _, err := mail.New(mail.Options{Host: "127.0.0.1", Port: port, From: "nobody"}); err == nil {
+	if _, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, From: "nobody"}); err == nil {
 		t.Error("a sender that is no address is accepted")
 	}
-	s, err := mail.New(mail.Options{Host: "127.0.0.1", Port: port, TLS: mail.Plain, From: "molrun@lab.example"})
+	s, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun@lab.example"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,9 +230,9 @@ func TestMailServerThatCannotBeUsedIsAnError(t *testing.T) {
 }
 
 // plainly returns a sender to an unencrypted server.
-func plainly(t *testing.T, port int) *mail.Sender {
+func plainly(t *testing.T, port int) *notify.Mailer {
 	t.Helper()
-	s, err := mail.New(mail.Options{Host: "127.0.0.1", Port: port, TLS: mail.Plain, From: "molrun@lab.example"})
+	s, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun@lab.example"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +292,7 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 			endsWhenCut(t, plainly(t, port), waits)
 		})
 	}
-	for name, o := range map[string]mail.Options{"greeting": {TLS: mail.Plain}, "TLS": {TLS: mail.Implicit}} {
+	for name, o := range map[string]notify.MailOptions{"greeting": {TLS: notify.Plain}, "TLS": {TLS: notify.Implicit}} {
 		t.Run(name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
@@ -312,7 +311,7 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 			}()
 			t.Cleanup(func() { _ = l.Close(); <-ended })
 			o.Host, o.Port, o.From = "127.0.0.1", l.Addr().(*net.TCPAddr).Port, "molrun@lab.example"
-			s, err := mail.New(o)
+			s, err := notify.NewMailer(o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -323,7 +322,7 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 
 // endsWhenCut cuts an attempt off when the server waits. Its error shows that it did not
 // wait for its own time to be over.
-func endsWhenCut(t *testing.T, s *mail.Sender, waits <-chan struct{}) {
+func endsWhenCut(t *testing.T, s *notify.Mailer, waits <-chan struct{}) {
 	t.Helper()
 	ctx, cut := context.WithCancel(t.Context())
 	defer cut()
@@ -377,19 +376,19 @@ func TestEncryptionAndPasswords(t *testing.T) {
 	port, box, _ := mailServer(t, serverOptions{Certificate: cert, Key: key, Login: true})
 	for _, tt := range []struct {
 		name   string
-		change func(*mail.Options)
+		change func(*notify.MailOptions)
 		want   string // part of the error; "" if it arrives
 	}{
-		{"all is right", func(*mail.Options) {}, ""},
-		{"wrong password", func(o *mail.Options) { o.Password = "wrong" }, "535"},
-		{"no password", func(o *mail.Options) { o.User, o.Password = "", "" }, "530"},
-		{"certificate that is not trusted", func(o *mail.Options) { o.Config = nil }, "certificate"},
-		{"unencrypted", func(o *mail.Options) { o.TLS, o.User, o.Password = mail.Plain, "", "" }, "STARTTLS"},
+		{"all is right", func(*notify.MailOptions) {}, ""},
+		{"wrong password", func(o *notify.MailOptions) { o.Password = "wrong" }, "535"},
+		{"no password", func(o *notify.MailOptions) { o.User, o.Password = "", "" }, "530"},
+		{"certificate that is not trusted", func(o *notify.MailOptions) { o.Config = nil }, "certificate"},
+		{"unencrypted", func(o *notify.MailOptions) { o.TLS, o.User, o.Password = notify.Plain, "", "" }, "STARTTLS"},
 	} {
 		before := len(received(t, box))
-		o := mail.Options{Host: "127.0.0.1", Port: port, TLS: mail.StartTLS, User: "molrun", Password: "right", From: "molrun@lab.example", Config: trust}
+		o := notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.StartTLS, User: "molrun", Password: "right", From: "molrun@lab.example", Config: trust}
 		tt.change(&o)
-		s, err := mail.New(o)
+		s, err := notify.NewMailer(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -416,8 +415,8 @@ func TestImplicitEncryption(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); tunnel(l, fmt.Sprint("127.0.0.1:", port)) }()
 	t.Cleanup(func() { _ = l.Close(); <-ended })
-	o := mail.Options{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: mail.Implicit, User: "molrun", Password: "right", From: "molrun@lab.example", Config: trust}
-	s, err := mail.New(o)
+	o := notify.MailOptions{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: notify.Implicit, User: "molrun", Password: "right", From: "molrun@lab.example", Config: trust}
+	s, err := notify.NewMailer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,7 +424,7 @@ func TestImplicitEncryption(t *testing.T) {
 		t.Errorf("%+v, %d messages arrived", a, len(received(t, box)))
 	}
 	o.Config = nil
-	if s, err = mail.New(o); err != nil {
+	if s, err = notify.NewMailer(o); err != nil {
 		t.Fatal(err)
 	}
 	if a := s.Send(t.Context(), someLetter()); !strings.Contains(a.Error, "certificate") {
