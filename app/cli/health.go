@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/health"
+	"molrun/app/cli/doctor"
 )
 
 // healthCommand is for containers, whose images often have no curl.
@@ -35,7 +35,7 @@ if it is not or does not answer in time, and with 2 or 5 if it could not be aske
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), *timeout)
 		defer cancel()
-		address, err := health.Ask(ctx, config, flags.listen)
+		address, err := doctor.Ask(ctx, config, flags.listen)
 		if err == nil {
 			_, err = fmt.Fprintf(c.OutOrStdout(), "the service is well: %s\n", address)
 		}

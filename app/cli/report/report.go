@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"molrun/app/cli/doctor"
-	"molrun/app/cli/health"
+
 	"molrun/app/client"
 	"molrun/app/server/config"
 	"molrun/app/server/datadir"
@@ -186,5 +186,5 @@ func ask(ctx context.Context, c config.Config, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return health.Get(ctx, address, path)
+	return doctor.Get(ctx, address, path)
 }

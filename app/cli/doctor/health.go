@@ -1,6 +1,4 @@
-// Package health asks a service of this machine whether it answers, for containers and
-// monitoring. It works with every configuration that serves.
-package health
+package doctor
 
 import (
 	"cmp"
