@@ -19,7 +19,7 @@ check: test ## then everything else: static analysis, the race detector, the who
 	@GO='$(GO)' .ci/check
 
 race: ## the whole program under the race detector: half an hour
-	GORACE=atexit_sleep_ms=0 $(GO) test -race -timeout 2h ./app/cli
+	GORACE=atexit_sleep_ms=0 $(GO) test -race -timeout 2h ./app/test/e2e
 
 lint: ## only the format check, vet and static analysis
 	@GO='$(GO)' .ci/test lint
@@ -84,21 +84,21 @@ powercut: ## power cuts and a clock jump in a virtual machine (needs Debian and 
 	GO='$(GO)' .ci/powercut $(or $(CUTS),25)
 
 soak: ## heavy load of every kind at once, with files of SIZE=10GiB: a few minutes
-	MOLRUN_SOAK=$(or $(SIZE),10GiB) $(GO) test ./app/cli -run Soak -count 1 -timeout 2h -v
+	MOLRUN_SOAK=$(or $(SIZE),10GiB) $(GO) test ./app/test/e2e -run Soak -count 1 -timeout 2h -v
 
 uploads: ## send a file of SIZE=2GiB, and a batch of 1,000 files of that size in all, through breaks: reset connections, killed programs
-	MOLRUN_UPLOAD=$(or $(SIZE),2GiB) MOLRUN_BATCH=$(or $(SIZE),2GiB) TEST_REQUIRE_ALL=1 $(GO) test ./app/cli -run 'TestUploadSurvivesFiveBreaks|TestBatchOfLocalFilesSendsNoneTwice' -count 1 -timeout 2h -v
+	MOLRUN_UPLOAD=$(or $(SIZE),2GiB) MOLRUN_BATCH=$(or $(SIZE),2GiB) TEST_REQUIRE_ALL=1 $(GO) test ./app/test/e2e -run 'TestUploadSurvivesFiveBreaks|TestBatchOfLocalFilesSendsNoneTwice' -count 1 -timeout 2h -v
 
 algorithms: build ## install what Debian has of the catalogue's programs, run every example, all bad inputs and hostile texts
 	@.ci/algorithms
 	./molrun algorithms test --all
-	$(GO) test ./app/cli -run 'BadInputs|HostileTexts' -count 1 -timeout 3h -v -trials 0
+	$(GO) test ./app/test/e2e -run 'BadInputs|HostileTexts' -count 1 -timeout 3h -v -trials 0
 
 showcases: build ## simulate lysozyme in water and dock 50 ligands into it, with pictures in SHOWCASES=showcases: ten minutes
 	.ci/showcases ./molrun '$(or $(SHOWCASES),showcases)'
 
 cluster: ## run jobs on a real Slurm cluster on this machine, including a batch of ROWS=1000 (needs root and .ci/slurm)
-	MOLRUN_CLUSTER_ROWS=$(or $(ROWS),1000) TEST_REQUIRE_ALL=1 $(GO) test ./app/cli -run JobsOnTheCluster -count 1 -timeout 2h -v
+	MOLRUN_CLUSTER_ROWS=$(or $(ROWS),1000) TEST_REQUIRE_ALL=1 $(GO) test ./app/test/e2e -run JobsOnTheCluster -count 1 -timeout 2h -v
 
 cluster-rows: ## measure ROWS=500 short rows on a cluster next to a plain array and a loop (needs root and .ci/slurm): TAKES=0 seconds each, PEER=500 in the array and the loop, ROUNDS=3
 	$(GO) test ./app/test/faults -run ShortRowsNextToAPlainArray -count 1 -timeout 3h -v -short-rows $(or $(ROWS),500) -short-seconds $(or $(TAKES),0) -short-peer $(or $(PEER),0) -short-rounds $(or $(ROUNDS),3)

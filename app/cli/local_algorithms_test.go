@@ -51,7 +51,7 @@ func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
 		return path
 	}
 	near := write("near.toml", strings.Replace(nearFile, "%s", "1", 1))
-	far := write("far.toml", missingProgram)
+	far := write("far.toml", strings.NewReplacer("%s", "1", "near", "far", "Near", "Far", "description = \"It does nothing.\"\n", "", "[\"true\"]", "[\"no-such-program\"]").Replace(nearFile))
 	config := filepath.Join(dir, "config.toml")
 	must.OK(t, os.WriteFile(config, []byte("algorithms = \""+folder+"\"\n"), 0o600))
 	run := func(args ...string) (out, errs string, code int) {

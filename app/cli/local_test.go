@@ -59,7 +59,10 @@ func (d *directory) run(args ...string) (out, errs string, code int) {
 func within(t *testing.T, in string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	out, errs, code = withinExactly(t, in, args...)
-	return out, unnamed(errs), code
+	if strings.HasPrefix(errs, "data directory: ") {
+		_, errs, _ = strings.Cut(errs, "\n")
+	}
+	return out, errs, code
 }
 
 func withinExactly(t *testing.T, in string, args ...string) (out, errs string, code int) {

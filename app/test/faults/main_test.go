@@ -4,11 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
+
+	"molrun/app/test/whole"
 )
 
 var (
@@ -46,7 +45,7 @@ func run(m *testing.M) int {
 		}
 		return 0
 	}
-	waitsInParallel()
+	whole.WaitInParallel()
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
@@ -59,22 +58,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	*program = filepath.Join(dir, "molrun")
-	build := exec.Command("go", "build", "-o", *program, "molrun")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build molrun: %v\n%s", err, out)
+	if *program, err = whole.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
-}
-
-// waitsInParallel runs twice as many tests in parallel as there are CPUs, because
-// most of them wait. The command line overrides this.
-func waitsInParallel() {
-	set := false
-	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
-	if !set {
-		_ = flag.Set("test.parallel", fmt.Sprint(2*runtime.GOMAXPROCS(0))) // a number
-	}
 }

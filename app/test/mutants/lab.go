@@ -104,7 +104,7 @@ func (l *lab) tryNear(ctx context.Context, p *pkg, near, overlay string, r reach
 		return uncompiled
 	}
 	names, took := r.choose(m, l.Budget)
-	res := l.test(ctx, p, near, binary, 3*took+20*time.Second, "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
+	res := l.test(ctx, p, near, binary, "-overlay="+overlay, 3*took+20*time.Second, "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
 	switch {
 	case res.late:
 		return timedOut
@@ -148,8 +148,9 @@ type result struct {
 }
 
 // test runs a test binary in the folder of its package, with a temporary folder of
-// its own, and kills all of its processes after the limit.
-func (l *lab) test(ctx context.Context, p *pkg, near, binary string, limit time.Duration, args ...string) result {
+// its own, and kills all of its processes after the limit. The go command has flags of
+// its own there, since some tests build the program.
+func (l *lab) test(ctx context.Context, p *pkg, near, binary, flags string, limit time.Duration, args ...string) result {
 	tmp := filepath.Join(l.scratch, "tmp")
 	defer os.RemoveAll(tmp)
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
@@ -160,7 +161,7 @@ func (l *lab) test(ctx context.Context, p *pkg, near, binary string, limit time.
 	command := append(append(namespace(), binary), args...)
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Dir = filepath.Join(p.Module.Dir, strings.TrimPrefix(near, p.Module.Path))
-	c.Env = append(os.Environ(), "TMPDIR="+tmp)
+	c.Env = append(os.Environ(), "TMPDIR="+tmp, "GOFLAGS="+flags)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -40,6 +40,7 @@ var left = map[string]bool{
 	"app/test/mutants":     true,
 	"app/test/resulttest":  true,
 	"app/test/simulation":  true,
+	"app/test/whole":       true,
 	"app/test/contract":    true,
 }
 
@@ -63,7 +64,7 @@ var testedBy = map[string][]string{
 	"app/job/listing":           {"app", "web"},
 	"app/job/output":            {"app/job/output", "web"},
 	"app/algorithm/placement":   {"app/algorithm/placement", "app/algorithm/routing", "app/server/config", "app"},
-	"app/job/resubmit":          {"app/cli"},
+	"app/job/resubmit":          {"app/test/e2e"},
 	"app/server/snapshot":       {"app/server/snapshot", "app/server/check", "app/server/backup", "app/server"},
 	"app/base/sortid":           {"app/base/sortid", "storage"},
 	"app/base/tables":           {"app/base/tables", "web"},
@@ -125,10 +126,18 @@ func listPackages(ctx context.Context, patterns []string) ([]*pkg, error) {
 
 // nearest returns the packages whose tests are run for a package: its own, and
 // those of the closest folder above. The tests of app, web and so on are far from
-// the parts below them that have tests of their own.
+// the parts below them that have tests of their own. Those of the command line are in
+// app/test/e2e, too.
 func nearest(name string, tested map[string]bool) []string {
 	if by, ok := testedBy[name]; ok {
 		return by
+	}
+	if line, _ := strings.CutPrefix(name, "app/cli"); line != name {
+		near := []string{"app/test/e2e"}
+		if tested[name] {
+			near = []string{name, "app/test/e2e"}
+		}
+		return near
 	}
 	var near []string
 	if tested[name] {

@@ -89,7 +89,7 @@ func (l *lab) measure(ctx context.Context, p *pkg, near string) (reach, error) {
 	if err != nil {
 		return reach{}, err
 	}
-	listed := l.test(ctx, p, near, binary, time.Minute, "-test.list", "^(Test|Fuzz|Example)")
+	listed := l.test(ctx, p, near, binary, os.Getenv("GOFLAGS"), time.Minute, "-test.list", "^(Test|Fuzz|Example)")
 	for name := range strings.FieldsSeq(listed.output) {
 		if !isTest.MatchString(name) || slices.ContainsFunc(r.Tests, func(t testReach) bool { return t.Name == name }) {
 			continue
@@ -136,7 +136,7 @@ func (l *lab) measureTest(ctx context.Context, p *pkg, near, binary, name string
 	t := testReach{Name: name}
 	profile := filepath.Join(l.scratch, "profile")
 	start := time.Now()
-	res := l.test(ctx, p, near, binary, l.Slowest, "-test.run", "^"+name+"$", "-test.coverprofile", profile)
+	res := l.test(ctx, p, near, binary, os.Getenv("GOFLAGS"), l.Slowest, "-test.run", "^"+name+"$", "-test.coverprofile", profile)
 	t.Took = time.Since(start)
 	var err error
 	switch {

@@ -1,0 +1,462 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/digest"
+	"molrun/app/base/fault"
+	"molrun/app/client"
+	"molrun/app/server/backup"
+	"molrun/app/server/config"
+	"molrun/app/server/datadir"
+	"molrun/app/server/snapshot"
+	"molrun/app/test/must"
+	"molrun/storage"
+	"molrun/storage/kv/boltfile"
+)
+
+// ok runs a command, which must succeed, and returns its output.
+func (s *instance) ok(args ...string) string {
+	s.t.Helper()
+	out, errs, code := s.run(args...)
+	if code != 0 {
+		s.t.Fatalf("molrun %s: exit code %d: %s%s", strings.Join(args, " "), code, out, errs)
+	}
+	return out
+}
+
+// backup makes a backup and returns its record.
+func (s *instance) backup(dir string, flags ...string) (r backup.Record) {
+	s.t.Helper()
+	out := s.ok(append([]string{"backup", dir, "--json"}, flags...)...)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		s.t.Fatalf("%v in %s", err, out)
+	}
+	return r
+}
+
+// checkClean fails the test if a check of the data directory finds a problem.
+func (s *instance) checkClean(data string) {
+	s.t.Helper()
+	s.ok("check", "--deep", "--data", data)
+}
+
+// startOn starts a server with the same configuration on another data directory.
+func (s *instance) startOn(data string) *instance {
+	s.t.Helper()
+	other := &instance{
+		t: s.t, dir: s.dir, dataDir: data, env: s.env, flags: []string{"--data", data, "--listen", "127.0.0.1:0"},
+		stderr: &logBuffer{}, secrets: &confidential{}, http: s.http,
+	}
+	s.t.Cleanup(func() {
+		other.kill()
+		for _, p := range s.processes(data) {
+			must.OK(s.t, killProcess(p))
+		}
+	})
+	other.start()
+	return other
+}
+
+func killProcess(pid int) error {
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		_ = p.Kill() // it may have exited
+	}
+	return err
+}
+
+// load keeps a service busy: every client uploads, submits and deletes in turn.
+type load struct {
+	cancel  context.CancelFunc
+	clients sync.WaitGroup
+	rounds  [4]int
+}
+
+func startLoad(t *testing.T, s *instance, key, dir string) *load {
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &load{cancel: cancel}
+	t.Cleanup(l.stop)
+	for n := range l.rounds {
+		c := client.New(s.base, key)
+		l.clients.Go(func() {
+			defer c.Close()
+			for ; ctx.Err() == nil; l.rounds[n]++ {
+				round(ctx, c, dir, fmt.Sprintf("load-%d-%d", n, l.rounds[n]))
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) stop() {
+	l.cancel()
+	l.clients.Wait()
+}
+
+// round uploads a file, submits a job and sometimes deletes both. It may stop at
+// any point once its context is done.
+func round(ctx context.Context, c *client.Client, dir, name string) {
+	path := filepath.Join(dir, name+".txt")
+	if os.WriteFile(path, []byte(strings.Repeat(name+"\n", 2000)), 0o600) != nil {
+		return
+	}
+	file, err := c.Upload(ctx, "inputs", path)
+	if err != nil {
+		return
+	}
+	_, _ = c.Submit(ctx, client.Submission{
+		Name: name, Type: "shell", Settings: json.RawMessage(script("echo " + name + " > out/name.txt")),
+	})
+	if strings.HasSuffix(name, "3") {
+		_ = c.DeleteFile(ctx, file.ID)
+		if _, err := c.Wait(ctx, name); err == nil {
+			_ = c.Delete(ctx, name)
+		}
+	}
+}
+
+func TestBackupUnderLoadIsRestoredByteForByte(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\ncpus = 4\nmemory = \"4GiB\"\n")
+	u := s.user("lab", "ann@lab.example")
+	for i := range 5 {
+		name := fmt.Sprintf("before-%d", i)
+		u.upload(name+".txt", name)
+		u.submit(name, "shell", script("echo "+name+" > out/name.txt"))
+		u.finished(name)
+	}
+	gate := s.gate("go")
+	u.submit("runs", "shell", script(gate.wait()+"; echo runs > out/name.txt"))
+	u.running("runs")
+	l := startLoad(t, s, u.key, t.TempDir())
+	dir := filepath.Join(t.TempDir(), "backups")
+	var last backup.Record
+	for i := range 3 {
+		last = s.backup(dir)
+		if i > 0 && (last.Linked == 0 || last.Linked >= last.Bytes) {
+			t.Errorf("backup %d: %d of %d bytes are links", i, last.Linked, last.Bytes)
+		}
+		s.ok("check") // the running service
+	}
+	l.stop()
+
+	data := filepath.Join(t.TempDir(), "elsewhere")
+	var r backup.Restored
+	must.OK(t, json.Unmarshal([]byte(s.ok("restore", dir, "--data", data, "--json")), &r))
+	if r.Backup != last.Name || r.Files != last.Files || r.Requeued == 0 {
+		t.Errorf("restored %+v of %+v", r, last)
+	}
+	s.checkClean(data)
+	sameAsSnapshot(t, s, u, filepath.Join(dir, last.Name, "data"), data)
+
+	gate.open(t)
+	if j := u.finished("runs"); j.Status != "COMPLETED" || j.Attempts != 1 {
+		t.Errorf("the job on the original server: %+v", j)
+	}
+	t.Logf("%d rounds of load; the last backup has %d jobs, %d uploads, %d files of %d bytes, %d copied",
+		l.rounds[0]+l.rounds[1]+l.rounds[2]+l.rounds[3], last.Jobs, last.Uploads, last.Files, last.Bytes, last.Copied)
+}
+
+// sameAsSnapshot checks that a service on the restored data has every job and
+// file of the snapshot.
+func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
+	t.Helper()
+	records, err := storage.OpenReadOnly(filepath.Join(snapshot, datadir.Database))
+	must.OK(t, err)
+	defer records.Close()
+	restored := user{s.startOn(data), u.key}
+	jobs, files := 0, 0
+	for j, err := range records.Jobs(t.Context()) {
+		must.OK(t, err)
+		jobs++
+		now := restored.job(j.Name)
+		switch {
+		case now.JobID != string(j.ID):
+			t.Errorf("job %s is now %s", j.ID, now.JobID)
+		case j.Status == app.Completed:
+			if got := string(restored.result(j.Name, "name.txt")); got != j.Name+"\n" {
+				t.Errorf("result of %s: %q", j.Name, got)
+			}
+		case j.Status == app.Running && now.Status == "RUNNING" && now.Attempts <= j.Attempts:
+			t.Errorf("job %s is still RUNNING: %+v", j.Name, now)
+		}
+	}
+	for f, err := range records.Uploads(t.Context()) {
+		must.OK(t, err)
+		if f.Generation == 0 {
+			continue
+		}
+		files++
+		name := strings.TrimSuffix(f.Filename, ".txt")
+		want := name
+		if strings.HasPrefix(name, "load-") {
+			want = strings.Repeat(name+"\n", 2000)
+		}
+		path := fmt.Sprintf("uploads/%s/%s.%d", f.ID[len(f.ID)-2:], f.ID, f.Generation)
+		if got, err := os.ReadFile(filepath.Join(data, path)); err != nil || string(got) != want {
+			t.Errorf("file %s: %d bytes, want %d, %v", f.Filename, len(got), len(want), err)
+		}
+	}
+	if jobs < 6 || files < 5 {
+		t.Errorf("only %d jobs and %d files in the snapshot", jobs, files)
+	}
+	restored.stop()
+}
+
+func TestFilesDeletedDuringABackupAreRemovedAfterwards(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	id := u.upload("a.txt", "a")
+	u.submit("j", "shell", script("echo j > out/name.txt"))
+	job := filepath.Join(s.data(), "jobs", u.finished("j").JobID)
+	uploads := func() (names []string) {
+		must.OK(t, eachFile(filepath.Join(s.data(), "uploads"), func(path string) error {
+			names = append(names, path)
+			return nil
+		}))
+		return names
+	}
+	config := config.Default()
+	config.Data = s.data()
+	must.OK(t, snapshot.Use(t.Context(), config, func(ctx context.Context, v *snapshot.Snapshot) error {
+		u.do("DELETE", "/files/"+id, nil)
+		u.do("DELETE", "/jobs/j", nil)
+		u.do("GET", "/jobs/j", nil).code(404, "NOT_FOUND")
+		n := 0
+		for f, err := range v.Inventory(ctx) {
+			must.OK(t, err)
+			opened, _, err := v.Files.Open(f.Path)
+			must.OK(t, err)
+			must.OK(t, opened.Close())
+			n++
+		}
+		if n < 6 {
+			t.Errorf("only %d files in the snapshot", n)
+		}
+		return nil
+	}))
+	s.eventually("deleted files are removed", func() bool {
+		_, err := os.Stat(job)
+		return os.IsNotExist(err) && len(uploads()) == 0
+	})
+	if left, _ := filepath.Glob(filepath.Join(s.data(), "*.tmp")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestBackupFailsWhenTheServiceEnds(t *testing.T) {
+	t.Parallel()
+	for _, end := range []func(*instance){(*instance).kill, (*instance).stop} {
+		s := startServer(t, serverOptions{})
+		config := config.Default()
+		config.Data = s.data()
+		err := snapshot.Use(t.Context(), config, func(ctx context.Context, v *snapshot.Snapshot) error {
+			end(s)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(patience):
+				return fmt.Errorf("the snapshot is not told that the service ended")
+			}
+		})
+		if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "do this again") {
+			t.Errorf("error %v, want Unavailable with advice to repeat the command", err)
+		}
+	}
+}
+
+// serverWithFiles starts a server, uploads files, runs a job and returns the user.
+func serverWithFiles(t *testing.T, files int) (*instance, user) {
+	t.Helper()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	for i := range files {
+		u.upload(fmt.Sprintf("f%d.txt", i), strings.Repeat(fmt.Sprintf("line of %d\n", i), 1000))
+	}
+	u.submit("j", "shell", script("echo j > out/name.txt"))
+	u.finished("j")
+	return s, u
+}
+
+// killWhen starts a command and kills it once the condition holds. It reports
+// whether the command was killed before it exited.
+func (s *instance) killWhen(reached func() bool, args ...string) bool {
+	s.t.Helper()
+	c := s.command(args...)
+	must.OK(s.t, c.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			must.OK(s.t, err)
+			return false
+		default:
+			if reached() {
+				must.OK(s.t, c.Process.Kill())
+				return (<-ended).(*exec.ExitError) != nil
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+	}
+}
+
+// filesBelow counts the files in a directory, which need not exist.
+func filesBelow(dir string) (n int) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			n++
+		}
+		return nil // files that disappear meanwhile do not count
+	})
+	return n
+}
+
+// verifyBackup compares every file of a backup with its checksum.
+func verifyBackup(t *testing.T, dir, name string) {
+	t.Helper()
+	record, err := backup.Dir(dir).Record(name)
+	must.OK(t, err)
+	sums, sum, err := digest.ReadSums(filepath.Join(dir, name, "SHA256SUMS"))
+	must.OK(t, err)
+	for path, want := range sums {
+		got, _, err := digest.New().File(t.Context(), filepath.Join(dir, name, path))
+		if err != nil || got != want {
+			t.Errorf("backup %[2]s: %[1]s: %[3]v", path, name, err)
+		}
+	}
+	if sum != record.Sums || len(sums) != record.Files || len(record.Problems) > 0 {
+		t.Errorf("backup %s: %d files, record %+v", name, len(sums), record)
+	}
+}
+
+func TestKilledBackupIsResumedAndDoesNoDamage(t *testing.T) {
+	t.Parallel()
+	s, u := serverWithFiles(t, 40)
+	dir := filepath.Join(t.TempDir(), "backups")
+	first := s.backup(dir)
+	for i := range 20 { // for the next backup to copy
+		u.upload(fmt.Sprintf("g%d.txt", i), strings.Repeat(fmt.Sprintf("line %d\n", i), 50_000))
+	}
+	killed := 0
+	for _, files := range []int{1, 5, 20, 50, 60} {
+		reached := func() bool { return filesBelow(filepath.Join(dir, "partial")) >= files }
+		if s.killWhen(reached, "backup", dir) {
+			killed++
+		}
+		names, err := backup.Dir(dir).Names()
+		must.OK(t, err)
+		for _, name := range names {
+			verifyBackup(t, dir, name)
+		}
+		s.ok("check")
+	}
+	if killed == 0 {
+		t.Fatal("every backup finished before it was killed")
+	}
+	last := s.backup(dir)
+	verifyBackup(t, dir, last.Name)
+	verifyBackup(t, dir, first.Name)
+	if last.Files < first.Files+20 || filesBelow(filepath.Join(dir, "partial")) > 0 {
+		t.Errorf("last backup: %d files, first: %d", last.Files, first.Files)
+	}
+	s.eventually("snapshots of killed backups are removed", func() bool {
+		left, _ := filepath.Glob(filepath.Join(s.data(), "*.tmp"))
+		return len(left) == 0
+	})
+	t.Logf("%d of 5 backups were killed before they finished", killed)
+}
+
+func TestKilledRestoreIsUnusableAndCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	s, _ := serverWithFiles(t, 30)
+	dir := filepath.Join(t.TempDir(), "backups")
+	taken := s.backup(dir)
+	s.stop()
+	killed := 0
+	for _, files := range []int{1, 10, 30, 40} {
+		data := filepath.Join(t.TempDir(), "new")
+		reached := func() bool { return filesBelow(filepath.Join(data, "restoring")) >= files }
+		if !s.killWhen(reached, "restore", dir, "--data", data) {
+			continue
+		}
+		killed++
+		if _, err := os.Stat(filepath.Join(data, datadir.Database)); err != nil {
+			if out, errs, code := s.run("key", "list", "--data", data); code == 0 {
+				t.Errorf("a partially restored directory is accepted: %s%s", out, errs)
+			}
+		}
+		verifyBackup(t, dir, taken.Name)
+		s.ok("restore", dir, "--data", data)
+		s.checkClean(data)
+		if _, err := os.Stat(filepath.Join(data, "restoring")); !os.IsNotExist(err) {
+			t.Errorf("directory \"restoring\" is left behind: %v", err)
+		}
+	}
+	if killed == 0 {
+		t.Fatal("every restore finished before it was killed")
+	}
+	t.Logf("%d of 4 restores were killed before they finished", killed)
+}
+
+func TestKilledCompactLeavesTheDatabaseIntact(t *testing.T) {
+	t.Parallel()
+	s, u := serverWithFiles(t, 1)
+	const many = 1000
+	rows := slices.Repeat([]string{script("true")}, many)
+	u.do("POST", "/submit-batch", `{"batchName":"many","type":"shell","settings":[`+strings.Join(rows, ",")+`]}`).want(200)
+	u.do("POST", "/jobs/many/cancel", nil).want(200)
+	u.finished("many")
+	s.stop()
+	killed := 0
+	for range 3 {
+		reached := func() bool { return exists(filepath.Join(s.data(), datadir.Database+".compact.tmp")) }
+		if s.killWhen(reached, "compact") {
+			killed++
+		}
+		s.checkClean(s.data())
+	}
+	if killed == 0 {
+		t.Fatal("every compact finished before it was killed")
+	}
+	var sizes boltfile.Compacted
+	must.OK(t, json.Unmarshal([]byte(s.ok("compact", "--json")), &sizes))
+	s.checkClean(s.data())
+	if sizes.Before < sizes.After || sizes.After == 0 {
+		t.Errorf("sizes %+v", sizes)
+	}
+	s.start()
+	if counts := u.job("many").SubjobCounts; counts["FAILED"]+counts["COMPLETED"] != many {
+		t.Errorf("after the last compact: %v", counts)
+	}
+	t.Logf("%d of 3 compacts were killed before they finished; %+v", killed, sizes)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// eachFile visits all files below a directory.
+func eachFile(top string, visit func(path string) error) error {
+	return filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		return visit(path)
+	})
+}

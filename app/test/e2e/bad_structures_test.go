@@ -1,0 +1,171 @@
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/algorithm"
+	"molrun/app/algorithm/content"
+	"molrun/app/base/atoms"
+)
+
+// structureForm is a form in which a structure is given that someone has meant well.
+type structureForm struct {
+	what     string
+	harmless bool // it may be COMPLETED with the figures of the example
+	of       func(lines []string) string
+}
+
+// structureForms are tried with every file of a structure.
+var structureForms = []structureForm{
+	{"no number", false, func(lines []string) string { return strings.Join(changedAtom(lines, 3, "     nan"), "\n") }},
+	{"infinite", false, func(lines []string) string { return strings.Join(changedAtom(lines, 3, "     inf"), "\n") }},
+	{"overflown", false, func(lines []string) string { return strings.Join(changedAtom(lines, 3, "********"), "\n") }},
+	{"one point", false, eachAtom(func(line string) string { return line[:30] + "  10.000  10.000  10.000" + line[54:] })},
+	{"overlapping", false, func(lines []string) string {
+		return strings.Join(append(lines, shifted(lines, "B", 0.1)...), "\n") + "\n"
+	}},
+	{"hydrogens", false, eachAtom(func(line string) string { return line[:12] + " H  " + line[16:76] + " H" })},
+	{"water", false, eachAtom(func(line string) string { return "HETATM" + line[6:12] + " O   HOH" + line[20:76] + " O" })},
+	{"DNA", false, eachAtom(func(line string) string { return line[:17] + " DA" + line[20:] })},
+	{"alpha carbons", false, only(" CA ")},
+	{"side chains", false, func(lines []string) string {
+		return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+			return isAtom(line) && slices.Contains([]string{" N  ", " CA ", " C  ", " O  "}, line[12:16])
+		}), "\n") + "\n"
+	}},
+	{"unknown residue", false, func(lines []string) string {
+		number := ""
+		return eachAtom(func(line string) string {
+			if number == "" {
+				number = line[22:26]
+			}
+			if line[22:26] == number {
+				return line[:17] + "XYZ" + line[20:]
+			}
+			return line
+		})(lines)
+	}},
+	{"packed", false, func(lines []string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write([]byte(strings.Join(lines, "\n"))) // to memory
+		_ = w.Close()
+		return b.String()
+	}},
+	{"of an old Mac", true, func(lines []string) string { return strings.Join(lines, "\r") }},
+	{"byte order mark", true, func(lines []string) string { return "\uFEFF" + strings.Join(lines, "\n") + "\n" }},
+	{"of Windows", true, func(lines []string) string { return strings.Join(lines, "\r\n") }},
+	{"mmCIF", true, mmcif},
+	{"two models", true, func(lines []string) string {
+		return "MODEL        1\n" + strings.Join(lines, "\n") + "\nENDMDL\nMODEL        2\n" + strings.Join(shifted(lines, "A", 3), "\n") + "\nENDMDL\nEND\n"
+	}},
+	{"long line", true, func(lines []string) string {
+		return "REMARK " + strings.Repeat("x", 10<<20) + "\n" + strings.Join(lines, "\n") + "\n"
+	}},
+}
+
+func isAtom(line string) bool { return strings.HasPrefix(line, "ATOM") }
+
+// eachAtom changes each atom; they have all 80 columns.
+func eachAtom(change func(line string) string) func([]string) string {
+	return func(lines []string) string {
+		var out strings.Builder
+		for _, line := range lines {
+			if isAtom(line) {
+				line = change(fmt.Sprintf("%-80s", line))
+			}
+			out.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+		return out.String()
+	}
+}
+
+func only(name string) func([]string) string {
+	return func(lines []string) string {
+		return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return isAtom(line) && line[12:16] != name }), "\n") + "\n"
+	}
+}
+
+// changedAtom gives the nth atom another x.
+func changedAtom(lines []string, n int, x string) []string {
+	for i, line := range lines {
+		if isAtom(line) {
+			if n--; n == 0 {
+				lines[i] = line[:30] + x + line[38:]
+			}
+		}
+	}
+	return lines
+}
+
+// shifted returns the atoms as another chain, moved along x by so many Å.
+func shifted(lines []string, chain string, by float64) (out []string) {
+	for _, line := range lines {
+		if isAtom(line) {
+			var x float64
+			_, _ = fmt.Sscan(line[30:38], &x) // examples have coordinates
+			out = append(out, line[:21]+chain+line[22:30]+fmt.Sprintf("%8.3f", x+by)+line[38:])
+		}
+	}
+	return out
+}
+
+// mmcif writes the atoms as mmCIF.
+func mmcif(lines []string) string {
+	var out strings.Builder
+	out.WriteString("data_X\nloop_\n")
+	for _, column := range []string{"group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id", "label_entity_id", "label_seq_id", "auth_seq_id", "auth_asym_id", "pdbx_PDB_ins_code", "Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv", "pdbx_PDB_model_num"} {
+		out.WriteString("_atom_site." + column + "\n")
+	}
+	n := 0
+	_, _ = atoms.Read(strings.NewReader(strings.Join(lines, "\n")), func(a *atoms.Atom) { // examples can be read
+		n++
+		fmt.Fprintf(&out, "ATOM %d %s %s . %s A 1 %d %d %s ? %.3f %.3f %.3f 1.00 %.2f 1\n", n, a.Element, a.Name, a.Residue, a.Number, a.Number, a.Chain, a.Place[0], a.Place[1], a.Place[2], a.B)
+	})
+	out.WriteString("#\n")
+	return out.String()
+}
+
+// structures returns the example in the forms of structures, for a file that has one.
+func (b *trials) structures(a *algorithm.File, p *algorithm.Parameter, example map[string]any) (all []*attempted) {
+	b.t.Helper()
+	if want := p.Content(); want == nil || want.Kind != content.Structure && want.Kind != content.ProteinStructure {
+		return nil
+	}
+	text := b.given(a, p, example)
+	if text == nil {
+		return nil
+	}
+	for _, form := range structureForms {
+		name := fmt.Sprintf("forms/%s/%s/%s/bad%s", a.Type, p.Name, strings.ReplaceAll(form.what, " ", "-"), p.File[0])
+		lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.HasPrefix(line, "TER") || strings.HasPrefix(line, "END") })
+		file := b.file(name, func() []byte { return []byte(form.of(lines)) })
+		all = append(all, &attempted{algorithm: a, name: p.Name + ": " + form.what, settings: changed(p, example, file), harmless: form.harmless})
+	}
+	return all
+}
+
+// proper returns the bounds of metrics that make a result proper, nil if none is.
+func (c *attempted) proper() map[string][2]float64 {
+	switch {
+	case c.wanted != nil:
+		return c.wanted.Completed
+	case c.harmless:
+		return c.algorithm.Example.Metrics
+	}
+	return nil
+}
+
+func (c *attempted) checkMetrics(t *testing.T, r record) {
+	t.Helper()
+	for name, bounds := range c.proper() {
+		if v, ok := r.Metrics.Results[name].(float64); !ok || v < bounds[0] || v > bounds[1] {
+			t.Errorf("%s: it is COMPLETED with %s = %v, outside of %v", c, name, r.Metrics.Results[name], bounds)
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/test/must"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// slowFile has a validator that waits for its gate, unless n is 0, and keeps note of
+// how many run at once.
+const slowFile = `
+format = 1
+type = "slow"
+version = "1"
+title = "Wait for a gate"
+command = ["true"]
+
+[[parameters]]
+name = "n"
+type = "integer"
+
+[validate]
+command = ["sh", "-c", '''
+read -r line
+touch scratch "@DIR@/gates/runs-$$"
+ls @DIR@/gates | grep -c runs- >> @DIR@/counts
+case "$line" in *0*) ;; *) while [ ! -e @DIR@/gates/open ]; do sleep 0.02; done;; esac
+rm "@DIR@/gates/runs-$$"
+echo "[]"
+''']
+`
+
+// slowServer is a server with the algorithm slow, which runs two validators at once.
+func slowServer(t *testing.T, config string) *instance {
+	t.Helper()
+	return startServer(t, serverOptions{
+		algorithms: map[string]string{"slow.toml": slowFile},
+		config:     "[runner]\nsandbox = \"off\"\n[validators]\nat_once = 2\n" + config,
+		env:        []string{"TMPDIR=" + t.TempDir()},
+	})
+}
+
+// check validates settings of slow without failing the test, for use in goroutines.
+func (u user) check(n int) (status int, body string) {
+	r, err := http.NewRequestWithContext(u.t.Context(), "POST", u.base+"/validate-job",
+		strings.NewReader(fmt.Sprintf(`{"jobName":"j","type":"slow","settings":{"n":%d}}`, n)))
+	if err != nil {
+		return 0, err.Error()
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("x-api-key", u.key)
+	response, err := u.http.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(text)
+}
+
+// checks makes many checks at once; each sends its status and body.
+func (u user) checks(count, n int) <-chan string {
+	answers := make(chan string, count)
+	for range count {
+		go func() {
+			status, body := u.check(n)
+			answers <- fmt.Sprint(status, " ", body)
+		}()
+	}
+	return answers
+}
+
+func TestManyChecksAtOnceAreAllAnswered(t *testing.T) {
+	t.Parallel()
+	s := slowServer(t, "wait = \"1h\"\n[limits]\nanswer_time = \"1s\"\n")
+	const count = 200
+	answers := s.user("lab", "ann@lab.example").checks(count, 0)
+	for range count {
+		if a := <-answers; !strings.HasPrefix(a, `200 {"valid":true`) {
+			t.Fatal(a)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(s.dir, "counts"))
+	must.OK(t, err)
+	for _, running := range strings.Fields(string(text)) {
+		if running != "1" && running != "2" {
+			t.Fatalf("%s programs ran at once, two may", running)
+		}
+	}
+}
+
+func TestChecksOfOneUserLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	s := slowServer(t, "")
+	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	const count = 30
+	answers := ann.checks(count, 1)
+	s.eventually("one of them runs", func() bool {
+		running, err := filepath.Glob(filepath.Join(s.dir, "gates", "runs-*"))
+		return err == nil && len(running) > 0
+	})
+	if status, body := bob.check(0); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	s.stop() // those that wait don't delay it
+	stopped := 0
+	for range count {
+		if strings.Contains(<-answers, "The service is stopping") {
+			stopped++
+		}
+	}
+	if stopped < count/2 {
+		t.Errorf("%d of %d checks ended with the service", stopped, count)
+	}
+}
+
+func TestChecksThatWaitTooLongAreRefused(t *testing.T) {
+	t.Parallel()
+	s := slowServer(t, "wait = \"1s\"\n")
+	u := s.user("lab", "ann@lab.example")
+	answers := u.checks(5, 1)
+	for range 4 {
+		if a := <-answers; !strings.HasPrefix(a, `503 {"error":{"code":"UNAVAILABLE","message":"Too many settings`) {
+			t.Errorf("after a wait of a second: %s", a)
+		}
+	}
+	must.OK(t, os.WriteFile(filepath.Join(s.dir, "gates", "open"), nil, 0o600))
+	<-answers
+}
+
+// sleeping reports whether a program sleeps whose environment contains text.
+func (s *instance) sleeping(text string) bool {
+	return slices.ContainsFunc(s.processes(text), func(pid int) bool {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		return string(name) == "sleep\n"
+	})
+}
+
+// TestCrashLeavesNothingOfValidators kills the service while programs check
+// settings: the next start removes their directories.
+func TestCrashLeavesNothingOfValidators(t *testing.T) {
+	t.Parallel()
+	for _, sandbox := range []string{"off", "auto"} {
+		temp := t.TempDir()
+		s := startServer(t, serverOptions{
+			algorithms: map[string]string{"slow.toml": strings.ReplaceAll(slowFile, "[validate]", "[sandbox]\nread = [\"@DIR@\"]\n[validate]")},
+			config:     "[runner]\nsandbox = \"" + sandbox + "\"\n", env: []string{"TMPDIR=" + temp},
+		})
+		tmp := filepath.Join(s.data(), "uploads", "tmp")
+		names := func(dir string) []os.DirEntry {
+			entries, err := os.ReadDir(dir)
+			must.OK(t, err)
+			return entries
+		}
+		answers := s.user("lab", "ann@lab.example").checks(2, 1)
+		s.eventually("a program checks settings", func() bool { return s.sleeping(tmp) })
+		s.kill()
+		for range 2 {
+			<-answers
+		}
+		if left := names(temp); len(left) > 0 {
+			t.Errorf("%s: left where nobody sweeps: %v", sandbox, left)
+		}
+		s.eventually("the programs have ended with the service", func() bool { return len(s.processes(tmp)) == 0 })
+		s.start()
+		s.eventually("the next start has swept", func() bool { return len(names(tmp)) == 0 })
+	}
+}
+
+// hungryFile has a validator whose child needs 100 MiB.
+const hungryFile = `
+format = 1
+type = "hungry"
+version = "1"
+title = "Use memory"
+command = ["true"]
+
+[validate]
+command = ["sh", "-c", '''
+head -c 100000000 /dev/zero | tail > /dev/null && did=much || did=little
+printf '[{{"loc":[],"msg":"%s"}}]' "$did"
+''']
+`
+
+func TestMemoryOfValidatorsIsLimited(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ sandbox, memory, want string }{
+		{"off", "64MiB", "little"}, {"off", "0", "much"}, {"auto", "64MiB", "little"}, {"auto", "1GiB", "much"},
+	} {
+		s := startServer(t, serverOptions{
+			algorithms: map[string]string{"hungry.toml": hungryFile},
+			config:     fmt.Sprintf("[runner]\nsandbox = %q\n[validators]\nmemory = %q\n", tt.sandbox, tt.memory),
+		})
+		got := s.user("lab", "ann@lab.example").do("POST", "/submit-job", `{"jobName":"j","type":"hungry","settings":{}}`).want(422).details()
+		if want := []string{"body.settings: " + tt.want}; !slices.Equal(got, want) {
+			t.Errorf("sandbox %s, memory %s: %q, want %q", tt.sandbox, tt.memory, got, want)
+		}
+	}
+}
+
+// TestBuiltinEngineChecksInProcess removes the program of the service, so that no
+// process of it can start.
+func TestBuiltinEngineChecksInProcess(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "molrun")
+	text, err := os.ReadFile(molrun)
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(program, text, 0o700))
+	s := startServer(t, serverOptions{binary: program})
+	u := s.user("lab", "ann@lab.example")
+	u.upload("a.fasta", ">a\nACDEFG\n")
+	must.OK(t, os.Remove(program))
+	for settings, want := range map[string]string{
+		`{"sequences":["ACDEFG"]}`: "", `{"fasta":"inputs/a.fasta"}`: "", `{"sequences":["ACDEFX"]}`: "body.settings.sequences.0: sequence",
+	} {
+		got := u.do("POST", "/validate-job", `{"jobName":"j","type":"cg-idp","settings":`+settings+`}`).want(200).details()
+		if !strings.HasPrefix(strings.Join(got, "\n"), want) {
+			t.Errorf("%s: %q, want %q", settings, got, want)
+		}
+	}
+}
+
+// TestBuiltinCheckFindsWhatItsProcessFinds asks a second algorithm, which is the same
+// but for a command that the service does not know for its own.
+func TestBuiltinCheckFindsWhatItsProcessFinds(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../algorithm/builtin/cg-idp.toml")
+	must.OK(t, err)
+	twin := strings.NewReplacer(
+		`type = "cg-idp"`, `type = "twin"`, `command = ["{molrun}", "engine", "cg-idp", "--validate"`, `command = ["/usr/bin/env", "{molrun}", "engine", "cg-idp", "--validate"`,
+	).Replace(string(text))
+	if strings.Count(twin, "/usr/bin/env") != 1 {
+		t.Fatal("the command of the validator has changed")
+	}
+	s := startServer(t, serverOptions{algorithms: map[string]string{"twin.toml": twin}})
+	u := s.user("lab", "ann@lab.example")
+	for name, text := range badFiles() {
+		u.upload(name, text)
+	}
+	all := []string{`{"sequences":["ACDEFG"]}`, `{"sequences":["<&>\u2028ACDEFG\u0000"]}`, `{"sequences":["ACDEFG"],"<\ud7ff>":1}`}
+	for _, tt := range badSettings {
+		all = append(all, tt.settings)
+	}
+	for _, settings := range all {
+		ask := func(typ string) string {
+			return string(u.do("POST", "/validate-job", fmt.Sprintf(`{"jobName":"j","type":%q,"settings":%s}`, typ, settings)).want(200).body)
+		}
+		if diff := cmp.Diff(ask("twin"), ask("cg-idp")); diff != "" {
+			t.Errorf("%s: -process +built in:\n%s", settings, diff)
+		}
+	}
+}

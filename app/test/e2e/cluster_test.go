@@ -1,0 +1,458 @@
+package e2e
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/cli/doctor"
+	"molrun/app/test/cluster"
+	"molrun/app/test/must"
+)
+
+// slurmDaemons is the Slurm cluster of these tests: two nodes of four CPUs and two
+// GPUs each.
+var slurmDaemons cluster.Shared
+
+// TestJobsOnTheCluster runs its subtests in sequence, since each needs the whole
+// cluster; other tests run in parallel.
+func TestJobsOnTheCluster(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(*testing.T, *cluster.Cluster){
+		"one setting sends jobs to Slurm":              oneSettingSendsJobsToSlurm,
+		"jobs see the GPUs that Slurm grants":          jobsSeeTheirGPUs,
+		"jobs see no secrets of the service":           jobsSeeNoSecrets,
+		"folders of algorithms reach the nodes":        foldersReachTheNodes,
+		"containers of images run on nodes":            containersOnTheCluster,
+		"a waiting job shows Slurm's reason":           waitingJobShowsReason,
+		"rules route jobs to executors":                rulesRouteJobs,
+		"jobs continue while the service is down":      jobsContinueWithoutService,
+		"waiting and running jobs are cancelled":       jobsAreCancelled,
+		"a batch needs few calls of sbatch":            batchNeedsFewSubmissions,
+		"the shared folder is mounted later":           sharedFolderIsMountedLater,
+		"a job too large for any node is refused":      tooLargeJobIsRefused,
+		"the README's instructions for clusters work":  readmeForClusters,
+		"doctor and readyz report the cluster's state": doctorAndReadyz,
+		"metrics tell of the cluster":                  metricsOfTheCluster,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, slurmDaemons.Start(t)) })
+	}
+}
+
+// site is a server that uses the cluster.
+type site struct {
+	*instance
+	cluster *cluster.Cluster
+	shared  string
+	prefix  string
+}
+
+// clusterServer starts a server that uses the cluster; settings are added to its
+// [slurm] section. It polls often, since tests wait for it.
+func clusterServer(t *testing.T, c *cluster.Cluster, settings string, more serverOptions) *site {
+	t.Helper()
+	s := &site{cluster: c, shared: t.TempDir(), prefix: "t" + strings.ToLower(rand.Text()[:12])}
+	must.OK(t, os.Chmod(s.shared, 0o700))
+	config := fmt.Sprintf("[slurm]\nshared_dir = %q\nconf = %q\nprefix = %q\npoll = \"300ms\"\n%s\n", s.shared, c.Conf, s.prefix, settings)
+	more.config = config + more.config
+	if more.algorithms == nil {
+		more.algorithms = map[string]string{"shell.toml": shellFile}
+	}
+	t.Cleanup(func() { s.cancelAll(t) }) // after the server has ended
+	s.instance = startServer(t, more)
+	return s
+}
+
+// everywhere configures a site whose jobs all run on the cluster.
+const everywhere = "[runner]\nexecutor = \"slurm\"\n"
+
+// inSlurm returns the ids of the site's jobs in Slurm that have not ended.
+func (s *site) inSlurm(t *testing.T) (ids []string) {
+	t.Helper()
+	for line := range strings.Lines(s.cluster.Run(t, "squeue", "--noheader", "--array", "--format=%i %j")) {
+		if id, name, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(name, s.prefix) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (s *site) cancelAll(t *testing.T) {
+	if ids := s.inSlurm(t); len(ids) > 0 {
+		s.cluster.Run(t, "scancel", ids...)
+	}
+	s.waitUntilEmpty(t)
+}
+
+// waitUntilEmpty waits until none of the site's jobs is left in Slurm, not even a
+// completing one.
+func (s *site) waitUntilEmpty(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); len(s.inSlurm(t)) > 0; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("jobs are left in Slurm: %v", s.inSlurm(t))
+		}
+	}
+}
+
+func oneSettingSendsJobsToSlurm(t *testing.T, c *cluster.Cluster) {
+	const simulation = `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"names":["Hst5"],"steps":20000,"seed":7}`
+	here := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
+	there := clusterServer(t, c, "", serverOptions{config: everywhere}).user("lab", "ann@lab.example")
+	results := map[string]map[string]string{}
+	for name, u := range map[string]user{"here": here, "there": there} {
+		u.submit("sim", "cg-idp", simulation)
+		j := u.completed("sim")
+		if want := map[string]string{"here": "local", "there": "slurm"}[name]; j.Executor != want || j.Attempts != 1 {
+			t.Errorf("%s: executor %s, attempts %d", name, j.Executor, j.Attempts)
+		}
+		if j.Metrics.Results["rg_nm"] == nil || j.Metrics.RunSeconds <= 0 || j.Metrics.CPUSeconds <= 0 || j.Metrics.MaxRSSBytes <= 0 {
+			t.Errorf("%s: metrics %+v", name, j.Metrics)
+		}
+		files := unzip(t, u.result("sim", ""))
+		for _, timed := range []string{"job.json", "log.txt", "metrics.json", "Hst5/summary.json"} {
+			delete(files, timed)
+		}
+		results[name] = files
+	}
+	if diff := cmp.Diff(results["here"], results["there"]); diff != "" {
+		t.Errorf("results differ, -local +slurm:\n%s", diff)
+	}
+	if len(results["there"]) < 5 {
+		t.Errorf("the result has only the files %v", sortedNames(results["there"]))
+	}
+}
+
+func jobsSeeTheirGPUs(t *testing.T, c *cluster.Cluster) {
+	u := clusterServer(t, c, "", serverOptions{
+		config: "[runner]\nexecutor = \"slurm\"\ngpus = [\"GPU-ours\", \"GPU-too\"]\n",
+		env:    []string{"CUDA_VISIBLE_DEVICES=GPU-ours"},
+	}).user("lab", "ann@lab.example")
+	const report = `echo "${CUDA_VISIBLE_DEVICES-none}" >out/devices`
+	for gpus, want := range map[int][]string{0: {""}, 1: {"0", "1"}, 2: {"0,1"}} {
+		name := fmt.Sprintf("with-%d", gpus)
+		u.submit(name, "shell", script(report, fmt.Sprintf(`,"gpus":%d`, gpus)))
+		u.completed(name)
+		if got := strings.TrimSpace(string(u.result(name, "devices"))); !slices.Contains(want, got) {
+			t.Errorf("a job with %d GPUs sees %q, want one of %q", gpus, got, want)
+		}
+	}
+}
+
+// jobsSeeNoSecrets has a job print its environment and those of its ancestor
+// processes. The service's environment also has the variables that ask Slurm's
+// commands to pass the environment on.
+func jobsSeeNoSecrets(t *testing.T, c *cluster.Cluster) {
+	const canary = "CANARY-of-the-service"
+	s := clusterServer(t, c, "", serverOptions{
+		config: "[runner]\nexecutor = \"slurm\"\nsandbox = \"off\"\n",
+		env: []string{
+			"LAB_SECRET=" + canary, "SBATCH_EXPORT=ALL", "SLURM_EXPORT_ENV=ALL", "SBATCH_COMMENT=" + canary,
+			"SBATCH_PARTITION=nowhere", "SLURM_TIME_FORMAT=standard", "SQUEUE_FORMAT=%i", "SACCT_FORMAT=user",
+		},
+	})
+	u := s.user("lab", "ann@lab.example")
+	u.submit("look", "shell", script(`env >out/seen
+p=$$
+while [ "$p" -gt 1 ]; do
+	tr '\0' '\n' <"/proc/$p/environ" >>out/seen
+	echo "process $p" >>out/seen
+	p=$(sed 's/.*) //' "/proc/$p/stat" | cut -d' ' -f2)
+done`))
+	u.completed("look")
+	seen := string(u.result("look", "seen"))
+	if strings.Count(seen, "process ") < 3 || !strings.Contains(seen, "SLURM_CONF=") {
+		t.Errorf("the job did not reach Slurm's own process: %s", seen)
+	}
+	u.submit("stay", "shell", script("sleep 600"))
+	u.running("stay")
+	texts := map[string]string{
+		"a job's processes": seen,
+		"Slurm":             c.Run(t, "scontrol", "--details", "show", "job") + c.Run(t, "scontrol", "write", "batch_script", s.inSlurm(t)[0], "-"),
+		"the shared folder": everyFile(t, s.shared),
+	}
+	secret, err := os.ReadFile(filepath.Join(s.data(), "secret"))
+	must.OK(t, err)
+	for where, text := range texts {
+		for _, private := range []string{canary, u.key, s.data(), string(secret)} {
+			if strings.Contains(text, private) {
+				t.Errorf("%s: contains %q of the service", where, private)
+			}
+		}
+	}
+}
+
+// everyFile concatenates all files below a directory except the copy of molrun.
+func everyFile(t *testing.T, dir string) string {
+	t.Helper()
+	var all strings.Builder
+	must.OK(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), "molrun-") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all.WriteString(path + "\n")
+		all.Write(text)
+		return err
+	}))
+	return all.String()
+}
+
+func waitingJobShowsReason(t *testing.T, c *cluster.Cluster) {
+	s := clusterServer(t, c, "", serverOptions{config: "[runner]\nexecutor = \"slurm\"\nsandbox = \"off\"\n"})
+	u, gate := s.user("lab", "ann@lab.example"), s.gate("open")
+	for _, name := range []string{"first", "second"} {
+		u.submit(name, "shell", script(gate.wait(), `,"cpus":4`))
+		u.running(name)
+	}
+	u.submit("third", "shell", script("true", `,"cpus":4`))
+	waits := u.until("third", "waiting for resources", func(r record) bool { return strings.Contains(r.StatusReason, "Resources") })
+	if waits.Status != "QUEUED" {
+		t.Errorf("a job waiting in Slurm is %s", waits.Status)
+	}
+	gate.open(t)
+	for _, name := range []string{"first", "second", "third"} {
+		if j := u.completed(name); j.StatusReason != "" {
+			t.Errorf("%s still has the reason %q", name, j.StatusReason)
+		}
+	}
+}
+
+func rulesRouteJobs(t *testing.T, c *cluster.Cluster) {
+	s := clusterServer(t, c, "options = \"--nice=3\"\n", serverOptions{config: noSandbox + `
+[[runner.rules]]
+user = "bob@lab.example"
+executor = "local"
+[[runner.rules]]
+min_cpus = 2
+executor = "slurm"
+partition = "main"
+options = ["--nice=7", "--exclude=c1"]
+`})
+	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	const report = `scontrol show job "$SLURM_JOB_ID" >out/job 2>&1; echo "node ${SLURMD_NODENAME-none}" >>out/job`
+	for _, tt := range []struct {
+		u              user
+		name, more     string
+		executor, says string
+	}{
+		{ann, "small", "", "local", "node none"},
+		{ann, "large", `,"cpus":2`, "slurm", "node none"}, // Slurm's variables are not in the job's environment
+		{bob, "here", `,"cpus":2`, "local", "node none"},
+	} {
+		tt.u.submit(tt.name, "shell", script(report, tt.more))
+		if j := tt.u.completed(tt.name); j.Executor != tt.executor {
+			t.Errorf("%s ran on %s, want %s", tt.name, j.Executor, tt.executor)
+		}
+		if got := string(tt.u.result(tt.name, "job")); !strings.Contains(got, tt.says) {
+			t.Errorf("%s sees %s", tt.name, got)
+		}
+	}
+	for line := range strings.Lines(c.Run(t, "squeue", "--noheader", "--states=all", "--format=%j|%P|%N|%C|%y")) {
+		if strings.HasPrefix(line, s.prefix) && !strings.HasSuffix(strings.TrimSpace(line), "|main|c2|2|7") {
+			t.Errorf("the job in Slurm is %s, want partition main, node c2, 2 CPUs, nice 7", line)
+		}
+	}
+}
+
+// jobsContinueWithoutService kills the service while jobs run and another waits in
+// Slurm; they end before the service is back.
+func jobsContinueWithoutService(t *testing.T, c *cluster.Cluster) {
+	s := clusterServer(t, c, "", serverOptions{config: "[runner]\nexecutor = \"slurm\"\nsandbox = \"off\"\n"})
+	u, gate := s.user("lab", "ann@lab.example"), s.gate("open")
+	ran := filepath.Join(s.dir, "ran")
+	work := fmt.Sprintf("echo once >>%s.$0; %s; echo done >out/done", ran, gate.wait())
+	for _, name := range []string{"a", "b"} {
+		u.submit(name, "shell", script(strings.ReplaceAll(work, "$0", name), `,"cpus":4`))
+		u.running(name)
+	}
+	u.submit("waits", "shell", script(strings.ReplaceAll(work, "$0", "waits"), `,"cpus":4`))
+	u.until("waits", "in Slurm", func(r record) bool { return strings.Contains(r.StatusReason, "Resources") })
+	s.kill()
+	gate.open(t)
+	s.waitUntilEmpty(t)
+	s.start()
+	for _, name := range []string{"a", "b", "waits"} {
+		j := u.completed(name)
+		times, err := os.ReadFile(ran + "." + name)
+		if err != nil || string(times) != "once\n" || j.Attempts != 1 {
+			t.Errorf("%s: %d attempts, ran: %s, %v", name, j.Attempts, times, err)
+		}
+		if got := string(u.result(name, "done")); got != "done\n" {
+			t.Errorf("result of %s: %q", name, got)
+		}
+	}
+}
+
+func jobsAreCancelled(t *testing.T, c *cluster.Cluster) {
+	s := clusterServer(t, c, "", serverOptions{config: everywhere})
+	u := s.user("lab", "ann@lab.example")
+	for _, name := range []string{"runs", "too"} {
+		u.submit(name, "shell", script("echo begun; sleep 600", `,"cpus":4`))
+		u.running(name)
+	}
+	u.submit("waits", "shell", script("true", `,"cpus":4`))
+	u.until("waits", "in Slurm", func(r record) bool { return strings.Contains(r.StatusReason, "Resources") })
+	for _, name := range []string{"waits", "runs", "too"} {
+		u.do("POST", "/jobs/"+name+"/cancel", nil).want(200)
+	}
+	for _, name := range []string{"waits", "runs", "too"} {
+		if j := u.finished(name); j.Status != "FAILED" || j.Failure.Code != "STOPPED" || !strings.Contains(j.Failure.Message, "ann@lab.example") {
+			t.Errorf("%s: %s %+v", name, j.Status, j.Failure)
+		}
+	}
+	s.waitUntilEmpty(t)
+}
+
+// batchNeedsFewSubmissions runs MOLRUN_CLUSTER_ROWS rows; `make cluster` sets it
+// to 1,000.
+func batchNeedsFewSubmissions(t *testing.T, c *cluster.Cluster) {
+	count := 50
+	if text := os.Getenv("MOLRUN_CLUSTER_ROWS"); text != "" {
+		var err error
+		count, err = strconv.Atoi(text)
+		must.OK(t, err)
+	}
+	s := clusterServer(t, c, "", serverOptions{config: everywhere})
+	u := s.user("lab", "ann@lab.example")
+	rows := make([]string, count)
+	for i := range rows {
+		rows[i] = script(fmt.Sprintf("echo %d >out/row", i))
+	}
+	begin := time.Now()
+	u.batch("many", "shell", rows...)
+	b := u.untilWithin(patience+time.Duration(count)*time.Second, "many", "finished", func(r record) bool { return r.Status == "COMPLETED" || r.Status == "FAILED" })
+	if b.Status != "COMPLETED" || b.SubjobCounts["COMPLETED"] != len(rows) {
+		t.Fatalf("the batch is %s, %v", b.Status, b.SubjobCounts)
+	}
+	calls := strings.Count(s.log.String(), `"message":"submitted"`)
+	t.Logf("%d rows took %v and %d calls of sbatch", len(rows), time.Since(begin).Round(time.Second), calls)
+	if calls < 1 || calls > 10 {
+		t.Errorf("%d calls of sbatch", calls)
+	}
+	for _, i := range []int{0, count / 2, count - 1} {
+		if got := string(u.result(fmt.Sprintf("many-%d", i+1), "row")); got != fmt.Sprintf("%d\n", i) {
+			t.Errorf("row %d: result %q", i, got)
+		}
+	}
+	var listed page
+	u.do("GET", "/jobs?"+url.Values{"batch": {"many"}, "limit": {"100"}}.Encode(), nil).want(200).into(&listed)
+	for _, j := range listed.Jobs {
+		if j.Attempts != 1 || j.Executor != "slurm" {
+			t.Errorf("%s: %d attempts on %s", j.JobName, j.Attempts, j.Executor)
+		}
+	}
+}
+
+// sharedFolderIsMountedLater starts without the folder, as on a machine with a slow
+// network.
+func sharedFolderIsMountedLater(t *testing.T, c *cluster.Cluster) {
+	s := clusterServer(t, c, "", serverOptions{config: everywhere})
+	s.stop()
+	must.OK(t, os.RemoveAll(s.shared))
+	s.start()
+	u := s.user("lab", "ann@lab.example")
+	u.submit("early", "shell", script("true"))
+	s.eventually("the service logs that it waits for the folder", func() bool {
+		return strings.Contains(s.log.String(), "the folder shared with the cluster can't be used") && strings.Contains(s.log.String(), "will try again")
+	})
+	if j := u.job("early"); j.Status != "QUEUED" {
+		t.Errorf("a job is %s without the folder: %+v", j.Status, j.Failure)
+	}
+	must.OK(t, os.Mkdir(s.shared, 0o700))
+	u.completed("early")
+}
+
+func tooLargeJobIsRefused(t *testing.T, c *cluster.Cluster) {
+	s := clusterServer(t, c, "partition = \"main\"\n", serverOptions{config: everywhere})
+	u := s.user("lab", "ann@lab.example")
+	big := jobBody("big", script("true", `,"cpus":5,"gpus":3`))
+	s.eventually("the nodes of the cluster are known", func() bool {
+		var found struct{ Valid bool }
+		u.do("POST", "/validate-job", big).want(200).into(&found)
+		return !found.Valid
+	})
+	faults := u.do("POST", "/submit-job", big).messages()
+	want := map[string]string{
+		"body.settings.cpus": "the job would need more than any node of the partition main has: 5 CPUs of 4; ask for less",
+		"body.settings.gpus": "the job would need more than any node of the partition main has: 3 GPUs of 2; ask for less",
+	}
+	if diff := cmp.Diff(want, faults); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	u.do("POST", "/submit-job", jobBody("fits", script("true", `,"cpus":4,"gpus":2`))).want(200)
+	u.completed("fits")
+}
+
+func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
+	s := clusterServer(t, c, "", serverOptions{config: everywhere})
+	findings, _ := s.diagnosis("--listen", strings.TrimPrefix(s.base, "http://"))
+	if strings.Contains(findings["slurm"], string(doctor.Problem)+": ") || !strings.Contains(findings["slurm"], "read what was written here") {
+		t.Errorf("doctor says %q", findings["slurm"])
+	}
+	answers := func() string {
+		var ready struct{ Checks map[string]any }
+		user{instance: s.instance}.do("GET", "/readyz", nil).want(200).into(&ready)
+		text, _ := ready.Checks["slurm"].(string)
+		return text
+	}
+	s.eventually("/readyz reports that the cluster answers", func() bool { return answers() == "ok" })
+	t.Cleanup(func() { c.Up(t) })
+	c.Kill(t, cluster.Controller)
+	u := s.user("lab", "ann@lab.example")
+	u.submit("kept", "shell", script("true"))
+	s.eventually("/readyz reports that the cluster does not answer", func() bool { return strings.HasPrefix(answers(), "no answer since ") })
+	findings, _ = s.diagnosis("--listen", strings.TrimPrefix(s.base, "http://"))
+	if !strings.Contains(findings["slurm"], string(doctor.Problem)+": ") || !strings.Contains(findings["slurm"], "slurmctld") {
+		t.Errorf("doctor says %q while the controller is down", findings["slurm"])
+	}
+	s.eventually("a job says why it waits", func() bool { return strings.Contains(u.job("kept").StatusReason, "does not answer") })
+	if j := u.job("kept"); j.Status != "QUEUED" || j.Attempts > 1 {
+		t.Errorf("a job is %s in attempt %d while the controller is down", j.Status, j.Attempts)
+	}
+	c.Up(t)
+	back := time.Now()
+	u.completed("kept")
+	t.Logf("the job was done %v after the controller was back", time.Since(back).Round(time.Second))
+	s.eventually("/readyz reports that the cluster answers again", func() bool { return answers() == "ok" })
+}
+
+// readmeForClusters follows the README's instructions for administrators. Only the
+// shared folder and the account differ.
+func readmeForClusters(t *testing.T, c *cluster.Cluster) {
+	dir := t.TempDir()
+	shared := filepath.Join(dir, "shared")
+	here := strings.NewReplacer("/shared/molrun", shared, "-o molrun", fmt.Sprintf("-o %d", os.Geteuid()), "127.0.0.1:8080", "127.0.0.1:0").Replace
+	must.OK(t, os.Symlink(molrun, filepath.Join(dir, "molrun")))
+	config := here(readme(t, "file: cluster.toml"))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "config.toml"), []byte(config), 0o600))
+	shell := exec.Command("sh", "-ec", here(readme(t, "run: cluster")+readme(t, "run: cluster-doctor")))
+	shell.Dir = dir
+	shell.Env = []string{"PATH=" + os.Getenv("PATH"), "SLURM_CONF=" + c.Conf, "MOLRUN_LISTEN=127.0.0.1:0"}
+	if out, err := shell.CombinedOutput(); err != nil || !strings.Contains(string(out), "read what was written here") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s := startServer(t, serverOptions{
+		config: config, env: []string{"SLURM_CONF=" + c.Conf}, algorithms: map[string]string{"shell.toml": shellFile},
+	})
+	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	for _, tt := range []struct {
+		u              user
+		name, executor string
+	}{{ann, "of-ann", "local"}, {bob, "of-bob", "slurm"}} {
+		tt.u.submit(tt.name, "shell", script("true"))
+		if j := tt.u.completed(tt.name); j.Executor != tt.executor {
+			t.Errorf("%s ran on %s, want %s", tt.name, j.Executor, tt.executor)
+		}
+	}
+}

@@ -1,0 +1,432 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"molrun/app/server/datadir"
+	"molrun/app/test/must"
+	"molrun/storage"
+)
+
+// emptyDatabase makes a data directory without any record.
+func emptyDatabase(t *testing.T, data string) {
+	t.Helper()
+	must.OK(t, os.Mkdir(data, 0o700))
+	records, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
+	must.OK(t, err)
+	must.OK(t, records.Close())
+}
+
+// unstarted returns a server with this configuration that has not been started.
+func unstarted(t *testing.T, config string, env ...string) *instance {
+	t.Helper()
+	s := &instance{t: t, dir: t.TempDir(), env: env, stderr: &logBuffer{}, secrets: &confidential{}}
+	emptyDatabase(t, s.data())
+	must.OK(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(fmt.Sprintf("data = %q\n", s.data())+config), 0o600))
+	return s
+}
+
+func TestKeyCreatePrintsOnlyTheKeyAndOnlyOnce(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	out, errs, code := s.run("key", "create", "--organization", "lab", "--email", "Ann@Lab.example")
+	if code != 0 || errs != "" || len(strings.Fields(out)) != 1 || !strings.HasPrefix(out, "molrun_") || !strings.HasSuffix(out, "\n") {
+		t.Fatalf("printed %q and %q, exit code %d; want only the key", out, errs, code)
+	}
+	asJSON, errs, _ := s.run("key", "create", "--organization", "lab", "--email", "bob@lab.example", "--role", "admin", "--expires", "90d", "--json")
+	var made struct {
+		Key, ID, Organization, Email, Role string
+		Disabled                           bool
+		ExpiresAt                          time.Time
+	}
+	if err := json.Unmarshal([]byte(asJSON), &made); err != nil || !strings.Contains(made.Key, "_"+made.ID+"_") || made.Role != "admin" || made.Email != "bob@lab.example" || time.Until(made.ExpiresAt) < 89*24*time.Hour {
+		t.Errorf("--json printed %s, %v; stderr %q", asJSON, err, errs)
+	}
+	for _, args := range [][]string{{"key", "list"}, {"key", "list", "--json"}} {
+		list, _, code := s.run(args...)
+		for _, key := range []string{out, made.Key} {
+			parts := strings.Split(key, "_")
+			if code != 0 || !strings.Contains(list, parts[1]) || strings.Contains(list, parts[2]) {
+				t.Errorf("%v: exit code %d, printed %s; want ids without secrets", args, code, list)
+			}
+		}
+		if !strings.Contains(list, "ann@lab.example") || strings.Contains(list, "hash") {
+			t.Errorf("%v printed %s", args, list)
+		}
+	}
+}
+
+func TestKeysAreLimitedAndTheListFitsATerminal(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	create := func(flags ...string) (errs string, code int) {
+		_, errs, code = s.run(append([]string{"key", "create", "--organization", "lab", "--email", "ann@lab.example"}, flags...)...)
+		return errs, code
+	}
+	for _, flags := range [][]string{
+		{"--role", "viewer", "--expires", "90d", "--name", "dashboard"},
+		{"--scope", "read,submit", "--from", "10.0.0.0/8", "--name", "CI"},
+		{"--role", "admin"},
+	} {
+		if errs, code := create(flags...); code != 0 {
+			t.Fatalf("%v: exit code %d: %s", flags, code, errs)
+		}
+	}
+	list, _, _ := s.run("key", "list")
+	for _, want := range []string{"  viewer  ", "  to 20", "  dashboard\n", "  CI; may only read, submit; from 10.0.0.0/8\n"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("key list lacks %q:\n%s", want, list)
+		}
+	}
+	for line := range strings.Lines(list) {
+		if !strings.Contains(line, "; from ") && len(strings.TrimRight(line, " \n")) > 80 {
+			t.Errorf("wider than a terminal: %s", line)
+		}
+	}
+	errs, code := create("--role", "king", "--scope", "read,all", "--from", "lab", "--name", "a/b")
+	for _, want := range []string{"role: use viewer", "scopes[1]: use read", "networks[0]: write an address", "name: "} {
+		if code != exitInvalid || !strings.Contains(errs, want) {
+			t.Errorf("exit code %d, want %q in %s", code, want, errs)
+		}
+	}
+}
+
+func TestUsersAreLimitedByCommands(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	u := s.user("lab", "ann@lab.example")
+	says := func(want string, args ...string) {
+		t.Helper()
+		if out, errs, code := s.run(args...); code != 0 || !strings.Contains(out+errs, want) {
+			t.Errorf("%v: exit code %d, want %q in %s%s", args, code, want, out, errs)
+		}
+	}
+	says("ann@lab.example is active, with the role viewer", "user", "set", "ann@lab.example", "--organization", "lab", "--role", "viewer")
+	u.do("PUT", "/upload/a.txt", nil).code(403, "FORBIDDEN")
+	says("is disabled, with the role viewer", "user", "disable", "Ann@lab.example", "--organization", "lab")
+	u.do("GET", "/jobs", nil).want(401)
+	says("lab  ann@lab.example  viewer  disabled  1     0     ", "user", "list")
+	says("is active", "user", "enable", "ann@lab.example", "--organization", "lab")
+	says("is active, with the role member", "user", "set", "ann@lab.example", "--organization", "lab", "--role", "member")
+	says("has the role member", "key", "set", strings.Split(u.key, "_")[1], "--scope", "read", "--name", "shown")
+	u.do("PUT", "/upload/a.txt", nil).code(403, "FORBIDDEN")
+	says("; may only read", "key", "list")
+	says("is deleted", "user", "delete", "ann@lab.example", "--organization", "lab")
+	u.do("GET", "/jobs", nil).want(401)
+	if _, errs, code := s.run("user", "delete", "ann@lab.example", "--organization", "lab"); code != exitMissing {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+func TestKeysAreManagedWithAndWithoutAServer(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	u := s.user("lab", "ann@lab.example")
+	id := strings.Split(u.key, "_")[1]
+	change := func(command string) {
+		t.Helper()
+		if _, errs, code := s.run("key", command, id); code != 0 || !strings.Contains(errs, id) {
+			t.Fatalf("key %s: exit code %d: %s", command, code, errs)
+		}
+	}
+	u.do("GET", "/jobs", nil).want(200)
+	change("disable")
+	u.do("GET", "/jobs", nil).want(401)
+	if list, _, _ := s.run("key", "list"); !strings.Contains(list, "disabled") {
+		t.Errorf("key list: %s", list)
+	}
+	change("enable")
+	u.do("GET", "/jobs", nil).want(200)
+	s.stop()
+	change("disable")
+	s.start()
+	u.do("GET", "/jobs", nil).want(401)
+	s.stop()
+	change("enable")
+	s.start()
+	u.do("GET", "/jobs", nil).want(200)
+	change("delete")
+	u.do("GET", "/jobs", nil).want(401)
+	if _, errs, code := s.run("key", "enable", id); code != exitMissing {
+		t.Errorf("a deleted key: exit code %d: %s", code, errs)
+	}
+}
+
+// A key makes another, and that one a third. Whoever had the first may have them all.
+func TestDisablingAKeyCanCloseThoseThatItMade(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	makeKey := func(from user) user {
+		var made struct{ Key string }
+		from.do("POST", "/keys", `{}`).want(200).into(&made)
+		from.key = made.Key
+		return from
+	}
+	second := makeKey(ann)
+	third, ofBob := makeKey(second), makeKey(bob)
+	id := func(u user) string { return strings.Split(u.key, "_")[1] }
+	works := func(u user, status int) { t.Helper(); u.do("GET", "/jobs", nil).want(status) }
+	if out, _, _ := s.run("key", "list"); !strings.Contains(out, "made by "+id(second)) {
+		t.Errorf("the list does not say who made a key:\n%s", out)
+	}
+	s.ok("key", "disable", id(ann))
+	works(ann, 401)
+	works(second, 200) // as documented
+	s.ok("key", "disable", id(second))
+	_, errs, code := s.run("key", "disable", id(ann), "--made-keys")
+	if code != 0 || strings.Count(errs, "is disabled\n") != 3 || !strings.Contains(errs, "key "+id(third)+" of ann@lab.example is disabled") {
+		t.Errorf("exit code %d:\n%s", code, errs)
+	}
+	for _, u := range []user{ann, second, third} {
+		works(u, 401)
+	}
+	works(bob, 200)
+	works(ofBob, 200)
+	if _, errs, code := s.run("key", "disable", "absent", "--made-keys"); code != exitMissing {
+		t.Errorf("an absent key: exit code %d: %s", code, errs)
+	}
+}
+
+func TestDisablingAKeyCanRevokeItsLinks(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}})
+	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	annID := strings.Split(ann.key, "_")[1]
+	ann.submit("j", "shell", script("echo text > out/a"))
+	ann.finished("j")
+	link := func(u user) string { return u.linkTo(`{"jobName":"j","fileName":"a"}`).DownloadURL }
+	grant, annLink, bobLink := ann.grant("a.txt"), link(ann), link(bob)
+	put := func(status int) answer {
+		return ann.do("PUT", grant.UploadURL, strings.NewReader("text")).want(status)
+	}
+	s.ok("key", "disable", annID)
+	put(200) // as documented, links outlive their key
+	ann.do("GET", annLink, nil).want(200)
+	if _, errs, code := s.run("key", "disable", annID, "--revoke-links"); code != 0 || !strings.Contains(errs, "no longer work") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	revoked := func() {
+		t.Helper()
+		put(403).code(403, "LINK_INVALID")
+		for _, url := range []string{annLink, grant.DownloadURL} {
+			ann.do("GET", url, nil).code(403, "LINK_INVALID")
+		}
+		ann.do("GET", bobLink, nil).want(200)
+	}
+	revoked()
+	s.ok("key", "enable", annID)
+	revoked()
+	again := link(ann)
+	ann.do("GET", again, nil).want(200)
+	out, _, _ := s.run("audit", "--action", "key.revoke-links")
+	if !strings.Contains(out, annID) {
+		t.Errorf("the audit log has %s", out)
+	}
+	s.stop()
+	s.ok("key", "disable", annID, "--revoke-links")
+	s.start()
+	base := func(url string) string { return s.base + url[strings.Index(url, "/blobs/"):] } // the port is another
+	annLink, bobLink, again = base(annLink), base(bobLink), base(again)
+	grant.UploadURL, grant.DownloadURL = base(grant.UploadURL), base(grant.DownloadURL)
+	revoked()
+	ann.do("GET", again, nil).code(403, "LINK_INVALID")
+	if _, errs, code := s.run("key", "disable", "absent", "--revoke-links"); code != exitMissing {
+		t.Errorf("an absent key: exit code %d: %s", code, errs)
+	}
+}
+
+func TestConcurrentCommandsWithoutAServerDoNotInterfere(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	var wg sync.WaitGroup
+	for i := range 5 {
+		wg.Go(func() {
+			if _, errs, code := s.run("key", "create", "--organization", "lab", "--email", fmt.Sprintf("u%d@lab.example", i)); code != 0 {
+				t.Errorf("exit code %d: %s", code, errs)
+			}
+		})
+	}
+	wg.Wait()
+	if by, _, code := outside(t, "--version"); by != s.ok("version") || code != 0 || !strings.HasPrefix(by, "molrun ") {
+		t.Errorf("--version prints %q, exit code %d", by, code)
+	}
+	if list, _, _ := s.run("key", "list"); strings.Count(list, "@lab.example") != 5 {
+		t.Errorf("key list: %s", list)
+	}
+}
+
+func TestPrecedenceOfFlagsVariablesFileAndDefaults(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{
+		config: "public_url = \"http://file.example\"\n[links]\nupload = \"2h\"\n[limits]\nbody = \"4KiB\"\n",
+		env:    []string{"MOLRUN_PUBLIC_URL=http://variable.example", "MOLRUN_LIMITS_BODY=2KiB", "MOLRUN_DATA=/nowhere"},
+		flags:  []string{"--public-url", "http://flag.example", "--listen", "127.0.0.2:0"},
+	}.withData())
+	if !strings.HasPrefix(s.base, "http://127.0.0.2:") {
+		t.Errorf("server listens on %s, though the flag says 127.0.0.2", s.base)
+	}
+	out, errs, code := s.run("key", "create", "--data", s.data(), "--organization", "lab", "--email", "ann@lab.example")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	u := user{s, strings.TrimSpace(out)}
+	g := u.grant("a.txt")
+	if !strings.HasPrefix(g.UploadURL, "http://flag.example/blobs/") {
+		t.Errorf("uploadUrl %s, want the address of the flag", g.UploadURL)
+	}
+	if at, err := time.Parse(time.RFC3339Nano, g.ExpiresAt); err != nil || time.Until(at) > 2*time.Hour || time.Until(at) < time.Hour {
+		t.Errorf("expiresAt %s, want the 2h of the file", g.ExpiresAt)
+	}
+	u.do("POST", "/submit-job", `{"jobName":"`+strings.Repeat("x", 3000)+`"}`).code(413, "BODY_TOO_LARGE") // 2KiB, from the variable
+	u.do("POST", "/submit-batch", `{"batchName":"`+strings.Repeat("x", 3000)+`"}`).want(422)               // 64MiB, the default
+}
+
+// withData sets the data directory by a flag.
+func (o serverOptions) withData() serverOptions {
+	o.flags = append(o.flags, "--data", "data") // the process runs in the server's directory
+	return o
+}
+
+func TestUnknownAndInvalidSettingsAreErrors(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ config, variable, says string }{
+		{"lisen = \":1\"\n", "X=1", `did you mean "listen"?`},
+		{"[runner]\ncpu = 1\n", "X=1", `did you mean "runner.cpus"?`},
+		{"", "MOLRUN_LISEN=:1", `did you mean "MOLRUN_LISTEN"?`},
+		{"[links]\nupload = \"30d\"\n", "X=1", "links.upload"},
+		{"", "MOLRUN_RUNNER_GRACE=soon", "MOLRUN_RUNNER_GRACE"},
+		{"", "MOLRUN_CONFIG=/nowhere.toml", "/nowhere.toml"},
+	} {
+		for _, args := range [][]string{{"serve"}, {"key", "list"}} {
+			_, errs, code := unstarted(t, tt.config, tt.variable).run(args...)
+			if code == 0 || !strings.Contains(errs, tt.says) {
+				t.Errorf("%v with %q and %s: exit code %d: %s; want %s", args, tt.config, tt.variable, code, errs, tt.says)
+			}
+		}
+	}
+	s := unstarted(t, "")
+	other := filepath.Join(s.dir, "other.toml")
+	must.OK(t, os.WriteFile(other, []byte("lisen = 1\n"), 0o600))
+	if _, errs, code := s.run("serve", "--config", other); code == 0 || !strings.Contains(errs, "other.toml:1") {
+		t.Errorf("serve --config: exit code %d: %s", code, errs)
+	}
+}
+
+func TestExitCodesOfCommands(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	bad := filepath.Join(s.dir, "bad.toml")
+	must.OK(t, os.WriteFile(bad, []byte("format = 1\ntype = \"a\"\ncomand = [\"true\"]\n"), 0o600))
+	for _, tt := range []struct {
+		code int
+		args string
+	}{
+		{0, "version"},
+		{0, "serve --help"},
+		{0, "key list"},
+		{0, "algorithms list"},
+		{exitFailed, "health --listen 127.0.0.1:1"},
+		{exitUsage, "no-such-command"},
+		{exitUsage, "key no-such-command"},
+		{exitKey, "algorithms no-such-command --json"}, // a word to search for
+		{exitUsage, "serve no-such-command"},
+		{exitUsage, "version --no-such-flag"},
+		{0, "key"},
+		{0, "help key"},
+		{exitUsage, "key list --no-such-flag"},
+		{exitUsage, "key list too many"},
+		{exitUsage, "key disable"},
+		{exitUsage, "key create"},
+		{exitUsage, "key create --organization lab"},
+		{exitUsage, "key create --organization lab --email a@b.example --expires soon"},
+		{exitUsage, "key create --organization lab --email a@b.example --expires 0d"},
+		{exitUsage, "key create --organization lab --email a@b.example --expires -1h"},
+		{exitUsage, "engine cg-idp"},
+		{exitMissing, "key disable absent"},
+		{exitMissing, "key delete absent"},
+		{exitMissing, "algorithms show absent"},
+		{exitInvalid, "key create --organization lab --email nobody"},
+		{exitInvalid, "key create --organization a/b --email a@b.example"},
+		{exitInvalid, "key create --organization lab --email a@b.example --role king"},
+		{exitInvalid, "algorithms check " + bad},
+	} {
+		out, errs, code := s.run(strings.Fields(tt.args)...)
+		if code != tt.code || (code != 0) != strings.HasPrefix(errs+out, "molrun: ") && !strings.Contains(errs+out, "bad.toml") {
+			t.Errorf("molrun %s: exit code %d, want %d: %s%s", tt.args, code, tt.code, out, errs)
+		}
+		if strings.Contains(errs, "molrun: \n") {
+			t.Errorf("molrun %s: empty error message: %s", tt.args, errs)
+		}
+	}
+	if list, _, _ := s.run("key", "list"); strings.Contains(list, "@") {
+		t.Errorf("a refused key create created a key: %s", list)
+	}
+}
+
+func TestExitCodesFollowAPIErrors(t *testing.T) {
+	t.Parallel()
+	s := plain(t)
+	u, other := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	u.submit("j", "shell", script("true"))
+	u.finished("j")
+	ann, bob, wrong := u.person(), other.person(), u.person()
+	wrong.env = []string{"MOLRUN_KEY=molrun_wrong", "MOLRUN_SERVER=" + s.base}
+	for _, tt := range []struct {
+		name string
+		who  *person
+		args string
+		code int
+	}{
+		{"success", ann, "status j", 0},
+		{"a job that cannot be retried", ann, "retry j", exitInvalid},
+		{"a refused key", wrong, "status j", exitKey},
+		{"a forbidden request", bob, "rm j --yes", exitKey},
+		{"a missing job", ann, "status none", exitMissing},
+		{"a taken name", ann, "submit shell -n j --set script=false", exitInvalid},
+		{"an invalid submission", ann, "submit shell -n k", exitInvalid},
+	} {
+		if _, errs, code := tt.who.run(strings.Fields(tt.args)...); code != tt.code {
+			t.Errorf("%s: exit code %d, want %d: %s", tt.name, code, tt.code, errs)
+		}
+	}
+}
+
+func TestDataDirectoryHasOneServer(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	_, errs, code := s.run("serve", "--listen", "127.0.0.1:0")
+	for _, want := range []string{fmt.Sprintf("(process %d) holds this data directory", s.process.Process.Pid), s.data(), "a service answers at " + s.base} {
+		if code != exitFailed || !strings.Contains(errs, want) {
+			t.Errorf("a second server on the same data: exit code %d: %s; want %q", code, errs, want)
+		}
+	}
+	if _, errs, code := s.run("health", "--listen", strings.TrimPrefix(s.base, "http://")); code != 0 {
+		t.Errorf("the first server is not healthy: %s", errs)
+	}
+}
+
+func TestEngineTakesSequencesInlineAndFromAFile(t *testing.T) {
+	t.Parallel()
+	u := plain(t).user("lab", "ann@lab.example")
+	u.upload("two.fasta", ">a\nDSHAKRHHGY\n>b\nKRKFHEKHHS\n")
+	u.submit("inline", "cg-idp", `{"sequences":["DSHAKRHHGY"],"steps":1000}`)
+	u.submit("file", "cg-idp", `{"fasta":"inputs/two.fasta","steps":1000}`)
+	u.do("POST", "/submit-job", `{"jobName":"bad","type":"cg-idp","settings":{"sequences":["DSHAKRHHGY","DSH1KRHHGY"]}}`).detail("body.settings.sequences.1")
+	u.do("POST", "/submit-job", `{"jobName":"none","type":"cg-idp","settings":{"steps":1000}}`).detail("body.settings.sequences")
+	for _, name := range []string{"inline", "file"} {
+		if j := u.finished(name); j.Status != "COMPLETED" || len(j.Metrics.Results) == 0 {
+			t.Errorf("%s: %+v", name, j)
+		}
+		if files := unzip(t, u.result(name, "")); files["metrics.json"] == "" {
+			t.Errorf("%s: files %q", name, sortedNames(files))
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"molrun/app/test/must"
+)
+
+// common is a server shared by many tests, each with its own organizations. A test
+// that needs its own configuration, inspects the data directory or stops the
+// server starts its own.
+type common struct {
+	config string
+	busy   bool // a job blocks the only CPU, so that all others stay QUEUED
+
+	once    sync.Once
+	server  *instance
+	tenants atomic.Int64
+}
+
+var (
+	plainServer = common{config: "[runner]\ncpus = 32\nmemory = \"32GiB\"\n"}
+	busyServer  = common{config: "[runner]\ncpus = 1\n", busy: true}
+)
+
+// plain returns the shared server whose jobs start at once.
+func plain(t *testing.T) *instance {
+	t.Helper()
+	return plainServer.open(t)
+}
+
+// busy returns the shared server on which no job starts.
+func busy(t *testing.T) *instance {
+	t.Helper()
+	return busyServer.open(t)
+}
+
+// open starts the server for the first test that needs it.
+func (c *common) open(t *testing.T) *instance {
+	t.Helper()
+	c.once.Do(func() { c.start(t) })
+	if c.server == nil {
+		t.Fatal("the shared server failed to start in another test")
+	}
+	s := &instance{
+		t: t, dir: c.server.dir, base: c.server.base, process: c.server.process, log: c.server.log, exited: c.server.exited,
+		stderr: c.server.stderr, secrets: c.server.secrets, http: checkedClient(t), tenant: fmt.Sprintf("-%d", c.tenants.Add(1)),
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("end of the shared server's log:\n%s", s.tail())
+		}
+	})
+	return s
+}
+
+func (c *common) start(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "molrun-e2e-")
+	must.OK(t, err)
+	s := &instance{t: t, dir: dir, shared: true, stderr: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t)}
+	s.writeFiles(serverOptions{config: c.config, algorithms: map[string]string{"shell.toml": shellFile, "words.toml": wordsFile}})
+	s.start()
+	if c.busy {
+		s.blockCPU("block")
+	}
+	c.server = s
+}
+
+// close ends the server and reports leaks in its logs.
+func (c *common) close() error {
+	s := c.server
+	if s == nil {
+		return nil
+	}
+	s.kill()
+	s.killTasks()
+	if err := s.leaksInLogs(); err != nil {
+		return fmt.Errorf("the shared server of %d tests: %w", c.tenants.Load(), err)
+	}
+	return os.RemoveAll(s.dir)
+}

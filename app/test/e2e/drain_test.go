@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestDrainedServiceStartsNothingUntilResumed also drains a service that is not
+// running, and one that dies without warning.
+func TestDrainedServiceStartsNothingUntilResumed(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, noSandbox)
+	u := s.user("lab", "ann@lab.example")
+	open := s.gate("go")
+	u.submit("runs", "shell", script(open.wait()))
+	u.running("runs")
+	if _, said, code := s.run("drain", "--reason", "a new kernel", "--data", s.data()); code != 0 || !strings.Contains(said, "molrun resume") {
+		t.Fatalf("drain: %d %s", code, said)
+	}
+	u.submit("waits", "shell", script("true"))
+	waits := func(why string) {
+		t.Helper()
+		s.eventually("the job says why it waits", func() bool {
+			j := u.job("waits")
+			if j.Status != "QUEUED" {
+				t.Fatalf("the job is %s", j.Status)
+			}
+			return strings.Contains(j.StatusReason, why)
+		})
+	}
+	waits("the operator drained the service")
+	waits("a new kernel")
+	if text := string(u.do("GET", "/readyz", nil).want(200).body); !strings.Contains(text, `"drained":"no job starts since 20`) {
+		t.Errorf("readyz: %s", text)
+	}
+	open.open(t) // what runs goes on to its end
+	if j := u.finished("runs"); j.Status != "COMPLETED" {
+		t.Errorf("the running job is %s", j.Status)
+	}
+	s.kill()
+	s.start()
+	waits("a new kernel")
+	s.stop()
+	s.ok("resume", "--data", s.data())
+	s.ok("drain", "--data", s.data())
+	s.start()
+	waits("the operator drained the service")
+	s.ok("resume", "--data", s.data())
+	if j := u.finished("waits"); j.Status != "COMPLETED" {
+		t.Errorf("the job that waited is %s", j.Status)
+	}
+	if _, said, code := s.run("drain", "--reason", "two\nlines", "--data", s.data()); code == 0 || !strings.Contains(said, "reason") {
+		t.Errorf("a reason of two lines: %d %s", code, said)
+	}
+}

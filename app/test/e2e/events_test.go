@@ -1,0 +1,260 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/test/must"
+	"molrun/app/test/need"
+)
+
+// told is an event of a stream.
+type told struct{ id, kind, job, status, text string }
+
+// listen opens a stream and gives its events, until the stream or the test ends. It
+// returns once the stream has told everything that there was.
+func (u user) listen(path, after string) (events <-chan told, protocol string) {
+	u.t.Helper()
+	ctx, cancel := context.WithCancel(u.t.Context())
+	r, err := http.NewRequestWithContext(ctx, "GET", u.base+path, nil)
+	must.OK(u.t, err)
+	r.Header.Set("x-api-key", u.key)
+	if after != "" {
+		r.Header.Set("Last-Event-ID", after)
+	}
+	client := *u.http
+	client.Timeout = 0 // a stream lasts as long as the test
+	resp, err := client.Do(r)
+	must.OK(u.t, err)
+	if resp.StatusCode != http.StatusOK {
+		u.t.Fatalf("GET %s: %d", path, resp.StatusCode)
+	}
+	all, begun := make(chan told, 100_000), make(chan bool)
+	wait := begun
+	go func() {
+		defer close(all)
+		defer resp.Body.Close()
+		defer func() {
+			if begun != nil { // it ended before it had anything to wait for
+				close(begun)
+			}
+		}()
+		lines := bufio.NewScanner(resp.Body)
+		lines.Buffer(nil, 1<<20)
+		for e := (told{}); lines.Scan(); {
+			switch field, value, _ := strings.Cut(lines.Text(), ": "); {
+			case field == "id":
+				e.id = value
+			case field == "event":
+				e.kind = value
+			case field == "data":
+				var data struct{ JobName, Status, Text string }
+				_ = json.Unmarshal([]byte(value), &data) // what is wrong shows in the test
+				e.job, e.status, e.text = data.JobName, data.Status, data.Text
+			case value == "listening" && begun != nil:
+				close(begun)
+				begun = nil
+			case lines.Text() == "" && e != (told{}):
+				all <- e
+				e = told{}
+			}
+		}
+	}()
+	u.t.Cleanup(func() {
+		cancel()
+		for range all {
+		}
+	})
+	select {
+	case <-wait:
+	case <-time.After(patience):
+		u.t.Fatalf("GET %s: nothing is heard", path)
+	}
+	return all, resp.Proto
+}
+
+// hear waits for an event of a kind about a job; an empty status stands for any.
+func (u user) hear(events <-chan told, kind, job, status string) (e told) {
+	u.t.Helper()
+	for e.kind != kind || e.job != job || status != "" && e.status != status {
+		e = u.nextEvent(events, kind+" "+job+" "+status)
+	}
+	return e
+}
+
+// hearUntil passes on all events up to the one that tells the status of a job.
+func (u user) hearUntil(events <-chan told, take func(told), job, status string) {
+	u.t.Helper()
+	for e := (told{}); e.kind != "job" || e.job != job || e.status != status; {
+		e = u.nextEvent(events, job+" "+status)
+		take(e)
+	}
+}
+
+// nextEvent returns the next event of a stream that has yet to tell what is awaited.
+func (u user) nextEvent(events <-chan told, awaited string) told {
+	u.t.Helper()
+	select {
+	case e, open := <-events:
+		if !open {
+			u.t.Fatalf("the stream ended before the event %s", awaited)
+		}
+		return e
+	case <-time.After(patience):
+		u.t.Fatalf("no event %s", awaited)
+	}
+	return told{}
+}
+
+// TestEventsComeAtOnceThroughNginx has it buffer all that it may.
+func TestEventsComeAtOnceThroughNginx(t *testing.T) {
+	for protocol, listens := range map[string]string{"HTTP/1.1": " ssl;", "HTTP/2.0": " ssl http2;"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			s := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}})
+			u := s.user("lab", "ann@lab.example")
+			direct := s.base
+			s.nginx("/molrun/", freeAddress(t), " ssl;", listens, "proxy_buffering off;", "proxy_buffering on;")
+			s.eventually("nginx answers", func() bool {
+				response, err := s.http.Get(s.base + "/healthz")
+				if err == nil {
+					response.Body.Close()
+				}
+				return err == nil && response.StatusCode == http.StatusOK
+			})
+			events, spoken := u.listen("/events", "")
+			if spoken != protocol {
+				t.Errorf("nginx speaks %s, want %s", spoken, protocol)
+			}
+			s.base = direct
+			u.submit("a", "shell", `{"script":"echo hello"}`)
+			for _, status := range []string{"QUEUED", "RUNNING", "COMPLETED"} {
+				u.hear(events, "job", "a", status)
+			}
+		})
+	}
+}
+
+func TestEventsComeOverHTTP2(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[tls]\nself_signed = true\n", algorithms: map[string]string{"shell.toml": shellFile}})
+	s.secure(s.data() + "/tls/cert.pem")
+	u := s.user("lab", "ann@lab.example")
+	events, protocol := u.listen("/events", "")
+	if protocol != "HTTP/2.0" {
+		t.Errorf("the protocol is %s", protocol)
+	}
+	u.submit("a", "shell", `{"script":"echo hello"}`)
+	u.hear(events, "job", "a", "COMPLETED")
+	log, _ := u.listen("/jobs/a/events?logs=1", "")
+	if e := u.hear(log, "log", "a", ""); e.text != "hello\n" {
+		t.Errorf("log: %q", e.text)
+	}
+	u.hear(log, "end", "a", "COMPLETED")
+}
+
+// TestEventsContinueAfterCrashes kills the server again and again while jobs are
+// submitted and run. A client that continues hears each change of each job once, in
+// order.
+func TestEventsContinueAfterCrashes(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}})
+	u := s.user("lab", "ann@lab.example")
+	last := u.do("GET", "/jobs", nil).want(200).header.Get("X-Event-ID")
+	heard := map[string][]string{}
+	seen := map[string]bool{}
+	take := func(e told) {
+		if e.id != "" && e.kind != "" && seen[e.id] {
+			t.Errorf("%+v is told twice", e)
+		}
+		if e.id != "" {
+			last = e.id
+		}
+		if e.kind == "reset" {
+			t.Errorf("a reset behind %s", last)
+		}
+		if e.kind == "job" {
+			seen[e.id] = true
+			heard[e.job] = append(heard[e.job], e.status)
+		}
+	}
+	const rounds, jobs = 4, 5
+	for round := range rounds {
+		events, _ := u.listen("/events", last)
+		for n := range jobs {
+			u.submit(fmt.Sprintf("job-%d-%d", round, n), "shell", `{"script":"echo hello"}`)
+		}
+		if round < rounds-1 {
+			u.hearUntil(events, take, fmt.Sprintf("job-%d-0", round), "RUNNING")
+			s.kill()
+			for e := range events { // what had arrived
+				take(e)
+			}
+			s.start()
+			continue
+		}
+		for round := range rounds {
+			for n := range jobs {
+				u.finished(fmt.Sprintf("job-%d-%d", round, n))
+			}
+		}
+		u.submit("last", "shell", `{"script":"echo hello"}`)
+		u.hearUntil(events, take, "last", "QUEUED")
+	}
+	for round := range rounds {
+		for n := range jobs {
+			name := fmt.Sprintf("job-%d-%d", round, n)
+			if got := strings.Join(heard[name], " "); got != "QUEUED RUNNING COMPLETED" {
+				t.Errorf("%s: heard %s", name, got)
+			}
+		}
+	}
+}
+
+// TestReadersThatStallAreCutOff has a client that reads nothing. Nobody waits for it.
+func TestReadersThatStallAreCutOff(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[limits]\nanswer_time = \"1s\"\n", algorithms: map[string]string{"shell.toml": shellFile}})
+	u := s.user("lab", "ann@lab.example")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+	must.OK(t, err)
+	defer conn.Close()
+	must.OK(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
+	_, err = fmt.Fprintf(conn, "GET /events HTTP/1.1\r\nHost: molrun\r\nx-api-key: %s\r\n\r\n", u.key)
+	must.OK(t, err)
+	events, _ := u.listen("/events", "")
+	u.submit("a", "shell", `{"script":"echo hello"}`)
+	u.finished("a")
+	note := strings.Repeat("n", 4000)
+	s.eventually("the client is cut off", func() bool {
+		for n := range 200 {
+			u.do("PATCH", "/jobs/a", fmt.Sprintf(`{"note":"%d %s"}`, n, note)).want(200)
+		}
+		return strings.Contains(s.log.String(), "events cut off")
+	})
+	u.submit("b", "shell", `{"script":"echo hello"}`)
+	u.hear(events, "job", "b", "COMPLETED")
+}
+
+func TestReadmeFollowsAJobAsWritten(t *testing.T) {
+	t.Parallel()
+	need.Program(t, "curl")
+	s := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}})
+	u := s.user("lab", "ann@lab.example")
+	u.submit("first", "shell", `{"script":"echo hello"}`)
+	shell := exec.Command("sh", "-c", readme(t, "run: follow"))
+	shell.Env = []string{"PATH=" + os.Getenv("PATH"), "BASE=" + s.base, "KEY=" + u.key}
+	out, err := shell.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), `"text":"hello\n"`) || !strings.Contains(string(out), "\nevent: end\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// sizedFile is an algorithm whose needs and rules depend on what its file holds.
+const sizedFile = `format = 2
+type = "sized"
+version = "1"
+command = ["sh", "-c", 'echo "$2" > "$1/count.txt"; for i in 1 2 3 4; do echo ">s$i"; echo MKV; done > "$1/made.fasta"', "sh", "{out}", "{derived.count}"]
+
+[[parameters]]
+name = "query"
+file = [".fasta"]
+content = "protein-sequences"
+required = true
+
+[[parameters]]
+name = "most"
+type = "integer"
+default = 100
+
+[derived]
+count = "facts.records * 10 + facts.query.longest"
+
+[resources]
+memory = "facts.records / 16"
+
+[[rules]]
+that = "facts.residues <= settings.most"
+message = "must not be less than the residues of query"
+`
+
+func TestFactsOfFilesDecide(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{algorithms: map[string]string{"sized.toml": sizedFile}})
+	u := s.user("lab", "ann@lab.example")
+	u.upload("two.fasta", ">a\nMEEPQ\n>b\nMKV\n")
+	body := func(name, settings string) string {
+		return fmt.Sprintf(`{"jobName":%q,"type":"sized","settings":%s}`, name, settings)
+	}
+	if got := u.do("POST", "/submit-job", body("a", `{"query":"inputs/two.fasta","most":7}`)).want(422).details(); len(got) != 1 || got[0] != "body.settings.most: must not be less than the residues of query" {
+		t.Errorf("faults %q", got)
+	}
+	var est struct{ Slots []struct{ MemoryBytes int64 } }
+	u.do("POST", "/estimate", body("a", `{"query":"inputs/two.fasta"}`)).want(200).into(&est)
+	if len(est.Slots) != 1 || est.Slots[0].MemoryBytes != 2<<26 {
+		t.Errorf("slots %+v, want %d bytes", est.Slots, 2<<26)
+	}
+	u.submit("a", "sized", `{"query":"inputs/two.fasta"}`)
+	u.submit("next", "sized", `{"query":"job:a/made.fasta"}`)
+	u.submit("wrong", "sized", `{"query":"job:a/made.fasta","most":11}`)
+	if r := u.finished("a"); r.Status != "COMPLETED" {
+		t.Fatalf("%+v", r.Failure)
+	}
+	if got := string(u.result("a", "count.txt")); got != "25\n" {
+		t.Errorf("the job was given %q", got)
+	}
+
+	// Facts of files that were not there at submission are known at the start.
+	if r := u.finished("wrong"); r.Failure == nil || r.Failure.Code != "INPUT_INVALID" || !strings.Contains(r.Failure.Message, "most: must not be less than the residues of query") {
+		t.Errorf("%+v", r.Failure)
+	}
+	r := u.finished("next")
+	if r.Failure == nil || r.Failure.Code != "CANNOT_START" || !strings.Contains(r.Failure.Message, "1 CPU and 256.0 MiB of memory. Retry it") {
+		t.Fatalf("%+v", r.Failure)
+	}
+	u.do("POST", "/jobs/next/retry", nil).want(200)
+	if r := u.finished("next"); r.Status != "COMPLETED" || string(u.result("next", "count.txt")) != "43\n" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,474 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"molrun/app/test/containertest"
+	"molrun/app/test/must"
+	"molrun/app/test/need"
+)
+
+// hostileConfig limits hostile programs to what a test can afford.
+const hostileConfig = `
+[runner]
+cpus = 8
+memory = "8GiB"
+grace = "500ms"
+log_limit = "1MiB"
+processes = 200
+file_size = "1GiB"
+`
+
+// isolation returns the isolation in effect.
+func (s *instance) isolation() string {
+	s.t.Helper()
+	var ready struct{ Checks struct{ Isolation string } }
+	user{instance: s}.do("GET", "/readyz", nil).want(200).into(&ready)
+	if ready.Checks.Isolation == "" {
+		s.t.Error("/readyz does not report the isolation")
+	}
+	return ready.Checks.Isolation
+}
+
+func (s *instance) sandboxed() bool { return strings.Contains(s.isolation(), "bubblewrap") }
+
+// boxed returns options of a server whose shell algorithm runs in containers.
+func boxed(t *testing.T, config string, env ...string) serverOptions {
+	t.Helper()
+	store := containertest.Podman(t)
+	file := strings.Replace(shellFile, "format = 1", "format = 2", 1) + fmt.Sprintf("\n[container]\nimage = %q\n", containertest.Image)
+	return serverOptions{
+		config:     config + fmt.Sprintf("[containers]\nenv = [%q, %q]\n", store.Options.Env[0], store.Options.Env[1]),
+		env:        append(env, "PATH="+store.Path+":"+os.Getenv("PATH")),
+		algorithms: map[string]string{"shell.toml": file},
+	}
+}
+
+// checkUnharmed checks that another user's job still completes and that no process
+// of an earlier job is left.
+func (s *instance) checkUnharmed(after string) {
+	s.t.Helper()
+	other := s.user("lab", "bob@lab.example")
+	other.submit("after-"+after, "shell", script("echo fine > out/fine"))
+	if j := other.finished("after-" + after); j.Status != "COMPLETED" {
+		s.t.Errorf("after %s: another user's job failed: %+v", after, j.Failure)
+	}
+	jobs := filepath.Join(s.data(), "jobs")
+	for _, pid := range s.processes(jobs) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // for the message only
+		s.t.Errorf("after %s: process %d is left: %q", after, pid, line)
+	}
+}
+
+// withAndWithoutSandbox runs a hostile job in a sandbox, if one is available, without
+// one, and in a container, while another user's job is running.
+func withAndWithoutSandbox(t *testing.T, hostile func(*testing.T, *instance)) {
+	t.Parallel()
+	for _, sandbox := range []string{"auto", "off", "container"} {
+		t.Run("sandbox "+sandbox, func(t *testing.T) {
+			t.Parallel()
+			o := serverOptions{
+				config:     hostileConfig + fmt.Sprintf("sandbox = %q\n", sandbox),
+				algorithms: map[string]string{"shell.toml": shellFile},
+			}
+			if sandbox == "container" {
+				o = boxed(t, hostileConfig)
+			}
+			// Enough for the most processes that a job may have.
+			o.algorithms["shell.toml"] = strings.Replace(o.algorithms["shell.toml"], "64MiB", "1GiB", 1)
+			s := startServer(t, o)
+			other := s.user("lab", "carl@lab.example")
+			end := s.gate("end")
+			other.submit("concurrent", "shell", script("echo begun > out/concurrent; "+end.wait()+"; echo ended >> out/concurrent"))
+			other.running("concurrent")
+			hostile(t, s)
+			end.open(t)
+			if j := other.finished("concurrent"); j.Status != "COMPLETED" || j.Attempts != 1 {
+				t.Fatalf("concurrent job: %d attempts, %+v", j.Attempts, j.Failure)
+			}
+			if got := string(other.result("concurrent", "concurrent")); got != "begun\nended\n" {
+				t.Errorf("concurrent job wrote %q", got)
+			}
+			s.checkUnharmed("the hostile job")
+		})
+	}
+}
+
+func TestJobRecordsShowTheIsolation(t *testing.T) {
+	t.Parallel()
+	for _, sandbox := range []string{"auto", "off"} {
+		t.Run(sandbox, func(t *testing.T) {
+			t.Parallel()
+			s := shellServer(t, "[runner]\nsandbox = \""+sandbox+"\"\n")
+			u := s.user("lab", "ann@lab.example")
+			u.submit("well", "shell", script("true"))
+			u.submit("badly", "shell", script("exit 3"))
+			for _, name := range []string{"well", "badly"} {
+				if j := u.finished(name); j.Isolation != s.isolation() {
+					t.Errorf("%s: isolation %q in the record, %q in /readyz", name, j.Isolation, s.isolation())
+				}
+			}
+			var kept record
+			must.OK(t, json.Unmarshal([]byte(unzip(t, u.result("well", ""))["job.json"]), &kept))
+			if kept.Isolation != s.isolation() {
+				t.Errorf("isolation %q in the result's job.json, %q in /readyz", kept.Isolation, s.isolation())
+			}
+			if sandbox == "off" && s.sandboxed() {
+				t.Error("jobs have a sandbox, though it is switched off")
+			}
+		})
+	}
+}
+
+func TestForkBombEndsWithItsJob(t *testing.T) { withAndWithoutSandbox(t, forkBomb) }
+
+func forkBomb(t *testing.T, s *instance) {
+	u := s.user("lab", "ann@lab.example")
+	// Each of 512 leaves writes a line. The bomb is finite, since an infinite one
+	// would take down a machine without limits.
+	u.submit("bomb", "shell", script(`
+bomb() { if [ $1 = 0 ]; then echo leaf >> out/leaves; sleep 3; else bomb $(($1-1)) & bomb $(($1-1)) & wait; fi; }
+bomb 9
+[ $(wc -l < out/leaves) = 512 ]`))
+	j := u.finished("bomb")
+	if j.Status != "FAILED" {
+		t.Fatalf("all processes of the bomb ran and the job is %s", j.Status)
+	}
+	if j.Failure.Code != "SIGNAL" || !strings.Contains(j.Failure.Message, "more than the 200 that it may (runner.processes)") {
+		t.Errorf("%+v; want the limit and its setting", j.Failure)
+	}
+}
+
+func TestDaemonsEndWithTheirJob(t *testing.T) { withAndWithoutSandbox(t, daemons) }
+
+// daemonSeconds gives each subtest its own sleep duration, to tell them apart.
+var daemonSeconds atomic.Int64
+
+func daemons(t *testing.T, s *instance) {
+	u := s.user("lab", "ann@lab.example")
+	seconds := 7790 + daemonSeconds.Add(1)
+	u.submit("daemons", "shell", script(fmt.Sprintf("seconds=%d", seconds)+`
+daemon='trap "" TERM HUP INT; echo > "out/ready$1"; while :; do sleep '$seconds'; done'
+for i in 1 2 3; do env -i PATH="$PATH" setsid sh -c "$daemon" daemon $i & done
+(setsid sh -c "$daemon" daemon 4 &) &
+for i in 1 2 3 4; do while [ ! -e out/ready$i ]; do sleep 0.02; done; done`))
+	if j := u.finished("daemons"); j.Status != "COMPLETED" {
+		t.Errorf("%+v", j.Failure)
+	}
+	if n := s.alive(fmt.Sprintf("sleep\x00%d", seconds)); n != 0 {
+		t.Errorf("%d daemons are left after the job", n)
+	}
+}
+
+func TestDaemonsOfAKilledTaskAreKilled(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, hostileConfig)
+	u := s.user("lab", "ann@lab.example")
+	if s.isolation() == "none" {
+		need.Skip(t, "neither bubblewrap nor a cgroup is available")
+	}
+	id := u.submit("j", "shell", script(`[ ! -e /proc/1/no ] && env -i PATH="$PATH" setsid sh -c 'trap "" TERM; while :; do sleep 7781; done' & sleep 7781`)).JobID
+	s.eventually("the daemon runs", func() bool { return s.alive("sleep\x007781") >= 2 })
+	for _, pid := range s.processes(filepath.Join(s.data(), "jobs", id, "1")) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if strings.Contains(string(line), "\x00--lock-fd\x00") {
+			p, err := os.FindProcess(pid)
+			must.OK(t, err)
+			must.OK(t, p.Kill())
+		}
+	}
+	// The second attempt starts only when nothing of the first is left.
+	u.until("j", "in its second attempt", func(r record) bool { return r.Attempts == 2 })
+	for _, pid := range s.processes(filepath.Join(s.data(), "jobs", id, "1")) {
+		t.Errorf("process %d of the first attempt still runs during the second", pid)
+	}
+	u.do("POST", "/jobs/j/cancel", nil).want(200)
+	u.finished("j")
+	s.checkUnharmed("the killed task")
+}
+
+// hostileOutput fills the output folder with files that must not be in the result,
+// next to good ones.
+const hostileOutput = `
+echo good > out/good
+ln -s /etc/passwd out/passwd
+ln -s '%[1]s' out/canary
+ln '%[1]s' out/hard || true
+ln -s ../.. out/up
+mkfifo out/fifo
+mknod out/null c 1 3 || true
+mknod out/disk b 8 0 || true
+(truncate -s 1T out/sparse) 2> /dev/null && echo > out/sparse-was-made
+rm -f out/sparse
+echo dots > out/..hidden
+echo line > "$(printf 'out/new\nline')"
+echo bell > "$(printf 'out/be\007ll\033[31m')"
+echo bytes > "$(printf 'out/in\377valid')"
+echo back > 'out/..\..\back'
+mkdir -p out/a/b/c/d/e/f/g/h && echo deep > out/a/b/c/d/e/f/g/h/deep
+i=0; while [ $i -lt 1000 ]; do echo > out/many$i; i=$((i+1)); done
+chmod 0 out/many1
+`
+
+func TestHostileOutputFilesAreLeftOutOfResults(t *testing.T) {
+	withAndWithoutSandbox(t, hostileOutputFiles)
+}
+
+func hostileOutputFiles(t *testing.T, s *instance) {
+	u := s.user("lab", "ann@lab.example")
+	canary := filepath.Join(s.dir, "canary")
+	must.OK(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o400))
+	u.submit("hostile", "shell", script(fmt.Sprintf(hostileOutput, canary)))
+	if j := u.finished("hostile"); j.Status != "COMPLETED" {
+		t.Fatalf("%+v", j.Failure)
+	}
+	files := unzip(t, u.result("hostile", ""))
+	for name, text := range files {
+		if !filepath.IsLocal(name) || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, `\`) {
+			t.Errorf("unsafe file name %q in the result", name)
+		}
+		if strings.Contains(text, "secret of the server") || strings.Contains(text, "root:") {
+			t.Errorf("%s of the result contains a file from outside: %s", name, text)
+		}
+	}
+	for _, name := range []string{"passwd", "canary", "hard", "up", "fifo", "null", "disk", "sparse", "sparse-was-made"} {
+		if _, there := files[name]; there {
+			t.Errorf("%s is in the result", name)
+		}
+	}
+	for name, want := range map[string]string{
+		"good": "good\n", "..hidden": "dots\n", "new%0Aline": "line\n", "in%FFvalid": "bytes\n",
+		"a/b/c/d/e/f/g/h/deep": "deep\n", "many1": "\n", "many999": "\n",
+	} {
+		if files[name] != want {
+			t.Errorf("%s is %q, want %q", name, files[name], want)
+		}
+	}
+	for _, name := range []string{"passwd", "hard", "up/1/work/out/good", "../result/good", "a/../good", "/etc/passwd", "./good", "new\nline", ".."} {
+		request, err := json.Marshal(map[string]string{"jobName": "hostile", "fileName": name})
+		must.OK(t, err)
+		if a := u.do("POST", "/result", string(request)); a.status != 404 && a.status != 422 {
+			t.Errorf("request for %q: %d %s", name, a.status, a.body)
+		}
+	}
+	u.do("DELETE", "/jobs/hostile", nil).want(204)
+	// The service does not read, change or delete the targets of links.
+	info, err := os.Stat(canary)
+	must.OK(t, err)
+	if text, err := os.ReadFile(canary); err != nil || string(text) != "secret of the server\n" || info.Mode().Perm() != 0o400 {
+		t.Errorf("the canary is %q with mode %v, %v", text, info.Mode(), err)
+	}
+}
+
+func TestResultTooDeepOrTooLargeFailsOnlyItsJob(t *testing.T) {
+	withAndWithoutSandbox(t, tooDeepOrTooLarge)
+}
+
+func tooDeepOrTooLarge(t *testing.T, s *instance) {
+	u := s.user("lab", "ann@lab.example")
+	u.submit("deep", "shell", script(`cd out; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i+1)); done; echo > bottom`))
+	u.submit("large", "shell", script(`exec truncate -s 1T out/sparse`))
+	for name, says := range map[string]string{"deep": "more than 64 deep", "large": "larger than the 1.0 GiB that one may have (runner.file_size)"} {
+		j := u.finished(name)
+		if j.Status != "FAILED" || !strings.Contains(j.Failure.Message, says) {
+			t.Errorf("%s: %s, %+v; want FAILED and %q", name, j.Status, j.Failure, says)
+		}
+	}
+}
+
+// floodBytes is two hundred times the cap. The race detector slows down each byte,
+// so TestSoakLog covers more.
+const floodBytes = 200_000_000
+
+func TestHugeLogStaysUnderItsCap(t *testing.T) {
+	t.Parallel()
+	shellServer(t, hostileConfig).flood(floodBytes)
+}
+
+// TestSoakLog does the same with MOLRUN_SOAK bytes (make soak).
+func TestSoakLog(t *testing.T) {
+	size, full := soakSize(t)
+	if !full {
+		t.Skip("run by make soak; TestHugeLogStaysUnderItsCap does the same with less")
+	}
+	began := time.Now()
+	shellServer(t, hostileConfig).flood(size)
+	t.Logf("%d bytes of log in %v", size, time.Since(began).Round(time.Millisecond))
+}
+
+// flood runs a job that prints size bytes, half of them as lines and half without
+// a newline, reads its log meanwhile, and checks the log at the end.
+func (s *instance) flood(size int64) {
+	s.t.Helper()
+	u := s.user("lab", "ann@lab.example")
+	u.submit("log", "shell", script(fmt.Sprintf("echo first; yes | head -c %d; head -c %[1]d /dev/zero; echo; echo last", size/2)))
+	j := u.untilWithin(patience*time.Duration(1+size/floodBytes), "log", "finished", func(r record) bool {
+		if r.Status == "RUNNING" {
+			log := u.do("GET", "/jobs/log/logs", nil).want(200).body
+			if len(log) > 1<<20 {
+				s.t.Errorf("log of the running job has %d bytes", len(log))
+			}
+		}
+		return r.Status == "COMPLETED" || r.Status == "FAILED"
+	})
+	if j.Status != "COMPLETED" {
+		s.t.Fatalf("%+v", j.Failure)
+	}
+	log := string(u.do("GET", "/jobs/log/logs", nil).want(200).body)
+	if len(log) > 1<<20 || !strings.HasPrefix(log, "first\n") || !strings.HasSuffix(log, "last\n") {
+		s.t.Errorf("log of %d bytes begins with %.20q", len(log), log)
+	}
+	if gap := omitted(s.t, log); gap < size-1<<20 || gap > size {
+		s.t.Errorf("the log says that %d of %d bytes are omitted", gap, size)
+	}
+	s.checkUnharmed("a flood of log")
+}
+
+// omitted returns how many bytes are missing according to the log.
+func omitted(t *testing.T, log string) (bytes int64) {
+	t.Helper()
+	_, after, found := strings.Cut(log, "[molrun: ")
+	if !found {
+		t.Fatal("the log does not say that its middle is omitted")
+	}
+	if _, err := fmt.Sscanf(after, "%d bytes omitted here]", &bytes); err != nil {
+		t.Fatalf("the log says %.60q: %v", after, err)
+	}
+	return bytes
+}
+
+func TestSandboxHidesTheMachine(t *testing.T) {
+	t.Parallel()
+	const secret = "SECRET_OF_THE_SERVER=hunter2"
+	t.Run("bubblewrap", func(t *testing.T) {
+		t.Parallel()
+		s := shellServer(t, hostileConfig, secret)
+		if !s.sandboxed() {
+			need.Skip(t, "bubblewrap is not available")
+		}
+		hidesTheMachine(t, s)
+	})
+	t.Run("container", func(t *testing.T) {
+		t.Parallel()
+		hidesTheMachine(t, startServer(t, boxed(t, hostileConfig, secret)))
+	})
+}
+
+func hidesTheMachine(t *testing.T, s *instance) {
+	u := s.user("lab", "ann@lab.example")
+	canary := filepath.Join(s.dir, "canary")
+	must.OK(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o666))
+	u.upload("in.txt", "hello\n")
+	other := s.user("lab", "dora@lab.example")
+	of := filepath.Join(s.data(), "jobs", other.submit("other", "shell", script("echo mine > out/mine")).JobID)
+	if j := other.finished("other"); j.Status != "COMPLETED" {
+		t.Fatalf("%+v", j.Failure)
+	}
+	// None of these may succeed.
+	attempts := []string{
+		"cat '" + canary + "'",
+		"cat '" + filepath.Join(s.data(), "jobs.db") + "'",
+		"cat '" + filepath.Join(s.dir, "config.toml") + "'",
+		"cat ../run.json",
+		"cat /etc/shadow",
+		"ls -d /root/?* /root/.[a-z]*",
+		"ls -d /home/?*",
+		"echo > /usr/spoilt",
+		"echo > /spoilt",
+		"echo > /dev/spoilt && test -e '" + filepath.Join(s.dir, "dev-spoilt") + "'",
+		"echo > /etc/passwd",
+		"echo spoilt > in/input.txt",
+		"rm -f in/input.txt",
+		"mv in elsewhere",
+		"cat /dev/sda /dev/vda",
+		"cat /proc/1/environ | tr '\\0' '\\n' | grep hunter2",
+		"kill -0 " + fmt.Sprint(s.process.Process.Pid),
+		"mount -t tmpfs none /tmp",
+		"chroot / true",
+		"grep -v -e lo: -e '|' /proc/net/dev",
+		"ls '" + filepath.Join(s.data(), "control.sock") + "'",
+		"cat '" + filepath.Join(s.data(), "secret") + "'",
+		"cat /etc/gshadow",
+		"cat /etc/ssh/ssh_host_*",
+		"ls /etc/ssl/private",
+		"echo > /etc/spoilt",
+		"echo > /opt/spoilt",
+		"cat /proc/" + fmt.Sprint(s.process.Process.Pid) + "/environ",
+		"curl -s " + s.base + "/healthz",
+		"curl -s --unix-socket '" + filepath.Join(s.data(), "control.sock") + "' http://molrun/",
+		"ls -d '" + of + "'",
+		"find / -path /proc -prune -o -name mine -print | grep .",
+		"ls '" + filepath.Join(s.data(), "uploads") + "'",
+		"ls -A '" + filepath.Join(s.data(), "etc") + "' | grep .",
+	}
+	text := "export LC_ALL=C\n"
+	for i, line := range attempts {
+		text += fmt.Sprintf("( %s ) > /dev/null 2>&1 && echo %d >> out/worked\n", line, i)
+	}
+	// Directories outside are absent or lie in the job's own /tmp, so that these
+	// writes are lost.
+	text += fmt.Sprintf("(echo spoilt > '%s'; echo spoilt > ../task.json) 2> /dev/null\n", canary)
+	text += "echo temp > /tmp/temp && echo temp > \"$TMPDIR/temp\" && cat in/input.txt > out/input && touch out/worked"
+	u.submit("j", "shell", script(text, `,"input":"inputs/in.txt"`))
+	if j := u.finished("j"); j.Status != "COMPLETED" {
+		t.Fatalf("%+v", j.Failure)
+	}
+	files := unzip(t, u.result("j", ""))
+	for line := range strings.FieldsSeq(files["worked"]) {
+		var i int
+		if _, err := fmt.Sscan(line, &i); err != nil || i >= len(attempts) {
+			t.Fatalf("the program wrote %q", line)
+		}
+		t.Errorf("succeeded inside the sandbox: %s", attempts[i])
+	}
+	if files["input"] != "hello\n" {
+		t.Errorf("the input inside the sandbox is %q", files["input"])
+	}
+	if text, err := os.ReadFile(canary); err != nil || string(text) != "secret of the server\n" {
+		t.Errorf("the canary is %q, %v", text, err)
+	}
+	s.checkUnharmed("the sandboxed job")
+}
+
+// TestListedFolderShowsNothingOfTheService lists the folder around the data directory and the configuration.
+func TestListedFolderShowsNothingOfTheService(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"bubblewrap", "container"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			o := serverOptions{config: hostileConfig, algorithms: map[string]string{"shell.toml": shellFile}}
+			if kind == "container" {
+				o = boxed(t, hostileConfig)
+			}
+			o.algorithms["shell.toml"] = strings.Replace(o.algorithms["shell.toml"], "@DIR@/gates", "@DIR@", 1)
+			s := startServer(t, o)
+			if kind == "bubblewrap" && !s.sandboxed() {
+				need.Skip(t, "bubblewrap is not available")
+			}
+			showsNothingOfTheService(t, s)
+		})
+	}
+}
+
+func showsNothingOfTheService(t *testing.T, s *instance) {
+	must.OK(t, os.WriteFile(filepath.Join(s.dir, "weights"), []byte("listed\n"), 0o644))
+	u := s.user("lab", "ann@lab.example")
+	u.submit("j", "shell", script(fmt.Sprintf(`cat '%[1]s/weights' > out/weights
+cat '%[1]s/config.toml' > out/config; ls -A '%[2]s' > out/data; ls -A '%[2]s/jobs' > out/jobs; touch '%[2]s/x' && exit 1; true`, s.dir, s.data())))
+	if j := u.finished("j"); j.Status != "COMPLETED" {
+		t.Fatalf("%+v", j.Failure)
+	}
+	files := unzip(t, u.result("j", ""))
+	if files["weights"] != "listed\n" || files["config"] != "" || files["data"] != "jobs\n" || strings.Count(files["jobs"], "\n") != 1 {
+		t.Errorf("seen inside: %q", files)
+	}
+}

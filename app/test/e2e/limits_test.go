@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"molrun/app/test/must"
+)
+
+// setConfig replaces the quotas of a server that is down.
+func (s *instance) setConfig(old, now string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "config.toml")
+	text, err := os.ReadFile(path)
+	must.OK(s.t, err)
+	if !strings.Contains(string(text), old) {
+		s.t.Fatalf("the configuration has no %q", old)
+	}
+	must.OK(s.t, os.WriteFile(path, []byte(strings.Replace(string(text), old, now, 1)), 0o600))
+}
+
+// TestRunningJobsKeepToLimits runs real processes of users with limits, lowers the limits
+// and restarts the service.
+func TestRunningJobsKeepToLimits(t *testing.T) {
+	t.Parallel()
+	const limits = "[quota]\ncpus = 5\n[user_quota]\ncpus = 3\ngpus = 1\n[organizations.lab.users.\"bob@lab.example\"]\nquota = { cpus = 4 }\n"
+	s := shellServer(t, "[runner]\ncpus = 16\nmemory = \"16GiB\"\ngpus = \"0,1\"\n"+limits)
+	ann, bob, eve := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example"), s.user("firm", "ann@lab.example")
+	open, later := s.gate("go"), s.gate("later")
+	wait := func(cpus int) string { return script(open.wait(), fmt.Sprintf(`,"cpus":%d`, cpus)) }
+	waits := func(u user, name, why string) {
+		t.Helper()
+		j := u.until(name, "waiting for a limit", func(r record) bool {
+			if r.Status != "QUEUED" {
+				t.Fatalf("%s is %s", name, r.Status)
+			}
+			return strings.Contains(r.StatusReason, why)
+		})
+		var shown struct{ Queue struct{ BlockedBy string } }
+		u.do("GET", "/jobs/"+name, nil).want(200).into(&shown)
+		if shown.Queue.BlockedBy != "user-limit" {
+			t.Errorf("%s waits: %q, blocked by %q", name, j.StatusReason, shown.Queue.BlockedBy)
+		}
+	}
+	ann.submit("a1", "shell", wait(2))
+	ann.submit("a2", "shell", wait(2))
+	ann.running("a1")
+	waits(ann, "a2", `user "ann@lab.example" may have 3 CPUs in use at once, and has 2`)
+	bob.submit("b1", "shell", wait(3))
+	bob.running("b1")
+	bob.submit("b2", "shell", wait(1))
+	waits(bob, "b2", `organization "lab" may have 5 CPUs in use at once, and has 5`)
+	eve.submit("e1", "shell", wait(3))
+	eve.running("e1")
+
+	for _, path := range []string{"/submit-job", "/submit-batch"} {
+		body := `{"jobName":"large","type":"shell","settings":` + wait(4) + `}`
+		if path == "/submit-batch" {
+			body = `{"batchName":"large","type":"shell","settings":[` + wait(1) + `,` + wait(4) + `]}`
+		}
+		a := ann.do("POST", path, body).want(422)
+		if want := `the job needs 4 CPUs, but user \"ann@lab.example\" may have 3 CPUs in use at once`; !strings.Contains(string(a.body), want) {
+			t.Errorf("%s: %s, want %s", path, a.body, want)
+		}
+	}
+	var valid struct{ Valid bool }
+	ann.do("POST", "/validate-job", `{"jobName":"large","type":"shell","settings":`+script("true", `,"gpus":2`)+`}`).want(200).into(&valid)
+	var possible struct{ Possible bool }
+	ann.do("POST", "/estimate", `{"jobName":"large","type":"shell","settings":`+wait(4)+`}`).want(200).into(&possible)
+	if valid.Valid || possible.Possible {
+		t.Errorf("a job that could never run: %+v, %+v", valid, possible)
+	}
+	bob.do("POST", "/validate-job", `{"jobName":"large","type":"shell","settings":`+wait(4)+`}`).want(200).into(&valid)
+	if !valid.Valid {
+		t.Error("bob's own limit does not replace that of all")
+	}
+
+	bob.submit("b3", "shell", script(later.wait(), `,"cpus":4`))
+	s.stop()
+	s.setConfig(limits, "[user_quota]\ncpus = 1\n")
+	s.start()
+	for u, name := range map[user]string{ann: "a1", bob: "b1", eve: "e1"} {
+		if j := u.job(name); j.Status != "RUNNING" {
+			t.Errorf("%s is %s after the limits were lowered", name, j.Status)
+		}
+	}
+	waits(ann, "a2", `the job needs 2 CPUs, and user "ann@lab.example" may have only 1 CPU in use at once`)
+	waits(bob, "b2", `user "bob@lab.example" may have 1 CPU in use at once, and has 3`)
+	open.open(t)
+	bob.finished("b2")
+	waits(bob, "b3", "needs 4 CPUs")
+	s.stop()
+	s.setConfig("[user_quota]\ncpus = 1\n", "")
+	s.start()
+	later.open(t)
+	for u, name := range map[user]string{ann: "a2", bob: "b3"} {
+		if j := u.finished(name); j.Status != "COMPLETED" {
+			t.Errorf("%s is %s", name, j.Status)
+		}
+	}
+}
+
+// TestSixHundredSubmissionsStayWithinTheLimit sends them at once from two users.
+func TestSixHundredSubmissionsStayWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\ncpus = 1\n[quota]\nqueued = 40\n[user_quota]\nqueued = 30\n")
+	users := []user{s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")}
+	open := s.gate("go")
+	users[0].submit("first", "shell", script(open.wait()))
+	users[0].running("first")
+	var accepted [2]atomic.Int64
+	var all sync.WaitGroup
+	work := make(chan int)
+	for range 60 {
+		all.Go(func() {
+			for n := range work {
+				a := users[n%2].do("POST", "/submit-job", fmt.Sprintf(`{"jobName":"j-%d","type":"shell","settings":%s}`, n, script("true")))
+				switch {
+				case a.status == 200:
+					accepted[n%2].Add(1)
+				case a.status != 403 || !strings.Contains(string(a.body), "QUOTA_EXCEEDED"):
+					t.Errorf("%d: %s", a.status, a.body)
+				}
+			}
+		})
+	}
+	for n := range 600 {
+		work <- n
+	}
+	close(work)
+	all.Wait()
+	a, b := accepted[0].Load(), accepted[1].Load()
+	if a > 30 || b > 30 || a+b != 40 {
+		t.Errorf("%d and %d jobs are queued, want 40 in all and at most 30 of each", a, b)
+	}
+	open.open(t)
+}

@@ -1,0 +1,398 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"molrun/app/test/cluster"
+	"molrun/app/test/must"
+	"molrun/app/test/need"
+)
+
+// scraped is what GET /metrics says: values by series, such as up or up{a="b"}.
+type scraped struct {
+	text   []byte
+	values map[string]float64
+}
+
+func (s *instance) scrape() scraped {
+	s.t.Helper()
+	text := user{s, ""}.do("GET", "/metrics", nil).want(200).body // without a key
+	all := scraped{text, map[string]float64{}}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[at:]), 64)
+		must.OK(s.t, err)
+		all.values[line[:at]] = value
+	}
+	return all
+}
+
+// shows waits until the metrics have these values.
+func (s *instance) shows(want map[string]float64) {
+	s.t.Helper()
+	var wrong []string
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("wrong metrics: %s", wrong)
+		}
+	}()
+	s.eventually("the metrics are right", func() bool {
+		now := s.scrape()
+		wrong = nil
+		for series, value := range want {
+			if got, known := now.values[series]; got != value || !known {
+				wrong = append(wrong, fmt.Sprintf("%s is %v (%v), want %v", series, got, known, value))
+			}
+		}
+		return wrong == nil
+	})
+}
+
+// names returns the names of metrics, of histograms without their suffixes.
+func (m scraped) names() (all []string) {
+	for _, found := range regexp.MustCompile(`(?m)^# TYPE (\S+) `).FindAllSubmatch(m.text, -1) {
+		all = append(all, string(found[1]))
+	}
+	return all
+}
+
+// promtool runs a check of promtool, which Debian's package prometheus has.
+func promtool(t *testing.T, stdin []byte, args ...string) {
+	t.Helper()
+	path := need.Program(t, "promtool")
+	c := exec.Command(path, args...)
+	c.Stdin = bytes.NewReader(stdin)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+const (
+	attempts = `molrun_job_attempts_total{executor="local",result="%s",type="shell"}`
+	failures = `molrun_job_failures_total{code="%s",type="shell"}`
+	stored   = `molrun_jobs{executor="local",state="%s",type="shell"}`
+)
+
+func of(series, value string) string { return fmt.Sprintf(series, value) }
+
+func TestMetricsFollowJobs(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: noSandbox + "cpus = 2\n", algorithms: map[string]string{"shell.toml": shellFile}})
+	s.shows(map[string]float64{
+		`molrun_executor_cpus{executor="local",use="free"}`: 2, `molrun_executor_cpus{executor="local",use="used"}`: 0,
+		`molrun_executor_jobs{executor="local"}`: 0, `molrun_queue_jobs{executor="local"}`: 0, "molrun_drained": 0,
+	})
+	u := s.user("lab", "ann@lab.example")
+	gate := s.gate("held")
+	u.submit("held", "shell", script(gate.wait()))
+	u.running("held")
+	u.submit("wide", "shell", script("true", `,"cpus":2`))
+	s.shows(map[string]float64{
+		of(stored, "running"): 1, of(stored, "queued"): 1,
+		`molrun_executor_cpus{executor="local",use="free"}`: 1, `molrun_executor_cpus{executor="local",use="used"}`: 1,
+		`molrun_executor_memory_bytes{executor="local",use="used"}`: 64 << 20,
+		`molrun_executor_jobs{executor="local"}`:                    1, `molrun_queue_jobs{executor="local"}`: 1,
+		`molrun_job_queue_seconds_count{type="shell"}`: 1,
+	})
+	before := s.scrape().values[`molrun_queue_oldest_seconds{executor="local"}`]
+	s.eventually("the oldest job grows older", func() bool {
+		return s.scrape().values[`molrun_queue_oldest_seconds{executor="local"}`] > before
+	})
+	u.do("POST", "/jobs/wide/cancel", "{}").want(200)
+	s.shows(map[string]float64{
+		of(failures, "STOPPED"): 1, of(attempts, "stopped"): 0, `molrun_queue_jobs{executor="local"}`: 0,
+		`molrun_queue_oldest_seconds{executor="local"}`: 0, of(stored, "failed"): 1,
+	})
+	gate.open(t)
+	u.completed("held")
+	s.shows(map[string]float64{
+		of(attempts, "completed"): 1, of(stored, "completed"): 1, `molrun_job_run_seconds_count{type="shell"}`: 1,
+		`molrun_executor_cpus{executor="local",use="free"}`: 2,
+	})
+	now := s.scrape().values
+	if ran := now[`molrun_job_run_seconds_sum{type="shell"}`]; ran <= 0 {
+		t.Error("the job took no time")
+	}
+	if waited := now[`molrun_job_queue_seconds_sum{type="shell"}`]; waited <= 0 || waited > 3600 {
+		t.Errorf("the job waited for %v s", waited)
+	}
+
+	u.do("POST", "/jobs/wide/retry", "{}").want(200)
+	u.completed("wide")
+	s.shows(map[string]float64{of(attempts, "completed"): 2, of(stored, "completed"): 2, `molrun_job_queue_seconds_count{type="shell"}`: 2})
+
+	u.do("POST", "/submit-batch", `{"batchName":"three","type":"shell","settings":[{"script":"true"},{"script":"true"},{"script":"exit 1"}]}`).want(200)
+	u.finished("three")
+	s.shows(map[string]float64{of(attempts, "completed"): 4, of(stored, "completed"): 4, of(failures, "EXIT_STATUS"): 1, of(attempts, "failed"): 1, of(stored, "failed"): 1})
+	u.do("DELETE", "/jobs/three", nil).want(204)
+	s.shows(map[string]float64{of(stored, "completed"): 2, of(attempts, "completed"): 4})
+
+	gate = s.gate("over the restart")
+	u.submit("over", "shell", script(gate.wait()))
+	u.running("over")
+	s.kill()
+	s.start()
+	s.shows(map[string]float64{ // what there is stays, what happens is counted anew
+		of(stored, "completed"): 2, of(attempts, "completed"): 0, of(stored, "running"): 1,
+		`molrun_executor_jobs{executor="local"}`: 1, `molrun_executor_cpus{executor="local",use="used"}`: 1,
+	})
+	gate.open(t)
+	u.completed("over")
+	s.shows(map[string]float64{of(stored, "completed"): 3, of(attempts, "completed"): 1, `molrun_job_run_seconds_count{type="shell"}`: 1, of(stored, "running"): 0})
+}
+
+func TestMetricsCountFailuresByCode(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: noSandbox, algorithms: map[string]string{"shell.toml": shellFile}})
+	u := s.user("lab", "ann@lab.example")
+	gate := s.gate("never")
+	body := func(name, text, more string) {
+		u.do("POST", "/submit-job", fmt.Sprintf(`{"jobName":%q,"type":"shell","settings":%s%s}`, name, script(text), more)).want(200)
+	}
+	body("exit", "exit 3", "")
+	body("signal", "kill -SEGV $$", "")
+	body("slow", gate.wait(), `,"maxRuntimeSeconds":1`)
+	body("stopped", gate.wait(), "")
+	body("waits", "true", `,"after":["stopped"]`)
+	u.running("stopped")
+	u.do("POST", "/jobs/stopped/cancel", "{}").want(200)
+	for _, name := range []string{"exit", "signal", "slow", "stopped", "waits"} {
+		u.finished(name)
+	}
+	s.shows(map[string]float64{
+		of(failures, "EXIT_STATUS"): 1, of(failures, "SIGNAL"): 1, of(failures, "TIMEOUT"): 1, of(failures, "STOPPED"): 1, of(failures, "DEPENDENCY_FAILED"): 1,
+		of(attempts, "failed"): 3, of(attempts, "stopped"): 1, of(attempts, "lost"): 0, of(stored, "failed"): 5,
+	})
+	const marker = "marker-of-the-lost-job"
+	body("lost", gate.wait()+"; echo "+marker, "")
+	for _, lost := range []float64{1, 2} { // it has one retry
+		u.running("lost")
+		s.eventually("the task runs", func() bool { return s.alive(marker) > 0 })
+		s.killTasks()
+		s.shows(map[string]float64{of(attempts, "lost"): lost})
+	}
+	u.finished("lost")
+	s.shows(map[string]float64{of(failures, "LOST"): 1, of(stored, "failed"): 6})
+}
+
+func TestMetricsTellOfTheRest(t *testing.T) {
+	t.Parallel()
+	const nobody = "http://127.0.0.1:1024/" // nobody listens
+	s := startServer(t, serverOptions{
+		config: noSandbox + "[notify]\nallow = \"127.0.0.0/8\"\nhttp = true\n", algorithms: map[string]string{"shell.toml": shellFile},
+	})
+	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	bob.upload("in.txt", "12345")
+	bob.submit("j", "shell", script("echo 1234567 > out/a.txt"))
+	bob.completed("j")
+	s.shows(map[string]float64{`molrun_data_bytes{kind="uploads"}`: 5, "molrun_notices_oldest_seconds": 0, "molrun_event_listeners": 0})
+	now := s.scrape().values
+	for _, series := range []string{
+		`molrun_data_bytes{kind="results"}`, `molrun_data_bytes{kind="audit"}`, `molrun_data_bytes{kind="database"}`, "molrun_database_size_bytes",
+		"molrun_database_commit_seconds_count", "molrun_database_commit_changes_sum", "molrun_disk_size_bytes", "molrun_disk_free_bytes",
+		"molrun_disk_reserve_bytes", "molrun_time_seconds",
+	} {
+		if now[series] <= 0 {
+			t.Errorf("%s is %v", series, now[series])
+		}
+	}
+	if bytes, free, pages := now["molrun_database_size_bytes"], now["molrun_database_free_bytes"], now["molrun_database_free_pages"]; free >= bytes || pages > 0 && free/pages < 4096 {
+		t.Errorf("%v of %v bytes are free, on %v pages", free, bytes, pages)
+	}
+
+	ann.listen("/events", "")
+	s.shows(map[string]float64{"molrun_event_listeners": 1})
+
+	var link struct{ DownloadURL string }
+	bob.do("POST", "/result", `{"jobName":"j"}`).want(200).into(&link)
+	bob.do("GET", link.DownloadURL+"x", nil).want(403)
+	s.shows(map[string]float64{`molrun_link_refusals_total{reason="LINK_INVALID"}`: 1, `molrun_link_refusals_total{reason="LINK_REVOKED"}`: 0})
+	var keys []struct{ ID, Email string }
+	must.OK(t, json.Unmarshal([]byte(s.ok("key", "list", "--json")), &keys))
+	for _, k := range keys {
+		if k.Email == "bob@lab.example" {
+			s.ok("key", "disable", k.ID, "--revoke-links")
+		}
+	}
+	bob.do("GET", link.DownloadURL, nil).want(403)
+	s.shows(map[string]float64{`molrun_link_refusals_total{reason="LINK_INVALID"}`: 1, `molrun_link_refusals_total{reason="LINK_REVOKED"}`: 1})
+
+	ann.do("POST", "/submit-job", fmt.Sprintf(`{"jobName":"told","type":"shell","settings":%s,"notify":[%q]}`, script("true"), nobody)).want(200)
+	ann.finished("told")
+	s.eventually("a notice waits", func() bool {
+		now := s.scrape().values
+		return now["molrun_notices_oldest_seconds"] > 0 && now[`molrun_notice_attempts_total{kind="webhook",result="retry"}`] > 0
+	})
+	s.ok("drain")
+	s.shows(map[string]float64{"molrun_drained": 1})
+}
+
+func TestMetricsCompareEstimates(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: noSandbox + "cpus = 2\n", algorithms: map[string]string{"shell.toml": shellFile}})
+	u := s.user("lab", "ann@lab.example")
+	submitted := 0
+	submit := func() {
+		u.submit(fmt.Sprint("j", submitted), "shell", script("sleep 2", `,"cpus":2`))
+		submitted++
+	}
+	for range 6 { // the first three tell how long the others take
+		submit()
+	}
+	s.eventually("estimates have come true", func() bool {
+		now := s.scrape().values
+		if now[`molrun_executor_jobs{executor="local"}`] == 0 {
+			submit() // the machine was too busy to look ahead
+		}
+		return now[`molrun_estimate_ratio_count{of="run"}`] > 0 && now[`molrun_estimate_ratio_count{of="queue"}`] > 0
+	})
+	for _, kind := range []string{"run", "queue"} {
+		now := s.scrape().values
+		mean := now[`molrun_estimate_ratio_sum{of="`+kind+`"}`] / now[`molrun_estimate_ratio_count{of="`+kind+`"}`]
+		if mean <= 0 || mean > 20 {
+			t.Errorf("%s: %v", kind, mean)
+		}
+	}
+}
+
+// ofCluster are metrics that only a service with a cluster has, and ofBackup those of one
+// that takes backups.
+var (
+	ofCluster = []string{"molrun_slurm_up", "molrun_slurm_command_seconds", "molrun_slurm_command_failures_total"}
+	ofBackup  = []string{
+		"molrun_backup_directory_present", "molrun_backup_interval_seconds", "molrun_backup_last_success_timestamp_seconds", "molrun_backup_size_bytes", "molrun_backup_duration_seconds",
+		"molrun_backup_failures_total", "molrun_backup_trial_timestamp_seconds", "molrun_backup_trial_success",
+	}
+	onFailure = []string{"molrun_metrics_failures_total"}
+	always    = regexp.MustCompile(`\b(?:molrun|process|go)_[a-z0-9_]+\b`)
+)
+
+// metricsAt returns the metrics that a text names, without the suffixes of histograms.
+func metricsAt(text string) (all []string) {
+	for _, name := range always.FindAllString(text, -1) {
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			name = strings.TrimSuffix(name, suffix)
+		}
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func TestMetricsAreThoseOfDocumentsAlertsAndDashboard(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: noSandbox, algorithms: map[string]string{"shell.toml": shellFile}})
+	u := s.user("lab", "ann@lab.example")
+	u.submit("j", "shell", script("true"))
+	u.completed("j")
+	s.shows(map[string]float64{of(attempts, "completed"): 1})
+	now := s.scrape()
+	promtool(t, now.text, "check", "metrics")
+
+	live := slices.Concat(now.names(), ofCluster, ofBackup, onFailure)
+	page, err := os.ReadFile("../../../web/docs/monitoring.md")
+	must.OK(t, err)
+	described := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllSubmatch(page, -1) {
+		described[string(row[1])] = true
+		if !slices.Contains(live, string(row[1])) {
+			t.Errorf("monitoring.md describes %s, which /metrics has not", row[1])
+		}
+	}
+	for _, name := range live {
+		if strings.HasPrefix(name, "molrun_") && !described[name] {
+			t.Errorf("monitoring.md does not describe %s", name)
+		}
+	}
+	for _, file := range []string{"prometheus-alerts.yml", "grafana-dashboard.json"} {
+		for _, name := range metricsIn(t, filepath.Join("../../../web/deploy", file)) {
+			if !slices.Contains(live, name) {
+				t.Errorf("%s names %s, which /metrics has not", file, name)
+			}
+		}
+	}
+}
+
+// metricsIn returns the metrics that the expressions of a file name.
+func metricsIn(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	must.OK(t, err)
+	var all any
+	must.OK(t, yaml.Unmarshal(text, &all)) // JSON is YAML too
+	var found []string
+	var look func(v any)
+	look = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, item := range v {
+				look(item)
+			}
+		case map[string]any:
+			for key, item := range v {
+				if text, ok := item.(string); ok && (key == "expr" || key == "query") {
+					found = append(found, metricsAt(text)...)
+				}
+				look(item)
+			}
+		}
+	}
+	look(all)
+	if len(found) == 0 {
+		t.Errorf("%s names no metric", path)
+	}
+	return found
+}
+
+// metricsOfTheCluster runs a job while the controller answers, and looks again when it does not.
+func metricsOfTheCluster(t *testing.T, c *cluster.Cluster) {
+	s := clusterServer(t, c, "", serverOptions{config: everywhere})
+	u := s.user("lab", "ann@lab.example")
+	u.submit("j", "shell", script("true"))
+	u.completed("j")
+	s.shows(map[string]float64{
+		"molrun_slurm_up": 1, `molrun_slurm_command_seconds_count{command="sbatch"}`: 1, `molrun_slurm_command_failures_total{command="sbatch"}`: 0,
+		`molrun_job_attempts_total{executor="slurm",result="completed",type="shell"}`: 1,
+		`molrun_jobs{executor="slurm",state="completed",type="shell"}`:                1,
+		`molrun_executor_jobs{executor="slurm"}`:                                      0,
+	})
+	now := s.scrape()
+	for _, name := range ofCluster {
+		if !slices.Contains(now.names(), name) {
+			t.Errorf("/metrics has no %s", name)
+		}
+	}
+	if _, known := now.values[`molrun_executor_cpus{executor="slurm",use="free"}`]; known || now.values[`molrun_slurm_command_seconds_sum{command="squeue"}`] <= 0 {
+		t.Errorf("metrics: %s", now.text)
+	}
+	promtool(t, now.text, "check", "metrics")
+	t.Cleanup(func() { c.Up(t) })
+	c.Kill(t, cluster.Controller)
+	u.submit("kept", "shell", script("true"))
+	s.eventually("the metrics say that the controller does not answer", func() bool {
+		now := s.scrape().values
+		failed := 0.0
+		for _, command := range []string{"sbatch", "squeue", "sinfo"} {
+			failed += now[`molrun_slurm_command_failures_total{command="`+command+`"}`]
+		}
+		return now["molrun_slurm_up"] == 0 && failed > 0
+	})
+	c.Up(t)
+	u.completed("kept")
+	s.shows(map[string]float64{"molrun_slurm_up": 1})
+}

@@ -1,0 +1,278 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// makerFile makes as many poses as it is told, and waits for a gate if it is given one.
+const makerFile = `format = 2
+type = "maker"
+version = "3"
+command = ["sh", "-c", '''
+while test -n "$3" && ! test -e "@DIR@/gates/$3"; do sleep 0.05; done
+mkdir "$1/poses"; i=0
+while test $i -lt $2; do i=$((i+1)); printf '>p%d\nMKV\n' $i > "$1/poses/$i.fasta"; done
+printf '>r\nMEEPQ\n' > "$1/report.fasta"''', "sh", "{out}", "{settings.poses}", "{settings.gate}"]
+
+[[parameters]]
+name = "poses"
+type = "integer"
+minimum = 0
+default = 3
+
+[[parameters]]
+name = "gate"
+type = "string"
+default = ""
+
+[[outputs]]
+name = "poses"
+file = "poses/*.fasta"
+
+[[outputs]]
+name = "report"
+file = "report.fasta"
+required = true
+
+[[outputs]]
+name = "picture"
+file = "*.svg"
+
+[[outputs]]
+name = "any"
+file = "report.*"
+
+[sandbox]
+read = ["@DIR@/gates"]
+`
+
+// readerFile reads one file and a list of two to four.
+const readerFile = `format = 2
+type = "reader"
+version = "1"
+command = ["sh", "-c", 'out=$1; shift; cat "$@" > "$out/all.fasta"', "sh", "{out}", { if = "files.one", args = ["{files.one}"] }, { each = "files.many", args = ["{item}"] }]
+
+[[parameters]]
+name = "one"
+file = [".fasta"]
+content = "protein-sequences"
+max_residues = 5
+
+[[parameters]]
+name = "many"
+file = [".fasta"]
+type = "array"
+minItems = 2
+maxItems = 4
+content = "protein-sequences"
+max_residues = 4
+`
+
+// oldMaker is an algorithm without outputs.
+const oldMaker = `format = 1
+type = "old"
+version = "2"
+command = ["sh", "-c", 'echo ">a" > "$1/a.fasta"', "sh", "{out}"]
+`
+
+func namingOutputs(t *testing.T) (*instance, user) {
+	t.Helper()
+	s := startServer(t, serverOptions{algorithms: map[string]string{"maker.toml": makerFile, "reader.toml": readerFile, "old.toml": oldMaker}})
+	return s, s.user("lab", "ann@lab.example")
+}
+
+// refused returns the faults of a job that reads.
+func (u user) unreadable(settings string) string {
+	u.t.Helper()
+	body := `{"jobName":"x","type":"reader","settings":` + settings + `}`
+	faults := strings.Join(u.do("POST", "/submit-job", body).want(422).details(), "; ")
+	var est struct {
+		Possible bool
+		Detail   []struct{ Msg string }
+	}
+	if u.do("POST", "/estimate", body).want(200).into(&est); est.Possible || len(est.Detail) == 0 || !strings.Contains(faults, est.Detail[0].Msg) {
+		u.t.Errorf("the estimate of %s: %+v; submitted, %s", settings, est, faults)
+	}
+	return faults
+}
+
+func TestReferencesNameOutputs(t *testing.T) {
+	t.Parallel()
+	_, u := namingOutputs(t)
+	u.submit("dock", "maker", `{}`)
+	u.submit("five", "maker", `{"poses":5}`)
+	u.submit("single", "maker", `{"poses":1}`)
+	u.submit("old", "old", `{}`)
+	for _, name := range []string{"dock", "five", "single", "old"} {
+		if r := u.finished(name); r.Status != "COMPLETED" {
+			t.Fatalf("%s: %+v", name, r.Failure)
+		}
+	}
+	for settings, want := range map[string]string{
+		`{"one":"job:dock/@pose"}`:                             `body.settings.one: maker 3, the algorithm of job "dock", has no output "pose"; it has poses, report, picture, any`,
+		`{"one":"job:dock/@"}`:                                 `body.settings.one: the result of job "dock" has no file "@"`,
+		`{"one":"job:old/@poses"}`:                             `body.settings.one: old 2, the algorithm of job "old", declares no outputs: name a file, as in job:old/<path>`,
+		`{"one":"job:none/@poses"}`:                            `body.settings.one: there is no job "none"`,
+		`{"one":"job:dock/@picture"}`:                          `body.settings.one: the result of job "dock" has no file of its output "picture" (*.svg)`,
+		`{"one":"job:dock/@poses"}`:                            `body.settings.one: the output "poses" of job "dock" has 3 files, and this setting takes one: name it, as in job:dock/poses/1.fasta`,
+		`{"many":["job:five/@poses"]}`:                         `body.settings.many: has 5 files with those of outputs; at most 4 can be used`,
+		`{"many":["job:single/@poses"]}`:                       `body.settings.many: has 1 file with those of outputs; it needs at least 2`,
+		`{"many":["job:dock/report.fasta"]}`:                   `body.settings.many: must have at least 2`,
+		`{"many":["job:dock/@poses","job:dock/@report"]}`:      `body.settings.many.1: report.fasta record 1 (r) has 5 residues; at most 4 can be used`,
+		`{"many":["job:dock/@poses","job:dock/report.fasta"]}`: `body.settings.many.1: record 1 (r) has 5 residues; at most 4 can be used`,
+	} {
+		if got := u.unreadable(settings); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", settings, got, want)
+		}
+	}
+
+	u.submit("reads", "reader", `{"one":"job:dock/@report","many":["job:dock/@poses","job:single/@poses"]}`)
+	r := u.finished("reads")
+	if got := string(u.result("reads", "all.fasta")); got != ">r\nMEEPQ\n>p1\nMKV\n>p2\nMKV\n>p3\nMKV\n>p1\nMKV\n" {
+		t.Errorf("it read %q", got)
+	}
+	var inputs []string
+	for _, in := range r.Inputs {
+		inputs = append(inputs, fmt.Sprintf("%s %s @%s %s %s %v", in.Setting, in.Job, in.Output, in.Path, in.Filename, len(in.SHA256) == 64))
+	}
+	if got, want := strings.Join(inputs, "\n"), `one dock @report report.fasta report.fasta true
+many dock @poses poses/1.fasta 1.fasta true
+many dock @poses poses/2.fasta 2.fasta true
+many dock @poses poses/3.fasta 3.fasta true
+many single @poses poses/1.fasta 1.fasta true`; got != want {
+		t.Errorf("inputs\n%s\nwant\n%s", got, want)
+	}
+
+	// The result says how to run the same again, by digests.
+	var link struct{ DownloadURL string }
+	u.do("POST", "/result", `{"jobName":"reads","inputs":true}`).want(200).into(&link)
+	files := unzip(u.t, u.do("GET", link.DownloadURL, nil).want(200).body)
+	if n := strings.Count(files["job.json"], `"sha256:`); n != 5 {
+		t.Errorf("%d digests in the submission of %s", n, files["job.json"])
+	}
+
+	// What a job reads stays.
+	u.do("DELETE", "/jobs/dock", nil).want(204)
+	if got := u.unreadable(`{"one":"job:dock/@report"}`); !strings.Contains(got, `there is no job "dock"`) {
+		t.Error(got)
+	}
+}
+
+// TestOutputsOfJobsThatRun names outputs of jobs that have not finished.
+func TestOutputsOfJobsThatRun(t *testing.T) {
+	t.Parallel()
+	s, u := namingOutputs(t)
+	u.submit("dock", "maker", `{"gate":"go"}`)
+	u.submit("five", "maker", `{"poses":5,"gate":"go"}`)
+	for settings, want := range map[string]string{
+		`{"one":"job:dock/@pose"}`:    `body.settings.one: maker 3, the algorithm of job "dock", has no output "pose"; it has poses, report, picture, any`,
+		`{"one":"job:dock/@picture"}`: `body.settings.one: "*.svg" is not a file of the kind wanted here (.fasta)`,
+		`{"many":["job:dock/@poses","job:dock/@poses","job:dock/@poses","job:dock/@poses","job:dock/@poses"]}`: `body.settings.many: must have at most 4`,
+	} {
+		if got := u.unreadable(settings); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", settings, got, want)
+		}
+	}
+	waits := u.submit("reads", "reader", `{"one":"job:dock/@any","many":["job:dock/@poses"]}`)
+	if in := waits.Inputs; len(in) != 2 || in[0].Path != "report.*" || in[1].Output != "poses" || in[1].Filename != "*.fasta" || in[1].SHA256 != "" {
+		t.Errorf("%+v", in)
+	}
+	u.submit("few", "reader", `{"one":"job:dock/@poses"}`)
+	u.submit("many", "reader", `{"many":["job:five/@poses"]}`)
+	u.submit("long", "reader", `{"many":["job:dock/@poses","job:dock/@report"]}`)
+	u.do("DELETE", "/jobs/dock", nil).want(409)
+	s.gate("go").open(t)
+	if r := u.finished("reads"); r.Status != "COMPLETED" || len(r.Inputs) != 4 || r.Inputs[0].Path != "report.fasta" || r.Inputs[3].Path != "poses/3.fasta" || r.Inputs[3].SHA256 == "" {
+		t.Errorf("%+v", r)
+	} else if got := string(u.result("reads", "all.fasta")); got != ">r\nMEEPQ\n>p1\nMKV\n>p2\nMKV\n>p3\nMKV\n" {
+		t.Errorf("it read %q", got)
+	}
+	for name, want := range map[string]string{
+		"few":  `INPUT_MISSING: There is no file for setting "one": the output "poses" of job "dock" has 3 files, and this setting takes one: name it, as in job:dock/poses/1.fasta. `,
+		"many": `INPUT_INVALID: The settings can't be used with the files that other jobs have made. many: has 5 files with those of outputs; at most 4 can be used`,
+		"long": `INPUT_INVALID: The settings can't be used with the files that other jobs have made. many: report.fasta record 1 (r) has 5 residues`,
+	} {
+		r := u.finished(name)
+		if r.Failure == nil || !strings.HasPrefix(r.Failure.Code+": "+r.Failure.Message, want) {
+			t.Errorf("%s: %+v, want %s", name, r.Failure, want)
+		}
+	}
+}
+
+// TestOutputsWithinBatches names outputs of rows of the same batch.
+func TestOutputsWithinBatches(t *testing.T) {
+	t.Parallel()
+	_, u := namingOutputs(t)
+	pipeline := func(output string) string {
+		return `{"batchName":"p","jobs":[
+			{"jobName":"make","type":"maker","settings":{}},
+			{"jobName":"read","type":"reader","settings":{"many":["job:make/@` + output + `"]}}]}`
+	}
+	if got := u.do("POST", "/submit-batch", pipeline("pose")).want(422).details(); len(got) != 1 || got[0] != `body.jobs.1.settings.many.0: maker 3, the algorithm of job "make", has no output "pose"; it has poses, report, picture, any` {
+		t.Errorf("%q", got)
+	}
+	u.do("POST", "/submit-batch", pipeline("poses")).want(200)
+	if r := u.finished("read"); r.Status != "COMPLETED" || len(r.Inputs) != 3 {
+		t.Errorf("%+v", r)
+	}
+	u.upload("rows.csv", "one\njob:make/@report\njob:make/poses/1.fasta\n")
+	u.do("POST", "/submit-batch", `{"batchName":"f","type":"reader","fanOut":{"each":{"one":"csv:inputs/rows.csv"}}}`).want(200)
+	if r := u.finished("f"); r.SubjobCounts["COMPLETED"] != 2 {
+		t.Errorf("%+v", r)
+	}
+	// Rows may be made of an output, if it is one file.
+	if got := u.do("POST", "/submit-batch", `{"batchName":"g","type":"maker","fanOut":{"each":{"gate":"fasta:job:make/@poses"}}}`).want(422).details(); len(got) != 1 ||
+		got[0] != `body.fanOut.each.gate: "job:make/@poses" is 3 files, and rows are made of one: name it, as in job:make/poses/1.fasta` {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestOutputsOfAnEarlierVersion names an output that the job's own algorithm file has, while
+// the one on offer now has another.
+func TestOutputsOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	s, u := namingOutputs(t)
+	u.submit("dock", "maker", `{"poses":2}`)
+	u.finished("dock")
+	s.algorithmFile("maker.toml", strings.NewReplacer(`name = "poses"
+file`, `name = "moved"
+file`, `version = "3"`, `version = "4"`).Replace(makerFile))
+	s.stop()
+	s.start()
+	u.submit("reads", "reader", `{"many":["job:dock/@poses"]}`)
+	if r := u.finished("reads"); r.Status != "COMPLETED" {
+		t.Errorf("%+v", r)
+	}
+	if got := u.unreadable(`{"many":["job:dock/@moved"]}`); !strings.Contains(got, `has no output "moved"`) {
+		t.Error(got)
+	}
+}
+
+// TestOutputsOfASubmissionAreBounded names more files than one submission may, in few words.
+func TestOutputsOfASubmissionAreBounded(t *testing.T) {
+	t.Parallel()
+	s, u := namingOutputs(t)
+	s.algorithmFile("wide.toml", strings.NewReplacer("maxItems = 4", "maxItems = 1000", `type = "reader"`, `type = "wide"`, `content = "protein-sequences"`, "", "max_residues = 4", "", "max_residues = 5", "").Replace(readerFile))
+	s.stop()
+	s.start()
+	u.submit("dock", "maker", `{"poses":1000}`)
+	u.finished("dock")
+	row := `{"many":["job:dock/@poses"]}`
+	if got := u.do("POST", "/submit-batch", batchBody("b", "wide", slices.Repeat([]string{row}, 101)...)).want(422).details(); len(got) != 1 ||
+		got[0] != "body.settings.100.many.0: the settings name more than 100000 files; submit several batches" {
+		t.Errorf("%.300q", got)
+	}
+	jobs := strings.Repeat(`{"type":"wide","settings":`+row+`},`, 50) + strings.Repeat(`{"type":"wide","priority":-1,"settings":`+row+`},`, 51)
+	if got := u.do("POST", "/submit-batch", `{"batchName":"p","jobs":[`+strings.TrimSuffix(jobs, ",")+`]}`).want(422).details(); len(got) != 1 ||
+		got[0] != "body.jobs.100.settings.many.0: the settings name more than 100000 files; submit several batches" {
+		t.Errorf("%.300q", got)
+	}
+	// All of them together are too many for one job, too.
+	if got := u.do("POST", "/submit-job", `{"jobName":"j","type":"wide","settings":{"many":["job:dock/@poses","job:dock/@report"]}}`).want(422).details(); len(got) != 1 ||
+		got[0] != "body.settings.many: has 1001 files with those of outputs; at most 1000 can be used" {
+		t.Errorf("%.300q", got)
+	}
+}

@@ -1,0 +1,48 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"molrun/app/test/must"
+	"molrun/app/test/need"
+)
+
+// TestPythonClient runs the tests of the Python client, against services that they start
+// themselves, and checks its types.
+func TestPythonClient(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	examples, err := filepath.Abs(filepath.Join(root, "app", "algorithm", "builtin", "examples"))
+	must.OK(t, err)
+	for _, name := range []string{"molrun", "tests", "README.md", "pyproject.toml"} {
+		from := filepath.Join(root, "app", "client", "python", name)
+		if info, err := os.Stat(from); err == nil && info.IsDir() {
+			must.OK(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(from)))
+			continue
+		}
+		must.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(readFile(t, from)), 0o600))
+	}
+	run := func(args ...string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		c := exec.CommandContext(ctx, "/usr/bin/python3", args...)
+		c.Dir, c.WaitDelay = folder, time.Minute
+		c.Env = append(os.Environ(), "MOLRUN_BINARY="+molrun, "MOLRUN_EXAMPLES="+examples, "PYTHONDONTWRITEBYTECODE=1")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("python3 %q: %v\n%s", args, err, out)
+		}
+	}
+	for _, module := range []string{"pytest", "mypy", "pandas", "nbconvert", "ipykernel"} {
+		if exec.Command("/usr/bin/python3", "-c", "import "+module).Run() != nil {
+			need.Skip(t, "the system's Python has no %s", module)
+		}
+	}
+	run("-m", "mypy", "--cache-dir=/dev/null")
+	run("-m", "pytest", "-p", "no:cacheprovider", "-q")
+}

@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/test/must"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestResultIsResubmittedToAnotherServer runs a job on one server and, from what its
+// result says, on another: the same work gives the same files.
+func TestResultIsResubmittedToAnotherServer(t *testing.T) {
+	t.Parallel()
+	const fasta, sequence = "hst5.fasta", ">Hst5\nDSHAKRHHGYKRKFHEKHHSHRGY\n"
+	here := plain(t).user("lab", "ann@lab.example")
+	here.upload(fasta, sequence)
+	here.do("POST", "/submit-job", `{"jobName":"sim","type":"cg-idp","settings":{"fasta":"inputs/hst5.fasta","steps":20000,"seed":7},
+		"maxRuntimeSeconds":600,"priority":-1,"tags":{"round":"1"},"note":"again"}`).want(200)
+	here.completed("sim")
+	var kept struct {
+		JobName       string
+		Submission    json.RawMessage
+		AlgorithmFile struct{ SHA256, Text string }
+		MolrunVersion string
+		Host          string
+	}
+	must.OK(t, json.Unmarshal([]byte(unzip(t, here.result("sim", ""))["job.json"]), &kept))
+	host, err := os.Hostname()
+	must.OK(t, err)
+	if kept.JobName != "sim" || kept.MolrunVersion == "" || kept.Host != host || digestOf(kept.AlgorithmFile.Text) != kept.AlgorithmFile.SHA256 || !strings.Contains(kept.AlgorithmFile.Text, `type = "cg-idp"`) {
+		t.Errorf("job.json has %+v", kept)
+	}
+
+	there := startServer(t, serverOptions{}).user("other", "bob@other.example")
+	missing := there.do("POST", "/submit-job", string(kept.Submission)).want(422).details()
+	if want := []string{"body.settings.fasta: upload \"hst5.fasta\" first: no completed upload of yours has the SHA-256 digest " + digestOf(sequence)}; !slices.Equal(missing, want) {
+		t.Fatalf("without the upload: %q, want %q", missing, want)
+	}
+	there.upload("renamed.txt", sequence)
+	var again struct{ Created bool }
+	there.do("POST", "/submit-job", string(kept.Submission)).want(200).into(&again)
+	there.do("POST", "/submit-job", string(kept.Submission)).want(200)
+	j := there.completed("sim")
+	if !again.Created || j.Inputs[0].Filename != fasta || j.Inputs[0].SHA256 != digestOf(sequence) {
+		t.Errorf("created %v, %+v", again.Created, j)
+	}
+	if diff := cmp.Diff(here.outputs("sim"), there.outputs("sim")); diff != "" {
+		t.Errorf("results differ, -here +there:\n%s", diff)
+	}
+
+	// What that result says is the same submission.
+	var second struct{ Submission json.RawMessage }
+	must.OK(t, json.Unmarshal([]byte(unzip(t, there.result("sim", ""))["job.json"]), &second))
+	if string(second.Submission) != string(kept.Submission) {
+		t.Errorf("the submission became\n%s\nof\n%s", second.Submission, kept.Submission)
+	}
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// TestFanOutRunsTheEngineOnEachRecord goes all the way from a FASTA file to results.
+func TestFanOutRunsTheEngineOnEachRecord(t *testing.T) {
+	t.Parallel()
+	u := plain(t).user("lab", "ann@lab.example")
+	u.upload("all.fasta", ">Hst5 histatin\nDSHAKRHHGYKR\nKFHEKHHSHRGY\n>linker\ngsgsgsgs\n")
+	u.do("POST", "/submit-batch", `{"batchName":"fan","type":"cg-idp","fanOut":{"each":{"sequences":"fasta:inputs/all.fasta"},"settings":{"steps":5000}}}`).want(200)
+	for name, source := range map[string]string{"fan-Hst5": "Hst5", "fan-linker": "linker"} {
+		u.completed(name)
+		if m := u.members(name); string(m["source"]) != `"`+source+`"` {
+			t.Errorf("%s: source %s", name, m["source"])
+		}
+	}
+	if j := u.completed("fan"); j.Status != "COMPLETED" {
+		t.Errorf("the batch is %s", j.Status)
+	}
+	got := u.do("POST", "/submit-batch?batchName=t&type=cg-idp", "sequences,steps\nACDEFX,5000\n", "Content-Type", "text/csv").want(422).details()
+	if len(got) != 1 || !strings.Contains(got[0], `line 2, column "sequences"`) || !strings.Contains(got[0], "position 6") {
+		t.Errorf("faults of the validator: %q", got)
+	}
+}
+
+// TestArchiveIsAllThatAnotherServerNeeds moves work whose inputs are uploads and results
+// of other jobs with the archive alone: unpack, upload inputs, submit.
+func TestArchiveIsAllThatAnotherServerNeeds(t *testing.T) {
+	t.Parallel()
+	here := plain(t).user("mover", "ann@mover.example")
+	here.upload("räw data.txt", "of a user\n")
+	here.upload("second.txt", "second\n")
+	here.submit("first", "shell", `{"script":"echo of a job > out/made.txt"}`)
+	here.completed("first")
+	here.submit("moved", "shell", `{"script":"cat in/* > out/all","input":"inputs/räw data.txt","other":"job:first/made.txt"}`)
+	here.completed("moved")
+	here.batch("moved-rows", "shell", `{"script":"cat in/* > out/all","input":"inputs/second.txt"}`, `{"script":"cat in/* in/* > out/all","input":"inputs/second.txt"}`)
+	here.completed("moved-rows")
+
+	there := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}}).user("lab", "bob@lab.example")
+	for _, name := range []string{"moved", "moved-rows"} {
+		link := here.linkTo(`{"jobName":"` + name + `","inputs":true}`)
+		archive := here.do("GET", link.DownloadURL, nil).want(200).body
+		if int64(len(archive)) != link.Size {
+			t.Errorf("%s has %d bytes, want %d", name, len(archive), link.Size)
+		}
+		files := unzip(t, archive)
+		inputs, submissions := 0, 0
+		for path, text := range files {
+			if digest, filename, ok := strings.Cut(strings.TrimPrefix(path, "inputs/"), "/"); ok && strings.HasPrefix(path, "inputs/") {
+				inputs++
+				if digestOf(text) != digest {
+					t.Errorf("%s has the digest %s", path, digestOf(text))
+				}
+				there.upload(filename, text)
+			}
+		}
+		for path, text := range files {
+			if strings.HasSuffix(path, "job.json") {
+				submissions++
+				var kept struct{ Submission json.RawMessage }
+				must.OK(t, json.Unmarshal([]byte(text), &kept))
+				there.do("POST", "/submit-job", string(kept.Submission)).want(200)
+			}
+		}
+		if want := map[string]int{"moved": 2, "moved-rows": 1}[name]; inputs != want || submissions != 3-want {
+			t.Errorf("%s has %d inputs and %d submissions", name, inputs, submissions)
+		}
+	}
+	for _, name := range []string{"moved", "moved-rows-1", "moved-rows-2"} {
+		there.completed(name)
+		if diff := cmp.Diff(here.outputs(name), there.outputs(name)); diff != "" || len(here.outputs(name)) != 1 {
+			t.Errorf("results of %s differ, -here +there:\n%s", name, diff)
+		}
+	}
+}
+
+// TestInputsThatWereDeletedAreNamed asks for an archive, and for a link made before.
+func TestInputsThatWereDeletedAreNamed(t *testing.T) {
+	t.Parallel()
+	u := plain(t).user("deleter", "ann@deleter.example")
+	id := u.upload("gone.txt", "soon gone\n")
+	u.submit("reader", "shell", `{"script":"cat in/* > out/all","input":"inputs/gone.txt"}`)
+	u.completed("reader")
+	link := u.linkTo(`{"jobName":"reader","inputs":true}`)
+	u.do("DELETE", "/files/"+id, nil).want(204)
+	for _, a := range []answer{u.do("POST", "/result", `{"jobName":"reader","inputs":true}`), u.do("GET", link.DownloadURL, nil)} {
+		a.code(404, "INPUT_REMOVED")
+		if !strings.Contains(string(a.body), "gone.txt") || !strings.Contains(string(a.body), digestOf("soon gone\n")) {
+			t.Errorf("answer %s", a.body)
+		}
+	}
+	u.linkTo(`{"jobName":"reader"}`)
+	u.upload("back.txt", "soon gone\n")
+	if got := unzip(t, u.do("GET", link.DownloadURL, nil).want(200).body)["inputs/"+digestOf("soon gone\n")+"/gone.txt"]; got != "soon gone\n" {
+		t.Errorf("uploaded again: %q", got)
+	}
+}

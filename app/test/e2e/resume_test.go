@@ -1,0 +1,372 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"molrun/app/base/unit"
+	"molrun/app/test/must"
+	"molrun/app/test/need"
+)
+
+// noise is a file of any size that need not exist: its bytes follow from their
+// positions.
+type noise struct {
+	at, size int64
+	page     [1 << 20]byte
+	ready    int64 // number of the page, plus one
+}
+
+func (n *noise) Read(p []byte) (int, error) {
+	if n.at >= n.size {
+		return 0, io.EOF
+	}
+	if want := n.at >> 20; n.ready != want+1 {
+		seed := [32]byte{1: byte(want), 2: byte(want >> 8), 3: byte(want >> 16)}
+		if _, err := rand.NewChaCha8(seed).Read(n.page[:]); err != nil {
+			return 0, err
+		}
+		n.ready = want + 1
+	}
+	k := copy(p[:min(int64(len(p)), n.size-n.at)], n.page[n.at&(1<<20-1):])
+	n.at += int64(k)
+	return k, nil
+}
+
+// breaking is a body that stops when it comes to a place, until the test has caused an
+// interruption, and then ends with an error.
+type breaking struct {
+	noise
+	place  int64
+	there  chan int64    // gets the place where it stopped
+	caused chan struct{} // is closed
+}
+
+var errBroken = errors.New("the test breaks the connection")
+
+func (b *breaking) Read(p []byte) (int, error) {
+	if b.place > 0 && b.at >= b.place {
+		b.there <- b.at
+		<-b.caused
+		return 0, errBroken
+	}
+	return b.noise.Read(p)
+}
+
+// uploadSize is that of the campaign, or a short one.
+func uploadSize(t *testing.T) int64 {
+	text := os.Getenv("MOLRUN_UPLOAD")
+	if text == "" {
+		return 48 << 20
+	}
+	var size unit.Bytes
+	must.OK(t, size.UnmarshalText([]byte(text)))
+	return int64(size)
+}
+
+// blockSize is how many bytes one interruption may cost at most: the 8 MiB that a crash
+// may lose, and what was in the buffers of connections.
+const blockSize = 8<<20 + 12<<20
+
+// TestUploadSurvivesFiveBreaks sends a large file through five interruptions: reset
+// connections, a server that is killed and one that stops, a proxy that is killed.
+func TestUploadSurvivesFiveBreaks(t *testing.T) {
+	t.Parallel()
+	for _, through := range []string{"directly", "nginx"} {
+		t.Run(through, func(t *testing.T) {
+			t.Parallel()
+			server, public := freeAddress(t), freeAddress(t)
+			o := serverOptions{config: "[stop]\nrequests = \"1s\"\n", flags: []string{"--listen", server}}
+			if through == "nginx" {
+				o.config = fmt.Sprintf("public_url = \"https://%s/molrun\"\n%s[proxy]\ntrusted = \"127.0.0.1\"\n", public, o.config)
+			}
+			s := startServer(t, o)
+			u := s.user("lab", "ann@lab.example")
+			g := u.grant("large.bin")
+			restart := func(end func()) func() {
+				return func() { end(); s.start() }
+			}
+			nothing := func() {}
+			causes := []func(){nothing, restart(s.kill), nothing, restart(s.stop), restart(s.kill)}
+			if through == "nginx" {
+				direct := s.base
+				stop := s.nginx("/molrun/", public)
+				proxyAgain := func() { stop(); s.base = direct; stop = s.nginx("/molrun/", public) }
+				causes = []func(){proxyAgain, nothing, func() { s.kill(); s.start() }, proxyAgain, nothing}
+			}
+			s.sendBroken(g.UploadURL, causes)
+			s.base = "http://" + server
+			s.http = checkedClient(t)
+			size := uploadSize(t)
+			u.do("POST", "/upload/"+g.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, size)).want(200)
+			sum, whole := sha256.New(), &noise{size: size}
+			_, err := io.Copy(sum, whole)
+			must.OK(t, err)
+			var page struct{ Files []struct{ SHA256 string } }
+			u.do("GET", "/files?sha256="+hex.EncodeToString(sum.Sum(nil)), nil).want(200).into(&page)
+			if len(page.Files) != 1 {
+				t.Errorf("the file has another digest than was sent: %+v", page)
+			}
+			if left, err := os.ReadDir(filepath.Join(s.data(), "uploads", "partial")); err != nil || len(left) > 0 {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// sendBroken sends the file, with a break for each cause, and goes on each time from
+// where the server says.
+func (s *instance) sendBroken(link string, causes []func()) {
+	s.t.Helper()
+	size := uploadSize(s.t)
+	for n, cause := range causes {
+		sending := &breaking{
+			noise: noise{at: s.offsetOf(link), size: size}, place: size * int64(n+1) / int64(len(causes)+1),
+			there: make(chan int64, 1), caused: make(chan struct{}),
+		}
+		sent := s.breakAt(link, sending, cause)
+		again := sent - s.offsetOf(link)
+		s.t.Logf("break %d after %d bytes: %d of them have to be sent again", n, sent, again)
+		if again < 0 || again > blockSize {
+			s.t.Errorf("break %d: %d bytes have to be sent again", n, again)
+		}
+	}
+	at := s.offsetOf(link)
+	response, err := (&http.Client{Transport: s.http.Transport}).Do(s.restOf(link, at, &noise{at: at, size: size}))
+	must.OK(s.t, err)
+	if text := body(s.t, response); response.StatusCode != 200 || response.Header.Get("Upload-Complete") != "?1" {
+		s.t.Fatalf("the last part: %d %s", response.StatusCode, text)
+	}
+}
+
+// restOf is the request that sends all from an offset.
+func (s *instance) restOf(link string, at int64, rest io.Reader) *http.Request {
+	r, err := http.NewRequestWithContext(s.t.Context(), "PATCH", link, rest)
+	must.OK(s.t, err)
+	r.ContentLength = uploadSize(s.t) - at
+	for name, value := range map[string]string{"Content-Type": "application/partial-upload", "Upload-Offset": strconv.FormatInt(at, 10), "Upload-Complete": "?1"} {
+		r.Header.Set(name, value)
+	}
+	return r
+}
+
+// breakAt sends a body up to its place, causes an interruption there, and returns the
+// place.
+func (s *instance) breakAt(link string, body *breaking, cause func()) int64 {
+	s.t.Helper()
+	client, request := &http.Client{Transport: s.http.Transport}, s.restOf(link, body.at, body)
+	ended := make(chan int, 1)
+	go func() { // until caused is closed, at the latest
+		status := http.StatusBadGateway // as nginx says that the server has gone
+		if response, err := client.Do(request); err == nil {
+			status = response.StatusCode
+			response.Body.Close()
+		}
+		ended <- status
+	}()
+	select {
+	case place := <-body.there:
+		cause()
+		close(body.caused)
+		if status := <-ended; status != http.StatusBadGateway {
+			s.t.Fatalf("the break after %d bytes was none: %d", place, status)
+		}
+		return place
+	case status := <-ended:
+		close(body.caused)
+		s.t.Fatalf("the server answered before the break: %d", status)
+	}
+	return 0
+}
+
+// offsetOf asks how much is there, as soon as somebody answers.
+func (s *instance) offsetOf(link string) (offset int64) {
+	s.t.Helper()
+	s.eventually("the server tells the offset", func() bool {
+		response, err := (&http.Client{Transport: s.http.Transport, Timeout: patience}).Head(link)
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		offset, err = strconv.ParseInt(response.Header.Get("Upload-Offset"), 10, 64)
+		return err == nil && response.StatusCode == http.StatusNoContent
+	})
+	return offset
+}
+
+func TestUploadInPartsIsRefusedInTheWordsOfTheDraft(t *testing.T) {
+	t.Parallel()
+	u := plain(t).user("lab", "ann@lab.example")
+	g := u.grant("a.txt")
+	u.do("PUT", g.UploadURL, strings.NewReader("abc"), "Upload-Complete", "?0", "Upload-Length", "6").want(201)
+	part := func(offset, length, body string) answer {
+		return u.do("PATCH", g.UploadURL, strings.NewReader(body), "Content-Type", "application/partial-upload",
+			"Upload-Offset", offset, "Upload-Complete", "?0", "Upload-Length", length)
+	}
+	for name, tt := range map[string]struct {
+		got     answer
+		status  int
+		code    string
+		problem string
+	}{
+		"a gap":          {part("4", "6", "e"), 409, "UPLOAD_OFFSET_MISMATCH", "mismatching-upload-offset"},
+		"another length": {part("3", "7", "d"), 400, "UPLOAD_LENGTH_MISMATCH", "inconsistent-upload-length"},
+	} {
+		tt.got.code(tt.status, tt.code)
+		var problem struct {
+			Type           string
+			ExpectedOffset *int `json:"expected-offset"`
+			ProvidedOffset *int `json:"provided-offset"`
+		}
+		tt.got.into(&problem)
+		h := tt.got.header
+		if h.Get("Content-Type") != "application/problem+json" || h.Get("Upload-Offset") != "3" || h.Get("Upload-Complete") != "?0" ||
+			problem.Type != "https://iana.org/assignments/http-problem-types#"+tt.problem {
+			t.Errorf("%s: %v %s", name, h, tt.got.body)
+		}
+		if tt.status == 409 && (*problem.ExpectedOffset != 3 || *problem.ProvidedOffset != 4) {
+			t.Errorf("%s: %s", name, tt.got.body)
+		}
+	}
+	u.do("PUT", g.UploadURL, strings.NewReader("x"), "Content-Range", "bytes 9-10/20").detail("header.Content-Range")
+	u.do("POST", "/upload/"+g.FileID+"/complete", nil).code(409, "UPLOAD_NOT_RECEIVED")
+	u.do("PATCH", g.UploadURL, strings.NewReader("def"), "Content-Type", "application/partial-upload", "Upload-Offset", "3", "Upload-Complete", "?1").want(200)
+	u.do("POST", "/upload/"+g.FileID+"/complete", `{"size":6}`).want(200)
+	u.do("PATCH", g.UploadURL, strings.NewReader(""), "Content-Type", "application/partial-upload", "Upload-Offset", "6", "Upload-Complete", "?1").want(200)
+	u.do("PATCH", g.UploadURL, strings.NewReader("g"), "Content-Type", "application/partial-upload", "Upload-Offset", "6", "Upload-Complete", "?1").code(409, "UPLOAD_COMPLETED")
+	u.do("DELETE", g.UploadURL, nil).code(409, "UPLOAD_COMPLETED")
+	u.do("POST", "/upload/"+g.FileID+"/link", nil).code(409, "UPLOAD_COMPLETED")
+}
+
+// TestNewLinkGoesOnWithTheUpload asks for another link in the middle, and tries to get
+// one for the upload of somebody else.
+func TestNewLinkGoesOnWithTheUpload(t *testing.T) {
+	t.Parallel()
+	s := plain(t)
+	u, other := s.user("lab", "ann@lab.example"), s.user("other", "eve@other.example")
+	g := u.grant("a.txt")
+	u.do("PUT", g.UploadURL, strings.NewReader("abc"), "Upload-Complete", "?0").want(201)
+	var again grant
+	u.do("POST", "/upload/"+g.FileID+"/link", nil).want(200).into(&again)
+	if again.FileID != g.FileID || again.UploadURL == g.UploadURL || again.Filename != "a.txt" {
+		t.Errorf("%+v", again)
+	}
+	if at := s.offsetOf(again.UploadURL); at != 3 {
+		t.Errorf("the new link is at %d", at)
+	}
+	u.do("PUT", again.UploadURL, strings.NewReader("def"), "Content-Range", "bytes 3-5/6").want(200)
+	other.do("POST", "/upload/"+g.FileID+"/link", nil).code(404, "NOT_FOUND")
+	u.do("POST", "/upload/01K9ZXV3000000000000000000/link", nil).code(404, "NOT_FOUND")
+	u.do("POST", "/upload/"+g.FileID+"/complete", `{"size":6}`).want(200)
+	if got := u.do("GET", g.DownloadURL, nil).want(200); string(got.body) != "abcdef" {
+		t.Errorf("%q", got.body)
+	}
+}
+
+// TestPartsCountInTheQuota fills a quota by a file of which little has arrived.
+func TestPartsCountInTheQuota(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[quota]\nstorage = \"1MiB\"\n"})
+	u := s.user("lab", "ann@lab.example")
+	stored := func() string { return s.ok("storage", "report", "--by", "user", "--json") }
+	g, second := u.grant("a.bin"), u.grant("b.bin")
+	begin := func(link, length string) answer {
+		return u.do("PUT", link, strings.NewReader("abc"), "Upload-Complete", "?0", "Upload-Length", length)
+	}
+	begin(g.UploadURL, "900000").want(201)
+	if text := stored(); !strings.Contains(text, "900000") {
+		t.Errorf("the report does not count the parts: %s", text)
+	}
+	begin(second.UploadURL, "200000").code(403, "QUOTA_EXCEEDED")
+	u.do("PUT", second.UploadURL, strings.NewReader(strings.Repeat("x", 200_000))).code(403, "QUOTA_EXCEEDED")
+	begin(g.UploadURL, "1000000").want(201) // in place of the one before
+	u.do("PUT", g.UploadURL, strings.NewReader("abc"), "Upload-Complete", "?0", "Upload-Length", "2000000").code(403, "QUOTA_EXCEEDED")
+	if at := s.offsetOf(g.UploadURL); at != 3 {
+		t.Errorf("the refused one has replaced what was there: %d", at)
+	}
+	u.do("DELETE", g.UploadURL, nil).want(204)
+	u.do("DELETE", g.UploadURL, nil).want(204)
+	begin(second.UploadURL, "200000").want(201)
+	u.do("DELETE", "/files/"+second.FileID, nil).want(204)
+	if text := stored(); strings.Contains(text, "200000") {
+		t.Errorf("a deleted upload still counts: %s", text)
+	}
+	begin(g.UploadURL, "1000000").want(201)
+	u.do("PUT", g.UploadURL, strings.NewReader("whole")).want(200) // a plain PUT ends the parts
+	begin(u.grant("c.bin").UploadURL, "1000000").want(201)
+	long := func() io.Reader { return io.MultiReader(strings.NewReader(strings.Repeat("x", 2_000_000))) } // hides the length
+	for _, headers := range [][]string{nil, {"Upload-Complete", "?1"}, {"Upload-Complete", "?1", "Content-Digest", "sha-256=:" + strings.Repeat("A", 43) + "=:"}} {
+		d := u.grant("d.bin")
+		u.do("PUT", d.UploadURL, long(), headers...).code(403, "QUOTA_EXCEEDED")
+		u.do("DELETE", "/files/"+d.FileID, nil).want(204)
+	}
+	if left, err := os.ReadDir(filepath.Join(s.data(), "uploads", "partial")); err != nil || len(left) != 1 {
+		t.Errorf("partial files: %v, %v", left, err)
+	}
+}
+
+// TestCheckAndBackupKnowParts has a partial upload in a directory that is checked,
+// backed up and restored.
+func TestCheckAndBackupKnowParts(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	u := s.user("lab", "ann@lab.example")
+	g := u.grant("a.txt")
+	u.do("PUT", g.UploadURL, strings.NewReader("abc"), "Upload-Complete", "?0").want(201)
+	backup := filepath.Join(t.TempDir(), "backup")
+	s.ok("backup", backup)
+	s.stop()
+	for _, args := range [][]string{{"check", "--deep"}, {"check"}} {
+		if out := s.ok(args...); strings.Contains(out, "partial") {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+	must.OK(t, os.RemoveAll(filepath.Join(s.data(), "uploads", "partial"))) // as a restored backup lacks it
+	if out := s.ok("check", "--deep"); strings.Contains(out, "partial") {
+		t.Errorf("check without the parts: %s", out)
+	}
+	s.start()
+	link, err := url.Parse(g.UploadURL)
+	must.OK(t, err)
+	again := s.base + link.RequestURI()
+	if at := s.offsetOf(again); at != 0 {
+		t.Errorf("the offset without the file is %d", at)
+	}
+	u.base = s.base
+	u.do("PUT", again, strings.NewReader("abcdef"), "Upload-Complete", "?1").want(200)
+}
+
+// TestCurlGoesOnWithAnUpload follows the README with a real curl.
+func TestCurlGoesOnWithAnUpload(t *testing.T) {
+	t.Parallel()
+	curl := need.Program(t, "curl")
+	s := plain(t)
+	u := s.user("lab", "ann@lab.example")
+	g := u.grant("a.bin")
+	file := filepath.Join(t.TempDir(), "a.bin")
+	data, err := io.ReadAll(&noise{size: 3 << 20})
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(file, data, 0o600))
+	u.do("PUT", g.UploadURL, bytes.NewReader(data[:1<<20]), "Upload-Complete", "?0").want(201)
+	script := readme(t, "run: resume")
+	shell := exec.Command("bash", "-euo", "pipefail", "-c", script)
+	shell.Env = []string{"PATH=" + os.Getenv("PATH") + ":" + filepath.Dir(curl), "FILE=" + file, "URL=" + g.UploadURL}
+	out, err := shell.CombinedOutput()
+	sum := sha256.Sum256(data)
+	if err != nil || !strings.Contains(string(out), hex.EncodeToString(sum[:])) {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/test/must"
+)
+
+// tryFiles is an algorithm with a folder whose program fails until there is a gate.
+var tryFiles = map[string]string{
+	"try/algorithm.toml": `format = 2
+type = "try"
+version = "1"
+command = ["{folder}/try.sh", "@DIR@/gates/go", "{out}/word.txt"]
+
+[[parameters]]
+name = "input"
+file = [".txt"]
+
+[sandbox]
+read = ["@DIR@/gates"]
+`,
+	"try/try.sh": "#!/bin/sh\n[ -e \"$1\" ] || exit 3\necho one > \"$2\"\n",
+}
+
+// TestRetryFindsTheFolderOfTheAlgorithm edits the folder after a job has failed, and lets
+// the service sweep what nobody needs.
+func TestRetryFindsTheFolderOfTheAlgorithm(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{algorithms: tryFiles})
+	u := s.user("lab", "ann@lab.example")
+	u.submit("failed", "try", `{}`)
+	u.do("POST", "/submit-batch", batchBody("batch", "try", `{}`)).want(200)
+	for _, name := range []string{"failed", "batch"} {
+		if r := u.finished(name); r.Status != "FAILED" {
+			t.Fatalf("%+v", r)
+		}
+	}
+	s.algorithmFile("try/try.sh", strings.Replace(tryFiles["try/try.sh"], "one", "two", 1))
+	s.stop()
+	kept, err := filepath.Glob(filepath.Join(s.data(), "algorithms", "*"))
+	must.OK(t, err)
+	old := time.Now().Add(-48 * time.Hour)
+	for _, dir := range kept {
+		must.OK(t, os.Chtimes(dir, old, old))
+	}
+	s.start()
+	u.submit("swept", "try", `{}`) // keeps the new folder, when the sweep has begun
+	u.finished("swept")
+	s.gate("go").open(t)
+	for _, name := range []string{"failed", "batch"} {
+		u.do("POST", "/jobs/"+name+"/retry", nil).want(200)
+		if r := u.finished(name); r.Status != "COMPLETED" {
+			t.Errorf("%s: %+v", name, r.Failure)
+		}
+	}
+	for _, name := range []string{"failed", "batch-1"} {
+		if got := string(u.result(name, "word.txt")); got != "one\n" {
+			t.Errorf("%s ran with another folder: %q", name, got)
+		}
+	}
+
+	// Nobody needs the old folder any more.
+	s.stop()
+	for _, dir := range kept {
+		must.OK(t, os.Chtimes(dir, old, old))
+	}
+	s.start()
+	s.eventually("the old folder is swept", func() bool {
+		_, err := os.Stat(kept[0])
+		return os.IsNotExist(err)
+	})
+}
+
+func TestRetryWithoutInputsIsRefused(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{algorithms: tryFiles})
+	u := s.user("lab", "ann@lab.example")
+	gone, there := u.upload("gone.txt", "a"), u.upload("there.txt", "b")
+	u.submit("failed", "try", `{"input":"inputs/gone.txt"}`)
+	u.do("POST", "/submit-batch", batchBody("batch", "try", `{"input":"inputs/gone.txt"}`, `{"input":"inputs/there.txt"}`)).want(200)
+	u.finished("failed")
+	u.finished("batch")
+	u.do("DELETE", "/files/"+gone, nil).want(204)
+	s.gate("go").open(t)
+
+	const want = `The file "gone.txt" of setting "input", which job "failed" reads, was deleted; upload it again and submit the job under another name`
+	if a := u.do("POST", "/jobs/failed/retry", nil); a.status != 404 || !strings.Contains(string(a.body), `"INPUT_REMOVED"`) || !strings.Contains(strings.ReplaceAll(string(a.body), `\"`, `"`), want) {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if r := u.job("failed"); r.Status != "FAILED" || r.Failure.Code != "EXIT_STATUS" {
+		t.Errorf("%+v", r)
+	}
+
+	// The rows of a batch whose files are there are tried again.
+	u.do("POST", "/jobs/batch/retry", nil).want(200)
+	r := u.finished("batch")
+	if r.SubjobCounts["COMPLETED"] != 1 || r.SubjobCounts["FAILED"] != 1 || u.job("batch-2").Status != "COMPLETED" {
+		t.Errorf("%+v", r)
+	}
+	u.do("POST", "/jobs/batch/retry", nil).code(404, "INPUT_REMOVED")
+	u.do("DELETE", "/files/"+there, nil).want(204)
+}

@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app/test/must"
+)
+
+// siteFile is an algorithm that reads what the site has, and runs in a sandbox or not at all.
+const siteFile = `
+format = 2
+type = "predict"
+version = "1"
+status = "untested"
+command = ["cp", "{site.models}/weights.bin", "{out}/"]
+makes = ["{out}/weights.bin"]
+
+[resources]
+memory = "64MiB"
+
+[sandbox]
+required = true
+
+[[assets]]
+name = "weights"
+path = "{site.models}/weights.bin"
+size = 6
+sha256 = "0000000000000000000000000000000000000000000000000000000000000000"
+from = "https://example.org/weights"
+`
+
+func TestAlgorithmsNeedWhatTheSiteNamesAndASandbox(t *testing.T) {
+	t.Parallel()
+	models := t.TempDir()
+	s := startServer(t, serverOptions{
+		config:     fmt.Sprintf("[runner]\nsandbox = \"off\"\n\n[site.paths]\nmodels = %q\n", models),
+		algorithms: map[string]string{"predict.toml": siteFile},
+	})
+	u := s.user("lab", "ann@lab.example")
+	view := func() (v struct {
+		Ready   bool
+		Status  string
+		Missing []string
+	},
+	) {
+		u.do("GET", "/algorithms/predict", nil).want(200).into(&v)
+		return v
+	}
+	if v := view(); v.Ready || v.Status != "untested" || len(v.Missing) != 2 || !strings.Contains(v.Missing[0], "weights (6 bytes) is not at "+models) || !strings.Contains(v.Missing[1], "runner.sandbox is off") {
+		t.Errorf("%+v", v)
+	}
+	must.OK(t, os.WriteFile(filepath.Join(models, "weights.bin"), []byte("heavy\n"), 0o600))
+	u.do("POST", "/submit-job", `{"jobName":"a","type":"predict","settings":{}}`).detail("body.type")
+	if out := s.ok("algorithms", "list"); !strings.Contains(out, "no: its programs may only run in a sandbox") {
+		t.Errorf("list: %s", out)
+	}
+
+	s.setConfig(`"off"`, `"auto"`)
+	s.stop()
+	s.start()
+	if !s.sandboxed() {
+		t.Skip("skipped: no sandbox here")
+	}
+	u.submit("b", "predict", "{}")
+	if j := u.finished("b"); j.Status != "COMPLETED" || string(u.result("b", "weights.bin")) != "heavy\n" {
+		t.Errorf("%+v", j.Failure)
+	}
+	file := filepath.Join(s.dir, "algorithms", "predict.toml")
+	for flag, says := range map[string]string{"--full=false": " and ready on this machine", "--full": "has another SHA-256"} {
+		if out := s.ok("algorithms", "check", file, flag); !strings.Contains(out, says) {
+			t.Errorf("check %s: %s", flag, out)
+		}
+	}
+	if out := s.ok("algorithms", "show", "predict"); !strings.Contains(out, "untested: it follows") {
+		t.Errorf("show: %s", out)
+	}
+}

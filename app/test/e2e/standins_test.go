@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app/test/must"
+	"molrun/app/test/need"
+)
+
+// siteOfStandIns makes the folders and weights of [site.paths], in which testdata/standins.py
+// stands for each program, and returns a configuration that names them.
+func siteOfStandIns(t *testing.T) (config string) {
+	t.Helper()
+	root := t.TempDir()
+	source, err := os.ReadFile("testdata/standins.py")
+	must.OK(t, err)
+	paths := ""
+	for _, site := range []struct {
+		name, program string
+		starts        []string // beginning the stand-in, below the folder
+		files         []string
+		weights       string
+		size          int64
+	}{
+		{"boltz", "boltz", []string{"bin/boltz"}, nil, "", 0},
+		{"boltz_cache", "", nil, nil, "boltz2_conf.ckpt", 2362232013},
+		{"chai", "chai", []string{"bin/chai-lab"}, nil, "", 0},
+		{"chai_downloads", "", nil, nil, "models_v2/trunk.pt", 1288490189},
+		{"colabfold", "colabfold", []string{"bin/colabfold_batch"}, nil, "", 0},
+		{"colabfold_data", "", nil, nil, "params/weights", 1},
+		{"alphafold3", "alphafold3", nil, []string{"run_alphafold.py"}, "", 0},
+		{"alphafold3_models", "", nil, nil, "af3.bin", 1 << 30},
+		{"esmfold", "esmfold", []string{"bin/esm-fold"}, nil, "", 0},
+		{"esmfold_weights", "", nil, nil, "hub/checkpoints/esmfold_3B_v1.pt", 2791728742},
+		{"proteinmpnn", "proteinmpnn", []string{"venv/bin/python"}, []string{"protein_mpnn_run.py"}, "vanilla_model_weights/v_48_020.pt", 6710886},
+		{"rfdiffusion", "", nil, []string{"scripts/run_inference.py"}, "", 0},
+		{"rfdiffusion_env", "rfdiffusion", []string{"bin/python"}, nil, "", 0},
+		{"rfdiffusion_models", "", nil, nil, "Base_ckpt.pt", 483393536},
+		{"bindcraft", "", nil, []string{"settings_filters/default_filters.json", "settings_advanced/default_4stage_multimer.json"}, "params/weights", 1},
+		{"bindcraft_env", "", nil, nil, "", 0},
+	} {
+		dir := filepath.Join(root, site.name)
+		put := func(name, text string, mode os.FileMode) {
+			must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
+		}
+		put("standins.py", string(source), 0o644)
+		for _, name := range site.starts {
+			put(name, fmt.Sprintf("#!/bin/sh\nexec /usr/bin/python3 %s/standins.py %s \"$@\"\n", dir, site.program), 0o755)
+		}
+		for _, name := range site.files {
+			put(name, "", 0o644)
+		}
+		if site.weights != "" {
+			put(site.weights, "", 0o644)
+			must.OK(t, os.Truncate(filepath.Join(dir, site.weights), site.size)) // without blocks
+		}
+		paths += fmt.Sprintf("%s = %q\n", site.name, dir)
+	}
+	// Some programs start the same interpreter for a script of their own or of molrun's.
+	for _, name := range []string{"chai", "bindcraft_env"} {
+		python := filepath.Join(root, name, "bin", "python")
+		must.OK(t, os.MkdirAll(filepath.Dir(python), 0o755))
+		must.OK(t, os.WriteFile(python, []byte("#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n"), 0o755))
+	}
+	must.OK(t, os.WriteFile(filepath.Join(root, "bindcraft", "bindcraft.py"), []byte("import sys\nsys.argv.insert(1, 'bindcraft')\nimport standins\n"), 0o644))
+	must.OK(t, os.MkdirAll(filepath.Join(root, "alphafold3", "venv", "bin"), 0o755))
+	python := filepath.Join(root, "alphafold3", "venv", "bin", "python")
+	must.OK(t, os.WriteFile(python, fmt.Appendf(nil, "#!/bin/sh\nshift\nexec /usr/bin/python3 %s/alphafold3/standins.py alphafold3 \"$@\"\n", root), 0o755))
+	config = filepath.Join(root, "config.toml")
+	must.OK(t, os.WriteFile(config, []byte("[database]\nfile_system = \"any\"\n[runner]\ncpus = 8\nmemory = \"64GiB\"\ngpus = \"0\"\n[site.paths]\n"+paths), 0o600))
+	return config
+}
+
+// TestTypesThatNeedWeightsRunWithStandIns runs the examples of the untested types: their
+// command lines, inputs, tables and views are as documented, whatever the programs compute.
+func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
+	t.Parallel()
+	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
+		need.Skip(t, "the system's Python has no NumPy")
+	}
+	types := []string{"alphafold3", "bindcraft", "boltz", "chai-1", "colabfold", "esmfold", "proteinmpnn", "rfdiffusion"}
+	out, errs, code := outside(t, append([]string{"algorithms", "test", "--config", siteOfStandIns(t)}, types...)...)
+	if code != 0 || !strings.Contains(out, "8 passed, 0 failed, 0 not ready") || strings.Contains(out, "nothing in") {
+		t.Errorf("%d: %s%s", code, out, errs)
+	}
+}
+
+// TestProgramsThatFailInWordsAlone runs programs that end with exit status 0 and a result
+// that is not what was asked for, and BindCraft where it stops early.
+func TestProgramsThatFailInWordsAlone(t *testing.T) {
+	t.Parallel()
+	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
+		need.Skip(t, "the system's Python has no NumPy")
+	}
+	config := siteOfStandIns(t)
+	s := startServer(t, serverOptions{config: readFile(t, config)})
+	if !s.sandboxed() {
+		need.Skip(t, "no sandbox here")
+	}
+	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), "colabfold", "no-gpu"), nil, 0o600))
+	u := s.user("lab", "ann@lab.example")
+	protein := u.upload("protein.fasta", ">A\nMKVLAAGIVG\n")
+	files := map[string]string{
+		"PROTEIN": protein,
+		"OWN":     u.upload("own.a3m", ">A\nMKVLAA\nGIVG\n>B\nMKV-AA\nGIVG\n"),
+		"OTHER":   u.upload("other.a3m", ">A\nMKVLAAGIVC\n>B\nMKVLAAGIVG\n"),
+		"TARGET":  u.upload("target.pdb", readFile(t, "../../algorithm/catalogue/bindcraft/example/lysozyme.pdb")),
+	}
+	for name, tt := range map[string]struct {
+		typ, settings string
+		fails         string         // words of the message
+		metrics       map[string]any // of the result
+	}{
+		"alone":          {typ: "boltz", settings: `{"proteins":"PROTEIN"}`, metrics: map[string]any{"ptm": 0.78}},
+		"alignment":      {typ: "boltz", settings: `{"proteins":"PROTEIN","alignment":"OWN"}`, metrics: map[string]any{"ptm": 0.78}},
+		"other-protein":  {typ: "boltz", settings: `{"proteins":"PROTEIN","alignment":"OTHER"}`, fails: "its first sequence is not the protein chain"},
+		"open-ring":      {typ: "chai-1", settings: `{"proteins":"PROTEIN","ligands":["CCO","C1CC"]}`, fails: "can't read ligand 2"},
+		"no-gpu":         {typ: "colabfold", settings: `{"sequence":"PROTEIN"}`, fails: "its jax lacks CUDA"},
+		"hotspots":       {typ: "rfdiffusion", settings: `{"structure":"TARGET","contigs":"A30-60/0 50-50","hotspots":["A40"],"designs":1}`, metrics: map[string]any{"designs": 1.0}},
+		"all":            {typ: "bindcraft", settings: `{"target":"TARGET","designs":3}`, metrics: map[string]any{"designs": 3.0, "ended": "as many as asked for"}},
+		"gives-up":       {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":22}`, metrics: map[string]any{"designs": 1.0, "ended": "BindCraft gave up"}},
+		"gives-up-early": {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":23}`, fails: "gave up before it accepted a design"},
+		"fails":          {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":24}`, metrics: map[string]any{"designs": 1.0, "ended": "BindCraft failed"}},
+	} {
+		for file, id := range files {
+			tt.settings = strings.ReplaceAll(tt.settings, `"`+file+`"`, `"`+id+`"`)
+		}
+		u.submit(name, tt.typ, tt.settings)
+		r := u.finished(name)
+		if tt.fails != "" && (r.Failure == nil || !strings.Contains(r.Failure.Message, tt.fails)) {
+			t.Errorf("%s: %s, %+v, want a failure with %q", name, r.Status, r.Failure, tt.fails)
+		}
+		if tt.fails == "" && r.Status != "COMPLETED" {
+			t.Errorf("%s: %+v", name, r.Failure)
+			continue
+		}
+		for metric, want := range tt.metrics {
+			if got := r.Metrics.Results[metric]; got != want {
+				t.Errorf("%s: %s is %v, want %v", name, metric, got, want)
+			}
+		}
+	}
+}
+
+// TestBindCraftKeepsDesignsWhenTimeIsUp resumes an attempt that has accepted a design, with
+// a program that never ends.
+func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	must.OK(t, os.Mkdir(filepath.Join(out, "Accepted"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(out, "Accepted", "binder_1.pdb"), []byte("END\n"), 0o600))
+	script := filepath.Join(out, "bindcraft.py")
+	must.OK(t, os.WriteFile(script, []byte("import signal\nsignal.pause()\n"), 0o600))
+	design := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/catalogue/bindcraft/design.py", out, "2", script)
+	design.Env = []string{"MOLRUN_SECONDS=2"}
+	if said, err := design.CombinedOutput(); err != nil || !strings.Contains(string(said), "1 of 2 designs were accepted") {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if got := readFile(t, filepath.Join(out, "metrics.json")); got != `{"ended": "the time was up"}` {
+		t.Errorf("metrics %s", got)
+	}
+	must.OK(t, os.RemoveAll(filepath.Join(out, "Accepted")))
+	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/catalogue/bindcraft/design.py", out, "2", script)
+	design.Env = []string{"MOLRUN_SECONDS=1"}
+	if said, err := design.CombinedOutput(); err == nil || !strings.Contains(string(said), "No design was accepted in the job's time") {
+		t.Errorf("%v: %s", err, said)
+	}
+}

@@ -1,0 +1,163 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"molrun/app/test/must"
+)
+
+func TestRecordHasExactlyTheMembersOfItsStatus(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\ncpus = 1\n")
+	u := s.user("lab", "ann@lab.example")
+	always := []string{
+		"attempts", "createdAt", "executor", "jobEmail", "jobId", "jobName", "maxRuntimeSeconds", "organization",
+		"pinned", "priority", "settings", "status", "type", "version",
+	}
+	with := func(more ...string) []string {
+		all := slices.Concat(always, more)
+		slices.Sort(all)
+		return all
+	}
+	u.upload("in.txt", "text")
+	open := s.gate("go")
+	u.submit("good", "shell", `{"script":"`+strings.ReplaceAll(open.wait(), `"`, `\"`)+`; echo a > out/a", "cpus" : 1.0,"input":"inputs/in.txt"}`)
+	u.running("good")
+	same(t, "a running job", sortedNames(u.members("good")), with("inputs", "startedAt"))
+	u.submit("bad", "shell", script("echo oh; exit 2"))
+	u.until("bad", "waiting with a place in the queue", func(record) bool { return u.members("bad")["queue"] != nil })
+	same(t, "a queued job", sortedNames(u.members("bad")), with("statusReason", "queue"))
+	if q := string(u.members("bad")["queue"]); q != `{"position":1,"of":1,"blockedBy":"cpu"}` {
+		t.Errorf("its place in the queue is %s", q)
+	}
+	open.open(t)
+	u.finished("good")
+	u.finished("bad")
+	good := u.members("good")
+	same(t, "a completed job", sortedNames(good), with("inputs", "startedAt", "completedAt", "isolation", "metrics", "resultBytes"))
+	if got := string(good["settings"]); !strings.HasSuffix(got, `,"cpus":1.0,"input":"inputs/in.txt"}`) {
+		t.Errorf("settings are %s, want them as sent", got)
+	}
+	if got := string(good["version"]) + string(good["maxRuntimeSeconds"]) + string(good["priority"]) + string(good["pinned"]); got != `"1"36000false` {
+		t.Errorf("version, limit, priority, pinned: %s", got)
+	}
+	for _, at := range []string{"createdAt", "startedAt", "completedAt"} {
+		if !regexp.MustCompile(`^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"$`).Match(good[at]) {
+			t.Errorf("%s is %s, want UTC with milliseconds", at, good[at])
+		}
+	}
+	bad := u.members("bad")
+	same(t, "a failed job", sortedNames(bad), with("startedAt", "completedAt", "isolation", "metrics", "failure"))
+	if got := string(bad["failure"]); !strings.HasPrefix(got, `{"code":"EXIT_STATUS","message":"The program`) || !strings.HasSuffix(got, `exit status 2. Its last words: oh","exitCode":2,"logTail":"oh\n"}`) {
+		t.Errorf("failure %s", got)
+	}
+	u.batch("batch", "shell", script("true"))
+	u.finished("batch")
+	if m := u.members("batch"); m["settings"] != nil || m["subjobCounts"] == nil || m["subjobs"] != nil {
+		t.Errorf("a batch has the members %q", sortedNames(m))
+	}
+	if m := u.members("batch-1"); string(m["batch"]) != `"batch"` || m["subjobCounts"] != nil {
+		t.Errorf("a row has the members %q", sortedNames(m))
+	}
+}
+
+func TestConcurrentConflictingSubmissionsCreateOneJob(t *testing.T) {
+	t.Parallel()
+	u := busy(t).user("lab", "ann@lab.example")
+	var created, refused atomic.Int64
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			a := u.do("POST", "/submit-job", jobBody("one", script(fmt.Sprint("echo ", i))))
+			if a.status == 200 {
+				created.Add(1)
+				return
+			}
+			a.code(409, "JOB_ALREADY_EXISTS")
+			refused.Add(1)
+		})
+	}
+	all.Wait()
+	if created.Load() != 1 || refused.Load() != 199 {
+		t.Errorf("200 conflicting submissions: %d created, %d refused", created.Load(), refused.Load())
+	}
+}
+
+func TestNamesAreNeverUsedAsPathsOrShellWords(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	for _, name := range []string{"$(touch pwned)", "`touch pwned`", "; touch pwned;", "-rf", "...", "%2e%2e%2fx", "a\" 'b"} {
+		u.do("POST", "/submit-job", fmt.Sprintf(`{"jobName":%q,"type":"shell","settings":%s}`, name, script("echo ok > out/a"))).want(200)
+		if j := u.finished(name); j.Status != "COMPLETED" {
+			t.Errorf("%q: %+v", name, j.Failure)
+		}
+		if files := unzip(t, u.result(name, "")); files["a"] != "ok\n" {
+			t.Errorf("%q: result %q", name, files)
+		}
+	}
+	err := filepath.WalkDir(s.dir, func(path string, e os.DirEntry, err error) error {
+		if e != nil && e.IsDir() && path == filepath.Join(s.data(), "etc") {
+			return filepath.SkipDir // what jobs see of the machine's
+		}
+		for _, word := range []string{"pwned", "rf", "2e", "touch"} {
+			if strings.Contains(strings.TrimPrefix(path, s.dir), word) {
+				t.Errorf("a file is named after a job: %s", path)
+			}
+		}
+		return err
+	})
+	must.OK(t, err)
+}
+
+func TestAlgorithmIsShownWithEverythingASubmissionNeeds(t *testing.T) {
+	t.Parallel()
+	u := plain(t).user("lab", "ann@lab.example")
+	var list struct {
+		Algorithms []struct {
+			Type, Version, Title string
+			Ready                bool
+		}
+	}
+	u.do("GET", "/algorithms", nil).want(200).into(&list)
+	found := map[string]bool{}
+	for _, a := range list.Algorithms {
+		found[a.Type] = a.Ready && a.Title != ""
+	}
+	if !found["cg-idp"] || !found["shell"] {
+		t.Errorf("catalogue %+v; want the built-in and the site's algorithms, ready", list)
+	}
+	var one struct {
+		Versions  []string
+		Ready     *bool
+		Resources map[string]any
+		Example   map[string]any
+		Schema    struct{ Properties map[string]any }
+	}
+	u.do("GET", "/algorithms/cg-idp?version=1", nil).want(200).into(&one)
+	if len(one.Versions) == 0 || one.Ready == nil || one.Resources["cpus"] == nil || len(one.Example) == 0 || one.Schema.Properties["steps"] == nil {
+		t.Errorf("cg-idp: %+v", one)
+	}
+}
+
+func TestWaitEndsAtItsTimeout(t *testing.T) {
+	t.Parallel()
+	s := busy(t)
+	u := s.user("lab", "ann@lab.example")
+	u.submit("j", "words", "{}")
+	var r record
+	start := time.Now()
+	u.do("GET", "/jobs/j?wait=200ms", nil).want(200).into(&r)
+	if waited := time.Since(start); r.Status != "QUEUED" || waited < 200*time.Millisecond {
+		t.Errorf("%s after %v, want QUEUED after 200ms", r.Status, waited)
+	}
+}

@@ -1,0 +1,202 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/algorithm"
+	"molrun/app/algorithm/builtin"
+	"molrun/app/cli/trial"
+	"molrun/app/client"
+	"molrun/app/test/must"
+)
+
+// How much of the trials of all algorithms with bad inputs and hostile texts is run.
+// `make algorithms` runs all.
+var (
+	trialRuns = flag.Int("trials", 16, "jobs that a test of bad inputs or hostile texts runs; 0: all")
+	trialSeed = flag.Uint64("trialseed", 1, "of the choice of these jobs")
+	trialType = flag.String("trialtypes", "", "types that are tried, separated by commas; none: all")
+)
+
+// trialSeconds is the run time that such a job may take: one that takes longer hangs.
+const trialSeconds = 600
+
+// everyType returns the algorithms that come with molrun.
+func everyType(t *testing.T) []*algorithm.File {
+	t.Helper()
+	catalogue, err := builtin.Catalogue("", []string{builtin.All}, func(m algorithm.Mistake) { t.Error(m) })
+	must.OK(t, err)
+	var all []*algorithm.File
+	for _, typ := range catalogue.Types() {
+		a, _ := catalogue.Find(typ, "")
+		all = append(all, a)
+	}
+	return all
+}
+
+// trials submits changed examples of all algorithms to a server.
+type trials struct {
+	t      *testing.T
+	u      user
+	tester trial.Tester
+	types  []*algorithm.File // that are ready
+	random *rand.Rand
+	files  map[string]string // references of uploads by their name
+}
+
+func newTrials(t *testing.T, sandbox string) *trials {
+	t.Helper()
+	s := startServer(t, serverOptions{config: fmt.Sprintf("[runner]\nsandbox = %q\n[database]\nfile_system = \"any\"\n", sandbox)})
+	u := s.user("lab", "ann@lab.example")
+	b := &trials{
+		t: t, u: u, files: map[string]string{},
+		tester: trial.Tester{API: client.NewWith(s.base, u.key, s.http.Transport)},
+		random: rand.New(rand.NewPCG(*trialSeed, 0)),
+	}
+	for _, a := range everyType(t) {
+		if *trialType != "" && !slices.Contains(strings.Split(*trialType, ","), a.Type) {
+			continue
+		}
+		offered, err := b.tester.API.Algorithm(t.Context(), a.Type, a.Version)
+		must.OK(t, err)
+		if !offered.Ready {
+			t.Logf("%s is left out: %s", a.Type, strings.Join(offered.Missing, "; "))
+			continue
+		}
+		b.types = append(b.types, a)
+	}
+	return b
+}
+
+// example returns the settings of an algorithm's example, its files uploaded.
+func (b *trials) example(a *algorithm.File) map[string]any {
+	b.t.Helper()
+	text, err := b.tester.Settings(b.t.Context(), a)
+	must.OK(b.t, err)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var settings map[string]any
+	must.OK(b.t, decoder.Decode(&settings))
+	return settings
+}
+
+// file uploads a file, once, and returns its reference.
+func (b *trials) file(name string, text func() []byte) string {
+	b.t.Helper()
+	if b.files[name] == "" {
+		folder, base := filepath.Split(name)
+		reference, err := b.tester.Upload(b.t.Context(), strings.TrimSuffix(folder, "/"), base, text())
+		must.OK(b.t, err)
+		b.files[name] = reference
+	}
+	return b.files[name]
+}
+
+// attempted is a submission of a changed example.
+type attempted struct {
+	algorithm *algorithm.File
+	name      string // what has changed
+	settings  map[string]any
+	seconds   int64 // that it may run, and end by that; 0: trialSeconds, and it hangs if it takes longer
+	wanted    *badRow
+	harmless  bool   // a form that may become a result: that of the example
+	job       string // "": it was not submitted
+	refusal   string // the answer to a validation
+}
+
+func (c *attempted) String() string { return c.algorithm.Type + ": " + c.name }
+
+// changed returns settings with one value replaced, as often in a list as it is there.
+func changed(p *algorithm.Parameter, settings map[string]any, value any) map[string]any {
+	out := maps.Clone(settings)
+	if list, ok := out[p.Name].([]any); ok || isList(p) {
+		list = slices.Clone(list)
+		out[p.Name] = append([]any{value}, list[min(1, len(list)):]...)
+		return out
+	}
+	out[p.Name] = value
+	return out
+}
+
+func isList(p *algorithm.Parameter) bool {
+	var schema struct{ Type any }
+	return json.Unmarshal(p.Schema, &schema) == nil && schema.Type == "array"
+}
+
+// refused validates a submission and reports whether it is refused, with a place and a
+// sentence for each fault.
+func (b *trials) refused(c *attempted) bool {
+	b.t.Helper()
+	body, err := json.Marshal(map[string]any{"jobName": "x", "type": c.algorithm.Type, "version": c.algorithm.Version, "settings": c.settings})
+	must.OK(b.t, err)
+	answer := b.u.do("POST", "/validate-job", string(body))
+	var verdict struct {
+		Valid  bool
+		Detail []struct {
+			Loc []any
+			Msg string
+		}
+	}
+	if answer.status == 422 { // no JSON that anyone takes
+		c.refusal = string(answer.body)
+		answer.detail()
+		return true
+	}
+	answer.want(200).into(&verdict)
+	if verdict.Valid {
+		return false
+	}
+	c.refusal = string(answer.body)
+	for _, d := range verdict.Detail {
+		if len(d.Loc) < 2 || d.Msg == "" {
+			b.t.Errorf("%s: a fault without place or words: %s", c, answer.body)
+		}
+	}
+	return true
+}
+
+// perType is how many jobs of one type a choice has at most, as some take long.
+const perType = 2
+
+// sample returns some of the cases, of as many types as there are, or all.
+func (b *trials) sample(all []*attempted) []*attempted {
+	if *trialRuns == 0 {
+		return all
+	}
+	b.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	of := map[string]int{}
+	some := slices.DeleteFunc(all, func(c *attempted) bool { of[c.algorithm.Type]++; return of[c.algorithm.Type] > perType })
+	return some[:min(len(some), *trialRuns)]
+}
+
+// run submits cases and calls check for each that has ended.
+func (b *trials) run(all []*attempted, check func(*attempted, record)) {
+	b.t.Helper()
+	for i, c := range all {
+		c.job = fmt.Sprintf("%s-%d", c.algorithm.Type, i)
+		body, err := json.Marshal(map[string]any{
+			"jobName": c.job, "type": c.algorithm.Type, "version": c.algorithm.Version, "settings": c.settings,
+			"maxRuntimeSeconds": min(cmp.Or(c.seconds, trialSeconds), int64(c.algorithm.MaxRuntime.Seconds())),
+		})
+		must.OK(b.t, err)
+		b.u.do("POST", "/submit-job", string(body)).want(200)
+	}
+	for _, c := range all {
+		r := b.u.untilWithin(2*trialSeconds*time.Second, c.job, "finished", func(r record) bool { return r.Status == "COMPLETED" || r.Status == "FAILED" })
+		if r.Failure != nil && r.Failure.Code == "TIMEOUT" && c.seconds == 0 {
+			b.t.Errorf("%s: it hangs: %s", c, r.Failure.Message)
+		}
+		check(c, r)
+	}
+}

@@ -1,0 +1,144 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/test/must"
+)
+
+// grant is an upload record.
+type grant struct {
+	Status, FileID, UploadURL, DownloadURL, Filename, Folder, ExpiresAt string
+
+	Instructions struct {
+		Upload, CurlExample string
+		Headers             map[string]string
+	}
+}
+
+func (u user) grant(filename string) (g grant) {
+	u.t.Helper()
+	u.do("PUT", "/upload/"+url.PathEscape(filename), nil).want(200).into(&g)
+	return g
+}
+
+func TestUploadCanBeReplacedUntilItIsCompleted(t *testing.T) {
+	t.Parallel()
+	u := plain(t).user("lab", "ann@lab.example")
+	g := u.grant("a.txt")
+	complete := "/upload/" + g.FileID + "/complete"
+	u.do("POST", complete, nil).code(409, "UPLOAD_NOT_RECEIVED")
+	u.do("PUT", g.UploadURL, strings.NewReader("first"), "Content-Type", "text/html").code(403, "LINK_INVALID")
+	u.do("PUT", g.UploadURL, strings.NewReader("first"), "Content-Type", "text/plain").want(200)
+	u.do("PUT", g.UploadURL, io.MultiReader(strings.NewReader("second one"))).want(200) // chunked, without a Content-Type
+	u.do("POST", complete, `{"size":5}`).detail("body.size")
+	first := u.do("POST", complete, `{"size":10}`).want(200)
+	sum := sha256.Sum256([]byte("second one"))
+	for name, want := range map[string]any{
+		"status": "completed", "fileId": g.FileID, "filename": "a.txt", "folder": "inputs", "size": 10.0, "contentType": "text/plain", "sha256": hex.EncodeToString(sum[:]),
+	} {
+		var file map[string]any
+		if first.into(&file); file[name] != want || file["uploadedAt"] == nil {
+			t.Errorf("%s is %v, want %v: %s", name, file[name], want, first.body)
+		}
+	}
+	for _, again := range []any{nil, "{}", `{"size":10}`} {
+		if a := u.do("POST", complete, again).want(200); string(a.body) != string(first.body) {
+			t.Errorf("repeated completion: %s, first: %s", a.body, first.body)
+		}
+	}
+	u.do("POST", complete, `{"size":5}`).detail("body.size")
+	u.do("PUT", g.UploadURL, strings.NewReader("third")).code(409, "UPLOAD_COMPLETED")
+	if got := u.do("GET", g.DownloadURL, nil).want(200); string(got.body) != "second one" {
+		t.Errorf("downloadUrl returns %q", got.body)
+	}
+}
+
+// peak returns the peak memory of the server.
+func (s *instance) peak() int64 {
+	s.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
+	must.OK(s.t, err)
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	must.OK(s.t, err)
+	return kib << 10
+}
+
+func TestUploadsAndDownloadsOfAnySizeUseConstantMemory(t *testing.T) {
+	t.Parallel()
+	const size = 160 << 20
+	s := startServer(t, serverOptions{config: "[limits]\nbody = \"1KiB\"\n"}) // applies to JSON; files are unlimited
+	u := s.user("lab", "ann@lab.example")
+	before := s.peak()
+	for _, chunked := range []bool{true, false} {
+		g := u.grant("large.bin")
+		r, err := http.NewRequestWithContext(t.Context(), "PUT", g.UploadURL, io.LimitReader(zeros{}, size))
+		must.OK(t, err)
+		if !chunked {
+			r.ContentLength = size
+		}
+		response, err := http.DefaultClient.Do(r)
+		must.OK(t, err)
+		if text := body(t, response); response.StatusCode != 200 {
+			t.Fatalf("%d %s", response.StatusCode, text)
+		}
+		u.do("POST", "/upload/"+g.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, size)).want(200)
+		response, err = http.Get(g.DownloadURL)
+		must.OK(t, err)
+		n, err := io.Copy(io.Discard, response.Body)
+		must.OK(t, err)
+		must.OK(t, response.Body.Close())
+		if n != size {
+			t.Errorf("downloaded %d bytes, want %d", n, size)
+		}
+		u.do("DELETE", "/files/"+g.FileID, nil).want(204)
+	}
+	if grown := s.peak() - before; grown > size/4 {
+		t.Errorf("memory grew by %d MiB for files of %d MiB", grown>>20, size>>20)
+	}
+}
+
+// zeros is an endless file.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestLinkLifetimes(t *testing.T) {
+	t.Parallel()
+	for config, upload := range map[string]time.Duration{"": 24 * time.Hour, "[links]\nupload = \"5m\"\n": 5 * time.Minute} {
+		u := shellServer(t, config).user("lab", "ann@lab.example")
+		u.submit("j", "shell", script("echo a > out/a"))
+		u.finished("j")
+		g, start := u.grant("a.txt"), time.Now()
+		whole, part := u.linkTo(`{"jobName":"j"}`), u.linkTo(`{"jobName":"j","fileName":"a"}`)
+		for _, tt := range []struct {
+			name, link, expires string
+			lives               time.Duration
+		}{
+			{"uploadUrl", g.UploadURL, g.ExpiresAt, upload},
+			{"downloadUrl of an upload", g.DownloadURL, g.ExpiresAt, upload},
+			{"link to an archive", whole.DownloadURL, whole.ExpiresAt, time.Hour},
+			{"link to a file", part.DownloadURL, part.ExpiresAt, time.Hour},
+		} {
+			expires, err := time.Parse(time.RFC3339Nano, tt.expires)
+			must.OK(t, err)
+			signed := time.Unix(int64(claims(t, tt.link)["exp"].(float64)), 0)
+			for what, at := range map[string]time.Time{"expiresAt": expires, "the token": signed} {
+				if off := at.Sub(start) - tt.lives; off < -5*time.Second || off > patience {
+					t.Errorf("%s, %s: lives %v, want %v", tt.name, what, at.Sub(start), tt.lives)
+				}
+			}
+		}
+	}
+}
