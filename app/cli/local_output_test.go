@@ -35,6 +35,26 @@ func TestPruneSaysWhatItWants(t *testing.T) {
 	}
 }
 
+func TestPruneRequiresConfirmation(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args []string
+		say  string
+	}{
+		{[]string{}, "older-than"},
+		{[]string{"--older-than", "30d"}, "--yes"},
+		{[]string{"--older-than", "soon", "--dry-run"}, "soon"},
+		{[]string{"--older-than", "-1h", "--dry-run"}, "--older-than"},
+		{[]string{"--older-than", "30d", "--dry-run", "--yes"}, "not both"},
+		{[]string{"--older-than", "30d", "--json"}, "--json"},
+		{[]string{"--older-than", "30d", "--dry-run", "--larger-than", "big"}, "big"},
+	} {
+		if out, errs, code := within(t, "", append([]string{"prune"}, tt.args...)...); code != exitUsage || !strings.Contains(errs, tt.say) || out != "" {
+			t.Errorf("prune %v: exit code %d, %q %q, want a usage error with %q", tt.args, code, out, errs, tt.say)
+		}
+	}
+}
+
 // A person is asked before anything is deleted.
 func TestPruneAsksFirst(t *testing.T) {
 	t.Parallel()

@@ -240,6 +240,41 @@ func (d *directory) actions() (actions []string) {
 	return actions
 }
 
+func TestKeysAreLimitedAndTheListFitsATerminal(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	create := func(flags ...string) (errs string, code int) {
+		_, errs, code = d.run(append([]string{"key", "create", "--organization", "lab", "--email", "ann@lab.example"}, flags...)...)
+		return errs, code
+	}
+	for _, flags := range [][]string{
+		{"--role", "viewer", "--expires", "90d", "--name", "dashboard"},
+		{"--scope", "read,submit", "--from", "10.0.0.0/8", "--name", "CI"},
+		{"--role", "admin"},
+	} {
+		if errs, code := create(flags...); code != 0 {
+			t.Fatalf("%v: exit code %d: %s", flags, code, errs)
+		}
+	}
+	list, _, _ := d.run("key", "list")
+	for _, want := range []string{"  viewer  ", "  to 20", "  dashboard\n", "  CI; may only read, submit; from 10.0.0.0/8\n"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("key list lacks %q:\n%s", want, list)
+		}
+	}
+	for line := range strings.Lines(list) {
+		if !strings.Contains(line, "; from ") && len(strings.TrimRight(line, " \n")) > 80 {
+			t.Errorf("wider than a terminal: %s", line)
+		}
+	}
+	errs, code := create("--role", "king", "--scope", "read,all", "--from", "lab", "--name", "a/b")
+	for _, want := range []string{"role: use viewer", "scopes[1]: use read", "networks[0]: write an address", "name: "} {
+		if code != exitInvalid || !strings.Contains(errs, want) {
+			t.Errorf("exit code %d, want %q in %s", code, want, errs)
+		}
+	}
+}
+
 func TestKeysWithoutAService(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
@@ -274,8 +309,13 @@ func TestKeysWithoutAService(t *testing.T) {
 		t.Errorf("key list: exit code %d: %s", code, out)
 	}
 	var keys []client.Key
-	out, _, _ = d.run("key", "list", "--json")
-	must.OK(t, json.Unmarshal([]byte(out), &keys))
+	asJSON, _, _ := d.run("key", "list", "--json")
+	must.OK(t, json.Unmarshal([]byte(asJSON), &keys))
+	for _, k := range []client.NewKey{first, second} {
+		if secret := strings.Split(k.Secret, "_")[2]; strings.Contains(out+asJSON, secret) {
+			t.Errorf("key list shows the secret of %s", k.ID)
+		}
+	}
 	if len(keys) != 3 {
 		t.Errorf("keys %+v", keys)
 	}

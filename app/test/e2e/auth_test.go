@@ -39,18 +39,6 @@ func keyedRoutes(t *testing.T) (routes []contract.Operation) {
 	return routes
 }
 
-func TestBadKeyIsRefusedBeforeTheBodyIsRead(t *testing.T) {
-	t.Parallel()
-	s := plain(t)
-	for _, op := range keyedRoutes(t) {
-		// The announced body is never sent.
-		a := user{s, "none"}.raw(op.Method, op.Path, "Content-Type: application/json", "Content-Length: 1000", "Expect: 100-continue")
-		if a.StatusCode != 401 {
-			t.Errorf("%s %s: status %d before the body, want 401", op.Method, op.Path, a.StatusCode)
-		}
-	}
-}
-
 // stored calls visit for every file in the data directory.
 func (s *instance) stored(visit func(path string, info fs.FileInfo)) {
 	s.t.Helper()
@@ -91,56 +79,20 @@ func TestOnlyTheHashOfAKeyIsStored(t *testing.T) {
 	}
 }
 
-func TestNoKeyTokenOrLinkIsInAnyLog(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{config: "[log]\nlevel = \"debug\"\n", algorithms: map[string]string{"shell.toml": shellFile}})
-	u, v := s.user("lab", "ann@lab.example"), s.user("other", "eve@other.example")
-	file := u.upload("in.txt", "text")
-	u.submit("j", "shell", script("cat in/input.txt > out/a; env", `,"input":"`+file+`"`))
-	u.finished("j")
-	log := string(u.do("GET", "/jobs/j/logs", nil).want(200).body)
-	whole, part := u.linkTo(`{"jobName":"j"}`).DownloadURL, u.linkTo(`{"jobName":"j","fileName":"a"}`).DownloadURL
-	var grant struct{ UploadURL, DownloadURL string }
-	u.do("PUT", "/upload/x.txt", nil).want(200).into(&grant)
-	u.do("GET", whole, nil, "Range", "bytes=1-2").want(206)
-	u.do("GET", part, nil).want(200)
-	u.do("GET", part+"x", nil).want(403)
-	u.do("GET", grant.UploadURL, nil).want(403)
-	u.do("GET", grant.DownloadURL, nil).want(409)
-	u.do("PUT", grant.UploadURL, strings.NewReader("<p>"), "Content-Type", "text/html").want(403)
-	u.do("GET", "/jobs?x-api-key="+u.key, nil).want(422)
-	user{s, v.key + "x"}.do("GET", "/jobs", nil).want(401)
-	user{s, ""}.do("GET", "/jobs", nil, "Authorization", "Bearer "+v.key).want(401)
-	_, errs, _ := s.run("key", "list")
-	s.stop()
-	log += s.log.String() + errs
-	if strings.Count(log, "\n") < 15 {
-		t.Fatalf("the log is too short to prove anything: %s", log)
-	}
-	for _, secret := range []string{
-		strings.Split(u.key, "_")[2], strings.Split(v.key, "_")[2], "token=", "eyJ", "Bearer", "x-api-key",
-	} {
-		if i := strings.Index(log, secret); i >= 0 {
-			t.Errorf("a log contains %q: …%s…", secret, log[max(0, i-80):min(len(log), i+80)])
-		}
-	}
-}
-
 func TestEveryRequestIsOneLogLine(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	file := u.upload("in.txt", "text")
 	answers := []answer{
 		u.do("GET", "/jobs", nil), u.do("GET", "/none", nil), user{s, ""}.do("GET", "/jobs", nil), u.do("GET", "/healthz", nil),
 		u.do("POST", "/submit-job", "{"), u.do("GET", "/blobs/x", nil), u.do("DELETE", "/files/"+file, nil), u.do("PUT", "/jobs", nil),
 	}
-	s.stop()
-	log := s.log.String()
 	for _, a := range answers {
-		id := a.header.Get("X-Request-Id")
-		if n := strings.Count(log, fmt.Sprintf(`"request":"%s"`, id)); n != 1 {
-			t.Errorf("%d log lines for request %s with status %d, want 1", n, id, a.status)
+		line := fmt.Sprintf(`"request":"%s"`, a.header.Get("X-Request-Id"))
+		s.eventually("the request is logged", func() bool { return strings.Contains(s.log.String(), line) })
+		if n := strings.Count(s.log.String(), line); n != 1 {
+			t.Errorf("%d log lines for %s with status %d, want 1", n, line, a.status)
 		}
 	}
 }

@@ -6,25 +6,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"molrun/app"
-	"molrun/app/base/digest"
-	"molrun/app/base/fault"
 	"molrun/app/client"
 	"molrun/app/server/backup"
-	"molrun/app/server/config"
 	"molrun/app/server/datadir"
-	"molrun/app/server/snapshot"
 	"molrun/app/test/must"
 	"molrun/storage"
-	"molrun/storage/kv/boltfile"
 )
 
 // ok runs a command, which must succeed, and returns its output.
@@ -216,69 +208,6 @@ func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 	restored.stop()
 }
 
-func TestFilesDeletedDuringABackupAreRemovedAfterwards(t *testing.T) {
-	t.Parallel()
-	s := shellServer(t, "")
-	u := s.user("lab", "ann@lab.example")
-	id := u.upload("a.txt", "a")
-	u.submit("j", "shell", script("echo j > out/name.txt"))
-	job := filepath.Join(s.data(), "jobs", u.finished("j").JobID)
-	uploads := func() (names []string) {
-		must.OK(t, eachFile(filepath.Join(s.data(), "uploads"), func(path string) error {
-			names = append(names, path)
-			return nil
-		}))
-		return names
-	}
-	config := config.Default()
-	config.Data = s.data()
-	must.OK(t, snapshot.Use(t.Context(), config, func(ctx context.Context, v *snapshot.Snapshot) error {
-		u.do("DELETE", "/files/"+id, nil)
-		u.do("DELETE", "/jobs/j", nil)
-		u.do("GET", "/jobs/j", nil).code(404, "NOT_FOUND")
-		n := 0
-		for f, err := range v.Inventory(ctx) {
-			must.OK(t, err)
-			opened, _, err := v.Files.Open(f.Path)
-			must.OK(t, err)
-			must.OK(t, opened.Close())
-			n++
-		}
-		if n < 6 {
-			t.Errorf("only %d files in the snapshot", n)
-		}
-		return nil
-	}))
-	s.eventually("deleted files are removed", func() bool {
-		_, err := os.Stat(job)
-		return os.IsNotExist(err) && len(uploads()) == 0
-	})
-	if left, _ := filepath.Glob(filepath.Join(s.data(), "*.tmp")); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
-	}
-}
-
-func TestBackupFailsWhenTheServiceEnds(t *testing.T) {
-	t.Parallel()
-	for _, end := range []func(*instance){(*instance).kill, (*instance).stop} {
-		s := startServer(t, serverOptions{})
-		config := config.Default()
-		config.Data = s.data()
-		err := snapshot.Use(t.Context(), config, func(ctx context.Context, v *snapshot.Snapshot) error {
-			end(s)
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(patience):
-				return fmt.Errorf("the snapshot is not told that the service ended")
-			}
-		})
-		if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "do this again") {
-			t.Errorf("error %v, want Unavailable with advice to repeat the command", err)
-		}
-	}
-}
-
 // serverWithFiles starts a server, uploads files, runs a job and returns the user.
 func serverWithFiles(t *testing.T, files int) (*instance, user) {
 	t.Helper()
@@ -290,165 +219,6 @@ func serverWithFiles(t *testing.T, files int) (*instance, user) {
 	u.submit("j", "shell", script("echo j > out/name.txt"))
 	u.finished("j")
 	return s, u
-}
-
-// killWhen starts a command and kills it once the condition holds. It reports
-// whether the command was killed before it exited.
-func (s *instance) killWhen(reached func() bool, args ...string) bool {
-	s.t.Helper()
-	c := s.command(args...)
-	must.OK(s.t, c.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	for {
-		select {
-		case err := <-ended:
-			must.OK(s.t, err)
-			return false
-		default:
-			if reached() {
-				must.OK(s.t, c.Process.Kill())
-				return (<-ended).(*exec.ExitError) != nil
-			}
-			time.Sleep(100 * time.Microsecond)
-		}
-	}
-}
-
-// filesBelow counts the files in a directory, which need not exist.
-func filesBelow(dir string) (n int) {
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			n++
-		}
-		return nil // files that disappear meanwhile do not count
-	})
-	return n
-}
-
-// verifyBackup compares every file of a backup with its checksum.
-func verifyBackup(t *testing.T, dir, name string) {
-	t.Helper()
-	record, err := backup.Dir(dir).Record(name)
-	must.OK(t, err)
-	sums, sum, err := digest.ReadSums(filepath.Join(dir, name, "SHA256SUMS"))
-	must.OK(t, err)
-	for path, want := range sums {
-		got, _, err := digest.New().File(t.Context(), filepath.Join(dir, name, path))
-		if err != nil || got != want {
-			t.Errorf("backup %[2]s: %[1]s: %[3]v", path, name, err)
-		}
-	}
-	if sum != record.Sums || len(sums) != record.Files || len(record.Problems) > 0 {
-		t.Errorf("backup %s: %d files, record %+v", name, len(sums), record)
-	}
-}
-
-func TestKilledBackupIsResumedAndDoesNoDamage(t *testing.T) {
-	t.Parallel()
-	s, u := serverWithFiles(t, 40)
-	dir := filepath.Join(t.TempDir(), "backups")
-	first := s.backup(dir)
-	for i := range 20 { // for the next backup to copy
-		u.upload(fmt.Sprintf("g%d.txt", i), strings.Repeat(fmt.Sprintf("line %d\n", i), 50_000))
-	}
-	killed := 0
-	for _, files := range []int{1, 5, 20, 50, 60} {
-		reached := func() bool { return filesBelow(filepath.Join(dir, "partial")) >= files }
-		if s.killWhen(reached, "backup", dir) {
-			killed++
-		}
-		names, err := backup.Dir(dir).Names()
-		must.OK(t, err)
-		for _, name := range names {
-			verifyBackup(t, dir, name)
-		}
-		s.ok("check")
-	}
-	if killed == 0 {
-		t.Fatal("every backup finished before it was killed")
-	}
-	last := s.backup(dir)
-	verifyBackup(t, dir, last.Name)
-	verifyBackup(t, dir, first.Name)
-	if last.Files < first.Files+20 || filesBelow(filepath.Join(dir, "partial")) > 0 {
-		t.Errorf("last backup: %d files, first: %d", last.Files, first.Files)
-	}
-	s.eventually("snapshots of killed backups are removed", func() bool {
-		left, _ := filepath.Glob(filepath.Join(s.data(), "*.tmp"))
-		return len(left) == 0
-	})
-	t.Logf("%d of 5 backups were killed before they finished", killed)
-}
-
-func TestKilledRestoreIsUnusableAndCanBeRepeated(t *testing.T) {
-	t.Parallel()
-	s, _ := serverWithFiles(t, 30)
-	dir := filepath.Join(t.TempDir(), "backups")
-	taken := s.backup(dir)
-	s.stop()
-	killed := 0
-	for _, files := range []int{1, 10, 30, 40} {
-		data := filepath.Join(t.TempDir(), "new")
-		reached := func() bool { return filesBelow(filepath.Join(data, "restoring")) >= files }
-		if !s.killWhen(reached, "restore", dir, "--data", data) {
-			continue
-		}
-		killed++
-		if _, err := os.Stat(filepath.Join(data, datadir.Database)); err != nil {
-			if out, errs, code := s.run("key", "list", "--data", data); code == 0 {
-				t.Errorf("a partially restored directory is accepted: %s%s", out, errs)
-			}
-		}
-		verifyBackup(t, dir, taken.Name)
-		s.ok("restore", dir, "--data", data)
-		s.checkClean(data)
-		if _, err := os.Stat(filepath.Join(data, "restoring")); !os.IsNotExist(err) {
-			t.Errorf("directory \"restoring\" is left behind: %v", err)
-		}
-	}
-	if killed == 0 {
-		t.Fatal("every restore finished before it was killed")
-	}
-	t.Logf("%d of 4 restores were killed before they finished", killed)
-}
-
-func TestKilledCompactLeavesTheDatabaseIntact(t *testing.T) {
-	t.Parallel()
-	s, u := serverWithFiles(t, 1)
-	const many = 1000
-	rows := slices.Repeat([]string{script("true")}, many)
-	u.do("POST", "/submit-batch", `{"batchName":"many","type":"shell","settings":[`+strings.Join(rows, ",")+`]}`).want(200)
-	u.do("POST", "/jobs/many/cancel", nil).want(200)
-	u.finished("many")
-	s.stop()
-	killed := 0
-	for range 3 {
-		reached := func() bool { return exists(filepath.Join(s.data(), datadir.Database+".compact.tmp")) }
-		if s.killWhen(reached, "compact") {
-			killed++
-		}
-		s.checkClean(s.data())
-	}
-	if killed == 0 {
-		t.Fatal("every compact finished before it was killed")
-	}
-	var sizes boltfile.Compacted
-	must.OK(t, json.Unmarshal([]byte(s.ok("compact", "--json")), &sizes))
-	s.checkClean(s.data())
-	if sizes.Before < sizes.After || sizes.After == 0 {
-		t.Errorf("sizes %+v", sizes)
-	}
-	s.start()
-	if counts := u.job("many").SubjobCounts; counts["FAILED"]+counts["COMPLETED"] != many {
-		t.Errorf("after the last compact: %v", counts)
-	}
-	t.Logf("%d of 3 compacts were killed before they finished; %+v", killed, sizes)
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // eachFile visits all files below a directory.

@@ -85,19 +85,11 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 	if b = u.finished("b"); b.Status != "FAILED" || b.CompletedAt == "" || b.SubjobCounts["FAILED"] != bad {
 		t.Errorf("a batch with failed rows: %+v", b)
 	}
-	for _, body := range []string{`{"jobName":"b"}`, `{"jobName":"b","fileName":"b.zip"}`} {
-		u.do("POST", "/result", body).says(409, `Batch "b" is FAILED with 12 of 16 rows COMPLETED; send "partial": true (molrun results --partial) `+
-			`for their archive; retry the batch to run the others again: b-2, b-6, b-10, b-14.`)
-	}
 	const sentence = `The archive of batch "b" has 12 of its 16 rows; without a result are b-2, b-6, b-10, b-14.`
 	var given struct{ Missing *missingRows }
 	u.do("POST", "/result", `{"jobName":"b","partial":true}`).want(200).into(&given)
 	if want := (missingRows{4, []string{"b-2", "b-6", "b-10", "b-14"}, sentence}); given.Missing == nil || !reflect.DeepEqual(*given.Missing, want) {
 		t.Errorf("of the partial archive %+v, want %+v", given.Missing, want)
-	}
-	given.Missing = nil
-	if u.do("POST", "/result", `{"jobName":"b","fileName":"b-1/row","partial":true}`).want(200).into(&given); given.Missing != nil {
-		t.Errorf("of a file: %+v", given.Missing)
 	}
 	p := u.person()
 	if _, errs, code := p.run("results", "b"); code != exitInvalid || !strings.Contains(errs, "(molrun results --partial)") {
@@ -145,30 +137,4 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(s.data(), "jobs")); err != nil || len(left) != 0 {
 		t.Errorf("directories left after deleting a batch: %d, %v", len(left), err)
 	}
-}
-
-func TestCancelOfABatchCancelsEachRow(t *testing.T) {
-	t.Parallel()
-	s := shellServer(t, "[runner]\ncpus = 3\ngrace = \"300ms\"\n")
-	u := s.user("lab", "ann@lab.example")
-	hold := script(s.gate("never").wait())
-	u.batch("b", "shell", script("true"), hold, hold, hold, hold, hold)
-	u.waitForRows("b", 6, func(c map[string]int) bool { return c["COMPLETED"] == 1 && c["RUNNING"] == 3 })
-	u.do("POST", "/jobs/b/cancel", nil).want(200)
-	b := u.waitForRows("b", 6, func(c map[string]int) bool { return c["FAILED"] == 5 })
-	if b.Status != "FAILED" || b.SubjobCounts["COMPLETED"] != 1 {
-		t.Errorf("after cancel: %+v", b)
-	}
-	for _, name := range []string{"b-2", "b-6"} {
-		if f := u.job(name).Failure; f == nil || f.Code != "STOPPED" {
-			t.Errorf("%s: failure %+v", name, f)
-		}
-	}
-	u.do("POST", "/jobs/b-6/retry", nil).want(200)
-	u.running("b-6")
-	if b = u.job("b"); b.Status != "RUNNING" || b.SubjobCounts["FAILED"] != 4 {
-		t.Errorf("after retry of one row: %+v", b)
-	}
-	u.do("POST", "/jobs/b-6/cancel", nil).want(200)
-	u.finished("b")
 }

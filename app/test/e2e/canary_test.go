@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -93,50 +92,4 @@ func TestLogsContainNothingConfidentialFromRequests(t *testing.T) {
 func tokenOf(g grant) string {
 	_, token, _ := strings.Cut(g.DownloadURL, "?token=")
 	return token
-}
-
-// TestStoredFilesAreAccessibleOnlyToTheOwner checks the modes of all files, also
-// if the data directory was open to others at first.
-func TestStoredFilesAreAccessibleOnlyToTheOwner(t *testing.T) {
-	t.Parallel()
-	s := unstarted(t, "listen = \"127.0.0.1:0\"\n[tls]\nself_signed = true\n")
-	must.OK(t, os.Chmod(s.data(), 0o755)) // as some installers do
-	s.start()
-	t.Cleanup(s.kill)
-	s.user("lab", "ann@lab.example")
-	if !strings.Contains(s.log.String(), "others could look into the data directory") {
-		t.Errorf("the log does not mention that the directory was open: %s", s.log)
-	}
-	must.OK(t, filepath.WalkDir(s.data(), func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := e.Info()
-		if err == nil && info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s has mode %v", path, info.Mode())
-		}
-		return err
-	}))
-}
-
-func TestSecretsAndDirectoriesOpenToOthersAreRefused(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name, file string
-		mode       os.FileMode
-		says       string
-	}{
-		{"a directory writable by others", "", 0o770, "chmod 700"},
-		{"a secret readable by others", "secret", 0o640, "chmod 600"},
-		{"a TLS key readable by others", "tls/key.pem", 0o644, "chmod 600"},
-	} {
-		s := unstarted(t, "listen = \"127.0.0.1:0\"\n[tls]\nself_signed = true\n")
-		s.start()
-		s.stop()
-		must.OK(t, os.Chmod(filepath.Join(s.data(), tt.file), tt.mode))
-		_, errs, code := s.run("serve")
-		if code == 0 || !strings.Contains(errs, tt.says) {
-			t.Errorf("%s: exit code %d: %s", tt.name, code, errs)
-		}
-	}
 }

@@ -27,7 +27,7 @@ func smallBinodal(t *testing.T) string {
 // their binodal.
 func TestBinodalExampleIsOneCommand(t *testing.T) {
 	t.Parallel()
-	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	p := u.person()
 	must.OK(t, os.WriteFile(filepath.Join(p.dir, "binodal.yaml"), []byte(smallBinodal(t)), 0o600))
 	if plan := p.ok("batch", "-i", "binodal.yaml", "--dry-run"); !strings.Contains(plan, `"batchName":"lc"`) || strings.Contains(plan, `"type":""`) || len(u.names(nil)) != 0 {
@@ -66,45 +66,5 @@ func TestBinodalExampleIsOneCommand(t *testing.T) {
 	must.OK(t, os.WriteFile(filepath.Join(p.dir, "bad.yaml"), []byte("jobs: [{type: cg-idp, seting: 1}]\n"), 0o600))
 	if _, errs, code := p.run("batch", "-i", "bad.yaml"); code != exitUsage || !strings.Contains(errs, `job 1 of jobs: there is no member "seting"`) {
 		t.Errorf("a mistake in a list of jobs: exit code %d: %s", code, errs)
-	}
-}
-
-// Points that do not go together fail with the jobs and what they differ in; a series without
-// a critical temperature is a result.
-func TestBinodalSaysWhatDoesNotGoTogether(t *testing.T) {
-	t.Parallel()
-	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
-	slab := func(more string) string {
-		return `{"components":[{"sequence":"GFYRGSYD","copies":10}],"box_nm":[9,9,30],"steps":1000,"sample_every":20,"cores":2` + more + `}`
-	}
-	u.submit("acid", "cg-condensate", slab(`,"pH":5`))
-	u.submit("neutral", "cg-condensate", slab(`,"temperature_K":310`))
-	u.submit("salty", "cg-condensate", slab(`,"ionic_strength_M":0.5`))
-	u.submit("plain", "cg-condensate", slab(``))
-	u.submit("mixed", "cg-binodal", `{"points":["job:acid/@summary","job:neutral/summary.json"]}`)
-	u.submit("salts", "cg-binodal", `{"points":["job:salty/@summary","job:plain/@summary"]}`)
-	u.submit("wrong", "cg-binodal", `{"points":["job:plain/metrics.json"]}`)
-	if figures := u.completed("salts").Metrics.Results; figures["over"] != "ionic_strength" || figures["Tc_K"] != nil || figures["points"] != 2.0 {
-		t.Errorf("over salt: %v", figures)
-	}
-	for job, want := range map[string]string{
-		"mixed": "The points do not make a binodal: the jobs differ in pH: 5 (acid); 7 (neutral)",
-		"wrong": "plain is no summary.json of a job of cg-condensate",
-	} {
-		if got := u.finished(job).Failure; got == nil || !strings.Contains(got.Message, want) {
-			t.Errorf("%s: %+v, want %q", job, got, want)
-		}
-	}
-	for settings, want := range map[string]string{
-		`{}`:                               "points",
-		`{"points":[]}`:                    "points",
-		`{"points":["job:plain/@nosuch"]}`: "nosuch",
-		`{"points":["job:plain/@summary","job:plain/@summary"]}`: "points names a result twice",
-		`{"points":["job:plain/@summary"],"use_unconverged":1}`:  "use_unconverged",
-	} {
-		got := u.do("POST", "/submit-job", `{"jobName":"j","type":"cg-binodal","settings":`+settings+`}`).want(422).details()
-		if !slices.ContainsFunc(got, func(g string) bool { return strings.Contains(g, want) }) {
-			t.Errorf("%s: %q", settings, got)
-		}
 	}
 }

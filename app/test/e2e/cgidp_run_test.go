@@ -97,26 +97,6 @@ func TestSimulationReportsProgress(t *testing.T) {
 	}
 }
 
-func TestSimulationOccupiesItsCores(t *testing.T) {
-	t.Parallel()
-	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
-	for _, name := range []string{"first", "second"} {
-		u.submit(name, "cg-idp", fmt.Sprintf(neverending, 2))
-	}
-	u.submit("small", "cg-idp", `{"sequences":["ACDEFG"],"steps":1000}`)
-	u.running("first")
-	for _, name := range []string{"second", "small"} {
-		j := u.until(name, "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
-		if j.Status != "QUEUED" || !strings.Contains(j.StatusReason, "CPU") {
-			t.Errorf("%s is %s while the first has both cores: %q", name, j.Status, j.StatusReason)
-		}
-	}
-	u.do("POST", "/jobs/first/cancel", nil).want(200)
-	u.running("second")
-	u.do("POST", "/jobs/second/cancel", nil).want(200)
-	u.completed("small")
-}
-
 // twoChains has a short chain, which is soon finished, and a long one.
 var twoChains = `{"sequences":["GSGSGSGSGSGSGS","` + strings.Repeat("GSEKDRPQTN", 100) + `"],"names":["short","long"],"steps":6000,"seed":3}`
 

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -22,19 +21,6 @@ func (s *instance) runCheck(args ...string) (c check.Report, code int) {
 		s.t.Fatalf("%v in %s%s", err, out, errs)
 	}
 	return c, code
-}
-
-func TestCheckReadsFilesOnlyWhenDeep(t *testing.T) {
-	t.Parallel()
-	s, _ := serverWithFiles(t, 1)
-	upload := anUpload(t, s.data())
-	must.OK(t, os.WriteFile(upload, []byte(strings.Repeat("x", int(sizeOfFile(t, upload)))), 0o600))
-	if c, code := s.runCheck(); code != 0 || c.Deep || c.Count != 0 {
-		t.Errorf("check: %+v, exit code %d", c, code)
-	}
-	if c, code := s.runCheck("--deep"); code != exitFailed || !c.Deep || c.Count != 1 {
-		t.Errorf("check --deep: %+v, exit code %d", c, code)
-	}
 }
 
 func TestRepairRequiresAStoppedServiceAndQuarantinesOrphans(t *testing.T) {
@@ -91,23 +77,18 @@ func TestServiceStopsOnADamagedDatabase(t *testing.T) {
 	}
 }
 
-// A bit that changes within a record leaves JSON that still makes sense.
-func TestCheckFindsAChangedBitOfARecord(t *testing.T) {
-	t.Parallel()
-	s := shellServer(t, "")
-	u := s.user("lab", "ann@lab.example")
-	u.submit("j", "shell", script("echo sound"))
-	u.finished("j")
-	s.stop()
-	s.ok("check", "--deep")
-	database := filepath.Join(s.data(), datadir.Database)
-	data, err := os.ReadFile(database)
-	must.OK(t, err)
-	must.OK(t, os.WriteFile(database, bytes.ReplaceAll(data, []byte("echo sound"), []byte("echo round")), 0o600))
-	for _, args := range [][]string{nil, {"--deep"}, {"--repair"}} {
-		c, code := s.runCheck(args...)
-		if code != exitFailed || c.Count != 1 || !strings.Contains(c.Problems[0].Text, "has another checksum than when it was stored") {
-			t.Errorf("check %v: exit code %d, %+v", args, code, c)
-		}
+func anUpload(t *testing.T, data string) (path string) {
+	t.Helper()
+	must.OK(t, eachFile(filepath.Join(data, "uploads"), func(p string) error { path = p; return nil }))
+	if path == "" {
+		t.Fatalf("no uploads in %s", data)
 	}
+	return path
+}
+
+func sizeOfFile(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	must.OK(t, err)
+	return info.Size()
 }

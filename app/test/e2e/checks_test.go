@@ -39,16 +39,6 @@ echo "[]"
 ''']
 `
 
-// slowServer is a server with the algorithm slow, which runs two validators at once.
-func slowServer(t *testing.T, config string) *instance {
-	t.Helper()
-	return startServer(t, serverOptions{
-		algorithms: map[string]string{"slow.toml": slowFile},
-		config:     "[runner]\nsandbox = \"off\"\n[validators]\nat_once = 2\n" + config,
-		env:        []string{"TMPDIR=" + t.TempDir()},
-	})
-}
-
 // check validates settings of slow without failing the test, for use in goroutines.
 func (u user) check(n int) (status int, body string) {
 	r, err := http.NewRequestWithContext(u.t.Context(), "POST", u.base+"/validate-job",
@@ -77,64 +67,6 @@ func (u user) checks(count, n int) <-chan string {
 		}()
 	}
 	return answers
-}
-
-func TestManyChecksAtOnceAreAllAnswered(t *testing.T) {
-	t.Parallel()
-	s := slowServer(t, "wait = \"1h\"\n[limits]\nanswer_time = \"1s\"\n")
-	const count = 200
-	answers := s.user("lab", "ann@lab.example").checks(count, 0)
-	for range count {
-		if a := <-answers; !strings.HasPrefix(a, `200 {"valid":true`) {
-			t.Fatal(a)
-		}
-	}
-	text, err := os.ReadFile(filepath.Join(s.dir, "counts"))
-	must.OK(t, err)
-	for _, running := range strings.Fields(string(text)) {
-		if running != "1" && running != "2" {
-			t.Fatalf("%s programs ran at once, two may", running)
-		}
-	}
-}
-
-func TestChecksOfOneUserLeaveRoomForOthers(t *testing.T) {
-	t.Parallel()
-	s := slowServer(t, "")
-	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
-	const count = 30
-	answers := ann.checks(count, 1)
-	s.eventually("one of them runs", func() bool {
-		running, err := filepath.Glob(filepath.Join(s.dir, "gates", "runs-*"))
-		return err == nil && len(running) > 0
-	})
-	if status, body := bob.check(0); status != 200 {
-		t.Errorf("%d %s", status, body)
-	}
-	s.stop() // those that wait don't delay it
-	stopped := 0
-	for range count {
-		if strings.Contains(<-answers, "The service is stopping") {
-			stopped++
-		}
-	}
-	if stopped < count/2 {
-		t.Errorf("%d of %d checks ended with the service", stopped, count)
-	}
-}
-
-func TestChecksThatWaitTooLongAreRefused(t *testing.T) {
-	t.Parallel()
-	s := slowServer(t, "wait = \"1s\"\n")
-	u := s.user("lab", "ann@lab.example")
-	answers := u.checks(5, 1)
-	for range 4 {
-		if a := <-answers; !strings.HasPrefix(a, `503 {"error":{"code":"UNAVAILABLE","message":"Too many settings`) {
-			t.Errorf("after a wait of a second: %s", a)
-		}
-	}
-	must.OK(t, os.WriteFile(filepath.Join(s.dir, "gates", "open"), nil, 0o600))
-	<-answers
 }
 
 // sleeping reports whether a program sleeps whose environment contains text.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,71 +32,6 @@ func unstarted(t *testing.T, config string, env ...string) *instance {
 	return s
 }
 
-func TestKeyCreatePrintsOnlyTheKeyAndOnlyOnce(t *testing.T) {
-	t.Parallel()
-	s := unstarted(t, "")
-	out, errs, code := s.run("key", "create", "--organization", "lab", "--email", "Ann@Lab.example")
-	if code != 0 || errs != "" || len(strings.Fields(out)) != 1 || !strings.HasPrefix(out, "molrun_") || !strings.HasSuffix(out, "\n") {
-		t.Fatalf("printed %q and %q, exit code %d; want only the key", out, errs, code)
-	}
-	asJSON, errs, _ := s.run("key", "create", "--organization", "lab", "--email", "bob@lab.example", "--role", "admin", "--expires", "90d", "--json")
-	var made struct {
-		Key, ID, Organization, Email, Role string
-		Disabled                           bool
-		ExpiresAt                          time.Time
-	}
-	if err := json.Unmarshal([]byte(asJSON), &made); err != nil || !strings.Contains(made.Key, "_"+made.ID+"_") || made.Role != "admin" || made.Email != "bob@lab.example" || time.Until(made.ExpiresAt) < 89*24*time.Hour {
-		t.Errorf("--json printed %s, %v; stderr %q", asJSON, err, errs)
-	}
-	for _, args := range [][]string{{"key", "list"}, {"key", "list", "--json"}} {
-		list, _, code := s.run(args...)
-		for _, key := range []string{out, made.Key} {
-			parts := strings.Split(key, "_")
-			if code != 0 || !strings.Contains(list, parts[1]) || strings.Contains(list, parts[2]) {
-				t.Errorf("%v: exit code %d, printed %s; want ids without secrets", args, code, list)
-			}
-		}
-		if !strings.Contains(list, "ann@lab.example") || strings.Contains(list, "hash") {
-			t.Errorf("%v printed %s", args, list)
-		}
-	}
-}
-
-func TestKeysAreLimitedAndTheListFitsATerminal(t *testing.T) {
-	t.Parallel()
-	s := unstarted(t, "")
-	create := func(flags ...string) (errs string, code int) {
-		_, errs, code = s.run(append([]string{"key", "create", "--organization", "lab", "--email", "ann@lab.example"}, flags...)...)
-		return errs, code
-	}
-	for _, flags := range [][]string{
-		{"--role", "viewer", "--expires", "90d", "--name", "dashboard"},
-		{"--scope", "read,submit", "--from", "10.0.0.0/8", "--name", "CI"},
-		{"--role", "admin"},
-	} {
-		if errs, code := create(flags...); code != 0 {
-			t.Fatalf("%v: exit code %d: %s", flags, code, errs)
-		}
-	}
-	list, _, _ := s.run("key", "list")
-	for _, want := range []string{"  viewer  ", "  to 20", "  dashboard\n", "  CI; may only read, submit; from 10.0.0.0/8\n"} {
-		if !strings.Contains(list, want) {
-			t.Errorf("key list lacks %q:\n%s", want, list)
-		}
-	}
-	for line := range strings.Lines(list) {
-		if !strings.Contains(line, "; from ") && len(strings.TrimRight(line, " \n")) > 80 {
-			t.Errorf("wider than a terminal: %s", line)
-		}
-	}
-	errs, code := create("--role", "king", "--scope", "read,all", "--from", "lab", "--name", "a/b")
-	for _, want := range []string{"role: use viewer", "scopes[1]: use read", "networks[0]: write an address", "name: "} {
-		if code != exitInvalid || !strings.Contains(errs, want) {
-			t.Errorf("exit code %d, want %q in %s", code, want, errs)
-		}
-	}
-}
-
 func TestUsersAreLimitedByCommands(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
@@ -122,40 +56,6 @@ func TestUsersAreLimitedByCommands(t *testing.T) {
 	u.do("GET", "/jobs", nil).want(401)
 	if _, errs, code := s.run("user", "delete", "ann@lab.example", "--organization", "lab"); code != exitMissing {
 		t.Errorf("exit code %d: %s", code, errs)
-	}
-}
-
-func TestKeysAreManagedWithAndWithoutAServer(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{})
-	u := s.user("lab", "ann@lab.example")
-	id := strings.Split(u.key, "_")[1]
-	change := func(command string) {
-		t.Helper()
-		if _, errs, code := s.run("key", command, id); code != 0 || !strings.Contains(errs, id) {
-			t.Fatalf("key %s: exit code %d: %s", command, code, errs)
-		}
-	}
-	u.do("GET", "/jobs", nil).want(200)
-	change("disable")
-	u.do("GET", "/jobs", nil).want(401)
-	if list, _, _ := s.run("key", "list"); !strings.Contains(list, "disabled") {
-		t.Errorf("key list: %s", list)
-	}
-	change("enable")
-	u.do("GET", "/jobs", nil).want(200)
-	s.stop()
-	change("disable")
-	s.start()
-	u.do("GET", "/jobs", nil).want(401)
-	s.stop()
-	change("enable")
-	s.start()
-	u.do("GET", "/jobs", nil).want(200)
-	change("delete")
-	u.do("GET", "/jobs", nil).want(401)
-	if _, errs, code := s.run("key", "enable", id); code != exitMissing {
-		t.Errorf("a deleted key: exit code %d: %s", code, errs)
 	}
 }
 
@@ -230,14 +130,6 @@ func TestDisablingAKeyCanRevokeItsLinks(t *testing.T) {
 	if !strings.Contains(out, annID) {
 		t.Errorf("the audit log has %s", out)
 	}
-	s.stop()
-	s.ok("key", "disable", annID, "--revoke-links")
-	s.start()
-	base := func(url string) string { return s.base + url[strings.Index(url, "/blobs/"):] } // the port is another
-	annLink, bobLink, again = base(annLink), base(bobLink), base(again)
-	grant.UploadURL, grant.DownloadURL = base(grant.UploadURL), base(grant.DownloadURL)
-	revoked()
-	ann.do("GET", again, nil).code(403, "LINK_INVALID")
 	if _, errs, code := s.run("key", "disable", "absent", "--revoke-links"); code != exitMissing {
 		t.Errorf("an absent key: exit code %d: %s", code, errs)
 	}
@@ -293,31 +185,6 @@ func TestPrecedenceOfFlagsVariablesFileAndDefaults(t *testing.T) {
 func (o serverOptions) withData() serverOptions {
 	o.flags = append(o.flags, "--data", "data") // the process runs in the server's directory
 	return o
-}
-
-func TestUnknownAndInvalidSettingsAreErrors(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ config, variable, says string }{
-		{"lisen = \":1\"\n", "X=1", `did you mean "listen"?`},
-		{"[runner]\ncpu = 1\n", "X=1", `did you mean "runner.cpus"?`},
-		{"", "MOLRUN_LISEN=:1", `did you mean "MOLRUN_LISTEN"?`},
-		{"[links]\nupload = \"30d\"\n", "X=1", "links.upload"},
-		{"", "MOLRUN_RUNNER_GRACE=soon", "MOLRUN_RUNNER_GRACE"},
-		{"", "MOLRUN_CONFIG=/nowhere.toml", "/nowhere.toml"},
-	} {
-		for _, args := range [][]string{{"serve"}, {"key", "list"}} {
-			_, errs, code := unstarted(t, tt.config, tt.variable).run(args...)
-			if code == 0 || !strings.Contains(errs, tt.says) {
-				t.Errorf("%v with %q and %s: exit code %d: %s; want %s", args, tt.config, tt.variable, code, errs, tt.says)
-			}
-		}
-	}
-	s := unstarted(t, "")
-	other := filepath.Join(s.dir, "other.toml")
-	must.OK(t, os.WriteFile(other, []byte("lisen = 1\n"), 0o600))
-	if _, errs, code := s.run("serve", "--config", other); code == 0 || !strings.Contains(errs, "other.toml:1") {
-		t.Errorf("serve --config: exit code %d: %s", code, errs)
-	}
 }
 
 func TestExitCodesOfCommands(t *testing.T) {
@@ -395,38 +262,6 @@ func TestExitCodesFollowAPIErrors(t *testing.T) {
 	} {
 		if _, errs, code := tt.who.run(strings.Fields(tt.args)...); code != tt.code {
 			t.Errorf("%s: exit code %d, want %d: %s", tt.name, code, tt.code, errs)
-		}
-	}
-}
-
-func TestDataDirectoryHasOneServer(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{})
-	_, errs, code := s.run("serve", "--listen", "127.0.0.1:0")
-	for _, want := range []string{fmt.Sprintf("(process %d) holds this data directory", s.process.Process.Pid), s.data(), "a service answers at " + s.base} {
-		if code != exitFailed || !strings.Contains(errs, want) {
-			t.Errorf("a second server on the same data: exit code %d: %s; want %q", code, errs, want)
-		}
-	}
-	if _, errs, code := s.run("health", "--listen", strings.TrimPrefix(s.base, "http://")); code != 0 {
-		t.Errorf("the first server is not healthy: %s", errs)
-	}
-}
-
-func TestEngineTakesSequencesInlineAndFromAFile(t *testing.T) {
-	t.Parallel()
-	u := plain(t).user("lab", "ann@lab.example")
-	u.upload("two.fasta", ">a\nDSHAKRHHGY\n>b\nKRKFHEKHHS\n")
-	u.submit("inline", "cg-idp", `{"sequences":["DSHAKRHHGY"],"steps":1000}`)
-	u.submit("file", "cg-idp", `{"fasta":"inputs/two.fasta","steps":1000}`)
-	u.do("POST", "/submit-job", `{"jobName":"bad","type":"cg-idp","settings":{"sequences":["DSHAKRHHGY","DSH1KRHHGY"]}}`).detail("body.settings.sequences.1")
-	u.do("POST", "/submit-job", `{"jobName":"none","type":"cg-idp","settings":{"steps":1000}}`).detail("body.settings.sequences")
-	for _, name := range []string{"inline", "file"} {
-		if j := u.finished(name); j.Status != "COMPLETED" || len(j.Metrics.Results) == 0 {
-			t.Errorf("%s: %+v", name, j)
-		}
-		if files := unzip(t, u.result(name, "")); files["metrics.json"] == "" {
-			t.Errorf("%s: files %q", name, sortedNames(files))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,6 +27,16 @@ var (
 	plainServer = common{config: "[runner]\ncpus = 32\nmemory = \"32GiB\"\n"}
 	busyServer  = common{config: "[runner]\ncpus = 1\n", busy: true}
 )
+
+// commonTypes are the algorithms of the shared servers.
+func commonTypes() map[string]string {
+	drawn := strings.Replace(shellFile, `type = "shell"`, `type = "drawn"`, 1) + seriesView
+	return map[string]string{
+		"shell.toml": shellFile, "words.toml": wordsFile, "measure.toml": measureFile, "superpose.toml": superposeFile,
+		"sized.toml": sizedFile, "dock.toml": dockFile, "opens.toml": opensFile, "bare.toml": bareFile, "drawn.toml": drawn,
+		"maker.toml": makerFile, "reader.toml": readerFile, "old.toml": oldMaker,
+	}
+}
 
 // plain returns the shared server whose jobs start at once.
 func plain(t *testing.T) *instance {
@@ -63,7 +74,7 @@ func (c *common) start(t *testing.T) {
 	dir, err := os.MkdirTemp("", "molrun-e2e-")
 	must.OK(t, err)
 	s := &instance{t: t, dir: dir, shared: true, stderr: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t)}
-	s.writeFiles(serverOptions{config: c.config, algorithms: map[string]string{"shell.toml": shellFile, "words.toml": wordsFile}})
+	s.writeFiles(serverOptions{config: c.config, algorithms: commonTypes()})
 	s.start()
 	if c.busy {
 		s.blockCPU("block")

@@ -124,16 +124,15 @@ func (h hosted) submit(name, typ, settings string) {
 	}
 }
 
-func compatServer(t *testing.T) (user, hosted) {
+func compatUser(t *testing.T) (user, hosted) {
 	t.Helper()
-	s := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile, "measure.toml": measureFile}})
-	u := s.user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	return u, u.hosted()
 }
 
 func TestCompatRecordsOfJobs(t *testing.T) {
 	t.Parallel()
-	u, h := compatServer(t)
+	u, h := compatUser(t)
 	h.submit("run1", "shell", `{"script":"echo '{\"score\": 91.2}' >out/metrics.json"}`)
 	if state := h.wait(u, "run1"); state != "Complete" {
 		t.Errorf("run1 is %s", state)
@@ -182,7 +181,7 @@ func startKey(t *testing.T, s said) string {
 // TestCompatListsMoreThanAPageOfTheAPI asks for 250 jobs at once.
 func TestCompatListsMoreThanAPageOfTheAPI(t *testing.T) {
 	t.Parallel()
-	_, h := compatServer(t)
+	_, h := compatUser(t)
 	rows := strings.TrimSuffix(strings.Repeat(`{"script":"true"},`, 250), ",")
 	h.do("POST", "submit-batch", `{"batchName":"b","type":"shell","settings":[`+rows+`]}`).want(200)
 	for limit, want := range map[string]int{"&limit=1000": 250, "&limit=230": 230, "": 50} {
@@ -200,7 +199,7 @@ func TestCompatListsMoreThanAPageOfTheAPI(t *testing.T) {
 // TestCompatFromUploadToResult does what the command line of the hosted service does.
 func TestCompatFromUploadToResult(t *testing.T) {
 	t.Parallel()
-	u, h := compatServer(t)
+	u, h := compatUser(t)
 	var link struct{ UploadURL, FileURL string }
 	h.do("POST", "getPresignedUploadUrl", `{"filename":"a.txt","contentType":"application/octet-stream"}`).want(200).into(&link)
 	h.do("PUT", link.UploadURL, "hello\n", "Content-Type", "application/octet-stream").want(200)
@@ -245,7 +244,7 @@ func TestCompatFromUploadToResult(t *testing.T) {
 
 func TestCompatLogsAndStops(t *testing.T) {
 	t.Parallel()
-	u, h := compatServer(t)
+	u, h := compatUser(t)
 	h.submit("fails", "shell", `{"script":"for i in 1 2 3; do echo line $i; done; exit 1"}`)
 	if state := h.wait(u, "fails"); state != "Stopped" {
 		t.Errorf("it is %s", state)
@@ -274,7 +273,7 @@ func TestCompatLogsAndStops(t *testing.T) {
 
 func TestCompatFiles(t *testing.T) {
 	t.Parallel()
-	_, h := compatServer(t)
+	_, h := compatUser(t)
 	h.do("PUT", "upload/a.txt", "1", "Content-Type", "application/x-www-form-urlencoded").want(200).
 		golden(`{"fileId":"ID","fileUrl":"http://HOST/blobs/ID/a.txt?token=T","filename":"a.txt","message":"a.txt was uploaded.","size":1}`)
 	h.do("PUT", "upload/b.txt?folder=set", "22", "Expect", "100-continue").want(200)
@@ -305,7 +304,7 @@ func TestCompatFiles(t *testing.T) {
 
 func TestCompatFindsFilesBySeveralNames(t *testing.T) {
 	t.Parallel()
-	u, h := compatServer(t)
+	u, h := compatUser(t)
 	h.do("PUT", "upload/a.txt", "11111111").want(200)
 	h.do("PUT", "upload/set/b.txt", "22222222").want(200)
 	h.submit("makes", "shell", `{"script":"mkdir out/deep; printf 33333333 >out/deep/c.txt; printf 44444444 >out/b.txt"}`)
@@ -348,7 +347,7 @@ func TestCompatFindsFilesBySeveralNames(t *testing.T) {
 
 func TestCompatValidates(t *testing.T) {
 	t.Parallel()
-	_, h := compatServer(t)
+	_, h := compatUser(t)
 	h.do("POST", "validate-job", `{"jobName":"v","type":"shell","settings":{"scrip":1}}`).want(200).
 		golden(`{"job_name":"v","valid":false,"error":"scrip: shell has no setting \"scrip\"; did you mean \"script\"?; script: is required","missing_fields":["script"],"unrecognized_settings":["scrip"]}`)
 	h.do("POST", "validate-job", `{"batchName":"b","type":"shell","settings":[{"script":"true"},{}],"jobNames":["one","two"]}`).want(200).
@@ -366,7 +365,7 @@ func TestCompatValidates(t *testing.T) {
 
 func TestCompatCatalogue(t *testing.T) {
 	t.Parallel()
-	_, h := compatServer(t)
+	_, h := compatUser(t)
 	var tools []struct {
 		Name, DisplayName, Description string
 		Settings                       []struct{ Name, Type string }
@@ -417,7 +416,7 @@ func TestCompatCatalogue(t *testing.T) {
 
 func TestCompatRefusals(t *testing.T) {
 	t.Parallel()
-	u, h := compatServer(t)
+	u, h := compatUser(t)
 	if got := (hosted{t, h.base, "molrun_wrong"}).do("GET", "jobs?limit=1", "").want(401); !strings.Contains(got.text, "API key") || !strings.HasPrefix(got.text, `{"error":"`) {
 		t.Errorf("401: %s", got.text)
 	}
@@ -453,7 +452,7 @@ func TestCompatRefusals(t *testing.T) {
 // organization's things, and of none: the answers are the same.
 func TestCompatShowsNothingOfAnotherOrganization(t *testing.T) {
 	t.Parallel()
-	u, h := compatServer(t)
+	u, h := compatUser(t)
 	h.do("PUT", "upload/letter.txt?folder=private", "secret").want(200)
 	h.submit("theirs", "shell", `{"script":"echo secret >out/secret.txt; echo secret"}`)
 	h.do("POST", "submit-batch", `{"batchName":"their-batch","type":"shell","settings":[{"script":"true"}]}`).want(200)
@@ -503,7 +502,7 @@ func TestCompatCanBeSwitchedOff(t *testing.T) {
 // TestCompatUploadsThatBreakLeaveNothing ends a connection in the midst of a file.
 func TestCompatUploadsThatBreakLeaveNothing(t *testing.T) {
 	t.Parallel()
-	_, h := compatServer(t)
+	_, h := compatUser(t)
 	r, err := http.NewRequestWithContext(t.Context(), "PUT", h.base+"upload/half.txt", io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), failing{}))
 	must.OK(t, err)
 	r.Header.Set("x-api-key", h.key)

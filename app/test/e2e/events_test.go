@@ -144,24 +144,6 @@ func TestEventsComeAtOnceThroughNginx(t *testing.T) {
 	}
 }
 
-func TestEventsComeOverHTTP2(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{config: "[tls]\nself_signed = true\n", algorithms: map[string]string{"shell.toml": shellFile}})
-	s.secure(s.data() + "/tls/cert.pem")
-	u := s.user("lab", "ann@lab.example")
-	events, protocol := u.listen("/events", "")
-	if protocol != "HTTP/2.0" {
-		t.Errorf("the protocol is %s", protocol)
-	}
-	u.submit("a", "shell", `{"script":"echo hello"}`)
-	u.hear(events, "job", "a", "COMPLETED")
-	log, _ := u.listen("/jobs/a/events?logs=1", "")
-	if e := u.hear(log, "log", "a", ""); e.text != "hello\n" {
-		t.Errorf("log: %q", e.text)
-	}
-	u.hear(log, "end", "a", "COMPLETED")
-}
-
 // TestEventsContinueAfterCrashes kills the server again and again while jobs are
 // submitted and run. A client that continues hears each change of each job once, in
 // order.
@@ -248,7 +230,7 @@ func TestReadersThatStallAreCutOff(t *testing.T) {
 func TestReadmeFollowsAJobAsWritten(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "curl")
-	s := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}})
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	u.submit("first", "shell", `{"script":"echo hello"}`)
 	shell := exec.Command("sh", "-c", readme(t, "run: follow"))

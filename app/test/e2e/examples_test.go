@@ -146,7 +146,7 @@ func TestSnakemakeExample(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/snakemake"); err != nil {
 		need.Skip(t, "Debian's snakemake is not installed")
 	}
-	s := startServer(t, serverOptions{})
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	p := u.person()
 	must.OK(t, os.CopyFS(p.dir, os.DirFS("../../client/examples/workflow")))
@@ -174,7 +174,7 @@ func TestSnakemakeExample(t *testing.T) {
 // them, since Debian has no Nextflow.
 func TestNextflowExample(t *testing.T) {
 	t.Parallel()
-	p := startServer(t, serverOptions{}).user("lab", "ann@lab.example").person()
+	p := plain(t).user("lab", "ann@lab.example").person()
 	const folder = "../../client/examples/workflow"
 	must.OK(t, os.CopyFS(p.dir, os.DirFS(filepath.Join(folder, "proteins"))))
 	values := strings.NewReplacer(

@@ -36,7 +36,7 @@ message = "must not be less than the residues of query"
 
 func TestFactsOfFilesDecide(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{algorithms: map[string]string{"sized.toml": sizedFile}})
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	u.upload("two.fasta", ">a\nMEEPQ\n>b\nMKV\n")
 	body := func(name, settings string) string {

@@ -1,13 +1,8 @@
 package e2e
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/hkdf"
 	"crypto/hmac"
-	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -21,7 +16,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"molrun/app/test/must"
 )
@@ -153,143 +147,48 @@ func (f *forger) do(a attempt) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// tokens returns forged tokens by name, all meant for the link that works.
+// tokens returns forged tokens by name, all meant for the link that works. Package link
+// has those of each claim.
 func (f *forger) tokens() map[string]string {
-	now := time.Now().Unix()
-	at := func(d time.Duration) string { return fmt.Sprint(now + int64(d.Seconds())) }
-	parts := strings.Split(f.token, ".")
-	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	must.OK(f.t, err)
-	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must.OK(f.t, err)
-	digest := func(text string) []byte { d := sha256.Sum256([]byte(text)); return d[:] }
-	pkcs := func(text string) []byte {
-		s, err := rsa.SignPKCS1v15(rand.Reader, rsaKey, crypto.SHA256, digest(text))
-		must.OK(f.t, err)
-		return s
-	}
-	pss := func(text string) []byte {
-		s, err := rsa.SignPSS(rand.Reader, rsaKey, crypto.SHA256, digest(text), nil)
-		must.OK(f.t, err)
-		return s
-	}
-	ec := func(text string) []byte {
-		r, s, err := ecdsa.Sign(rand.Reader, ecKey, digest(text))
-		must.OK(f.t, err)
-		return append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
-	}
-	jwk := fmt.Sprintf(`{"kty":"RSA","e":"AQAB","n":%q}`, base64URL(rsaKey.N.Bytes()))
-	oct := fmt.Sprintf(`{"kty":"oct","k":%q}`, base64URL([]byte("0123456789abcdef0123456789abcdef")))
-	own := f.hmac(sha256.New, []byte("0123456789abcdef0123456789abcdef"))
 	none := func(string) []byte { return nil }
-	member := func(name string) string {
-		var m map[string]json.RawMessage
-		must.OK(f.t, json.Unmarshal([]byte(f.payload), &m))
-		return string(m[name])
-	}
+	own := []byte("0123456789abcdef0123456789abcdef")
+	oct := fmt.Sprintf(`{"kty":"oct","k":%q}`, base64URL(own))
+	parts := strings.Split(f.token, ".")
 	return map[string]string{
 		"algorithm None":                   f.sign(f.with(f.header, "alg", `"None"`), f.payload, none),
 		"algorithm nOnE with a signature":  f.signed(f.with(f.header, "alg", `"nOnE"`), f.payload),
-		"algorithm empty":                  f.head("alg", `""`),
-		"algorithm missing":                f.head("alg", ""),
-		"algorithm in lower case":          f.head("alg", `"hs256"`),
-		"algorithm no text":                f.head("alg", `256`),
 		"algorithm HS384":                  f.sign(f.with(f.header, "alg", `"HS384"`), f.payload, f.hmac(sha512.New384, f.key("blob-get"))),
-		"algorithm RS256":                  f.sign(f.with(f.header, "alg", `"RS256"`), f.payload, pkcs),
-		"algorithm RS256 with its jwk":     f.sign(f.with(f.with(f.header, "alg", `"RS256"`), "jwk", jwk), f.payload, pkcs),
-		"algorithm PS256":                  f.sign(f.with(f.header, "alg", `"PS256"`), f.payload, pss),
-		"algorithm ES256":                  f.sign(f.with(f.header, "alg", `"ES256"`), f.payload, ec),
-		"algorithm HS256 signed by RSA":    f.sign(f.header, f.payload, pkcs),
-		"key of the forger":                f.sign(f.header, f.payload, own),
+		"key of the forger":                f.sign(f.header, f.payload, f.hmac(sha256.New, own)),
 		"key of the ring itself":           f.sign(f.header, f.payload, f.hmac(sha256.New, f.master)),
 		"key of uploads":                   f.sign(f.header, f.payload, f.hmac(sha256.New, f.key("blob-put"))),
 		"key of cursors":                   f.sign(f.header, f.payload, f.hmac(sha256.New, f.key("cursors"))),
-		"key of the store's name":          f.sign(f.header, f.payload, f.hmac(sha256.New, []byte(f.storeID))),
-		"kid empty":                        f.head("kid", `""`),
-		"kid unknown":                      f.head("kid", `"AAAAAAAA"`),
 		"kid a device":                     f.head("kid", `"/dev/null"`),
-		"kid a query":                      f.head("kid", `"' OR 1=1 --"`),
-		"kid in lower case":                f.head("kid", fmt.Sprintf("%q", strings.ToLower(f.kid))),
-		"kid a number":                     f.head("kid", `0`),
-		"kid null":                         f.head("kid", `null`),
-		"header jwk":                       f.head("jwk", oct),
-		"header jwk with its signature":    f.sign(f.with(f.header, "jwk", oct), f.payload, own),
+		"header jwk with its signature":    f.sign(f.with(f.header, "jwk", oct), f.payload, f.hmac(sha256.New, own)),
 		"header jku":                       f.head("jku", `"https://attacker.example/keys"`),
-		"header x5u":                       f.head("x5u", `"https://attacker.example/chain"`),
-		"header x5c":                       f.head("x5c", `["MIIB"]`),
 		"header crit":                      f.head("crit", `["exp"]`),
-		"header b64 false":                 f.head("b64", `false`),
 		"header b64 and crit":              f.signed(f.with(f.with(f.header, "b64", "false"), "crit", `["b64"]`), f.payload),
-		"header zip":                       f.head("zip", `"DEF"`),
 		"header of another type":           f.head("typ", `"at+jwt"`),
-		"header without a type":            f.head("typ", ""),
 		"header with alg twice":            f.signed(`{"alg":"none",`+f.header[1:], f.payload),
 		"header with spaces":               f.signed(strings.Replace(f.header, ":", ": ", 1), f.payload),
-		"header no object":                 f.signed(`[]`, f.payload),
-		"header null":                      f.signed(`null`, f.payload),
-		"issuer missing":                   f.claim("iss", ""),
-		"issuer a list":                    f.claim("iss", fmt.Sprintf("[%q]", f.storeID)),
 		"audience twice":                   f.claim("aud", `["blob-get","blob-get"]`),
-		"audience empty":                   f.claim("aud", `[]`),
-		"audience a text":                  f.claim("aud", `"blob-get"`),
-		"audience an object":               f.claim("aud", `{"blob-get":true}`),
-		"expiry null":                      f.claim("exp", `null`),
-		"expiry zero":                      f.claim("exp", `0`),
-		"expiry a text":                    f.claim("exp", `"`+at(time.Hour)+`"`),
-		"expiry with a fraction":           f.claim("exp", at(time.Hour)+".5"),
-		"expiry in exponent form":          f.claim("exp", "1e12"),
+		"expiry a text":                    f.claim("exp", `"99999999999"`),
 		"expiry at the end of time":        f.claim("exp", "9223372036854775807"),
-		"expiry negative":                  f.claim("exp", "-1"),
-		"expired and of another file":      f.signed(f.header, f.with(f.with(f.with(f.payload, "iat", at(-2*time.Hour)), "exp", at(-time.Hour)), "sub", `"00000000010000000000000000"`)),
-		"expired and signed by the forger": f.sign(f.header, f.with(f.with(f.payload, "iat", at(-2*time.Hour)), "exp", at(-time.Hour)), own),
-		"issue time long ago":              f.claim("iat", "1"),
-		"not before, past":                 f.claim("nbf", at(-time.Hour)),
-		"subject missing":                  f.claim("sub", ""),
-		"subject in lower case":            f.claim("sub", strings.ToLower(member("sub"))),
 		"subject a path":                   f.claim("sub", `"../secret"`),
-		"subject a list":                   f.claim("sub", "["+member("sub")+"]"),
-		"method missing":                   f.claim("m", ""),
-		"method HEAD":                      f.claim("m", `"HEAD"`),
-		"method in lower case":             f.claim("m", `"get"`),
 		"method any":                       f.claim("m", `"*"`),
-		"kind missing":                     f.claim("k", ""),
 		"kind unknown":                     f.claim("k", `"everything"`),
-		"file name of another":             f.claim("fn", `"`+base64.StdEncoding.EncodeToString([]byte("other.txt"))+`"`),
 		"claim unknown":                    f.claim("admin", `true`),
-		"claim nested":                     f.claim("x", strings.Repeat(`{"x":`, 50)+"1"+strings.Repeat("}", 50)),
 		"claim twice":                      f.signed(f.header, `{"sub":"00000000010000000000000000",`+f.payload[1:]),
-		"claim twice at the end":           f.signed(f.header, strings.TrimSuffix(f.payload, "}")+`,"exp":99999999999}`),
 		"claim in upper case":              f.signed(f.header, strings.Replace(f.payload, `"sub"`, `"SUB"`, 1)),
-		"claims with spaces":               f.signed(f.header, strings.Replace(f.payload, ",", ", ", 1)),
-		"claims escaped":                   f.signed(f.header, strings.Replace(f.payload, `"GET"`, `"\u0047ET"`, 1)),
-		"claims no object":                 f.signed(f.header, `[`+f.payload+`]`),
-		"claims empty":                     f.signed(f.header, `{}`),
-		"claims cut off":                   f.signed(f.header, f.payload[:len(f.payload)-1]),
 		"claims and another document":      f.signed(f.header, f.payload+"{}"),
 		"claims not UTF-8":                 f.signed(f.header, strings.Replace(f.payload, "GET", "G\xffT", 1)),
-		"signature missing":                parts[0] + "." + parts[1],
-		"signature cut off":                f.token[:len(f.token)-1],
-		"signature of half its length":     f.token[:len(f.token)-21],
-		"signature longer":                 f.token + "AAAA",
 		"signature in the other alphabet":  parts[0] + "." + parts[1] + "." + base64.StdEncoding.EncodeToString(f.hmac(sha256.New, f.key("blob-get"))(parts[0]+"."+parts[1])),
-		"parts in another order":           parts[1] + "." + parts[0] + "." + parts[2],
 		"parts too many":                   f.token + "." + parts[2],
-		"parts empty":                      "..",
-		"token of words":                   "let.me.in",
 		"token with a space before":        "%20" + f.token,
-		"token with a space after":         f.token + "+",
-		"token with a line break":          f.token + "%0A",
 		"token with a NUL":                 f.token + "%00",
 		"token with a letter like another": strings.Replace(f.token, "e", "%D0%B5", 1),
-		"token in full width":              "%EF%BC%A5" + f.token[1:],
 		"token percent-encoded":            "%65" + f.token[1:],
-		"token percent-encoded twice":      "%2565" + f.token[1:],
 		"token's dots percent-encoded":     strings.ReplaceAll(f.token, ".", "%2E"),
-		"token's dots in mixed case":       strings.Replace(f.token, ".", "%2e", 1),
 		"token behind Bearer":              "Bearer%20" + f.token,
-		"token in quotes":                  "%22" + f.token + "%22",
-		"token of 2 KiB and more":          f.signed(f.header, f.with(f.payload, "x", `"`+strings.Repeat("x", 2<<10)+`"`)),
-		"token in upper case":              strings.ToUpper(f.token),
 	}
 }
 

@@ -73,7 +73,7 @@ const (
 )
 
 // patience is the timeout of every wait in a test; nothing should take that long.
-const patience = 2 * time.Minute
+const patience = must.Patience
 
 // specChecker checks every response in every test against openapi.yaml.
 var specChecker = sync.OnceValue(func() *contract.Checker {
@@ -165,13 +165,14 @@ func (s *instance) writeFiles(o serverOptions) {
 	must.OK(s.t, os.Mkdir(folder, 0o700))
 	must.OK(s.t, os.Mkdir(filepath.Join(s.dir, "gates"), 0o700))
 	for name, text := range o.algorithms {
-		s.algorithmFile(name, strings.ReplaceAll(text, "@DIR@", s.dir))
+		s.algorithmFile(name, text)
 	}
 	config := fmt.Sprintf("data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n%s", s.data(), folder, o.config)
 	must.OK(s.t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
 }
 
-// algorithmFile writes a file below the folder of algorithms; a script may be run.
+// algorithmFile writes a file below the folder of algorithms, in which @DIR@ stands for
+// that of the server; a script may be run.
 func (s *instance) algorithmFile(name, text string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "algorithms", name)
@@ -180,7 +181,7 @@ func (s *instance) algorithmFile(name, text string) {
 	if strings.HasSuffix(name, ".sh") {
 		mode = 0o700
 	}
-	must.OK(s.t, os.WriteFile(path, []byte(text), mode))
+	must.OK(s.t, os.WriteFile(path, []byte(strings.ReplaceAll(text, "@DIR@", s.dir)), mode))
 }
 
 func (s *instance) data() string {
@@ -547,11 +548,7 @@ func (u user) running(name string) record {
 // eventually waits until fn is true.
 func (s *instance) eventually(what string, fn func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); !fn(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("timeout waiting until %s", what)
-		}
-	}
+	must.Become(s.t, what, fn)
 }
 
 // result downloads a file of a job's result, or the archive if file is "".

@@ -24,15 +24,10 @@ func TestHealthWorksWithEveryConfigurationThatServes(t *testing.T) {
 	site := fmt.Sprintf("[tls]\ncert = %q\nkey = %q\n", cert, key)
 	for _, tt := range []struct{ name, config, listen, address string }{
 		{"plain", "", "127.0.0.1:0", "http://127.0.0.1:"},
-		{"by a name", "", "localhost:0", "http://127.0.0.1:"},
 		{"everywhere", "", ":0", "http://[::]:"},
-		{"everywhere by IPv4", "", "0.0.0.0:0", "http://"},
-		{"by IPv6", "", "[::1]:0", "http://[::1]:"},
 		{"self-signed", "[tls]\nself_signed = true\n", "127.0.0.1:0", "https://127.0.0.1:"},
-		{"certificate of the site that names another address", site, "[::]:0", "https://[::]:"},
 		{"public URL with a path, behind TLS", "public_url = \"https://molrun.lab.example/molrun\"\n" + site, "0.0.0.0:0", "https://"},
 		{"public URL and sign-in by a proxy", "public_url = \"https://molrun.lab.example/x/\"\n[sign_in]\nheader = \"X-User\"\nproxies = \"192.0.2.77\"\norganization = \"lab\"\n", "127.0.0.1:0", "http://127.0.0.1:"},
-		{"other origins", "[cors]\norigins = \"https://a.example\"\n", "127.0.0.1:0", "http://127.0.0.1:"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -69,9 +69,9 @@ func (s *instance) checkUnharmed(after string) {
 	}
 }
 
-// withAndWithoutSandbox runs a hostile job in a sandbox, if one is available, without
-// one, and in a container, while another user's job is running.
-func withAndWithoutSandbox(t *testing.T, hostile func(*testing.T, *instance)) {
+// TestHostileProgramsHarmNobody runs them in a sandbox, if one is available, without one,
+// and in a container, one after the other, while another user's job is running.
+func TestHostileProgramsHarmNobody(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{"auto", "off", "container"} {
 		t.Run("sandbox "+sandbox, func(t *testing.T) {
@@ -90,7 +90,15 @@ func withAndWithoutSandbox(t *testing.T, hostile func(*testing.T, *instance)) {
 			end := s.gate("end")
 			other.submit("concurrent", "shell", script("echo begun > out/concurrent; "+end.wait()+"; echo ended >> out/concurrent"))
 			other.running("concurrent")
-			hostile(t, s)
+			for name, run := range map[string]func(*testing.T, *instance){
+				"fork bomb": forkBomb, "daemons": daemons, "output files": hostileOutputFiles, "too deep or too large": tooDeepOrTooLarge,
+			} {
+				t.Run(name, func(t *testing.T) {
+					one := *s
+					one.t = t
+					run(t, &one)
+				})
+			}
 			end.open(t)
 			if j := other.finished("concurrent"); j.Status != "COMPLETED" || j.Attempts != 1 {
 				t.Fatalf("concurrent job: %d attempts, %+v", j.Attempts, j.Failure)
@@ -98,38 +106,10 @@ func withAndWithoutSandbox(t *testing.T, hostile func(*testing.T, *instance)) {
 			if got := string(other.result("concurrent", "concurrent")); got != "begun\nended\n" {
 				t.Errorf("concurrent job wrote %q", got)
 			}
-			s.checkUnharmed("the hostile job")
+			s.checkUnharmed("the hostile jobs")
 		})
 	}
 }
-
-func TestJobRecordsShowTheIsolation(t *testing.T) {
-	t.Parallel()
-	for _, sandbox := range []string{"auto", "off"} {
-		t.Run(sandbox, func(t *testing.T) {
-			t.Parallel()
-			s := shellServer(t, "[runner]\nsandbox = \""+sandbox+"\"\n")
-			u := s.user("lab", "ann@lab.example")
-			u.submit("well", "shell", script("true"))
-			u.submit("badly", "shell", script("exit 3"))
-			for _, name := range []string{"well", "badly"} {
-				if j := u.finished(name); j.Isolation != s.isolation() {
-					t.Errorf("%s: isolation %q in the record, %q in /readyz", name, j.Isolation, s.isolation())
-				}
-			}
-			var kept record
-			must.OK(t, json.Unmarshal([]byte(unzip(t, u.result("well", ""))["job.json"]), &kept))
-			if kept.Isolation != s.isolation() {
-				t.Errorf("isolation %q in the result's job.json, %q in /readyz", kept.Isolation, s.isolation())
-			}
-			if sandbox == "off" && s.sandboxed() {
-				t.Error("jobs have a sandbox, though it is switched off")
-			}
-		})
-	}
-}
-
-func TestForkBombEndsWithItsJob(t *testing.T) { withAndWithoutSandbox(t, forkBomb) }
 
 func forkBomb(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
@@ -147,8 +127,6 @@ bomb 9
 		t.Errorf("%+v; want the limit and its setting", j.Failure)
 	}
 }
-
-func TestDaemonsEndWithTheirJob(t *testing.T) { withAndWithoutSandbox(t, daemons) }
 
 // daemonSeconds gives each subtest its own sleep duration, to tell them apart.
 var daemonSeconds atomic.Int64
@@ -219,10 +197,6 @@ i=0; while [ $i -lt 1000 ]; do echo > out/many$i; i=$((i+1)); done
 chmod 0 out/many1
 `
 
-func TestHostileOutputFilesAreLeftOutOfResults(t *testing.T) {
-	withAndWithoutSandbox(t, hostileOutputFiles)
-}
-
 func hostileOutputFiles(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	canary := filepath.Join(s.dir, "canary")
@@ -269,10 +243,6 @@ func hostileOutputFiles(t *testing.T, s *instance) {
 	}
 }
 
-func TestResultTooDeepOrTooLargeFailsOnlyItsJob(t *testing.T) {
-	withAndWithoutSandbox(t, tooDeepOrTooLarge)
-}
-
 func tooDeepOrTooLarge(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	u.submit("deep", "shell", script(`cd out; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i+1)); done; echo > bottom`))
@@ -288,11 +258,6 @@ func tooDeepOrTooLarge(t *testing.T, s *instance) {
 // floodBytes is two hundred times the cap. The race detector slows down each byte,
 // so TestSoakLog covers more.
 const floodBytes = 200_000_000
-
-func TestHugeLogStaysUnderItsCap(t *testing.T) {
-	t.Parallel()
-	shellServer(t, hostileConfig).flood(floodBytes)
-}
 
 // TestSoakLog does the same with MOLRUN_SOAK bytes (make soak).
 func TestSoakLog(t *testing.T) {
@@ -437,38 +402,4 @@ func hidesTheMachine(t *testing.T, s *instance) {
 		t.Errorf("the canary is %q, %v", text, err)
 	}
 	s.checkUnharmed("the sandboxed job")
-}
-
-// TestListedFolderShowsNothingOfTheService lists the folder around the data directory and the configuration.
-func TestListedFolderShowsNothingOfTheService(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{"bubblewrap", "container"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			o := serverOptions{config: hostileConfig, algorithms: map[string]string{"shell.toml": shellFile}}
-			if kind == "container" {
-				o = boxed(t, hostileConfig)
-			}
-			o.algorithms["shell.toml"] = strings.Replace(o.algorithms["shell.toml"], "@DIR@/gates", "@DIR@", 1)
-			s := startServer(t, o)
-			if kind == "bubblewrap" && !s.sandboxed() {
-				need.Skip(t, "bubblewrap is not available")
-			}
-			showsNothingOfTheService(t, s)
-		})
-	}
-}
-
-func showsNothingOfTheService(t *testing.T, s *instance) {
-	must.OK(t, os.WriteFile(filepath.Join(s.dir, "weights"), []byte("listed\n"), 0o644))
-	u := s.user("lab", "ann@lab.example")
-	u.submit("j", "shell", script(fmt.Sprintf(`cat '%[1]s/weights' > out/weights
-cat '%[1]s/config.toml' > out/config; ls -A '%[2]s' > out/data; ls -A '%[2]s/jobs' > out/jobs; touch '%[2]s/x' && exit 1; true`, s.dir, s.data())))
-	if j := u.finished("j"); j.Status != "COMPLETED" {
-		t.Fatalf("%+v", j.Failure)
-	}
-	files := unzip(t, u.result("j", ""))
-	if files["weights"] != "listed\n" || files["config"] != "" || files["data"] != "jobs\n" || strings.Count(files["jobs"], "\n") != 1 {
-		t.Errorf("seen inside: %q", files)
-	}
 }

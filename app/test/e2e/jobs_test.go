@@ -28,17 +28,6 @@ type = "string"
 default = "hello"
 `
 
-// blockedServer starts a server whose only CPU is used by a job of another
-// organization until the gate is opened, so that other jobs stay QUEUED.
-func blockedServer(t *testing.T, config string) (*instance, gate) {
-	t.Helper()
-	s := startServer(t, serverOptions{
-		config:     config + "\n[runner]\ncpus = 1\n",
-		algorithms: map[string]string{"shell.toml": shellFile, "words.toml": wordsFile},
-	})
-	return s, s.blockCPU("block")
-}
-
 // blockCPU runs a job that uses a CPU until the gate of that name is opened.
 func (s *instance) blockCPU(name string) gate {
 	s.t.Helper()

@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"molrun/app/test/must"
@@ -58,27 +56,7 @@ func TestRunningJobsKeepToLimits(t *testing.T) {
 	eve.submit("e1", "shell", wait(3))
 	eve.running("e1")
 
-	for _, path := range []string{"/submit-job", "/submit-batch"} {
-		body := `{"jobName":"large","type":"shell","settings":` + wait(4) + `}`
-		if path == "/submit-batch" {
-			body = `{"batchName":"large","type":"shell","settings":[` + wait(1) + `,` + wait(4) + `]}`
-		}
-		a := ann.do("POST", path, body).want(422)
-		if want := `the job needs 4 CPUs, but user \"ann@lab.example\" may have 3 CPUs in use at once`; !strings.Contains(string(a.body), want) {
-			t.Errorf("%s: %s, want %s", path, a.body, want)
-		}
-	}
-	var valid struct{ Valid bool }
-	ann.do("POST", "/validate-job", `{"jobName":"large","type":"shell","settings":`+script("true", `,"gpus":2`)+`}`).want(200).into(&valid)
-	var possible struct{ Possible bool }
-	ann.do("POST", "/estimate", `{"jobName":"large","type":"shell","settings":`+wait(4)+`}`).want(200).into(&possible)
-	if valid.Valid || possible.Possible {
-		t.Errorf("a job that could never run: %+v, %+v", valid, possible)
-	}
-	bob.do("POST", "/validate-job", `{"jobName":"large","type":"shell","settings":`+wait(4)+`}`).want(200).into(&valid)
-	if !valid.Valid {
-		t.Error("bob's own limit does not replace that of all")
-	}
+	ann.do("POST", "/submit-job", jobBody("large", wait(4))).detail("body.settings")
 
 	bob.submit("b3", "shell", script(later.wait(), `,"cpus":4`))
 	s.stop()
@@ -105,38 +83,17 @@ func TestRunningJobsKeepToLimits(t *testing.T) {
 	}
 }
 
-// TestSixHundredSubmissionsStayWithinTheLimit sends them at once from two users.
-func TestSixHundredSubmissionsStayWithinTheLimit(t *testing.T) {
+func TestJobsBeyondTheQuotaAreRefusedUntilSomeHaveStarted(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "[runner]\ncpus = 1\n[quota]\nqueued = 40\n[user_quota]\nqueued = 30\n")
-	users := []user{s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")}
+	s := shellServer(t, "[runner]\ncpus = 1\n[quota]\nqueued = 2\n")
+	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
-	users[0].submit("first", "shell", script(open.wait()))
-	users[0].running("first")
-	var accepted [2]atomic.Int64
-	var all sync.WaitGroup
-	work := make(chan int)
-	for range 60 {
-		all.Go(func() {
-			for n := range work {
-				a := users[n%2].do("POST", "/submit-job", fmt.Sprintf(`{"jobName":"j-%d","type":"shell","settings":%s}`, n, script("true")))
-				switch {
-				case a.status == 200:
-					accepted[n%2].Add(1)
-				case a.status != 403 || !strings.Contains(string(a.body), "QUOTA_EXCEEDED"):
-					t.Errorf("%d: %s", a.status, a.body)
-				}
-			}
-		})
-	}
-	for n := range 600 {
-		work <- n
-	}
-	close(work)
-	all.Wait()
-	a, b := accepted[0].Load(), accepted[1].Load()
-	if a > 30 || b > 30 || a+b != 40 {
-		t.Errorf("%d and %d jobs are queued, want 40 in all and at most 30 of each", a, b)
-	}
+	u.submit("runs", "shell", script(open.wait()))
+	u.running("runs")
+	u.submit("a", "shell", script("true"))
+	u.submit("b", "shell", script("true"))
+	u.do("POST", "/submit-job", `{"jobName":"c","type":"shell","settings":`+script("true")+`}`).code(403, "QUOTA_EXCEEDED")
 	open.open(t)
+	u.finished("b")
+	u.submit("c", "shell", script("true"))
 }

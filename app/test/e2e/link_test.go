@@ -102,37 +102,6 @@ func TestOtherProgramsCanReadTheArchive(t *testing.T) {
 	same(t, "rows in the archive", sortedNames(unzip(t, u.result("b", ""))), []string{"b-1/a", "b-1/job.json", "b-1/log.txt", "b-2/a", "b-2/job.json", "b-2/log.txt"})
 }
 
-func TestInterruptedDownloadResumesAtTheExactByte(t *testing.T) {
-	t.Parallel()
-	u := plain(t).user("lab", "ann@lab.example")
-	u.submit("j", "shell", script("head -c 3000000 /dev/urandom > out/large; echo a > out/small; : > out/empty"))
-	u.finished("j")
-	link := u.linkTo(`{"jobName":"j"}`)
-	whole := u.do("GET", link.DownloadURL, nil).want(200)
-	etag := whole.header.Get("ETag")
-	cuts := []int{1, 29, 30, 31, 100_000, 1 << 20, 2_999_999, 3_000_500}
-	for at := len(whole.body) - 900; at < len(whole.body); at += 41 { // the archive's central directory
-		cuts = append(cuts, at)
-	}
-	for _, at := range append(cuts, len(whole.body)-1) {
-		first := make([]byte, at)
-		response, err := http.Get(link.DownloadURL)
-		must.OK(t, err)
-		_, err = io.ReadFull(response.Body, first)
-		must.OK(t, err)
-		response.Body.Close() // the connection breaks
-		again := u.linkTo(`{"jobName":"j"}`).DownloadURL
-		rest := u.do("GET", again, nil, "Range", fmt.Sprintf("bytes=%d-", at), "If-Range", etag).want(206)
-		if string(first)+string(rest.body) != string(whole.body) || rest.header.Get("ETag") != etag {
-			t.Fatalf("cut at %d of %d: the parts differ from the whole", at, len(whole.body))
-		}
-	}
-	if other := u.do("GET", link.DownloadURL, nil, "Range", "bytes=5-", "If-Range", `"another"`).want(200); string(other.body) != string(whole.body) {
-		t.Errorf("after a change: %d bytes, want the whole file", len(other.body))
-	}
-	u.do("GET", link.DownloadURL, nil, "Range", fmt.Sprintf("bytes=%d-", len(whole.body))).code(416, "RANGE_INVALID")
-}
-
 func TestArchiveNeedsNoSecondCopyOnDisk(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")

@@ -1,11 +1,8 @@
 package e2e
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-
-	"molrun/app/test/must"
 )
 
 // superposeFile reads a list of files and tells their names and first words.
@@ -29,7 +26,7 @@ required = true
 
 func TestSettingIsAListOfFiles(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{algorithms: map[string]string{"superpose.toml": superposeFile}})
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	b := u.upload("b $(id).fasta", ">b\nMEEPQ\n")
 	u.upload("bad.fasta", ">bad\n123\n")
@@ -66,49 +63,5 @@ func TestSettingIsAListOfFiles(t *testing.T) {
 	}
 	if r := u.finished("fan"); r.Status != "COMPLETED" || r.SubjobCounts["COMPLETED"] != 2 {
 		t.Errorf("a batch of files: %+v", r)
-	}
-
-	// A result says how to run the same again, and its archive has all inputs.
-	var link struct{ DownloadURL string }
-	u.do("POST", "/result", `{"jobName":"next","inputs":true}`).want(200).into(&link)
-	files := unzip(t, u.do("GET", link.DownloadURL, nil).want(200).body)
-	for _, in := range u.job("next").Inputs {
-		if files["inputs/"+in.SHA256+"/"+in.Filename] == "" {
-			t.Errorf("the archive has no input %s", in.Filename)
-		}
-	}
-	var kept struct{ Submission json.RawMessage }
-	must.OK(t, json.Unmarshal([]byte(files["job.json"]), &kept))
-	there := startServer(t, serverOptions{algorithms: map[string]string{"superpose.toml": superposeFile}}).user("other", "bob@other.example")
-	if missing := there.do("POST", "/submit-job", string(kept.Submission)).want(422).details(); len(missing) != 2 || !strings.HasPrefix(missing[1], "body.settings.structures.1: upload ") {
-		t.Errorf("without uploads: %q", missing)
-	}
-	there.upload("x.fasta", files["inputs/"+u.job("next").Inputs[0].SHA256+"/all.fasta"])
-	there.upload("y.fasta", ">b2\nMKV\n")
-	there.do("POST", "/submit-job", string(kept.Submission)).want(200)
-	there.finished("next")
-	if got, want := string(there.result("next", "names.txt")), string(u.result("next", "names.txt")); got != want {
-		t.Errorf("elsewhere it read %q, want %q", got, want)
-	}
-}
-
-// TestFilesOfAListAreInUse deletes each file of a list that a job reads.
-func TestFilesOfAListAreInUse(t *testing.T) {
-	t.Parallel()
-	waiting := strings.Replace(superposeFile, `cd "$1"`, `while ! test -e @DIR@/gates/go; do sleep 0.05; done; cd "$1"`, 1) + "[sandbox]\nread = [\"@DIR@/gates\"]\n"
-	s := startServer(t, serverOptions{algorithms: map[string]string{"superpose.toml": waiting}})
-	u := s.user("lab", "ann@lab.example")
-	ids := []string{u.upload("a.fasta", ">a\nM\n"), u.upload("b.fasta", ">b\nM\n")}
-	u.submit("job", "superpose", `{"structures":["inputs/a.fasta","inputs/b.fasta"]}`)
-	for i, id := range ids {
-		if got := u.job("job").Inputs[i]; got.FileID != id || got.Setting != "structures" {
-			t.Errorf("input %d: %+v", i, got)
-		}
-		u.do("DELETE", "/files/"+id, nil).code(409, "FILE_IN_USE")
-	}
-	s.gate("go").open(t)
-	u.finished("job")
-	for _, id := range ids {
-		u.do("DELETE", "/files/"+id, nil).want(204)
 	}
 }

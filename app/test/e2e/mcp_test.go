@@ -68,7 +68,7 @@ func use(t *testing.T, s *mcp.ClientSession, name string, arguments map[string]a
 // TestModelsRunTheExampleToItsResult is a session of a model over both transports.
 func TestModelsRunTheExampleToItsResult(t *testing.T) {
 	t.Parallel()
-	srv := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}})
+	srv := plain(t)
 	u := srv.user("lab", "ann@lab.example")
 	for name, s := range map[string]*mcp.ClientSession{"http": overHTTP(t, u), "stdio": overPipes(t, u)} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestToolsSayWhatTheyDo(t *testing.T) {
 func TestInspectorUnderstandsTheTools(t *testing.T) {
 	t.Parallel()
 	needNode(t, "the inspector of the Model Context Protocol")
-	s := startServer(t, serverOptions{})
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	p := u.person()
 	g := newGeneration(t, u, "inspector")

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -154,120 +153,6 @@ func TestMetricsFollowJobs(t *testing.T) {
 	gate.open(t)
 	u.completed("over")
 	s.shows(map[string]float64{of(stored, "completed"): 3, of(attempts, "completed"): 1, `molrun_job_run_seconds_count{type="shell"}`: 1, of(stored, "running"): 0})
-}
-
-func TestMetricsCountFailuresByCode(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{config: noSandbox, algorithms: map[string]string{"shell.toml": shellFile}})
-	u := s.user("lab", "ann@lab.example")
-	gate := s.gate("never")
-	body := func(name, text, more string) {
-		u.do("POST", "/submit-job", fmt.Sprintf(`{"jobName":%q,"type":"shell","settings":%s%s}`, name, script(text), more)).want(200)
-	}
-	body("exit", "exit 3", "")
-	body("signal", "kill -SEGV $$", "")
-	body("slow", gate.wait(), `,"maxRuntimeSeconds":1`)
-	body("stopped", gate.wait(), "")
-	body("waits", "true", `,"after":["stopped"]`)
-	u.running("stopped")
-	u.do("POST", "/jobs/stopped/cancel", "{}").want(200)
-	for _, name := range []string{"exit", "signal", "slow", "stopped", "waits"} {
-		u.finished(name)
-	}
-	s.shows(map[string]float64{
-		of(failures, "EXIT_STATUS"): 1, of(failures, "SIGNAL"): 1, of(failures, "TIMEOUT"): 1, of(failures, "STOPPED"): 1, of(failures, "DEPENDENCY_FAILED"): 1,
-		of(attempts, "failed"): 3, of(attempts, "stopped"): 1, of(attempts, "lost"): 0, of(stored, "failed"): 5,
-	})
-	const marker = "marker-of-the-lost-job"
-	body("lost", gate.wait()+"; echo "+marker, "")
-	for _, lost := range []float64{1, 2} { // it has one retry
-		u.running("lost")
-		s.eventually("the task runs", func() bool { return s.alive(marker) > 0 })
-		s.killTasks()
-		s.shows(map[string]float64{of(attempts, "lost"): lost})
-	}
-	u.finished("lost")
-	s.shows(map[string]float64{of(failures, "LOST"): 1, of(stored, "failed"): 6})
-}
-
-func TestMetricsTellOfTheRest(t *testing.T) {
-	t.Parallel()
-	const nobody = "http://127.0.0.1:1024/" // nobody listens
-	s := startServer(t, serverOptions{
-		config: noSandbox + "[notify]\nallow = \"127.0.0.0/8\"\nhttp = true\n", algorithms: map[string]string{"shell.toml": shellFile},
-	})
-	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
-	bob.upload("in.txt", "12345")
-	bob.submit("j", "shell", script("echo 1234567 > out/a.txt"))
-	bob.completed("j")
-	s.shows(map[string]float64{`molrun_data_bytes{kind="uploads"}`: 5, "molrun_notices_oldest_seconds": 0, "molrun_event_listeners": 0})
-	now := s.scrape().values
-	for _, series := range []string{
-		`molrun_data_bytes{kind="results"}`, `molrun_data_bytes{kind="audit"}`, `molrun_data_bytes{kind="database"}`, "molrun_database_size_bytes",
-		"molrun_database_commit_seconds_count", "molrun_database_commit_changes_sum", "molrun_disk_size_bytes", "molrun_disk_free_bytes",
-		"molrun_disk_reserve_bytes", "molrun_time_seconds",
-	} {
-		if now[series] <= 0 {
-			t.Errorf("%s is %v", series, now[series])
-		}
-	}
-	if bytes, free, pages := now["molrun_database_size_bytes"], now["molrun_database_free_bytes"], now["molrun_database_free_pages"]; free >= bytes || pages > 0 && free/pages < 4096 {
-		t.Errorf("%v of %v bytes are free, on %v pages", free, bytes, pages)
-	}
-
-	ann.listen("/events", "")
-	s.shows(map[string]float64{"molrun_event_listeners": 1})
-
-	var link struct{ DownloadURL string }
-	bob.do("POST", "/result", `{"jobName":"j"}`).want(200).into(&link)
-	bob.do("GET", link.DownloadURL+"x", nil).want(403)
-	s.shows(map[string]float64{`molrun_link_refusals_total{reason="LINK_INVALID"}`: 1, `molrun_link_refusals_total{reason="LINK_REVOKED"}`: 0})
-	var keys []struct{ ID, Email string }
-	must.OK(t, json.Unmarshal([]byte(s.ok("key", "list", "--json")), &keys))
-	for _, k := range keys {
-		if k.Email == "bob@lab.example" {
-			s.ok("key", "disable", k.ID, "--revoke-links")
-		}
-	}
-	bob.do("GET", link.DownloadURL, nil).want(403)
-	s.shows(map[string]float64{`molrun_link_refusals_total{reason="LINK_INVALID"}`: 1, `molrun_link_refusals_total{reason="LINK_REVOKED"}`: 1})
-
-	ann.do("POST", "/submit-job", fmt.Sprintf(`{"jobName":"told","type":"shell","settings":%s,"notify":[%q]}`, script("true"), nobody)).want(200)
-	ann.finished("told")
-	s.eventually("a notice waits", func() bool {
-		now := s.scrape().values
-		return now["molrun_notices_oldest_seconds"] > 0 && now[`molrun_notice_attempts_total{kind="webhook",result="retry"}`] > 0
-	})
-	s.ok("drain")
-	s.shows(map[string]float64{"molrun_drained": 1})
-}
-
-func TestMetricsCompareEstimates(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{config: noSandbox + "cpus = 2\n", algorithms: map[string]string{"shell.toml": shellFile}})
-	u := s.user("lab", "ann@lab.example")
-	submitted := 0
-	submit := func() {
-		u.submit(fmt.Sprint("j", submitted), "shell", script("sleep 2", `,"cpus":2`))
-		submitted++
-	}
-	for range 6 { // the first three tell how long the others take
-		submit()
-	}
-	s.eventually("estimates have come true", func() bool {
-		now := s.scrape().values
-		if now[`molrun_executor_jobs{executor="local"}`] == 0 {
-			submit() // the machine was too busy to look ahead
-		}
-		return now[`molrun_estimate_ratio_count{of="run"}`] > 0 && now[`molrun_estimate_ratio_count{of="queue"}`] > 0
-	})
-	for _, kind := range []string{"run", "queue"} {
-		now := s.scrape().values
-		mean := now[`molrun_estimate_ratio_sum{of="`+kind+`"}`] / now[`molrun_estimate_ratio_count{of="`+kind+`"}`]
-		if mean <= 0 || mean > 20 {
-			t.Errorf("%s: %v", kind, mean)
-		}
-	}
 }
 
 // ofCluster are metrics that only a service with a cluster has, and ofBackup those of one

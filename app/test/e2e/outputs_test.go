@@ -63,7 +63,7 @@ file = "{work}/*.log"
 
 func TestWrongInputNeverBecomesAResult(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{algorithms: map[string]string{"dock.toml": dockFile}})
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	tests := []struct{ name, code, message string }{
 		{"none", "NO_RESULT", `Step "prepare" has failed: it printed "0 molecules converted".`},
@@ -90,51 +90,5 @@ func TestWrongInputNeverBecomesAResult(t *testing.T) {
 	files := unzip(t, u.result("good", ""))
 	if files["receptor.pdbqt"] != "ATOM\n" || !strings.HasSuffix(files["notes.txt"], "/work/out/run\n") {
 		t.Errorf("the result has %q", files)
-	}
-}
-
-// foldFile is an algorithm whose files are read at submission.
-const foldFile = `format = 2
-type = "fold"
-version = "1"
-command = ["sh", "-c", 'cp "$1" "$2/copy.fasta"; echo ">bad" > "$2/bad.fasta"; echo 123 >> "$2/bad.fasta"', "sh", "{files.query}", "{out}"]
-
-[[parameters]]
-name = "query"
-file = [".fasta", ".fasta.gz"]
-content = "protein-sequences"
-max_records = 2
-max_residues = 10
-required = true
-`
-
-func TestFilesAreReadAtSubmission(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{algorithms: map[string]string{"fold.toml": foldFile}})
-	u := s.user("lab", "ann@lab.example")
-	for name, tt := range map[string]struct{ text, message string }{
-		"empty.fasta":  {"\n", "has no record"},
-		"letter.fasta": {">P04637 p53\nMEEPQ\nSD1PS\n", `record 1 (P04637), line 3, letter 3: "1" is no amino acid`},
-		"long.fasta":   {">a\nMEEPQSDPSVEPPL\n", "record 1 (a) has 14 residues; at most 10 can be used"},
-		"many.fasta":   {">a\nM\n>b\nM\n>c\nM\n", "has 3 records; at most 2 can be used"},
-		"html.fasta":   {"<html>\n", "is no FASTA file"},
-	} {
-		u.upload(name, tt.text)
-		for _, route := range []string{"/submit-job", "/validate-job"} {
-			a := u.do("POST", route, `{"jobName":"`+name+`","type":"fold","settings":{"query":"inputs/`+name+`"}}`)
-			if body := string(a.body); !strings.Contains(body, `["body","settings","query"]`) || !strings.Contains(body, strings.ReplaceAll(tt.message, `"`, `\"`)) {
-				t.Errorf("%s of %s: %d %s, want %q", route, name, a.status, body, tt.message)
-			}
-		}
-	}
-	u.upload("good.fasta", ">a\nMEEPQ\n")
-	u.submit("good", "fold", `{"query":"inputs/good.fasta"}`)
-	u.submit("next", "fold", `{"query":"job:good/copy.fasta"}`)
-	u.submit("worse", "fold", `{"query":"job:next/bad.fasta"}`)
-	if r := u.finished("next"); r.Status != "COMPLETED" {
-		t.Errorf("of a result: %+v", r.Failure)
-	}
-	if r := u.finished("worse"); r.Failure == nil || r.Failure.Code != "INPUT_INVALID" || !strings.Contains(r.Failure.Message, `"1" is no amino acid`) {
-		t.Errorf("of a wrong result: %+v", r.Failure)
 	}
 }

@@ -57,7 +57,7 @@ func linkedProgram(t *testing.T) string {
 
 func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 	t.Parallel()
-	if s := startServer(t, serverOptions{}); !s.sandboxed() {
+	if !plain(t).sandboxed() {
 		need.Skip(t, "this machine has no sandbox")
 	}
 	if _, err := os.Stat(hiddenFile); err != nil {

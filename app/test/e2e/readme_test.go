@@ -40,7 +40,7 @@ func readme(t *testing.T, mark string) string {
 func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "curl")
-	s := startServer(t, serverOptions{})
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	dir := t.TempDir()
 	shell := exec.Command("sh", "-c", readme(t, "run: walkthrough"))

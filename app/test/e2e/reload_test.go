@@ -56,11 +56,10 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[runner]\ncpus = 1\nsandbox = \"off\"\n"})
 	u := s.user("lab", "ann@lab.example")
-	write := func(name, text string) { s.algorithmFile(name, strings.ReplaceAll(text, "@DIR@", s.dir)) }
 	if title := u.titleOf("say"); title != "" {
 		t.Fatalf("it is on offer already: %s", title)
 	}
-	write("say.toml", reloadable("1", "hello"))
+	s.algorithmFile("say.toml", reloadable("1", "hello"))
 	if title := u.titleOf("say"); title != "" {
 		t.Errorf("a file is read before it is asked for: %s", title)
 	}
@@ -72,14 +71,14 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 	}
 	u.submit("first", "say", `{}`)
 
-	write("say.toml", reloadable("1", "goodbye"))
+	s.algorithmFile("say.toml", reloadable("1", "goodbye"))
 	must.OK(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("SIGHUP has its effect", func() bool { return u.titleOf("say") == "Say goodbye" })
 	u.submit("second", "say", `{}`)
 
-	write("say.toml", "format = 1\ntype = \"say\"\nversion = \"1\"\ncomand = [\"true\"]\n")
-	write("other.toml", "format = 1\ntitle = 7\ntype = \"other\"\n")
-	write("good.toml", strings.Replace(reloadable("1", "good"), `"say"`, `"good"`, 1))
+	s.algorithmFile("say.toml", "format = 1\ntype = \"say\"\nversion = \"1\"\ncomand = [\"true\"]\n")
+	s.algorithmFile("other.toml", "format = 1\ntitle = 7\ntype = \"other\"\n")
+	s.algorithmFile("good.toml", strings.Replace(reloadable("1", "good"), `"say"`, `"good"`, 1))
 	read := s.reload(exitInvalid)
 	if strings.Join(read.Added, ",") != "good 1" || len(read.Changed)+len(read.Removed) != 0 || len(read.Mistakes) < 2 {
 		t.Errorf("of broken files: %+v", read)

@@ -8,26 +8,9 @@ import (
 	"testing"
 )
 
-func TestJobsReserveTheConfiguredMemory(t *testing.T) {
+func TestConfiguredResourcesAreUsed(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "[runner]\ncpus = 8\nmemory = \"130MiB\"\n") // enough for two jobs of 64 MiB
-	u := s.user("lab", "ann@lab.example")
-	open := s.gate("go")
-	u.batch("b", "shell", slices.Repeat([]string{script(open.wait())}, 3)...)
-	u.waitForRows("b", 3, func(c map[string]int) bool { return c["RUNNING"] == 2 })
-	j := u.until("b-3", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
-	if !strings.Contains(j.StatusReason, "memory") || j.Status != "QUEUED" {
-		t.Errorf("the third job, which does not fit, is %s: %q", j.Status, j.StatusReason)
-	}
-	open.open(t)
-	if b := u.finished("b"); b.Status != "COMPLETED" {
-		t.Errorf("%+v", b)
-	}
-}
-
-func TestConfiguredGPUsAreUsed(t *testing.T) {
-	t.Parallel()
-	s := shellServer(t, "[runner]\ncpus = 8\ngpus = \"GPU-x,7\"\n")
+	s := shellServer(t, "[runner]\ncpus = 8\nmemory = \"130MiB\"\ngpus = \"GPU-x,7\"\n") // enough for two jobs of 64 MiB
 	u := s.user("lab", "ann@lab.example")
 	show := `echo "$CUDA_VISIBLE_DEVICES" > out/devices`
 	u.submit("both", "shell", script(show, `,"gpus":2`))
@@ -39,23 +22,16 @@ func TestConfiguredGPUsAreUsed(t *testing.T) {
 		}
 	}
 	u.do("POST", "/submit-job", jobBody("three", script("true", `,"gpus":3`))).detail("body.settings.gpus")
-}
-
-func TestHigherPriorityRunsFirst(t *testing.T) {
-	t.Parallel()
-	s, open := blockedServer(t, "")
-	ann, chief := s.user("lab", "ann@lab.example"), s.user("lab", "chief@lab.example", "--role", "admin")
-	run := script("true")
-	ann.do("POST", "/submit-job", jobBody("later", run, `,"priority":-5`)).want(200)
-	ann.do("POST", "/submit-job", jobBody("plain", run)).want(200)
-	chief.do("POST", "/submit-job", jobBody("urgent", run, `,"priority":5`)).want(200)
-	open.open(t)
-	var started []string
-	for _, name := range []string{"urgent", "plain", "later"} {
-		started = append(started, ann.finished(name).StartedAt)
+	open := s.gate("go")
+	u.batch("b", "shell", slices.Repeat([]string{script(open.wait())}, 3)...)
+	u.waitForRows("b", 3, func(c map[string]int) bool { return c["RUNNING"] == 2 })
+	j := u.until("b-3", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
+	if !strings.Contains(j.StatusReason, "memory") || j.Status != "QUEUED" {
+		t.Errorf("the third job, which does not fit, is %s: %q", j.Status, j.StatusReason)
 	}
-	if !slices.IsSorted(started) || started[0] == started[2] {
-		t.Errorf("urgent, plain and later started at %q", started)
+	open.open(t)
+	if b := u.finished("b"); b.Status != "COMPLETED" {
+		t.Errorf("%+v", b)
 	}
 }
 

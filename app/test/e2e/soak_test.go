@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -261,3 +263,37 @@ func (u user) sendSlowly(ctx context.Context, i int) error {
 		}
 	}
 }
+
+// openFiles counts the files that the server has open.
+func (s *instance) openFiles() int {
+	s.t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.process.Process.Pid))
+	must.OK(s.t, err)
+	return len(entries)
+}
+
+// metric returns a value from GET /metrics.
+func (s *instance) metric(name string) float64 {
+	s.t.Helper()
+	text := user{s, ""}.do("GET", "/metrics", nil).want(200).body
+	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(text)
+	if found == nil {
+		s.t.Fatalf("no metric %s", name)
+	}
+	value, err := strconv.ParseFloat(string(found[1]), 64)
+	must.OK(s.t, err)
+	return value
+}
+
+// endless returns n bytes of an unterminated JSON text.
+func endless(n int64) io.Reader {
+	return io.LimitReader(io.MultiReader(strings.NewReader(`{"jobName":"`), digits{}), n)
+}
+
+// digits is an endless stream of the digit 0.
+type digits struct{}
+
+func (digits) Read(p []byte) (int, error) { return copy(p, zeroDigits), nil }
+
+// zeroDigits is copied, since the race detector makes single writes slow.
+var zeroDigits = strings.Repeat("0", 32<<10)

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"molrun/app/test/must"
 )
@@ -117,47 +116,4 @@ func TestNamesAreNeverUsedAsPathsOrShellWords(t *testing.T) {
 		return err
 	})
 	must.OK(t, err)
-}
-
-func TestAlgorithmIsShownWithEverythingASubmissionNeeds(t *testing.T) {
-	t.Parallel()
-	u := plain(t).user("lab", "ann@lab.example")
-	var list struct {
-		Algorithms []struct {
-			Type, Version, Title string
-			Ready                bool
-		}
-	}
-	u.do("GET", "/algorithms", nil).want(200).into(&list)
-	found := map[string]bool{}
-	for _, a := range list.Algorithms {
-		found[a.Type] = a.Ready && a.Title != ""
-	}
-	if !found["cg-idp"] || !found["shell"] {
-		t.Errorf("catalogue %+v; want the built-in and the site's algorithms, ready", list)
-	}
-	var one struct {
-		Versions  []string
-		Ready     *bool
-		Resources map[string]any
-		Example   map[string]any
-		Schema    struct{ Properties map[string]any }
-	}
-	u.do("GET", "/algorithms/cg-idp?version=1", nil).want(200).into(&one)
-	if len(one.Versions) == 0 || one.Ready == nil || one.Resources["cpus"] == nil || len(one.Example) == 0 || one.Schema.Properties["steps"] == nil {
-		t.Errorf("cg-idp: %+v", one)
-	}
-}
-
-func TestWaitEndsAtItsTimeout(t *testing.T) {
-	t.Parallel()
-	s := busy(t)
-	u := s.user("lab", "ann@lab.example")
-	u.submit("j", "words", "{}")
-	var r record
-	start := time.Now()
-	u.do("GET", "/jobs/j?wait=200ms", nil).want(200).into(&r)
-	if waited := time.Since(start); r.Status != "QUEUED" || waited < 200*time.Millisecond {
-		t.Errorf("%s after %v, want QUEUED after 200ms", r.Status, waited)
-	}
 }

@@ -1,14 +1,8 @@
 package e2e
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"molrun/app/test/must"
 )
 
 // opensFile is an algorithm that opens what it is told to open, such as a setting of a
@@ -34,7 +28,7 @@ settings = { path = "/etc/pam.d/other" }
 // they are told of one that is not: the same.
 func TestMissingFileMayBeUnseen(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{algorithms: map[string]string{"opens.toml": opensFile}})
+	s := plain(t)
 	if !s.sandboxed() {
 		t.Skip("this machine has no sandbox")
 	}
@@ -56,31 +50,5 @@ func TestMissingFileMayBeUnseen(t *testing.T) {
 		if got := said(name, path); strings.Contains(got, "under [sandbox]") || !strings.Contains(got, "No such file") {
 			t.Errorf("%s: %s", path, got)
 		}
-	}
-}
-
-// TestAdministratorsLearnWhichFileIsUnseen runs the example of such an algorithm.
-func TestAdministratorsLearnWhichFileIsUnseen(t *testing.T) {
-	t.Parallel()
-	if s := startServer(t, serverOptions{}); !s.sandboxed() {
-		t.Skip("this machine has no sandbox")
-	}
-	test := func(text string) string {
-		file := filepath.Join(t.TempDir(), "opens.toml")
-		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
-		c := exec.Command(molrun, "algorithms", "test", file)
-		c.Dir = filepath.Dir(file)
-		c.Env = append(os.Environ(), "MOLRUN_DATABASE_FILE_SYSTEM=any")
-		var out bytes.Buffer
-		c.Stdout, c.Stderr = &out, &out
-		_ = c.Run() // the example fails
-		return out.String()
-	}
-	const want = "/etc/pam.d/other is on this machine, but not visible inside the sandbox: list it in [sandbox] read"
-	if got := test(opensFile); !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
-		t.Errorf("%s; want %s", got, want)
-	}
-	if got := test(strings.ReplaceAll(opensFile, "/etc/pam.d/other", "/etc/pam.d/other.none")); strings.Contains(got, "on this machine") || !strings.Contains(got, "No such file") {
-		t.Errorf("of a file that is not there: %s", got)
 	}
 }
