@@ -228,6 +228,7 @@ func TestWaitingEndsWithAChange(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	j := s.claim("a")
+	same(t, "in vain", s.want(200, "GET", "/jobs/a?wait=1ms", "").fields(t)["status"], "RUNNING")
 	answers := make(chan answer)
 	go func() { answers <- s.as(s.ann, "GET", "/jobs/a?wait=60s", "") }()
 	go func() { answers <- s.as(s.bob, "GET", "/jobs/a?wait=60", "") }()

@@ -44,6 +44,19 @@ func TestUploadIsCreatedSentAndCompleted(t *testing.T) {
 	same(t, "late PUT", []any{late.status, late.code()}, []any{409, "UPLOAD_COMPLETED"})
 }
 
+func TestPartsAreRefusedInTheWordsOfTheDraft(t *testing.T) {
+	s := start(t)
+	link := s.want(200, "PUT", "/upload/a.txt", "").fields(t)["uploadUrl"].(string)
+	same(t, "the first part", s.send("PUT", link, "abc", "Upload-Complete", "?0", "Upload-Length", "6").status, 201)
+	for _, tt := range []struct{ offset, length, problem string }{
+		{"4", "6", "mismatching-upload-offset"}, {"3", "7", "inconsistent-upload-length"},
+	} {
+		a := s.send("PATCH", link, "e", "Content-Type", "application/partial-upload", "Upload-Offset", tt.offset, "Upload-Complete", "?0", "Upload-Length", tt.length)
+		same(t, tt.problem, []any{a.header.Get("Content-Type"), a.header.Get("Upload-Offset"), a.fields(t)["type"]},
+			[]any{"application/problem+json", "3", "https://iana.org/assignments/http-problem-types#" + tt.problem})
+	}
+}
+
 func TestFilesAreListedAndDeleted(t *testing.T) {
 	s := start(t)
 	first := s.upload("a.pdb", "ATOM 1")

@@ -149,32 +149,3 @@ func (u user) leftNothing(files map[string]string) {
 		u.do("DELETE", "/files/"+id, nil).want(204)
 	}
 }
-
-// Input that only makes results doubtful is accepted, with warnings in the log.
-func TestQuestionableInputIsAcceptedWithWarnings(t *testing.T) {
-	t.Parallel()
-	u := plain(t).user("lab", "ann@lab.example")
-	u.upload("odd.fasta", "\xff\xfe>\x00d\x00n\x00a\x00\r\x00\n\x00"+strings.Repeat("a\x00c\x00g\x00t\x00", 5))
-	u.submit("doubtful", "cg-idp", `{"fasta":"inputs/odd.fasta","steps":1000,"temperature_K":330,"pH":4,"ionic_strength_M":1}`)
-	u.completed("doubtful")
-	log := string(u.do("GET", "/jobs/doubtful/logs", nil).want(200).body)
-	var s struct {
-		Sequence string
-		Warnings []string
-	}
-	answer{t: t, body: u.result("doubtful", "dna/summary.json")}.into(&s)
-	for _, want := range []string{
-		"the model was made for temperatures from 277 to 323 K", "only histidine responds to pH", "above 0.5 mol/L of salt",
-		"the run is short", "is this DNA?", "Rg is not converged",
-	} {
-		if !strings.Contains(log, "warning: ") || !strings.Contains(log, want) {
-			t.Errorf("the log does not warn that %s:\n%s", want, log)
-		}
-		if !strings.Contains(strings.Join(s.Warnings, "\n"), want) {
-			t.Errorf("the summary does not warn that %s: %q", want, s.Warnings)
-		}
-	}
-	if s.Sequence != strings.Repeat("ACGT", 5) {
-		t.Errorf("the sequence is %s", s.Sequence)
-	}
-}

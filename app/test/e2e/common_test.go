@@ -34,7 +34,7 @@ func commonTypes() map[string]string {
 	return map[string]string{
 		"shell.toml": shellFile, "words.toml": wordsFile, "measure.toml": measureFile, "superpose.toml": superposeFile,
 		"sized.toml": sizedFile, "dock.toml": dockFile, "opens.toml": opensFile, "bare.toml": bareFile, "drawn.toml": drawn,
-		"maker.toml": makerFile, "reader.toml": readerFile, "old.toml": oldMaker,
+		"curious.toml": strings.ReplaceAll(curiousFile, "@PID@", fmt.Sprint(os.Getpid())), "maker.toml": makerFile, "reader.toml": readerFile, "old.toml": oldMaker,
 	}
 }
 

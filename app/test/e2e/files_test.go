@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 )
 
@@ -38,50 +36,4 @@ func TestFileReferencesHaveThreeForms(t *testing.T) {
 			t.Errorf("%s: the program read %q, want %q", name, got, want)
 		}
 	}
-}
-
-func TestInputsOfUnfinishedJobsCannotBeDeleted(t *testing.T) {
-	t.Parallel()
-	s := shellServer(t, "[runner]\ncpus = 1\n")
-	u := s.user("lab", "ann@lab.example")
-	file := u.upload("in.txt", "text")
-	u.submit("source", "shell", script("echo made > out/made.txt"))
-	u.finished("source")
-	u.batch("rows", "shell", script("echo made > out/made.txt"))
-	u.finished("rows")
-	open := s.gate("go")
-	u.submit("runs", "shell", script(open.wait(), `,"input":"`+file+`"`))
-	u.running("runs")
-	u.submit("waits", "shell", script("true", `,"input":"job:source/made.txt","other":"job:rows-1/made.txt"`))
-	refused := func() {
-		t.Helper()
-		u.do("DELETE", "/files/"+file, nil).code(409, "FILE_IN_USE")
-		u.do("DELETE", "/jobs/source", nil).code(409, "FILE_IN_USE")
-		u.do("DELETE", "/jobs/rows", nil).code(409, "FILE_IN_USE")
-		u.do("DELETE", "/jobs/rows-1", nil).code(409, "FILE_IN_USE")
-	}
-	refused()
-	s.stop()
-	s.start()
-	refused()
-	open.open(t)
-	u.finished("runs")
-	u.finished("waits")
-	before := 0
-	s.stored(func(path string, _ os.FileInfo) {
-		if strings.Contains(path, file) {
-			before++
-		}
-	})
-	u.do("DELETE", "/files/"+file, nil).want(204)
-	s.stored(func(path string, _ os.FileInfo) {
-		if strings.Contains(path, file) {
-			t.Errorf("%s is left after deleting the file", path)
-		}
-	})
-	if before != 1 {
-		t.Errorf("one upload has %d files on disk", before)
-	}
-	u.do("DELETE", "/jobs/source", nil).want(204)
-	u.do("DELETE", "/jobs/rows", nil).want(204)
 }

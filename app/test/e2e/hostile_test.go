@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -253,62 +252,6 @@ func tooDeepOrTooLarge(t *testing.T, s *instance) {
 			t.Errorf("%s: %s, %+v; want FAILED and %q", name, j.Status, j.Failure, says)
 		}
 	}
-}
-
-// floodBytes is two hundred times the cap. The race detector slows down each byte,
-// so TestSoakLog covers more.
-const floodBytes = 200_000_000
-
-// TestSoakLog does the same with MOLRUN_SOAK bytes (make soak).
-func TestSoakLog(t *testing.T) {
-	size, full := soakSize(t)
-	if !full {
-		t.Skip("run by make soak; TestHugeLogStaysUnderItsCap does the same with less")
-	}
-	began := time.Now()
-	shellServer(t, hostileConfig).flood(size)
-	t.Logf("%d bytes of log in %v", size, time.Since(began).Round(time.Millisecond))
-}
-
-// flood runs a job that prints size bytes, half of them as lines and half without
-// a newline, reads its log meanwhile, and checks the log at the end.
-func (s *instance) flood(size int64) {
-	s.t.Helper()
-	u := s.user("lab", "ann@lab.example")
-	u.submit("log", "shell", script(fmt.Sprintf("echo first; yes | head -c %d; head -c %[1]d /dev/zero; echo; echo last", size/2)))
-	j := u.untilWithin(patience*time.Duration(1+size/floodBytes), "log", "finished", func(r record) bool {
-		if r.Status == "RUNNING" {
-			log := u.do("GET", "/jobs/log/logs", nil).want(200).body
-			if len(log) > 1<<20 {
-				s.t.Errorf("log of the running job has %d bytes", len(log))
-			}
-		}
-		return r.Status == "COMPLETED" || r.Status == "FAILED"
-	})
-	if j.Status != "COMPLETED" {
-		s.t.Fatalf("%+v", j.Failure)
-	}
-	log := string(u.do("GET", "/jobs/log/logs", nil).want(200).body)
-	if len(log) > 1<<20 || !strings.HasPrefix(log, "first\n") || !strings.HasSuffix(log, "last\n") {
-		s.t.Errorf("log of %d bytes begins with %.20q", len(log), log)
-	}
-	if gap := omitted(s.t, log); gap < size-1<<20 || gap > size {
-		s.t.Errorf("the log says that %d of %d bytes are omitted", gap, size)
-	}
-	s.checkUnharmed("a flood of log")
-}
-
-// omitted returns how many bytes are missing according to the log.
-func omitted(t *testing.T, log string) (bytes int64) {
-	t.Helper()
-	_, after, found := strings.Cut(log, "[molrun: ")
-	if !found {
-		t.Fatal("the log does not say that its middle is omitted")
-	}
-	if _, err := fmt.Sscanf(after, "%d bytes omitted here]", &bytes); err != nil {
-		t.Fatalf("the log says %.60q: %v", after, err)
-	}
-	return bytes
 }
 
 func TestSandboxHidesTheMachine(t *testing.T) {

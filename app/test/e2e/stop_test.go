@@ -1,49 +1,77 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
+// halfPut sends the first half of a file of 8 bytes and returns its connection.
+func (u user) halfPut() net.Conn {
+	u.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(u.base, "http://"))
+	must.OK(u.t, err)
+	u.t.Cleanup(func() { conn.Close() })
+	_, err = fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: molrun\r\nContent-Length: 8\r\n\r\nhalf", strings.TrimPrefix(u.grant("slow.txt").UploadURL, u.base))
+	must.OK(u.t, err)
+	u.eventually("an upload has begun", u.receives)
+	return conn
+}
+
+// receives reports whether an upload is on its way.
+func (s *instance) receives() bool {
+	found, err := filepath.Glob(filepath.Join(s.data(), "uploads", "tmp", "*"))
+	must.OK(s.t, err)
+	return len(found) > 0
+}
+
+func TestStopAcceptsNoMoreConnections(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[stop]\nrequests = \"1h\"\n"})
+	slow := s.user("lab", "ann@lab.example").halfPut()
+	must.OK(t, s.process.Process.Signal(syscall.SIGTERM))
+	s.eventually("connections are refused", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	_, err := slow.Write([]byte("half"))
+	must.OK(t, err)
+	if response, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || response.StatusCode != 200 {
+		t.Errorf("the request in progress: %v, %v", response, err)
+	}
+	<-s.exited
+	if code := s.process.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+}
+
 func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[stop]\nrequests = \"1h\"\n"})
-	u := s.user("lab", "ann@lab.example")
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
-	must.OK(t, err)
-	defer conn.Close()
-	_, err = fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: molrun\r\nContent-Length: 8\r\n\r\nhalf", strings.TrimPrefix(u.grant("stalled.txt").UploadURL, s.base))
-	must.OK(t, err)
-	begun := func() bool {
-		found, err := filepath.Glob(filepath.Join(s.data(), "uploads", "tmp", "*"))
-		must.OK(t, err)
-		return len(found) > 0
-	}
-	s.eventually("an upload has begun", begun)
+	s.user("lab", "ann@lab.example").halfPut()
 	must.OK(t, s.process.Process.Signal(syscall.SIGTERM))
 	s.eventually("the service stops", func() bool { return strings.Contains(s.log.String(), "stopping; running jobs go on") })
 	must.OK(t, s.process.Process.Signal(syscall.SIGTERM))
-	select {
-	case <-s.exited:
-	case <-time.After(patience):
-		t.Fatal("the server did not end after the second signal")
-	}
+	<-s.exited
 	if status := s.process.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
 		t.Errorf("server ended with %v, want death by signal", s.process.ProcessState)
 	}
 	s.ok("check")
 	s.start() // removes the interrupted upload
-	s.eventually("interrupted uploads are removed", func() bool { return !begun() })
+	s.eventually("interrupted uploads are removed", func() bool { return !s.receives() })
 }
 
 func TestSystemdAcceptsTheUnitFile(t *testing.T) {

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,38 +28,6 @@ func (u user) grant(filename string) (g grant) {
 	u.t.Helper()
 	u.do("PUT", "/upload/"+url.PathEscape(filename), nil).want(200).into(&g)
 	return g
-}
-
-func TestUploadCanBeReplacedUntilItIsCompleted(t *testing.T) {
-	t.Parallel()
-	u := plain(t).user("lab", "ann@lab.example")
-	g := u.grant("a.txt")
-	complete := "/upload/" + g.FileID + "/complete"
-	u.do("POST", complete, nil).code(409, "UPLOAD_NOT_RECEIVED")
-	u.do("PUT", g.UploadURL, strings.NewReader("first"), "Content-Type", "text/html").code(403, "LINK_INVALID")
-	u.do("PUT", g.UploadURL, strings.NewReader("first"), "Content-Type", "text/plain").want(200)
-	u.do("PUT", g.UploadURL, io.MultiReader(strings.NewReader("second one"))).want(200) // chunked, without a Content-Type
-	u.do("POST", complete, `{"size":5}`).detail("body.size")
-	first := u.do("POST", complete, `{"size":10}`).want(200)
-	sum := sha256.Sum256([]byte("second one"))
-	for name, want := range map[string]any{
-		"status": "completed", "fileId": g.FileID, "filename": "a.txt", "folder": "inputs", "size": 10.0, "contentType": "text/plain", "sha256": hex.EncodeToString(sum[:]),
-	} {
-		var file map[string]any
-		if first.into(&file); file[name] != want || file["uploadedAt"] == nil {
-			t.Errorf("%s is %v, want %v: %s", name, file[name], want, first.body)
-		}
-	}
-	for _, again := range []any{nil, "{}", `{"size":10}`} {
-		if a := u.do("POST", complete, again).want(200); string(a.body) != string(first.body) {
-			t.Errorf("repeated completion: %s, first: %s", a.body, first.body)
-		}
-	}
-	u.do("POST", complete, `{"size":5}`).detail("body.size")
-	u.do("PUT", g.UploadURL, strings.NewReader("third")).code(409, "UPLOAD_COMPLETED")
-	if got := u.do("GET", g.DownloadURL, nil).want(200); string(got.body) != "second one" {
-		t.Errorf("downloadUrl returns %q", got.body)
-	}
 }
 
 // peak returns the peak memory of the server.
