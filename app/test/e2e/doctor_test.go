@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -108,6 +109,10 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 		{"a data directory open to others", "data directory", "run chmod 700", "", func(t *testing.T, s *instance) {
 			must.OK(t, os.Chmod(s.data(), 0o777))
 		}},
+		{"a file in place of the data directory", "data directory", "is no directory", "", func(t *testing.T, s *instance) {
+			must.OK(t, os.RemoveAll(s.data()))
+			must.OK(t, os.WriteFile(s.data(), nil, 0o600))
+		}},
 		{"a truncated database", "database", "restore a backup", "", func(t *testing.T, s *instance) {
 			must.OK(t, os.Truncate(in(s, datadir.Database), 9000))
 		}},
@@ -128,6 +133,12 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 		{"a damaged secret", "secret", "damaged", "", func(t *testing.T, s *instance) {
 			must.OK(t, os.WriteFile(in(s, "secret"), []byte("{}"), 0o600))
 		}},
+		{"a missing secret", "secret", "it is missing", "", func(t *testing.T, s *instance) {
+			must.OK(t, os.Remove(in(s, "secret")))
+		}},
+		{"a mistake in an algorithm file", "algorithms", "comand", "algorithms = \"algorithms\"\n", func(t *testing.T, s *instance) {
+			s.algorithm(strings.Replace(missingProgram, "command", "comand", 1))
+		}},
 		{"an algorithm without its program", "algorithms", "no-such-program is not installed", "algorithms = \"algorithms\"\n", func(t *testing.T, s *instance) {
 			s.algorithm(missingProgram)
 		}},
@@ -137,6 +148,7 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 		{"a cluster without its commands", "slurm", "has no sbatch, squeue", "[slurm]\nshared_dir = \"@DIR@/shared\"\npath = \"@DIR@\"\n", func(t *testing.T, s *instance) {
 			must.OK(t, os.Mkdir(in(s, "../shared"), 0o700))
 		}},
+		{"a missing shared folder", "slurm", "mount it or make it", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", nil},
 		{"a shared folder open to others", "slurm", "run chmod 700", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			must.OK(t, os.Mkdir(in(s, "../shared"), 0o700))
 			must.OK(t, os.Chmod(in(s, "../shared"), 0o770))
@@ -150,9 +162,14 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 			t.Cleanup(func() { listener.Close() })
 			s.env = append(s.env, "MOLRUN_LISTEN="+listener.Addr().String())
 		}},
+		{"an address of another machine", "address", "no network interface", "listen = \"192.0.2.1:8080\"\n", nil},
 		{"links to the wrong port", "public url", "make them agree", "public_url = \"http://127.0.0.1:1\"\n", nil},
 		{"a certificate that has expired", "certificate", "renew it", "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n", func(t *testing.T, s *instance) {
 			s.certificate("cert.pem", "key.pem", time.Now().AddDate(-5, 0, 0))
+		}},
+		{"a key of another certificate", "certificate", "can't be used", "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n", func(t *testing.T, s *instance) {
+			s.certificate("cert.pem", "first.pem", time.Now())
+			s.certificate("other.pem", "key.pem", time.Now())
 		}},
 		{"a full disk", "free space", "uploads are refused", "[disk]\nreserve = \"4000000TiB\"\n", nil},
 		{"a missing GPU", "gpus", "names GPU-cccc", "[runner]\ngpus = [\"GPU-aaaa\", \"GPU-cccc\"]\n", func(t *testing.T, s *instance) {
@@ -160,6 +177,9 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 		}},
 		{"a required sandbox that is not available", "sandbox", "Operation not permitted", "[runner]\nsandbox = \"required\"\n", func(t *testing.T, s *instance) {
 			s.program("bwrap", standInBubblewrap)
+		}},
+		{"a broken GPU driver", "gpus", "mend the driver", "", func(t *testing.T, s *instance) {
+			s.program("nvidia-smi", "#!/bin/sh\necho 'Failed to initialize NVML' >&2\nexit 9\n")
 		}},
 	}
 	for _, tt := range tests {
@@ -216,4 +236,15 @@ func (s *instance) program(name, text string) {
 	bin := s.t.TempDir()
 	must.OK(s.t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700))
 	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"))
+}
+
+func TestDoctorReportsALowOpenFileLimit(t *testing.T) {
+	t.Parallel()
+	s := initialized(t, "")
+	c := exec.Command("sh", "-c", `ulimit -n 512; exec "$0" doctor --listen 127.0.0.1:0`, molrun)
+	c.Dir, c.Env = s.dir, s.command().Env
+	out, err := c.Output()
+	if err == nil || !strings.Contains(string(out), "may open only 512 files; set LimitNOFILE=65536") {
+		t.Errorf("%v: %s", err, out)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -204,6 +205,37 @@ func (s *instance) offsetOf(link string) (offset int64) {
 		return err == nil && response.StatusCode == http.StatusNoContent
 	})
 	return offset
+}
+
+// TestCheckAndBackupKnowParts has a partial upload in a directory that is checked,
+// backed up and restored.
+func TestCheckAndBackupKnowParts(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	u := s.user("lab", "ann@lab.example")
+	g := u.grant("a.txt")
+	u.do("PUT", g.UploadURL, strings.NewReader("abc"), "Upload-Complete", "?0").want(201)
+	backup := filepath.Join(t.TempDir(), "backup")
+	s.ok("backup", backup)
+	s.stop()
+	for _, args := range [][]string{{"check", "--deep"}, {"check"}} {
+		if out := s.ok(args...); strings.Contains(out, "partial") {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+	must.OK(t, os.RemoveAll(filepath.Join(s.data(), "uploads", "partial"))) // as a restored backup lacks it
+	if out := s.ok("check", "--deep"); strings.Contains(out, "partial") {
+		t.Errorf("check without the parts: %s", out)
+	}
+	s.start()
+	link, err := url.Parse(g.UploadURL)
+	must.OK(t, err)
+	again := s.base + link.RequestURI()
+	if at := s.offsetOf(again); at != 0 {
+		t.Errorf("the offset without the file is %d", at)
+	}
+	u.base = s.base
+	u.do("PUT", again, strings.NewReader("abcdef"), "Upload-Complete", "?1").want(200)
 }
 
 // TestCurlGoesOnWithAnUpload follows the README with a real curl.
