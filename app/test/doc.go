@@ -1,6 +1,7 @@
 // Package test is the room of code that only tests and measurements use: e2e (the real
-// program, as its users see it), faults (the same killed, starved and lied to), simulation (whole services driven by random seeds),
-// conformance (what the runner relies on in executors), contract (answers against
-// openapi.yaml), house (the order of imports), bench and mutants (programs of their own), and
-// helpers: need, fixture, freeport, cluster, containertest, enginetest, resulttest.
+// program, as its users see it), faults (the same program killed, starved and lied to),
+// simulation (whole services driven by random seeds), conformance (what the runner relies on
+// in executors), contract (answers against openapi.yaml), house (the order of imports), bench
+// and mutants (programs of their own), and helpers: must, need, fixture, whole, freeport,
+// cluster, containertest, enginetest, resulttest.
 package test
