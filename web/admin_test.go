@@ -11,6 +11,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/audit"
+	"molrun/app/test/must"
 )
 
 func TestStatusShowsWhatRunsAndWaits(t *testing.T) {
@@ -63,9 +64,7 @@ func TestAdminsSeeWhoStoresHowMuch(t *testing.T) {
 			t.Errorf("by %s: %d %s", by, a.status, a.body)
 		}
 	}
-	if a := s.as(s.root, "GET", "/admin/storage?by=organization", ""); a.status != 422 {
-		t.Errorf("by organization: %d", a.status)
-	}
+	s.wantAs(s.root, 422, "GET", "/admin/storage?by=organization", "")
 }
 
 func TestAdminsPruneTheirOrganization(t *testing.T) {
@@ -95,29 +94,21 @@ func TestAdminsPruneTheirOrganization(t *testing.T) {
 	same(t, "what would go", pruned(all+`,"dryRun":true}`), []string{"a", "b"})
 	same(t, "of another user", pruned(all+`,"user":"bob@lab.example"}`), []string(nil))
 	same(t, "of long ago", pruned(`{"endedBefore":"2000-01-01T00:00:00.000Z"}`), []string(nil))
-	if a := s.as(s.root, "POST", "/admin/prune", all+`,"organization":"other"}`); a.status != 422 {
-		t.Errorf("of another organization: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 422, "POST", "/admin/prune", all+`,"organization":"other"}`)
 	full := fault.Errorf(fault.StorageFull, "The disk is full.")
 	s.store.writing.Store(&full)
-	if a := s.as(s.root, "POST", "/admin/prune", all+"}"); a.status != 507 {
-		t.Errorf("on a full disk: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 507, "POST", "/admin/prune", all+"}")
 	s.store.writing.Store(nil)
 	same(t, "what goes", pruned(all+"}"), []string{"a", "b"})
 	s.want(404, "GET", "/jobs/a", "")
 	s.want(200, "GET", "/jobs/pinned", "")
-	if a := s.as(s.eve, "GET", "/jobs/e", ""); a.status != 200 {
-		t.Errorf("the job of another organization: %d", a.status)
-	}
+	s.wantAs(s.eve, 200, "GET", "/jobs/e", "")
 }
 
 func TestAdminsReadTheAuditLogOfTheirOrganization(t *testing.T) {
 	dir := t.TempDir()
 	log, err := audit.Open(dir, 1<<20, 2, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer log.Close()
 	s := start(t, func(with *setup) {
 		with.options.Audit = log.Add
@@ -146,19 +137,13 @@ func TestAdminsReadTheAuditLogOfTheirOrganization(t *testing.T) {
 	same(t, "of a key", read(s.root, "?key="+idOf(s.eve)), []string(nil))
 	same(t, "of the past", read(s.root, "?until=2000-01-01"), []string(nil))
 	same(t, "the newest one", read(s.root, "?limit=1"), []string{"job.cancel NOT_FOUND"})
-	if a := s.as(s.root, "GET", "/admin/audit?limit=1", ""); a.fields(t)["more"] != true {
-		t.Errorf("there are more: %s", a.body)
-	}
+	same(t, "there are more", s.as(s.root, "GET", "/admin/audit?limit=1", "").fields(t)["more"], true)
 	for _, id := range s.keys("other") {
-		if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id))
 	}
 	same(t, "where lab is alone", read(s.root, ""), []string{"authenticate UNAUTHORIZED", "job.cancel NOT_FOUND", "job.submit ok"})
 	for _, bad := range []string{"?limit=0", "?limit=1001", "?since=soon", "?failed=x", "?x=1"} {
-		if a := s.as(s.root, "GET", "/admin/audit"+bad, ""); a.status != 422 {
-			t.Errorf("%s: %d", bad, a.status)
-		}
+		s.wantAs(s.root, 422, "GET", "/admin/audit"+bad, "")
 	}
 }
 
@@ -193,9 +178,7 @@ func TestFilesKnowWhichJobsReadThem(t *testing.T) {
 	same(t, "there are no others", f["more"], any(false))
 	same(t, "of a file that nobody reads", s.want(200, "GET", "/files/"+unread+"/jobs", "").body, `{"jobs":[],"more":false}`+"\n")
 	s.want(404, "GET", "/files/absent/jobs", "")
-	if a := s.as(s.eve, "GET", "/files/"+file+"/jobs", ""); a.status != 404 {
-		t.Errorf("another organization: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.eve, 404, "GET", "/files/"+file+"/jobs", "")
 	for i := range 150 {
 		s.want(200, "POST", "/submit-job", fmt.Sprintf(`{"jobName":"more-%d","type":"echo","settings":{"structure":"%s","steps":%d}}`, i, file, i+1))
 	}

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"molrun/app"
 	"molrun/app/client"
 	"molrun/app/job/audit"
+	"molrun/app/test/must"
 	"molrun/web"
 )
 
@@ -78,9 +80,7 @@ func TestChangesAreAudited(t *testing.T) {
 			continue
 		}
 		e := got[0]
-		if text := e.Action + " " + e.Object + " " + e.Result; text != want {
-			t.Errorf("%s %s: %q, want %q", step.method, path, text, want)
-		}
+		same(t, fmt.Sprintf("%s %s", step.method, path), e.Action+" "+e.Object+" "+e.Result, want)
 		if e.Key != id || e.Organization != "lab" || e.Remote != "192.0.2.1" || e.Request != a.header.Get("X-Request-Id") || e.Time.Before(before) {
 			t.Errorf("%s %s: %+v", step.method, path, e)
 		}
@@ -97,9 +97,7 @@ func TestAuditOfFailedAuthenticationsIsBounded(t *testing.T) {
 		s.as(s.ann[:len(s.ann)-1]+"!", "POST", "/submit-job", `{"jobName":"a"}`)
 	}
 	got := log.take()
-	if len(got) != 5 {
-		t.Errorf("%d entries, want 5 per second and address", len(got))
-	}
+	same(t, "entries", len(got), 5)
 	for _, e := range got {
 		if e.Action != "authenticate" || e.Result != "UNAUTHORIZED" || e.Key != "" || e.Object != "" || e.Remote != "192.0.2.1" {
 			t.Errorf("%+v", e)
@@ -132,9 +130,7 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 	operator := client.NewControl(s.controlWith(web.ControlOptions{Audit: log.add, RotateSecret: s.blobs.RotateSecret}))
 	ctx := t.Context()
 	made, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "fay@lab.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	next, err := operator.RotateKey(ctx, made.ID, time.Hour)
 	if err != nil || next.Email != made.Email {
 		t.Fatalf("%+v, %v", next, err)

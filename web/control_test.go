@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/web"
 	"molrun/web/edge"
 )
@@ -28,9 +29,7 @@ func (s *service) controlWith(o web.ControlOptions) (socket string) {
 	s.t.Helper()
 	socket = filepath.Join(s.t.TempDir(), "control.sock")
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	server := &httptest.Server{Listener: listener, Config: edge.Server(web.Control(s.app.Service, s.app.Accounts, s.keeper, s.app.Usage, o))}
 	server.Start()
 	s.t.Cleanup(server.Close)
@@ -42,18 +41,14 @@ func TestKeysAreCreatedListedDisabledAndDeleted(t *testing.T) {
 	operator := client.NewControl(s.control())
 	ctx := t.Context()
 	made, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "Fay@lab.example", Role: "admin", Expires: 48 * time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	same(t, "made", []any{made.Organization, made.Email, made.Role, made.Disabled}, []any{"lab", "fay@lab.example", "admin", false})
 	if life := made.ExpiresAt.Sub(made.CreatedAt); life < 48*time.Hour-time.Second || life > 48*time.Hour+time.Second {
 		t.Errorf("it lives %v", life)
 	}
 	works := func(want int) {
 		t.Helper()
-		if a := s.as(made.Secret, "GET", "/jobs", ""); a.status != want {
-			t.Errorf("the key: %d, want %d", a.status, want)
-		}
+		s.wantAs(made.Secret, want, "GET", "/jobs", "")
 	}
 	works(200)
 	if k, err := operator.DisableKey(ctx, made.ID); err != nil || !k.Disabled {
@@ -112,17 +107,13 @@ func TestControlRejectsUnknownKeysAndRoutes(t *testing.T) {
 	defer raw.CloseIdleConnections()
 	for path, status := range map[string]int{"/control/nothing": 404, "/jobs": 404, "/control/keys?x=1": 422} {
 		resp, err := raw.Get("http://molrun" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != status || resp.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
 	}
-	if a := s.as(s.root, "GET", "/control/keys", ""); a.status != 404 {
-		t.Errorf("the API serves the control routes: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 404, "GET", "/control/keys", "")
 	if strings.Contains(s.log.String(), "molrun_") {
 		t.Error("the log holds a key")
 	}

@@ -33,9 +33,7 @@ func TestEstimateChecksAsASubmissionAndQueuesNothing(t *testing.T) {
 	if !strings.Contains(one, `"slots":[{"executor":"local","cpus":1,"memoryBytes":`) || !strings.Contains(one, `"gpus":0,"jobs":2}]`) {
 		t.Errorf("slots: %s", one)
 	}
-	if list := s.want(200, "GET", "/jobs?count=true", "").fields(t); list["count"] != 0.0 {
-		t.Errorf("%v jobs were queued", list["count"])
-	}
+	same(t, "jobs were queued", s.want(200, "GET", "/jobs?count=true", "").fields(t)["count"], 0.0)
 	s.want(422, "POST", "/estimate", `[]`)
 	s.want(422, "POST", "/estimate", ``)
 }

@@ -15,6 +15,7 @@ import (
 	"molrun/app"
 	"molrun/app/job/apikey"
 	"molrun/app/job/retention"
+	"molrun/app/test/must"
 	"molrun/web"
 )
 
@@ -27,9 +28,7 @@ func (s *service) beginning(body io.Reader) string {
 		if text += line; err == io.EOF || line == ": listening\n" {
 			return text
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, err)
 	}
 }
 
@@ -68,9 +67,7 @@ func (s *service) follow(key, path string, headers ...string) (*following, []sse
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := s.client.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	if resp.StatusCode != http.StatusOK {
 		body, _ := io.ReadAll(resp.Body)
 		s.t.Fatalf("GET %s: %d %s", path, resp.StatusCode, body)
@@ -167,9 +164,7 @@ func told(t *testing.T, all []sse) []string {
 
 func wantTold(t *testing.T, what string, all []sse, want ...string) {
 	t.Helper()
-	if got := told(t, all); !slices.Equal(got, want) {
-		t.Errorf("%s: told %q, want %q", what, got, want)
-	}
+	same(t, what, told(t, all), want)
 }
 
 func TestEventsTellWhatHappensToAJob(t *testing.T) {
@@ -251,9 +246,7 @@ func TestUnknownPlacesAreReset(t *testing.T) {
 		if a.status != 422 || a.faults(t)[0] != "header.Last-Event-ID value" {
 			t.Errorf("%q: %d %s", id, a.status, a.body)
 		}
-		if a := s.want(422, "GET", "/jobs/a/events?lastEventId="+id, ""); a.faults(t)[0] != "query.lastEventId value" {
-			t.Errorf("%q: %s", id, a.body)
-		}
+		same(t, fmt.Sprintf("%q", id), s.want(422, "GET", "/jobs/a/events?lastEventId="+id, "").faults(t)[0], "query.lastEventId value")
 	}
 }
 
@@ -387,9 +380,7 @@ func TestOtherOrganizationsHearNothing(t *testing.T) {
 		f, _ := s.follow(s.eve, path)
 		streams = append(streams, f)
 	}
-	if a := s.as(s.eve, "GET", "/jobs/a/events", ""); a.status != 404 {
-		t.Errorf("a stream of another organization's job: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.eve, 404, "GET", "/jobs/a/events", "")
 	s.app.Runs.SetProgress(s.claim("a"), app.Progress{Fraction: 0.5})
 	s.as(s.eve, "POST", "/submit-job", `{"jobName":"hers","type":"echo","settings":{}}`)
 	streams[1].until("job", "hers", "QUEUED")
@@ -400,9 +391,7 @@ func TestOtherOrganizationsHearNothing(t *testing.T) {
 	for _, f := range streams[2:] {
 		f.stop()
 		for e := range f.events {
-			if e.event != "" {
-				t.Errorf("heard %v", e)
-			}
+			same(t, "heard", e.event, "")
 		}
 	}
 }
@@ -413,9 +402,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	deleted, _ := s.follow(s.eve, "/events")
 	other, _ := s.follow(s.bob, "/events?organization=1")
 	s.disable(s.ann)
-	if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), apikey.ID(s.eve)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), apikey.ID(s.eve)))
 	for _, f := range []*following{f, deleted} {
 		for {
 			if e, open := f.next(); !open {
@@ -443,9 +430,7 @@ func TestStreamsHaveABoundOfTheirOwn(t *testing.T) {
 	}
 	s.submit("a") // requests are not kept waiting by streams
 	last, _ := s.follow(s.bob, "/jobs/a/events")
-	if a := s.as(s.root, "GET", "/jobs/a/events", ""); a.status != 503 {
-		t.Errorf("beyond all: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 503, "GET", "/jobs/a/events", "")
 	last.stop()
 	streams[0].stop()
 	for deadline := time.Now().Add(eventually); s.as(s.ann, "HEAD", "/events", "").status != 200; {
@@ -459,9 +444,7 @@ func TestStreamsHaveABoundOfTheirOwn(t *testing.T) {
 func TestStreamsOverHTTP2(t *testing.T) {
 	s := start(t, func(with *setup) { with.http2 = true })
 	f, _ := s.follow(s.ann, "/events")
-	if a := s.as(s.ann, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`); a.status != 200 {
-		t.Fatalf("%d %s", a.status, a.body)
-	}
+	s.wantAs(s.ann, 200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`)
 	f.until("job", "a", "QUEUED")
 	s.disable(s.ann)
 	for _, open := f.next(); open; _, open = f.next() {
@@ -500,9 +483,7 @@ func TestWhatEventsDoNotKnowIsRefused(t *testing.T) {
 		"count=1": "query.count unknown", "statuses=1": "query.statuses unknown", "includeSubjobs=1": "query.includeSubjobs unknown",
 		"logs=1": "query.logs unknown", "status=DONE": "query.status value", "tag=x": "query.tag value",
 	} {
-		if got := s.want(422, "GET", "/events?"+query, "").faults(t); !slices.Equal(got, []string{want}) {
-			t.Errorf("%s: %v, want %s", query, got, want)
-		}
+		same(t, query, s.want(422, "GET", "/events?"+query, "").faults(t), []string{want})
 	}
 	if got := s.want(422, "GET", "/jobs/a/events?status=QUEUED&logs=2", "").faults(t); len(got) != 2 {
 		t.Errorf("%v", got)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 // found is a page of a listing.
@@ -20,9 +21,7 @@ type found struct {
 
 func (s *service) find(query string) (f found) {
 	s.t.Helper()
-	if err := json.Unmarshal([]byte(s.want(200, "GET", "/jobs?"+query, "").body), &f); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, json.Unmarshal([]byte(s.want(200, "GET", "/jobs?"+query, "").body), &f))
 	return f
 }
 
@@ -164,9 +163,7 @@ func TestSummaryCountsWhatAListingFinds(t *testing.T) {
 	s.want(200, "PATCH", "/jobs/b", `{"tags":{"k":"v"}}`)
 	s.want(200, "POST", "/submit-batch", `{"batchName":"rows","type":"echo","settings":[{},{},{}]}`)
 	s.run("rows-2", nil)
-	if a := s.as(s.bob, "POST", "/submit-job", `{"jobName":"c","type":"echo","settings":{}}`); a.status != 200 {
-		t.Fatal(a.body)
-	}
+	s.wantAs(s.bob, 200, "POST", "/submit-job", `{"jobName":"c","type":"echo","settings":{}}`)
 	counts := func(queued, running, completed, failed int) string {
 		return fmt.Sprintf(`{"QUEUED":%d,"RUNNING":%d,"COMPLETED":%d,"FAILED":%d}`, queued, running, completed, failed)
 	}

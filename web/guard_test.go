@@ -15,10 +15,8 @@ import (
 func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
 	s := start(t, func(with *setup) { with.options.Now, with.from = now.read, "192.0.2.1:4711" })
-	for i := range 100 {
-		if a := s.send("GET", "/jobs", ""); a.status != 401 {
-			t.Fatalf("attempt %d: %d %s", i, a.status, a.body)
-		}
+	for range 100 {
+		s.wantSent(401, "GET", "/jobs", "")
 	}
 	for _, c := range calls() {
 		if a := s.send(c.method, c.path, ""); a.status != 429 || a.code() != "RATE_LIMITED" || a.header.Get("Retry-After") == "" {
@@ -27,9 +25,7 @@ func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 	}
 	s.want(200, "GET", "/jobs", "") // a valid key still works
 	now.advance(time.Second)
-	if a := s.send("GET", "/jobs", ""); a.status != 401 {
-		t.Errorf("a second later: %d %s", a.status, a.body)
-	}
+	s.wantSent(401, "GET", "/jobs", "")
 }
 
 // TestRefusedKeysAreCountedByNetwork tries wrong keys from many addresses: those
@@ -57,9 +53,7 @@ func TestRefusedKeysAreCountedByNetwork(t *testing.T) {
 		"192.0.2.200":          401,
 		"::ffff:192.0.2.201":   401,
 	} {
-		if status := try(address); status != want {
-			t.Errorf("from %s: %d, want %d", address, status, want)
-		}
+		same(t, fmt.Sprintf("from %s", address), try(address), want)
 	}
 }
 
@@ -71,9 +65,7 @@ func TestRefusedKeysFromSharedAddressesAreNotRateLimited(t *testing.T) {
 			with.options.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 		})
 		for range 150 {
-			if a := s.send("GET", "/jobs", ""); a.status != 401 {
-				t.Fatalf("from %s: %d %s", from, a.status, a.body)
-			}
+			s.wantSent(401, "GET", "/jobs", "")
 		}
 	}
 }
@@ -92,9 +84,7 @@ func TestKeysHaveConfiguredRates(t *testing.T) {
 	s.want(200, "PUT", "/upload/a", "")
 	s.want(429, "PUT", "/upload/a", "")
 	s.want(200, "GET", "/algorithms", "") // has no rate limit
-	if a := s.as(s.bob, "GET", "/jobs", ""); a.status != 200 {
-		t.Errorf("another key: %d", a.status)
-	}
+	s.wantAs(s.bob, 200, "GET", "/jobs", "")
 	now.advance(500 * time.Millisecond)
 	s.want(200, "GET", "/jobs", "")
 	s.want(429, "GET", "/jobs", "")
@@ -108,9 +98,7 @@ func TestRequestsBeyondTheLimitAreRefusedAtOnce(t *testing.T) {
 	j := s.claim("a")
 	waiting := s.waitForA(1, 503)
 	s.until("the waiting request has arrived", func() bool { return s.as(s.bob, "GET", "/algorithms", "").status == 503 })
-	if a := s.send("GET", "/healthz", ""); a.status != 200 {
-		t.Errorf("healthz: %d", a.status)
-	}
+	s.wantSent(200, "GET", "/healthz", "")
 	s.finish(j)
 	if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
 		t.Errorf("the waiting request: %d %s", a.status, a.body)
@@ -144,9 +132,7 @@ func TestWaitingRequestsLeaveSlotsForOthers(t *testing.T) {
 	if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
 		t.Errorf("the waiting request: %d %s", a.status, a.body)
 	}
-	if a := wait("/jobs/a?wait=60s"); a.status != 200 {
-		t.Errorf("after the waiting request: %d %s", a.status, a.body)
-	}
+	same(t, "after the waiting request", wait("/jobs/a?wait=60s").status, 200)
 }
 
 // waitForA makes requests of Ann wait for a change of job a. One that is refused with
@@ -236,13 +222,9 @@ func TestOneKeyLeavesMemoryForOthers(t *testing.T) {
 	end := s.stall(s.ann, strings.Repeat(" ", 700))
 	body := `{"jobName":"` + strings.Repeat("x", 200) + `"}`
 	s.until("what Ann has sent has arrived", func() bool { return s.as(s.ann, "POST", "/submit-job", body).status == 503 })
-	if a := s.as(s.bob, "POST", "/submit-job", body); a.status != 422 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	s.wantAs(s.bob, 422, "POST", "/submit-job", body)
 	end()
-	if a := s.as(s.ann, "POST", "/submit-job", body); a.status != 422 {
-		t.Errorf("after the slow request: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.ann, 422, "POST", "/submit-job", body)
 }
 
 // TestRefusedRequestsAreAnsweredBeforeTheirBody has clients who await an answer before
@@ -276,9 +258,7 @@ func TestRequestsOfOneKeyAreBounded(t *testing.T) {
 	if a := s.as(s.ann, "GET", "/algorithms", ""); a.code() != "RATE_LIMITED" || a.header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	if a := s.as(s.bob, "GET", "/algorithms", ""); a.status != 200 {
-		t.Errorf("another key: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.bob, 200, "GET", "/algorithms", "")
 	s.finish(j)
 	for range 2 {
 		if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
@@ -295,9 +275,7 @@ func TestOneKeyLeavesWaitsForOthers(t *testing.T) {
 	j := s.claim("a")
 	waiting := s.waitForA(3, 429)
 	s.until("three have arrived", func() bool { return s.as(s.ann, "GET", "/jobs/a?wait=1ms", "").status == 429 })
-	if a := s.as(s.bob, "GET", "/jobs/a?wait=1ms", ""); a.status != 200 {
-		t.Errorf("another key: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.bob, 200, "GET", "/jobs/a?wait=1ms", "")
 	s.finish(j)
 	for range 3 {
 		if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
@@ -310,9 +288,7 @@ func TestBodiesShareAMemoryBudget(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBuffered = 1000 })
 	long := `{"jobName":"` + strings.Repeat("x", 1000) + `"}`
 	for range 3 { // the budget is released after each request
-		if a := s.as(s.ann, "POST", "/submit-job", long); a.status != 503 || a.code() != "UNAVAILABLE" {
-			t.Errorf("%d %s", a.status, a.body)
-		}
+		s.refused(s.ann, 503, "UNAVAILABLE", "POST", "/submit-job", long)
 		s.want(422, "POST", "/submit-job", long[:500]+`"}`)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 func TestSubmissionIsIdempotent(t *testing.T) {
@@ -36,9 +37,7 @@ func TestSubmissionIsIdempotent(t *testing.T) {
 			same(t, tt.name, a.code(), "JOB_ALREADY_EXISTS")
 		}
 	}
-	if a := s.as(s.eve, "POST", "/submit-job", tests[3].body); a.status != 200 {
-		t.Errorf("the same name in another organization: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.eve, 200, "POST", "/submit-job", tests[3].body)
 }
 
 func TestListedRecordsEqualShownRecords(t *testing.T) {
@@ -58,14 +57,10 @@ func TestListedRecordsEqualShownRecords(t *testing.T) {
 			Jobs     []json.RawMessage
 			StartKey string
 		}
-		if err := json.Unmarshal([]byte(s.want(200, "GET", query, "").body), &page); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(s.want(200, "GET", query, "").body), &page))
 		for _, record := range page.Jobs {
 			var name struct{ JobName string }
-			if err := json.Unmarshal(record, &name); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal(record, &name))
 			names = append(names, name.JobName)
 			alone := s.want(200, "GET", "/jobs/"+name.JobName, "").body
 			same(t, name.JobName, string(record)+"\n", alone)
@@ -93,9 +88,7 @@ func TestListingsCoverTheCallerUnlessWidened(t *testing.T) {
 			t.Errorf("%s: %d jobs, want %d: %s", query, n, names, a.body)
 		}
 	}
-	if a := s.as(s.eve, "GET", "/jobs?organization=true", ""); a.body != "{\"jobs\":[]}\n" {
-		t.Errorf("another organization sees %s", a.body)
-	}
+	same(t, "another organization sees", s.as(s.eve, "GET", "/jobs?organization=true", "").body, "{\"jobs\":[]}\n")
 }
 
 func TestCursorIsValidOnlyForItsListing(t *testing.T) {
@@ -109,9 +102,7 @@ func TestCursorIsValidOnlyForItsListing(t *testing.T) {
 	}
 	same(t, "another list", s.want(422, "GET", "/files?startKey="+key, "").faults(t), []string{"query.startKey value"})
 	for _, query := range []string{"startKey=B" + key[1:], "startKey=" + key[:20] + flipped(key[20]) + key[21:], "startKey=" + key + "A"} {
-		if a := s.want(422, "GET", "/jobs?"+query, ""); a.faults(t)[0] != "query.startKey value" {
-			t.Errorf("%s: %s", query, a.body)
-		}
+		same(t, query, s.want(422, "GET", "/jobs?"+query, "").faults(t)[0], "query.startKey value")
 	}
 }
 
@@ -129,32 +120,22 @@ func TestOnlySubmitterAndAdminsChangeAJob(t *testing.T) {
 	for _, c := range []struct{ method, path string }{
 		{"POST", "/jobs/a/cancel"}, {"POST", "/jobs/a/retry"}, {"DELETE", "/jobs/a"},
 	} {
-		if a := s.as(s.bob, c.method, c.path, ""); a.status != 403 || a.code() != "FORBIDDEN" {
-			t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
-		}
+		s.refused(s.bob, 403, "FORBIDDEN", c.method, c.path, "")
 	}
-	if a := s.as(s.bob, "GET", "/jobs/a", ""); a.status != 200 {
-		t.Errorf("a member reads: %d", a.status)
-	}
+	s.wantAs(s.bob, 200, "GET", "/jobs/a", "")
 	for _, body := range []string{"", "{}", "null"} {
 		if a := s.as(s.root, "POST", "/jobs/a/cancel", body); a.status != 200 || a.fields(t)["status"] != "FAILED" {
 			t.Errorf("an admin cancels: %d %s", a.status, a.body)
 		}
 	}
-	if a := s.as(s.root, "POST", "/jobs/a/retry", ""); a.status != 200 {
-		t.Errorf("an admin retries: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 200, "POST", "/jobs/a/retry", "")
 	s.run("a", map[string]string{"out.txt": "text"})
 	for _, path := range []string{"/jobs/a/logs", "/jobs/a/files", "/jobs/a/files/out.txt"} {
-		if a := s.as(s.bob, "GET", path, ""); a.status != 200 {
-			t.Errorf("a member reads %s: %d %s", path, a.status, a.body)
-		}
+		s.wantAs(s.bob, 200, "GET", path, "")
 	}
 	link := s.as(s.bob, "POST", "/result", `{"jobName":"a","fileName":"out.txt"}`).fields(t)
 	same(t, "a member's download", s.send("GET", link["downloadUrl"].(string), "").body, "text")
-	if a := s.as(s.root, "DELETE", "/jobs/a", ""); a.status != 204 {
-		t.Errorf("an admin deletes: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 204, "DELETE", "/jobs/a", "")
 }
 
 func TestLifeOfAJob(t *testing.T) {
@@ -340,14 +321,8 @@ func TestPinIsShownUntilItIsRemoved(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"POST", "DELETE"} {
-		if a := s.as(s.bob, method, "/jobs/a%20b/pin", ""); a.status != 403 {
-			t.Errorf("%s by another member: %d", method, a.status)
-		}
-		if a := s.as(s.root, method, "/jobs/a%20b/pin", ""); a.status != 200 {
-			t.Errorf("%s by an admin: %d", method, a.status)
-		}
-		if a := s.as(s.eve, method, "/jobs/a%20b/pin", ""); a.status != 404 {
-			t.Errorf("%s by another organization: %d", method, a.status)
-		}
+		s.wantAs(s.bob, 403, method, "/jobs/a%20b/pin", "")
+		s.wantAs(s.root, 200, method, "/jobs/a%20b/pin", "")
+		s.wantAs(s.eve, 404, method, "/jobs/a%20b/pin", "")
 	}
 }

@@ -73,11 +73,7 @@ func TestOnlySubmitterAndAdminsChangeLabels(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	const patch = `{"note":"mine"}`
-	if a := s.as(s.bob, "PATCH", "/jobs/a", patch); a.status != 403 {
-		t.Errorf("another member: %d %s", a.status, a.body)
-	}
-	if a := s.as(s.eve, "PATCH", "/jobs/a", patch); a.status != 404 {
-		t.Errorf("another organization: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.bob, 403, "PATCH", "/jobs/a", patch)
+	s.wantAs(s.eve, 404, "PATCH", "/jobs/a", patch)
 	same(t, "note", s.want(200, "GET", "/jobs/a", "").fields(t)["note"], nil)
 }

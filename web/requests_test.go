@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestQueriesOfListings(t *testing.T) {
@@ -215,17 +217,13 @@ func TestNamesInPathsAreDecodedOnce(t *testing.T) {
 func TestTruncatedBodyIsRejected(t *testing.T) {
 	s := start(t)
 	r, err := http.NewRequest("POST", s.url+"/submit-job", &endsEarly{text: `{"jobName":`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r.ContentLength = 100
 	r.Header.Set("x-api-key", s.ann)
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil { // the client may report its own error first
-		if resp.StatusCode != 422 {
-			t.Errorf("status %d", resp.StatusCode)
-		}
+		same(t, "status", resp.StatusCode, 422)
 		resp.Body.Close()
 	}
 	s.want(200, "GET", "/jobs", "") // other requests still work

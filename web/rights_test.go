@@ -11,6 +11,7 @@ import (
 	"molrun/app"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
+	"molrun/app/test/must"
 	"molrun/storage"
 	"molrun/web"
 )
@@ -129,9 +130,7 @@ func (s *service) limitedKey(role apikey.Role, scopes ...apikey.Scope) string {
 	s.t.Helper()
 	r := access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: role, Scopes: scopes}
 	key, _, err := s.app.Accounts.CreateKey(s.t.Context(), app.Operator(), r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return key
 }
 
@@ -139,9 +138,7 @@ func (s *service) limitedKey(role apikey.Role, scopes ...apikey.Scope) string {
 func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
 	s := start(t)
 	for _, id := range s.keys("other") { // so that lab's admins may drain the service
-		if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id))
 	}
 	allowedBy := map[apikey.Role]string{apikey.Viewer: "read", apikey.Member: "read submit", apikey.Admin: "read submit admin"}
 	scopeOf := map[apikey.Rights]string{apikey.Read: "read", apikey.Submit: "submit", apikey.Administer: "admin"}
@@ -171,9 +168,7 @@ func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
 func TestReadersChangeNothing(t *testing.T) {
 	s := start(t)
 	for _, id := range s.keys("other") {
-		if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id))
 	}
 	s.root = s.limitedKey(apikey.Admin)
 	for _, name := range []string{"queued", "failed", "done"} {
@@ -229,9 +224,7 @@ func TestReadersChangeNothing(t *testing.T) {
 		before := s.stored()
 		for _, c := range changes {
 			method, _, _ := strings.Cut(c.route, " ")
-			if a := s.as(reader, method, c.path, c.body); a.status != 403 {
-				t.Errorf("%s %s: %d %s", method, c.path, a.status, a.body)
-			}
+			s.wantAs(reader, 403, method, c.path, c.body)
 		}
 		for _, r := range web.Routes() {
 			if route := r.Method + " " + r.Path; r.Needs == apikey.Read {
@@ -268,13 +261,9 @@ func absent(path string) string {
 func (s *service) stored() string {
 	s.t.Helper()
 	path, err := s.store.Store.(*storage.Store).Snapshot(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	defer db.Close()
 	var text strings.Builder
 	err = db.View(func(tx *bolt.Tx) error {
@@ -285,9 +274,7 @@ func (s *service) stored() string {
 			})
 		})
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return text.String()
 }
 
@@ -297,9 +284,7 @@ func TestKeyWorksOnlyFromItsNetworks(t *testing.T) {
 	s := start(t, func(with *setup) { with.address = func() string { return from } })
 	r := access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Networks: []string{"10.1.0.0/16", "192.0.2.7", "2001:db8::/32"}}
 	key, _, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	unknown := s.as("molrun_", "GET", "/jobs", "").body
 	for address, want := range map[string]int{
 		"10.1.2.3:1": 200, "192.0.2.7:1": 200, "[2001:db8::1]:1": 200, "[::ffff:10.1.2.3]:1": 200,
@@ -320,13 +305,9 @@ func TestKeyWorksOnlyFromItsNetworks(t *testing.T) {
 func (s *service) usesFrom(key string, from *string, address string) bool {
 	s.t.Helper()
 	used := func() string {
-		if err := s.app.Accounts.SaveKeyUses(s.t.Context()); err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, s.app.Accounts.SaveKeyUses(s.t.Context()))
 		keys, err := s.app.Accounts.Keys(s.t.Context(), app.Operator())
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, err)
 		for _, k := range keys {
 			if strings.Contains(key, "_"+k.ID+"_") {
 				return k.LastUsedAt.String()

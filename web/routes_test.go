@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/job/apikey"
 	"molrun/app/test/contract"
+	"molrun/app/test/must"
 	"molrun/web"
 )
 
@@ -65,9 +67,7 @@ func TestEveryRouteRefusesBadKeysInTheSameWay(t *testing.T) {
 	disabled, expired := newKey(t, s.app.Accounts, "lab", "carl@lab.example", apikey.Member), s.expiredKey()
 	s.disable(disabled)
 	deleted := newKey(t, s.app.Accounts, "lab", "carl@lab.example", apikey.Member)
-	if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), idOf(deleted)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), idOf(deleted)))
 	last := string([]byte{s.ann[len(s.ann)-1] ^ 1})
 	bad := map[string][]string{
 		"missing":       nil,
@@ -257,15 +257,11 @@ func TestEveryBodyMustBeJSONWithinTheLimit(t *testing.T) {
 				t.Errorf("%v declared as %v: %d %s", c, declared, a.status, a.body)
 			}
 		}
-		if a := s.as(s.root, c.method, c.path, long); a.status != 413 || a.code() != "BODY_TOO_LARGE" {
-			t.Errorf("%v with a long body: %d %s", c, a.status, a.body)
-		}
+		s.refused(s.root, 413, "BODY_TOO_LARGE", c.method, c.path, long)
 		r := s.request(c.method, c.path, "")
 		r.Header.Set("x-api-key", s.root)
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader("1")), -1
-		if a := s.do(r); a.status != 415 {
-			t.Errorf("%v with a byte of no type in chunks: %d %s", c, a.status, a.body)
-		}
+		same(t, fmt.Sprintf("%v with a byte of no type in chunks", c), s.do(r).status, 415)
 		if a := s.chunked(c, long); a.status != 413 || a.code() != "BODY_TOO_LARGE" {
 			t.Errorf("%v with a long body in chunks: %d %s", c, a.status, a.body)
 		}
@@ -332,9 +328,7 @@ func TestWritesAreRefusedWhenTheDiskIsFull(t *testing.T) {
 		{"POST", "/webhooks/" + hook + "/test", ""},
 	}
 	for _, tt := range tests {
-		if a := s.as(s.root, tt.method, tt.path, tt.body); a.status != 507 || a.code() != "STORAGE_FULL" {
-			t.Errorf("%s %s: %d %s", tt.method, tt.path, a.status, a.body)
-		}
+		s.refused(s.root, 507, "STORAGE_FULL", tt.method, tt.path, tt.body)
 	}
 	s.want(200, "GET", "/jobs", "")
 	s.want(200, "POST", "/validate-job", job)

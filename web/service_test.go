@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"net/http"
@@ -41,6 +42,7 @@ import (
 	"molrun/app/job/status"
 	"molrun/app/job/upload"
 	"molrun/app/job/usage"
+	"molrun/app/test/must"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -210,21 +212,13 @@ func start(t *testing.T, change ...func(*setup)) *service {
 func openStorage(t testing.TB, log zerolog.Logger) (*storage.Store, *blobs.Dir) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(dir, 0o700))
 	store, err := storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{Fatal: func(err error) { t.Errorf("store: %v", err) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	secret, err := link.LoadSecret(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	files, err := blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret, Log: log, Reserve: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := store.Check(context.Background()); err != nil {
 			t.Errorf("the store after the test: %v", err)
@@ -244,21 +238,15 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 		t.Fatal(mistakes)
 	}
 	catalogue, err := algorithm.NewCatalogue([]*algorithm.File{file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := app.NewService(store, files, catalogue, app.Options{
 		Now:     time.Now,
 		Notices: policy,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lists, err := listing.New(store, s.Jobs, bytes.Repeat([]byte{7}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	accounts := access.New(store, files, time.Now)
 	results := download.New(store, files, s.Jobs, time.Now)
 	services := web.Services{
@@ -296,9 +284,7 @@ func linked(s web.Services) blobs.Service {
 func newKey(t testing.TB, accounts *access.Accounts, organization, email string, role apikey.Role) string {
 	t.Helper()
 	key, _, err := accounts.CreateKey(context.Background(), app.Operator(), access.KeyRequest{Organization: organization, Email: email, Role: role})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return key
 }
 
@@ -328,9 +314,7 @@ func (s *service) request(method, path, body string) *http.Request {
 		url = s.url + path
 	}
 	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	r.Header.Set("x-api-key", s.ann)
 	return r
 }
@@ -339,17 +323,13 @@ func (s *service) request(method, path, body string) *http.Request {
 func (s *service) do(r *http.Request) answer {
 	s.t.Helper()
 	resp, err := s.client.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	defer resp.Body.Close()
 	if resp.Header.Get("Content-Type") == "text/event-stream" {
 		return answer{resp.StatusCode, resp.Header, s.beginning(resp.Body)}
 	}
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return answer{resp.StatusCode, resp.Header, string(data)}
 }
 
@@ -366,11 +346,48 @@ func (s *service) as(key, method, path, body string) answer {
 // want sends a request as ann and requires a status.
 func (s *service) want(status int, method, path, body string) answer {
 	s.t.Helper()
-	a := s.as(s.ann, method, path, body)
+	return s.wantAs(s.ann, status, method, path, body)
+}
+
+// wantAs sends a request with a key and requires a status.
+func (s *service) wantAs(key string, status int, method, path, body string) answer {
+	s.t.Helper()
+	return s.is(status, s.as(key, method, path, body), s.owner(key), method, path, body)
+}
+
+// wantSent sends a request without a key and requires a status.
+func (s *service) wantSent(status int, method, path, body string, headers ...string) answer {
+	s.t.Helper()
+	return s.is(status, s.send(method, path, body, headers...), fmt.Sprintf("with %q", headers), method, path, body)
+}
+
+// refused sends a request with a key and requires an error.
+func (s *service) refused(key string, status int, code, method, path, body string) {
+	s.t.Helper()
+	same(s.t, s.owner(key)+": "+method+" "+path, s.wantAs(key, status, method, path, body).code(), code)
+}
+
+func (s *service) is(status int, a answer, by, method, path, body string) answer {
+	s.t.Helper()
 	if a.status != status {
-		s.t.Fatalf("%s %s %s: status %d, want %d; body %s", method, path, body, a.status, status, a.body)
+		s.t.Fatalf("%s: %s %s %s: status %d, want %d; body %s", by, method, path, body, a.status, status, a.body)
 	}
 	return a
+}
+
+// owner returns whose key it is, for messages.
+func (s *service) owner(key string) string {
+	switch key {
+	case s.ann:
+		return "ann"
+	case s.bob:
+		return "bob"
+	case s.root:
+		return "an admin"
+	case s.eve:
+		return "another organization"
+	}
+	return "another key"
 }
 
 // fields returns the members of a response.
@@ -425,12 +442,8 @@ func (s *service) claim(name string) *app.Job {
 	s.t.Helper()
 	id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"].(string)
 	j, _, err := s.app.Runs.Claim(context.Background(), app.JobID(id), placement.Devices{}, app.Portion{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.app.Runs.Started(context.Background(), j.ID, j.Attempts, time.Now()); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
+	must.OK(s.t, s.app.Runs.Started(context.Background(), j.ID, j.Attempts, time.Now()))
 	return j
 }
 
@@ -449,9 +462,7 @@ func (s *service) run(name string, files map[string]string) {
 		ending.Results = json.RawMessage(`{"rg_nm":1.316}`)
 		ending.ResultBytes = s.result(j.ID, files)
 	}
-	if err := s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending))
 }
 
 // finish ends an attempt as failed.
@@ -486,20 +497,14 @@ func (s *service) result(id app.JobID, files map[string]string) (size int64) {
 			CRC32: crc32.ChecksumIEEE([]byte(text)), SHA256: sha256Hex(text),
 		})
 	}
-	if err := s.blobs.WriteManifest(id, m); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, s.blobs.WriteManifest(id, m))
 	return size
 }
 
 func (s *service) write(path, text string) {
 	s.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.OK(s.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // upload uploads and completes a file as ann and returns its ID.
@@ -520,9 +525,7 @@ func (s *service) upload(name, text string) string {
 func (s *service) chunked(c call, body string) answer {
 	s.t.Helper()
 	r, err := http.NewRequest(c.method, s.url+c.path, struct{ *strings.Reader }{strings.NewReader(body)})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	r.ContentLength = -1
 	r.Header.Set("x-api-key", s.root)
 	r.Header.Set("Content-Type", "application/json; charset=UTF-8")
@@ -540,12 +543,8 @@ func (s *service) disable(key string) {
 func (s *service) expiredKey() string {
 	s.t.Helper()
 	key, record, err := s.app.Accounts.CreateKey(s.t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: apikey.Member, Expires: time.Hour})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	record.ExpiresAt = unit.At(time.Now().Add(-time.Hour))
-	if err := s.store.Update(s.t.Context(), func(tx app.Tx) error { return tx.PutKey(record) }); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, s.store.Update(s.t.Context(), func(tx app.Tx) error { return tx.PutKey(record) }))
 	return key
 }

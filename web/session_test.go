@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
 	"molrun/app/job/audit"
+	"molrun/app/test/must"
 	"molrun/web/edge"
 )
 
@@ -45,9 +47,7 @@ func TestSessionsAreTakenWhereKeysAre(t *testing.T) {
 				continue
 			}
 			byKey, bySession := s.as(key, c.method, c.path, ""), s.send(c.method, c.path, "", cookie...)
-			if byKey.status != bySession.status {
-				t.Errorf("%s %s of a %s: %d with the key, %d with the session: %s", c.method, c.path, role, byKey.status, bySession.status, bySession.body)
-			}
+			same(t, fmt.Sprintf("%s %s of a %s", c.method, c.path, role), byKey.status, bySession.status)
 		}
 	}
 }
@@ -71,9 +71,7 @@ func TestSessionShowsWhoHasSignedIn(t *testing.T) {
 		}
 	}
 	same(t, "rights of a key with scopes", s.send("GET", "/session", "", s.signedInAs(limited)...).fields(t)["rights"], any([]any{"submit"}))
-	if a := s.send("GET", "/session", ""); a.status != 401 {
-		t.Errorf("nobody: %d %s", a.status, a.body)
-	}
+	s.wantSent(401, "GET", "/session", "")
 }
 
 func TestSessionsEndWithTheirKey(t *testing.T) {
@@ -122,28 +120,20 @@ func TestSessionsEndWithTheirKey(t *testing.T) {
 		s := start(t)
 		byKey := s.signedInAs(s.ann)
 		invited, err := s.app.Accounts.Invite(t.Context(), "lab", "ann@lab.example")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_, byLink := s.signIn(`{"token":"` + invited.Token + `"}`)
 		for _, cookie := range [][]string{byKey, byLink} {
-			if a := s.send("GET", "/jobs", "", cookie...); a.status != 200 {
-				t.Fatalf("%s: before: %d %s", name, a.status, a.body)
-			}
+			s.wantSent(200, "GET", "/jobs", "", cookie...)
 		}
 		if err := end(s, idOf(s.ann), byKey); err != nil {
 			t.Fatal(name, err)
 		}
-		if a := s.send("GET", "/jobs", "", byKey...); a.status != 401 {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
-		}
+		s.wantSent(401, "GET", "/jobs", "", byKey...)
 		want := 200
 		if strings.HasPrefix(name, "the user") {
 			want = 401
 		}
-		if a := s.send("GET", "/jobs", "", byLink...); a.status != want {
-			t.Errorf("%s: of the user: %d, want %d", name, a.status, want)
-		}
+		s.wantSent(want, "GET", "/jobs", "", byLink...)
 	}
 }
 
@@ -152,19 +142,13 @@ func TestSessionsEndAfterTheirTime(t *testing.T) {
 	s := start(t, func(with *setup) { with.now = c.read })
 	cookie, idle := s.signedInAs(s.ann), s.signedInAs(s.ann)
 	brief, _, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Expires: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	expiring := s.signedInAs(brief)
 	f := s.send("GET", "/session", "", expiring...).fields(t)
 	same(t, "the end of a session of a key that expires", f["expiresAt"], f["key"].(map[string]any)["expiresAt"])
 	for day := range 31 {
-		if a := s.send("GET", "/jobs", "", cookie...); a.status != 200 {
-			t.Fatalf("day %d: %d %s", day, a.status, a.body)
-		}
-		if err := s.app.Accounts.SaveKeyUses(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		s.wantSent(200, "GET", "/jobs", "", cookie...)
+		must.OK(t, s.app.Accounts.SaveKeyUses(t.Context()))
 		for name, other := range map[string][]string{"idle": idle, "of a key that expires": expiring} {
 			if a := s.send("GET", "/jobs", "", other...); day > 3 && a.status != 401 {
 				t.Fatalf("day %d, %s: %d", day, name, a.status)
@@ -173,25 +157,17 @@ func TestSessionsEndAfterTheirTime(t *testing.T) {
 			}
 		}
 		if day == 0 {
-			if err := s.app.Accounts.SaveKeyUses(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, s.app.Accounts.SaveKeyUses(t.Context()))
 		}
 		c.advance(24 * time.Hour)
 		if day == 0 {
 			c.advance(2 * apikey.SessionIdle)
-			if a := s.send("GET", "/jobs", "", cookie...); a.status != 401 {
-				t.Errorf("not used for long: %d", a.status)
-			}
+			s.wantSent(401, "GET", "/jobs", "", cookie...)
 			cookie = s.signedInAs(s.ann)
 		}
 	}
-	if a := s.send("GET", "/jobs", "", cookie...); a.status != 401 {
-		t.Errorf("after 30 days: %d", a.status)
-	}
-	if err := s.app.Accounts.SweepSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	s.wantSent(401, "GET", "/jobs", "", cookie...)
+	must.OK(t, s.app.Accounts.SweepSessions(t.Context()))
 	if err := s.store.View(t.Context(), func(tx app.Tx) error {
 		for one := range tx.Sessions("") {
 			t.Errorf("%+v is kept", one)
@@ -206,15 +182,11 @@ func TestSessionsKeepTheNetworksOfTheirKey(t *testing.T) {
 	from := "10.0.0.9"
 	s := signedIn(t, &from, false)
 	key, _, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Networks: []string{"10.0.0.0/24"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cookie := s.signedInAs(key)
 	for address, want := range map[string]int{"10.0.0.10": 200, "10.0.1.10": 401} {
 		from = address
-		if a := s.send("GET", "/jobs", "", cookie...); a.status != want {
-			t.Errorf("from %s: %d, want %d", from, a.status, want)
-		}
+		s.wantSent(want, "GET", "/jobs", "", cookie...)
 	}
 	from = "10.0.1.10"
 	if a, _ := s.signIn(`{"key":"` + key + `"}`); a.status != 401 {
@@ -233,7 +205,7 @@ func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
 	} {
 		same(t, "who it is", s.send("GET", "/session", "", headers...).fields(t)["email"], any(want))
 	}
-	for name, headers := range map[string][]string{
+	for _, headers := range map[string][]string{
 		"a bad key":       append([]string{"x-api-key", "molrun_x"}, cookie...),
 		"two cookies":     {"Cookie", cookie[1] + "; " + cookie[1]},
 		"another's name":  {"Cookie", strings.Replace(cookie[1], "molrun", "other", 1)},
@@ -242,9 +214,7 @@ func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
 		"no secret":       {"Cookie", strings.SplitAfter(cookie[1], ".")[0]},
 		"a long one":      {"Cookie", strings.SplitAfter(cookie[1], "=")[0] + strings.Repeat("A", 4000) + ".A"},
 	} {
-		if a := s.send("GET", "/jobs", "", headers...); a.status != 401 {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
-		}
+		s.wantSent(401, "GET", "/jobs", "", headers...)
 	}
 	if a, _ := s.signIn(`{"key":"`+s.bob+`"}`, "Remote-User", "ann@lab.example"); a.status != 403 {
 		t.Errorf("signing in beside a proxy: %d %s", a.status, a.body)
@@ -269,12 +239,8 @@ func TestPagesOfOtherSitesChangeNothingInSessions(t *testing.T) {
 		{"the public address", 200, []string{"Origin", "http://lab.example"}},
 		{"no origin", 403, []string{"Origin", "null"}},
 	} {
-		if a := s.send("PUT", "/upload/a.txt", "", append(tt.headers, cookie...)...); a.status != tt.status {
-			t.Errorf("%s: %d %s", tt.name, a.status, a.body)
-		}
-		if a := s.send("GET", "/jobs", "", append(tt.headers, cookie...)...); a.status != 200 {
-			t.Errorf("%s reads: %d %s", tt.name, a.status, a.body)
-		}
+		s.wantSent(tt.status, "PUT", "/upload/a.txt", "", append(tt.headers, cookie...)...)
+		s.wantSent(200, "GET", "/jobs", "", append(tt.headers, cookie...)...)
 		if a, _ := s.signIn(`{"key":"`+s.ann+`"}`, tt.headers...); a.status != tt.status {
 			t.Errorf("%s signs in: %d %s", tt.name, a.status, a.body)
 		}
@@ -287,17 +253,13 @@ func TestLinksSignInOnce(t *testing.T) {
 	invite := func(organization, email string) access.Invitation {
 		t.Helper()
 		made, err := s.app.Accounts.Invite(t.Context(), organization, email)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return made
 	}
 	made := invite("", "Ann@lab.example")
 	a, cookie := s.signIn(`{"token":"` + made.Token + `"}`)
 	same(t, "the user", []any{a.status, a.fields(t)["email"], a.fields(t)["role"], a.fields(t)["key"]}, []any{200, "ann@lab.example", "member", nil})
-	if a := s.send("POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`, append(cookie, "Content-Type", "application/json")...); a.status != 200 {
-		t.Errorf("a job of a user without a key: %s", a.body)
-	}
+	s.wantSent(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`, append(cookie, "Content-Type", "application/json")...)
 	for name, token := range map[string]string{
 		"used": made.Token, "unknown": "AAAA", "empty but for a blank": " ", "a key": s.ann,
 	} {
@@ -342,15 +304,11 @@ func TestTheFirstLinkMakesAnAdmin(t *testing.T) {
 	s := start(t)
 	for _, organization := range []string{"lab", "other"} {
 		for _, id := range s.keys(organization) {
-			if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id))
 		}
 	}
 	made, err := s.app.Accounts.Invite(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	users, err := s.app.Accounts.Users(t.Context(), app.Operator())
 	if err != nil || len(users) > 0 {
 		t.Fatalf("users %v before the link is used: %v", users, err)
@@ -358,9 +316,7 @@ func TestTheFirstLinkMakesAnAdmin(t *testing.T) {
 	a, cookie := s.signIn(`{"token":"` + made.Token + `"}`)
 	same(t, "the first user", []any{a.fields(t)["organization"], a.fields(t)["role"]}, []any{"lab", "admin"})
 	key := s.send("POST", "/keys", "{}", append(cookie, "Content-Type", "application/json")...).made(t)
-	if a := s.as(key, "GET", "/admin/users", ""); a.status != 200 {
-		t.Errorf("a key of the first admin: %s", a.body)
-	}
+	s.wantAs(key, 200, "GET", "/admin/users", "")
 }
 
 func TestRefusedSignInsAreRateLimited(t *testing.T) {
@@ -417,9 +373,7 @@ func TestAStreamEndsWithItsSession(t *testing.T) {
 	r.Header.Del("x-api-key")
 	r.Header.Set("Cookie", cookie[1])
 	resp, err := s.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer resp.Body.Close()
 	ended := make(chan struct{})
 	go func() {
@@ -478,15 +432,11 @@ func TestFailuresToSignInOrOut(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBody = 200 })
 	cookie := s.signedInAs(s.ann)
 	body := `{"key":"` + s.ann + `"}`
-	if a := s.send("POST", "/session", body); a.status != 415 {
-		t.Errorf("no type: %d %s", a.status, a.body)
-	}
+	s.wantSent(415, "POST", "/session", body)
 	if a, _ := s.signIn(`{"key":"` + strings.Repeat("x", 300) + `"}`); a.status != 413 {
 		t.Errorf("a long key: %d %s", a.status, a.body)
 	}
-	if a := s.send("DELETE", "/session", "", append(cookie, "Sec-Fetch-Site", "cross-site")...); a.status != 403 {
-		t.Errorf("another site signs out: %d %s", a.status, a.body)
-	}
+	s.wantSent(403, "DELETE", "/session", "", append(cookie, "Sec-Fetch-Site", "cross-site")...)
 	for status, err := range map[int]error{
 		500: fault.Errorf(fault.Internal, "the disk says secret-detail"),
 		503: fault.Errorf(fault.Unavailable, "The service is stopping; send the request again."),
@@ -502,9 +452,7 @@ func TestFailuresToSignInOrOut(t *testing.T) {
 		}
 	}
 	s.store.writing.Store(nil)
-	if a := s.send("GET", "/session", "", cookie...); a.status != 200 {
-		t.Errorf("after all that: %d", a.status)
-	}
+	s.wantSent(200, "GET", "/session", "", cookie...)
 }
 
 func TestHostileHostsDontShapeCookies(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/listing"
+	"molrun/app/test/must"
 )
 
 // dockAlgorithm ranks its results.
@@ -65,9 +66,7 @@ type table struct {
 
 func (s *service) table(path string) (t table) {
 	s.t.Helper()
-	if err := json.Unmarshal([]byte(s.want(200, "GET", path, "").body), &t); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, json.Unmarshal([]byte(s.want(200, "GET", path, "").body), &t))
 	return t
 }
 
@@ -107,9 +106,7 @@ func (s *service) complete(name, results string) {
 		Outcome: &app.Outcome{StartedAt: now, EndedAt: now.Add(1500 * time.Millisecond)},
 		Results: json.RawMessage(results),
 	}
-	if err := s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending))
 }
 
 func TestTableIsRanked(t *testing.T) {
@@ -246,9 +243,7 @@ func TestTableAsCSV(t *testing.T) {
 func withoutTimes(t *testing.T, text string) string {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var out strings.Builder
 	w := csv.NewWriter(&out)
 	for i, row := range rows {
@@ -260,9 +255,7 @@ func withoutTimes(t *testing.T, text string) string {
 				row[c] = ""
 			}
 		}
-		if err := w.Write(slices.Delete(row, 6, 7)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.Write(slices.Delete(row, 6, 7)))
 	}
 	w.Flush()
 	return out.String()
@@ -318,19 +311,13 @@ func TestTableOfManyRowsWhileTheyAreDeleted(t *testing.T) {
 		"452", "row,jobName,source,type,status,attempts,createdAt,startedAt,completedAt,queueSeconds,runSeconds,failureCode,metric:poses,metric:affinity", "450,screen-450",
 	})
 	lists, err := listing.New(s.store, s.app.Jobs, bytes.Repeat([]byte{7}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	by := app.Caller{Organization: "lab", Email: "ann@lab.example"}
 	_, parts, err := lists.WholeTable(t.Context(), by, listing.TableQuery{Batch: "screen", Limit: app.MaxBatchRows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	seen := 0
 	for rows, err := range parts {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if seen += len(rows); seen == len(rows) {
 			for _, n := range []int{201, 300, 450} {
 				s.run(fmt.Sprint("screen-", n), nil)
@@ -353,9 +340,7 @@ func TestTableOfABatchOfAnOlderVersion(t *testing.T) {
 		batch.Private.Varying = nil
 		return tx.PutJob(batch)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all := s.table("/jobs/screen/table")
 	same(t, "settings", []string{all.Settings[0].Name, all.Settings[1].Name}, []string{"seed", "ligand"})
 	same(t, "a row", all.Rows[0].Settings, map[string]any{"seed": 7.0, "ligand": "=1+2"})
@@ -379,9 +364,7 @@ func TestTableOfAPipeline(t *testing.T) {
 		batch.Type, batch.Version, batch.Private.Definition = "", "", ""
 		return tx.PutJob(batch)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.complete("screen-a", `{"zeta":1}`)
 	all = s.table("/jobs/screen/table")
 	same(t, "columns of several types", []any{all.Sort, all.Order, all.Settings[0].Title, all.Metrics[0].Name, len(all.Metrics)}, []any{"row", "asc", "ligand", "zeta", 1})

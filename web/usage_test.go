@@ -39,9 +39,7 @@ func TestUsageIsOwnOrOfTheOrganization(t *testing.T) {
 	s.want(200, "POST", "/jobs/b/retry", "")
 	s.run("b", nil)
 	s.want(204, "DELETE", "/jobs/b", "")
-	if a := s.as(s.bob, "POST", "/submit-job", `{"jobName":"c","type":"echo","settings":{}}`); a.status != 200 {
-		t.Fatalf("bob's job: %s", a.body)
-	}
+	s.wantAs(s.bob, 200, "POST", "/submit-job", `{"jobName":"c","type":"echo","settings":{}}`)
 	s.run("c", map[string]string{"out.txt": "fifteen letters"})
 	s.upload("three.pdb", "END")
 

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -20,9 +21,7 @@ func TestWebhooksAreManagedByAdmins(t *testing.T) {
 	if f := changed.fields(t); changed.status != 200 || f["url"] != "https://other.example/" || f["disabled"] != true || len(f["events"].([]any)) != 2 || f["secret"] != nil {
 		t.Errorf("%d %s", changed.status, changed.body)
 	}
-	if a := s.as(s.root, "POST", "/webhooks/"+id+"/test", ""); a.status != 422 {
-		t.Errorf("a test of what is disabled: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 422, "POST", "/webhooks/"+id+"/test", "")
 	s.as(s.root, "PATCH", "/webhooks/"+id, `{"disabled":false}`)
 	sent := s.as(s.root, "POST", "/webhooks/"+id+"/test", "")
 	if f := sent.fields(t); sent.status != 200 || f["state"] != "pending" || f["event"] != "webhook.test" {
@@ -45,19 +44,13 @@ func TestWebhooksAreManagedByAdmins(t *testing.T) {
 		{"POST", "/webhooks/" + id + "/rotate", ""},
 		{"POST", "/webhooks/" + id + "/test", ""},
 	} {
-		if a := s.as(s.ann, c.method, c.path, c.body); a.status != 403 || a.code() != "FORBIDDEN" {
-			t.Errorf("%s %s by a member: %d %s", c.method, c.path, a.status, a.body)
-		}
+		s.refused(s.ann, 403, "FORBIDDEN", c.method, c.path, c.body)
 	}
-	if a := s.as(s.root, "DELETE", "/webhooks/"+id, ""); a.status != 204 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 204, "DELETE", "/webhooks/"+id, "")
 	for _, c := range []struct{ method, path, body string }{
 		{"PATCH", "", `{}`}, {"DELETE", "", ""}, {"GET", "/deliveries", ""}, {"POST", "/rotate", ""}, {"POST", "/test", ""},
 	} {
-		if a := s.as(s.root, c.method, "/webhooks/"+id+c.path, c.body); a.status != 404 {
-			t.Errorf("%s %s once it is deleted: %d %s", c.method, c.path, a.status, a.body)
-		}
+		s.wantAs(s.root, 404, c.method, "/webhooks/"+id+c.path, c.body)
 	}
 }
 
@@ -70,13 +63,9 @@ func TestWebhookOfSubmissionsOnlyHasASecretAndALog(t *testing.T) {
 	if a := s.as(s.root, "GET", "/webhooks", ""); strings.TrimSpace(a.body) != `{"webhooks":[]}` {
 		t.Errorf("%s", a.body)
 	}
-	if a := s.as(s.root, "GET", "/webhooks/submissions/deliveries", ""); a.status != 200 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 200, "GET", "/webhooks/submissions/deliveries", "")
 	for _, c := range []struct{ method, path, body string }{{"PATCH", "", `{"disabled":true}`}, {"DELETE", "", ""}, {"POST", "/test", ""}} {
-		if a := s.as(s.root, c.method, "/webhooks/submissions"+c.path, c.body); a.status != 404 {
-			t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
-		}
+		s.wantAs(s.root, 404, c.method, "/webhooks/submissions"+c.path, c.body)
 	}
 }
 
@@ -101,9 +90,7 @@ func TestWebhooksThatCannotBeAreFaults(t *testing.T) {
 	for range 20 {
 		s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/"}`)
 	}
-	if a := s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/"}`); a.status != 403 || a.code() != "QUOTA_EXCEEDED" {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	s.refused(s.root, 403, "QUOTA_EXCEEDED", "POST", "/webhooks", `{"url":"https://hooks.example/"}`)
 }
 
 func TestSubmissionsSayWhomToTell(t *testing.T) {
@@ -114,9 +101,7 @@ func TestSubmissionsSayWhomToTell(t *testing.T) {
 		t.Errorf("the record shows the addresses: %s", first.body)
 	}
 	again := s.want(200, "POST", "/submit-job", body+`,"notify":["https://hooks.example/other"]}`)
-	if f := again.fields(t); f["created"] != false {
-		t.Errorf("other addresses make other work: %s", again.body)
-	}
+	same(t, fmt.Sprintf("other addresses make other work: %s", again.body), again.fields(t)["created"], false)
 	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["notify"].([]any)) != 3 || len(a["deliveries"].([]any)) != 0 {
 		t.Errorf("%v", a)
 	}
@@ -124,9 +109,7 @@ func TestSubmissionsSayWhomToTell(t *testing.T) {
 	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["deliveries"].([]any)) != 3 {
 		t.Errorf("%v", a)
 	}
-	if a := s.as(s.root, "GET", "/jobs/a/notices", ""); a.status != 200 {
-		t.Errorf("by an admin: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 200, "GET", "/jobs/a/notices", "")
 	if a := s.as(s.bob, "GET", "/jobs/a/notices", ""); a.status != 403 || strings.Contains(a.body, "hooks") {
 		t.Errorf("by another member: %d %s", a.status, a.body)
 	}
@@ -145,9 +128,7 @@ func TestSubmissionsSayWhomToTell(t *testing.T) {
 		}
 	}
 	s.want(200, "PATCH", "/jobs/a", `{"note":"kept"}`)
-	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["notify"].([]any)) != 3 {
-		t.Errorf("another change takes the addresses away: %v", a)
-	}
+	same(t, "another change takes the addresses away", len(s.want(200, "GET", "/jobs/a/notices", "").fields(t)["notify"].([]any)), 3)
 	s.want(200, "PATCH", "/jobs/a", `{"notify":[]}`)
 	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["notify"].([]any)) != 0 {
 		t.Errorf("%v", a)
@@ -157,13 +138,9 @@ func TestSubmissionsSayWhomToTell(t *testing.T) {
 	if table.status != 200 {
 		t.Fatalf("%d %s", table.status, table.body)
 	}
-	if a := s.want(200, "GET", "/jobs/t/notices", "").fields(t); len(a["notify"].([]any)) != 1 {
-		t.Errorf("of a table: %v", a)
-	}
+	same(t, "of a table", len(s.want(200, "GET", "/jobs/t/notices", "").fields(t)["notify"].([]any)), 1)
 	for _, row := range []string{"t-1", "t-2"} {
 		s.run(row, map[string]string{"a.txt": "a"})
 	}
-	if a := s.want(200, "GET", "/jobs/t/notices", "").fields(t); len(a["deliveries"].([]any)) != 1 {
-		t.Errorf("a batch tells %v", a)
-	}
+	same(t, "deliveries of a batch", len(s.want(200, "GET", "/jobs/t/notices", "").fields(t)["deliveries"].([]any)), 1)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/web/edge"
 )
 
@@ -67,9 +68,7 @@ func (l *lasting) open(t *testing.T, path string) *http.Response {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
 	response, err := client.Get(l.URL + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	if _, err := io.ReadFull(response.Body, make([]byte, len("begin"))); err != nil {
 		t.Fatal(err)
