@@ -92,9 +92,7 @@ func TestAuditLogGoesOnWhenTheDiskHasRoomAgain(t *testing.T) {
 	if !strings.Contains(string(text), `"action":"audit.lost","object":"2"`) {
 		t.Errorf("the log does not tell what is missing: %s", text)
 	}
-	if a.Lost() != 2 {
-		t.Errorf("%d entries are lost, want 2", a.Lost())
-	}
+	must.Equal(t, "entries are lost", a.Lost(), 2)
 	if strings.Count(log.String(), "no space left") != 2 {
 		t.Errorf("the service's log: %s", log)
 	}

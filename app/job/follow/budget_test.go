@@ -8,6 +8,7 @@ import (
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 // TestNothingListensForAStreamThatFailed makes each call to the store fail.
@@ -29,9 +30,7 @@ func TestNothingListensForAStreamThatFailed(t *testing.T) {
 			if err == nil {
 				stream.Close()
 			}
-			if open := f.open.Load(); open != 0 {
-				t.Errorf("%s: %d streams are open after call %d of the store failed", name, open, failing)
-			}
+			must.Equal(t, name, f.open.Load(), 0)
 			if store.Calls < failing {
 				break
 			}

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"molrun/app/job/notice"
+	"molrun/app/job/notify"
+	"molrun/app/test/must"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,9 +18,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 )
 
 // allowed is a policy under which the receivers of tests may be reached, and 127.0.0.2,
@@ -93,9 +93,7 @@ func TestMessageArrivesWithItsHeaders(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got.Get(name), want)
 		}
 	}
-	if string(body) != string(posting.Body) {
-		t.Errorf("body %s", body)
-	}
+	must.Equal(t, "body", string(body), string(posting.Body))
 }
 
 func TestOnlySuccessIsDelivery(t *testing.T) {
@@ -105,9 +103,7 @@ func TestOnlySuccessIsDelivery(t *testing.T) {
 	}
 	quick := func(o *notify.PostOptions) { o.Time = 300 * time.Millisecond }
 	refused, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_ = refused.Close()
 	endless := func(w http.ResponseWriter, _ *http.Request) {
 		for _, err := w.Write(make([]byte, 1<<16)); err == nil; _, err = w.Write(make([]byte, 1<<16)) {
@@ -196,9 +192,7 @@ func TestForbiddenAddressesAreNotReached(t *testing.T) {
 	if a.Error == "" {
 		t.Error("it connects although it does not know its own addresses")
 	}
-	if n := connections.Load(); n != 0 {
-		t.Errorf("%d connections to the forbidden address", n)
-	}
+	must.Equal(t, "connections to the forbidden address", connections.Load(), 0)
 }
 
 func TestNoProxyIsUsed(t *testing.T) {
@@ -223,9 +217,7 @@ type rebinding struct {
 func (b *rebinding) resolver(t *testing.T) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

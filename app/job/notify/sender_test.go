@@ -162,9 +162,7 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 		off.ID:             nil,
 		notify.Submissions: {"job.completed good", "job.completed good"},
 	} {
-		if got := told(id); !slices.Equal(got, want) {
-			t.Errorf("%s is told %q, want %q", id, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%s is", id), told(id), want)
 	}
 	message := func(log []*notice.Delivery) string {
 		i := slices.IndexFunc(log, func(d *notice.Delivery) bool { return d.JobName == "good" && d.Event == notice.JobCompleted })
@@ -341,9 +339,7 @@ func TestLogsAndQueuesAreBounded(t *testing.T) {
 		}))
 	}
 	put(notice.MaxEnded+10, notice.GivenUp)
-	if n := len(o.log(h.ID)); n != notice.MaxEnded {
-		t.Errorf("the log has %d entries", n)
-	}
+	must.Equal(t, "the log", len(o.log(h.ID)), notice.MaxEnded)
 	put(notice.MaxPending, notice.Pending)
 	put(3, notice.Pending)
 	newest := o.log(h.ID)[:4]
@@ -421,9 +417,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 		must.OK(t, err)
 		select {
 		case s := <-signatures:
-			if n := len(strings.Fields(s)); n != want {
-				t.Errorf("%d signatures, want %d", n, want)
-			}
+			must.Equal(t, "number of signatures", len(strings.Fields(s)), want)
 		case <-time.After(patience):
 			t.Fatal("no message")
 		}
@@ -433,9 +427,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 			t.Errorf("%+v", rotated)
 		}
 	}
-	if got := (&notice.Hook{Secret: "new", OldSecret: "old"}).Secrets(time.Now()); !slices.Equal(got, []string{"new"}) {
-		t.Errorf("after the overlap: %v", got)
-	}
+	must.Equal(t, "after the overlap", (&notice.Hook{Secret: "new", OldSecret: "old"}).Secrets(time.Now()), []string{"new"})
 }
 
 // TestClockSetBackDelaysNothing has messages wait for a time that is hours away since
@@ -506,7 +498,5 @@ func TestMessagesOfOneMomentAreInOrder(t *testing.T) {
 		got = append(got, d.Target)
 	}
 	slices.Reverse(got) // the log has the newest first
-	if !slices.Equal(got, targets) {
-		t.Errorf("the log has %q, want %q", got, targets)
-	}
+	must.Equal(t, "the log", got, targets)
 }

@@ -50,9 +50,7 @@ func (s *site) retain() []string {
 	if result.Doubt {
 		s.t.Error("retention does not trust the clock")
 	}
-	if result.Deleted != len(deleted) {
-		s.t.Errorf("retention counts %d deletions and reported %d", result.Deleted, len(deleted))
-	}
+	must.Equal(s.t, "deletions that retention counts", result.Deleted, len(deleted))
 	return describe(deleted)
 }
 

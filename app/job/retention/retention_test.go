@@ -169,9 +169,7 @@ func TestRetentionDeletesABatchAsAWholeUnlessARowIsPinned(t *testing.T) {
 	s.pin("pinned-2")
 	must.Equal(t, "deleted", s.retainFor(3*time.Hour), []string{"unpinned"})
 	must.Equal(t, "jobs", s.jobNames(), []string{"pinned"})
-	if n := len(s.jobDirs()); n != 2 {
-		t.Errorf("%d job directories, want those of the two rows that stay", n)
-	}
+	must.Equal(t, "job directories", len(s.jobDirs()), 2)
 }
 
 func TestRetentionPausesAfterAClockJump(t *testing.T) {

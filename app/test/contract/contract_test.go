@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 const description = `
@@ -89,37 +91,25 @@ func TestViolationsOfTheDescriptionAreFaults(t *testing.T) {
 			}))
 			defer server.Close()
 			checker, err := New([]byte(description))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			r, err := http.NewRequest(tt.method, server.URL+tt.path, strings.NewReader(tt.sent))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			seen := &recorder{TB: t}
 			resp, err := checker.Transport(seen, http.DefaultTransport).RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			body, err := io.ReadAll(resp.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if tt.method != http.MethodHead && string(body) != tt.body {
 				t.Errorf("the body arrived as %q, want %q", body, tt.body)
 			}
-			if len(seen.faults) != tt.faults {
-				t.Errorf("%d faults, want %d: %v", len(seen.faults), tt.faults, seen.faults)
-			}
+			must.Equal(t, "faults", len(seen.faults), tt.faults)
 		})
 	}
 }
 
 func TestUnmetListsUnseenAnswers(t *testing.T) {
 	checker, err := New([]byte(description))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	checker.remember(Operation{"GET", "/things/{name}"}, "200")
 	unmet := checker.Unmet(func(op Operation, _ string) bool { return op.Method == "POST" })
 	if len(unmet) != 1 || unmet[0] != "GET /things/{name} 404" {
@@ -131,18 +121,12 @@ func TestUnmetListsUnseenAnswers(t *testing.T) {
 // /version, whose answers are checked against it. Additions do not change it.
 func TestDescriptionHasVersion1(t *testing.T) {
 	text, err := os.ReadFile("../../../web/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	spec, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	answer := []string{"paths", "/version", "get", "responses", "200", "content", "application/json", "schema", "properties", "apiVersion", "const"}
 	for _, place := range [][]string{{"info", "version"}, answer} {
-		if got := spec.at(place...); got != "1.0.0" {
-			t.Errorf("%s is %v, want 1.0.0", strings.Join(place, "."), got)
-		}
+		must.Equal(t, strings.Join(place, "."), spec.at(place...), "1.0.0")
 	}
 }
 
@@ -150,13 +134,9 @@ func TestDescriptionHasVersion1(t *testing.T) {
 // an Error, and that the codes are the API's.
 func TestEveryErrorHasDescribedCodes(t *testing.T) {
 	text, err := os.ReadFile("../../../web/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	checker, err := New(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	known, _ := checker.Spec.at("components", "schemas", "ErrorCode", "enum").([]any)
 	for _, op := range checker.Spec.Operations() {
 		for _, status := range checker.Spec.Statuses(op) {
@@ -188,13 +168,9 @@ func TestInvalidDescriptionsAreRefused(t *testing.T) {
 
 func TestExamplesMatchTheirSchemas(t *testing.T) {
 	text, err := os.ReadFile("../../../web/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	checker, err := New(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	examples := 0
 	var walk func(place []string, value any)
 	walk = func(place []string, value any) {
