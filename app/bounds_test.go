@@ -68,9 +68,7 @@ func TestBatchesHaveABoundedNumberOfJobs(t *testing.T) {
 		p.Faults = []fault.Field{note}
 		_, _, pipeline := s.Jobs.SubmitPipeline(t.Context(), ann, p)
 		for member, err := range map[string]error{"settings": batch, "jobs": pipeline} {
-			if got := !strings.Contains(fmt.Sprint(faultLocations(t, err)), "body "+member); got != want {
-				t.Errorf("%s of %d jobs are accepted: %v, want %v: %v", member, n, got, want, err)
-			}
+			must.Equal(t, fmt.Sprintf("%s of %d jobs are accepted", member, n), !strings.Contains(fmt.Sprint(faultLocations(t, err)), "body "+member), want)
 		}
 	}
 }
@@ -79,18 +77,18 @@ func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
 	id := s.submit(ann, "a", `{}`).ID
-	s.run(id, app.Ending{Lost: "its node failed"})
+	s.Run(id, app.Ending{Lost: "its node failed"})
 	j, _, err := s.Runs.Claim(ctx, id, placement.Devices{}, app.Portion{})
 	must.OK(t, err)
 	must.OK(t, s.Runs.SetHandle(ctx, id, j.Attempts, "second"))
 	before := s.storedJob(id)
 	for _, attempt := range []int{j.Attempts - 1, j.Attempts + 1} {
 		must.OK(t, s.Runs.SetHandle(ctx, id, attempt, "other"))
-		must.OK(t, s.Runs.Started(ctx, id, attempt, s.now()))
+		must.OK(t, s.Runs.Started(ctx, id, attempt, s.Now()))
 		must.OK(t, s.Runs.Finish(ctx, id, attempt, success()))
 		must.Equal(t, fmt.Sprintf("the job after reports of attempt %d", attempt), s.storedJob(id), before)
 	}
-	must.OK(t, s.Runs.Started(ctx, id, j.Attempts, s.now()))
+	must.OK(t, s.Runs.Started(ctx, id, j.Attempts, s.Now()))
 	must.Equal(t, "status", s.job(ann, "a").Status, app.Running)
 }
 
@@ -125,8 +123,8 @@ func TestListedBatchesCarryABoundedNumberOfRows(t *testing.T) {
 
 func TestPartOfALogHasItsLength(t *testing.T) {
 	s := newSite(t)
-	j := s.start(s.submit(ann, "a", `{}`).ID)
-	path := filepath.Join(s.files.JobDir(j.ID), "1", "log")
+	j := s.Start(s.submit(ann, "a", `{}`).ID)
+	path := filepath.Join(s.Blobs.JobDir(j.ID), "1", "log")
 	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must.OK(t, os.WriteFile(path, []byte("0123456789"), 0o600))
 	for _, tt := range []struct {
@@ -172,8 +170,8 @@ func TestGenerationsRiseAlthoughTheClockWentBack(t *testing.T) {
 	must.OK(t, err)
 	_, err = s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: first, Size: 5})
 	must.OK(t, err)
-	s.advance(-day)
-	second, _, err := s.newFiles(s.store, nil).BeginUpload(t.Context(), id, -1)
+	s.Advance(-day)
+	second, _, err := s.newFiles(s.Store, nil).BeginUpload(t.Context(), id, -1)
 	must.OK(t, err)
 	if second <= first {
 		t.Errorf("generation %d follows %d", second, first)

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestCirclesAreFound(t *testing.T) {
@@ -21,9 +23,7 @@ func TestCirclesAreFound(t *testing.T) {
 		"twice the same":   {[][]int{{1, 1}, nil}, nil},
 		"beside dead ends": {[][]int{{1, 2}, nil, {1, 0}}, []int{0, 2}},
 	} {
-		if got := circleOf(len(tt.graph), func(i int) []int { return tt.graph[i] }); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
+		must.Equal(t, name, circleOf(len(tt.graph), func(i int) []int { return tt.graph[i] }), tt.want)
 	}
 }
 
@@ -35,9 +35,7 @@ func TestLongChain(t *testing.T) {
 	if got := circleOf(n-1, func(i int) []int { return slices.DeleteFunc(wide(i), func(to int) bool { return to >= n-1 }) }); got != nil {
 		t.Errorf("found %d numbers in a chain", len(got))
 	}
-	if got := circleOf(n, func(i int) []int { return []int{(i + 1) % n} }); len(got) != n {
-		t.Errorf("found %d, want %d", len(got), n)
-	}
+	must.Equal(t, "found", len(circleOf(n, func(i int) []int { return []int{(i + 1) % n} })), n)
 }
 
 func TestRandomGraphs(t *testing.T) {

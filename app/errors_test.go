@@ -24,7 +24,7 @@ import (
 func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 	for name, use := range map[string]func(s *site) func(useCases) error{
 		"submit": func(s *site) func(useCases) error {
-			s.upload(ann, "a.txt", "text")
+			s.Upload(ann, "a.txt", "text")
 			return func(v useCases) error {
 				_, _, err := v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`))
 				return err
@@ -32,8 +32,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"submit with a file of a result": func(s *site) func(useCases) error {
 			id := s.submit(ann, "source", `{}`).ID
-			s.complete(id, 5)
-			must.OK(t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: "a.txt", Path: "result/out", Size: 5}}}))
+			s.Complete(id, map[string]string{"a.txt": "12345"})
 			return func(v useCases) error {
 				_, _, err := v.Jobs.Submit(t.Context(), ann, submission(t, "b", `{"input":"job:source/a.txt"}`))
 				return err
@@ -53,7 +52,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 		},
 		"validate": func(s *site) func(useCases) error {
-			s.upload(ann, "a.txt", "text")
+			s.Upload(ann, "a.txt", "text")
 			return func(v useCases) error {
 				_, err := v.Jobs.Validate(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`))
 				return err
@@ -95,7 +94,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 		},
 		"settle": func(s *site) func(useCases) error {
-			s.Service = s.newService(s.store, app.Options{SettleStep: 1}, echoFile)
+			s.Service = s.Offering(s.Store, app.Options{SettleStep: 1}, echoFile)
 			source := s.submit(ann, "a", `{}`).ID
 			for _, name := range []string{"b", "c", "d"} {
 				s.submitAfter(ann, name, app.After{Names: []string{"a"}})
@@ -106,13 +105,13 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"finish what others wait for": func(s *site) func(useCases) error {
 			source := s.submit(ann, "a", `{}`).ID
 			s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
-			s.start(source)
+			s.Start(source)
 			return func(v useCases) error { return v.Runs.Finish(t.Context(), source, 1, success()) }
 		},
 		"retry what failed others": func(s *site) func(useCases) error {
 			source := s.submit(ann, "a", `{}`).ID
 			s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
-			s.run(source, failure())
+			s.Run(source, failure())
 			return func(v useCases) error {
 				_, err := v.Jobs.Retry(t.Context(), ann, "a")
 				return err
@@ -133,17 +132,17 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"cancel": func(s *site) func(useCases) error {
 			s.submitBatch(ann, "b", `{}`, `{}`)
-			s.start(s.job(ann, "b-1").ID)
+			s.Start(s.job(ann, "b-1").ID)
 			return func(v useCases) error {
 				_, err := v.Jobs.Cancel(t.Context(), ann, "b")
 				return err
 			}
 		},
 		"retry": func(s *site) func(useCases) error {
-			s.upload(ann, "a.txt", "text")
+			s.Upload(ann, "a.txt", "text")
 			s.submitBatch(ann, "b", `{"input":"inputs/a.txt"}`, `{}`)
-			s.run(s.job(ann, "b-1").ID, failure())
-			s.run(s.job(ann, "b-2").ID, success())
+			s.Run(s.job(ann, "b-1").ID, failure())
+			s.Run(s.job(ann, "b-2").ID, success())
 			return func(v useCases) error {
 				_, err := v.Jobs.Retry(t.Context(), ann, "b-1")
 				return err
@@ -163,14 +162,14 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			return func(v useCases) error { return v.Jobs.Delete(t.Context(), ann, "b") }
 		},
 		"log": func(s *site) func(useCases) error {
-			s.start(s.submit(ann, "a", `{}`).ID)
+			s.Start(s.submit(ann, "a", `{}`).ID)
 			return func(v useCases) error {
 				_, err := v.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a"})
 				return err
 			}
 		},
 		"read the attempts": func(s *site) func(useCases) error {
-			s.start(s.submit(ann, "a", `{}`).ID)
+			s.Start(s.submit(ann, "a", `{}`).ID)
 			s.submit(ann, "b", `{}`)
 			return func(v useCases) error {
 				_, active := v.Runs.Active(t.Context())
@@ -190,11 +189,11 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			row := s.rowOfABatch()
 			_, _, err := s.Runs.Claim(t.Context(), row, placement.Devices{}, app.Portion{})
 			must.OK(t, err)
-			return func(v useCases) error { return v.Runs.Started(t.Context(), row, 1, s.now()) }
+			return func(v useCases) error { return v.Runs.Started(t.Context(), row, 1, s.Now()) }
 		},
 		"finish": func(s *site) func(useCases) error {
 			row := s.rowOfABatch()
-			s.start(row)
+			s.Start(row)
 			return func(v useCases) error { return v.Runs.Finish(t.Context(), row, 1, success()) }
 		},
 		"reject": func(s *site) func(useCases) error {
@@ -240,14 +239,14 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 		},
 		"list uploads": func(s *site) func(useCases) error {
-			s.upload(ann, "a.txt", "text")
+			s.Upload(ann, "a.txt", "text")
 			return func(v useCases) error {
 				_, err := v.Lists.Files(t.Context(), ann, listing.FileQuery{Limit: 10})
 				return err
 			}
 		},
 		"delete an upload": func(s *site) func(useCases) error {
-			id := s.upload(ann, "a.txt", "text").ID
+			id := s.Upload(ann, "a.txt", "text").ID
 			return func(v useCases) error { return v.Files.Delete(t.Context(), ann, string(id)) }
 		},
 		"create a key": func(*site) func(useCases) error {
@@ -338,10 +337,10 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			s := newSite(t)
 			act := use(s)
 			for failing := 1; ; failing++ {
-				store := &fixture.FaultyStore{Store: s.store, Failing: failing}
+				store := &fixture.FaultyStore{Store: s.Store, Failing: failing}
 				quota := func(string, string) quota.Quota { return quota.Quota{Bytes: 1 << 30, Queued: 100} }
-				service := s.newService(store, app.Options{Quota: quota}, echoFile)
-				err := act(useCases{service, s.newFiles(store, quota), access.New(store, s.files, s.now), lists(t, store, service)})
+				service := s.Offering(store, app.Options{Quota: quota}, echoFile)
+				err := act(useCases{service, s.newFiles(store, quota), access.New(store, s.Blobs, s.Now), lists(t, store, service)})
 				if store.Calls < failing {
 					must.OK(t, err)
 					if failing == 1 {

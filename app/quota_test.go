@@ -18,8 +18,8 @@ import (
 func (s *site) withQuota(q quota.Quota) *site {
 	s.t.Helper()
 	quota := func(string, string) quota.Quota { return q }
-	s.Service = s.newService(s.store, app.Options{Quota: quota}, echoFile)
-	s.Files = s.newFiles(s.store, quota)
+	s.Service = s.Offering(s.Store, app.Options{Quota: quota}, echoFile)
+	s.Files = s.newFiles(s.Store, quota)
 	return s
 }
 
@@ -42,7 +42,7 @@ func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
 		t.Errorf("a repeated submission at the quota: created %v, error %v; want the job that exists", created, err)
 	}
 	s.submit(eve, "e", `{}`) // another organization is not affected
-	s.run(first.ID, failure())
+	s.Run(first.ID, failure())
 	s.submit(bob, "b", `{}`)
 	_, err = s.Jobs.Retry(t.Context(), ann, "a")
 	wantCode(t, "a retry beyond the quota", err, fault.QuotaExceeded)
@@ -69,9 +69,7 @@ func TestConcurrentSubmissionsStayWithinTheQuota(t *testing.T) {
 			wantCode(t, "a submission beyond the quota", err, fault.QuotaExceeded)
 		}
 	}
-	if admitted != 7 {
-		t.Errorf("%d jobs were admitted, want 7", admitted)
-	}
+	must.Equal(t, "jobs were admitted", admitted, 7)
 }
 
 // createAndPut creates an upload and reports a PUT of that many bytes.
@@ -215,8 +213,8 @@ func TestUserQuotas(t *testing.T) {
 		}
 		return quota.Quota{}
 	}
-	s.Service = s.newService(s.store, app.Options{Quota: of}, echoFile)
-	s.Files = s.newFiles(s.store, of)
+	s.Service = s.Offering(s.Store, app.Options{Quota: of}, echoFile)
+	s.Files = s.newFiles(s.Store, of)
 	first := s.submit(ann, "a", `{}`)
 	s.submit(ann, "b", `{}`)
 	_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "c", `{}`))
@@ -225,7 +223,7 @@ func TestUserQuotas(t *testing.T) {
 	s.submit(bob, "e", `{}`)
 	_, _, err = s.Jobs.Submit(t.Context(), bob, submission(t, "f", `{}`))
 	wantQuotaExceeded(t, "the fifth of the organization", err, `organization "lab" may have 4 jobs queued and has 4`)
-	s.run(first.ID, failure())
+	s.Run(first.ID, failure())
 	s.submit(ann, "g", `{}`)
 	_, err = s.Jobs.Retry(t.Context(), ann, "a")
 	wantCode(t, "a retry", err, fault.QuotaExceeded)

@@ -41,7 +41,7 @@ func TestWaitReturnsWhenTheStatusChanges(t *testing.T) {
 		if len(answer) != 0 {
 			t.Error("the request was answered though the status had not changed")
 		}
-		must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
+		must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now()))
 		if got := <-answer; got.Status != app.Running {
 			t.Errorf("the answer is %s, want RUNNING", got.Status)
 		}
