@@ -123,6 +123,7 @@ func TestOnlyOwnersAndAdminsMayChangeAJob(t *testing.T) {
 	for name, change := range map[string]func(by app.Caller) error{
 		"cancel": func(by app.Caller) error { _, err := s.Jobs.Cancel(t.Context(), by, "a"); return err },
 		"retry":  func(by app.Caller) error { _, err := s.Jobs.Retry(t.Context(), by, "a"); return err },
+		"label":  func(by app.Caller) error { _, err := s.Jobs.Label(t.Context(), by, "a", app.Labels{}, nil); return err },
 		"pin":    func(by app.Caller) error { _, err := s.Jobs.Pin(t.Context(), by, "a"); return err },
 		"unpin":  func(by app.Caller) error { _, err := s.Jobs.Unpin(t.Context(), by, "a"); return err },
 		"delete": func(by app.Caller) error { return s.Jobs.Delete(t.Context(), by, "a") },

@@ -1,7 +1,6 @@
 package share_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -138,25 +137,16 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for failing := 1; ; failing++ {
+			fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
 				s := newSite(t)
 				s.made(share.Request{Name: "a", TTL: time.Second})
 				made, token := s.made(share.Request{Name: "b"})
 				s.Advance(time.Minute)
 				store := &fixture.FaultyStore{Store: s.Store}
 				shares := s.on(store)
-				store.Calls, store.Failing = 0, failing
-				err := use(s, shares, string(made.ID), token)
-				if store.Calls < failing {
-					if err != nil || failing == 1 {
-						t.Errorf("%d calls of the store, error %v", store.Calls, err)
-					}
-					return
-				}
-				if !errors.Is(err, fixture.ErrBroken) {
-					t.Errorf("call %d of the store fails, and the error is %v", failing, err)
-				}
-			}
+				arm(store)
+				return use(s, shares, string(made.ID), token)
+			})
 		})
 	}
 }
