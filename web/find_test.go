@@ -149,10 +149,15 @@ func TestFaultyFiltersAreReportedTogether(t *testing.T) {
 	}
 	s.submit("a")
 	s.submit("b")
-	key := s.find("limit=1&search=a&order=asc&tag=x:y&organization=1").StartKey + s.find("limit=1").StartKey
-	for _, query := range []string{"search=a", "order=asc", "tag=a:b", "since=2000-01-01", "until=2100-01-01", "status=QUEUED"} {
+	key := s.find("limit=1").StartKey
+	s.find("limit=7&includeSubjobs=true&startKey=" + key)
+	for _, query := range []string{
+		"search=a", "order=asc", "tag=a:b", "since=2000-01-01", "until=2100-01-01", "status=QUEUED",
+		"organization=true", "jobEmail=bob@lab.example", "algorithm=echo", "jobName=a", "batch=a",
+	} {
 		same(t, query+" with a cursor", s.want(422, "GET", "/jobs?"+query+"&startKey="+key, "").faults(t), []string{"query.startKey value"})
 	}
+	same(t, "another list", s.want(422, "GET", "/files?startKey="+key, "").faults(t), []string{"query.startKey value"})
 }
 
 func TestSummaryCountsWhatAListingFinds(t *testing.T) {

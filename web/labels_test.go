@@ -68,12 +68,3 @@ func TestFaultyLabelsAreReportedTogether(t *testing.T) {
 	same(t, "with a submission", s.want(422, "POST", "/submit-job", `{"jobName":"n","type":"echo","settings":{"steps":0},"tags":{"x":""}}`).faults(t),
 		[]string{"body.tags.x value", "body.settings.steps value"})
 }
-
-func TestOnlySubmitterAndAdminsChangeLabels(t *testing.T) {
-	s := start(t)
-	s.submit("a")
-	const patch = `{"note":"mine"}`
-	s.wantAs(s.bob, 403, "PATCH", "/jobs/a", patch)
-	s.wantAs(s.eve, 404, "PATCH", "/jobs/a", patch)
-	same(t, "note", s.want(200, "GET", "/jobs/a", "").fields(t)["note"], nil)
-}

@@ -9,6 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/base/fault"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
 	"molrun/app/test/must"
@@ -163,9 +164,9 @@ func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
 	}
 }
 
-// TestReadersChangeNothing sends requests that work with a whole key of the owner,
-// first with keys that may only read.
-func TestReadersChangeNothing(t *testing.T) {
+// TestReadersAndAFullDiskChangeNothing sends requests that work with a whole key of the
+// owner, first with keys that may only read, then while nothing can be written.
+func TestReadersAndAFullDiskChangeNothing(t *testing.T) {
 	s := start(t)
 	for _, id := range s.keys("other") {
 		must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id))
@@ -237,9 +238,15 @@ func TestReadersChangeNothing(t *testing.T) {
 		}
 		same(t, "what is stored", s.stored(), before)
 	}
+	full := fault.Errorf(fault.StorageFull, "The disk is full; an administrator has to make room.")
 	for _, c := range changes {
-		before := s.stored()
 		method, _, _ := strings.Cut(c.route, " ")
+		s.store.writing.Store(&full)
+		s.refused(s.root, 507, "STORAGE_FULL", method, c.path, c.body)
+		s.want(200, "GET", "/jobs", "")
+		s.want(200, "POST", "/validate-job", `{"jobName":"new","type":"echo","settings":{}}`)
+		s.store.writing.Store(nil)
+		before := s.stored()
 		if a := s.as(s.root, method, c.path, c.body); a.status/100 != 2 || s.stored() == before {
 			t.Errorf("%s %s with a whole key changes nothing: %d %s", method, c.path, a.status, a.body)
 		}

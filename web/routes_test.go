@@ -98,17 +98,6 @@ func TestEveryRouteRefusesBadKeysInTheSameWay(t *testing.T) {
 	}
 }
 
-func TestDisabledKeyWorksAgainWhenEnabled(t *testing.T) {
-	s := start(t)
-	s.want(200, "GET", "/jobs", "")
-	s.disable(s.ann)
-	s.want(401, "GET", "/jobs", "")
-	if _, err := s.app.Accounts.DisableKey(t.Context(), app.Operator(), strings.Split(s.ann, "_")[1], false); err != nil {
-		t.Fatal(err)
-	}
-	s.want(200, "GET", "/jobs", "")
-}
-
 func TestOpenRoutesNeedNoKey(t *testing.T) {
 	s := start(t)
 	for _, r := range web.Routes() {
@@ -289,49 +278,4 @@ func TestEveryRouteAnswersStoreErrors(t *testing.T) {
 		}
 		s.store.reading.Store(nil)
 	}
-}
-
-func TestWritesAreRefusedWhenTheDiskIsFull(t *testing.T) {
-	s := start(t)
-	full := fault.Errorf(fault.StorageFull, "The disk is full; an administrator has to make room.")
-	job := `{"jobName":"a","type":"echo","settings":{}}`
-	hook := s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/"}`).fields(t)["webhookId"].(string)
-	s.store.writing.Store(&full)
-	tests := []struct{ method, path, body string }{
-		{"DELETE", "/admin/drain", ""},
-		{"POST", "/admin/drain", ""},
-		{"POST", "/admin/keys", `{"email":"a@lab.example"}`},
-		{"DELETE", "/admin/keys/absent", ""},
-		{"PATCH", "/admin/keys/absent", "{}"},
-		{"POST", "/admin/keys/absent/disable", ""},
-		{"POST", "/admin/keys/absent/enable", ""},
-		{"POST", "/admin/keys/absent/rotate", "{}"},
-		{"DELETE", "/admin/users/absent", ""},
-		{"PATCH", "/admin/users/a@lab.example", "{}"},
-		{"DELETE", "/files/absent", ""},
-		{"POST", "/keys", "{}"},
-		{"DELETE", "/keys/absent", ""},
-		{"DELETE", "/jobs/absent", ""},
-		{"PATCH", "/jobs/absent", "{}"},
-		{"POST", "/jobs/absent/cancel", ""},
-		{"DELETE", "/jobs/absent/pin", ""},
-		{"POST", "/jobs/absent/pin", ""},
-		{"POST", "/jobs/absent/retry", ""},
-		{"POST", "/submit-batch", `{"batchName":"a","type":"echo","settings":[{}]}`},
-		{"POST", "/submit-job", job},
-		{"POST", "/upload/absent/complete", ""},
-		{"PUT", "/upload/a.txt", ""},
-		{"POST", "/webhooks", `{"url":"https://hooks.example/"}`},
-		{"PATCH", "/webhooks/" + hook, `{"disabled":true}`},
-		{"DELETE", "/webhooks/" + hook, ""},
-		{"POST", "/webhooks/" + hook + "/rotate", ""},
-		{"POST", "/webhooks/" + hook + "/test", ""},
-	}
-	for _, tt := range tests {
-		s.refused(s.root, 507, "STORAGE_FULL", tt.method, tt.path, tt.body)
-	}
-	s.want(200, "GET", "/jobs", "")
-	s.want(200, "POST", "/validate-job", job)
-	s.store.writing.Store(nil)
-	s.want(200, "POST", "/submit-job", job)
 }
