@@ -129,17 +129,29 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 	s := start(t)
 	operator := client.NewControl(s.controlWith(web.ControlOptions{Audit: log.add, RotateSecret: s.blobs.RotateSecret}))
 	ctx := t.Context()
-	made, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "fay@lab.example"})
+	made, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "Fay@lab.example"})
 	must.OK(t, err)
+	same(t, "made", []any{made.Email, made.Role, made.ExpiresAt.IsZero()}, []any{"fay@lab.example", "member", true})
+	brief, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "gus@lab.example", Role: "admin", Expires: 48 * time.Hour})
+	must.OK(t, err)
+	same(t, "of 48 hours", []any{brief.Role, brief.ExpiresAt.Sub(brief.CreatedAt).Round(time.Minute)}, []any{"admin", 48 * time.Hour})
 	next, err := operator.RotateKey(ctx, made.ID, time.Hour)
 	if err != nil || next.Email != made.Email {
 		t.Fatalf("%+v, %v", next, err)
 	}
 	for _, change := range []func() error{
-		func() error { _, err := operator.DisableKey(ctx, next.ID); return err },
-		func() error { _, err := operator.EnableKey(ctx, next.ID); return err },
+		func() error {
+			k, err := operator.DisableKey(ctx, next.ID)
+			same(t, "disabled", k.Disabled, true)
+			return err
+		},
+		func() error {
+			k, err := operator.EnableKey(ctx, next.ID)
+			same(t, "disabled", k.Disabled, false)
+			return err
+		},
 		func() error { return operator.DeleteKey(ctx, next.ID) },
-		func() error { _, err := operator.Keys(ctx); return err },
+		func() error { all, err := operator.Keys(ctx); same(t, "number of keys", len(all), 6); return err },
 	} {
 		if err := change(); err != nil {
 			t.Error(err)
@@ -173,7 +185,7 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 		got = append(got, e.Action+" "+e.Object+" "+e.Result)
 	}
 	same(t, "entries", got, []string{
-		"key.create " + made.ID + " ok", "key.rotate " + made.ID + " ok", "key.disable " + next.ID + " ok", "key.enable " + next.ID + " ok",
+		"key.create " + made.ID + " ok", "key.create " + brief.ID + " ok", "key.rotate " + made.ID + " ok", "key.disable " + next.ID + " ok", "key.enable " + next.ID + " ok",
 		"key.delete " + next.ID + " ok", "key.revoke-links absent NOT_FOUND", "key.revoke-links " + made.ID + " ok", "prune  ok", "secret.rotate " + kid + " ok", "key.delete absent NOT_FOUND",
 	})
 }

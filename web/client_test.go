@@ -111,6 +111,12 @@ func TestClientListsAllPages(t *testing.T) {
 	if job, err := c.Retry(t.Context(), "x"); err != nil || job.Status != "QUEUED" {
 		t.Errorf("%+v, %v", job, err)
 	}
+	if job, err := c.Pin(t.Context(), "x"); err != nil || !job.Pinned {
+		t.Errorf("%+v, %v", job, err)
+	}
+	if job, err := c.Unpin(t.Context(), "x"); err != nil || job.Pinned {
+		t.Errorf("%+v, %v", job, err)
+	}
 	if job, err := c.NextJob(t.Context(), "x", 5*time.Millisecond); err != nil || job.Status != "QUEUED" {
 		t.Errorf("%+v, %v", job, err)
 	}
@@ -141,17 +147,5 @@ func TestClientReturnsErrorsOfTheService(t *testing.T) {
 	}
 	if err := c.Download(t.Context(), client.ResultRequest{Job: "absent"}, filepath.Join(t.TempDir(), "x")); !errors.As(err, &e) || e.Code != "NOT_FOUND" {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestClientPinsAndUnpins(t *testing.T) {
-	s := start(t)
-	s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`)
-	c := client.New(s.url, s.ann)
-	if j, err := c.Pin(t.Context(), "a"); err != nil || !j.Pinned {
-		t.Errorf("pin: %+v, %v", j, err)
-	}
-	if j, err := c.Unpin(t.Context(), "a"); err != nil || j.Pinned {
-		t.Errorf("unpin: %+v, %v", j, err)
 	}
 }

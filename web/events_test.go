@@ -53,16 +53,16 @@ type following struct {
 	last   string // id of the last event that was taken
 }
 
-// patience bounds every wait for an event.
-const eventually = 60 * time.Second
-
-// follow opens a stream with a key and waits until everything that there is has been
+// follow opens a stream with a key, or without if that is "", and waits until everything that there is has been
 // told, which is returned.
 func (s *service) follow(key, path string, headers ...string) (*following, []sse) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	r := s.request("GET", path, "").WithContext(ctx)
 	r.Header.Set("x-api-key", key)
+	if key == "" {
+		r.Header.Del("x-api-key")
+	}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -126,9 +126,17 @@ func (f *following) next() (sse, bool) {
 			f.last = e.id
 		}
 		return e, open
-	case <-time.After(eventually):
+	case <-time.After(must.Patience):
 		f.t.Fatal("nothing more is heard")
 		return sse{}, false
+	}
+}
+
+// ends requires that the stream ends without another event.
+func (f *following) ends() {
+	f.t.Helper()
+	for e, open := f.next(); open; e, open = f.next() {
+		same(f.t, "an event before the end", e.event, "")
 	}
 }
 
@@ -334,9 +342,7 @@ func TestAStreamOfAJobHasItsLogAndItsEnd(t *testing.T) {
 	if got := all[2].data; !strings.Contains(got, `"offset":13,"text":"rest"`) {
 		t.Errorf("log: %s", got)
 	}
-	if _, open := again.next(); open {
-		t.Error("the stream goes on behind its end")
-	}
+	again.ends()
 	_, present = s.follow(s.ann, "/jobs/a/events?logs=1")
 	wantTold(t, "afterwards", present, "metrics a", "job a FAILED", "log a", "end a FAILED")
 	_, present = s.follow(s.ann, "/jobs/a/events", "Last-Event-ID", again.last)
@@ -390,9 +396,7 @@ func TestOtherOrganizationsHearNothing(t *testing.T) {
 	}
 	for _, f := range streams[2:] {
 		f.stop()
-		for e := range f.events {
-			same(t, "heard", e.event, "")
-		}
+		f.ends()
 	}
 }
 
@@ -403,15 +407,8 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	other, _ := s.follow(s.bob, "/events?organization=1")
 	s.disable(s.ann)
 	must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), apikey.ID(s.eve)))
-	for _, f := range []*following{f, deleted} {
-		for {
-			if e, open := f.next(); !open {
-				break
-			} else if e.event != "" {
-				t.Errorf("heard %v", e)
-			}
-		}
-	}
+	f.ends()
+	deleted.ends()
 	s.as(s.root, "POST", "/submit-job", `{"jobName":"b","type":"echo","settings":{}}`)
 	other.until("job", "b", "QUEUED")
 }
@@ -433,11 +430,7 @@ func TestStreamsHaveABoundOfTheirOwn(t *testing.T) {
 	s.wantAs(s.root, 503, "GET", "/jobs/a/events", "")
 	last.stop()
 	streams[0].stop()
-	for deadline := time.Now().Add(eventually); s.as(s.ann, "HEAD", "/events", "").status != 200; {
-		if time.Now().After(deadline) {
-			t.Fatal("the place of a stream that has ended stays taken")
-		}
-	}
+	must.Become(t, "the place of a stream that has ended is free", func() bool { return s.as(s.ann, "HEAD", "/events", "").status == 200 })
 }
 
 // TestStreamsOverHTTP2 has a connection that others share, which is not taken over.
@@ -447,8 +440,7 @@ func TestStreamsOverHTTP2(t *testing.T) {
 	s.wantAs(s.ann, 200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`)
 	f.until("job", "a", "QUEUED")
 	s.disable(s.ann)
-	for _, open := f.next(); open; _, open = f.next() {
-	}
+	f.ends()
 }
 
 // TestStreamsAreLoggedWithTheirSize has bytes that were not written by net/http.
@@ -458,11 +450,7 @@ func TestStreamsAreLoggedWithTheirSize(t *testing.T) {
 	s.as(s.ann, "POST", "/jobs/a/cancel", "")
 	body := s.as(s.ann, "GET", "/jobs/a/events", "").body
 	want := fmt.Sprintf(`"path":"/jobs/a/events","remote":"127.0.0.1","status":200,"bytes":%d,`, len(body))
-	for deadline := time.Now().Add(eventually); !strings.Contains(s.log.String(), want); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s in %s", want, s.log.String())
-		}
-	}
+	must.Become(t, "the log has "+want, func() bool { return strings.Contains(s.log.String(), want) })
 }
 
 func TestStreamsEndWhenTheServiceStops(t *testing.T) {
@@ -470,8 +458,7 @@ func TestStreamsEndWhenTheServiceStops(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.Stopping = stopping })
 	f, _ := s.follow(s.ann, "/events")
 	stop()
-	for _, open := f.next(); open; _, open = f.next() {
-	}
+	f.ends()
 }
 
 func TestWhatEventsDoNotKnowIsRefused(t *testing.T) {

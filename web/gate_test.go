@@ -33,7 +33,7 @@ func (s *service) submitLater(g *limit.Gate, key string, names ...string) (answe
 			a := s.as(key, "POST", "/submit-job", fmt.Sprintf(`{"jobName":%q,"type":"echo","settings":{}}`, name))
 			done <- fmt.Sprintf("%s %d", name, a.status)
 		}()
-		s.until("the submission waits", func() bool { return g.Waiting() > before })
+		must.Become(s.t, "the submission waits", func() bool { return g.Waiting() > before })
 	}
 	return done
 }
@@ -73,10 +73,10 @@ func TestCancelledSubmissionLeavesItsPlace(t *testing.T) {
 			t.Errorf("status %d, want none", resp.StatusCode)
 		}
 	}()
-	s.until("the submission waits", func() bool { return g.Waiting() == 1 })
+	must.Become(s.t, "the submission waits", func() bool { return g.Waiting() == 1 })
 	cancel()
 	<-gone
-	s.until("its place is free", func() bool { return g.Waiting() == 0 })
+	must.Become(s.t, "its place is free", func() bool { return g.Waiting() == 0 })
 }
 
 // TestSlowClientHoldsNoSlot sends the beginnings of requests, of which the rest does not
@@ -95,7 +95,7 @@ func TestSlowClientHoldsNoSlot(t *testing.T) {
 			if _, err := c.Write([]byte(strings.ReplaceAll(begin, "%s", s.ann))); err != nil {
 				t.Fatal(err)
 			}
-			s.until("the request has arrived", func() bool { return g.Waiting() == 1 })
+			must.Become(s.t, "the request has arrived", func() bool { return g.Waiting() == 1 })
 			release() // to the request
 			enterSoon(t, g)
 		})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
@@ -92,47 +94,48 @@ func TestKeysHaveConfiguredRates(t *testing.T) {
 	s.want(200, "PUT", "/upload/a", "")
 }
 
-func TestRequestsBeyondTheLimitAreRefusedAtOnce(t *testing.T) {
-	s := start(t, func(with *setup) { with.options.MaxInFlight = 1 })
-	s.submit("a")
-	j := s.claim("a")
-	waiting := s.waitForA(1, 503)
-	s.until("the waiting request has arrived", func() bool { return s.as(s.bob, "GET", "/algorithms", "").status == 503 })
-	s.wantSent(200, "GET", "/healthz", "")
-	s.finish(j)
-	if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
-		t.Errorf("the waiting request: %d %s", a.status, a.body)
-	}
-	s.want(200, "GET", "/algorithms", "")
-}
-
-func TestWaitingRequestsLeaveSlotsForOthers(t *testing.T) {
-	s := start(t, func(with *setup) { with.options.MaxInFlight = 3 }) // one of them may wait
-	s.submit("a")
-	j := s.claim("a")
-	wait := func(path string) answer {
-		for range 10_000 {
-			if a := s.as(s.ann, "GET", path, ""); a.status != 503 {
-				return a
+// TestRequestsThatWaitLeaveSlotsForOthers has Ann wait for changes of a job until no more
+// of her requests are taken.
+func TestRequestsThatWaitLeaveSlotsForOthers(t *testing.T) {
+	const brief = "/jobs/a?wait=1ms"
+	for name, tt := range map[string]struct {
+		inFlight, perKey int
+		waiting          int    // requests of Ann
+		refused          string // what nobody gets meanwhile, or Ann if by her key
+		byKey            bool
+		status           int
+		served           string // what Bob gets
+	}{
+		"all slots":                {inFlight: 1, waiting: 1, refused: "/algorithms", status: 503, served: "/healthz"},
+		"all waits":                {inFlight: 3, waiting: 1, refused: brief, status: 503, served: "/jobs/a"}, // one of three may wait
+		"all slots of a key":       {inFlight: 20, perKey: 2, waiting: 2, refused: "/algorithms", byKey: true, status: 429, served: "/algorithms"},
+		"all waits that a key may": {inFlight: 8, waiting: 3, refused: brief, byKey: true, status: 429, served: brief}, // three of four
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, func(with *setup) { with.options.MaxInFlight, with.options.MaxInFlightPerKey = tt.inFlight, tt.perKey })
+			s.submit("a")
+			j := s.claim("a")
+			answers := s.waitForA(tt.waiting, tt.status)
+			by := s.bob
+			if tt.byKey {
+				by = s.ann
 			}
-		}
-		return answer{}
+			must.Become(t, "all wait", func() bool { return s.as(by, "GET", tt.refused, "").status == tt.status })
+			code := map[int]string{429: "RATE_LIMITED", 503: "UNAVAILABLE"}[tt.status]
+			if a := s.as(by, "GET", tt.refused, ""); a.code() != code || a.header.Get("Retry-After") == "" {
+				t.Errorf("%d %v %s", a.status, a.header, a.body)
+			}
+			s.wantAs(s.bob, 200, "GET", tt.served, "")
+			s.finish(j)
+			for range tt.waiting {
+				if a := <-answers; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
+					t.Errorf("a request that waited: %d %s", a.status, a.body)
+				}
+			}
+			// The request before may still have a slot when its answer is there.
+			must.Become(t, "the slots are free", func() bool { return s.as(by, "GET", tt.refused, "").status == 200 })
+		})
 	}
-	waiting := make(chan answer)
-	go func() { waiting <- wait("/jobs/a?wait=60s") }()
-	refused := false
-	for i := 0; i < 10_000 && !refused; i++ { // until the waiting request has arrived
-		refused = s.as(s.bob, "GET", "/jobs/a?wait=1ms", "").status == 503
-	}
-	if !refused {
-		t.Error("more requests wait than allowed")
-	}
-	s.want(200, "GET", "/jobs/a", "")
-	s.finish(j)
-	if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
-		t.Errorf("the waiting request: %d %s", a.status, a.body)
-	}
-	same(t, "after the waiting request", wait("/jobs/a?wait=60s").status, 200)
 }
 
 // waitForA makes requests of Ann wait for a change of job a. One that is refused with
@@ -149,16 +152,6 @@ func (s *service) waitForA(requests, refused int) (answers <-chan answer) {
 		}()
 	}
 	return all
-}
-
-// until waits until fn is true.
-func (s *service) until(what string, fn func() bool) {
-	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !fn(); {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("timeout waiting until %s", what)
-		}
-	}
 }
 
 // begin sends a submission that begins with a text, and returns the status of its answer.
@@ -207,10 +200,10 @@ func TestSlowBodiesTakeNoSlots(t *testing.T) {
 	})
 	defer s.stall(s.ann, "{")()
 	defer s.stall(s.ann, "{")()
-	s.until("both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
+	must.Become(s.t, "both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
 	for _, c := range []call{{"GET", "/algorithms"}, {"PUT", "/upload/a"}} {
 		// The request before may still have a slot when its answer is there.
-		s.until(fmt.Sprint(c, " is served"), func() bool { return s.as(s.bob, c.method, c.path, "").status == 200 })
+		must.Become(s.t, fmt.Sprint(c, " is served"), func() bool { return s.as(s.bob, c.method, c.path, "").status == 200 })
 	}
 }
 
@@ -221,7 +214,7 @@ func TestOneKeyLeavesMemoryForOthers(t *testing.T) {
 	})
 	end := s.stall(s.ann, strings.Repeat(" ", 700))
 	body := `{"jobName":"` + strings.Repeat("x", 200) + `"}`
-	s.until("what Ann has sent has arrived", func() bool { return s.as(s.ann, "POST", "/submit-job", body).status == 503 })
+	must.Become(s.t, "what Ann has sent has arrived", func() bool { return s.as(s.ann, "POST", "/submit-job", body).status == 503 })
 	s.wantAs(s.bob, 422, "POST", "/submit-job", body)
 	end()
 	s.wantAs(s.ann, 422, "POST", "/submit-job", body)
@@ -246,41 +239,6 @@ func TestRefusedRequestsAreAnsweredBeforeTheirBody(t *testing.T) {
 				t.Errorf("%d, %v, want %d", status, err, tt.status)
 			}
 		})
-	}
-}
-
-func TestRequestsOfOneKeyAreBounded(t *testing.T) {
-	s := start(t, func(with *setup) { with.options.MaxInFlight, with.options.MaxInFlightPerKey = 20, 2 })
-	s.submit("a")
-	j := s.claim("a")
-	waiting := s.waitForA(2, 429)
-	s.until("both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
-	if a := s.as(s.ann, "GET", "/algorithms", ""); a.code() != "RATE_LIMITED" || a.header.Get("Retry-After") == "" {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	s.wantAs(s.bob, 200, "GET", "/algorithms", "")
-	s.finish(j)
-	for range 2 {
-		if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
-			t.Errorf("a waiting request: %d %s", a.status, a.body)
-		}
-	}
-	s.want(200, "GET", "/algorithms", "")
-}
-
-// TestOneKeyLeavesWaitsForOthers has Ann wait for more changes than one key may.
-func TestOneKeyLeavesWaitsForOthers(t *testing.T) {
-	s := start(t, func(with *setup) { with.options.MaxInFlight = 8 }) // four of them may wait, three of one key
-	s.submit("a")
-	j := s.claim("a")
-	waiting := s.waitForA(3, 429)
-	s.until("three have arrived", func() bool { return s.as(s.ann, "GET", "/jobs/a?wait=1ms", "").status == 429 })
-	s.wantAs(s.bob, 200, "GET", "/jobs/a?wait=1ms", "")
-	s.finish(j)
-	for range 3 {
-		if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
-			t.Errorf("a waiting request: %d %s", a.status, a.body)
-		}
 	}
 }
 

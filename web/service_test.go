@@ -23,7 +23,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/routing"
 	"molrun/app/base/fault"
@@ -42,6 +41,7 @@ import (
 	"molrun/app/job/status"
 	"molrun/app/job/upload"
 	"molrun/app/job/usage"
+	"molrun/app/test/fixture"
 	"molrun/app/test/must"
 	"molrun/blobs"
 	"molrun/blobs/link"
@@ -233,13 +233,7 @@ func openStorage(t testing.TB, log zerolog.Logger) (*storage.Store, *blobs.Dir) 
 // newApp returns a service that offers one algorithm.
 func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText string) web.Services {
 	t.Helper()
-	file, mistakes := algorithm.Parse("algorithm.toml", []byte(algorithmText))
-	if len(mistakes) > 0 {
-		t.Fatal(mistakes)
-	}
-	catalogue, err := algorithm.NewCatalogue([]*algorithm.File{file})
-	must.OK(t, err)
-	s, err := app.NewService(store, files, catalogue, app.Options{
+	s, err := app.NewService(store, files, fixture.Catalogue(t, algorithmText), app.Options{
 		Now:     time.Now,
 		Notices: policy,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,28 +222,42 @@ func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
 	}
 }
 
-func TestPagesOfOtherSitesChangeNothingInSessions(t *testing.T) {
-	s := start(t, func(with *setup) { with.options.PublicURL = "http://lab.example/molrun" })
-	cookie := s.signedInAs(s.ann)
-	host := strings.TrimPrefix(s.url, "http://")
-	for _, tt := range []struct {
-		name    string
-		status  int
-		headers []string
-	}{
+// site is a page from which a browser sends requests, and the answer to those that change
+// something.
+type site struct {
+	name    string
+	status  int
+	headers []string
+}
+
+// sites are pages as a service at host with the public address http://lab.example sees them.
+func sites(host string) []site {
+	return []site{
 		{"no browser", 200, nil},
 		{"another site", 403, []string{"Sec-Fetch-Site", "cross-site"}},
 		{"a neighbour", 403, []string{"Sec-Fetch-Site", "same-site"}},
 		{"this site", 200, []string{"Sec-Fetch-Site", "same-origin"}},
+		{"typed by the user", 200, []string{"Sec-Fetch-Site", "none"}},
 		{"an old browser, another site", 403, []string{"Origin", "https://evil.example"}},
 		{"an old browser, this site", 200, []string{"Origin", "http://" + host}},
 		{"the public address", 200, []string{"Origin", "http://lab.example"}},
 		{"no origin", 403, []string{"Origin", "null"}},
-	} {
-		s.wantSent(tt.status, "PUT", "/upload/a.txt", "", append(tt.headers, cookie...)...)
-		s.wantSent(200, "GET", "/jobs", "", append(tt.headers, cookie...)...)
-		if a, _ := s.signIn(`{"key":"`+s.ann+`"}`, tt.headers...); a.status != tt.status {
-			t.Errorf("%s signs in: %d %s", tt.name, a.status, a.body)
+	}
+}
+
+func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
+	from := proxyAddress
+	s := signedIn(t, &from, false, func(with *setup) { with.options.PublicURL = "http://lab.example/molrun" })
+	cookie := s.signedInAs(s.ann)
+	for _, from := range sites(strings.TrimPrefix(s.url, "http://")) {
+		for _, who := range [][]string{cookie, {"Remote-User", "ann@lab.example"}} {
+			headers := slices.Concat(from.headers, who)
+			s.wantSent(from.status, "PUT", "/upload/a.txt", "", headers...)
+			s.wantSent(200, "GET", "/jobs", "", headers...)
+			s.wantSent(200, "PUT", "/upload/a.txt", "", append(headers, "x-api-key", s.ann)...)
+		}
+		if a, _ := s.signIn(`{"key":"`+s.ann+`"}`, from.headers...); a.status != from.status {
+			t.Errorf("%s signs in: %d %s", from.name, a.status, a.body)
 		}
 	}
 }
@@ -369,25 +384,9 @@ func TestSignInsAreAudited(t *testing.T) {
 func TestAStreamEndsWithItsSession(t *testing.T) {
 	s := start(t)
 	cookie := s.signedInAs(s.ann)
-	r := s.request("GET", "/events", "")
-	r.Header.Del("x-api-key")
-	r.Header.Set("Cookie", cookie[1])
-	resp, err := s.client.Do(r)
-	must.OK(t, err)
-	defer resp.Body.Close()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for b := make([]byte, 1<<10); err == nil; {
-			_, err = resp.Body.Read(b)
-		}
-	}()
+	f, _ := s.follow("", "/events", cookie...)
 	s.send("DELETE", "/session", "", cookie...)
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		t.Error("the stream goes on")
-	}
+	f.ends()
 }
 
 func TestAKeyHasABoundedNumberOfSessions(t *testing.T) {

@@ -144,29 +144,3 @@ func TestSignInKeepsTheRightsOfKeys(t *testing.T) {
 	s.wantAs(s.root, 200, "GET", "/admin/users", "")
 	s.wantSent(403, "PATCH", "/admin/users/root@lab.example", `{"role":"viewer"}`, "Remote-User", "root@lab.example", "Content-Type", "application/json")
 }
-
-func TestPagesOfOtherSitesChangeNothingForSignedInUsers(t *testing.T) {
-	from := proxyAddress
-	s := signedIn(t, &from, false, func(with *setup) { with.options.PublicURL = "https://lab.example/molrun" })
-	host := strings.TrimPrefix(s.url, "http://")
-	for _, tt := range []struct {
-		name    string
-		status  int
-		headers []string
-	}{
-		{"no browser", 200, nil},
-		{"another site", 403, []string{"Sec-Fetch-Site", "cross-site"}},
-		{"a neighbour", 403, []string{"Sec-Fetch-Site", "same-site"}},
-		{"this site", 200, []string{"Sec-Fetch-Site", "same-origin"}},
-		{"typed by the user", 200, []string{"Sec-Fetch-Site", "none"}},
-		{"an old browser, another site", 403, []string{"Origin", "https://evil.example"}},
-		{"an old browser, this site", 200, []string{"Origin", "http://" + host}},
-		{"the public address", 200, []string{"Origin", "https://lab.example"}},
-		{"no origin", 403, []string{"Origin", "null"}},
-	} {
-		headers := append(tt.headers, "Remote-User", "ann@lab.example")
-		s.wantSent(tt.status, "PUT", "/upload/a.txt", "", headers...)
-		s.wantSent(200, "GET", "/jobs", "", headers...)
-		s.wantSent(200, "PUT", "/upload/a.txt", "", append(tt.headers, "x-api-key", s.ann)...)
-	}
-}
