@@ -99,8 +99,7 @@ func TestJobStartsWhenAllItWaitsForAreCompleted(t *testing.T) {
 	must.Equal(t, "its place in the queue", s.queueOf("c"), `{"blockedBy":"dependency"}`)
 	s.wantStandings("at first", map[string]string{"c": `QUEUED waiting for job "a" and 1 more`})
 	must.Equal(t, "the queue", s.queued(), []string{"a", "b"})
-	_, _, err := s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.Portion{})
-	wantCode(t, "claim a job that waits", err, fault.NotFound)
+	wantCode(t, "claim a job that waits", thirdOf(s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.Portion{})), fault.NotFound)
 
 	s.Run(a.ID, success())
 	s.wantStandings("after a", map[string]string{"c": `QUEUED waiting for job "b"`})
@@ -135,18 +134,15 @@ func TestFailureReachesAllThatWait(t *testing.T) {
 	must.Equal(t, "the queue", s.queued(), []string{"d"})
 	s.Run(d.ID, success())
 
-	_, err := s.Jobs.Retry(t.Context(), ann, "b")
-	wantCode(t, "retry b before a", err, fault.DependencyFailed)
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
+	wantCode(t, "retry b before a", secondOf(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
+	s.retry(ann, "a")
 	s.wantStandings("a is tried again", map[string]string{
 		"a": "QUEUED", "b": `QUEUED waiting for job "a"`, "c": "FAILED DEPENDENCY_FAILED", "d": "COMPLETED",
 	})
 	if f := s.job(bob, "c").Failure; !strings.Contains(f.Message, `Job "other" failed`) {
 		t.Errorf("c failed because %q, want the one that is left", f.Message)
 	}
-	_, err = s.Jobs.Retry(t.Context(), ann, "other")
-	must.OK(t, err)
+	s.retry(ann, "other")
 	s.wantStandings("other is tried again", map[string]string{"c": `QUEUED waiting for job "other" and 1 more`})
 	s.Run(other.ID, success())
 	s.Run(a.ID, success())
@@ -158,14 +154,11 @@ func TestOnlyWhatFailedForADependencyIsReopened(t *testing.T) {
 	s := newSite(t)
 	a := s.submit(ann, "a", `{}`)
 	s.submitAfter(ann, "stopped", app.After{Names: []string{"a"}})
-	_, err := s.Jobs.Cancel(t.Context(), ann, "stopped")
-	must.OK(t, err)
+	s.cancel(ann, "stopped")
 	s.Run(a.ID, failure())
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.retry(ann, "a")
 	s.wantStandings("a is tried again", map[string]string{"stopped": "FAILED STOPPED"})
-	_, err = s.Jobs.Retry(t.Context(), ann, "stopped")
-	must.OK(t, err)
+	s.retry(ann, "stopped")
 	s.wantStandings("both are", map[string]string{"stopped": `QUEUED waiting for job "a"`})
 	s.Run(a.ID, success())
 	must.Equal(t, "the queue", s.queued(), []string{"stopped"})
@@ -179,8 +172,7 @@ func TestSubmissionAfterAFailedJobFailsAndFollowsItsRetry(t *testing.T) {
 	}
 	s.submitAfter(ann, "c", app.After{Names: []string{"a"}, Any: true})
 	s.wantStandings("submitted", map[string]string{"c": "QUEUED"})
-	_, err := s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.retry(ann, "a")
 	s.wantStandings("a is tried again", map[string]string{"b": `QUEUED waiting for job "a"`})
 }
 
@@ -203,8 +195,7 @@ func TestJobsWaitForAWholeBatchAndRowsForAJob(t *testing.T) {
 	s.Run(one, success())
 	s.Run(two, failure())
 	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED"})
-	_, err = s.Jobs.Retry(t.Context(), ann, "screen")
-	must.OK(t, err)
+	s.retry(ann, "screen")
 	s.wantStandings("the batch is tried again", map[string]string{"report": `QUEUED waiting for job "screen"`})
 	s.Run(two, success())
 	must.Equal(t, "the queue", s.queued(), []string{"report"})
@@ -219,8 +210,7 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 	if n, err := s.Lists.Falling(t.Context(), ann, "a"); n != 2 || err != nil {
 		t.Errorf("%d jobs fall with a, %v; want b and c", n, err)
 	}
-	_, err := s.Jobs.CancelAlone(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.cancelAlone(ann, "a")
 	s.wantStandings("a is cancelled alone", map[string]string{
 		"a": "FAILED STOPPED", "b": `QUEUED waiting for job "a"`, "c": `QUEUED waiting for job "a" and 1 more`, "end": "QUEUED",
 	})
@@ -232,29 +222,24 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 	if gone != nil || err != nil {
 		t.Errorf("retention deletes %+v, %v", gone, err)
 	}
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.retry(ann, "a")
 	attempt := s.Start(a.ID).Attempts
-	_, err = s.Jobs.Cancel(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.cancel(ann, "a")
 	s.wantStandings("a is being stopped", map[string]string{"b": `QUEUED waiting for job "a"`})
 	must.OK(t, s.Runs.Finish(t.Context(), a.ID, attempt, app.Ending{Lost: "it was stopped"}))
 	s.wantStandings("a was stopped", map[string]string{
 		"a": "FAILED STOPPED", "b": "FAILED DEPENDENCY_FAILED", "c": "FAILED DEPENDENCY_FAILED", "late": "FAILED DEPENDENCY_FAILED",
 	})
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "a"))
-	_, err = s.Jobs.Retry(t.Context(), ann, "b")
-	wantCode(t, "retry b without a", err, fault.DependencyFailed)
+	wantCode(t, "retry b without a", secondOf(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
 }
 
 func TestDependantsAreSparedOnce(t *testing.T) {
 	s := newSite(t)
 	a := s.submit(ann, "a", `{}`)
 	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
-	_, err := s.Jobs.CancelAlone(t.Context(), ann, "a")
-	must.OK(t, err)
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.cancelAlone(ann, "a")
+	s.retry(ann, "a")
 	s.Run(a.ID, failure())
 	s.wantStandings("a was tried again and failed", map[string]string{"b": "FAILED DEPENDENCY_FAILED"})
 }
@@ -269,12 +254,10 @@ func TestBatchIsCancelledAlone(t *testing.T) {
 			t.Errorf("%d jobs fall with %s, %v; want %d", n, name, err, want)
 		}
 	}
-	_, err := s.Jobs.CancelAlone(t.Context(), ann, "screen")
-	must.OK(t, err)
+	s.cancelAlone(ann, "screen")
 	waiting := map[string]string{"all": `QUEUED waiting for job "screen"`, "one": `QUEUED waiting for job "screen-1"`}
 	s.wantStandings("the batch is cancelled alone", waiting)
-	_, err = s.Jobs.Retry(t.Context(), ann, "screen-1")
-	must.OK(t, err)
+	s.retry(ann, "screen-1")
 	s.Run(s.job(ann, "screen-1").ID, success())
 	s.wantStandings("a row is tried again", map[string]string{"all": "FAILED DEPENDENCY_FAILED", "one": "QUEUED"})
 }
@@ -288,8 +271,7 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 	settings := slices.Repeat([]string{`{}`}, rows)
 	sub := batchSubmission(t, "many", settings...)
 	sub.After = app.After{Names: []string{"a"}}
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, sub)
-	must.OK(t, err)
+	must.OK(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, sub)))
 	count := func(status app.Status) int { return *s.job(ann, "many").Counts.Of(status) }
 
 	s.Run(a.ID, failure())
@@ -297,13 +279,12 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 		t.Errorf("the first transaction told %d, want some", n)
 	}
 	wantCode(t, "delete a", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
-	_, err = s.Jobs.Retry(t.Context(), ann, "a") // while the others are still to be told
+	_, err := s.Jobs.Retry(t.Context(), ann, "a") // while the others are still to be told
 	must.OK(t, err)
 	s.Run(a.ID, failure())
 	s.settleAll()
 	must.Equal(t, "how many failed", count(app.Failed), rows)
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.retry(ann, "a")
 	s.Run(a.ID, success()) // while some are still to be reopened
 	wantCode(t, "delete a now", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
 	s.Service = s.Offering(s.Store, app.Options{}, echoFile)
@@ -333,18 +314,15 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	s.wantStandings("failed", map[string]string{
 		"b-1": "FAILED DEPENDENCY_FAILED", "b-2": "FAILED DEPENDENCY_FAILED", "b-4": "FAILED DEPENDENCY_FAILED", "b": "FAILED 4 of 4 subjobs failed",
 	})
-	_, err := s.Jobs.Retry(t.Context(), ann, "b")
-	must.OK(t, err)
+	s.retry(ann, "b")
 	s.wantStandings("tried again", map[string]string{
 		"b-1": `QUEUED waiting for job "b-2"`, "b-2": `QUEUED waiting for job "b-3"`, "b-3": "QUEUED", "b-4": "FAILED DEPENDENCY_FAILED", "b": "QUEUED",
 	})
 	for _, name := range []string{"b-3", "b-2", "b-1"} {
 		s.Run(s.job(ann, name).ID, success())
 	}
-	_, err = s.Jobs.Retry(t.Context(), ann, "b")
-	wantCode(t, "retry what waits for another job", err, fault.DependencyFailed)
-	_, err = s.Jobs.Retry(t.Context(), ann, "outside")
-	must.OK(t, err)
+	wantCode(t, "retry what waits for another job", secondOf(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
+	s.retry(ann, "outside")
 	s.Run(outside.ID, success())
 	s.Run(s.job(ann, "b-4").ID, success())
 	s.wantStandings("all done", map[string]string{"b": "COMPLETED"})
@@ -354,10 +332,8 @@ func TestFaultyNamesToWaitFor(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "a", `{}`)
 	s.submit(eve, "foreign", `{}`)
-	_, err := s.trySubmitAfter(ann, "b", app.After{Names: []string{"a", "none", "foreign", "b", "a"}})
-	must.Equal(t, "faults", faultLocations(t, err), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
-	_, err = s.trySubmitAfter(ann, "b", app.After{Names: slices.Repeat([]string{"a"}, app.MaxAfter+1)})
-	must.Equal(t, "faults of too many", faultLocations(t, err), []string{"[body after]"})
+	must.Equal(t, "faults", faultLocations(t, secondOf(s.trySubmitAfter(ann, "b", app.After{Names: []string{"a", "none", "foreign", "b", "a"}}))), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
+	must.Equal(t, "faults of too many", faultLocations(t, secondOf(s.trySubmitAfter(ann, "b", app.After{Names: slices.Repeat([]string{"a"}, app.MaxAfter+1)}))), []string{"[body after]"})
 }
 
 func TestWhatAJobWaitsForIsPartOfItsWork(t *testing.T) {
@@ -402,8 +378,7 @@ func TestRetryWaitsAgainForTheEndOfWhatFellToo(t *testing.T) {
 	s.Run(s.job(ann, "prep").ID, failure())
 	fell := "FAILED DEPENDENCY_FAILED"
 	s.wantStandings("prep failed", map[string]string{"middle": fell, "run": fell, "report": fell})
-	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
-	must.OK(t, err)
+	s.retry(ann, "prep")
 	s.wantStandings("prep is tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`})
 	s.makes("prep", "a.txt", 1)
 	s.Run(s.job(ann, "middle").ID, success())
@@ -419,8 +394,7 @@ func TestRetryDoesNotWaitForTheEndOfWhatStaysFailed(t *testing.T) {
 	s.submitPipeline("p", pipelineStep("other"), pipelineStep("prep"), pipelineStep("run", "other", "prep"), report(t))
 	s.Run(s.job(ann, "prep").ID, failure())
 	s.Run(s.job(ann, "other").ID, failure())
-	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
-	must.OK(t, err)
+	s.retry(ann, "prep")
 	s.wantStandings("prep is tried again", map[string]string{"run": "FAILED DEPENDENCY_FAILED", "report": `QUEUED waiting for job "prep"`})
 	if s.unsettled() {
 		t.Error("some are still to be told")
@@ -435,8 +409,7 @@ func TestRetryIsToldInOrder(t *testing.T) {
 	s.submitPipeline("p", report(t), pipelineStep("run", "prep"), pipelineStep("prep"))
 	s.Run(s.job(ann, "prep").ID, failure())
 	s.settleAll()
-	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
-	must.OK(t, err)
+	s.retry(ann, "prep")
 	s.settleAll()
 	s.wantStandings("prep is tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`, "run": `QUEUED waiting for job "prep"`})
 }
@@ -446,7 +419,6 @@ func TestRetryOfABatchWaitsForTheEndOfItsRows(t *testing.T) {
 	s.submitPipeline("p", report(t), pipelineStep("run"), pipelineStep("prep"))
 	s.Run(s.job(ann, "prep").ID, failure())
 	s.Run(s.job(ann, "run").ID, failure())
-	_, err := s.Jobs.Retry(t.Context(), ann, "p")
-	must.OK(t, err)
+	s.retry(ann, "p")
 	s.wantStandings("tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`})
 }

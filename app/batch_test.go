@@ -18,18 +18,15 @@ func TestRefusedBatchCreatesNothing(t *testing.T) {
 	s := newSite(t)
 	rows := slices.Repeat([]string{`{"steps":1}`}, 1000)
 	rows[17] = `{"steps":0}`
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...))
-	must.Equal(t, "faults of a bad row", faultLocations(t, err), []string{"[body settings 17 steps]"})
+	must.Equal(t, "faults of a bad row", faultLocations(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...)))), []string{"[body settings 17 steps]"})
 	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{WholeOrganization: true}, Limit: 10})
 	must.OK(t, err)
 	must.Equal(t, "jobs exist after a refused batch", len(page.Records), 0)
 
 	s.submit(ann, "b-7", `{}`)
 	rows[17] = `{"steps":1}`
-	_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...))
-	wantCode(t, "a row whose name is taken", err, fault.JobAlreadyExists)
-	_, err = s.Jobs.Get(t.Context(), ann, "b-1", 0)
-	wantCode(t, "get a row of a refused batch", err, fault.NotFound)
+	wantCode(t, "a row whose name is taken", thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...))), fault.JobAlreadyExists)
+	wantCode(t, "get a row of a refused batch", secondOf(s.Jobs.Get(t.Context(), ann, "b-1", 0)), fault.NotFound)
 }
 
 func TestAtMostAThousandFaultsOfABatchAreReported(t *testing.T) {
@@ -73,8 +70,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 	s.wantBatch("before the last row", app.Running, app.Counts{Queued: 1, Completed: 1, Failed: 1})
 	s.Run(row(3), success())
 	s.wantBatch("after the last row", app.Failed, app.Counts{Completed: 2, Failed: 1})
-	_, err = s.Jobs.Retry(t.Context(), ann, "b")
-	must.OK(t, err)
+	s.retry(ann, "b")
 	s.wantBatch("after a retry", app.Queued, app.Counts{Queued: 1, Completed: 2})
 	s.Run(row(2), success())
 	s.wantBatch("after the retried row", app.Completed, app.Counts{Completed: 3})
@@ -116,8 +112,7 @@ func TestCancelAndDeleteOfABatchApplyToAllRows(t *testing.T) {
 	}
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "b"))
 	for _, name := range []string{"b", "b-1", "b-2"} {
-		_, err := s.Jobs.Get(t.Context(), ann, name, 0)
-		wantCode(t, "get "+name+" after delete", err, fault.NotFound)
+		wantCode(t, "get "+name+" after delete", secondOf(s.Jobs.Get(t.Context(), ann, name, 0)), fault.NotFound)
 	}
 	s.submitBatch(ann, "b", `{"steps":3}`, `{}`) // the names are free
 }

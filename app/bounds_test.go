@@ -182,9 +182,7 @@ func TestBatchIsRefusedIfAJobHasTheNameOfARow(t *testing.T) {
 	for i := 1; i <= 3; i++ {
 		s := newSite(t)
 		s.submit(ann, fmt.Sprint("b-", i), `{}`)
-		_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{}`, `{}`))
-		wantCode(t, fmt.Sprint("row ", i), err, fault.JobAlreadyExists)
-		_, err = s.Jobs.Get(t.Context(), ann, "b", 0)
-		wantCode(t, "the batch itself", err, fault.NotFound)
+		wantCode(t, fmt.Sprint("row ", i), thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{}`, `{}`))), fault.JobAlreadyExists)
+		wantCode(t, "the batch itself", secondOf(s.Jobs.Get(t.Context(), ann, "b", 0)), fault.NotFound)
 	}
 }

@@ -49,8 +49,7 @@ func TestLostAttemptsAreRetriedAndFailedOnesAreNot(t *testing.T) {
 func TestRetryRequiresAFailedJob(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{}`)
-	_, err := s.Jobs.Retry(t.Context(), ann, "a")
-	wantCode(t, "retry a queued job", err, fault.JobNotFailed)
+	wantCode(t, "retry a queued job", secondOf(s.Jobs.Retry(t.Context(), ann, "a")), fault.JobNotFailed)
 	s.Run(j.ID, failure())
 	rec, err := s.Jobs.Retry(t.Context(), ann, "a")
 	must.OK(t, err)
@@ -61,8 +60,7 @@ func TestRetryRequiresAFailedJob(t *testing.T) {
 	if got := s.job(ann, "a"); got.Status != app.Completed || got.Attempts != 2 || *got.ResultBytes != 7 {
 		t.Errorf("after the second attempt: %+v", got)
 	}
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	wantCode(t, "retry a completed job", err, fault.JobNotFailed)
+	wantCode(t, "retry a completed job", secondOf(s.Jobs.Retry(t.Context(), ann, "a")), fault.JobNotFailed)
 }
 
 func TestCancelFailsAQueuedJobAndStopsARunningOne(t *testing.T) {
@@ -70,8 +68,7 @@ func TestCancelFailsAQueuedJobAndStopsARunningOne(t *testing.T) {
 	s.submit(ann, "queued", `{}`)
 	running := s.Start(s.submit(ann, "running", `{}`).ID)
 	for _, name := range []string{"queued", "running", "running"} {
-		_, err := s.Jobs.Cancel(t.Context(), ann, name)
-		must.OK(t, err)
+		s.cancel(ann, name)
 	}
 	if got := s.job(ann, "queued"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
 		t.Errorf("a queued job after cancel: %+v", got)
@@ -90,8 +87,7 @@ func TestTimesOfAJobAreInOrder(t *testing.T) {
 	for name, wrong := range map[string]time.Duration{"behind": -time.Hour, "right": 0, "ahead": time.Hour} {
 		for _, lost := range []bool{false, true} {
 			j := s.submit(ann, fmt.Sprint(name, lost), `{}`)
-			_, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
-			must.OK(t, err)
+			must.OK(t, thirdOf(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
 			start := s.Now().Add(wrong)
 			must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, start))
 			if got := s.job(ann, j.Name); got.StartedAt.Before(j.CreatedAt.Time) {
@@ -99,8 +95,7 @@ func TestTimesOfAJobAreInOrder(t *testing.T) {
 			}
 			e := app.Ending{Lost: "its node went down"}
 			if lost { // and not repeated
-				_, err := s.Jobs.Cancel(t.Context(), ann, j.Name)
-				must.OK(t, err)
+				s.cancel(ann, j.Name)
 			} else {
 				e = success()
 				e.Outcome.StartedAt, e.Outcome.EndedAt = start, start.Add(time.Minute)
@@ -131,8 +126,7 @@ func TestOnlyOwnersAndAdminsMayChangeAJob(t *testing.T) {
 		wantCode(t, name+" by another member", change(bob), fault.Forbidden)
 		wantCode(t, name+" by an admin of another organization", change(eve), fault.NotFound)
 	}
-	_, err := s.Jobs.Retry(t.Context(), chief, "a")
-	must.OK(t, err)
+	s.retry(chief, "a")
 }
 
 func TestPinRecordsWhoPinnedAJobFirst(t *testing.T) {

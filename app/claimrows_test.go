@@ -55,8 +55,7 @@ func TestClaimRows(t *testing.T) {
 	for n := 2; n <= 4; n++ {
 		s.Run(row(n), success()) // a minute each
 	}
-	_, err := s.Jobs.Cancel(t.Context(), ann, "b-5")
-	must.OK(t, err)
+	s.cancel(ann, "b-5")
 	lost := app.Ending{Lost: "its node went down"}
 	s.Run(row(6), lost) // it waits for its second attempt
 	if j := s.job(ann, "b-6"); j.Status != app.Queued || j.Attempts != 1 {
@@ -95,8 +94,7 @@ expected_seconds = 2
 		body, err := strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q,"type":"quick","settings":[{"n":1},{"n":2},{"n":3},{"n":4}]}`, name))
 		must.OK(t, err)
 		sub := app.BatchSubmission{Name: name, Type: "quick", Body: body, Rows: body.Member("settings").Items}
-		_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, sub)
-		must.OK(t, err)
+		must.OK(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, sub)))
 	}
 	claim := func(name string, p app.Portion) (*app.Job, string) {
 		t.Helper()

@@ -43,21 +43,18 @@ func TestFileDeletedDuringAFanOut(t *testing.T) {
 	s := newSite(t)
 	u := s.Upload(ann, "a.txt", "A")
 	service := s.Offering(deleting{s.Store, u.ID}, app.Options{}, echoFile)
-	_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`))
-	must.Equal(t, "faults", faultLocations(t, err), []string{"[body]"})
+	must.Equal(t, "faults", faultLocations(t, thirdOf(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`)))), []string{"[body]"})
 
 	table := s.Upload(ann, "t.csv", "steps\n1\n")
 	must.OK(t, os.Remove(s.Blobs.UploadPath(table.ID, table.Generation)))
-	_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/t.csv"}}`))
-	must.Equal(t, "faults of a table without bytes", faultLocations(t, err), []string{"[body fanOut each *]"})
+	must.Equal(t, "faults of a table without bytes", faultLocations(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/t.csv"}}`)))), []string{"[body fanOut each *]"})
 }
 
 func TestTooLargeSourcesAreRefused(t *testing.T) {
 	s := newSite(t)
 	s.Upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 20<<20))
 	s.Upload(ann, "b.csv", "input\ninputs/x.txt"+strings.Repeat(" ", 13<<20))
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/b.csv"}}`))
-	must.Equal(t, "faults of 33 MiB", faultLocations(t, err), []string{"[body fanOut each steps]"})
+	must.Equal(t, "faults of 33 MiB", faultLocations(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/b.csv"}}`)))), []string{"[body fanOut each steps]"})
 	_, created, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv"}}`))
 	if err != nil || !created {
 		t.Errorf("20 MiB: created %v, %v", created, err)
@@ -98,15 +95,13 @@ func TestLargeExpansionsAtOnceAreBounded(t *testing.T) {
 		}()
 		<-held.entered
 	}
-	_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))
-	wantCode(t, "the seventh at once", err, fault.Unavailable)
+	wantCode(t, "the seventh at once", thirdOf(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))), fault.Unavailable)
 	close(held.release)
 	for range 6 {
 		must.OK(t, <-results)
 	}
 	go func() { <-held.entered }()
-	_, _, err = service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))
-	must.OK(t, err)
+	must.OK(t, thirdOf(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))))
 }
 
 // holding is a store whose changes wait.

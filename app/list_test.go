@@ -109,8 +109,7 @@ name = "text"
 type = "string"
 `)
 	large := `{"text":"` + strings.Repeat("x", 17<<16) + `"}`
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmissionOf(t, "text", "b", slices.Repeat([]string{large}, 7)...))
-	must.OK(t, err)
+	must.OK(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmissionOf(t, "text", "b", slices.Repeat([]string{large}, 7)...))))
 	var pages []int
 	for q := (listing.Query{Selection: listing.Selection{Batch: "b"}, Limit: 100}); ; {
 		page, err := s.Lists.Jobs(t.Context(), ann, q)

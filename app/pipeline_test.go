@@ -59,8 +59,7 @@ func TestPipelineHasItsLabels(t *testing.T) {
 	for n := range app.MaxTags + 1 {
 		p.Labels.Tags[fmt.Sprint(n)] = &target
 	}
-	_, _, err = s.Jobs.SubmitPipeline(t.Context(), ann, p)
-	wantCode(t, "too many tags", err, fault.Invalid)
+	wantCode(t, "too many tags", thirdOf(s.Jobs.SubmitPipeline(t.Context(), ann, p)), fault.Invalid)
 }
 
 func TestPipelineRunsInItsOrder(t *testing.T) {
@@ -83,8 +82,7 @@ func TestPipelineRunsInItsOrder(t *testing.T) {
 	s.Run(s.job(ann, "run-1").ID, failure())
 	s.Run(s.job(ann, "run-2").ID, success())
 	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED", "p": "FAILED 2 of 4 subjobs failed"})
-	_, err := s.Jobs.Retry(t.Context(), ann, "p")
-	must.OK(t, err)
+	s.retry(ann, "p")
 	s.Run(s.job(ann, "run-1").ID, success())
 	s.Run(s.job(ann, "report").ID, success())
 	s.wantStandings("in the end", map[string]string{"p": "COMPLETED"})
@@ -163,11 +161,9 @@ func TestFaultsOfAPipelineNameTheirJob(t *testing.T) {
 		},
 		{"none", nil, []string{"[body jobs]"}},
 	} {
-		_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", tt.jobs...))
-		must.Equal(t, tt.name, faultLocations(t, err), tt.want)
+		must.Equal(t, tt.name, faultLocations(t, thirdOf(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", tt.jobs...)))), tt.want)
 	}
-	_, err := s.Jobs.Get(t.Context(), ann, "p", 0)
-	wantCode(t, "after faults", err, fault.NotFound)
+	wantCode(t, "after faults", secondOf(s.Jobs.Get(t.Context(), ann, "p", 0)), fault.NotFound)
 }
 
 func TestCircleIsSpelledOut(t *testing.T) {
@@ -198,19 +194,15 @@ func TestPipelineMayNotWaitForTooManyInAll(t *testing.T) {
 		jobs = append(jobs, pipelineStep("", names...))
 	}
 	planning, _ := s.Jobs.Planning()
-	_, _, err := planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", jobs...))
-	must.OK(t, err)
-	_, _, err = planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...))
-	must.Equal(t, "one too many", faultLocations(t, err), []string{"[body jobs]"})
+	must.OK(t, thirdOf(planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", jobs...))))
+	must.Equal(t, "one too many", faultLocations(t, thirdOf(planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...)))), []string{"[body jobs]"})
 }
 
 func TestPipelineIsAllOrNothing(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "b", `{}`)
-	_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", pipelineStep("a"), pipelineStep("b", "a")))
-	wantCode(t, "a taken name", err, fault.JobAlreadyExists)
-	_, err = s.Jobs.Get(t.Context(), ann, "a", 0)
-	wantCode(t, "a row of what was refused", err, fault.NotFound)
+	wantCode(t, "a taken name", thirdOf(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", pipelineStep("a"), pipelineStep("b", "a")))), fault.JobAlreadyExists)
+	wantCode(t, "a row of what was refused", secondOf(s.Jobs.Get(t.Context(), ann, "a", 0)), fault.NotFound)
 }
 
 func TestSamePipelineIsNotSubmittedTwice(t *testing.T) {
@@ -238,11 +230,9 @@ func TestSamePipelineIsNotSubmittedTwice(t *testing.T) {
 		"priority": func(j []app.PipelineJob) { j[1].Priority = &own },
 		"time":     func(j []app.PipelineJob) { j[1].MaxRuntime = 5 },
 	} {
-		_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", apply(jobs(), change)...))
-		wantCode(t, "another "+name, err, fault.JobAlreadyExists)
+		wantCode(t, "another "+name, thirdOf(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", apply(jobs(), change)...))), fault.JobAlreadyExists)
 	}
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "p", `{}`, `{}`, `{}`))
-	wantCode(t, "a batch of that name", err, fault.JobAlreadyExists)
+	wantCode(t, "a batch of that name", thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "p", `{}`, `{}`, `{}`))), fault.JobAlreadyExists)
 }
 
 func apply(jobs []app.PipelineJob, change func([]app.PipelineJob)) []app.PipelineJob {
@@ -304,11 +294,9 @@ func TestFilesOfFailedJobsAndBatchesAreRefused(t *testing.T) {
 	s.Run(s.submit(ann, "failed", `{}`).ID, failure())
 	s.submitBatch(ann, "rows", `{}`)
 	for _, name := range []string{"failed", "rows", "self"} {
-		_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "self", fmt.Sprintf(`{"input":"job:%s/a.txt"}`, name)))
-		must.Equal(t, name, faultLocations(t, err), []string{"[body settings input]"})
+		must.Equal(t, name, faultLocations(t, thirdOf(s.Jobs.Submit(t.Context(), ann, submission(t, "self", fmt.Sprintf(`{"input":"job:%s/a.txt"}`, name))))), []string{"[body settings input]"})
 	}
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "round", `{"input":"job:round-2/a.txt"}`, `{"input":"job:round-1/a.txt"}`))
-	must.Equal(t, "rows that read one another", faultLocations(t, err), []string{"[body settings 0]"})
+	must.Equal(t, "rows that read one another", faultLocations(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "round", `{"input":"job:round-2/a.txt"}`, `{"input":"job:round-1/a.txt"}`)))), []string{"[body settings 0]"})
 }
 
 // A file has to be COMPLETED even where the end of a job would do.
@@ -317,8 +305,7 @@ func TestReadersWaitForSuccessWhateverElseTheyWaitFor(t *testing.T) {
 	source := s.submit(ann, "source", `{}`)
 	sub := submission(t, "reader", `{"input":"job:source/a.txt"}`)
 	sub.After = app.After{Names: []string{"source"}, Any: true}
-	_, _, err := s.Jobs.Submit(t.Context(), ann, sub)
-	must.OK(t, err)
+	must.OK(t, thirdOf(s.Jobs.Submit(t.Context(), ann, sub)))
 	s.Run(source.ID, failure())
 	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED"})
 }
@@ -380,11 +367,9 @@ func TestRetriedRowsFallWithARowThatCannotBeTriedAgain(t *testing.T) {
 	s.submitPipeline("p", pipelineStep("last", "middle"), pipelineStep("middle", "outside"), pipelineStep("other"))
 	s.Run(outside.ID, failure())
 	s.Run(s.job(ann, "other").ID, failure())
-	_, err := s.Jobs.Retry(t.Context(), ann, "p")
-	must.OK(t, err)
+	s.retry(ann, "p")
 	s.wantStandings("tried again", map[string]string{"last": "FAILED DEPENDENCY_FAILED", "middle": "FAILED DEPENDENCY_FAILED", "other": "QUEUED"})
-	_, err = s.Jobs.Retry(t.Context(), ann, "outside")
-	must.OK(t, err)
+	s.retry(ann, "outside")
 	s.wantStandings("outside too", map[string]string{"last": `QUEUED waiting for job "middle"`, "middle": `QUEUED waiting for job "outside"`})
 }
 

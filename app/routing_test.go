@@ -196,8 +196,7 @@ func TestJobSaysIfItsExecutorIsNoLongerConfigured(t *testing.T) {
 	remote := submissionOf(t, "greedy", "remote", `{}`)
 	email, executor, note := "x", "local", `"jobEmail":"x","executor":"local"`
 	remote.Labels = app.Labels{Tags: map[string]*string{"jobEmail": &email, "executor": &executor}, Note: &note}
-	_, _, err := s.Jobs.Submit(t.Context(), ann, remote)
-	must.OK(t, err)
+	must.OK(t, thirdOf(s.Jobs.Submit(t.Context(), ann, remote)))
 	s.submit(ann, "local", `{}`)
 	must.Equal(t, "reason while slurm is configured", s.job(ann, "remote").StatusReason, "")
 
