@@ -22,11 +22,6 @@ func TestRefusedBatchCreatesNothing(t *testing.T) {
 	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{WholeOrganization: true}, Limit: 10})
 	must.OK(t, err)
 	must.Equal(t, "jobs exist after a refused batch", len(page.Records), 0)
-
-	s.submit(ann, "b-7", `{}`)
-	rows[17] = `{"steps":1}`
-	wantCode(t, "a row whose name is taken", thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...))), fault.JobAlreadyExists)
-	wantCode(t, "get a row of a refused batch", secondOf(s.Jobs.Get(t.Context(), ann, "b-1", 0)), fault.NotFound)
 }
 
 func TestAtMostAThousandFaultsOfABatchAreReported(t *testing.T) {

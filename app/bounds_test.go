@@ -51,8 +51,6 @@ func TestPriorityAndMaximumRuntimeAreAcceptedUpToTheirBounds(t *testing.T) {
 	}
 }
 
-// TestReportsOfAnotherAttemptChangeNothing has a task that counts as lost report
-// after all, before and after the next attempt has begun.
 // TestBatchesHaveABoundedNumberOfJobs adds a fault to each, so that none is queued.
 func TestBatchesHaveABoundedNumberOfJobs(t *testing.T) {
 	s := newSite(t)
@@ -73,6 +71,8 @@ func TestBatchesHaveABoundedNumberOfJobs(t *testing.T) {
 	}
 }
 
+// TestReportsOfAnotherAttemptChangeNothing has a task that counts as lost report
+// after all, before and after the next attempt has begun.
 func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
@@ -100,10 +100,7 @@ func TestListedBatchesCarryABoundedNumberOfRows(t *testing.T) {
 	}
 	s := newSite(t)
 	s.submitBatch(ann, "oldest", `{}`, `{}`)
-	rows := make([]string, 1000)
-	for i := range rows {
-		rows[i] = `{}`
-	}
+	rows := slices.Repeat([]string{`{}`}, 1000)
 	for i := range 4 {
 		s.submitBatch(ann, fmt.Sprint("full-", i), rows...)
 	}

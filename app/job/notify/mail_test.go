@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -16,6 +17,7 @@ import (
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
 	"molrun/app/test/must"
+	"molrun/app/test/need"
 	"net"
 	netmail "net/mail"
 	"os"
@@ -96,7 +98,7 @@ func python(t *testing.T) string {
 			return name
 		}
 	}
-	t.Skip("no mail server here: install python3-aiosmtpd")
+	need.Skip(t, "python3-aiosmtpd is not installed")
 	return ""
 }
 
@@ -154,8 +156,7 @@ func received(t *testing.T, box string) (all []*netmail.Message) {
 
 func TestMailArrivesAtARealServer(t *testing.T) {
 	port, box, _ := mailServer(t, serverOptions{})
-	s, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun <molrun@lab.example>", Domain: "lab.example"})
-	must.OK(t, err)
+	s := mailer(t, port, notify.MailOptions{TLS: notify.Plain, From: "molrun <molrun@lab.example>", Domain: "lab.example"})
 	l := notify.Letter{
 		ID: "01K9ZXV4QY0000000000000000", To: "ann@lab.example",
 		Subject: "Job \"evil\r\nBcc: eve@evil.example\" is FAILED", Text: "It failed.\n.\nμ at 300 K\n",
@@ -183,36 +184,36 @@ func TestMailArrivesAtARealServer(t *testing.T) {
 
 func TestMailServerThatCannotBeUsedIsAnError(t *testing.T) {
 	port, _, _ := mailServer(t, serverOptions{})
-	l := notify.Letter{ID: "1", To: "ann@lab.example", Subject: "s", Text: "t"}
-	for name, o := range map[string]notify.MailOptions{
-		"without encryption": {Host: "127.0.0.1", Port: port, TLS: notify.StartTLS, From: "molrun@lab.example"},
-		"not there":          {Host: "127.0.0.1", Port: 1, TLS: notify.Plain, From: "molrun@lab.example"},
-		"without passwords":  {Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun@lab.example", User: "u", Password: "p"},
+	for name, s := range map[string]*notify.Mailer{
+		"without encryption": mailer(t, port, notify.MailOptions{TLS: notify.StartTLS}),
+		"not there":          mailer(t, 1, notify.MailOptions{TLS: notify.Plain}),
+		"without passwords":  mailer(t, port, notify.MailOptions{TLS: notify.Plain, User: "u", Password: "p"}),
 	} {
-		s, err := notify.NewMailer(o)
-		must.OK(t, err)
-		if a := s.Send(t.Context(), l); !strings.HasPrefix(a.Error, "the mail server ") || strings.Contains(a.Error, "\n") {
+		if a := s.Send(t.Context(), someLetter()); !strings.HasPrefix(a.Error, "the mail server ") || strings.Contains(a.Error, "\n") {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
 	if _, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, From: "nobody"}); err == nil {
 		t.Error("a sender that is no address is accepted")
 	}
-	s, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun@lab.example"})
-	must.OK(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if a := s.Send(ctx, notify.Letter{ID: "1", To: "ann@lab.example\r\nRCPT TO:<eve@evil.example>"}); a.Error == "" {
+	if a := plainly(t, port).Send(t.Context(), notify.Letter{ID: "1", To: "ann@lab.example\r\nRCPT TO:<eve@evil.example>"}); a.Error == "" {
 		t.Error("an address of two lines is accepted")
 	}
+}
+
+// mailer returns a sender to a server here.
+func mailer(t *testing.T, port int, o notify.MailOptions) *notify.Mailer {
+	t.Helper()
+	o.Host, o.Port, o.From = "127.0.0.1", port, cmp.Or(o.From, "molrun@lab.example")
+	s, err := notify.NewMailer(o)
+	must.OK(t, err)
+	return s
 }
 
 // plainly returns a sender to an unencrypted server.
 func plainly(t *testing.T, port int) *notify.Mailer {
 	t.Helper()
-	s, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun@lab.example"})
-	must.OK(t, err)
-	return s
+	return mailer(t, port, notify.MailOptions{TLS: notify.Plain})
 }
 
 func someLetter() notify.Letter {
@@ -282,10 +283,7 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 				_ = c.Close()
 			}()
 			t.Cleanup(func() { _ = l.Close(); <-ended })
-			o.Host, o.Port, o.From = "127.0.0.1", l.Addr().(*net.TCPAddr).Port, "molrun@lab.example"
-			s, err := notify.NewMailer(o)
-			must.OK(t, err)
-			endsWhenCut(t, s, waits)
+			endsWhenCut(t, mailer(t, l.Addr().(*net.TCPAddr).Port, o), waits)
 		})
 	}
 }
@@ -348,11 +346,9 @@ func TestEncryptionAndPasswords(t *testing.T) {
 		{"unencrypted", func(o *notify.MailOptions) { o.TLS, o.User, o.Password = notify.Plain, "", "" }, "STARTTLS"},
 	} {
 		before := len(received(t, box))
-		o := notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.StartTLS, User: "molrun", Password: "right", From: "molrun@lab.example", Config: trust}
+		o := notify.MailOptions{TLS: notify.StartTLS, User: "molrun", Password: "right", Config: trust}
 		tt.change(&o)
-		s, err := notify.NewMailer(o)
-		must.OK(t, err)
-		a := s.Send(t.Context(), someLetter())
+		a := mailer(t, port, o).Send(t.Context(), someLetter())
 		arrived := len(received(t, box)) - before
 		if a.Final || (a.Error == "") != (tt.want == "") || !strings.Contains(a.Error, tt.want) || (arrived == 1) != (tt.want == "") {
 			t.Errorf("%s: %+v, %d arrived", tt.name, a, arrived)
@@ -371,17 +367,13 @@ func TestImplicitEncryption(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); tunnel(l, fmt.Sprint("127.0.0.1:", port)) }()
 	t.Cleanup(func() { _ = l.Close(); <-ended })
-	o := notify.MailOptions{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: notify.Implicit, User: "molrun", Password: "right", From: "molrun@lab.example", Config: trust}
-	s, err := notify.NewMailer(o)
-	must.OK(t, err)
-	if a := s.Send(t.Context(), someLetter()); a != (notice.Attempt{}) || len(received(t, box)) != 1 {
+	through := l.Addr().(*net.TCPAddr).Port
+	o := notify.MailOptions{TLS: notify.Implicit, User: "molrun", Password: "right", Config: trust}
+	if a := mailer(t, through, o).Send(t.Context(), someLetter()); a != (notice.Attempt{}) || len(received(t, box)) != 1 {
 		t.Errorf("%+v, %d messages arrived", a, len(received(t, box)))
 	}
 	o.Config = nil
-	if s, err = notify.NewMailer(o); err != nil {
-		t.Fatal(err)
-	}
-	if a := s.Send(t.Context(), someLetter()); !strings.Contains(a.Error, "certificate") {
+	if a := mailer(t, through, o).Send(t.Context(), someLetter()); !strings.Contains(a.Error, "certificate") {
 		t.Errorf("a certificate that is not trusted: %+v", a)
 	}
 }

@@ -23,9 +23,6 @@ import (
 	"molrun/app/test/must"
 )
 
-// patience is the timeout of every wait.
-const patience = time.Minute
-
 var root = app.Caller{KeyID: "root", Organization: "lab", Email: "root@lab.example", Rights: apikey.Admin.Rights()}
 
 // office is a site with notices, and what receivers have got.
@@ -92,21 +89,12 @@ func (o *office) send(store app.Store, with notify.SenderOptions) (stop func()) 
 		select {
 		case err := <-ended:
 			must.OK(o.t, err)
-		case <-time.After(patience):
+		case <-time.After(must.Patience):
 			o.t.Error("the sender does not end")
 		}
 	})
 	o.t.Cleanup(stop)
 	return stop
-}
-
-func (o *office) eventually(what string, fn func() bool) {
-	o.t.Helper()
-	for deadline := time.Now().Add(patience); !fn(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			o.t.Fatalf("timeout waiting until %s", what)
-		}
-	}
 }
 
 // complete submits a job, whose end is told to targets, and completes it.
@@ -205,7 +193,7 @@ func TestLetterSaysWhatAScientistWantsToKnow(t *testing.T) {
 				t.Errorf("the letter lacks %q:\n%s", want, l.Text)
 			}
 		}
-	case <-time.After(patience):
+	case <-time.After(must.Patience):
 		t.Fatal("no letter")
 	}
 }
@@ -248,47 +236,15 @@ func TestEveryEventArrivesWithOneID(t *testing.T) {
 	}}
 	for i := range 3 {
 		stop := o.send(store, options)
-		o.eventually("some arrive", func() bool { return o.different("https://good.example/") > i*5 })
+		must.Become(t, "some arrive", func() bool { return o.different("https://good.example/") > i*5 })
 		stop()
 	}
 	o.send(store, options)
-	o.eventually("all are recorded", func() bool {
+	must.Become(t, "all are recorded", func() bool {
 		return !slices.ContainsFunc(o.log(h.ID), func(d *notice.Delivery) bool { return d.State != notice.Delivered })
 	})
 	if n := o.different("https://good.example/"); n != jobs || len(tries) != jobs {
 		t.Errorf("%d messages arrived with %d IDs, want %d", n, len(tries), jobs)
-	}
-}
-
-func TestReceiverThatHangsDelaysNobody(t *testing.T) {
-	o := newOffice(t)
-	o.hook("https://hanging.example/")
-	o.hook("https://failing.example/")
-	good := o.hook("https://good.example/")
-	var hanging, most atomic.Int32
-	o.send(o.Store, notify.SenderOptions{Post: func(ctx context.Context, p notify.Posting) notice.Attempt {
-		switch {
-		case strings.Contains(p.URL, "hanging"):
-			n := hanging.Add(1)
-			defer hanging.Add(-1)
-			most.Store(max(most.Load(), n))
-			<-ctx.Done()
-			return notice.Attempt{Error: "it did not answer"}
-		case strings.Contains(p.URL, "failing"):
-			return notice.Attempt{Error: "it refused the connection"}
-		}
-		return o.take(p)
-	}})
-	const jobs = 100
-	for i := range jobs {
-		o.complete(fmt.Sprint("job-", i))
-	}
-	o.eventually("the good receiver has all", func() bool { return o.different("https://good.example/") == jobs })
-	o.eventually("that is recorded", func() bool {
-		return !slices.ContainsFunc(o.log(good.ID), func(d *notice.Delivery) bool { return d.State != notice.Delivered })
-	})
-	if n := most.Load(); n == 0 || n > 4 {
-		t.Errorf("%d messages at once went to the receiver that hangs", n)
 	}
 }
 
@@ -310,12 +266,12 @@ func TestReceiverThatNeverAnswersIsGivenUp(t *testing.T) {
 			}
 		},
 	})
-	o.eventually("all are given up", func() bool {
+	must.Become(t, "all are given up", func() bool {
 		return !slices.ContainsFunc(o.log(h.ID), func(d *notice.Delivery) bool {
 			return d.State != notice.GivenUp || !strings.HasPrefix(d.Error, "given up: ")
 		})
 	})
-	o.eventually("all are reported", func() bool { return told.Load() == 20 })
+	must.Become(t, "all are reported", func() bool { return told.Load() == 20 })
 }
 
 func TestLogsAndQueuesAreBounded(t *testing.T) {
@@ -418,7 +374,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 		select {
 		case s := <-signatures:
 			must.Equal(t, "number of signatures", len(strings.Fields(s)), want)
-		case <-time.After(patience):
+		case <-time.After(must.Patience):
 			t.Fatal("no message")
 		}
 		rotated, err := o.Rotate(t.Context(), root, h.ID, time.Hour)
@@ -447,7 +403,7 @@ func TestClockSetBackDelaysNothing(t *testing.T) {
 			return o.take(p)
 		},
 	})
-	o.eventually("it arrives", func() bool { return o.different("https://good.example/") == 1 })
+	must.Become(t, "it arrives", func() bool { return o.different("https://good.example/") == 1 })
 	stop()
 }
 

@@ -19,8 +19,9 @@ import (
 )
 
 var (
-	ann   = fixture.Ann
-	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
+	ann    = fixture.Ann
+	viewer = app.Caller{Organization: "lab", Email: "vic@lab.example", Rights: apikey.Viewer.Rights()}
+	chief  = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
 )
 
 // newSite returns a site with the types fold and dock, whose jobs need 3 CPUs and 2 GPUs,
@@ -180,6 +181,7 @@ func TestReportsAddUpWhatTheirCallerMaySee(t *testing.T) {
 		{"an admin, by day", chief, usage.Query{By: usage.ByDay}, []string{"2026-11-20: 1 1 1", "2026-11-22: 1 0 0", ": 2 1 1"}},
 		{"an admin, since the second day", chief, usage.Query{By: usage.ByUser, Since: second}, []string{"bob@lab.example: 1 0 0", ": 1 0 0"}},
 		{"an admin, until then", chief, usage.Query{By: usage.ByUser, Until: second}, []string{"ann@lab.example: 1 0 1", "bob@lab.example: 0 1 0", ": 1 1 1"}},
+		{"a viewer", viewer, usage.Query{By: usage.ByUser, Since: second}, []string{"bob@lab.example: 1 0 0", ": 1 0 0"}},
 		{"a member", ann, usage.Query{By: usage.ByUser, Organization: "other"}, []string{"ann@lab.example: 1 0 1", ": 1 0 1"}},
 	} {
 		report, err := usage.New(s.Store, s.Now).Of(t.Context(), tt.by, tt.query)
