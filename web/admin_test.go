@@ -60,9 +60,7 @@ func TestAdminsSeeWhoStoresHowMuch(t *testing.T) {
 	row := rows[0].(map[string]any)
 	same(t, "ann's row", []any{row["organization"], row["user"], row["files"], row["uploadBytes"], row["jobs"]}, []any{"lab", "ann@lab.example", 1.0, 4.0, 1.0})
 	for by, want := range map[string]string{"algorithm": `"algorithm":"echo"`, "age": `"age":`} {
-		if a := s.as(s.root, "GET", "/admin/storage?by="+by, ""); a.status != 200 || !strings.Contains(a.body, want) || strings.Contains(a.body, "other") {
-			t.Errorf("by %s: %d %s", by, a.status, a.body)
-		}
+		s.wantAs(s.root, 200, "GET", "/admin/storage?by="+by, "").has(t, want).lacks(t, "other")
 	}
 	s.wantAs(s.root, 422, "GET", "/admin/storage?by=organization", "")
 }

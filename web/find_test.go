@@ -25,6 +25,20 @@ func (s *service) find(query string) (f found) {
 	return f
 }
 
+// paged returns the names on all pages of a listing.
+func (s *service) paged(query string) string {
+	s.t.Helper()
+	var names []string
+	for next := ""; ; {
+		page := s.find(query + next)
+		names = append(names, strings.Fields(page.names())...)
+		if page.StartKey == "" {
+			return strings.Join(names, " ")
+		}
+		next = "&startKey=" + page.StartKey
+	}
+}
+
 func (f found) names() string {
 	var names []string
 	for _, j := range f.Jobs {
@@ -87,16 +101,7 @@ func TestListingsFindJobs(t *testing.T) {
 		all := s.find(tt.query + "&count=true")
 		same(t, tt.query, all.names(), tt.want)
 		same(t, tt.query+" count", all.Count, any(float64(len(all.Jobs))))
-		var paged []string
-		for next := ""; ; {
-			page := s.find(tt.query + "&limit=1" + next)
-			paged = append(paged, strings.Fields(page.names())...)
-			if page.StartKey == "" {
-				break
-			}
-			next = "&startKey=" + page.StartKey
-		}
-		same(t, tt.query+" page by page", strings.Join(paged, " "), tt.want)
+		same(t, tt.query+" page by page", s.paged(tt.query+"&limit=1"), tt.want)
 	}
 	same(t, "a batch that is not there", s.find("batch=absent&count=1").Count, any(0.0))
 }

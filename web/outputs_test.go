@@ -333,14 +333,10 @@ func TestAViewThatIsNotWrittenYetIsNoFault(t *testing.T) {
 	j, out := s.begun("a")
 	s.write(filepath.Join(out, "notes.txt"), "") // its directory is there
 	for _, path := range []string{"series/energy", "tables/hits"} {
-		if a := s.want(404, "GET", "/jobs/a/"+path, ""); !strings.Contains(a.body, "is RUNNING and has written no file of the view") {
-			t.Errorf("%s: %s", path, a.body)
-		}
+		s.want(404, "GET", "/jobs/a/"+path, "").has(t, "is RUNNING and has written no file of the view")
 	}
 	for _, path := range []string{"files/energy.csv", "series/energy?file=energy.csv"} {
-		if a := s.want(404, "GET", "/jobs/a/"+path, ""); !strings.Contains(a.body, `is RUNNING and has no file \"energy.csv\" now`) {
-			t.Errorf("%s: %s", path, a.body)
-		}
+		s.want(404, "GET", "/jobs/a/"+path, "").has(t, `is RUNNING and has no file \"energy.csv\" now`)
 	}
 	s.write(filepath.Join(out, "hits.tsv"), "")
 	same(t, "an empty table", s.want(200, "GET", "/jobs/a/tables/hits", "").body, `{"name":"hits","file":"hits.tsv","columns":[],"rows":[],"incomplete":true}`+"\n")

@@ -104,24 +104,16 @@ func TestQueriesOfFileListings(t *testing.T) {
 
 func TestUnknownNamesGetASuggestion(t *testing.T) {
 	s := start(t)
-	if a := s.want(422, "GET", "/jobs?limt=1", ""); !strings.Contains(a.body, `did you mean \"limit\"?`) {
-		t.Error(a.body)
-	}
-	if a := s.want(422, "GET", "/jobs?zzzzzzzzzzzz=1", ""); !strings.Contains(a.body, "known are algorithm, batch,") {
-		t.Error(a.body)
-	}
-	if a := s.want(422, "GET", "/algorithms?x=1", ""); !strings.Contains(a.body, "there are none here") {
-		t.Error(a.body)
-	}
+	s.want(422, "GET", "/jobs?limt=1", "").has(t, `did you mean \"limit\"?`)
+	s.want(422, "GET", "/jobs?zzzzzzzzzzzz=1", "").has(t, "known are algorithm, batch,")
+	s.want(422, "GET", "/algorithms?x=1", "").has(t, "there are none here")
 	for _, tt := range []struct{ path, body, nearest string }{
 		{"/result", `{"jobname":"a"}`, "jobName"},
 		{"/submit-job", `{"jobName":"a","type":"ecco","settings":{}}`, "echo"},
 		{"/submit-job", `{"jobName":"a","type":"echo","settings":{"stepz":1}}`, "steps"},
 		{"/submit-batch", `{"batchName":"b","type":"echo","settings":[{},{"stepz":1}]}`, "steps"},
 	} {
-		if a := s.want(422, "POST", tt.path, tt.body); !strings.Contains(a.body, `did you mean \"`+tt.nearest+`\"?`) {
-			t.Error(a.body)
-		}
+		s.want(422, "POST", tt.path, tt.body).has(t, `did you mean \"`+tt.nearest+`\"?`)
 	}
 }
 

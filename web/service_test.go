@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -44,8 +42,6 @@ import (
 	"molrun/app/test/fixture"
 	"molrun/app/test/must"
 	"molrun/blobs"
-	"molrun/blobs/link"
-	"molrun/storage"
 	"molrun/web"
 	"molrun/web/edge"
 	"molrun/web/respond"
@@ -159,7 +155,8 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	}
 	s := &service{t: t, log: &lockedBuffer{}}
 	log := zerolog.New(s.log)
-	store, files := openStorage(t, log)
+	store, files, closed := fixture.Open(t, t.TempDir(), blobs.Options{Now: time.Now, Log: log, Reserve: 1})
+	t.Cleanup(closed)
 	s.store, s.blobs = &breakable{Store: store}, files
 	s.app = newApp(t, s.store, s.blobs, cmp.Or(with.algorithm, echoAlgorithm))
 	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
@@ -205,29 +202,6 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	s.root = newKey(t, s.app.Accounts, "lab", "root@lab.example", apikey.Admin)
 	s.eve = newKey(t, s.app.Accounts, "other", "eve@other.example", apikey.Admin)
 	return s
-}
-
-// openStorage opens a store and a directory of files. When the test ends, it
-// checks the store and closes both.
-func openStorage(t testing.TB, log zerolog.Logger) (*storage.Store, *blobs.Dir) {
-	t.Helper()
-	dir := t.TempDir()
-	must.OK(t, os.Chmod(dir, 0o700))
-	store, err := storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{Fatal: func(err error) { t.Errorf("store: %v", err) }})
-	must.OK(t, err)
-	secret, err := link.LoadSecret(dir)
-	must.OK(t, err)
-	files, err := blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret, Log: log, Reserve: 1})
-	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := store.Check(context.Background()); err != nil {
-			t.Errorf("the store after the test: %v", err)
-		}
-		if err := errors.Join(store.Close(), files.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return store, files
 }
 
 // newApp returns a service that offers one algorithm.
@@ -401,6 +375,25 @@ func (a answer) code() string {
 	return e.Error.Code
 }
 
+// has requires texts in the body.
+func (a answer) has(t *testing.T, texts ...string) answer {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(a.body, text) {
+			t.Errorf("%d without %q: %s", a.status, text, a.body)
+		}
+	}
+	return a
+}
+
+// lacks requires that a text is not in the body.
+func (a answer) lacks(t *testing.T, text string) {
+	t.Helper()
+	if strings.Contains(a.body, text) {
+		t.Errorf("%d with %q: %s", a.status, text, a.body)
+	}
+}
+
 // faults returns the faults of a 422 as text, such as
 // "body.settings.0.steps value".
 func (a answer) faults(t *testing.T) []string {
@@ -447,52 +440,35 @@ func (s *service) run(name string, files map[string]string) {
 	s.t.Helper()
 	j := s.claim(name)
 	s.printed(j, "line 1\nline 2\n")
-	now := time.Now()
-	ending := app.Ending{Outcome: &app.Outcome{StartedAt: now, EndedAt: now}}
+	var ending app.Ending
 	if files == nil {
 		code := 1
 		ending.Failure = &app.Failure{Code: app.FailedExit, Message: "It ended with status 1.", ExitCode: &code, LogTail: "line 2\n"}
 	} else {
 		ending.Results = json.RawMessage(`{"rg_nm":1.316}`)
-		ending.ResultBytes = s.result(j.ID, files)
+		ending.ResultBytes = fixture.Result(s.t, s.blobs, j.ID, files)
 	}
-	must.OK(s.t, s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending))
+	s.end(j, 0, ending)
 }
 
 // finish ends an attempt as failed.
 func (s *service) finish(j *app.Job) {
 	s.t.Helper()
+	s.end(j, 0, app.Ending{Failure: &app.Failure{Code: app.FailedExit, Message: "It failed."}})
+}
+
+// end ends an attempt that took a time until now.
+func (s *service) end(j *app.Job, took time.Duration, e app.Ending) {
+	s.t.Helper()
 	now := time.Now()
-	ending := app.Ending{
-		Outcome: &app.Outcome{StartedAt: now, EndedAt: now},
-		Failure: &app.Failure{Code: app.FailedExit, Message: "It failed."},
-	}
-	if err := s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending); err != nil {
-		s.t.Error(err)
-	}
+	e.Outcome = &app.Outcome{StartedAt: now, EndedAt: now.Add(took)}
+	must.OK(s.t, s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, e))
 }
 
 // printed writes the log of an attempt.
 func (s *service) printed(j *app.Job, text string) {
 	s.t.Helper()
 	s.write(filepath.Join(s.blobs.JobDir(j.ID), strconv.Itoa(j.Attempts), "log"), text)
-}
-
-// result stores the files of a result with their manifest.
-func (s *service) result(id app.JobID, files map[string]string) (size int64) {
-	s.t.Helper()
-	m := &app.Manifest{}
-	for _, name := range sorted(files) {
-		text := files[name]
-		s.write(filepath.Join(s.blobs.JobDir(id), "result", name), text)
-		size += int64(len(text))
-		m.Files = append(m.Files, app.ManifestFile{
-			Name: name, Path: "result/" + name, Size: int64(len(text)),
-			CRC32: crc32.ChecksumIEEE([]byte(text)), SHA256: sha256Hex(text),
-		})
-	}
-	must.OK(s.t, s.blobs.WriteManifest(id, m))
-	return size
 }
 
 func (s *service) write(path, text string) {

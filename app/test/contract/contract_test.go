@@ -117,13 +117,20 @@ func TestUnmetListsUnseenAnswers(t *testing.T) {
 	}
 }
 
+// described returns the checker of the API's own description.
+func described(t *testing.T) *Checker {
+	t.Helper()
+	text, err := os.ReadFile("../../../web/openapi.yaml")
+	must.OK(t, err)
+	checker, err := New(text)
+	must.OK(t, err)
+	return checker
+}
+
 // TestDescriptionHasVersion1 holds the version of the description, and with it that of GET
 // /version, whose answers are checked against it. Additions do not change it.
 func TestDescriptionHasVersion1(t *testing.T) {
-	text, err := os.ReadFile("../../../web/openapi.yaml")
-	must.OK(t, err)
-	spec, err := Parse(text)
-	must.OK(t, err)
+	spec := described(t).Spec
 	answer := []string{"paths", "/version", "get", "responses", "200", "content", "application/json", "schema", "properties", "apiVersion", "const"}
 	for _, place := range [][]string{{"info", "version"}, answer} {
 		must.Equal(t, strings.Join(place, "."), spec.at(place...), "1.0.0")
@@ -133,10 +140,7 @@ func TestDescriptionHasVersion1(t *testing.T) {
 // TestEveryErrorHasDescribedCodes requires x-error-codes of every answer that is
 // an Error, and that the codes are the API's.
 func TestEveryErrorHasDescribedCodes(t *testing.T) {
-	text, err := os.ReadFile("../../../web/openapi.yaml")
-	must.OK(t, err)
-	checker, err := New(text)
-	must.OK(t, err)
+	checker := described(t)
 	known, _ := checker.Spec.at("components", "schemas", "ErrorCode", "enum").([]any)
 	for _, op := range checker.Spec.Operations() {
 		for _, status := range checker.Spec.Statuses(op) {
@@ -167,10 +171,7 @@ func TestInvalidDescriptionsAreRefused(t *testing.T) {
 }
 
 func TestExamplesMatchTheirSchemas(t *testing.T) {
-	text, err := os.ReadFile("../../../web/openapi.yaml")
-	must.OK(t, err)
-	checker, err := New(text)
-	must.OK(t, err)
+	checker := described(t)
 	examples := 0
 	var walk func(place []string, value any)
 	walk = func(place []string, value any) {
