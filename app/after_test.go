@@ -99,7 +99,7 @@ func TestJobStartsWhenAllItWaitsForAreCompleted(t *testing.T) {
 	must.Equal(t, "its place in the queue", s.queueOf("c"), `{"blockedBy":"dependency"}`)
 	s.wantStandings("at first", map[string]string{"c": `QUEUED waiting for job "a" and 1 more`})
 	must.Equal(t, "the queue", s.queued(), []string{"a", "b"})
-	wantCode(t, "claim a job that waits", thirdOf(s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.Portion{})), fault.NotFound)
+	wantCode(t, "claim a job that waits", must.Error3(s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.Portion{})), fault.NotFound)
 
 	s.Run(a.ID, success())
 	s.wantStandings("after a", map[string]string{"c": `QUEUED waiting for job "b"`})
@@ -134,7 +134,7 @@ func TestFailureReachesAllThatWait(t *testing.T) {
 	must.Equal(t, "the queue", s.queued(), []string{"d"})
 	s.Run(d.ID, success())
 
-	wantCode(t, "retry b before a", secondOf(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
+	wantCode(t, "retry b before a", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
 	s.retry(ann, "a")
 	s.wantStandings("a is tried again", map[string]string{
 		"a": "QUEUED", "b": `QUEUED waiting for job "a"`, "c": "FAILED DEPENDENCY_FAILED", "d": "COMPLETED",
@@ -231,7 +231,7 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 		"a": "FAILED STOPPED", "b": "FAILED DEPENDENCY_FAILED", "c": "FAILED DEPENDENCY_FAILED", "late": "FAILED DEPENDENCY_FAILED",
 	})
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "a"))
-	wantCode(t, "retry b without a", secondOf(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
+	wantCode(t, "retry b without a", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
 }
 
 func TestDependantsAreSparedOnce(t *testing.T) {
@@ -271,7 +271,7 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 	settings := slices.Repeat([]string{`{}`}, rows)
 	sub := batchSubmission(t, "many", settings...)
 	sub.After = app.After{Names: []string{"a"}}
-	must.OK(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, sub)))
+	must.OK(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, sub)))
 	count := func(status app.Status) int { return *s.job(ann, "many").Counts.Of(status) }
 
 	s.Run(a.ID, failure())
@@ -279,8 +279,7 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 		t.Errorf("the first transaction told %d, want some", n)
 	}
 	wantCode(t, "delete a", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
-	_, err := s.Jobs.Retry(t.Context(), ann, "a") // while the others are still to be told
-	must.OK(t, err)
+	must.OK(t, must.Error2(s.Jobs.Retry(t.Context(), ann, "a"))) // while the others are still to be told
 	s.Run(a.ID, failure())
 	s.settleAll()
 	must.Equal(t, "how many failed", count(app.Failed), rows)
@@ -321,7 +320,7 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	for _, name := range []string{"b-3", "b-2", "b-1"} {
 		s.Run(s.job(ann, name).ID, success())
 	}
-	wantCode(t, "retry what waits for another job", secondOf(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
+	wantCode(t, "retry what waits for another job", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
 	s.retry(ann, "outside")
 	s.Run(outside.ID, success())
 	s.Run(s.job(ann, "b-4").ID, success())
@@ -332,8 +331,8 @@ func TestFaultyNamesToWaitFor(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "a", `{}`)
 	s.submit(eve, "foreign", `{}`)
-	must.Equal(t, "faults", faultLocations(t, secondOf(s.trySubmitAfter(ann, "b", app.After{Names: []string{"a", "none", "foreign", "b", "a"}}))), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
-	must.Equal(t, "faults of too many", faultLocations(t, secondOf(s.trySubmitAfter(ann, "b", app.After{Names: slices.Repeat([]string{"a"}, app.MaxAfter+1)}))), []string{"[body after]"})
+	must.Equal(t, "faults", faultLocations(t, must.Error2(s.trySubmitAfter(ann, "b", app.After{Names: []string{"a", "none", "foreign", "b", "a"}}))), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
+	must.Equal(t, "faults of too many", faultLocations(t, must.Error2(s.trySubmitAfter(ann, "b", app.After{Names: slices.Repeat([]string{"a"}, app.MaxAfter+1)}))), []string{"[body after]"})
 }
 
 func TestWhatAJobWaitsForIsPartOfItsWork(t *testing.T) {

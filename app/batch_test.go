@@ -18,7 +18,7 @@ func TestRefusedBatchCreatesNothing(t *testing.T) {
 	s := newSite(t)
 	rows := slices.Repeat([]string{`{"steps":1}`}, 1000)
 	rows[17] = `{"steps":0}`
-	must.Equal(t, "faults of a bad row", faultLocations(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...)))), []string{"[body settings 17 steps]"})
+	must.Equal(t, "faults of a bad row", faultLocations(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...)))), []string{"[body settings 17 steps]"})
 	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{WholeOrganization: true}, Limit: 10})
 	must.OK(t, err)
 	must.Equal(t, "jobs exist after a refused batch", len(page.Records), 0)
@@ -107,7 +107,7 @@ func TestCancelAndDeleteOfABatchApplyToAllRows(t *testing.T) {
 	}
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "b"))
 	for _, name := range []string{"b", "b-1", "b-2"} {
-		wantCode(t, "get "+name+" after delete", secondOf(s.Jobs.Get(t.Context(), ann, name, 0)), fault.NotFound)
+		wantCode(t, "get "+name+" after delete", must.Error2(s.Jobs.Get(t.Context(), ann, name, 0)), fault.NotFound)
 	}
 	s.submitBatch(ann, "b", `{"steps":3}`, `{}`) // the names are free
 }

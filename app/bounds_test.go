@@ -165,8 +165,7 @@ func TestGenerationsRiseAlthoughTheClockWentBack(t *testing.T) {
 	id := s.createUpload()
 	first, _, err := s.Files.BeginUpload(t.Context(), id, -1)
 	must.OK(t, err)
-	_, err = s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: first, Size: 5})
-	must.OK(t, err)
+	must.OK(t, must.Error2(s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: first, Size: 5})))
 	s.Advance(-day)
 	second, _, err := s.newFiles(s.Store, nil).BeginUpload(t.Context(), id, -1)
 	must.OK(t, err)
@@ -179,7 +178,7 @@ func TestBatchIsRefusedIfAJobHasTheNameOfARow(t *testing.T) {
 	for i := 1; i <= 3; i++ {
 		s := newSite(t)
 		s.submit(ann, fmt.Sprint("b-", i), `{}`)
-		wantCode(t, fmt.Sprint("row ", i), thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{}`, `{}`))), fault.JobAlreadyExists)
-		wantCode(t, "the batch itself", secondOf(s.Jobs.Get(t.Context(), ann, "b", 0)), fault.NotFound)
+		wantCode(t, fmt.Sprint("row ", i), must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{}`, `{}`))), fault.JobAlreadyExists)
+		wantCode(t, "the batch itself", must.Error2(s.Jobs.Get(t.Context(), ann, "b", 0)), fault.NotFound)
 	}
 }

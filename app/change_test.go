@@ -49,7 +49,7 @@ func TestLostAttemptsAreRetriedAndFailedOnesAreNot(t *testing.T) {
 func TestRetryRequiresAFailedJob(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{}`)
-	wantCode(t, "retry a queued job", secondOf(s.Jobs.Retry(t.Context(), ann, "a")), fault.JobNotFailed)
+	wantCode(t, "retry a queued job", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.JobNotFailed)
 	s.Run(j.ID, failure())
 	rec, err := s.Jobs.Retry(t.Context(), ann, "a")
 	must.OK(t, err)
@@ -60,7 +60,7 @@ func TestRetryRequiresAFailedJob(t *testing.T) {
 	if got := s.job(ann, "a"); got.Status != app.Completed || got.Attempts != 2 || *got.ResultBytes != 7 {
 		t.Errorf("after the second attempt: %+v", got)
 	}
-	wantCode(t, "retry a completed job", secondOf(s.Jobs.Retry(t.Context(), ann, "a")), fault.JobNotFailed)
+	wantCode(t, "retry a completed job", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.JobNotFailed)
 }
 
 func TestCancelFailsAQueuedJobAndStopsARunningOne(t *testing.T) {
@@ -87,7 +87,7 @@ func TestTimesOfAJobAreInOrder(t *testing.T) {
 	for name, wrong := range map[string]time.Duration{"behind": -time.Hour, "right": 0, "ahead": time.Hour} {
 		for _, lost := range []bool{false, true} {
 			j := s.submit(ann, fmt.Sprint(name, lost), `{}`)
-			must.OK(t, thirdOf(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
+			must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
 			start := s.Now().Add(wrong)
 			must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, start))
 			if got := s.job(ann, j.Name); got.StartedAt.Before(j.CreatedAt.Time) {
@@ -154,7 +154,6 @@ func TestPinRecordsWhoPinnedAJobFirst(t *testing.T) {
 func TestPinnedJobCanBeDeleted(t *testing.T) {
 	s := newSite(t)
 	s.Run(s.submit(ann, "a", `{}`).ID, success())
-	_, err := s.Jobs.Pin(t.Context(), ann, "a")
-	must.OK(t, err)
+	must.OK(t, must.Error2(s.Jobs.Pin(t.Context(), ann, "a")))
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "a"))
 }

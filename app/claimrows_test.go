@@ -94,7 +94,7 @@ expected_seconds = 2
 		body, err := strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q,"type":"quick","settings":[{"n":1},{"n":2},{"n":3},{"n":4}]}`, name))
 		must.OK(t, err)
 		sub := app.BatchSubmission{Name: name, Type: "quick", Body: body, Rows: body.Member("settings").Items}
-		must.OK(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, sub)))
+		must.OK(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, sub)))
 	}
 	claim := func(name string, p app.Portion) (*app.Job, string) {
 		t.Helper()

@@ -26,29 +26,29 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"submit": func(s *site) func(useCases) error {
 			s.Upload(ann, "a.txt", "text")
 			return func(v useCases) error {
-				return thirdOf(v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`)))
+				return must.Error3(v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`)))
 			}
 		},
 		"submit with a file of a result": func(s *site) func(useCases) error {
 			id := s.submit(ann, "source", `{}`).ID
 			s.Complete(id, map[string]string{"a.txt": "12345"})
 			return func(v useCases) error {
-				return thirdOf(v.Jobs.Submit(t.Context(), ann, submission(t, "b", `{"input":"job:source/a.txt"}`)))
+				return must.Error3(v.Jobs.Submit(t.Context(), ann, submission(t, "b", `{"input":"job:source/a.txt"}`)))
 			}
 		},
 		"submit again": func(s *site) func(useCases) error {
 			s.submit(ann, "a", `{}`)
-			return func(v useCases) error { return thirdOf(v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`))) }
+			return func(v useCases) error { return must.Error3(v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`))) }
 		},
 		"submit a batch": func(*site) func(useCases) error {
 			return func(v useCases) error {
-				return thirdOf(v.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "a", `{}`, `{}`)))
+				return must.Error3(v.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "a", `{}`, `{}`)))
 			}
 		},
 		"validate": func(s *site) func(useCases) error {
 			s.Upload(ann, "a.txt", "text")
 			return func(v useCases) error {
-				return secondOf(v.Jobs.Validate(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`)))
+				return must.Error2(v.Jobs.Validate(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`)))
 			}
 		},
 		"list": func(s *site) func(useCases) error {
@@ -105,30 +105,30 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			source := s.submit(ann, "a", `{}`).ID
 			s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
 			s.Run(source, failure())
-			return func(v useCases) error { return secondOf(v.Jobs.Retry(t.Context(), ann, "a")) }
+			return func(v useCases) error { return must.Error2(v.Jobs.Retry(t.Context(), ann, "a")) }
 		},
 		"drain": func(*site) func(useCases) error {
-			return func(v useCases) error { return secondOf(v.Runs.Drain(t.Context(), chief, "new disks")) }
+			return func(v useCases) error { return must.Error2(v.Runs.Drain(t.Context(), chief, "new disks")) }
 		},
 		"get": func(s *site) func(useCases) error {
 			s.complete(s.submit(ann, "a", `{}`).ID, 5)
-			return func(v useCases) error { return secondOf(v.Jobs.Get(t.Context(), ann, "a", time.Minute)) }
+			return func(v useCases) error { return must.Error2(v.Jobs.Get(t.Context(), ann, "a", time.Minute)) }
 		},
 		"cancel": func(s *site) func(useCases) error {
 			s.submitBatch(ann, "b", `{}`, `{}`)
 			s.Start(s.job(ann, "b-1").ID)
-			return func(v useCases) error { return secondOf(v.Jobs.Cancel(t.Context(), ann, "b")) }
+			return func(v useCases) error { return must.Error2(v.Jobs.Cancel(t.Context(), ann, "b")) }
 		},
 		"retry": func(s *site) func(useCases) error {
 			s.Upload(ann, "a.txt", "text")
 			s.submitBatch(ann, "b", `{"input":"inputs/a.txt"}`, `{}`)
 			s.Run(s.job(ann, "b-1").ID, failure())
 			s.Run(s.job(ann, "b-2").ID, success())
-			return func(v useCases) error { return secondOf(v.Jobs.Retry(t.Context(), ann, "b-1")) }
+			return func(v useCases) error { return must.Error2(v.Jobs.Retry(t.Context(), ann, "b-1")) }
 		},
 		"pin": func(s *site) func(useCases) error {
 			s.submit(ann, "a", `{}`)
-			return func(v useCases) error { return secondOf(v.Jobs.Pin(t.Context(), ann, "a")) }
+			return func(v useCases) error { return must.Error2(v.Jobs.Pin(t.Context(), ann, "a")) }
 		},
 		"delete a batch": func(s *site) func(useCases) error {
 			s.submitBatch(ann, "b", `{}`, `{}`)
@@ -138,7 +138,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"log": func(s *site) func(useCases) error {
 			s.Start(s.submit(ann, "a", `{}`).ID)
-			return func(v useCases) error { return secondOf(v.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a"})) }
+			return func(v useCases) error { return must.Error2(v.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a"})) }
 		},
 		"read the attempts": func(s *site) func(useCases) error {
 			s.Start(s.submit(ann, "a", `{}`).ID)
@@ -153,12 +153,12 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"claim": func(s *site) func(useCases) error {
 			id := s.submit(ann, "a", `{}`).ID
 			return func(v useCases) error {
-				return thirdOf(v.Runs.Claim(t.Context(), id, placement.Devices{}, app.Portion{}))
+				return must.Error3(v.Runs.Claim(t.Context(), id, placement.Devices{}, app.Portion{}))
 			}
 		},
 		"start": func(s *site) func(useCases) error {
 			row := s.rowOfABatch()
-			must.OK(t, thirdOf(s.Runs.Claim(t.Context(), row, placement.Devices{}, app.Portion{})))
+			must.OK(t, must.Error3(s.Runs.Claim(t.Context(), row, placement.Devices{}, app.Portion{})))
 			return func(v useCases) error { return v.Runs.Started(t.Context(), row, 1, s.Now()) }
 		},
 		"finish": func(s *site) func(useCases) error {
@@ -173,11 +173,11 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"read the definition": func(s *site) func(useCases) error {
 			j := s.storedJob(s.submit(ann, "a", `{}`).ID)
 			j.Version = "of the past"
-			return func(v useCases) error { return secondOf(v.Runs.AlgorithmOf(t.Context(), j)) }
+			return func(v useCases) error { return must.Error2(v.Runs.AlgorithmOf(t.Context(), j)) }
 		},
 		"create an upload": func(*site) func(useCases) error {
 			return func(v useCases) error {
-				return secondOf(v.Files.Create(t.Context(), ann, upload.Request{Filename: "a.txt"}))
+				return must.Error2(v.Files.Create(t.Context(), ann, upload.Request{Filename: "a.txt"}))
 			}
 		},
 		"receive an upload": func(s *site) func(useCases) error {
@@ -191,25 +191,26 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"finish an upload": func(s *site) func(useCases) error {
 			id := s.createUpload()
 			return func(v useCases) error {
-				return secondOf(v.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5}))
+				return must.Error2(v.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5}))
 			}
 		},
 		"complete an upload": func(s *site) func(useCases) error {
 			id := s.createUpload()
-			_, err := s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5})
-			must.OK(t, err)
-			return func(v useCases) error { return secondOf(v.Files.Complete(t.Context(), ann, string(id), nil)) }
+			must.OK(t, must.Error2(s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5})))
+			return func(v useCases) error { return must.Error2(v.Files.Complete(t.Context(), ann, string(id), nil)) }
 		},
 		"list uploads": func(s *site) func(useCases) error {
 			s.Upload(ann, "a.txt", "text")
-			return func(v useCases) error { return secondOf(v.Lists.Files(t.Context(), ann, listing.FileQuery{Limit: 10})) }
+			return func(v useCases) error {
+				return must.Error2(v.Lists.Files(t.Context(), ann, listing.FileQuery{Limit: 10}))
+			}
 		},
 		"delete an upload": func(s *site) func(useCases) error {
 			id := s.Upload(ann, "a.txt", "text").ID
 			return func(v useCases) error { return v.Files.Delete(t.Context(), ann, string(id)) }
 		},
 		"create a key": func(*site) func(useCases) error {
-			return func(v useCases) error { return thirdOf(v.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)) }
+			return func(v useCases) error { return must.Error3(v.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)) }
 		},
 		"use a key": func(s *site) func(useCases) error {
 			key, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
@@ -222,44 +223,45 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 		},
 		"list keys": func(s *site) func(useCases) error {
-			return func(v useCases) error { return secondOf(v.Accounts.Keys(t.Context(), app.Operator())) }
+			return func(v useCases) error { return must.Error2(v.Accounts.Keys(t.Context(), app.Operator())) }
 		},
 		"rotate a key": func(s *site) func(useCases) error {
 			rec := s.annsKey()
 			return func(v useCases) error {
-				return thirdOf(v.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, time.Hour))
+				return must.Error3(v.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, time.Hour))
 			}
 		},
 		"disable a key": func(s *site) func(useCases) error {
 			rec := s.annsKey()
 			return func(v useCases) error {
-				return secondOf(v.Accounts.DisableKey(t.Context(), app.Operator(), rec.ID, true))
+				return must.Error2(v.Accounts.DisableKey(t.Context(), app.Operator(), rec.ID, true))
 			}
 		},
 		"change a key": func(s *site) func(useCases) error {
 			rec := s.annsKey()
 			return func(v useCases) error {
-				return secondOf(v.Accounts.ChangeKey(t.Context(), app.Operator(), rec.ID, access.KeyChange{Role: apikey.Viewer}))
+				return must.Error2(v.Accounts.ChangeKey(t.Context(), app.Operator(), rec.ID, access.KeyChange{Role: apikey.Viewer}))
 			}
 		},
 		"make a key for oneself": func(s *site) func(useCases) error {
 			rec := s.annsKey()
 			by := app.Caller{KeyID: rec.ID, Organization: rec.Organization, Email: rec.Email, Rights: rec.Rights()}
-			return func(v useCases) error { return thirdOf(v.Accounts.CreateOwnKey(t.Context(), by, access.KeyRequest{})) }
+			return func(v useCases) error {
+				return must.Error3(v.Accounts.CreateOwnKey(t.Context(), by, access.KeyRequest{}))
+			}
 		},
 		"list users": func(s *site) func(useCases) error {
 			s.annsKey()
-			return func(v useCases) error { return secondOf(v.Accounts.Users(t.Context(), app.Operator())) }
+			return func(v useCases) error { return must.Error2(v.Accounts.Users(t.Context(), app.Operator())) }
 		},
 		"change a user": func(*site) func(useCases) error {
 			return func(v useCases) error {
-				return secondOf(v.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{Role: apikey.Viewer}))
+				return must.Error2(v.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{Role: apikey.Viewer}))
 			}
 		},
 		"delete a user": func(s *site) func(useCases) error {
 			s.annsKey()
-			_, err := s.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{})
-			must.OK(t, err)
+			must.OK(t, must.Error2(s.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{})))
 			return func(v useCases) error {
 				return v.Accounts.DeleteUser(t.Context(), app.Operator(), "lab", "ann@lab.example")
 			}

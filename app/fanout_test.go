@@ -43,18 +43,18 @@ func TestFileDeletedDuringAFanOut(t *testing.T) {
 	s := newSite(t)
 	u := s.Upload(ann, "a.txt", "A")
 	service := s.Offering(deleting{s.Store, u.ID}, app.Options{}, echoFile)
-	must.Equal(t, "faults", faultLocations(t, thirdOf(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`)))), []string{"[body]"})
+	must.Equal(t, "faults", faultLocations(t, must.Error3(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`)))), []string{"[body]"})
 
 	table := s.Upload(ann, "t.csv", "steps\n1\n")
 	must.OK(t, os.Remove(s.Blobs.UploadPath(table.ID, table.Generation)))
-	must.Equal(t, "faults of a table without bytes", faultLocations(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/t.csv"}}`)))), []string{"[body fanOut each *]"})
+	must.Equal(t, "faults of a table without bytes", faultLocations(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/t.csv"}}`)))), []string{"[body fanOut each *]"})
 }
 
 func TestTooLargeSourcesAreRefused(t *testing.T) {
 	s := newSite(t)
 	s.Upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 20<<20))
 	s.Upload(ann, "b.csv", "input\ninputs/x.txt"+strings.Repeat(" ", 13<<20))
-	must.Equal(t, "faults of 33 MiB", faultLocations(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/b.csv"}}`)))), []string{"[body fanOut each steps]"})
+	must.Equal(t, "faults of 33 MiB", faultLocations(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/b.csv"}}`)))), []string{"[body fanOut each steps]"})
 	_, created, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv"}}`))
 	if err != nil || !created {
 		t.Errorf("20 MiB: created %v, %v", created, err)
@@ -95,13 +95,13 @@ func TestLargeExpansionsAtOnceAreBounded(t *testing.T) {
 		}()
 		<-held.entered
 	}
-	wantCode(t, "the seventh at once", thirdOf(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))), fault.Unavailable)
+	wantCode(t, "the seventh at once", must.Error3(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))), fault.Unavailable)
 	close(held.release)
 	for range 6 {
 		must.OK(t, <-results)
 	}
 	go func() { <-held.entered }()
-	must.OK(t, thirdOf(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))))
+	must.OK(t, must.Error3(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))))
 }
 
 // holding is a store whose changes wait.

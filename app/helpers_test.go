@@ -97,23 +97,19 @@ func (s *site) routed(table routing.Table, definitions ...string) *app.Service {
 	return s.Offering(s.Store, app.Options{Routing: table}, definitions...)
 }
 
-// secondOf and thirdOf return the error of a call, which is its second or third result.
-func secondOf[A any](_ A, err error) error        { return err }
-func thirdOf[A, B any](_ A, _ B, err error) error { return err }
-
 func (s *site) retry(by app.Caller, name string) {
 	s.t.Helper()
-	must.OK(s.t, secondOf(s.Jobs.Retry(s.t.Context(), by, name)))
+	must.OK(s.t, must.Error2(s.Jobs.Retry(s.t.Context(), by, name)))
 }
 
 func (s *site) cancel(by app.Caller, name string) {
 	s.t.Helper()
-	must.OK(s.t, secondOf(s.Jobs.Cancel(s.t.Context(), by, name)))
+	must.OK(s.t, must.Error2(s.Jobs.Cancel(s.t.Context(), by, name)))
 }
 
 func (s *site) cancelAlone(by app.Caller, name string) {
 	s.t.Helper()
-	must.OK(s.t, secondOf(s.Jobs.CancelAlone(s.t.Context(), by, name)))
+	must.OK(s.t, must.Error2(s.Jobs.CancelAlone(s.t.Context(), by, name)))
 }
 
 func wantCode(t *testing.T, what string, err error, want fault.Code) {

@@ -59,7 +59,7 @@ func TestPipelineHasItsLabels(t *testing.T) {
 	for n := range app.MaxTags + 1 {
 		p.Labels.Tags[fmt.Sprint(n)] = &target
 	}
-	wantCode(t, "too many tags", thirdOf(s.Jobs.SubmitPipeline(t.Context(), ann, p)), fault.Invalid)
+	wantCode(t, "too many tags", must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, p)), fault.Invalid)
 }
 
 func TestPipelineRunsInItsOrder(t *testing.T) {
@@ -161,9 +161,9 @@ func TestFaultsOfAPipelineNameTheirJob(t *testing.T) {
 		},
 		{"none", nil, []string{"[body jobs]"}},
 	} {
-		must.Equal(t, tt.name, faultLocations(t, thirdOf(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", tt.jobs...)))), tt.want)
+		must.Equal(t, tt.name, faultLocations(t, must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", tt.jobs...)))), tt.want)
 	}
-	wantCode(t, "after faults", secondOf(s.Jobs.Get(t.Context(), ann, "p", 0)), fault.NotFound)
+	wantCode(t, "after faults", must.Error2(s.Jobs.Get(t.Context(), ann, "p", 0)), fault.NotFound)
 }
 
 func TestCircleIsSpelledOut(t *testing.T) {
@@ -194,15 +194,15 @@ func TestPipelineMayNotWaitForTooManyInAll(t *testing.T) {
 		jobs = append(jobs, pipelineStep("", names...))
 	}
 	planning, _ := s.Jobs.Planning()
-	must.OK(t, thirdOf(planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", jobs...))))
-	must.Equal(t, "one too many", faultLocations(t, thirdOf(planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...)))), []string{"[body jobs]"})
+	must.OK(t, must.Error3(planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", jobs...))))
+	must.Equal(t, "one too many", faultLocations(t, must.Error3(planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...)))), []string{"[body jobs]"})
 }
 
 func TestPipelineIsAllOrNothing(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "b", `{}`)
-	wantCode(t, "a taken name", thirdOf(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", pipelineStep("a"), pipelineStep("b", "a")))), fault.JobAlreadyExists)
-	wantCode(t, "a row of what was refused", secondOf(s.Jobs.Get(t.Context(), ann, "a", 0)), fault.NotFound)
+	wantCode(t, "a taken name", must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", pipelineStep("a"), pipelineStep("b", "a")))), fault.JobAlreadyExists)
+	wantCode(t, "a row of what was refused", must.Error2(s.Jobs.Get(t.Context(), ann, "a", 0)), fault.NotFound)
 }
 
 func TestSamePipelineIsNotSubmittedTwice(t *testing.T) {
@@ -230,9 +230,9 @@ func TestSamePipelineIsNotSubmittedTwice(t *testing.T) {
 		"priority": func(j []app.PipelineJob) { j[1].Priority = &own },
 		"time":     func(j []app.PipelineJob) { j[1].MaxRuntime = 5 },
 	} {
-		wantCode(t, "another "+name, thirdOf(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", apply(jobs(), change)...))), fault.JobAlreadyExists)
+		wantCode(t, "another "+name, must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", apply(jobs(), change)...))), fault.JobAlreadyExists)
 	}
-	wantCode(t, "a batch of that name", thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "p", `{}`, `{}`, `{}`))), fault.JobAlreadyExists)
+	wantCode(t, "a batch of that name", must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "p", `{}`, `{}`, `{}`))), fault.JobAlreadyExists)
 }
 
 func apply(jobs []app.PipelineJob, change func([]app.PipelineJob)) []app.PipelineJob {
@@ -294,9 +294,9 @@ func TestFilesOfFailedJobsAndBatchesAreRefused(t *testing.T) {
 	s.Run(s.submit(ann, "failed", `{}`).ID, failure())
 	s.submitBatch(ann, "rows", `{}`)
 	for _, name := range []string{"failed", "rows", "self"} {
-		must.Equal(t, name, faultLocations(t, thirdOf(s.Jobs.Submit(t.Context(), ann, submission(t, "self", fmt.Sprintf(`{"input":"job:%s/a.txt"}`, name))))), []string{"[body settings input]"})
+		must.Equal(t, name, faultLocations(t, must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "self", fmt.Sprintf(`{"input":"job:%s/a.txt"}`, name))))), []string{"[body settings input]"})
 	}
-	must.Equal(t, "rows that read one another", faultLocations(t, thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "round", `{"input":"job:round-2/a.txt"}`, `{"input":"job:round-1/a.txt"}`)))), []string{"[body settings 0]"})
+	must.Equal(t, "rows that read one another", faultLocations(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "round", `{"input":"job:round-2/a.txt"}`, `{"input":"job:round-1/a.txt"}`)))), []string{"[body settings 0]"})
 }
 
 // A file has to be COMPLETED even where the end of a job would do.
@@ -305,7 +305,7 @@ func TestReadersWaitForSuccessWhateverElseTheyWaitFor(t *testing.T) {
 	source := s.submit(ann, "source", `{}`)
 	sub := submission(t, "reader", `{"input":"job:source/a.txt"}`)
 	sub.After = app.After{Names: []string{"source"}, Any: true}
-	must.OK(t, thirdOf(s.Jobs.Submit(t.Context(), ann, sub)))
+	must.OK(t, must.Error3(s.Jobs.Submit(t.Context(), ann, sub)))
 	s.Run(source.ID, failure())
 	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED"})
 }

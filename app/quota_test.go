@@ -33,16 +33,16 @@ func wantQuotaExceeded(t *testing.T, what string, err error, sentence string) {
 func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
 	s := newSite(t).withQuota(quota.Quota{Queued: 3})
 	first := s.submit(ann, "a", `{}`)
-	wantQuotaExceeded(t, "a batch beyond the quota", thirdOf(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "large", `{}`, `{}`, `{}`))), "has 1, so that 3 more don't fit")
+	wantQuotaExceeded(t, "a batch beyond the quota", must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "large", `{}`, `{}`, `{}`))), "has 1, so that 3 more don't fit")
 	s.submitBatch(ann, "fits", `{}`, `{}`)
-	wantCode(t, "a fourth job", thirdOf(s.Jobs.Submit(t.Context(), bob, submission(t, "b", `{}`))), fault.QuotaExceeded)
+	wantCode(t, "a fourth job", must.Error3(s.Jobs.Submit(t.Context(), bob, submission(t, "b", `{}`))), fault.QuotaExceeded)
 	if _, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`)); err != nil || created {
 		t.Errorf("a repeated submission at the quota: created %v, error %v; want the job that exists", created, err)
 	}
 	s.submit(eve, "e", `{}`) // another organization is not affected
 	s.Run(first.ID, failure())
 	s.submit(bob, "b", `{}`)
-	wantCode(t, "a retry beyond the quota", secondOf(s.Jobs.Retry(t.Context(), ann, "a")), fault.QuotaExceeded)
+	wantCode(t, "a retry beyond the quota", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.QuotaExceeded)
 	s.cancel(ann, "fits-1")
 	if _, err := s.Jobs.Retry(t.Context(), ann, "a"); err != nil {
 		t.Errorf("a retry within the quota: %v", err)
@@ -87,11 +87,11 @@ func TestByteQuotaLimitsUploadsAndJobs(t *testing.T) {
 	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
 	id, err := s.createAndPut(ann, "a.txt", 600)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "an upload beyond the quota", secondOf(s.createAndPut(ann, "b.txt", 401)), `may store 1000 bytes and stores 600 bytes, so that "b.txt" of 401 bytes does not fit`)
+	wantQuotaExceeded(t, "an upload beyond the quota", must.Error2(s.createAndPut(ann, "b.txt", 401)), `may store 1000 bytes and stores 600 bytes, so that "b.txt" of 401 bytes does not fit`)
 	must.OK(t, s.put(id, 2, 900)) // replaces the 600
 	s.complete(s.submit(ann, "job", `{}`).ID, 300)
-	wantCode(t, "a job above the quota", thirdOf(s.Jobs.Submit(t.Context(), ann, submission(t, "more", `{}`))), fault.QuotaExceeded)
-	wantCode(t, "an upload above the quota", secondOf(s.createAndPut(ann, "c.txt", 0)), fault.QuotaExceeded)
+	wantCode(t, "a job above the quota", must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "more", `{}`))), fault.QuotaExceeded)
+	wantCode(t, "an upload above the quota", must.Error2(s.createAndPut(ann, "c.txt", 0)), fault.QuotaExceeded)
 	if err := s.put(id, 3, 800); err != nil {
 		t.Errorf("a smaller replacement above the quota: %v", err)
 	}
@@ -116,7 +116,7 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	}
 	_, first, err := s.Files.BeginUpload(ctx, ids[0], 600)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "a second upload that does not fit beside the first", thirdOf(s.Files.BeginUpload(ctx, ids[1], 500)), "600 bytes are being uploaded")
+	wantQuotaExceeded(t, "a second upload that does not fit beside the first", must.Error3(s.Files.BeginUpload(ctx, ids[1], 500)), "600 bytes are being uploaded")
 	_, second, err := s.Files.BeginUpload(ctx, ids[1], -1) // of unknown length
 	must.OK(t, err)
 	must.OK(t, second.Grow(ctx, 400))
@@ -150,14 +150,14 @@ func TestPartsShareTheQuota(t *testing.T) {
 	}
 	_, whole, err := s.Files.BeginUpload(ctx, ids[0], 600)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "parts that do not fit beside a whole file", thirdOf(s.Files.BeginPart(ctx, ids[1], 500, 0)), "600 bytes are being uploaded")
+	wantQuotaExceeded(t, "parts that do not fit beside a whole file", must.Error3(s.Files.BeginPart(ctx, ids[1], 500, 0)), "600 bytes are being uploaded")
 
 	// Parts of an unknown length count as they arrive, and once when they are recorded.
 	generation, parts, err := s.Files.BeginPart(ctx, ids[1], -1, 0)
 	must.OK(t, err)
 	must.OK(t, s.Files.BeginPartial(ctx, ids[1], &app.Partial{Generation: generation}))
 	must.OK(t, parts.Grow(ctx, 300))
-	wantQuotaExceeded(t, "a whole file that does not fit beside parts", thirdOf(s.Files.BeginUpload(ctx, ids[2], 101)), "900 bytes are being uploaded")
+	wantQuotaExceeded(t, "a whole file that does not fit beside parts", must.Error3(s.Files.BeginUpload(ctx, ids[2], 101)), "900 bytes are being uploaded")
 	must.OK(t, s.Files.SavePartial(ctx, ids[1], &app.Partial{Generation: generation, Offset: 300}))
 	parts.Recorded(300)
 	wantQuotaExceeded(t, "more parts", parts.Grow(ctx, 401), "stores 300 bytes, and 600 bytes are being uploaded")
@@ -166,7 +166,7 @@ func TestPartsShareTheQuota(t *testing.T) {
 
 	_, again, err := s.Files.BeginPart(ctx, ids[1], 400, 300)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "a whole file beside parts that go on", thirdOf(s.Files.BeginUpload(ctx, ids[2], 1)), "700 bytes are being uploaded")
+	wantQuotaExceeded(t, "a whole file beside parts that go on", must.Error3(s.Files.BeginUpload(ctx, ids[2], 1)), "700 bytes are being uploaded")
 	again.Release()
 	whole.Release()
 	_, last, err := s.Files.BeginUpload(ctx, ids[2], 700)
@@ -181,7 +181,7 @@ func TestReplacedBytesAreCreditedOnce(t *testing.T) {
 	must.OK(t, err)
 	_, first, err := s.Files.BeginUpload(t.Context(), id, 900)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "a second replacement of the same file", thirdOf(s.Files.BeginUpload(t.Context(), id, 900)), "900 bytes are being uploaded")
+	wantQuotaExceeded(t, "a second replacement of the same file", must.Error3(s.Files.BeginUpload(t.Context(), id, 900)), "900 bytes are being uploaded")
 	first.Release()
 	_, second, err := s.Files.BeginUpload(t.Context(), id, 900)
 	must.OK(t, err)
@@ -205,22 +205,21 @@ func TestUserQuotas(t *testing.T) {
 	s.Files = s.newFiles(s.Store, of)
 	first := s.submit(ann, "a", `{}`)
 	s.submit(ann, "b", `{}`)
-	wantQuotaExceeded(t, "ann's third job", thirdOf(s.Jobs.Submit(t.Context(), ann, submission(t, "c", `{}`))), `user "ann@lab.example" may have 2 jobs queued and has 2`)
+	wantQuotaExceeded(t, "ann's third job", must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "c", `{}`))), `user "ann@lab.example" may have 2 jobs queued and has 2`)
 	s.submit(bob, "d", `{}`)
 	s.submit(bob, "e", `{}`)
-	wantQuotaExceeded(t, "the fifth of the organization", thirdOf(s.Jobs.Submit(t.Context(), bob, submission(t, "f", `{}`))), `organization "lab" may have 4 jobs queued and has 4`)
+	wantQuotaExceeded(t, "the fifth of the organization", must.Error3(s.Jobs.Submit(t.Context(), bob, submission(t, "f", `{}`))), `organization "lab" may have 4 jobs queued and has 4`)
 	s.Run(first.ID, failure())
 	s.submit(ann, "g", `{}`)
-	wantCode(t, "a retry", secondOf(s.Jobs.Retry(t.Context(), ann, "a")), fault.QuotaExceeded)
+	wantCode(t, "a retry", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.QuotaExceeded)
 
-	wantQuotaExceeded(t, "ann's large file", secondOf(s.createAndPut(ann, "a.txt", 101)), `user "ann@lab.example" may store 100 bytes and stores 0 bytes`)
-	_, err := s.createAndPut(ann, "b.txt", 100)
-	must.OK(t, err)
-	wantQuotaExceeded(t, "an upload above the quota", secondOf(s.createAndPut(ann, "c.txt", 1)), `user "ann@lab.example" may store 100 bytes and stores 100 bytes`)
+	wantQuotaExceeded(t, "ann's large file", must.Error2(s.createAndPut(ann, "a.txt", 101)), `user "ann@lab.example" may store 100 bytes and stores 0 bytes`)
+	must.OK(t, must.Error2(s.createAndPut(ann, "b.txt", 100)))
+	wantQuotaExceeded(t, "an upload above the quota", must.Error2(s.createAndPut(ann, "c.txt", 1)), `user "ann@lab.example" may store 100 bytes and stores 100 bytes`)
 	if _, err := s.createAndPut(bob, "d.txt", 800); err != nil {
 		t.Errorf("bob's file: %v", err)
 	}
-	wantQuotaExceeded(t, "bob's second file", secondOf(s.createAndPut(bob, "e.txt", 101)), `organization "lab" may store 1000 bytes and stores 900 bytes`)
+	wantQuotaExceeded(t, "bob's second file", must.Error2(s.createAndPut(bob, "e.txt", 101)), `organization "lab" may store 1000 bytes and stores 900 bytes`)
 
 	id, err := s.Files.Create(t.Context(), eve, upload.Request{Filename: "e.txt"})
 	must.OK(t, err)

@@ -196,7 +196,7 @@ func TestJobSaysIfItsExecutorIsNoLongerConfigured(t *testing.T) {
 	remote := submissionOf(t, "greedy", "remote", `{}`)
 	email, executor, note := "x", "local", `"jobEmail":"x","executor":"local"`
 	remote.Labels = app.Labels{Tags: map[string]*string{"jobEmail": &email, "executor": &executor}, Note: &note}
-	must.OK(t, thirdOf(s.Jobs.Submit(t.Context(), ann, remote)))
+	must.OK(t, must.Error3(s.Jobs.Submit(t.Context(), ann, remote)))
 	s.submit(ann, "local", `{}`)
 	must.Equal(t, "reason while slurm is configured", s.job(ann, "remote").StatusReason, "")
 

@@ -41,5 +41,5 @@ func TestTimeLimitsAreComputedForEachJob(t *testing.T) {
 	want("y", 500)
 	asks := submission(t, "asks", `{}`)
 	asks.MaxRuntime = 601
-	must.Equal(t, "more than the most", faultLocations(t, thirdOf(s.Jobs.Submit(t.Context(), ann, asks))), []string{"[body maxRuntimeSeconds]"})
+	must.Equal(t, "more than the most", faultLocations(t, must.Error3(s.Jobs.Submit(t.Context(), ann, asks))), []string{"[body maxRuntimeSeconds]"})
 }

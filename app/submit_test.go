@@ -23,7 +23,7 @@ func TestSubmittingTheSameWorkAgainReturnsTheJob(t *testing.T) {
 			t.Errorf("settings %s: created %v, error %v; want job %s", settings, created, err, first.ID)
 		}
 	}
-	wantCode(t, "other settings", thirdOf(s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"steps":11}`))), fault.JobAlreadyExists)
+	wantCode(t, "other settings", must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"steps":11}`))), fault.JobAlreadyExists)
 }
 
 func TestRepeatedSubmissionShowsTheProgressOfARunningJob(t *testing.T) {

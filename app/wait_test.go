@@ -35,7 +35,7 @@ func TestWaitReturnsWhenTheStatusChanges(t *testing.T) {
 		s := newSite(t)
 		j := s.submit(ann, "a", `{}`)
 		answer := s.waitFor("a")
-		must.OK(t, thirdOf(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
+		must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
 		synctest.Wait()
 		if len(answer) != 0 {
 			t.Error("the request was answered though the status had not changed")

@@ -371,9 +371,7 @@ func TestRetentionIsHeard(t *testing.T) {
 	s.submit("a")
 	s.run("a", nil)
 	f, _ := s.follow(s.ann, "/events")
-	if _, err := s.keeper.Prune(t.Context(), retention.PruneRequest{EndedBefore: time.Now().Add(time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, must.Error2(s.keeper.Prune(t.Context(), retention.PruneRequest{EndedBefore: time.Now().Add(time.Hour)})))
 	wantTold(t, "prune", f.until("deleted", "a", ""), "deleted a")
 }
 

@@ -92,9 +92,7 @@ func TestSlowClientHoldsNoSlot(t *testing.T) {
 			c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 			must.OK(t, err)
 			defer c.Close()
-			if _, err := c.Write([]byte(strings.ReplaceAll(begin, "%s", s.ann))); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, must.Error2(c.Write([]byte(strings.ReplaceAll(begin, "%s", s.ann)))))
 			must.Become(s.t, "the request has arrived", func() bool { return g.Waiting() == 1 })
 			release() // to the request
 			enterSoon(t, g)

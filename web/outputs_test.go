@@ -200,9 +200,7 @@ func TestFilesThatChangeWhileTheyAreSent(t *testing.T) {
 		r.Header.Set("x-api-key", s.ann)
 		resp, err := http.DefaultTransport.RoundTrip(r) // the checker would read all of the body
 		must.OK(t, err)
-		if _, err := io.ReadFull(resp.Body, make([]byte, 10)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, must.Error2(io.ReadFull(resp.Body, make([]byte, 10))))
 		must.OK(t, change())
 		n, err := io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()

@@ -504,9 +504,7 @@ func (s *service) chunked(c call, body string) answer {
 
 func (s *service) disable(key string) {
 	s.t.Helper()
-	if _, err := s.app.Accounts.DisableKey(s.t.Context(), app.Operator(), strings.Split(key, "_")[1], true); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, must.Error2(s.app.Accounts.DisableKey(s.t.Context(), app.Operator(), strings.Split(key, "_")[1], true)))
 }
 
 // expiredKey returns an expired key.

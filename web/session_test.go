@@ -1,8 +1,8 @@
 package web_test
 
 import (
+	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -26,14 +26,18 @@ func (s *service) signIn(body string, headers ...string) (answer, []string) {
 	return a, []string{"Cookie", cookie}
 }
 
+// wantSignIn signs in a browser, requires a status and returns its cookie as a header.
+func (s *service) wantSignIn(status int, body string, headers ...string) []string {
+	s.t.Helper()
+	a, cookie := s.signIn(body, headers...)
+	s.is(status, a, fmt.Sprintf("with %q", headers), "POST", "/session", body)
+	return cookie
+}
+
 // signedInAs signs in with a key.
 func (s *service) signedInAs(key string) []string {
 	s.t.Helper()
-	a, cookie := s.signIn(`{"key":"` + key + `"}`)
-	if a.status != http.StatusOK {
-		s.t.Fatalf("sign in: %d %s", a.status, a.body)
-	}
-	return cookie
+	return s.wantSignIn(200, `{"key":"`+key+`"}`)
 }
 
 // TestSessionsAreTakenWhereKeysAre sends every request with a key, then with the cookie of
@@ -77,44 +81,27 @@ func TestSessionShowsWhoHasSignedIn(t *testing.T) {
 
 func TestSessionsEndWithTheirKey(t *testing.T) {
 	root := app.Operator()
-	disabled := true
-	for name, end := range map[string]func(*service, string, []string) error{
-		"the key is disabled": func(s *service, id string, _ []string) error {
-			_, err := s.app.Accounts.DisableKey(t.Context(), root, id, true)
-			return err
+	user := func(s *service, disabled bool) error {
+		return must.Error2(s.app.Accounts.ChangeUser(t.Context(), root, "lab", "ann@lab.example", access.UserChange{Disabled: &disabled}))
+	}
+	key := func(s *service, disabled bool) error {
+		return must.Error2(s.app.Accounts.DisableKey(t.Context(), root, idOf(s.ann), disabled))
+	}
+	for name, end := range map[string]func(*service, []string) error{
+		"the key is disabled":                   func(s *service, _ []string) error { return key(s, true) },
+		"the key was disabled, and works again": func(s *service, _ []string) error { return errors.Join(key(s, true), key(s, false)) },
+		"the key is deleted":                    func(s *service, _ []string) error { return s.app.Accounts.DeleteKey(t.Context(), root, idOf(s.ann)) },
+		"the key is rotated": func(s *service, _ []string) error {
+			return must.Error3(s.app.Accounts.RotateKey(t.Context(), root, idOf(s.ann), 0))
 		},
-		"the key was disabled, and works again": func(s *service, id string, _ []string) error {
-			if _, err := s.app.Accounts.DisableKey(t.Context(), root, id, true); err != nil {
-				return err
-			}
-			_, err := s.app.Accounts.DisableKey(t.Context(), root, id, false)
-			return err
-		},
-		"the key is deleted": func(s *service, id string, _ []string) error {
-			return s.app.Accounts.DeleteKey(t.Context(), root, id)
-		},
-		"the key is rotated": func(s *service, id string, _ []string) error {
-			_, _, err := s.app.Accounts.RotateKey(t.Context(), root, id, 0)
-			return err
-		},
-		"the user is disabled": func(s *service, _ string, _ []string) error {
-			_, err := s.app.Accounts.ChangeUser(t.Context(), root, "lab", "ann@lab.example", access.UserChange{Disabled: &disabled})
-			return err
-		},
-		"the user was disabled, and works again": func(s *service, _ string, _ []string) error {
-			for _, now := range []bool{true, false} {
-				if _, err := s.app.Accounts.ChangeUser(t.Context(), root, "lab", "ann@lab.example", access.UserChange{Disabled: &now}); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		"the user is deleted": func(s *service, _ string, _ []string) error {
+		"the user is disabled":                   func(s *service, _ []string) error { return user(s, true) },
+		"the user was disabled, and works again": func(s *service, _ []string) error { return errors.Join(user(s, true), user(s, false)) },
+		"the user is deleted": func(s *service, _ []string) error {
 			return s.app.Accounts.DeleteUser(t.Context(), root, "lab", "ann@lab.example")
 		},
-		"signed out": func(s *service, _ string, cookie []string) error {
-			a := s.send("DELETE", "/session", "", cookie...)
-			same(t, "signing out", []any{a.status, strings.Contains(a.header.Get("Set-Cookie"), "Max-Age=0")}, []any{204, true})
+		"signed out": func(s *service, cookie []string) error {
+			gone := s.wantSent(204, "DELETE", "/session", "", cookie...).header.Get("Set-Cookie")
+			same(t, "signing out", strings.Contains(gone, "Max-Age=0"), true)
 			return nil
 		},
 	} {
@@ -126,7 +113,7 @@ func TestSessionsEndWithTheirKey(t *testing.T) {
 		for _, cookie := range [][]string{byKey, byLink} {
 			s.wantSent(200, "GET", "/jobs", "", cookie...)
 		}
-		if err := end(s, idOf(s.ann), byKey); err != nil {
+		if err := end(s, byKey); err != nil {
 			t.Fatal(name, err)
 		}
 		s.wantSent(401, "GET", "/jobs", "", byKey...)
@@ -141,42 +128,38 @@ func TestSessionsEndWithTheirKey(t *testing.T) {
 func TestSessionsEndAfterTheirTime(t *testing.T) {
 	c := &clock{now: time.Now()}
 	s := start(t, func(with *setup) { with.now = c.read })
-	cookie, idle := s.signedInAs(s.ann), s.signedInAs(s.ann)
 	brief, _, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Expires: time.Hour})
 	must.OK(t, err)
-	expiring := s.signedInAs(brief)
+	used, idle, expiring := s.signedInAs(s.ann), s.signedInAs(s.ann), s.signedInAs(brief)
 	f := s.send("GET", "/session", "", expiring...).fields(t)
 	same(t, "the end of a session of a key that expires", f["expiresAt"], f["key"].(map[string]any)["expiresAt"])
-	for day := range 31 {
-		s.wantSent(200, "GET", "/jobs", "", cookie...)
+	answers := func(want int, cookies ...[]string) {
+		t.Helper()
+		for _, cookie := range cookies {
+			s.wantSent(want, "GET", "/jobs", "", cookie...)
+		}
 		must.OK(t, s.app.Accounts.SaveKeyUses(t.Context()))
-		for name, other := range map[string][]string{"idle": idle, "of a key that expires": expiring} {
-			if a := s.send("GET", "/jobs", "", other...); day > 3 && a.status != 401 {
-				t.Fatalf("day %d, %s: %d", day, name, a.status)
-			} else if day == 0 && a.status != 200 {
-				t.Fatalf("%s: %d", name, a.status)
-			}
-		}
-		if day == 0 {
-			must.OK(t, s.app.Accounts.SaveKeyUses(t.Context()))
-		}
-		c.advance(24 * time.Hour)
-		if day == 0 {
-			c.advance(2 * apikey.SessionIdle)
-			s.wantSent(401, "GET", "/jobs", "", cookie...)
-			cookie = s.signedInAs(s.ann)
-		}
 	}
-	s.wantSent(401, "GET", "/jobs", "", cookie...)
+	answers(200, used, idle, expiring)
+	const step = apikey.SessionIdle / 2
+	for left := apikey.SessionLife; left > step; left -= step {
+		c.advance(step)
+		answers(200, used)
+		answers(401, expiring)
+	}
+	answers(401, idle)
+	c.advance(step)
+	answers(401, used)
+	last := s.signedInAs(s.ann)
+	c.advance(apikey.SessionIdle)
+	answers(401, last)
 	must.OK(t, s.app.Accounts.SweepSessions(t.Context()))
-	if err := s.store.View(t.Context(), func(tx app.Tx) error {
+	must.OK(t, s.store.View(t.Context(), func(tx app.Tx) error {
 		for one := range tx.Sessions("") {
 			t.Errorf("%+v is kept", one)
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func TestSessionsKeepTheNetworksOfTheirKey(t *testing.T) {
@@ -190,9 +173,7 @@ func TestSessionsKeepTheNetworksOfTheirKey(t *testing.T) {
 		s.wantSent(want, "GET", "/jobs", "", cookie...)
 	}
 	from = "10.0.1.10"
-	if a, _ := s.signIn(`{"key":"` + key + `"}`); a.status != 401 {
-		t.Errorf("signing in from elsewhere: %d", a.status)
-	}
+	s.wantSignIn(401, `{"key":"`+key+`"}`)
 }
 
 func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
@@ -217,9 +198,7 @@ func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
 	} {
 		s.wantSent(401, "GET", "/jobs", "", headers...)
 	}
-	if a, _ := s.signIn(`{"key":"`+s.bob+`"}`, "Remote-User", "ann@lab.example"); a.status != 403 {
-		t.Errorf("signing in beside a proxy: %d %s", a.status, a.body)
-	}
+	s.wantSignIn(403, `{"key":"`+s.bob+`"}`, "Remote-User", "ann@lab.example")
 }
 
 // site is a page from which a browser sends requests, and the answer to those that change
@@ -256,9 +235,7 @@ func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
 			s.wantSent(200, "GET", "/jobs", "", headers...)
 			s.wantSent(200, "PUT", "/upload/a.txt", "", append(headers, "x-api-key", s.ann)...)
 		}
-		if a, _ := s.signIn(`{"key":"`+s.ann+`"}`, from.headers...); a.status != from.status {
-			t.Errorf("%s signs in: %d %s", from.name, a.status, a.body)
-		}
+		s.wantSignIn(from.status, `{"key":"`+s.ann+`"}`, from.headers...)
 	}
 }
 
@@ -275,26 +252,20 @@ func TestLinksSignInOnce(t *testing.T) {
 	a, cookie := s.signIn(`{"token":"` + made.Token + `"}`)
 	same(t, "the user", []any{a.status, a.fields(t)["email"], a.fields(t)["role"], a.fields(t)["key"]}, []any{200, "ann@lab.example", "member", nil})
 	s.wantSent(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`, append(cookie, "Content-Type", "application/json")...)
-	for name, token := range map[string]string{
+	for _, token := range map[string]string{
 		"used": made.Token, "unknown": "AAAA", "empty but for a blank": " ", "a key": s.ann,
 	} {
-		if a, _ := s.signIn(`{"token":"` + token + `"}`); a.status != 401 {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
-		}
+		s.wantSignIn(401, `{"token":"`+token+`"}`)
 	}
 	late := invite("lab", "root@lab.example")
 	c.advance(access.LinkLife)
-	if a, _ := s.signIn(`{"token":"` + late.Token + `"}`); a.status != 401 {
-		t.Errorf("after its time: %d", a.status)
-	}
+	s.wantSignIn(401, `{"token":"`+late.Token+`"}`)
 	first := invite("lab", "bob@lab.example")
 	for range 100 {
 		c.advance(time.Millisecond)
 		invite("lab", "bob@lab.example")
 	}
-	if a, _ := s.signIn(`{"token":"` + first.Token + `"}`); a.status != 401 {
-		t.Errorf("the oldest of too many: %d", a.status)
-	}
+	s.wantSignIn(401, `{"token":"`+first.Token+`"}`)
 	for name, who := range map[string][2]string{"unknown": {"lab", "carl@lab.example"}, "several": {"", ""}, "several of lab": {"lab", "@"}} {
 		if _, err := s.app.Accounts.Invite(t.Context(), who[0], who[1]); err == nil {
 			t.Errorf("an invitation for %s", name)
@@ -307,9 +278,7 @@ func TestLinksSignInOnce(t *testing.T) {
 	}
 	same(t, "the only admin of lab", invite("lab", "").Email, "root@lab.example")
 	off := true
-	if _, err := s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "bob@lab.example", access.UserChange{Disabled: &off}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, must.Error2(s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "bob@lab.example", access.UserChange{Disabled: &off})))
 	if _, err := s.app.Accounts.Invite(t.Context(), "lab", "bob@lab.example"); err == nil {
 		t.Error("an invitation for a disabled user")
 	}
@@ -346,13 +315,9 @@ func TestRefusedSignInsAreRateLimited(t *testing.T) {
 		statuses = append(statuses, a.status)
 	}
 	same(t, "answers", statuses, []int{401, 401, 401, 429, 429})
-	if a, _ := s.signIn(`{"key":"` + strings.Repeat("x", 20<<10) + `"}`); a.status != 413 {
-		t.Errorf("a long key: %d", a.status)
-	}
+	s.wantSignIn(413, `{"key":"`+strings.Repeat("x", 20<<10)+`"}`)
 	for _, body := range []string{`{}`, `{"key":"a","token":"b"}`, `{"key":""}`, `{"key":1}`} {
-		if a, _ := s.signIn(body); a.status != 422 {
-			t.Errorf("%s: %d %s", body, a.status, a.body)
-		}
+		s.wantSignIn(422, body)
 	}
 }
 
@@ -432,9 +397,7 @@ func TestFailuresToSignInOrOut(t *testing.T) {
 	cookie := s.signedInAs(s.ann)
 	body := `{"key":"` + s.ann + `"}`
 	s.wantSent(415, "POST", "/session", body)
-	if a, _ := s.signIn(`{"key":"` + strings.Repeat("x", 300) + `"}`); a.status != 413 {
-		t.Errorf("a long key: %d %s", a.status, a.body)
-	}
+	s.wantSignIn(413, `{"key":"`+strings.Repeat("x", 300)+`"}`)
 	s.wantSent(403, "DELETE", "/session", "", append(cookie, "Sec-Fetch-Site", "cross-site")...)
 	for status, err := range map[int]error{
 		500: fault.Errorf(fault.Internal, "the disk says secret-detail"),

@@ -244,9 +244,7 @@ func TestSharesEndWithTheirKey(t *testing.T) {
 	}
 	id := strings.Split(s.ann, "_")[1]
 	disable := func(id string, disabled bool) {
-		if _, err := s.app.Accounts.DisableKey(t.Context(), app.Operator(), id, disabled); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, must.Error2(s.app.Accounts.DisableKey(t.Context(), app.Operator(), id, disabled)))
 	}
 	disable(id, true)
 	s.showsNothing("its key is disabled", token)

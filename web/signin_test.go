@@ -36,9 +36,7 @@ func TestProxySignsInKnownUsers(t *testing.T) {
 		if disabled := true; strings.HasPrefix(email, "off") {
 			change.Disabled = &disabled
 		}
-		if _, err := s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", email, change); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, must.Error2(s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", email, change)))
 	}
 	gone := newKey(t, s.app.Accounts, "lab", "gone@lab.example", apikey.Admin)
 	s.disable(gone)

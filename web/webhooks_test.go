@@ -1,51 +1,32 @@
 package web_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 )
 
 func TestWebhooksAreManagedByAdmins(t *testing.T) {
 	s := start(t)
-	made := s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/molrun","events":["job.failed","job.started","job.failed"]}`)
-	hook := made.fields(t)
-	id, _ := hook["webhookId"].(string)
-	if made.status != 200 || !strings.HasPrefix(hook["secret"].(string), "whsec_") || len(hook["events"].([]any)) != 2 || hook["createdBy"] != "root@lab.example" {
-		t.Fatalf("%d %s", made.status, made.body)
-	}
+	hook := s.wantAs(s.root, 200, "POST", "/webhooks", `{"url":"https://hooks.example/molrun","events":["job.failed","job.started","job.failed"]}`).fields(t)
+	id, secret := hook["webhookId"].(string), hook["secret"].(string)
+	same(t, "made", []any{secret[:6], hook["events"], hook["createdBy"]}, []any{"whsec_", []any{"job.started", "job.failed"}, "root@lab.example"})
 	s.wantAs(s.root, 200, "GET", "/webhooks", "").has(t, id).lacks(t, "whsec")
-	changed := s.as(s.root, "PATCH", "/webhooks/"+id, `{"url":"https://other.example/","events":null,"disabled":true}`)
-	if f := changed.fields(t); changed.status != 200 || f["url"] != "https://other.example/" || f["disabled"] != true || len(f["events"].([]any)) != 2 || f["secret"] != nil {
-		t.Errorf("%d %s", changed.status, changed.body)
-	}
+	changed := s.wantAs(s.root, 200, "PATCH", "/webhooks/"+id, `{"url":"https://other.example/","events":null,"disabled":true}`).fields(t)
+	same(t, "changed", []any{changed["url"], changed["disabled"], changed["events"], changed["secret"]}, []any{"https://other.example/", true, hook["events"], nil})
 	s.wantAs(s.root, 422, "POST", "/webhooks/"+id+"/test", "")
 	s.as(s.root, "PATCH", "/webhooks/"+id, `{"disabled":false}`)
-	sent := s.as(s.root, "POST", "/webhooks/"+id+"/test", "")
-	if f := sent.fields(t); sent.status != 200 || f["state"] != "pending" || f["event"] != "webhook.test" {
-		t.Errorf("%d %s", sent.status, sent.body)
-	}
-	log := s.as(s.root, "GET", "/webhooks/"+id+"/deliveries?limit=1", "")
-	if all := log.fields(t)["deliveries"].([]any); log.status != 200 || len(all) != 1 || all[0].(map[string]any)["target"] != "https://other.example/" {
-		t.Errorf("%d %s", log.status, log.body)
-	}
-	rotated := s.as(s.root, "POST", "/webhooks/"+id+"/rotate", `{"overlapSeconds":60}`)
-	if f := rotated.fields(t); rotated.status != 200 || f["secret"] == hook["secret"] || f["oldSecretUntil"] == nil {
-		t.Errorf("%d %s", rotated.status, rotated.body)
-	}
+	s.wantAs(s.root, 200, "POST", "/webhooks/"+id+"/test", "").has(t, `"state":"pending"`, `"event":"webhook.test"`)
+	log := s.wantAs(s.root, 200, "GET", "/webhooks/"+id+"/deliveries?limit=1", "").fields(t)["deliveries"].([]any)
+	same(t, "delivered", []any{len(log), log[0].(map[string]any)["target"]}, []any{1, "https://other.example/"})
+	rotated := s.wantAs(s.root, 200, "POST", "/webhooks/"+id+"/rotate", `{"overlapSeconds":60}`).has(t, "oldSecretUntil").fields(t)
+	same(t, "the old secret", rotated["secret"] == secret, false)
 	s.wantAs(s.root, 204, "DELETE", "/webhooks/"+id, "")
 	s.wantAs(s.root, 404, "GET", "/webhooks/"+id+"/deliveries", "")
 }
 
 func TestWebhookOfSubmissionsOnlyHasASecretAndALog(t *testing.T) {
 	s := start(t)
-	a := s.as(s.root, "POST", "/webhooks/submissions/rotate", "")
-	if f := a.fields(t); a.status != 200 || f["webhookId"] != "submissions" || !strings.HasPrefix(f["secret"].(string), "whsec_") {
-		t.Fatalf("%d %s", a.status, a.body)
-	}
-	if a := s.as(s.root, "GET", "/webhooks", ""); strings.TrimSpace(a.body) != `{"webhooks":[]}` {
-		t.Errorf("%s", a.body)
-	}
+	s.wantAs(s.root, 200, "POST", "/webhooks/submissions/rotate", "").has(t, `"webhookId":"submissions"`, `"secret":"whsec_`)
+	s.wantAs(s.root, 200, "GET", "/webhooks", "").has(t, `{"webhooks":[]}`)
 	s.wantAs(s.root, 200, "GET", "/webhooks/submissions/deliveries", "")
 }
 
@@ -62,10 +43,7 @@ func TestWebhooksThatCannotBeAreFaults(t *testing.T) {
 		`{"url":"https://hooks.example/","disabled":"yes"}`:          "body.disabled type",
 		`{"url":"https://hooks.example/","secret":"whsec_bWluZQ=="}`: "body.secret unknown",
 	} {
-		a := s.as(s.root, "POST", "/webhooks", body)
-		if a.status != 422 || len(a.faults(t)) != 1 || a.faults(t)[0] != want {
-			t.Errorf("%s: %d %s", body, a.status, a.body)
-		}
+		same(t, body, s.wantAs(s.root, 422, "POST", "/webhooks", body).faults(t), []string{want})
 	}
 	for range 20 {
 		s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/"}`)
@@ -76,19 +54,16 @@ func TestWebhooksThatCannotBeAreFaults(t *testing.T) {
 func TestSubmissionsSayWhomToTell(t *testing.T) {
 	s := start(t)
 	body := `{"jobName":"a","type":"echo","settings":{}`
-	first := s.want(200, "POST", "/submit-job", body+`,"notify":["https://hooks.example/a","mailto:ann@lab.example","mailto:x@partner.example"]}`)
-	if strings.Contains(first.body, "hooks.example") {
-		t.Errorf("the record shows the addresses: %s", first.body)
+	notices := func(job string) []int {
+		t.Helper()
+		f := s.want(200, "GET", "/jobs/"+job+"/notices", "").fields(t)
+		return []int{len(f["notify"].([]any)), len(f["deliveries"].([]any))}
 	}
-	again := s.want(200, "POST", "/submit-job", body+`,"notify":["https://hooks.example/other"]}`)
-	same(t, fmt.Sprintf("other addresses make other work: %s", again.body), again.fields(t)["created"], false)
-	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["notify"].([]any)) != 3 || len(a["deliveries"].([]any)) != 0 {
-		t.Errorf("%v", a)
-	}
+	s.want(200, "POST", "/submit-job", body+`,"notify":["https://hooks.example/a","mailto:ann@lab.example","mailto:x@partner.example"]}`).lacks(t, "hooks.example")
+	s.want(200, "POST", "/submit-job", body+`,"notify":["https://hooks.example/other"]}`).has(t, `"created":false`)
+	same(t, "addresses and messages", notices("a"), []int{3, 0})
 	s.run("a", map[string]string{"a.txt": "a"})
-	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["deliveries"].([]any)) != 3 {
-		t.Errorf("%v", a)
-	}
+	same(t, "at the end", notices("a"), []int{3, 3})
 	s.wantAs(s.root, 200, "GET", "/jobs/a/notices", "")
 	s.wantAs(s.bob, 403, "GET", "/jobs/a/notices", "").lacks(t, "hooks")
 	for body, want := range map[string]string{
@@ -97,28 +72,17 @@ func TestSubmissionsSayWhomToTell(t *testing.T) {
 		`{"notify":"https://a.example/"}`:                            "body.notify type",
 		`{"notify":[7]}`:                                             "body.notify.0 type",
 	} {
-		if a := s.as(s.ann, "PATCH", "/jobs/a", body); a.status != 422 || a.faults(t)[0] != want {
-			t.Errorf("%s: %d %s", body, a.status, a.body)
-		}
-		submission := `{"jobName":"b","type":"echo","settings":{},` + body[1:]
-		if a := s.as(s.ann, "POST", "/submit-job", submission); a.status != 422 || a.faults(t)[0] != want {
-			t.Errorf("%s: %d %s", submission, a.status, a.body)
-		}
+		same(t, body, s.want(422, "PATCH", "/jobs/a", body).faults(t), []string{want})
+		same(t, body, s.want(422, "POST", "/submit-job", `{"jobName":"b","type":"echo","settings":{},`+body[1:]).faults(t), []string{want})
 	}
 	s.want(200, "PATCH", "/jobs/a", `{"note":"kept"}`)
-	same(t, "another change takes the addresses away", len(s.want(200, "GET", "/jobs/a/notices", "").fields(t)["notify"].([]any)), 3)
+	same(t, "after another change", notices("a"), []int{3, 3})
 	s.want(200, "PATCH", "/jobs/a", `{"notify":[]}`)
-	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["notify"].([]any)) != 0 {
-		t.Errorf("%v", a)
-	}
+	same(t, "without addresses", notices("a"), []int{0, 3})
 
-	table := s.send("POST", "/submit-batch?batchName=t&type=echo&notify=https://hooks.example/t", "steps\n1\n2\n", "x-api-key", s.ann, "Content-Type", "text/csv")
-	if table.status != 200 {
-		t.Fatalf("%d %s", table.status, table.body)
-	}
-	same(t, "of a table", len(s.want(200, "GET", "/jobs/t/notices", "").fields(t)["notify"].([]any)), 1)
+	same(t, "a table", s.sendTable("batchName=t&type=echo&notify=https://hooks.example/t", "steps\n1\n2\n").status, 200)
 	for _, row := range []string{"t-1", "t-2"} {
 		s.run(row, map[string]string{"a.txt": "a"})
 	}
-	same(t, "deliveries of a batch", len(s.want(200, "GET", "/jobs/t/notices", "").fields(t)["deliveries"].([]any)), 1)
+	same(t, "of a batch", notices("t"), []int{1, 1})
 }

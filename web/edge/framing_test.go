@@ -80,9 +80,7 @@ func TestRequestsOfTwoLengthsCloseTheConnection(t *testing.T) {
 		c := b.dial()
 		must.Equal(t, "answers to 2 requests in one write", c.exchange(t, false, before+begin[:len(begin)-2]+"\r\nTransfer"+rest), 2)
 		c = b.dial()
-		if _, err := io.WriteString(c, before+begin); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, must.Error2(io.WriteString(c, before+begin)))
 		must.OK(t, c.answer())
 		must.Equal(t, "after the one that came in two parts", c.exchange(t, false, "Transfer"+strings.Replace(rest, "\r\n", "\r\nX: HTTP/1.1\r\n", 1), plain), 1)
 	}

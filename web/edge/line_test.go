@@ -70,9 +70,7 @@ func (l *lasting) open(t *testing.T, path string) *http.Response {
 	response, err := client.Get(l.URL + path)
 	must.OK(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
-	if _, err := io.ReadFull(response.Body, make([]byte, len("begin"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, must.Error2(io.ReadFull(response.Body, make([]byte, len("begin")))))
 	return response
 }
 

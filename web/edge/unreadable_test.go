@@ -64,9 +64,7 @@ func TestUnreadableRequestOnAReusedConnectionGetsAnErrorObject(t *testing.T) {
 	for range 2 {
 		must.OK(t, c.ask("/"))
 	}
-	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, must.Error2(io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")))
 	response, err := http.ReadResponse(c.from, nil)
 	must.OK(t, err)
 	defer response.Body.Close()

@@ -198,8 +198,7 @@ func TestOnlyRunningJobsHaveProgress(t *testing.T) {
 	}
 	note := "changed while it runs"
 	s.Runs.SetProgress(j, app.Progress{Fraction: 0.5})
-	_, err := s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)
-	must.OK(t, err)
+	must.OK(t, must.Error2(s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)))
 	must.Equal(t, "while it runs", heard(), []string{"job", "progress"})
 	s.Runs.SetProgress(j, app.Progress{Fraction: 0.9})
 	s.fails(j.ID)
@@ -217,8 +216,7 @@ func TestWhoFallsBehindCatchesUpOrListsAnew(t *testing.T) {
 	change := func(n int) {
 		t.Helper()
 		note := fmt.Sprint("note ", n)
-		_, err := s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)
-		must.OK(t, err)
+		must.OK(t, must.Error2(s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)))
 	}
 	const many = 1500 // more than the hub keeps
 	for n := range many {

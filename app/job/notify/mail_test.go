@@ -14,10 +14,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"molrun/app/job/notice"
-	"molrun/app/job/notify"
-	"molrun/app/test/must"
-	"molrun/app/test/need"
 	"net"
 	netmail "net/mail"
 	"os"
@@ -26,6 +22,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/job/notice"
+	"molrun/app/job/notify"
+	"molrun/app/test/must"
+	"molrun/app/test/need"
 )
 
 // program is an SMTP server of Debian's python3-aiosmtpd that keeps each message in a

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"molrun/app/job/notice"
-	"molrun/app/job/notify"
-	"molrun/app/test/must"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +15,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"molrun/app/job/notice"
+	"molrun/app/job/notify"
+	"molrun/app/test/must"
 )
 
 // allowed is a policy under which the receivers of tests may be reached, and 127.0.0.2,

@@ -102,8 +102,7 @@ func (o *office) complete(name string, targets ...string) {
 	o.t.Helper()
 	id := o.Submit(fixture.Ann, name, `{}`)
 	if targets != nil {
-		_, err := o.Jobs.Label(o.t.Context(), fixture.Ann, name, app.Labels{Notify: targets}, nil)
-		must.OK(o.t, err)
+		must.OK(o.t, must.Error2(o.Jobs.Label(o.t.Context(), fixture.Ann, name, app.Labels{Notify: targets}, nil)))
 	}
 	o.Complete(id, nil)
 }
@@ -120,8 +119,7 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 	usual, all, failures := o.hook("https://usual.example/"), o.hook("https://all.example/", "job.completed", "job.started", "job.failed"), o.hook("https://failures.example/", "job.failed")
 	disabled := true
 	off := o.hook("https://off.example/")
-	_, err := o.Change(t.Context(), root, off.ID, notify.Hook{Disabled: &disabled})
-	must.OK(t, err)
+	must.OK(t, must.Error2(o.Change(t.Context(), root, off.ID, notify.Hook{Disabled: &disabled})))
 
 	o.complete("good", "https://asked.example/", "mailto:"+fixture.Ann.Email)
 	o.Fail(o.Submit(fixture.Ann, "bad", `{}`), nil)
@@ -130,8 +128,7 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 		o.Complete(row, nil)
 	}
 	o.Submit(fixture.Ann, "stopped", `{}`)
-	_, err = o.Jobs.Cancel(t.Context(), fixture.Ann, "stopped")
-	must.OK(t, err)
+	must.OK(t, must.Error2(o.Jobs.Cancel(t.Context(), fixture.Ann, "stopped")))
 
 	told := func(id string) (all []string) {
 		for _, d := range o.log(id) {
@@ -178,8 +175,7 @@ func TestLetterSaysWhatAScientistWantsToKnow(t *testing.T) {
 	}})
 	id := o.Submit(fixture.Ann, "bad", `{}`)
 	note := "At 310 K."
-	_, err := o.Jobs.Label(t.Context(), fixture.Ann, "bad", app.Labels{Notify: []string{"mailto:" + fixture.Ann.Email}, Note: &note}, nil)
-	must.OK(t, err)
+	must.OK(t, must.Error2(o.Jobs.Label(t.Context(), fixture.Ann, "bad", app.Labels{Notify: []string{"mailto:" + fixture.Ann.Email}, Note: &note}, nil)))
 	o.Fail(id, nil)
 	select {
 	case l := <-letters:
@@ -331,8 +327,7 @@ func (o *office) delivery(h *notice.Hook) (*notice.Delivery, error) {
 func TestSignerOfSubmissionsIsNoWebhook(t *testing.T) {
 	o := newOffice(t)
 	h := o.hook("https://a.example/")
-	_, err := o.Rotate(t.Context(), root, notify.Submissions, time.Hour)
-	must.OK(t, err)
+	must.OK(t, must.Error2(o.Rotate(t.Context(), root, notify.Submissions, time.Hour)))
 	if all, err := o.List(t.Context(), root); err != nil || len(all) != 1 || all[0].ID != h.ID {
 		t.Errorf("webhooks %v, %v", all, err)
 	}
@@ -369,8 +364,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 		return notice.Attempt{Status: 200}
 	}})
 	for _, want := range []int{1, 2} {
-		_, err := o.Test(t.Context(), root, h.ID)
-		must.OK(t, err)
+		must.OK(t, must.Error2(o.Test(t.Context(), root, h.ID)))
 		select {
 		case s := <-signatures:
 			must.Equal(t, "number of signatures", len(strings.Fields(s)), want)

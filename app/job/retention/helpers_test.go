@@ -149,8 +149,7 @@ func (s *site) failed(by app.Caller, name string) app.JobID {
 
 func (s *site) pin(name string) {
 	s.t.Helper()
-	_, err := s.Jobs.Pin(s.t.Context(), fixture.Ann, name)
-	must.OK(s.t, err)
+	must.OK(s.t, must.Error2(s.Jobs.Pin(s.t.Context(), fixture.Ann, name)))
 }
 
 // reading returns settings that read an upload.

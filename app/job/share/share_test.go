@@ -78,8 +78,7 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	store := &fixture.FaultyStore{Store: s.Store}
 	shares := s.on(store)
 	used := func() time.Time {
-		_, err := shares.Open(t.Context(), token)
-		must.OK(t, err)
+		must.OK(t, must.Error2(shares.Open(t.Context(), token)))
 		list, err := s.List(t.Context(), s.by, false)
 		must.OK(t, err)
 		return list[0].LastUsedAt.Time

@@ -61,14 +61,12 @@ func (j job) ends(started bool, e app.Ending) {
 
 func (j job) cancel() {
 	j.t.Helper()
-	_, err := j.Jobs.Cancel(j.t.Context(), ann, "a")
-	must.OK(j.t, err)
+	must.OK(j.t, must.Error2(j.Jobs.Cancel(j.t.Context(), ann, "a")))
 }
 
 func (j job) retry() {
 	j.t.Helper()
-	_, err := j.Jobs.Retry(j.t.Context(), ann, "a")
-	must.OK(j.t, err)
+	must.OK(j.t, must.Error2(j.Jobs.Retry(j.t.Context(), ann, "a")))
 }
 
 // ran is the end of an attempt of a minute that has used 90 seconds of CPUs.
