@@ -8,7 +8,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/audit"
 	"molrun/app/test/must"
@@ -80,10 +79,7 @@ func TestAdminsPruneTheirOrganization(t *testing.T) {
 	const all = `{"endedBefore":"2999-01-01T00:00:00.000Z"`
 	pruned := func(body string) (names []string) {
 		t.Helper()
-		a := s.as(s.root, "POST", "/admin/prune", body)
-		if a.status != 200 {
-			t.Fatalf("%s: %d %s", body, a.status, a.body)
-		}
+		a := s.wantAs(s.root, 200, "POST", "/admin/prune", body)
 		for _, j := range a.fields(t)["jobs"].([]any) {
 			names = append(names, fmt.Sprint(j.(map[string]any)["jobName"]))
 		}
@@ -118,10 +114,7 @@ func TestAdminsReadTheAuditLogOfTheirOrganization(t *testing.T) {
 	s.send("GET", "/jobs", "", "x-api-key", "wrong")
 	read := func(key, query string) (lines []string) {
 		t.Helper()
-		a := s.as(key, "GET", "/admin/audit"+query, "")
-		if a.status != 200 {
-			t.Fatalf("%s: %d %s", query, a.status, a.body)
-		}
+		a := s.wantAs(key, 200, "GET", "/admin/audit"+query, "")
 		for _, e := range a.fields(t)["entries"].([]any) {
 			e := e.(map[string]any)
 			lines = append(lines, fmt.Sprint(e["action"], " ", e["result"]))
@@ -136,9 +129,7 @@ func TestAdminsReadTheAuditLogOfTheirOrganization(t *testing.T) {
 	same(t, "of the past", read(s.root, "?until=2000-01-01"), []string(nil))
 	same(t, "the newest one", read(s.root, "?limit=1"), []string{"job.cancel NOT_FOUND"})
 	same(t, "there are more", s.as(s.root, "GET", "/admin/audit?limit=1", "").fields(t)["more"], true)
-	for _, id := range s.keys("other") {
-		must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id))
-	}
+	s.without("other")
 	same(t, "where lab is alone", read(s.root, ""), []string{"authenticate UNAUTHORIZED", "job.cancel NOT_FOUND", "job.submit ok"})
 	for _, bad := range []string{"?limit=0", "?limit=1001", "?since=soon", "?failed=x", "?x=1"} {
 		s.wantAs(s.root, 422, "GET", "/admin/audit"+bad, "")

@@ -18,9 +18,7 @@ func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
 		}
 	}
 	same(t, "drained by nobody", s.want(200, "GET", path, "").body, "{\"drained\":false}\n")
-	for _, k := range s.keys("other") {
-		must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), k))
-	}
+	s.without("other")
 	s.wantAs(s.ann, 403, "POST", path, "")
 	first := s.as(s.root, "POST", path, `{"reason":"a new disk"}`)
 	same(t, "the record", s.want(200, "GET", path, "").body, first.body)
@@ -40,15 +38,14 @@ func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
 	}
 }
 
-// keys returns the IDs of an organization's keys.
-func (s *service) keys(organization string) (ids []string) {
+// without deletes the keys of an organization.
+func (s *service) without(organization string) {
 	s.t.Helper()
 	all, err := s.app.Accounts.Keys(s.t.Context(), app.Operator())
 	must.OK(s.t, err)
 	for _, k := range all {
 		if k.Organization == organization {
-			ids = append(ids, k.ID)
+			must.OK(s.t, s.app.Accounts.DeleteKey(s.t.Context(), app.Operator(), k.ID))
 		}
 	}
-	return ids
 }

@@ -138,9 +138,7 @@ func (s *service) limitedKey(role apikey.Role, scopes ...apikey.Scope) string {
 // TestEveryRouteNeedsARoleAndAScope sends every request with every kind of key.
 func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
 	s := start(t)
-	for _, id := range s.keys("other") { // so that lab's admins may drain the service
-		must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id))
-	}
+	s.without("other") // so that lab's admins may drain the service
 	allowedBy := map[apikey.Role]string{apikey.Viewer: "read", apikey.Member: "read submit", apikey.Admin: "read submit admin"}
 	scopeOf := map[apikey.Rights]string{apikey.Read: "read", apikey.Submit: "submit", apikey.Administer: "admin"}
 	for role, allowed := range allowedBy {
@@ -168,9 +166,7 @@ func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
 // owner, first with keys that may only read, then while nothing can be written.
 func TestReadersAndAFullDiskChangeNothing(t *testing.T) {
 	s := start(t)
-	for _, id := range s.keys("other") {
-		must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id))
-	}
+	s.without("other")
 	s.root = s.limitedKey(apikey.Admin)
 	for _, name := range []string{"queued", "failed", "done"} {
 		s.submit(name)

@@ -286,11 +286,8 @@ func TestLinksSignInOnce(t *testing.T) {
 
 func TestTheFirstLinkMakesAnAdmin(t *testing.T) {
 	s := start(t)
-	for _, organization := range []string{"lab", "other"} {
-		for _, id := range s.keys(organization) {
-			must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id))
-		}
-	}
+	s.without("lab")
+	s.without("other")
 	made, err := s.app.Accounts.Invite(t.Context(), "", "")
 	must.OK(t, err)
 	users, err := s.app.Accounts.Users(t.Context(), app.Operator())

@@ -13,6 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/test/must"
+	"molrun/app/test/need"
 	"molrun/web/page"
 )
 
@@ -141,10 +142,7 @@ func TestRunningProgramIsServed(t *testing.T) {
 }
 
 func TestChecksumsAreThoseOfTheFiles(t *testing.T) {
-	program, err := exec.LookPath("sha256sum")
-	if err != nil {
-		t.Skip("sha256sum is not installed")
-	}
+	program := need.Program(t, "sha256sum")
 	h := served("http://lab.example", stdSender{})
 	dir := t.TempDir()
 	for _, name := range []string{"molrun", "molrun.zip", "molrun-1.2.0-py3-none-any.whl", "checksums.txt"} {
