@@ -151,16 +151,12 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 		func() error { return operator.DeleteKey(ctx, next.ID) },
 		func() error { all, err := operator.Keys(ctx); same(t, "number of keys", len(all), 6); return err },
 	} {
-		if err := change(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, change())
 	}
 	if err := operator.RevokeLinks(ctx, "absent"); err == nil {
 		t.Error("revoking the links of an absent key succeeds")
 	}
-	if err := operator.RevokeLinks(ctx, made.ID); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, operator.RevokeLinks(ctx, made.ID))
 	for _, dry := range []bool{true, false} { // a dry run changes nothing
 		for _, err := range operator.Prune(ctx, client.PruneRequest{EndedBefore: time.Now(), DryRun: dry}) {
 			if err != nil {

@@ -59,18 +59,12 @@ func TestClientUploadsRunsAndDownloads(t *testing.T) {
 	if text, err := os.ReadFile(target); err != nil || string(text) != "text" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if err := c.Download(ctx, client.ResultRequest{Job: sub.Name}, filepath.Join(dir, "all.zip")); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, c.Download(ctx, client.ResultRequest{Job: sub.Name}, filepath.Join(dir, "all.zip")))
 	if left, err := filepath.Glob(filepath.Join(dir, "*.part*")); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v, %v", left, err)
 	}
-	if err := c.Delete(ctx, sub.Name); err != nil {
-		t.Error(err)
-	}
-	if err := c.DeleteFile(ctx, file.ID); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, c.Delete(ctx, sub.Name))
+	must.OK(t, c.DeleteFile(ctx, file.ID))
 }
 
 func TestClientListsAllPages(t *testing.T) {

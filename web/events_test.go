@@ -326,22 +326,16 @@ func TestAStreamOfAJobHasItsLogAndItsEnd(t *testing.T) {
 	f.until("job", "a", "RUNNING")
 	s.printed(j, "one\ntwo\nhal")
 	logs := f.until("log", "a", "")
-	if got := logs[len(logs)-1].data; !strings.Contains(got, `"attempt":1,"offset":0,"text":"one\ntwo\n"`) {
-		t.Errorf("log: %s", got)
-	}
+	contains(t, logs[len(logs)-1].data, `"attempt":1,"offset":0,"text":"one\ntwo\n"`)
 	f.stop()
 	s.printed(j, "one\ntwo\nhalf\nrest")
 	again, present := s.follow(s.bob, "/jobs/a/events?logs=1", "Last-Event-ID", f.last)
 	wantTold(t, "again", present, "log a")
-	if got := present[0].data; !strings.Contains(got, `"offset":8,"text":"half\n"`) {
-		t.Errorf("log: %s", got)
-	}
+	contains(t, present[0].data, `"offset":8,"text":"half\n"`)
 	s.finish(j)
 	all := again.until("end", "a", "FAILED")
 	wantTold(t, "end", all, "metrics a", "job a FAILED", "log a", "end a FAILED")
-	if got := all[2].data; !strings.Contains(got, `"offset":13,"text":"rest"`) {
-		t.Errorf("log: %s", got)
-	}
+	contains(t, all[2].data, `"offset":13,"text":"rest"`)
 	again.ends()
 	_, present = s.follow(s.ann, "/jobs/a/events?logs=1")
 	wantTold(t, "afterwards", present, "metrics a", "job a FAILED", "log a", "end a FAILED")

@@ -27,6 +27,16 @@ func same(t *testing.T, what string, got, want any) {
 	must.Equal(t, what, got, want)
 }
 
+// contains requires each of some parts in a text.
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in %s", part, text)
+		}
+	}
+}
+
 // template converts a gin path to an OpenAPI path.
 func template(path string) string {
 	parts := strings.Split(path, "/")

@@ -378,11 +378,7 @@ func (a answer) code() string {
 // has requires texts in the body.
 func (a answer) has(t *testing.T, texts ...string) answer {
 	t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(a.body, text) {
-			t.Errorf("%d without %q: %s", a.status, text, a.body)
-		}
-	}
+	contains(t, fmt.Sprint(a.status, " ", a.body), texts...)
 	return a
 }
 

@@ -81,7 +81,7 @@ func (l *lasting) wantEnd(t *testing.T) {
 		if err == nil {
 			t.Error("the line goes on")
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(must.Patience):
 		t.Fatal("the handler does not notice the end")
 	}
 }

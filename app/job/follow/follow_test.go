@@ -58,7 +58,7 @@ func (s *site) jobs() *follow.Stream {
 // take returns what a stream tells until it has told everything, or ends.
 func (s *site) take(stream *follow.Stream) (all []follow.Message) {
 	s.t.Helper()
-	over := time.After(time.Minute)
+	over := time.After(must.Patience)
 	for {
 		messages, err := stream.Next(s.t.Context())
 		if errors.Is(err, io.EOF) {

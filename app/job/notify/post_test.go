@@ -19,6 +19,7 @@ import (
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
 	"molrun/app/test/must"
+	"molrun/app/test/need"
 )
 
 // allowed is a policy under which the receivers of tests may be reached, and 127.0.0.2,
@@ -48,7 +49,7 @@ func forbidden(t *testing.T) (address string, connections *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
-		t.Skipf("this machine has no 127.0.0.2: %v", err)
+		need.Skip(t, "this machine has no 127.0.0.2: %v", err)
 	}
 	connections = &atomic.Int32{}
 	ended := make(chan struct{})
