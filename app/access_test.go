@@ -100,7 +100,7 @@ func TestRotationKeepsTheLifetimeOfAKey(t *testing.T) {
 	s.Advance(47 * time.Hour)
 	next, successor, err := s.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, 24*time.Hour)
 	must.OK(t, err)
-	must.Equal(t, "the successor", successor.ExpiresAt.Sub(successor.CreatedAt.Time).Round(time.Minute), 48*time.Hour)
+	must.Equal(t, "the life of the successor", successor.ExpiresAt.Sub(successor.CreatedAt.Time).Round(time.Minute), 48*time.Hour)
 	s.Advance(90 * time.Minute)
 	s.wantRefused("the old key during an overlap that exceeds its lifetime", old)
 	s.wantAccepted("the new key", next)
@@ -143,7 +143,7 @@ func TestLastUseOfAKeyIsSavedInTheBackground(t *testing.T) {
 	s.Advance(time.Hour)
 	s.wantRefused("a mistyped key", key[:len(key)-1])
 	must.OK(t, s.Accounts.SaveKeyUses(t.Context()))
-	must.Equal(t, "a refused key counts as used", s.keyRecord(rec.ID).LastUsedAt, first)
+	must.Equal(t, "the last use after a refusal", s.keyRecord(rec.ID).LastUsedAt, first)
 	s.wantAccepted("the key", key)
 	must.OK(t, s.Accounts.SaveKeyUses(t.Context()))
 	if got := s.keyRecord(rec.ID).LastUsedAt; got.Sub(first.Time) < time.Hour {

@@ -34,5 +34,5 @@ func TestLongChain(t *testing.T) {
 	if got := circleOf(n-1, func(i int) []int { return slices.DeleteFunc(wide(i), func(to int) bool { return to >= n-1 }) }); got != nil {
 		t.Errorf("found %d numbers in a chain", len(got))
 	}
-	must.Equal(t, "found", len(circleOf(n, func(i int) []int { return []int{(i + 1) % n} })), n)
+	must.Equal(t, "length of a circle of all", len(circleOf(n, func(i int) []int { return []int{(i + 1) % n} })), n)
 }

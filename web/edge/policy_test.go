@@ -111,7 +111,7 @@ func TestOnlyConfiguredOriginsAreAllowed(t *testing.T) {
 			if w.Code != tt.status || h.Get("Access-Control-Allow-Origin") != want || h.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%d with %v; want %d and origin %q", w.Code, h, tt.status, want)
 			}
-			must.Equal(t, fmt.Sprintf("Vary: %q", h.Get("Vary")), h.Get("Vary") == "Origin", (len(tt.origins) > 0))
+			must.Equal(t, fmt.Sprintf("Vary: %q", h.Get("Vary")), h.Get("Vary") == "Origin", len(tt.origins) > 0)
 			if answered := tt.status == 204; answered != (h.Get("Access-Control-Allow-Headers") != "") || answered != (w.Body.Len() == 0) {
 				t.Errorf("answer %s with %v", w.Body, h)
 			}

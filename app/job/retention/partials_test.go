@@ -37,7 +37,7 @@ func TestPartsThatDoNotGoOnAreDropped(t *testing.T) {
 		t.Helper()
 		u, err := s.Files.Upload(t.Context(), id)
 		must.OK(t, err)
-		must.Equal(t, u.Filename, (u.Partial != nil), want)
+		must.Equal(t, u.Filename+" arrives in parts", u.Partial != nil, want)
 	}
 	check(stays, true)
 	check(stops, false)

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -102,7 +103,7 @@ func TestViolationsOfTheDescriptionAreFaults(t *testing.T) {
 			if tt.method != http.MethodHead && string(body) != tt.body {
 				t.Errorf("the body arrived as %q, want %q", body, tt.body)
 			}
-			must.Equal(t, "faults", len(seen.faults), tt.faults)
+			must.Equal(t, fmt.Sprintf("number of faults in %q", seen.faults), len(seen.faults), tt.faults)
 		})
 	}
 }

@@ -31,5 +31,5 @@ components:
 		{"path", "name", true},
 		{"query", "limit", false},
 	}
-	must.Equal(t, "got", spec.Inputs(Operation{"POST", "/things/{name}"}), want)
+	must.Equal(t, "inputs", spec.Inputs(Operation{"POST", "/things/{name}"}), want)
 }
