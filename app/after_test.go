@@ -53,7 +53,7 @@ func (s *site) settleAll() {
 }
 
 func (s *site) unsettled() (some bool) {
-	must.OK(s.t, s.store.View(s.t.Context(), func(tx app.Tx) error {
+	must.OK(s.t, s.Store.View(s.t.Context(), func(tx app.Tx) error {
 		_, err := tx.Unsettled()
 		some = err == nil
 		return nil
@@ -87,9 +87,7 @@ func (s *site) queueOf(name string) string {
 func (s *site) wantStandings(what string, want map[string]string) {
 	s.t.Helper()
 	for name, standing := range want {
-		if got := s.standing(name); got != standing {
-			s.t.Errorf("%s: %s is %s, want %s", what, name, got, standing)
-		}
+		must.Equal(s.t, fmt.Sprintf("%s: %s", what, name), s.standing(name), standing)
 	}
 }
 
@@ -98,25 +96,20 @@ func TestJobStartsWhenAllItWaitsForAreCompleted(t *testing.T) {
 	a, b := s.submit(ann, "a", `{}`), s.submit(bob, "b", `{}`)
 	c := s.submitAfter(ann, "c", app.After{Names: []string{"a", "b"}})
 	must.Equal(t, "c starts after", c.After, []string{"a", "b"})
-	if q := s.queueOf("c"); q != `{"blockedBy":"dependency"}` {
-		t.Errorf("its place in the queue is %s", q)
-	}
+	must.Equal(t, "its place in the queue", s.queueOf("c"), `{"blockedBy":"dependency"}`)
 	s.wantStandings("at first", map[string]string{"c": `QUEUED waiting for job "a" and 1 more`})
 	must.Equal(t, "the queue", s.queued(), []string{"a", "b"})
-	_, _, err := s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.Portion{})
-	wantCode(t, "claim a job that waits", err, fault.NotFound)
+	wantCode(t, "claim a job that waits", must.Error3(s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.Portion{})), fault.NotFound)
 
-	s.run(a.ID, success())
+	s.Run(a.ID, success())
 	s.wantStandings("after a", map[string]string{"c": `QUEUED waiting for job "b"`})
-	s.run(b.ID, app.Ending{Lost: "the machine was restarted"}) // and is tried again
+	s.Run(b.ID, app.Ending{Lost: "the machine was restarted"}) // and is tried again
 	s.wantStandings("after a lost attempt of b", map[string]string{"c": `QUEUED waiting for job "b"`})
-	s.run(b.ID, success())
+	s.Run(b.ID, success())
 	s.wantStandings("after b", map[string]string{"c": "QUEUED"})
-	if q := s.queueOf("c"); q != "" {
-		t.Errorf("its place in the queue is %s, want none before the runner has looked", q)
-	}
+	must.Equal(t, "its place in the queue", s.queueOf("c"), "")
 	must.Equal(t, "the queue", s.queued(), []string{"c"})
-	s.run(c.ID, success())
+	s.Run(c.ID, success())
 	if got := s.job(ann, "c"); got.Status != app.Completed || len(got.After) != 2 {
 		t.Errorf("%+v, want it to be completed and say what it followed", got)
 	}
@@ -130,63 +123,56 @@ func TestFailureReachesAllThatWait(t *testing.T) {
 	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
 	s.submitAfter(bob, "c", app.After{Names: []string{"other", "b"}})
 	d := s.submitAfter(ann, "d", app.After{Names: []string{"b", "other"}, Any: true})
-	s.run(a.ID, failure())
+	s.Run(a.ID, failure())
 	s.wantStandings("a failed", map[string]string{
 		"b": "FAILED DEPENDENCY_FAILED", "c": "FAILED DEPENDENCY_FAILED", "d": `QUEUED waiting for job "other"`,
 	})
 	if f := s.job(bob, "c").Failure; !strings.Contains(f.Message, `Job "b" failed`) {
 		t.Errorf("c failed because %q, want the job that it waited for", f.Message)
 	}
-	s.run(other.ID, failure())
+	s.Run(other.ID, failure())
 	must.Equal(t, "the queue", s.queued(), []string{"d"})
-	s.run(d.ID, success())
+	s.Run(d.ID, success())
 
-	_, err := s.Jobs.Retry(t.Context(), ann, "b")
-	wantCode(t, "retry b before a", err, fault.DependencyFailed)
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
+	wantCode(t, "retry b before a", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
+	s.retry(ann, "a")
 	s.wantStandings("a is tried again", map[string]string{
 		"a": "QUEUED", "b": `QUEUED waiting for job "a"`, "c": "FAILED DEPENDENCY_FAILED", "d": "COMPLETED",
 	})
 	if f := s.job(bob, "c").Failure; !strings.Contains(f.Message, `Job "other" failed`) {
 		t.Errorf("c failed because %q, want the one that is left", f.Message)
 	}
-	_, err = s.Jobs.Retry(t.Context(), ann, "other")
-	must.OK(t, err)
+	s.retry(ann, "other")
 	s.wantStandings("other is tried again", map[string]string{"c": `QUEUED waiting for job "other" and 1 more`})
-	s.run(other.ID, success())
-	s.run(a.ID, success())
-	s.run(s.job(ann, "b").ID, success())
-	s.run(s.job(ann, "c").ID, success())
+	s.Run(other.ID, success())
+	s.Run(a.ID, success())
+	s.Run(s.job(ann, "b").ID, success())
+	s.Run(s.job(ann, "c").ID, success())
 }
 
 func TestOnlyWhatFailedForADependencyIsReopened(t *testing.T) {
 	s := newSite(t)
 	a := s.submit(ann, "a", `{}`)
 	s.submitAfter(ann, "stopped", app.After{Names: []string{"a"}})
-	_, err := s.Jobs.Cancel(t.Context(), ann, "stopped")
-	must.OK(t, err)
-	s.run(a.ID, failure())
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.cancel(ann, "stopped")
+	s.Run(a.ID, failure())
+	s.retry(ann, "a")
 	s.wantStandings("a is tried again", map[string]string{"stopped": "FAILED STOPPED"})
-	_, err = s.Jobs.Retry(t.Context(), ann, "stopped")
-	must.OK(t, err)
+	s.retry(ann, "stopped")
 	s.wantStandings("both are", map[string]string{"stopped": `QUEUED waiting for job "a"`})
-	s.run(a.ID, success())
+	s.Run(a.ID, success())
 	must.Equal(t, "the queue", s.queued(), []string{"stopped"})
 }
 
 func TestSubmissionAfterAFailedJobFailsAndFollowsItsRetry(t *testing.T) {
 	s := newSite(t)
-	s.run(s.submit(ann, "a", `{}`).ID, failure())
+	s.Run(s.submit(ann, "a", `{}`).ID, failure())
 	if b := s.submitAfter(ann, "b", app.After{Names: []string{"a"}}); b.Status != app.Failed || b.Failure.Code != app.FailedDependency {
 		t.Errorf("b is %s %+v, want it failed", b.Status, b.Failure)
 	}
 	s.submitAfter(ann, "c", app.After{Names: []string{"a"}, Any: true})
 	s.wantStandings("submitted", map[string]string{"c": "QUEUED"})
-	_, err := s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.retry(ann, "a")
 	s.wantStandings("a is tried again", map[string]string{"b": `QUEUED waiting for job "a"`})
 }
 
@@ -203,16 +189,15 @@ func TestJobsWaitForAWholeBatchAndRowsForAJob(t *testing.T) {
 	if n, err := s.Lists.Falling(t.Context(), ann, "prep"); n != 3 || err != nil {
 		t.Errorf("%d jobs fall with prep, %v; want both rows, and what waits for their batch", n, err)
 	}
-	s.run(prep.ID, success())
+	s.Run(prep.ID, success())
 	must.Equal(t, "the queue", s.queued(), []string{"screen-1", "screen-2"})
 	one, two := s.job(ann, "screen-1").ID, s.job(ann, "screen-2").ID
-	s.run(one, success())
-	s.run(two, failure())
+	s.Run(one, success())
+	s.Run(two, failure())
 	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED"})
-	_, err = s.Jobs.Retry(t.Context(), ann, "screen")
-	must.OK(t, err)
+	s.retry(ann, "screen")
 	s.wantStandings("the batch is tried again", map[string]string{"report": `QUEUED waiting for job "screen"`})
-	s.run(two, success())
+	s.Run(two, success())
 	must.Equal(t, "the queue", s.queued(), []string{"report"})
 }
 
@@ -225,43 +210,37 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 	if n, err := s.Lists.Falling(t.Context(), ann, "a"); n != 2 || err != nil {
 		t.Errorf("%d jobs fall with a, %v; want b and c", n, err)
 	}
-	_, err := s.Jobs.CancelAlone(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.cancelAlone(ann, "a")
 	s.wantStandings("a is cancelled alone", map[string]string{
 		"a": "FAILED STOPPED", "b": `QUEUED waiting for job "a"`, "c": `QUEUED waiting for job "a" and 1 more`, "end": "QUEUED",
 	})
 	s.submitAfter(ann, "late", app.After{Names: []string{"a"}})
 	s.wantStandings("submitted later", map[string]string{"late": `QUEUED waiting for job "a"`})
 	wantCode(t, "delete a", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
-	s.advance(day)
+	s.Advance(day)
 	gone, err := s.Jobs.Expire(t.Context(), a.ID, func(*app.Job) bool { return true })
 	if gone != nil || err != nil {
 		t.Errorf("retention deletes %+v, %v", gone, err)
 	}
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
-	attempt := s.start(a.ID).Attempts
-	_, err = s.Jobs.Cancel(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.retry(ann, "a")
+	attempt := s.Start(a.ID).Attempts
+	s.cancel(ann, "a")
 	s.wantStandings("a is being stopped", map[string]string{"b": `QUEUED waiting for job "a"`})
 	must.OK(t, s.Runs.Finish(t.Context(), a.ID, attempt, app.Ending{Lost: "it was stopped"}))
 	s.wantStandings("a was stopped", map[string]string{
 		"a": "FAILED STOPPED", "b": "FAILED DEPENDENCY_FAILED", "c": "FAILED DEPENDENCY_FAILED", "late": "FAILED DEPENDENCY_FAILED",
 	})
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "a"))
-	_, err = s.Jobs.Retry(t.Context(), ann, "b")
-	wantCode(t, "retry b without a", err, fault.DependencyFailed)
+	wantCode(t, "retry b without a", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
 }
 
 func TestDependantsAreSparedOnce(t *testing.T) {
 	s := newSite(t)
 	a := s.submit(ann, "a", `{}`)
 	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
-	_, err := s.Jobs.CancelAlone(t.Context(), ann, "a")
-	must.OK(t, err)
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
-	s.run(a.ID, failure())
+	s.cancelAlone(ann, "a")
+	s.retry(ann, "a")
+	s.Run(a.ID, failure())
 	s.wantStandings("a was tried again and failed", map[string]string{"b": "FAILED DEPENDENCY_FAILED"})
 }
 
@@ -275,13 +254,11 @@ func TestBatchIsCancelledAlone(t *testing.T) {
 			t.Errorf("%d jobs fall with %s, %v; want %d", n, name, err, want)
 		}
 	}
-	_, err := s.Jobs.CancelAlone(t.Context(), ann, "screen")
-	must.OK(t, err)
+	s.cancelAlone(ann, "screen")
 	waiting := map[string]string{"all": `QUEUED waiting for job "screen"`, "one": `QUEUED waiting for job "screen-1"`}
 	s.wantStandings("the batch is cancelled alone", waiting)
-	_, err = s.Jobs.Retry(t.Context(), ann, "screen-1")
-	must.OK(t, err)
-	s.run(s.job(ann, "screen-1").ID, success())
+	s.retry(ann, "screen-1")
+	s.Run(s.job(ann, "screen-1").ID, success())
 	s.wantStandings("a row is tried again", map[string]string{"all": "FAILED DEPENDENCY_FAILED", "one": "QUEUED"})
 }
 
@@ -294,31 +271,24 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 	settings := slices.Repeat([]string{`{}`}, rows)
 	sub := batchSubmission(t, "many", settings...)
 	sub.After = app.After{Names: []string{"a"}}
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, sub)
-	must.OK(t, err)
+	must.OK(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, sub)))
 	count := func(status app.Status) int { return *s.job(ann, "many").Counts.Of(status) }
 
-	s.run(a.ID, failure())
+	s.Run(a.ID, failure())
 	if n := count(app.Failed); n == 0 || n == rows {
 		t.Errorf("the first transaction told %d, want some", n)
 	}
 	wantCode(t, "delete a", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
-	_, err = s.Jobs.Retry(t.Context(), ann, "a") // while the others are still to be told
-	must.OK(t, err)
-	s.run(a.ID, failure())
+	must.OK(t, must.Error2(s.Jobs.Retry(t.Context(), ann, "a"))) // while the others are still to be told
+	s.Run(a.ID, failure())
 	s.settleAll()
-	if n := count(app.Failed); n != rows {
-		t.Errorf("%d failed, want all", n)
-	}
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
-	s.run(a.ID, success()) // while some are still to be reopened
+	must.Equal(t, "how many failed", count(app.Failed), rows)
+	s.retry(ann, "a")
+	s.Run(a.ID, success()) // while some are still to be reopened
 	wantCode(t, "delete a now", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
-	s.Service = s.newService(s.store, app.Options{}, echoFile)
+	s.Service = s.Offering(s.Store, app.Options{}, echoFile)
 	s.settleAll()
-	if n := len(s.queued()); n != rows {
-		t.Errorf("%d are in the queue, want all", n)
-	}
+	must.Equal(t, "how many are queued", len(s.queued()), rows)
 }
 
 func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
@@ -327,7 +297,7 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	s.submitBatch(ann, "b", `{}`, `{}`, `{}`, `{}`)
 	// The first row waits for the second, that for the third; the last one waits for a
 	// job of its own that has failed.
-	must.OK(t, s.store.Update(t.Context(), func(tx app.Tx) error {
+	must.OK(t, s.Store.Update(t.Context(), func(tx app.Tx) error {
 		for name, on := range map[string]string{"b-1": "b-2", "b-2": "b-3", "b-4": "outside"} {
 			j, err := tx.JobNamed("lab", name)
 			must.OK(t, err)
@@ -338,25 +308,22 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 		}
 		return nil
 	}))
-	s.run(outside.ID, failure())
-	s.run(s.job(ann, "b-3").ID, failure())
+	s.Run(outside.ID, failure())
+	s.Run(s.job(ann, "b-3").ID, failure())
 	s.wantStandings("failed", map[string]string{
 		"b-1": "FAILED DEPENDENCY_FAILED", "b-2": "FAILED DEPENDENCY_FAILED", "b-4": "FAILED DEPENDENCY_FAILED", "b": "FAILED 4 of 4 subjobs failed",
 	})
-	_, err := s.Jobs.Retry(t.Context(), ann, "b")
-	must.OK(t, err)
+	s.retry(ann, "b")
 	s.wantStandings("tried again", map[string]string{
 		"b-1": `QUEUED waiting for job "b-2"`, "b-2": `QUEUED waiting for job "b-3"`, "b-3": "QUEUED", "b-4": "FAILED DEPENDENCY_FAILED", "b": "QUEUED",
 	})
 	for _, name := range []string{"b-3", "b-2", "b-1"} {
-		s.run(s.job(ann, name).ID, success())
+		s.Run(s.job(ann, name).ID, success())
 	}
-	_, err = s.Jobs.Retry(t.Context(), ann, "b")
-	wantCode(t, "retry what waits for another job", err, fault.DependencyFailed)
-	_, err = s.Jobs.Retry(t.Context(), ann, "outside")
-	must.OK(t, err)
-	s.run(outside.ID, success())
-	s.run(s.job(ann, "b-4").ID, success())
+	wantCode(t, "retry what waits for another job", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
+	s.retry(ann, "outside")
+	s.Run(outside.ID, success())
+	s.Run(s.job(ann, "b-4").ID, success())
 	s.wantStandings("all done", map[string]string{"b": "COMPLETED"})
 }
 
@@ -364,10 +331,8 @@ func TestFaultyNamesToWaitFor(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "a", `{}`)
 	s.submit(eve, "foreign", `{}`)
-	_, err := s.trySubmitAfter(ann, "b", app.After{Names: []string{"a", "none", "foreign", "b", "a"}})
-	must.Equal(t, "faults", faultLocations(t, err), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
-	_, err = s.trySubmitAfter(ann, "b", app.After{Names: slices.Repeat([]string{"a"}, app.MaxAfter+1)})
-	must.Equal(t, "faults of too many", faultLocations(t, err), []string{"[body after]"})
+	must.Equal(t, "faults", faultLocations(t, must.Error2(s.trySubmitAfter(ann, "b", app.After{Names: []string{"a", "none", "foreign", "b", "a"}}))), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
+	must.Equal(t, "faults of too many", faultLocations(t, must.Error2(s.trySubmitAfter(ann, "b", app.After{Names: slices.Repeat([]string{"a"}, app.MaxAfter+1)}))), []string{"[body after]"})
 }
 
 func TestWhatAJobWaitsForIsPartOfItsWork(t *testing.T) {
@@ -376,9 +341,7 @@ func TestWhatAJobWaitsForIsPartOfItsWork(t *testing.T) {
 		s.submit(ann, name, `{}`)
 	}
 	first := s.submitAfter(ann, "c", app.After{Names: []string{"a", "b"}})
-	if again := s.submitAfter(ann, "c", app.After{Names: []string{"b", "a"}}); again.ID != first.ID {
-		t.Error("the same in another order is another job")
-	}
+	must.Equal(t, "the job of the same names in another order", s.submitAfter(ann, "c", app.After{Names: []string{"b", "a"}}).ID, first.ID)
 	for _, other := range []app.After{{}, {Names: []string{"a"}}, {Names: []string{"a", "b"}, Any: true}} {
 		_, err := s.trySubmitAfter(ann, "c", other)
 		wantCode(t, fmt.Sprint(other), err, fault.JobAlreadyExists)
@@ -399,10 +362,8 @@ func TestWaitersAreWokenWithTheirDependency(t *testing.T) {
 		rec, _ := s.Jobs.Get(ctx, ann, "b", app.MaxWait)
 		answers <- rec
 	}()
-	s.run(a.ID, failure())
-	if b := decode(t, <-answers); b.Status != app.Failed {
-		t.Errorf("the waiter got %s, want FAILED", b.Status)
-	}
+	s.Run(a.ID, failure())
+	must.Equal(t, "the status that the waiter got", decode(t, <-answers).Status, app.Failed)
 }
 
 // report is a job of a pipeline that reads a file of prep and waits for the end of run.
@@ -413,16 +374,15 @@ func report(t *testing.T) app.PipelineJob {
 func TestRetryWaitsAgainForTheEndOfWhatFellToo(t *testing.T) {
 	s := newSite(t)
 	s.submitPipeline("p", pipelineStep("prep"), pipelineStep("middle", "prep"), pipelineStep("run", "middle"), report(t))
-	s.run(s.job(ann, "prep").ID, failure())
+	s.Run(s.job(ann, "prep").ID, failure())
 	fell := "FAILED DEPENDENCY_FAILED"
 	s.wantStandings("prep failed", map[string]string{"middle": fell, "run": fell, "report": fell})
-	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
-	must.OK(t, err)
+	s.retry(ann, "prep")
 	s.wantStandings("prep is tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`})
 	s.makes("prep", "a.txt", 1)
-	s.run(s.job(ann, "middle").ID, success())
+	s.Run(s.job(ann, "middle").ID, success())
 	s.wantStandings("middle is done", map[string]string{"report": `QUEUED waiting for job "run"`})
-	s.run(s.job(ann, "run").ID, failure())
+	s.Run(s.job(ann, "run").ID, failure())
 	s.wantStandings("run has failed", map[string]string{"report": "QUEUED"})
 }
 
@@ -431,10 +391,9 @@ func TestRetryWaitsAgainForTheEndOfWhatFellToo(t *testing.T) {
 func TestRetryDoesNotWaitForTheEndOfWhatStaysFailed(t *testing.T) {
 	s := newSite(t)
 	s.submitPipeline("p", pipelineStep("other"), pipelineStep("prep"), pipelineStep("run", "other", "prep"), report(t))
-	s.run(s.job(ann, "prep").ID, failure())
-	s.run(s.job(ann, "other").ID, failure())
-	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
-	must.OK(t, err)
+	s.Run(s.job(ann, "prep").ID, failure())
+	s.Run(s.job(ann, "other").ID, failure())
+	s.retry(ann, "prep")
 	s.wantStandings("prep is tried again", map[string]string{"run": "FAILED DEPENDENCY_FAILED", "report": `QUEUED waiting for job "prep"`})
 	if s.unsettled() {
 		t.Error("some are still to be told")
@@ -445,12 +404,11 @@ func TestRetryDoesNotWaitForTheEndOfWhatStaysFailed(t *testing.T) {
 // transaction tells one dependant.
 func TestRetryIsToldInOrder(t *testing.T) {
 	s := newSite(t)
-	s.Service = s.newService(s.store, app.Options{SettleStep: 1}, echoFile)
+	s.Service = s.Offering(s.Store, app.Options{SettleStep: 1}, echoFile)
 	s.submitPipeline("p", report(t), pipelineStep("run", "prep"), pipelineStep("prep"))
-	s.run(s.job(ann, "prep").ID, failure())
+	s.Run(s.job(ann, "prep").ID, failure())
 	s.settleAll()
-	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
-	must.OK(t, err)
+	s.retry(ann, "prep")
 	s.settleAll()
 	s.wantStandings("prep is tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`, "run": `QUEUED waiting for job "prep"`})
 }
@@ -458,9 +416,8 @@ func TestRetryIsToldInOrder(t *testing.T) {
 func TestRetryOfABatchWaitsForTheEndOfItsRows(t *testing.T) {
 	s := newSite(t)
 	s.submitPipeline("p", report(t), pipelineStep("run"), pipelineStep("prep"))
-	s.run(s.job(ann, "prep").ID, failure())
-	s.run(s.job(ann, "run").ID, failure())
-	_, err := s.Jobs.Retry(t.Context(), ann, "p")
-	must.OK(t, err)
+	s.Run(s.job(ann, "prep").ID, failure())
+	s.Run(s.job(ann, "run").ID, failure())
+	s.retry(ann, "p")
 	s.wantStandings("tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`})
 }

@@ -51,8 +51,6 @@ func TestPriorityAndMaximumRuntimeAreAcceptedUpToTheirBounds(t *testing.T) {
 	}
 }
 
-// TestReportsOfAnotherAttemptChangeNothing has a task that counts as lost report
-// after all, before and after the next attempt has begun.
 // TestBatchesHaveABoundedNumberOfJobs adds a fault to each, so that none is queued.
 func TestBatchesHaveABoundedNumberOfJobs(t *testing.T) {
 	s := newSite(t)
@@ -68,29 +66,29 @@ func TestBatchesHaveABoundedNumberOfJobs(t *testing.T) {
 		p.Faults = []fault.Field{note}
 		_, _, pipeline := s.Jobs.SubmitPipeline(t.Context(), ann, p)
 		for member, err := range map[string]error{"settings": batch, "jobs": pipeline} {
-			if got := !strings.Contains(fmt.Sprint(faultLocations(t, err)), "body "+member); got != want {
-				t.Errorf("%s of %d jobs are accepted: %v, want %v: %v", member, n, got, want, err)
-			}
+			must.Equal(t, fmt.Sprintf("%s of %d jobs are accepted", member, n), !strings.Contains(fmt.Sprint(faultLocations(t, err)), "body "+member), want)
 		}
 	}
 }
 
+// TestReportsOfAnotherAttemptChangeNothing has a task that counts as lost report
+// after all, before and after the next attempt has begun.
 func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
 	id := s.submit(ann, "a", `{}`).ID
-	s.run(id, app.Ending{Lost: "its node failed"})
+	s.Run(id, app.Ending{Lost: "its node failed"})
 	j, _, err := s.Runs.Claim(ctx, id, placement.Devices{}, app.Portion{})
 	must.OK(t, err)
 	must.OK(t, s.Runs.SetHandle(ctx, id, j.Attempts, "second"))
 	before := s.storedJob(id)
 	for _, attempt := range []int{j.Attempts - 1, j.Attempts + 1} {
 		must.OK(t, s.Runs.SetHandle(ctx, id, attempt, "other"))
-		must.OK(t, s.Runs.Started(ctx, id, attempt, s.now()))
+		must.OK(t, s.Runs.Started(ctx, id, attempt, s.Now()))
 		must.OK(t, s.Runs.Finish(ctx, id, attempt, success()))
 		must.Equal(t, fmt.Sprintf("the job after reports of attempt %d", attempt), s.storedJob(id), before)
 	}
-	must.OK(t, s.Runs.Started(ctx, id, j.Attempts, s.now()))
+	must.OK(t, s.Runs.Started(ctx, id, j.Attempts, s.Now()))
 	must.Equal(t, "status", s.job(ann, "a").Status, app.Running)
 }
 
@@ -102,10 +100,7 @@ func TestListedBatchesCarryABoundedNumberOfRows(t *testing.T) {
 	}
 	s := newSite(t)
 	s.submitBatch(ann, "oldest", `{}`, `{}`)
-	rows := make([]string, 1000)
-	for i := range rows {
-		rows[i] = `{}`
-	}
+	rows := slices.Repeat([]string{`{}`}, 1000)
 	for i := range 4 {
 		s.submitBatch(ann, fmt.Sprint("full-", i), rows...)
 	}
@@ -125,8 +120,8 @@ func TestListedBatchesCarryABoundedNumberOfRows(t *testing.T) {
 
 func TestPartOfALogHasItsLength(t *testing.T) {
 	s := newSite(t)
-	j := s.start(s.submit(ann, "a", `{}`).ID)
-	path := filepath.Join(s.files.JobDir(j.ID), "1", "log")
+	j := s.Start(s.submit(ann, "a", `{}`).ID)
+	path := filepath.Join(s.Blobs.JobDir(j.ID), "1", "log")
 	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must.OK(t, os.WriteFile(path, []byte("0123456789"), 0o600))
 	for _, tt := range []struct {
@@ -170,10 +165,9 @@ func TestGenerationsRiseAlthoughTheClockWentBack(t *testing.T) {
 	id := s.createUpload()
 	first, _, err := s.Files.BeginUpload(t.Context(), id, -1)
 	must.OK(t, err)
-	_, err = s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: first, Size: 5})
-	must.OK(t, err)
-	s.advance(-day)
-	second, _, err := s.newFiles(s.store, nil).BeginUpload(t.Context(), id, -1)
+	must.OK(t, must.Error2(s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: first, Size: 5})))
+	s.Advance(-day)
+	second, _, err := s.newFiles(s.Store, nil).BeginUpload(t.Context(), id, -1)
 	must.OK(t, err)
 	if second <= first {
 		t.Errorf("generation %d follows %d", second, first)
@@ -184,9 +178,7 @@ func TestBatchIsRefusedIfAJobHasTheNameOfARow(t *testing.T) {
 	for i := 1; i <= 3; i++ {
 		s := newSite(t)
 		s.submit(ann, fmt.Sprint("b-", i), `{}`)
-		_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{}`, `{}`))
-		wantCode(t, fmt.Sprint("row ", i), err, fault.JobAlreadyExists)
-		_, err = s.Jobs.Get(t.Context(), ann, "b", 0)
-		wantCode(t, "the batch itself", err, fault.NotFound)
+		wantCode(t, fmt.Sprint("row ", i), must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{}`, `{}`))), fault.JobAlreadyExists)
+		wantCode(t, "the batch itself", must.Error2(s.Jobs.Get(t.Context(), ann, "b", 0)), fault.NotFound)
 	}
 }

@@ -18,11 +18,11 @@ func TestReasonOfALostAttemptIsPartOfASentence(t *testing.T) {
 	interrupted := func() app.Ending {
 		return app.Ending{Outcome: &app.Outcome{Cause: app.CauseInterrupted, Message: "The machine ended the job, which did not fail by itself."}}
 	}
-	s.run(j.ID, interrupted())
+	s.Run(j.ID, interrupted())
 	if got, want := s.job(ann, "a").StatusReason, "attempt 1 was lost (The machine ended the job, which did not fail by itself); waiting for the next"; got != want {
 		t.Errorf("the job waits because %q, want %q", got, want)
 	}
-	s.run(j.ID, interrupted())
+	s.Run(j.ID, interrupted())
 	want := "The job was lost: The machine ended the job, which did not fail by itself. Retry it to run it again."
 	if got := s.job(ann, "a").Failure; got == nil || got.Message != want {
 		t.Errorf("failure %+v, want %q", got, want)
@@ -32,15 +32,15 @@ func TestReasonOfALostAttemptIsPartOfASentence(t *testing.T) {
 func TestLostAttemptsAreRetriedAndFailedOnesAreNot(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "lost", `{}`)
-	s.run(j.ID, app.Ending{Lost: "the machine was restarted"})
+	s.Run(j.ID, app.Ending{Lost: "the machine was restarted"})
 	if got := s.job(ann, "lost"); got.Status != app.Queued || got.Attempts != 1 || got.StatusReason == "" {
 		t.Errorf("after a lost attempt: %s, %d attempts, reason %q; want QUEUED with a reason", got.Status, got.Attempts, got.StatusReason)
 	}
-	s.run(j.ID, app.Ending{Lost: "the machine was restarted"})
+	s.Run(j.ID, app.Ending{Lost: "the machine was restarted"})
 	if got := s.job(ann, "lost"); got.Status != app.Failed || got.Failure.Code != app.FailedLost || got.Attempts != 2 {
 		t.Errorf("after two lost attempts with one retry: %s, %d attempts, %+v; want FAILED as LOST", got.Status, got.Attempts, got.Failure)
 	}
-	s.run(s.submit(ann, "failed", `{}`).ID, failure())
+	s.Run(s.submit(ann, "failed", `{}`).ID, failure())
 	if got := s.job(ann, "failed"); got.Status != app.Failed || got.Attempts != 1 {
 		t.Errorf("after a failed attempt: %s, %d attempts; want FAILED after 1", got.Status, got.Attempts)
 	}
@@ -49,37 +49,32 @@ func TestLostAttemptsAreRetriedAndFailedOnesAreNot(t *testing.T) {
 func TestRetryRequiresAFailedJob(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{}`)
-	_, err := s.Jobs.Retry(t.Context(), ann, "a")
-	wantCode(t, "retry a queued job", err, fault.JobNotFailed)
-	s.run(j.ID, failure())
+	wantCode(t, "retry a queued job", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.JobNotFailed)
+	s.Run(j.ID, failure())
 	rec, err := s.Jobs.Retry(t.Context(), ann, "a")
 	must.OK(t, err)
 	if got := decode(t, rec); got.Status != app.Queued || got.Failure != nil || !got.CompletedAt.IsZero() {
 		t.Errorf("after retry: %s", rec)
 	}
-	s.run(j.ID, success())
+	s.Run(j.ID, success())
 	if got := s.job(ann, "a"); got.Status != app.Completed || got.Attempts != 2 || *got.ResultBytes != 7 {
 		t.Errorf("after the second attempt: %+v", got)
 	}
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	wantCode(t, "retry a completed job", err, fault.JobNotFailed)
+	wantCode(t, "retry a completed job", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.JobNotFailed)
 }
 
 func TestCancelFailsAQueuedJobAndStopsARunningOne(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "queued", `{}`)
-	running := s.start(s.submit(ann, "running", `{}`).ID)
+	running := s.Start(s.submit(ann, "running", `{}`).ID)
 	for _, name := range []string{"queued", "running", "running"} {
-		_, err := s.Jobs.Cancel(t.Context(), ann, name)
-		must.OK(t, err)
+		s.cancel(ann, name)
 	}
 	if got := s.job(ann, "queued"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
 		t.Errorf("a queued job after cancel: %+v", got)
 	}
-	if got := s.job(ann, "running"); got.Status != app.Running {
-		t.Errorf("a running job after cancel: %s, want RUNNING until its processes are gone", got.Status)
-	}
-	stopped := app.Ending{Outcome: &app.Outcome{Cause: app.CauseStopped, StartedAt: s.now(), EndedAt: s.now()}}
+	must.Equal(t, "a running job after cancel", s.job(ann, "running").Status, app.Running)
+	stopped := app.Ending{Outcome: &app.Outcome{Cause: app.CauseStopped, StartedAt: s.Now(), EndedAt: s.Now()}}
 	must.OK(t, s.Runs.Finish(t.Context(), running.ID, 1, stopped))
 	if got := s.job(ann, "running"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
 		t.Errorf("a stopped job: %+v", got)
@@ -92,17 +87,15 @@ func TestTimesOfAJobAreInOrder(t *testing.T) {
 	for name, wrong := range map[string]time.Duration{"behind": -time.Hour, "right": 0, "ahead": time.Hour} {
 		for _, lost := range []bool{false, true} {
 			j := s.submit(ann, fmt.Sprint(name, lost), `{}`)
-			_, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
-			must.OK(t, err)
-			start := s.now().Add(wrong)
+			must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
+			start := s.Now().Add(wrong)
 			must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, start))
 			if got := s.job(ann, j.Name); got.StartedAt.Before(j.CreatedAt.Time) {
 				t.Errorf("clock %s: created at %v, started at %v", name, j.CreatedAt, got.StartedAt)
 			}
 			e := app.Ending{Lost: "its node went down"}
 			if lost { // and not repeated
-				_, err := s.Jobs.Cancel(t.Context(), ann, j.Name)
-				must.OK(t, err)
+				s.cancel(ann, j.Name)
 			} else {
 				e = success()
 				e.Outcome.StartedAt, e.Outcome.EndedAt = start, start.Add(time.Minute)
@@ -121,10 +114,11 @@ func TestTimesOfAJobAreInOrder(t *testing.T) {
 
 func TestOnlyOwnersAndAdminsMayChangeAJob(t *testing.T) {
 	s := newSite(t)
-	s.run(s.submit(ann, "a", `{}`).ID, failure())
+	s.Run(s.submit(ann, "a", `{}`).ID, failure())
 	for name, change := range map[string]func(by app.Caller) error{
 		"cancel": func(by app.Caller) error { _, err := s.Jobs.Cancel(t.Context(), by, "a"); return err },
 		"retry":  func(by app.Caller) error { _, err := s.Jobs.Retry(t.Context(), by, "a"); return err },
+		"label":  func(by app.Caller) error { _, err := s.Jobs.Label(t.Context(), by, "a", app.Labels{}, nil); return err },
 		"pin":    func(by app.Caller) error { _, err := s.Jobs.Pin(t.Context(), by, "a"); return err },
 		"unpin":  func(by app.Caller) error { _, err := s.Jobs.Unpin(t.Context(), by, "a"); return err },
 		"delete": func(by app.Caller) error { return s.Jobs.Delete(t.Context(), by, "a") },
@@ -132,8 +126,7 @@ func TestOnlyOwnersAndAdminsMayChangeAJob(t *testing.T) {
 		wantCode(t, name+" by another member", change(bob), fault.Forbidden)
 		wantCode(t, name+" by an admin of another organization", change(eve), fault.NotFound)
 	}
-	_, err := s.Jobs.Retry(t.Context(), chief, "a")
-	must.OK(t, err)
+	s.retry(chief, "a")
 }
 
 func TestPinRecordsWhoPinnedAJobFirst(t *testing.T) {
@@ -148,7 +141,7 @@ func TestPinRecordsWhoPinnedAJobFirst(t *testing.T) {
 	if p := s.storedJob(id).Private; p.PinnedBy != ann.Email || p.PinnedAt.IsZero() {
 		t.Errorf("pinned by %q at %v, want %s", p.PinnedBy, p.PinnedAt, ann.Email)
 	}
-	s.run(id, success())
+	s.Run(id, success())
 	if !s.job(ann, "a").Pinned {
 		t.Error("the job lost its pin when it finished")
 	}
@@ -160,8 +153,7 @@ func TestPinRecordsWhoPinnedAJobFirst(t *testing.T) {
 
 func TestPinnedJobCanBeDeleted(t *testing.T) {
 	s := newSite(t)
-	s.run(s.submit(ann, "a", `{}`).ID, success())
-	_, err := s.Jobs.Pin(t.Context(), ann, "a")
-	must.OK(t, err)
+	s.Run(s.submit(ann, "a", `{}`).ID, success())
+	must.OK(t, must.Error2(s.Jobs.Pin(t.Context(), ann, "a")))
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "a"))
 }

@@ -3,7 +3,6 @@ package app_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -26,9 +25,7 @@ func (s *site) rowNumbers(first *app.Job, p app.Portion) string {
 		if !stored.Private.Claimed || stored.Private.Pilot != p.Pilot || stored.Private.Token == "" || stored.Attempts != 1 || stored.Status != app.Queued {
 			s.t.Errorf("row %s: %+v", j.Name, stored.Private)
 		}
-		if !slices.Equal(stored.Private.Devices.CPUs, first.Private.Devices.CPUs) {
-			s.t.Errorf("row %s has the CPUs %v", j.Name, stored.Private.Devices.CPUs)
-		}
+		must.Equal(s.t, fmt.Sprintf("row %s has the CPUs", j.Name), stored.Private.Devices.CPUs, first.Private.Devices.CPUs)
 	}
 	return strings.Join(names, " ")
 }
@@ -53,31 +50,20 @@ func TestClaimRows(t *testing.T) {
 	}
 	p := app.Portion{Pilot: "P", Rows: 3, Seconds: 1000}
 	first := claim(1)
-	if got := s.rowNumbers(first, p); got != "" {
-		t.Errorf("without a history it got %q", got)
-	}
-	if pilot := s.storedJob(first.ID).Private.Pilot; pilot != "" {
-		t.Errorf("a row without others is in the pilot %q", pilot)
-	}
+	must.Equal(t, "rows without a history", s.rowNumbers(first, p), "")
+	must.Equal(t, "a row without others is in the pilot", s.storedJob(first.ID).Private.Pilot, "")
 	for n := 2; n <= 4; n++ {
-		s.run(row(n), success()) // a minute each
+		s.Run(row(n), success()) // a minute each
 	}
-	_, err := s.Jobs.Cancel(t.Context(), ann, "b-5")
-	must.OK(t, err)
+	s.cancel(ann, "b-5")
 	lost := app.Ending{Lost: "its node went down"}
-	s.run(row(6), lost) // it waits for its second attempt
+	s.Run(row(6), lost) // it waits for its second attempt
 	if j := s.job(ann, "b-6"); j.Status != app.Queued || j.Attempts != 1 {
 		t.Fatalf("%s after %d attempts", j.Status, j.Attempts)
 	}
-	if got := s.rowNumbers(first, app.Portion{Pilot: "P", Rows: 3, Seconds: 150}); got != "b-7 b-8" {
-		t.Errorf("for 150 s it got %q", got)
-	}
-	if pilot := s.storedJob(first.ID).Private.Pilot; pilot != "P" {
-		t.Errorf("the first row is in the pilot %q", pilot)
-	}
-	if got := s.rowNumbers(first, p); got != "b-9 b-10 b-11" {
-		t.Errorf("three rows are %q", got)
-	}
+	must.Equal(t, "rows for 150 s", s.rowNumbers(first, app.Portion{Pilot: "P", Rows: 3, Seconds: 150}), "b-7 b-8")
+	must.Equal(t, "the first row is in the pilot", s.storedJob(first.ID).Private.Pilot, "P")
+	must.Equal(t, "three rows", s.rowNumbers(first, p), "b-9 b-10 b-11")
 	must.OK(t, s.Runs.Finish(t.Context(), first.ID, 1, success()))
 	if done := s.storedJob(first.ID); done.Private.Pilot != "" || done.Status != app.Completed {
 		t.Errorf("after its end: %+v", done.Private)
@@ -85,12 +71,8 @@ func TestClaimRows(t *testing.T) {
 	if got := s.rowNumbers(first, p); got != "b-12" { // also when the first has ended
 		t.Errorf("the rest is %q", got)
 	}
-	if s.storedJob(first.ID).Private.Pilot != "" {
-		t.Error("a job that has ended is in a pilot")
-	}
-	if got := s.rowNumbers(first, p); got != "" {
-		t.Errorf("then there was %q", got)
-	}
+	must.Equal(t, "a job that has ended is in a pilot", s.storedJob(first.ID).Private.Pilot, "")
+	must.Equal(t, "rows then", s.rowNumbers(first, p), "")
 }
 
 // One claim takes a short row and those for its pilot, and leaves alone what is no such row.
@@ -112,8 +94,7 @@ expected_seconds = 2
 		body, err := strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q,"type":"quick","settings":[{"n":1},{"n":2},{"n":3},{"n":4}]}`, name))
 		must.OK(t, err)
 		sub := app.BatchSubmission{Name: name, Type: "quick", Body: body, Rows: body.Member("settings").Items}
-		_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, sub)
-		must.OK(t, err)
+		must.OK(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, sub)))
 	}
 	claim := func(name string, p app.Portion) (*app.Job, string) {
 		t.Helper()
@@ -148,7 +129,7 @@ expected_seconds = 2
 	if _, rows := claim("long-2", app.Portion{}); rows != "" {
 		t.Errorf("without a pilot it got %q", rows)
 	}
-	s.run(s.job(ann, "long-3").ID, app.Ending{Lost: "its node went down"})
+	s.Run(s.job(ann, "long-3").ID, app.Ending{Lost: "its node went down"})
 	if _, rows := claim("long-3", p); rows != "" {
 		t.Errorf("at its second attempt it got %q", rows)
 	}

@@ -24,39 +24,31 @@ import (
 func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 	for name, use := range map[string]func(s *site) func(useCases) error{
 		"submit": func(s *site) func(useCases) error {
-			s.upload(ann, "a.txt", "text")
+			s.Upload(ann, "a.txt", "text")
 			return func(v useCases) error {
-				_, _, err := v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`))
-				return err
+				return must.Error3(v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`)))
 			}
 		},
 		"submit with a file of a result": func(s *site) func(useCases) error {
 			id := s.submit(ann, "source", `{}`).ID
-			s.complete(id, 5)
-			must.OK(t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: "a.txt", Path: "result/out", Size: 5}}}))
+			s.Complete(id, map[string]string{"a.txt": "12345"})
 			return func(v useCases) error {
-				_, _, err := v.Jobs.Submit(t.Context(), ann, submission(t, "b", `{"input":"job:source/a.txt"}`))
-				return err
+				return must.Error3(v.Jobs.Submit(t.Context(), ann, submission(t, "b", `{"input":"job:source/a.txt"}`)))
 			}
 		},
 		"submit again": func(s *site) func(useCases) error {
 			s.submit(ann, "a", `{}`)
-			return func(v useCases) error {
-				_, _, err := v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`))
-				return err
-			}
+			return func(v useCases) error { return must.Error3(v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`))) }
 		},
 		"submit a batch": func(*site) func(useCases) error {
 			return func(v useCases) error {
-				_, _, err := v.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "a", `{}`, `{}`))
-				return err
+				return must.Error3(v.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "a", `{}`, `{}`)))
 			}
 		},
 		"validate": func(s *site) func(useCases) error {
-			s.upload(ann, "a.txt", "text")
+			s.Upload(ann, "a.txt", "text")
 			return func(v useCases) error {
-				_, err := v.Jobs.Validate(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`))
-				return err
+				return must.Error2(v.Jobs.Validate(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`)))
 			}
 		},
 		"list": func(s *site) func(useCases) error {
@@ -95,7 +87,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 		},
 		"settle": func(s *site) func(useCases) error {
-			s.Service = s.newService(s.store, app.Options{SettleStep: 1}, echoFile)
+			s.Service = s.Offering(s.Store, app.Options{SettleStep: 1}, echoFile)
 			source := s.submit(ann, "a", `{}`).ID
 			for _, name := range []string{"b", "c", "d"} {
 				s.submitAfter(ann, name, app.After{Names: []string{"a"}})
@@ -106,55 +98,37 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"finish what others wait for": func(s *site) func(useCases) error {
 			source := s.submit(ann, "a", `{}`).ID
 			s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
-			s.start(source)
+			s.Start(source)
 			return func(v useCases) error { return v.Runs.Finish(t.Context(), source, 1, success()) }
 		},
 		"retry what failed others": func(s *site) func(useCases) error {
 			source := s.submit(ann, "a", `{}`).ID
 			s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
-			s.run(source, failure())
-			return func(v useCases) error {
-				_, err := v.Jobs.Retry(t.Context(), ann, "a")
-				return err
-			}
+			s.Run(source, failure())
+			return func(v useCases) error { return must.Error2(v.Jobs.Retry(t.Context(), ann, "a")) }
 		},
 		"drain": func(*site) func(useCases) error {
-			return func(v useCases) error {
-				_, err := v.Runs.Drain(t.Context(), chief, "new disks")
-				return err
-			}
+			return func(v useCases) error { return must.Error2(v.Runs.Drain(t.Context(), chief, "new disks")) }
 		},
 		"get": func(s *site) func(useCases) error {
 			s.complete(s.submit(ann, "a", `{}`).ID, 5)
-			return func(v useCases) error {
-				_, err := v.Jobs.Get(t.Context(), ann, "a", time.Minute)
-				return err
-			}
+			return func(v useCases) error { return must.Error2(v.Jobs.Get(t.Context(), ann, "a", time.Minute)) }
 		},
 		"cancel": func(s *site) func(useCases) error {
 			s.submitBatch(ann, "b", `{}`, `{}`)
-			s.start(s.job(ann, "b-1").ID)
-			return func(v useCases) error {
-				_, err := v.Jobs.Cancel(t.Context(), ann, "b")
-				return err
-			}
+			s.Start(s.job(ann, "b-1").ID)
+			return func(v useCases) error { return must.Error2(v.Jobs.Cancel(t.Context(), ann, "b")) }
 		},
 		"retry": func(s *site) func(useCases) error {
-			s.upload(ann, "a.txt", "text")
+			s.Upload(ann, "a.txt", "text")
 			s.submitBatch(ann, "b", `{"input":"inputs/a.txt"}`, `{}`)
-			s.run(s.job(ann, "b-1").ID, failure())
-			s.run(s.job(ann, "b-2").ID, success())
-			return func(v useCases) error {
-				_, err := v.Jobs.Retry(t.Context(), ann, "b-1")
-				return err
-			}
+			s.Run(s.job(ann, "b-1").ID, failure())
+			s.Run(s.job(ann, "b-2").ID, success())
+			return func(v useCases) error { return must.Error2(v.Jobs.Retry(t.Context(), ann, "b-1")) }
 		},
 		"pin": func(s *site) func(useCases) error {
 			s.submit(ann, "a", `{}`)
-			return func(v useCases) error {
-				_, err := v.Jobs.Pin(t.Context(), ann, "a")
-				return err
-			}
+			return func(v useCases) error { return must.Error2(v.Jobs.Pin(t.Context(), ann, "a")) }
 		},
 		"delete a batch": func(s *site) func(useCases) error {
 			s.submitBatch(ann, "b", `{}`, `{}`)
@@ -163,14 +137,11 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			return func(v useCases) error { return v.Jobs.Delete(t.Context(), ann, "b") }
 		},
 		"log": func(s *site) func(useCases) error {
-			s.start(s.submit(ann, "a", `{}`).ID)
-			return func(v useCases) error {
-				_, err := v.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a"})
-				return err
-			}
+			s.Start(s.submit(ann, "a", `{}`).ID)
+			return func(v useCases) error { return must.Error2(v.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a"})) }
 		},
 		"read the attempts": func(s *site) func(useCases) error {
-			s.start(s.submit(ann, "a", `{}`).ID)
+			s.Start(s.submit(ann, "a", `{}`).ID)
 			s.submit(ann, "b", `{}`)
 			return func(v useCases) error {
 				_, active := v.Runs.Active(t.Context())
@@ -182,19 +153,17 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"claim": func(s *site) func(useCases) error {
 			id := s.submit(ann, "a", `{}`).ID
 			return func(v useCases) error {
-				_, _, err := v.Runs.Claim(t.Context(), id, placement.Devices{}, app.Portion{})
-				return err
+				return must.Error3(v.Runs.Claim(t.Context(), id, placement.Devices{}, app.Portion{}))
 			}
 		},
 		"start": func(s *site) func(useCases) error {
 			row := s.rowOfABatch()
-			_, _, err := s.Runs.Claim(t.Context(), row, placement.Devices{}, app.Portion{})
-			must.OK(t, err)
-			return func(v useCases) error { return v.Runs.Started(t.Context(), row, 1, s.now()) }
+			must.OK(t, must.Error3(s.Runs.Claim(t.Context(), row, placement.Devices{}, app.Portion{})))
+			return func(v useCases) error { return v.Runs.Started(t.Context(), row, 1, s.Now()) }
 		},
 		"finish": func(s *site) func(useCases) error {
 			row := s.rowOfABatch()
-			s.start(row)
+			s.Start(row)
 			return func(v useCases) error { return v.Runs.Finish(t.Context(), row, 1, success()) }
 		},
 		"reject": func(s *site) func(useCases) error {
@@ -204,15 +173,11 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"read the definition": func(s *site) func(useCases) error {
 			j := s.storedJob(s.submit(ann, "a", `{}`).ID)
 			j.Version = "of the past"
-			return func(v useCases) error {
-				_, err := v.Runs.AlgorithmOf(t.Context(), j)
-				return err
-			}
+			return func(v useCases) error { return must.Error2(v.Runs.AlgorithmOf(t.Context(), j)) }
 		},
 		"create an upload": func(*site) func(useCases) error {
 			return func(v useCases) error {
-				_, err := v.Files.Create(t.Context(), ann, upload.Request{Filename: "a.txt"})
-				return err
+				return must.Error2(v.Files.Create(t.Context(), ann, upload.Request{Filename: "a.txt"}))
 			}
 		},
 		"receive an upload": func(s *site) func(useCases) error {
@@ -226,35 +191,26 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"finish an upload": func(s *site) func(useCases) error {
 			id := s.createUpload()
 			return func(v useCases) error {
-				_, err := v.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5})
-				return err
+				return must.Error2(v.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5}))
 			}
 		},
 		"complete an upload": func(s *site) func(useCases) error {
 			id := s.createUpload()
-			_, err := s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5})
-			must.OK(t, err)
-			return func(v useCases) error {
-				_, err := v.Files.Complete(t.Context(), ann, string(id), nil)
-				return err
-			}
+			must.OK(t, must.Error2(s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5})))
+			return func(v useCases) error { return must.Error2(v.Files.Complete(t.Context(), ann, string(id), nil)) }
 		},
 		"list uploads": func(s *site) func(useCases) error {
-			s.upload(ann, "a.txt", "text")
+			s.Upload(ann, "a.txt", "text")
 			return func(v useCases) error {
-				_, err := v.Lists.Files(t.Context(), ann, listing.FileQuery{Limit: 10})
-				return err
+				return must.Error2(v.Lists.Files(t.Context(), ann, listing.FileQuery{Limit: 10}))
 			}
 		},
 		"delete an upload": func(s *site) func(useCases) error {
-			id := s.upload(ann, "a.txt", "text").ID
+			id := s.Upload(ann, "a.txt", "text").ID
 			return func(v useCases) error { return v.Files.Delete(t.Context(), ann, string(id)) }
 		},
 		"create a key": func(*site) func(useCases) error {
-			return func(v useCases) error {
-				_, _, err := v.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-				return err
-			}
+			return func(v useCases) error { return must.Error3(v.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)) }
 		},
 		"use a key": func(s *site) func(useCases) error {
 			key, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
@@ -267,95 +223,65 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 		},
 		"list keys": func(s *site) func(useCases) error {
-			return func(v useCases) error {
-				_, err := v.Accounts.Keys(t.Context(), app.Operator())
-				return err
-			}
+			return func(v useCases) error { return must.Error2(v.Accounts.Keys(t.Context(), app.Operator())) }
 		},
 		"rotate a key": func(s *site) func(useCases) error {
-			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must.OK(t, err)
+			rec := s.annsKey()
 			return func(v useCases) error {
-				_, _, err := v.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, time.Hour)
-				return err
+				return must.Error3(v.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, time.Hour))
 			}
 		},
 		"disable a key": func(s *site) func(useCases) error {
-			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must.OK(t, err)
+			rec := s.annsKey()
 			return func(v useCases) error {
-				_, err := v.Accounts.DisableKey(t.Context(), app.Operator(), rec.ID, true)
-				return err
+				return must.Error2(v.Accounts.DisableKey(t.Context(), app.Operator(), rec.ID, true))
 			}
 		},
 		"change a key": func(s *site) func(useCases) error {
-			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must.OK(t, err)
+			rec := s.annsKey()
 			return func(v useCases) error {
-				_, err := v.Accounts.ChangeKey(t.Context(), app.Operator(), rec.ID, access.KeyChange{Role: apikey.Viewer})
-				return err
+				return must.Error2(v.Accounts.ChangeKey(t.Context(), app.Operator(), rec.ID, access.KeyChange{Role: apikey.Viewer}))
 			}
 		},
 		"make a key for oneself": func(s *site) func(useCases) error {
-			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must.OK(t, err)
+			rec := s.annsKey()
 			by := app.Caller{KeyID: rec.ID, Organization: rec.Organization, Email: rec.Email, Rights: rec.Rights()}
 			return func(v useCases) error {
-				_, _, err := v.Accounts.CreateOwnKey(t.Context(), by, access.KeyRequest{})
-				return err
+				return must.Error3(v.Accounts.CreateOwnKey(t.Context(), by, access.KeyRequest{}))
 			}
 		},
 		"list users": func(s *site) func(useCases) error {
-			_, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must.OK(t, err)
-			return func(v useCases) error {
-				_, err := v.Accounts.Users(t.Context(), app.Operator())
-				return err
-			}
+			s.annsKey()
+			return func(v useCases) error { return must.Error2(v.Accounts.Users(t.Context(), app.Operator())) }
 		},
 		"change a user": func(*site) func(useCases) error {
 			return func(v useCases) error {
-				_, err := v.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{Role: apikey.Viewer})
-				return err
+				return must.Error2(v.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{Role: apikey.Viewer}))
 			}
 		},
 		"delete a user": func(s *site) func(useCases) error {
-			_, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must.OK(t, err)
-			_, err = s.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{})
-			must.OK(t, err)
+			s.annsKey()
+			must.OK(t, must.Error2(s.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{})))
 			return func(v useCases) error {
 				return v.Accounts.DeleteUser(t.Context(), app.Operator(), "lab", "ann@lab.example")
 			}
 		},
 		"delete a key": func(s *site) func(useCases) error {
-			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must.OK(t, err)
+			rec := s.annsKey()
 			return func(v useCases) error { return v.Accounts.DeleteKey(t.Context(), app.Operator(), rec.ID) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			act := use(s)
-			for failing := 1; ; failing++ {
-				store := &fixture.FaultyStore{Store: s.store, Failing: failing}
+			fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
+				store := &fixture.FaultyStore{Store: s.Store}
 				quota := func(string, string) quota.Quota { return quota.Quota{Bytes: 1 << 30, Queued: 100} }
-				service := s.newService(store, app.Options{Quota: quota}, echoFile)
-				err := act(useCases{service, s.newFiles(store, quota), access.New(store, s.files, s.now), lists(t, store, service)})
-				if store.Calls < failing {
-					must.OK(t, err)
-					if failing == 1 {
-						t.Error("it does not use the store")
-					}
-					return
-				}
-				if !errors.Is(err, fixture.ErrBroken) {
-					t.Errorf("call %d of the store fails, and the error is %v", failing, err)
-					if err == nil {
-						return // its changes are made
-					}
-				}
-			}
+				service := s.Offering(store, app.Options{Quota: quota}, echoFile)
+				all := useCases{service, s.newFiles(store, quota), access.New(store, s.Blobs, s.Now), lists(t, store, service)}
+				arm(store)
+				return act(all)
+			})
 		})
 	}
 }
@@ -369,6 +295,14 @@ type useCases struct {
 }
 
 var annsKey = access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
+
+// annsKey issues a key.
+func (s *site) annsKey() *apikey.Key {
+	s.t.Helper()
+	_, rec, err := s.Accounts.CreateKey(s.t.Context(), app.Operator(), annsKey)
+	must.OK(s.t, err)
+	return rec
+}
 
 // rowOfABatch submits a batch and returns its first row.
 func (s *site) rowOfABatch() app.JobID {

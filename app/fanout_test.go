@@ -41,23 +41,20 @@ func (d deleting) Update(ctx context.Context, fn func(app.Tx) error) error {
 
 func TestFileDeletedDuringAFanOut(t *testing.T) {
 	s := newSite(t)
-	u := s.upload(ann, "a.txt", "A")
-	service := s.newService(deleting{s.store, u.ID}, app.Options{}, echoFile)
-	_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`))
-	must.Equal(t, "faults", faultLocations(t, err), []string{"[body]"})
+	u := s.Upload(ann, "a.txt", "A")
+	service := s.Offering(deleting{s.Store, u.ID}, app.Options{}, echoFile)
+	must.Equal(t, "faults", faultLocations(t, must.Error3(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`)))), []string{"[body]"})
 
-	table := s.upload(ann, "t.csv", "steps\n1\n")
-	must.OK(t, os.Remove(s.files.UploadPath(table.ID, table.Generation)))
-	_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/t.csv"}}`))
-	must.Equal(t, "faults of a table without bytes", faultLocations(t, err), []string{"[body fanOut each *]"})
+	table := s.Upload(ann, "t.csv", "steps\n1\n")
+	must.OK(t, os.Remove(s.Blobs.UploadPath(table.ID, table.Generation)))
+	must.Equal(t, "faults of a table without bytes", faultLocations(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/t.csv"}}`)))), []string{"[body fanOut each *]"})
 }
 
 func TestTooLargeSourcesAreRefused(t *testing.T) {
 	s := newSite(t)
-	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 20<<20))
-	s.upload(ann, "b.csv", "input\ninputs/x.txt"+strings.Repeat(" ", 13<<20))
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/b.csv"}}`))
-	must.Equal(t, "faults of 33 MiB", faultLocations(t, err), []string{"[body fanOut each steps]"})
+	s.Upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 20<<20))
+	s.Upload(ann, "b.csv", "input\ninputs/x.txt"+strings.Repeat(" ", 13<<20))
+	must.Equal(t, "faults of 33 MiB", faultLocations(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/b.csv"}}`)))), []string{"[body fanOut each steps]"})
 	_, created, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv"}}`))
 	if err != nil || !created {
 		t.Errorf("20 MiB: created %v, %v", created, err)
@@ -68,8 +65,8 @@ func TestTooLargeSourcesAreRefused(t *testing.T) {
 // the other, also some that fail.
 func TestExpansionsGiveTheirMemoryBack(t *testing.T) {
 	s := newSite(t)
-	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<10))
-	service := s.newService(s.store, app.Options{Expanding: 192 << 10}, echoFile)
+	s.Upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<10))
+	service := s.Offering(s.Store, app.Options{Expanding: 192 << 10}, echoFile)
 	for i := range 16 {
 		source := []string{"a", "none"}[i%2]
 		_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, fmt.Sprint("b", i), `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/`+source+`.csv"}}`))
@@ -87,9 +84,9 @@ func TestExpansionsGiveTheirMemoryBack(t *testing.T) {
 // while others begin.
 func TestLargeExpansionsAtOnceAreBounded(t *testing.T) {
 	s := newSite(t)
-	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<10))
-	held := &holding{Store: s.store, entered: make(chan struct{}), release: make(chan struct{})}
-	service := s.newService(held, app.Options{Expanding: 192 << 10}, echoFile)
+	s.Upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<10))
+	held := &holding{Store: s.Store, entered: make(chan struct{}), release: make(chan struct{})}
+	service := s.Offering(held, app.Options{Expanding: 192 << 10}, echoFile)
 	results := make(chan error, 6)
 	for i := range 6 {
 		go func() {
@@ -98,15 +95,13 @@ func TestLargeExpansionsAtOnceAreBounded(t *testing.T) {
 		}()
 		<-held.entered
 	}
-	_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))
-	wantCode(t, "the seventh at once", err, fault.Unavailable)
+	wantCode(t, "the seventh at once", must.Error3(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))), fault.Unavailable)
 	close(held.release)
 	for range 6 {
 		must.OK(t, <-results)
 	}
 	go func() { <-held.entered }()
-	_, _, err = service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))
-	must.OK(t, err)
+	must.OK(t, must.Error3(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))))
 }
 
 // holding is a store whose changes wait.
@@ -124,11 +119,11 @@ func (h *holding) Update(ctx context.Context, fn func(app.Tx) error) error {
 func TestFolderWithManyUploadsOfOneName(t *testing.T) {
 	s := newSite(t)
 	for range 3 {
-		s.upload(ann, "a.txt", "A")
+		s.Upload(ann, "a.txt", "A")
 	}
-	s.upload(bob, "b.txt", "B")
-	completed := s.upload(bob, "c.txt", "C").CompletedAt
-	must.OK(t, s.store.Update(t.Context(), func(tx app.Tx) error {
+	s.Upload(bob, "b.txt", "B")
+	completed := s.Upload(bob, "c.txt", "C").CompletedAt
+	must.OK(t, s.Store.Update(t.Context(), func(tx app.Tx) error {
 		for i := range 1500 {
 			err := tx.PutUpload(&app.Upload{
 				ID: app.UploadID(fmt.Sprintf("01K%023d", i)), Organization: ann.Organization, Email: ann.Email,

@@ -1,23 +1,14 @@
 package app_test
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"molrun/app"
-	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/routing"
 	"molrun/app/base/fault"
@@ -27,31 +18,9 @@ import (
 	"molrun/app/job/listing"
 	"molrun/app/job/quota"
 	"molrun/app/job/upload"
+	"molrun/app/test/fixture"
 	"molrun/app/test/must"
-	"molrun/blobs"
-	"molrun/blobs/link"
-	"molrun/storage"
 )
-
-// echoFile is an algorithm with a default, a file and one retry.
-const echoFile = `
-format = 1
-type = "echo"
-version = "1"
-title = "Print the settings"
-retries = 1
-command = ["sh", "-c", "cat"]
-
-[[parameters]]
-name = "steps"
-type = "integer"
-minimum = 1
-default = 10
-
-[[parameters]]
-name = "input"
-file = [".txt"]
-`
 
 // greedyFile is an algorithm whose settings are its resources.
 const greedyFile = `
@@ -82,51 +51,30 @@ memory = "{settings.memory_gb}GiB"
 gpus = "{settings.cards}"
 `
 
-var (
-	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Member.Rights()}
-	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Rights: apikey.Member.Rights()}
-	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
-	eve   = app.Caller{Organization: "other", Email: "ann@lab.example", Rights: apikey.Admin.Rights()}
+const (
+	echoFile = fixture.Echo
+	day      = fixture.Day
 )
 
-const day = 24 * time.Hour
+var (
+	ann, bob, eve = fixture.Ann, fixture.Bob, fixture.Eve
+	chief         = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
+)
 
 // site is a service on a real store and real files, with a clock of its own.
 type site struct {
-	*app.Service
-	Files    *upload.Files
+	*fixture.Site
 	Accounts *access.Accounts
 	Lists    *listing.Lists
 	t        *testing.T
-	store    *storage.Store
-	files    *blobs.Dir
-	mu       sync.Mutex
-	time     time.Time
 }
 
-// newSite returns a site that offers echo and the given algorithms. The store is
-// checked when the test ends.
+// newSite returns a site that offers echo and the given algorithms.
 func newSite(t *testing.T, definitions ...string) *site {
 	t.Helper()
-	dir := t.TempDir()
-	s := &site{t: t, time: time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)}
-	secret, err := link.LoadSecret(dir)
-	must.OK(t, err)
-	s.files, err = blobs.Open(dir, blobs.Options{Now: s.now, Secret: secret, Log: zerolog.Nop()})
-	must.OK(t, err)
-	s.store, err = storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{Fatal: func(err error) { t.Error(err) }})
-	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := s.store.Check(context.Background()); err != nil {
-			t.Errorf("check of the store: %v", err)
-		}
-		must.OK(t, s.store.Close())
-		must.OK(t, s.files.Close())
-	})
-	s.Service = s.newService(s.store, app.Options{}, append([]string{echoFile}, definitions...)...)
-	s.Files = s.newFiles(s.store, nil)
-	s.Accounts = access.New(s.store, s.files, s.now)
-	s.Lists = lists(t, s.store, s.Service)
+	s := &site{Site: fixture.New(t, app.Options{}, definitions...), t: t}
+	s.Accounts = access.New(s.Store, s.Blobs, s.Now)
+	s.Lists = lists(t, s.Store, s.Service)
 	return s
 }
 
@@ -138,60 +86,30 @@ func lists(t *testing.T, store app.Store, service *app.Service) *listing.Lists {
 }
 
 func (s *site) newFiles(store app.Store, quota func(string, string) quota.Quota) *upload.Files {
-	return upload.New(store, s.files, upload.Options{Now: s.now, LinkTTL: time.Hour, Quota: quota})
+	return upload.New(store, s.Blobs, upload.Options{Now: s.Now, LinkTTL: time.Hour, Quota: quota})
 }
-
-// newService returns another service on the site's files. Without routing in
-// the options, all jobs run on a local machine of 4 CPUs and 8 GiB.
-func (s *site) newService(store app.Store, o app.Options, definitions ...string) *app.Service {
-	s.t.Helper()
-	o.Now = s.now
-	if o.Routing.Machines == nil {
-		o.Routing.Executor = "local"
-		o.Routing.Machines = map[string]placement.Machine{"local": localMachine}
-	}
-	service, err := app.NewService(store, s.files, catalogue(s.t, definitions), o)
-	must.OK(s.t, err)
-	return service
-}
-
-var localMachine = placement.Machine{CPUs: 4, MemoryBytes: 8 << 30, Local: true}
 
 // routed returns a service with the executors local and slurm.
 func (s *site) routed(table routing.Table, definitions ...string) *app.Service {
 	s.t.Helper()
 	table.Executor = "local"
-	table.Machines = map[string]placement.Machine{"local": localMachine, "slurm": {}}
-	return s.newService(s.store, app.Options{Routing: table}, definitions...)
+	table.Machines = map[string]placement.Machine{"local": fixture.Machine, "slurm": {}}
+	return s.Offering(s.Store, app.Options{Routing: table}, definitions...)
 }
 
-func catalogue(t *testing.T, definitions []string) *algorithm.Catalogue {
-	t.Helper()
-	var all []*algorithm.File
-	for i, text := range definitions {
-		a, mistakes := algorithm.Parse(fmt.Sprintf("%d.toml", i), []byte(text))
-		for _, m := range mistakes {
-			t.Fatal(m)
-		}
-		all = append(all, a)
-	}
-	c, err := algorithm.NewCatalogue(all)
-	must.OK(t, err)
-	return c
+func (s *site) retry(by app.Caller, name string) {
+	s.t.Helper()
+	must.OK(s.t, must.Error2(s.Jobs.Retry(s.t.Context(), by, name)))
 }
 
-// now advances the clock by a millisecond, so that no two events coincide.
-func (s *site) now() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.time = s.time.Add(time.Millisecond)
-	return s.time
+func (s *site) cancel(by app.Caller, name string) {
+	s.t.Helper()
+	must.OK(s.t, must.Error2(s.Jobs.Cancel(s.t.Context(), by, name)))
 }
 
-func (s *site) advance(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.time = s.time.Add(d)
+func (s *site) cancelAlone(by app.Caller, name string) {
+	s.t.Helper()
+	must.OK(s.t, must.Error2(s.Jobs.CancelAlone(s.t.Context(), by, name)))
 }
 
 func wantCode(t *testing.T, what string, err error, want fault.Code) {
@@ -292,31 +210,11 @@ func (s *site) job(by app.Caller, name string) shownJob {
 // storedJob returns a job as it is stored, with its private part.
 func (s *site) storedJob(id app.JobID) (j *app.Job) {
 	s.t.Helper()
-	must.OK(s.t, s.store.View(s.t.Context(), func(tx app.Tx) (err error) {
+	must.OK(s.t, s.Store.View(s.t.Context(), func(tx app.Tx) (err error) {
 		j, err = tx.Job(id)
 		return err
 	}))
 	return j
-}
-
-// start claims a job and reports that its process runs.
-func (s *site) start(id app.JobID) *app.Job {
-	s.t.Helper()
-	j, _, err := s.Runs.Claim(s.t.Context(), id, placement.Devices{}, app.Portion{})
-	must.OK(s.t, err)
-	must.OK(s.t, s.Runs.Started(s.t.Context(), id, j.Attempts, s.now()))
-	return j
-}
-
-// run takes a job through an attempt that ends with e.
-func (s *site) run(id app.JobID, e app.Ending) {
-	s.t.Helper()
-	j := s.start(id)
-	if e.Outcome != nil {
-		e.Outcome.StartedAt = s.now()
-		e.Outcome.EndedAt = e.Outcome.StartedAt.Add(time.Minute)
-	}
-	must.OK(s.t, s.Runs.Finish(s.t.Context(), id, j.Attempts, e))
 }
 
 // success is the end of an attempt that completes its job.
@@ -332,38 +230,8 @@ func failure() app.Ending {
 	}
 }
 
-// complete runs a job to success with a result of that many bytes on disk.
+// complete runs a job to success with a result of that many bytes.
 func (s *site) complete(id app.JobID, bytes int) {
 	s.t.Helper()
-	e := success()
-	e.ResultBytes = int64(bytes)
-	s.writeResult(id, "out", bytes)
-	s.run(id, e)
-}
-
-// writeResult writes a file into the result directory of a job.
-func (s *site) writeResult(id app.JobID, name string, bytes int) {
-	s.t.Helper()
-	path := filepath.Join(s.files.JobDir(id), "result", name)
-	must.OK(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must.OK(s.t, os.WriteFile(path, make([]byte, bytes), 0o600))
-}
-
-// upload stores a completed upload with its bytes on disk.
-func (s *site) upload(by app.Caller, filename, text string) *app.Upload {
-	s.t.Helper()
-	ctx := s.t.Context()
-	grant, err := s.Files.Create(ctx, by, upload.Request{Filename: filename})
-	must.OK(s.t, err)
-	generation, _, err := s.Files.BeginUpload(ctx, grant.Upload.ID, -1)
-	must.OK(s.t, err)
-	path := s.files.UploadPath(grant.Upload.ID, generation)
-	must.OK(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must.OK(s.t, os.WriteFile(path, []byte(text), 0o600))
-	sum := sha256.Sum256([]byte(text))
-	_, err = s.Files.FinishUpload(ctx, grant.Upload.ID, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
-	must.OK(s.t, err)
-	u, err := s.Files.Complete(ctx, by, string(grant.Upload.ID), nil)
-	must.OK(s.t, err)
-	return u
+	s.Complete(id, map[string]string{"out": strings.Repeat("x", bytes)})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app/algorithm"
+	"molrun/app/test/must"
 )
 
 // TestRowsWaitForTheirCommitAsWhatDiffers fills rows as batches and pipelines do.
@@ -33,9 +34,7 @@ func TestRowsWaitForTheirCommitAsWhatDiffers(t *testing.T) {
 		"no rows":    {},
 	} {
 		rows, err := newRows(tt.jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for i, r := range rows {
 			if got := r.job(); !reflect.DeepEqual(got, tt.jobs[i]) {
 				t.Errorf("%s: row %d is %+v, want %+v", name, i, got, tt.jobs[i])

@@ -1,10 +1,9 @@
 package app_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -60,8 +59,7 @@ func TestPipelineHasItsLabels(t *testing.T) {
 	for n := range app.MaxTags + 1 {
 		p.Labels.Tags[fmt.Sprint(n)] = &target
 	}
-	_, _, err = s.Jobs.SubmitPipeline(t.Context(), ann, p)
-	wantCode(t, "too many tags", err, fault.Invalid)
+	wantCode(t, "too many tags", must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, p)), fault.Invalid)
 }
 
 func TestPipelineRunsInItsOrder(t *testing.T) {
@@ -76,18 +74,17 @@ func TestPipelineRunsInItsOrder(t *testing.T) {
 		t.Errorf("the batch is %+v", p.Job)
 	}
 	must.Equal(t, "the queue", s.queued(), []string{"prep"})
-	s.run(s.job(ann, "prep").ID, success())
+	s.Run(s.job(ann, "prep").ID, success())
 	must.Equal(t, "the queue", s.queued(), []string{"run-1", "run-2"})
 	if j := s.job(ann, "run-2"); j.Type != "greedy" || j.MaxRuntime != 60 || j.Batch != "p" {
 		t.Errorf("a row is %+v", j.Job)
 	}
-	s.run(s.job(ann, "run-1").ID, failure())
-	s.run(s.job(ann, "run-2").ID, success())
+	s.Run(s.job(ann, "run-1").ID, failure())
+	s.Run(s.job(ann, "run-2").ID, success())
 	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED", "p": "FAILED 2 of 4 subjobs failed"})
-	_, err := s.Jobs.Retry(t.Context(), ann, "p")
-	must.OK(t, err)
-	s.run(s.job(ann, "run-1").ID, success())
-	s.run(s.job(ann, "report").ID, success())
+	s.retry(ann, "p")
+	s.Run(s.job(ann, "run-1").ID, success())
+	s.Run(s.job(ann, "report").ID, success())
 	s.wantStandings("in the end", map[string]string{"p": "COMPLETED"})
 }
 
@@ -164,11 +161,9 @@ func TestFaultsOfAPipelineNameTheirJob(t *testing.T) {
 		},
 		{"none", nil, []string{"[body jobs]"}},
 	} {
-		_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", tt.jobs...))
-		must.Equal(t, tt.name, faultLocations(t, err), tt.want)
+		must.Equal(t, tt.name, faultLocations(t, must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", tt.jobs...)))), tt.want)
 	}
-	_, err := s.Jobs.Get(t.Context(), ann, "p", 0)
-	wantCode(t, "after faults", err, fault.NotFound)
+	wantCode(t, "after faults", must.Error2(s.Jobs.Get(t.Context(), ann, "p", 0)), fault.NotFound)
 }
 
 func TestCircleIsSpelledOut(t *testing.T) {
@@ -199,19 +194,15 @@ func TestPipelineMayNotWaitForTooManyInAll(t *testing.T) {
 		jobs = append(jobs, pipelineStep("", names...))
 	}
 	planning, _ := s.Jobs.Planning()
-	_, _, err := planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", jobs...))
-	must.OK(t, err)
-	_, _, err = planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...))
-	must.Equal(t, "one too many", faultLocations(t, err), []string{"[body jobs]"})
+	must.OK(t, must.Error3(planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", jobs...))))
+	must.Equal(t, "one too many", faultLocations(t, must.Error3(planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...)))), []string{"[body jobs]"})
 }
 
 func TestPipelineIsAllOrNothing(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "b", `{}`)
-	_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", pipelineStep("a"), pipelineStep("b", "a")))
-	wantCode(t, "a taken name", err, fault.JobAlreadyExists)
-	_, err = s.Jobs.Get(t.Context(), ann, "a", 0)
-	wantCode(t, "a row of what was refused", err, fault.NotFound)
+	wantCode(t, "a taken name", must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", pipelineStep("a"), pipelineStep("b", "a")))), fault.JobAlreadyExists)
+	wantCode(t, "a row of what was refused", must.Error2(s.Jobs.Get(t.Context(), ann, "a", 0)), fault.NotFound)
 }
 
 func TestSamePipelineIsNotSubmittedTwice(t *testing.T) {
@@ -239,11 +230,9 @@ func TestSamePipelineIsNotSubmittedTwice(t *testing.T) {
 		"priority": func(j []app.PipelineJob) { j[1].Priority = &own },
 		"time":     func(j []app.PipelineJob) { j[1].MaxRuntime = 5 },
 	} {
-		_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", apply(jobs(), change)...))
-		wantCode(t, "another "+name, err, fault.JobAlreadyExists)
+		wantCode(t, "another "+name, must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", apply(jobs(), change)...))), fault.JobAlreadyExists)
 	}
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "p", `{}`, `{}`, `{}`))
-	wantCode(t, "a batch of that name", err, fault.JobAlreadyExists)
+	wantCode(t, "a batch of that name", must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "p", `{}`, `{}`, `{}`))), fault.JobAlreadyExists)
 }
 
 func apply(jobs []app.PipelineJob, change func([]app.PipelineJob)) []app.PipelineJob {
@@ -254,20 +243,10 @@ func apply(jobs []app.PipelineJob, change func([]app.PipelineJob)) []app.Pipelin
 // bodies counts pipelines, so that no two have the same body.
 var bodies atomic.Int64
 
-// writeText makes a file the result of a job.
-func (s *site) writeText(id app.JobID, name, text string) {
-	s.t.Helper()
-	s.writeResult(id, name, 0)
-	must.OK(s.t, os.WriteFile(filepath.Join(s.files.JobDir(id), "result", name), []byte(text), 0o600))
-	must.OK(s.t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: name, Path: "result/" + name, Size: int64(len(text)), SHA256: "ab"}}}))
-}
-
 // makes completes a job with a file in its result.
 func (s *site) makes(name, file string, size int) {
 	s.t.Helper()
-	id := s.job(chief, name).ID
-	s.writeText(id, file, strings.Repeat("t", size))
-	s.run(id, success())
+	s.Complete(s.job(chief, name).ID, map[string]string{file: strings.Repeat("t", size)})
 }
 
 func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
@@ -284,6 +263,7 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 
 	claimed, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
 	must.OK(t, err)
+	digest := fmt.Sprintf("%x", sha256.Sum256([]byte("ttttttt")))
 	for range 2 { // again after a crash
 		failure, err := s.Runs.ResolveInputs(t.Context(), claimed)
 		if failure != nil || err != nil {
@@ -291,7 +271,7 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 		}
 		for what, found := range map[string]*app.Job{"as returned": claimed, "as stored": s.storedJob(j.ID)} {
 			ref := found.Private.References[0]
-			if found.Inputs[0].SHA256 != "ab" || ref.Path != "result/a.txt" || ref.Size != 7 || ref.Pending {
+			if found.Inputs[0].SHA256 != digest || ref.Path != "result/a.txt" || ref.Size != 7 || ref.Pending {
 				t.Errorf("%s: %+v %+v", what, found.Inputs, ref)
 			}
 		}
@@ -311,14 +291,12 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 
 func TestFilesOfFailedJobsAndBatchesAreRefused(t *testing.T) {
 	s := newSite(t)
-	s.run(s.submit(ann, "failed", `{}`).ID, failure())
+	s.Run(s.submit(ann, "failed", `{}`).ID, failure())
 	s.submitBatch(ann, "rows", `{}`)
 	for _, name := range []string{"failed", "rows", "self"} {
-		_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "self", fmt.Sprintf(`{"input":"job:%s/a.txt"}`, name)))
-		must.Equal(t, name, faultLocations(t, err), []string{"[body settings input]"})
+		must.Equal(t, name, faultLocations(t, must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "self", fmt.Sprintf(`{"input":"job:%s/a.txt"}`, name))))), []string{"[body settings input]"})
 	}
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "round", `{"input":"job:round-2/a.txt"}`, `{"input":"job:round-1/a.txt"}`))
-	must.Equal(t, "rows that read one another", faultLocations(t, err), []string{"[body settings 0]"})
+	must.Equal(t, "rows that read one another", faultLocations(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "round", `{"input":"job:round-2/a.txt"}`, `{"input":"job:round-1/a.txt"}`)))), []string{"[body settings 0]"})
 }
 
 // A file has to be COMPLETED even where the end of a job would do.
@@ -327,9 +305,8 @@ func TestReadersWaitForSuccessWhateverElseTheyWaitFor(t *testing.T) {
 	source := s.submit(ann, "source", `{}`)
 	sub := submission(t, "reader", `{"input":"job:source/a.txt"}`)
 	sub.After = app.After{Names: []string{"source"}, Any: true}
-	_, _, err := s.Jobs.Submit(t.Context(), ann, sub)
-	must.OK(t, err)
-	s.run(source.ID, failure())
+	must.OK(t, must.Error3(s.Jobs.Submit(t.Context(), ann, sub)))
+	s.Run(source.ID, failure())
 	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED"})
 }
 
@@ -358,8 +335,7 @@ func TestSettingsAreCheckedWithTheFilesOfOtherJobs(t *testing.T) {
 		source := s.submit(ann, "source-"+tt.name, `{}`)
 		rec, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "checked", tt.name, fmt.Sprintf(`{"input":"job:source-%s/a.txt"}`, tt.name)))
 		must.OK(t, err)
-		s.writeText(source.ID, "a.txt", tt.text)
-		s.run(source.ID, success())
+		s.Complete(source.ID, map[string]string{"a.txt": tt.text})
 		j, _, err := s.Runs.Claim(t.Context(), decode(t, rec).ID, placement.Devices{}, app.Portion{})
 		must.OK(t, err)
 		failure, err := s.Runs.ResolveInputs(t.Context(), j)
@@ -389,13 +365,11 @@ func TestRetriedRowsFallWithARowThatCannotBeTriedAgain(t *testing.T) {
 	s := newSite(t)
 	outside := s.submit(ann, "outside", `{}`)
 	s.submitPipeline("p", pipelineStep("last", "middle"), pipelineStep("middle", "outside"), pipelineStep("other"))
-	s.run(outside.ID, failure())
-	s.run(s.job(ann, "other").ID, failure())
-	_, err := s.Jobs.Retry(t.Context(), ann, "p")
-	must.OK(t, err)
+	s.Run(outside.ID, failure())
+	s.Run(s.job(ann, "other").ID, failure())
+	s.retry(ann, "p")
 	s.wantStandings("tried again", map[string]string{"last": "FAILED DEPENDENCY_FAILED", "middle": "FAILED DEPENDENCY_FAILED", "other": "QUEUED"})
-	_, err = s.Jobs.Retry(t.Context(), ann, "outside")
-	must.OK(t, err)
+	s.retry(ann, "outside")
 	s.wantStandings("outside too", map[string]string{"last": `QUEUED waiting for job "middle"`, "middle": `QUEUED waiting for job "outside"`})
 }
 
@@ -404,6 +378,6 @@ func TestRowsThatReadWaitForSuccess(t *testing.T) {
 	s.submitPipeline("p", pipelineStep("source"), app.PipelineJob{
 		Name: "reader", Type: "echo", Settings: parseJSON(t, `{"input":"job:source/a.txt"}`), After: &app.After{Names: []string{"source"}, Any: true},
 	})
-	s.run(s.job(ann, "source").ID, failure())
+	s.Run(s.job(ann, "source").ID, failure())
 	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED"})
 }

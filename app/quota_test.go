@@ -18,8 +18,8 @@ import (
 func (s *site) withQuota(q quota.Quota) *site {
 	s.t.Helper()
 	quota := func(string, string) quota.Quota { return q }
-	s.Service = s.newService(s.store, app.Options{Quota: quota}, echoFile)
-	s.Files = s.newFiles(s.store, quota)
+	s.Service = s.Offering(s.Store, app.Options{Quota: quota}, echoFile)
+	s.Files = s.newFiles(s.Store, quota)
 	return s
 }
 
@@ -33,21 +33,17 @@ func wantQuotaExceeded(t *testing.T, what string, err error, sentence string) {
 func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
 	s := newSite(t).withQuota(quota.Quota{Queued: 3})
 	first := s.submit(ann, "a", `{}`)
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "large", `{}`, `{}`, `{}`))
-	wantQuotaExceeded(t, "a batch beyond the quota", err, "has 1, so that 3 more don't fit")
+	wantQuotaExceeded(t, "a batch beyond the quota", must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "large", `{}`, `{}`, `{}`))), "has 1, so that 3 more don't fit")
 	s.submitBatch(ann, "fits", `{}`, `{}`)
-	_, _, err = s.Jobs.Submit(t.Context(), bob, submission(t, "b", `{}`))
-	wantCode(t, "a fourth job", err, fault.QuotaExceeded)
+	wantCode(t, "a fourth job", must.Error3(s.Jobs.Submit(t.Context(), bob, submission(t, "b", `{}`))), fault.QuotaExceeded)
 	if _, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`)); err != nil || created {
 		t.Errorf("a repeated submission at the quota: created %v, error %v; want the job that exists", created, err)
 	}
 	s.submit(eve, "e", `{}`) // another organization is not affected
-	s.run(first.ID, failure())
+	s.Run(first.ID, failure())
 	s.submit(bob, "b", `{}`)
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	wantCode(t, "a retry beyond the quota", err, fault.QuotaExceeded)
-	_, err = s.Jobs.Cancel(t.Context(), ann, "fits-1")
-	must.OK(t, err)
+	wantCode(t, "a retry beyond the quota", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.QuotaExceeded)
+	s.cancel(ann, "fits-1")
 	if _, err := s.Jobs.Retry(t.Context(), ann, "a"); err != nil {
 		t.Errorf("a retry within the quota: %v", err)
 	}
@@ -69,9 +65,7 @@ func TestConcurrentSubmissionsStayWithinTheQuota(t *testing.T) {
 			wantCode(t, "a submission beyond the quota", err, fault.QuotaExceeded)
 		}
 	}
-	if admitted != 7 {
-		t.Errorf("%d jobs were admitted, want 7", admitted)
-	}
+	must.Equal(t, "jobs were admitted", admitted, 7)
 }
 
 // createAndPut creates an upload and reports a PUT of that many bytes.
@@ -93,14 +87,11 @@ func TestByteQuotaLimitsUploadsAndJobs(t *testing.T) {
 	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
 	id, err := s.createAndPut(ann, "a.txt", 600)
 	must.OK(t, err)
-	_, err = s.createAndPut(ann, "b.txt", 401)
-	wantQuotaExceeded(t, "an upload beyond the quota", err, `may store 1000 bytes and stores 600 bytes, so that "b.txt" of 401 bytes does not fit`)
+	wantQuotaExceeded(t, "an upload beyond the quota", must.Error2(s.createAndPut(ann, "b.txt", 401)), `may store 1000 bytes and stores 600 bytes, so that "b.txt" of 401 bytes does not fit`)
 	must.OK(t, s.put(id, 2, 900)) // replaces the 600
 	s.complete(s.submit(ann, "job", `{}`).ID, 300)
-	_, _, err = s.Jobs.Submit(t.Context(), ann, submission(t, "more", `{}`))
-	wantCode(t, "a job above the quota", err, fault.QuotaExceeded)
-	_, err = s.createAndPut(ann, "c.txt", 0)
-	wantCode(t, "an upload above the quota", err, fault.QuotaExceeded)
+	wantCode(t, "a job above the quota", must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "more", `{}`))), fault.QuotaExceeded)
+	wantCode(t, "an upload above the quota", must.Error2(s.createAndPut(ann, "c.txt", 0)), fault.QuotaExceeded)
 	if err := s.put(id, 3, 800); err != nil {
 		t.Errorf("a smaller replacement above the quota: %v", err)
 	}
@@ -125,8 +116,7 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	}
 	_, first, err := s.Files.BeginUpload(ctx, ids[0], 600)
 	must.OK(t, err)
-	_, _, err = s.Files.BeginUpload(ctx, ids[1], 500)
-	wantQuotaExceeded(t, "a second upload that does not fit beside the first", err, "600 bytes are being uploaded")
+	wantQuotaExceeded(t, "a second upload that does not fit beside the first", must.Error3(s.Files.BeginUpload(ctx, ids[1], 500)), "600 bytes are being uploaded")
 	_, second, err := s.Files.BeginUpload(ctx, ids[1], -1) // of unknown length
 	must.OK(t, err)
 	must.OK(t, second.Grow(ctx, 400))
@@ -160,16 +150,14 @@ func TestPartsShareTheQuota(t *testing.T) {
 	}
 	_, whole, err := s.Files.BeginUpload(ctx, ids[0], 600)
 	must.OK(t, err)
-	_, _, err = s.Files.BeginPart(ctx, ids[1], 500, 0)
-	wantQuotaExceeded(t, "parts that do not fit beside a whole file", err, "600 bytes are being uploaded")
+	wantQuotaExceeded(t, "parts that do not fit beside a whole file", must.Error3(s.Files.BeginPart(ctx, ids[1], 500, 0)), "600 bytes are being uploaded")
 
 	// Parts of an unknown length count as they arrive, and once when they are recorded.
 	generation, parts, err := s.Files.BeginPart(ctx, ids[1], -1, 0)
 	must.OK(t, err)
 	must.OK(t, s.Files.BeginPartial(ctx, ids[1], &app.Partial{Generation: generation}))
 	must.OK(t, parts.Grow(ctx, 300))
-	_, _, err = s.Files.BeginUpload(ctx, ids[2], 101)
-	wantQuotaExceeded(t, "a whole file that does not fit beside parts", err, "900 bytes are being uploaded")
+	wantQuotaExceeded(t, "a whole file that does not fit beside parts", must.Error3(s.Files.BeginUpload(ctx, ids[2], 101)), "900 bytes are being uploaded")
 	must.OK(t, s.Files.SavePartial(ctx, ids[1], &app.Partial{Generation: generation, Offset: 300}))
 	parts.Recorded(300)
 	wantQuotaExceeded(t, "more parts", parts.Grow(ctx, 401), "stores 300 bytes, and 600 bytes are being uploaded")
@@ -178,8 +166,7 @@ func TestPartsShareTheQuota(t *testing.T) {
 
 	_, again, err := s.Files.BeginPart(ctx, ids[1], 400, 300)
 	must.OK(t, err)
-	_, _, err = s.Files.BeginUpload(ctx, ids[2], 1)
-	wantQuotaExceeded(t, "a whole file beside parts that go on", err, "700 bytes are being uploaded")
+	wantQuotaExceeded(t, "a whole file beside parts that go on", must.Error3(s.Files.BeginUpload(ctx, ids[2], 1)), "700 bytes are being uploaded")
 	again.Release()
 	whole.Release()
 	_, last, err := s.Files.BeginUpload(ctx, ids[2], 700)
@@ -194,8 +181,7 @@ func TestReplacedBytesAreCreditedOnce(t *testing.T) {
 	must.OK(t, err)
 	_, first, err := s.Files.BeginUpload(t.Context(), id, 900)
 	must.OK(t, err)
-	_, _, err = s.Files.BeginUpload(t.Context(), id, 900)
-	wantQuotaExceeded(t, "a second replacement of the same file", err, "900 bytes are being uploaded")
+	wantQuotaExceeded(t, "a second replacement of the same file", must.Error3(s.Files.BeginUpload(t.Context(), id, 900)), "900 bytes are being uploaded")
 	first.Release()
 	_, second, err := s.Files.BeginUpload(t.Context(), id, 900)
 	must.OK(t, err)
@@ -215,32 +201,25 @@ func TestUserQuotas(t *testing.T) {
 		}
 		return quota.Quota{}
 	}
-	s.Service = s.newService(s.store, app.Options{Quota: of}, echoFile)
-	s.Files = s.newFiles(s.store, of)
+	s.Service = s.Offering(s.Store, app.Options{Quota: of}, echoFile)
+	s.Files = s.newFiles(s.Store, of)
 	first := s.submit(ann, "a", `{}`)
 	s.submit(ann, "b", `{}`)
-	_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "c", `{}`))
-	wantQuotaExceeded(t, "ann's third job", err, `user "ann@lab.example" may have 2 jobs queued and has 2`)
+	wantQuotaExceeded(t, "ann's third job", must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "c", `{}`))), `user "ann@lab.example" may have 2 jobs queued and has 2`)
 	s.submit(bob, "d", `{}`)
 	s.submit(bob, "e", `{}`)
-	_, _, err = s.Jobs.Submit(t.Context(), bob, submission(t, "f", `{}`))
-	wantQuotaExceeded(t, "the fifth of the organization", err, `organization "lab" may have 4 jobs queued and has 4`)
-	s.run(first.ID, failure())
+	wantQuotaExceeded(t, "the fifth of the organization", must.Error3(s.Jobs.Submit(t.Context(), bob, submission(t, "f", `{}`))), `organization "lab" may have 4 jobs queued and has 4`)
+	s.Run(first.ID, failure())
 	s.submit(ann, "g", `{}`)
-	_, err = s.Jobs.Retry(t.Context(), ann, "a")
-	wantCode(t, "a retry", err, fault.QuotaExceeded)
+	wantCode(t, "a retry", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.QuotaExceeded)
 
-	_, err = s.createAndPut(ann, "a.txt", 101)
-	wantQuotaExceeded(t, "ann's large file", err, `user "ann@lab.example" may store 100 bytes and stores 0 bytes`)
-	_, err = s.createAndPut(ann, "b.txt", 100)
-	must.OK(t, err)
-	_, err = s.createAndPut(ann, "c.txt", 1)
-	wantQuotaExceeded(t, "an upload above the quota", err, `user "ann@lab.example" may store 100 bytes and stores 100 bytes`)
+	wantQuotaExceeded(t, "ann's large file", must.Error2(s.createAndPut(ann, "a.txt", 101)), `user "ann@lab.example" may store 100 bytes and stores 0 bytes`)
+	must.OK(t, must.Error2(s.createAndPut(ann, "b.txt", 100)))
+	wantQuotaExceeded(t, "an upload above the quota", must.Error2(s.createAndPut(ann, "c.txt", 1)), `user "ann@lab.example" may store 100 bytes and stores 100 bytes`)
 	if _, err := s.createAndPut(bob, "d.txt", 800); err != nil {
 		t.Errorf("bob's file: %v", err)
 	}
-	_, err = s.createAndPut(bob, "e.txt", 101)
-	wantQuotaExceeded(t, "bob's second file", err, `organization "lab" may store 1000 bytes and stores 900 bytes`)
+	wantQuotaExceeded(t, "bob's second file", must.Error2(s.createAndPut(bob, "e.txt", 101)), `organization "lab" may store 1000 bytes and stores 900 bytes`)
 
 	id, err := s.Files.Create(t.Context(), eve, upload.Request{Filename: "e.txt"})
 	must.OK(t, err)

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -131,14 +132,12 @@ func TestSettingsNeverHideLiveState(t *testing.T) {
 			rec, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "object", "a", tt.settings))
 			must.OK(t, err)
 			id := decode(t, rec).ID
-			if got := s.job(ann, "a"); got.StatusReason != "" {
-				t.Errorf("the record shows the reason %q, want none", got.StatusReason)
-			}
+			must.Equal(t, "the record shows the reason", s.job(ann, "a").StatusReason, "")
 			s.Runs.SetWaitReasons(map[app.JobID]eta.Reason{id: {Text: reason, By: eta.CPU}})
 			if got := s.job(ann, "a"); got.StatusReason != reason || got.Status != app.Queued {
 				t.Errorf("the queued job is %s, %q; want QUEUED, %q", got.Status, got.StatusReason, reason)
 			}
-			s.start(id)
+			s.Start(id)
 			s.Runs.SetProgress(&app.Job{ID: id}, app.Progress{Fraction: 0.5})
 			got := s.job(ann, "a")
 			if got.Status != app.Running || got.Progress == nil || got.Progress.Fraction != 0.5 {
@@ -171,9 +170,7 @@ func TestSettingsOfRowsNeverHideLiveState(t *testing.T) {
 	}
 	s.Runs.SetWaitReasons(reasons)
 	for i, row := range rows() {
-		if row.StatusReason != "waiting" {
-			t.Errorf("row %d shows the reason %q, want waiting", i, row.StatusReason)
-		}
+		must.Equal(t, fmt.Sprintf("row %d shows the reason", i), row.StatusReason, "waiting")
 	}
 }
 
@@ -182,7 +179,7 @@ func TestRecordShowsTheIsolationOfTheFinishedAttempt(t *testing.T) {
 	id := s.submit(ann, "a", `{}`).ID
 	runIsolated := func(isolation string, e app.Ending) func() {
 		e.Outcome.Isolation = isolation
-		return func() { s.run(id, e) }
+		return func() { s.Run(id, e) }
 	}
 	for _, step := range []struct {
 		name string
@@ -193,15 +190,12 @@ func TestRecordShowsTheIsolationOfTheFinishedAttempt(t *testing.T) {
 		{"interrupted", runIsolated("cgroup", app.Ending{Outcome: &app.Outcome{Cause: app.CauseInterrupted}}), ""},
 		{"failed", runIsolated("bubblewrap", failure()), "bubblewrap"},
 		{"retried", func() {
-			_, err := s.Jobs.Retry(t.Context(), ann, "a")
-			must.OK(t, err)
+			s.retry(ann, "a")
 		}, ""},
 		{"completed", runIsolated("bubblewrap+cgroup", success()), "bubblewrap+cgroup"},
 	} {
 		step.do()
-		if got := s.job(ann, "a").Isolation; got != step.want {
-			t.Errorf("%s: isolation %q, want %q", step.name, got, step.want)
-		}
+		must.Equal(t, fmt.Sprintf("%s: isolation", step.name), s.job(ann, "a").Isolation, step.want)
 	}
 }
 
@@ -214,7 +208,7 @@ func TestRecordWithoutIsolationStaysAsItWas(t *testing.T) {
 	must.Equal(t, "record of an older version", string(encoded), old)
 
 	s := newSite(t)
-	s.run(s.submit(ann, "a", `{}`).ID, success()) // a task of an older version reports no isolation
+	s.Run(s.submit(ann, "a", `{}`).ID, success()) // a task of an older version reports no isolation
 	if rec, err := s.Jobs.Get(t.Context(), ann, "a", 0); err != nil || strings.Contains(string(rec), "isolation") {
 		t.Errorf("record %s, error %v; want no isolation", rec, err)
 	}

@@ -85,9 +85,7 @@ func TestRepeatThatAsksForSomethingElseNamesIt(t *testing.T) {
 		{`{"jobName":"screen",` + job + `}`, `JOB_ALREADY_EXISTS: job "screen" already exists and is a batch; choose another jobName`},
 		{`{"jobName":"screen-1",` + job + `,"priority":-1}`, `JOB_ALREADY_EXISTS: job "screen-1" already exists and is a row of the batch "screen"; choose another jobName`},
 	} {
-		if got := s.repeat(s.Service, step.body); got != step.want {
-			t.Errorf("%s:\n\t%s, want\n\t%s", step.body, got, step.want)
-		}
+		must.Equal(t, step.body, s.repeat(s.Service, step.body), step.want)
 	}
 }
 
@@ -95,7 +93,7 @@ func TestRepeatThatAsksForSomethingElseNamesIt(t *testing.T) {
 // algorithm whose max_runtime has become shorter.
 func TestRepeatIsRecognisedAfterTheLimitOfItsAlgorithmChanged(t *testing.T) {
 	s := newSite(t)
-	changed := s.newService(s.store, app.Options{}, strings.Replace(echoFile, "retries = 1", "retries = 1\nmax_runtime = \"2h\"", 1))
+	changed := s.Offering(s.Store, app.Options{}, strings.Replace(echoFile, "retries = 1", "retries = 1\nmax_runtime = \"2h\"", 1))
 	const job = `"type":"echo","settings":{"steps":5}`
 	for _, step := range []struct {
 		service    *app.Service
@@ -107,9 +105,7 @@ func TestRepeatIsRecognisedAfterTheLimitOfItsAlgorithmChanged(t *testing.T) {
 		{changed, `{` + job + `,"jobName":"plain","maxRuntimeSeconds":7200}`, differs("plain", "maxRuntimeSeconds")},
 		{changed, `{` + job + `,"jobName":"timed"}`, differs("timed", "maxRuntimeSeconds")},
 	} {
-		if got := s.repeat(step.service, step.body); got != step.want {
-			t.Errorf("%s: %s, want %s", step.body, got, step.want)
-		}
+		must.Equal(t, step.body, s.repeat(step.service, step.body), step.want)
 	}
 }
 
@@ -133,7 +129,7 @@ var olderRecords = [][2]string{
 func TestRepeatOfAJobOfAnOlderVersionIsRecognised(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "any", `{}`) // stores the definition
-	must.OK(t, s.store.Update(t.Context(), func(tx app.Tx) error {
+	must.OK(t, s.Store.Update(t.Context(), func(tx app.Tx) error {
 		for _, r := range olderRecords {
 			j := new(app.Job)
 			must.OK(t, json.Unmarshal([]byte(r[0]), j))
@@ -161,9 +157,7 @@ func TestRepeatOfAJobOfAnOlderVersionIsRecognised(t *testing.T) {
 		{`{"batchName":"screen","version":"1",` + row + `}`, "again"},
 		{`{"batchName":"screen",` + row + `,"priority":-1}`, differs("screen", "priority")},
 	} {
-		if got := s.repeat(s.Service, step.body); got != step.want {
-			t.Errorf("%s:\n\t%s, want\n\t%s", step.body, got, step.want)
-		}
+		must.Equal(t, step.body, s.repeat(s.Service, step.body), step.want)
 	}
 	wantCode(t, "another setting", s.submitError("plain", `{"steps":6}`), fault.JobAlreadyExists)
 }

@@ -46,9 +46,7 @@ func TestJobIsRoutedByItsSubmitterAndNeeds(t *testing.T) {
 			rec, _, err := service.Jobs.Submit(t.Context(), tt.by, submissionOf(t, "greedy", "a", tt.settings))
 			must.OK(t, err)
 			j := s.storedJob(decode(t, rec).ID)
-			if j.Executor != tt.executor {
-				t.Errorf("the job runs on %s, want %s", j.Executor, tt.executor)
-			}
+			must.Equal(t, "the job runs on", j.Executor, tt.executor)
 			got, err := service.Runs.PlacementOf(t.Context(), j)
 			must.OK(t, err)
 			must.Equal(t, "placement", got, placement.Placement{Partition: tt.partition})
@@ -70,9 +68,7 @@ func TestBatchRowsAreRoutedByTheirSize(t *testing.T) {
 	} {
 		rec, _, err := service.Jobs.SubmitBatch(t.Context(), ann, batchSubmissionOf(t, "greedy", tt.name, tt.rows...))
 		must.OK(t, err)
-		if got := decode(t, rec).Executor; got != tt.executor {
-			t.Errorf("the %s batch runs on %q, want %q", tt.name, got, tt.executor)
-		}
+		must.Equal(t, fmt.Sprintf("the %s batch runs on", tt.name), decode(t, rec).Executor, tt.executor)
 	}
 	queued := map[string]int{}
 	for _, executor := range []string{"local", "slurm"} {
@@ -143,7 +139,7 @@ func TestAlgorithmIsRefusedIfItsExecutorCannotRunIt(t *testing.T) {
 		want    string
 	}{
 		"no such executor": {
-			s.newService(s.store, app.Options{}, greedyOn("slurm", "")),
+			s.Offering(s.Store, app.Options{}, greedyOn("slurm", "")),
 			`greedy runs on the executor "slurm", which is not configured here`,
 		},
 		"option that is not allowed": {
@@ -200,12 +196,11 @@ func TestJobSaysIfItsExecutorIsNoLongerConfigured(t *testing.T) {
 	remote := submissionOf(t, "greedy", "remote", `{}`)
 	email, executor, note := "x", "local", `"jobEmail":"x","executor":"local"`
 	remote.Labels = app.Labels{Tags: map[string]*string{"jobEmail": &email, "executor": &executor}, Note: &note}
-	_, _, err := s.Jobs.Submit(t.Context(), ann, remote)
-	must.OK(t, err)
+	must.OK(t, must.Error3(s.Jobs.Submit(t.Context(), ann, remote)))
 	s.submit(ann, "local", `{}`)
 	must.Equal(t, "reason while slurm is configured", s.job(ann, "remote").StatusReason, "")
 
-	s.Service = s.newService(s.store, app.Options{}, greedyOn("slurm", ""), echoFile)
+	s.Service = s.Offering(s.Store, app.Options{}, greedyOn("slurm", ""), echoFile)
 	if got := s.job(ann, "remote").StatusReason; !strings.Contains(got, "executor slurm is no longer configured") {
 		t.Errorf("reason %q, want that slurm is no longer configured", got)
 	}

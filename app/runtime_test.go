@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"testing"
 
 	"molrun/app"
@@ -23,12 +24,10 @@ default = 1
 
 func TestTimeLimitsAreComputedForEachJob(t *testing.T) {
 	s := newSite(t)
-	s.Service = s.newService(s.store, app.Options{}, timedFile)
+	s.Service = s.Offering(s.Store, app.Options{}, timedFile)
 	want := func(name string, seconds int64) {
 		t.Helper()
-		if j := s.job(ann, name); j.MaxRuntime != seconds {
-			t.Errorf("%s may run for %d s, want %d", name, j.MaxRuntime, seconds)
-		}
+		must.Equal(t, fmt.Sprintf("how long %s may run", name), s.job(ann, name).MaxRuntime, seconds)
 	}
 	s.submit(ann, "short", `{}`)
 	want("short", 70)
@@ -42,6 +41,5 @@ func TestTimeLimitsAreComputedForEachJob(t *testing.T) {
 	want("y", 500)
 	asks := submission(t, "asks", `{}`)
 	asks.MaxRuntime = 601
-	_, _, err := s.Jobs.Submit(t.Context(), ann, asks)
-	must.Equal(t, "more than the most", faultLocations(t, err), []string{"[body maxRuntimeSeconds]"})
+	must.Equal(t, "more than the most", faultLocations(t, must.Error3(s.Jobs.Submit(t.Context(), ann, asks))), []string{"[body maxRuntimeSeconds]"})
 }

@@ -23,14 +23,13 @@ func TestSubmittingTheSameWorkAgainReturnsTheJob(t *testing.T) {
 			t.Errorf("settings %s: created %v, error %v; want job %s", settings, created, err, first.ID)
 		}
 	}
-	_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"steps":11}`))
-	wantCode(t, "other settings", err, fault.JobAlreadyExists)
+	wantCode(t, "other settings", must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"steps":11}`))), fault.JobAlreadyExists)
 }
 
 func TestRepeatedSubmissionShowsTheProgressOfARunningJob(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{"steps":10}`)
-	s.start(j.ID)
+	s.Start(j.ID)
 	s.Runs.SetProgress(&app.Job{ID: j.ID}, app.Progress{Fraction: 0.5})
 	for _, settings := range []string{`{"steps":10}`, `{}`} { // the same bytes; equal once defaults are filled in
 		rec, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", settings))
@@ -53,9 +52,7 @@ func TestConcurrentEqualSubmissionsCreateOneJob(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := len(slices.DeleteFunc(created, func(c bool) bool { return !c })); n != 1 {
-		t.Errorf("%d of 200 equal submissions created a job, want 1", n)
-	}
+	must.Equal(t, "jobs of 200 equal submissions", len(slices.DeleteFunc(created, func(c bool) bool { return !c })), 1)
 	created = make([]bool, 20)
 	for i := range created {
 		wg.Go(func() {
@@ -66,14 +63,12 @@ func TestConcurrentEqualSubmissionsCreateOneJob(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := len(slices.DeleteFunc(created, func(c bool) bool { return !c })); n != 1 {
-		t.Errorf("%d of 20 equal batches were created, want 1", n)
-	}
+	must.Equal(t, "batches of 20 equal ones", len(slices.DeleteFunc(created, func(c bool) bool { return !c })), 1)
 }
 
 func TestRepeatedSubmissionIsRecognisedAfterItsFileAndAlgorithmAreGone(t *testing.T) {
 	s := newSite(t)
-	u := s.upload(ann, "in.txt", "hello")
+	u := s.Upload(ann, "in.txt", "hello")
 	first := s.submit(ann, "a", `{"input":"inputs/in.txt"}`)
 	if len(first.Inputs) != 1 || first.Inputs[0].FileID != string(u.ID) || first.Inputs[0].SHA256 != u.SHA256 {
 		t.Errorf("inputs %+v, want the upload %s", first.Inputs, u.ID)
@@ -86,13 +81,13 @@ func TestRepeatedSubmissionIsRecognisedAfterItsFileAndAlgorithmAreGone(t *testin
 			t.Errorf("%s: created %v, error %v; want job %s", when, created, err, first.ID)
 		}
 	}
-	s.upload(ann, "in.txt", "other")
+	s.Upload(ann, "in.txt", "other")
 	again("another file of that name", s.Service, `{"input":"inputs/in.txt","steps":10}`) // references are compared as written
-	s.run(first.ID, success())
+	s.Run(first.ID, success())
 	must.OK(t, s.Files.Delete(t.Context(), ann, string(u.ID)))
 	renamed := strings.Replace(echoFile, `name = "input"`, `name = "text"`, 1)
-	again("a changed algorithm", s.newService(s.store, app.Options{}, renamed), `{"input":"inputs/in.txt"}`)
-	again("no algorithm", s.newService(s.store, app.Options{}, greedyFile), `{ "input" : "inputs/in.txt" }`)
+	again("a changed algorithm", s.Offering(s.Store, app.Options{}, renamed), `{"input":"inputs/in.txt"}`)
+	again("no algorithm", s.Offering(s.Store, app.Options{}, greedyFile), `{ "input" : "inputs/in.txt" }`)
 }
 
 func TestAllFaultsOfASubmissionAreReported(t *testing.T) {
@@ -113,8 +108,8 @@ func TestAllFaultsOfASubmissionAreReported(t *testing.T) {
 
 func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
 	s := newSite(t)
-	theirs := s.upload(bob, "bobs.txt", "text").ID
-	s.upload(ann, "wrong.pdb", "ATOM")
+	theirs := s.Upload(bob, "bobs.txt", "text").ID
+	s.Upload(ann, "wrong.pdb", "ATOM")
 	pending := s.createUpload() // a.txt
 	s.submit(ann, "queued", `{}`)
 	s.submitBatch(ann, "batch", `{}`)
@@ -181,8 +176,8 @@ func (s *interposedStore) Update(ctx context.Context, fn func(app.Tx) error) err
 
 func TestFileDeletedDuringSubmissionIsAFaultAtItsSetting(t *testing.T) {
 	s := newSite(t)
-	store := &interposedStore{Store: s.store}
-	service := s.newService(store, app.Options{}, echoFile)
+	store := &interposedStore{Store: s.Store}
+	service := s.Offering(store, app.Options{}, echoFile)
 	for want, submit := range map[string]func() error{
 		"[body settings 1 input]": func() error {
 			_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{"input":"inputs/in.txt"}`))
@@ -193,7 +188,7 @@ func TestFileDeletedDuringSubmissionIsAFaultAtItsSetting(t *testing.T) {
 			return err
 		},
 	} {
-		u := s.upload(ann, "in.txt", "text")
+		u := s.Upload(ann, "in.txt", "text")
 		store.before = func() { must.OK(t, s.Files.Delete(t.Context(), ann, string(u.ID))) }
 		must.Equal(t, "faults", faultLocations(t, submit()), []string{want})
 	}
@@ -203,8 +198,8 @@ func TestFileDeletedDuringSubmissionIsAFaultAtItsSetting(t *testing.T) {
 // waits for before it is stored. The names of a batch and its rows are looked at first.
 func TestATakenNameCountsBeforeWhatWasDeletedMeanwhile(t *testing.T) {
 	s := newSite(t)
-	store := &interposedStore{Store: s.store}
-	service := s.newService(store, app.Options{}, echoFile)
+	store := &interposedStore{Store: s.Store}
+	service := s.Offering(store, app.Options{}, echoFile)
 	s.submit(ann, "taken", `{}`)
 	after := app.After{Names: []string{"gone"}}
 	for name, submit := range map[string]func() error{
@@ -233,7 +228,7 @@ func TestATakenNameCountsBeforeWhatWasDeletedMeanwhile(t *testing.T) {
 	} {
 		gone := s.submit(ann, "gone", `{}`)
 		store.before = func() {
-			s.run(gone.ID, failure())
+			s.Run(gone.ID, failure())
 			must.OK(t, s.Jobs.Delete(t.Context(), ann, "gone"))
 		}
 		wantCode(t, "a taken name "+name, submit(), fault.JobAlreadyExists)
@@ -243,9 +238,9 @@ func TestATakenNameCountsBeforeWhatWasDeletedMeanwhile(t *testing.T) {
 func TestIDsIncreaseWhenTheClockGoesBack(t *testing.T) {
 	s := newSite(t)
 	first := s.submit(ann, "a", `{}`)
-	s.advance(-24 * time.Hour)
+	s.Advance(-24 * time.Hour)
 	second := s.submit(ann, "b", `{}`)
-	s.Service = s.newService(s.store, app.Options{}, echoFile) // as after a restart
+	s.Service = s.Offering(s.Store, app.Options{}, echoFile) // as after a restart
 	third := s.submit(ann, "c", `{}`)
 	if !(first.ID < second.ID && second.ID < third.ID) {
 		t.Errorf("IDs %s, %s, %s do not increase", first.ID, second.ID, third.ID)

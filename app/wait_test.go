@@ -35,13 +35,12 @@ func TestWaitReturnsWhenTheStatusChanges(t *testing.T) {
 		s := newSite(t)
 		j := s.submit(ann, "a", `{}`)
 		answer := s.waitFor("a")
-		_, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
-		must.OK(t, err)
+		must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
 		synctest.Wait()
 		if len(answer) != 0 {
 			t.Error("the request was answered though the status had not changed")
 		}
-		must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
+		must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now()))
 		if got := <-answer; got.Status != app.Running {
 			t.Errorf("the answer is %s, want RUNNING", got.Status)
 		}
@@ -54,8 +53,7 @@ func TestWaitOnABatchReturnsWhenItsLastRowIsCancelled(t *testing.T) {
 		s.submitBatch(ann, "b", `{}`)
 		begin := time.Now()
 		answer := s.waitFor("b")
-		_, err := s.Jobs.Cancel(t.Context(), ann, "b-1")
-		must.OK(t, err)
+		s.cancel(ann, "b-1")
 		if got := <-answer; got.Status != app.Failed || time.Since(begin) >= time.Minute {
 			t.Errorf("the answer is %s after %v, want FAILED at once", got.Status, time.Since(begin))
 		}

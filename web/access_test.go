@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"molrun/app/test/must"
 	"molrun/web"
 )
 
@@ -25,11 +26,7 @@ func TestPanicIsAnErrorObjectAndTheServerContinues(t *testing.T) {
 		t.Error(a.body)
 	}
 	log := s.log.String()
-	for _, want := range []string{`"panic":"the store panics"`, `"stack":`, `"status":500`, a.header.Get("X-Request-Id")} {
-		if !strings.Contains(log, want) {
-			t.Errorf("the log lacks %s: %s", want, log)
-		}
-	}
+	contains(t, log, `"panic":"the store panics"`, `"stack":`, `"status":500`, a.header.Get("X-Request-Id"))
 	s.want(200, "GET", "/jobs", "")
 }
 
@@ -54,13 +51,9 @@ func TestPanicOfALinkIsAnErrorObjectOrCutsTheConnection(t *testing.T) {
 		panic("a mistake")
 	})
 	resp, err := http.Get(server.URL + "/blobs/fresh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	body, err := io.ReadAll(resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, resp.Body.Close()))
 	if resp.StatusCode != 500 || !strings.Contains(string(body), `"INTERNAL"`) || resp.Header.Get("X-Request-Id") == "" {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
@@ -87,9 +80,7 @@ func TestLinksGetTheServersOwnWriter(t *testing.T) {
 		"/blobs": 404, "/Blobs/x": 404, "/blobs%2Fx": 404, "//blobs/x": 404, "/x/../blobs/x": 404,
 	} {
 		resp, err := http.Get(server.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != status || resp.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%s: %d", path, resp.StatusCode)
@@ -128,9 +119,7 @@ func TestAccessLogHoldsNoSecrets(t *testing.T) {
 		Took                                              float64
 	}
 	first, _, _ := strings.Cut(log, "\n")
-	if err := json.Unmarshal([]byte(first), &line); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(first), &line))
 	same(t, "line", []any{line.Message, line.Method, line.Path, line.Organization, line.Key, line.Status, line.Bytes > 0, line.Took > 0, line.Request != ""},
 		[]any{"request", "GET", "/jobs", "lab", strings.Split(s.ann, "_")[1], 200, true, true, true})
 }
@@ -147,9 +136,7 @@ func TestReadinessShowsItsChecks(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	ready = true
-	if a := s.send("GET", "/readyz", ""); a.status != 200 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	s.wantSent(200, "GET", "/readyz", "")
 }
 
 func TestMetricsCountRequestsByRoute(t *testing.T) {
@@ -157,16 +144,12 @@ func TestMetricsCountRequestsByRoute(t *testing.T) {
 	s.want(404, "GET", "/jobs/made-up-name", "")
 	s.send("MADEUP", "/made-up-path", "")
 	text := s.send("GET", "/metrics", "").body
-	for _, want := range []string{
+	contains(t, text,
 		`molrun_http_requests_total{method="GET",route="/jobs/:jobName",status="404"} 1`,
 		`molrun_http_requests_total{method="any",route="none",status="404"} 1`,
 		`molrun_http_request_seconds_count{route="/jobs/:jobName"} 1`,
 		"go_goroutines", "process_open_fds",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the metrics lack %s", want)
-		}
-	}
+	)
 	if strings.Contains(strings.ToLower(text), "made-up") || strings.Contains(text, "MADEUP") {
 		t.Error("clients can make up series")
 	}

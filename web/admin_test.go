@@ -8,9 +8,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/audit"
+	"molrun/app/test/must"
 )
 
 func TestStatusShowsWhatRunsAndWaits(t *testing.T) {
@@ -59,13 +59,9 @@ func TestAdminsSeeWhoStoresHowMuch(t *testing.T) {
 	row := rows[0].(map[string]any)
 	same(t, "ann's row", []any{row["organization"], row["user"], row["files"], row["uploadBytes"], row["jobs"]}, []any{"lab", "ann@lab.example", 1.0, 4.0, 1.0})
 	for by, want := range map[string]string{"algorithm": `"algorithm":"echo"`, "age": `"age":`} {
-		if a := s.as(s.root, "GET", "/admin/storage?by="+by, ""); a.status != 200 || !strings.Contains(a.body, want) || strings.Contains(a.body, "other") {
-			t.Errorf("by %s: %d %s", by, a.status, a.body)
-		}
+		s.wantAs(s.root, 200, "GET", "/admin/storage?by="+by, "").has(t, want).lacks(t, "other")
 	}
-	if a := s.as(s.root, "GET", "/admin/storage?by=organization", ""); a.status != 422 {
-		t.Errorf("by organization: %d", a.status)
-	}
+	s.wantAs(s.root, 422, "GET", "/admin/storage?by=organization", "")
 }
 
 func TestAdminsPruneTheirOrganization(t *testing.T) {
@@ -83,10 +79,7 @@ func TestAdminsPruneTheirOrganization(t *testing.T) {
 	const all = `{"endedBefore":"2999-01-01T00:00:00.000Z"`
 	pruned := func(body string) (names []string) {
 		t.Helper()
-		a := s.as(s.root, "POST", "/admin/prune", body)
-		if a.status != 200 {
-			t.Fatalf("%s: %d %s", body, a.status, a.body)
-		}
+		a := s.wantAs(s.root, 200, "POST", "/admin/prune", body)
 		for _, j := range a.fields(t)["jobs"].([]any) {
 			names = append(names, fmt.Sprint(j.(map[string]any)["jobName"]))
 		}
@@ -95,29 +88,21 @@ func TestAdminsPruneTheirOrganization(t *testing.T) {
 	same(t, "what would go", pruned(all+`,"dryRun":true}`), []string{"a", "b"})
 	same(t, "of another user", pruned(all+`,"user":"bob@lab.example"}`), []string(nil))
 	same(t, "of long ago", pruned(`{"endedBefore":"2000-01-01T00:00:00.000Z"}`), []string(nil))
-	if a := s.as(s.root, "POST", "/admin/prune", all+`,"organization":"other"}`); a.status != 422 {
-		t.Errorf("of another organization: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 422, "POST", "/admin/prune", all+`,"organization":"other"}`)
 	full := fault.Errorf(fault.StorageFull, "The disk is full.")
 	s.store.writing.Store(&full)
-	if a := s.as(s.root, "POST", "/admin/prune", all+"}"); a.status != 507 {
-		t.Errorf("on a full disk: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 507, "POST", "/admin/prune", all+"}")
 	s.store.writing.Store(nil)
 	same(t, "what goes", pruned(all+"}"), []string{"a", "b"})
 	s.want(404, "GET", "/jobs/a", "")
 	s.want(200, "GET", "/jobs/pinned", "")
-	if a := s.as(s.eve, "GET", "/jobs/e", ""); a.status != 200 {
-		t.Errorf("the job of another organization: %d", a.status)
-	}
+	s.wantAs(s.eve, 200, "GET", "/jobs/e", "")
 }
 
 func TestAdminsReadTheAuditLogOfTheirOrganization(t *testing.T) {
 	dir := t.TempDir()
 	log, err := audit.Open(dir, 1<<20, 2, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer log.Close()
 	s := start(t, func(with *setup) {
 		with.options.Audit = log.Add
@@ -129,10 +114,7 @@ func TestAdminsReadTheAuditLogOfTheirOrganization(t *testing.T) {
 	s.send("GET", "/jobs", "", "x-api-key", "wrong")
 	read := func(key, query string) (lines []string) {
 		t.Helper()
-		a := s.as(key, "GET", "/admin/audit"+query, "")
-		if a.status != 200 {
-			t.Fatalf("%s: %d %s", query, a.status, a.body)
-		}
+		a := s.wantAs(key, 200, "GET", "/admin/audit"+query, "")
 		for _, e := range a.fields(t)["entries"].([]any) {
 			e := e.(map[string]any)
 			lines = append(lines, fmt.Sprint(e["action"], " ", e["result"]))
@@ -146,19 +128,11 @@ func TestAdminsReadTheAuditLogOfTheirOrganization(t *testing.T) {
 	same(t, "of a key", read(s.root, "?key="+idOf(s.eve)), []string(nil))
 	same(t, "of the past", read(s.root, "?until=2000-01-01"), []string(nil))
 	same(t, "the newest one", read(s.root, "?limit=1"), []string{"job.cancel NOT_FOUND"})
-	if a := s.as(s.root, "GET", "/admin/audit?limit=1", ""); a.fields(t)["more"] != true {
-		t.Errorf("there are more: %s", a.body)
-	}
-	for _, id := range s.keys("other") {
-		if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
-			t.Fatal(err)
-		}
-	}
+	same(t, "there are more", s.as(s.root, "GET", "/admin/audit?limit=1", "").fields(t)["more"], true)
+	s.without("other")
 	same(t, "where lab is alone", read(s.root, ""), []string{"authenticate UNAUTHORIZED", "job.cancel NOT_FOUND", "job.submit ok"})
 	for _, bad := range []string{"?limit=0", "?limit=1001", "?since=soon", "?failed=x", "?x=1"} {
-		if a := s.as(s.root, "GET", "/admin/audit"+bad, ""); a.status != 422 {
-			t.Errorf("%s: %d", bad, a.status)
-		}
+		s.wantAs(s.root, 422, "GET", "/admin/audit"+bad, "")
 	}
 }
 
@@ -193,9 +167,7 @@ func TestFilesKnowWhichJobsReadThem(t *testing.T) {
 	same(t, "there are no others", f["more"], any(false))
 	same(t, "of a file that nobody reads", s.want(200, "GET", "/files/"+unread+"/jobs", "").body, `{"jobs":[],"more":false}`+"\n")
 	s.want(404, "GET", "/files/absent/jobs", "")
-	if a := s.as(s.eve, "GET", "/files/"+file+"/jobs", ""); a.status != 404 {
-		t.Errorf("another organization: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.eve, 404, "GET", "/files/"+file+"/jobs", "")
 	for i := range 150 {
 		s.want(200, "POST", "/submit-job", fmt.Sprintf(`{"jobName":"more-%d","type":"echo","settings":{"structure":"%s","steps":%d}}`, i, file, i+1))
 	}

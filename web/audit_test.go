@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"molrun/app"
 	"molrun/app/client"
 	"molrun/app/job/audit"
+	"molrun/app/test/must"
 	"molrun/web"
 )
 
@@ -78,9 +80,7 @@ func TestChangesAreAudited(t *testing.T) {
 			continue
 		}
 		e := got[0]
-		if text := e.Action + " " + e.Object + " " + e.Result; text != want {
-			t.Errorf("%s %s: %q, want %q", step.method, path, text, want)
-		}
+		same(t, fmt.Sprintf("%s %s", step.method, path), e.Action+" "+e.Object+" "+e.Result, want)
 		if e.Key != id || e.Organization != "lab" || e.Remote != "192.0.2.1" || e.Request != a.header.Get("X-Request-Id") || e.Time.Before(before) {
 			t.Errorf("%s %s: %+v", step.method, path, e)
 		}
@@ -97,9 +97,7 @@ func TestAuditOfFailedAuthenticationsIsBounded(t *testing.T) {
 		s.as(s.ann[:len(s.ann)-1]+"!", "POST", "/submit-job", `{"jobName":"a"}`)
 	}
 	got := log.take()
-	if len(got) != 5 {
-		t.Errorf("%d entries, want 5 per second and address", len(got))
-	}
+	same(t, "entries", len(got), 5)
 	for _, e := range got {
 		if e.Action != "authenticate" || e.Result != "UNAUTHORIZED" || e.Key != "" || e.Object != "" || e.Remote != "192.0.2.1" {
 			t.Errorf("%+v", e)
@@ -107,9 +105,7 @@ func TestAuditOfFailedAuthenticationsIsBounded(t *testing.T) {
 	}
 	now.advance(time.Second)
 	id := strings.Split(s.ann, "_")[1]
-	if _, err := s.app.Accounts.DisableKey(t.Context(), app.Operator(), id, true); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, must.Error2(s.app.Accounts.DisableKey(t.Context(), app.Operator(), id, true)))
 	s.as(s.ann, "GET", "/jobs", "")
 	if got := log.take(); len(got) != 1 || got[0].Key != id {
 		t.Errorf("a disabled key: %+v, want its id %s", got, id)
@@ -131,30 +127,36 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 	s := start(t)
 	operator := client.NewControl(s.controlWith(web.ControlOptions{Audit: log.add, RotateSecret: s.blobs.RotateSecret}))
 	ctx := t.Context()
-	made, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "fay@lab.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	made, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "Fay@lab.example"})
+	must.OK(t, err)
+	same(t, "made", []any{made.Email, made.Role, made.ExpiresAt.IsZero()}, []any{"fay@lab.example", "member", true})
+	brief, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "gus@lab.example", Role: "admin", Expires: 48 * time.Hour})
+	must.OK(t, err)
+	same(t, "of 48 hours", []any{brief.Role, brief.ExpiresAt.Sub(brief.CreatedAt).Round(time.Minute)}, []any{"admin", 48 * time.Hour})
 	next, err := operator.RotateKey(ctx, made.ID, time.Hour)
 	if err != nil || next.Email != made.Email {
 		t.Fatalf("%+v, %v", next, err)
 	}
 	for _, change := range []func() error{
-		func() error { _, err := operator.DisableKey(ctx, next.ID); return err },
-		func() error { _, err := operator.EnableKey(ctx, next.ID); return err },
+		func() error {
+			k, err := operator.DisableKey(ctx, next.ID)
+			same(t, "disabled", k.Disabled, true)
+			return err
+		},
+		func() error {
+			k, err := operator.EnableKey(ctx, next.ID)
+			same(t, "disabled", k.Disabled, false)
+			return err
+		},
 		func() error { return operator.DeleteKey(ctx, next.ID) },
-		func() error { _, err := operator.Keys(ctx); return err },
+		func() error { all, err := operator.Keys(ctx); same(t, "number of keys", len(all), 6); return err },
 	} {
-		if err := change(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, change())
 	}
 	if err := operator.RevokeLinks(ctx, "absent"); err == nil {
 		t.Error("revoking the links of an absent key succeeds")
 	}
-	if err := operator.RevokeLinks(ctx, made.ID); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, operator.RevokeLinks(ctx, made.ID))
 	for _, dry := range []bool{true, false} { // a dry run changes nothing
 		for _, err := range operator.Prune(ctx, client.PruneRequest{EndedBefore: time.Now(), DryRun: dry}) {
 			if err != nil {
@@ -177,7 +179,7 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 		got = append(got, e.Action+" "+e.Object+" "+e.Result)
 	}
 	same(t, "entries", got, []string{
-		"key.create " + made.ID + " ok", "key.rotate " + made.ID + " ok", "key.disable " + next.ID + " ok", "key.enable " + next.ID + " ok",
+		"key.create " + made.ID + " ok", "key.create " + brief.ID + " ok", "key.rotate " + made.ID + " ok", "key.disable " + next.ID + " ok", "key.enable " + next.ID + " ok",
 		"key.delete " + next.ID + " ok", "key.revoke-links absent NOT_FOUND", "key.revoke-links " + made.ID + " ok", "prune  ok", "secret.rotate " + kid + " ok", "key.delete absent NOT_FOUND",
 	})
 }

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"molrun/app/job/apikey"
+	"molrun/app/test/fixture"
 	"molrun/blobs"
 	"molrun/web"
 	"molrun/web/edge"
@@ -35,7 +37,8 @@ type = "string"
 // benchHandler returns the whole service as a handler, and a key for it.
 func benchHandler(b *testing.B) (h http.Handler, key string) {
 	b.Helper()
-	store, files := openStorage(b, zerolog.Nop())
+	store, files, closed := fixture.Open(b, b.TempDir(), blobs.Options{Now: time.Now, Log: zerolog.Nop(), Reserve: 1})
+	b.Cleanup(closed)
 	s := newApp(b, store, files, noteAlgorithm)
 	api := web.New(s, web.Options{})
 	h = edge.Policy{}.Wrap(web.Outer(api, blobs.Handler(files, linked(s), respond.Error), zerolog.New(io.Discard)))

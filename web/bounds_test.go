@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app/job/audit"
+	"molrun/app/test/must"
 )
 
 func controlClient(socket string) *http.Client {
@@ -25,14 +26,10 @@ func sendControl(t *testing.T, socket, path, body string) (int, string) {
 	c := controlClient(socket)
 	defer c.CloseIdleConnections()
 	resp, err := c.Post("http://molrun"+path, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return resp.StatusCode, string(text)
 }
 
@@ -54,9 +51,7 @@ func TestConnectionEndsWithABodyThatIsTooLarge(t *testing.T) {
 	defer c.CloseIdleConnections()
 	body := struct{ io.Reader }{strings.NewReader("{}" + strings.Repeat(" ", 1<<20))}
 	resp, err := c.Post("http://molrun/control/keys", "application/json", body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestEntityTooLarge || !resp.Close {
 		t.Errorf("status %d, the connection ends: %v", resp.StatusCode, resp.Close)
@@ -92,9 +87,7 @@ func TestAuditOfFailedAuthenticationsIsBoundedForAllAddresses(t *testing.T) {
 		from <- fmt.Sprintf("192.0.2.%d:4711", i)
 		s.as(s.ann[:len(s.ann)-1]+"!", "GET", "/jobs", "")
 	}
-	if got := len(log.take()); got != 20 {
-		t.Errorf("%d entries, want 20 per second of all addresses", got)
-	}
+	same(t, "entries", len(log.take()), 20)
 }
 
 func TestPanicIsAuditedAsAnInternalError(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 func TestClientUploadsRunsAndDownloads(t *testing.T) {
@@ -21,9 +22,7 @@ func TestClientUploadsRunsAndDownloads(t *testing.T) {
 	source := filepath.Join(dir, "a b%.pdb")
 	s.write(source, "ATOM")
 	file, err := c.Upload(ctx, "in put/x", source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	same(t, "file", []any{file.Filename, file.Folder, file.Size, file.SHA256}, []any{"a b%.pdb", "in put/x", int64(4), sha256Hex("ATOM")})
 
 	sub := client.Submission{Name: "ä ?%#", Type: "echo", Settings: json.RawMessage(`{"structure":"in put/x/a b%.pdb"}`)}
@@ -44,13 +43,9 @@ func TestClientUploadsRunsAndDownloads(t *testing.T) {
 		done <- err
 	}()
 	s.run(escaped(sub.Name), map[string]string{"out/x.txt": "text", "log.txt": "line 1\nline 2\n"})
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-done)
 	part, size, err := c.Log(ctx, sub.Name, 1, 7, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text, err := io.ReadAll(part)
 	if err := errors.Join(err, part.Close()); err != nil || string(text) != "line" || size != 14 {
 		t.Errorf("log %q of %d, %v", text, size, err)
@@ -60,24 +55,16 @@ func TestClientUploadsRunsAndDownloads(t *testing.T) {
 		t.Errorf("%+v, %v", files, err)
 	}
 	target := filepath.Join(dir, "x.txt")
-	if err := c.Download(ctx, client.ResultRequest{Job: sub.Name, File: "out/x.txt"}, target); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Download(ctx, client.ResultRequest{Job: sub.Name, File: "out/x.txt"}, target))
 	if text, err := os.ReadFile(target); err != nil || string(text) != "text" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if err := c.Download(ctx, client.ResultRequest{Job: sub.Name}, filepath.Join(dir, "all.zip")); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, c.Download(ctx, client.ResultRequest{Job: sub.Name}, filepath.Join(dir, "all.zip")))
 	if left, err := filepath.Glob(filepath.Join(dir, "*.part*")); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v, %v", left, err)
 	}
-	if err := c.Delete(ctx, sub.Name); err != nil {
-		t.Error(err)
-	}
-	if err := c.DeleteFile(ctx, file.ID); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, c.Delete(ctx, sub.Name))
+	must.OK(t, c.DeleteFile(ctx, file.ID))
 }
 
 func TestClientListsAllPages(t *testing.T) {
@@ -90,9 +77,7 @@ func TestClientListsAllPages(t *testing.T) {
 	}
 	var names []string
 	for job, err := range c.Jobs(t.Context(), client.JobFilter{Batch: "b", WholeOrganization: true, PageSize: 1, Status: "QUEUED", Algorithm: "echo"}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		names = append(names, job.Name)
 	}
 	same(t, "rows", names, []string{"z", "y", "x"})
@@ -110,9 +95,7 @@ func TestClientListsAllPages(t *testing.T) {
 	s.upload("b.pdb", "2")
 	names = nil
 	for file, err := range c.Files(t.Context(), client.FileFilter{Folder: "inputs", WholeOrganization: true, PageSize: 1}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		names = append(names, file.Filename)
 	}
 	same(t, "files", names, []string{"b.pdb", "a.pdb"})
@@ -120,6 +103,12 @@ func TestClientListsAllPages(t *testing.T) {
 		t.Errorf("%+v, %v", job, err)
 	}
 	if job, err := c.Retry(t.Context(), "x"); err != nil || job.Status != "QUEUED" {
+		t.Errorf("%+v, %v", job, err)
+	}
+	if job, err := c.Pin(t.Context(), "x"); err != nil || !job.Pinned {
+		t.Errorf("%+v, %v", job, err)
+	}
+	if job, err := c.Unpin(t.Context(), "x"); err != nil || job.Pinned {
 		t.Errorf("%+v, %v", job, err)
 	}
 	if job, err := c.NextJob(t.Context(), "x", 5*time.Millisecond); err != nil || job.Status != "QUEUED" {
@@ -152,17 +141,5 @@ func TestClientReturnsErrorsOfTheService(t *testing.T) {
 	}
 	if err := c.Download(t.Context(), client.ResultRequest{Job: "absent"}, filepath.Join(t.TempDir(), "x")); !errors.As(err, &e) || e.Code != "NOT_FOUND" {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestClientPinsAndUnpins(t *testing.T) {
-	s := start(t)
-	s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`)
-	c := client.New(s.url, s.ann)
-	if j, err := c.Pin(t.Context(), "a"); err != nil || !j.Pinned {
-		t.Errorf("pin: %+v, %v", j, err)
-	}
-	if j, err := c.Unpin(t.Context(), "a"); err != nil || j.Pinned {
-		t.Errorf("unpin: %+v, %v", j, err)
 	}
 }

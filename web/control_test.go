@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 	"molrun/web"
 	"molrun/web/edge"
 )
@@ -28,57 +27,11 @@ func (s *service) controlWith(o web.ControlOptions) (socket string) {
 	s.t.Helper()
 	socket = filepath.Join(s.t.TempDir(), "control.sock")
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	server := &httptest.Server{Listener: listener, Config: edge.Server(web.Control(s.app.Service, s.app.Accounts, s.keeper, s.app.Usage, o))}
 	server.Start()
 	s.t.Cleanup(server.Close)
 	return socket
-}
-
-func TestKeysAreCreatedListedDisabledAndDeleted(t *testing.T) {
-	s := start(t)
-	operator := client.NewControl(s.control())
-	ctx := t.Context()
-	made, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "Fay@lab.example", Role: "admin", Expires: 48 * time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, "made", []any{made.Organization, made.Email, made.Role, made.Disabled}, []any{"lab", "fay@lab.example", "admin", false})
-	if life := made.ExpiresAt.Sub(made.CreatedAt); life < 48*time.Hour-time.Second || life > 48*time.Hour+time.Second {
-		t.Errorf("it lives %v", life)
-	}
-	works := func(want int) {
-		t.Helper()
-		if a := s.as(made.Secret, "GET", "/jobs", ""); a.status != want {
-			t.Errorf("the key: %d, want %d", a.status, want)
-		}
-	}
-	works(200)
-	if k, err := operator.DisableKey(ctx, made.ID); err != nil || !k.Disabled {
-		t.Errorf("disable: %+v, %v", k, err)
-	}
-	works(401)
-	if k, err := operator.EnableKey(ctx, made.ID); err != nil || k.Disabled {
-		t.Errorf("enable: %+v, %v", k, err)
-	}
-	works(200)
-	keys, err := operator.Keys(ctx)
-	if err != nil || len(keys) != 5 {
-		t.Errorf("%d keys, %v", len(keys), err)
-	}
-	if err := operator.DeleteKey(ctx, made.ID); err != nil {
-		t.Error(err)
-	}
-	works(401)
-	if keys, err = operator.Keys(ctx); err != nil || len(keys) != 4 {
-		t.Errorf("%d keys, %v", len(keys), err)
-	}
-	plain, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "gus@lab.example"})
-	if err != nil || plain.Role != "member" || !plain.ExpiresAt.IsZero() {
-		t.Errorf("%+v, %v", plain, err)
-	}
 }
 
 func TestControlRejectsUnknownKeysAndRoutes(t *testing.T) {
@@ -106,23 +59,17 @@ func TestControlRejectsUnknownKeysAndRoutes(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, e.Details)
 		}
 	}
-	raw := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}}
+	raw := controlClient(socket)
 	defer raw.CloseIdleConnections()
 	for path, status := range map[string]int{"/control/nothing": 404, "/jobs": 404, "/control/keys?x=1": 422} {
 		resp, err := raw.Get("http://molrun" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != status || resp.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
 	}
-	if a := s.as(s.root, "GET", "/control/keys", ""); a.status != 404 {
-		t.Errorf("the API serves the control routes: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 404, "GET", "/control/keys", "")
 	if strings.Contains(s.log.String(), "molrun_") {
 		t.Error("the log holds a key")
 	}

@@ -6,27 +6,20 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/eta"
+	"molrun/app/test/must"
 )
 
 func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
 	s := start(t)
 	const path = "/admin/drain"
-	for name, key := range map[string]string{"a member": s.ann, "an admin among others": s.root} {
+	for _, key := range map[string]string{"a member": s.ann, "an admin among others": s.root} {
 		for _, method := range []string{"POST", "DELETE"} {
-			if a := s.as(key, method, path, ""); a.status != 403 {
-				t.Errorf("%s %s: %d %s", method, name, a.status, a.body)
-			}
+			s.wantAs(key, 403, method, path, "")
 		}
 	}
 	same(t, "drained by nobody", s.want(200, "GET", path, "").body, "{\"drained\":false}\n")
-	for _, k := range s.keys("other") {
-		if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), k); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if a := s.as(s.ann, "POST", path, ""); a.status != 403 {
-		t.Errorf("a member: %d %s", a.status, a.body)
-	}
+	s.without("other")
+	s.wantAs(s.ann, 403, "POST", path, "")
 	first := s.as(s.root, "POST", path, `{"reason":"a new disk"}`)
 	same(t, "the record", s.want(200, "GET", path, "").body, first.body)
 	if f := first.fields(t); f["by"] != "root@lab.example" || f["reason"] != "a new disk" || f["drained"] != true {
@@ -45,17 +38,14 @@ func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
 	}
 }
 
-// keys returns the IDs of an organization's keys.
-func (s *service) keys(organization string) (ids []string) {
+// without deletes the keys of an organization.
+func (s *service) without(organization string) {
 	s.t.Helper()
 	all, err := s.app.Accounts.Keys(s.t.Context(), app.Operator())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	for _, k := range all {
 		if k.Organization == organization {
-			ids = append(ids, k.ID)
+			must.OK(s.t, s.app.Accounts.DeleteKey(s.t.Context(), app.Operator(), k.ID))
 		}
 	}
-	return ids
 }

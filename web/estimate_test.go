@@ -30,12 +30,8 @@ func TestEstimateChecksAsASubmissionAndQueuesNothing(t *testing.T) {
 		same(t, tt.name, faultsOf(f["detail"]), tt.faults)
 	}
 	one := s.want(200, "POST", "/estimate", `{"batchName":"b","type":"echo","settings":[{},{}]}`).body
-	if !strings.Contains(one, `"slots":[{"executor":"local","cpus":1,"memoryBytes":`) || !strings.Contains(one, `"gpus":0,"jobs":2}]`) {
-		t.Errorf("slots: %s", one)
-	}
-	if list := s.want(200, "GET", "/jobs?count=true", "").fields(t); list["count"] != 0.0 {
-		t.Errorf("%v jobs were queued", list["count"])
-	}
+	contains(t, one, `"slots":[{"executor":"local","cpus":1,"memoryBytes":`, `"gpus":0,"jobs":2}]`)
+	same(t, "jobs were queued", s.want(200, "GET", "/jobs?count=true", "").fields(t)["count"], 0.0)
 	s.want(422, "POST", "/estimate", `[]`)
 	s.want(422, "POST", "/estimate", ``)
 }

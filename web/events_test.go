@@ -15,6 +15,7 @@ import (
 	"molrun/app"
 	"molrun/app/job/apikey"
 	"molrun/app/job/retention"
+	"molrun/app/test/must"
 	"molrun/web"
 )
 
@@ -27,9 +28,7 @@ func (s *service) beginning(body io.Reader) string {
 		if text += line; err == io.EOF || line == ": listening\n" {
 			return text
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, err)
 	}
 }
 
@@ -54,23 +53,21 @@ type following struct {
 	last   string // id of the last event that was taken
 }
 
-// patience bounds every wait for an event.
-const eventually = 60 * time.Second
-
-// follow opens a stream with a key and waits until everything that there is has been
+// follow opens a stream with a key, or without if that is "", and waits until everything that there is has been
 // told, which is returned.
 func (s *service) follow(key, path string, headers ...string) (*following, []sse) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	r := s.request("GET", path, "").WithContext(ctx)
 	r.Header.Set("x-api-key", key)
+	if key == "" {
+		r.Header.Del("x-api-key")
+	}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := s.client.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	if resp.StatusCode != http.StatusOK {
 		body, _ := io.ReadAll(resp.Body)
 		s.t.Fatalf("GET %s: %d %s", path, resp.StatusCode, body)
@@ -129,9 +126,17 @@ func (f *following) next() (sse, bool) {
 			f.last = e.id
 		}
 		return e, open
-	case <-time.After(eventually):
+	case <-time.After(must.Patience):
 		f.t.Fatal("nothing more is heard")
 		return sse{}, false
+	}
+}
+
+// ends requires that the stream ends without another event.
+func (f *following) ends() {
+	f.t.Helper()
+	for e, open := f.next(); open; e, open = f.next() {
+		same(f.t, "an event before the end", e.event, "")
 	}
 }
 
@@ -167,9 +172,7 @@ func told(t *testing.T, all []sse) []string {
 
 func wantTold(t *testing.T, what string, all []sse, want ...string) {
 	t.Helper()
-	if got := told(t, all); !slices.Equal(got, want) {
-		t.Errorf("%s: told %q, want %q", what, got, want)
-	}
+	same(t, what, told(t, all), want)
 }
 
 func TestEventsTellWhatHappensToAJob(t *testing.T) {
@@ -251,9 +254,7 @@ func TestUnknownPlacesAreReset(t *testing.T) {
 		if a.status != 422 || a.faults(t)[0] != "header.Last-Event-ID value" {
 			t.Errorf("%q: %d %s", id, a.status, a.body)
 		}
-		if a := s.want(422, "GET", "/jobs/a/events?lastEventId="+id, ""); a.faults(t)[0] != "query.lastEventId value" {
-			t.Errorf("%q: %s", id, a.body)
-		}
+		same(t, fmt.Sprintf("%q", id), s.want(422, "GET", "/jobs/a/events?lastEventId="+id, "").faults(t)[0], "query.lastEventId value")
 	}
 }
 
@@ -325,25 +326,17 @@ func TestAStreamOfAJobHasItsLogAndItsEnd(t *testing.T) {
 	f.until("job", "a", "RUNNING")
 	s.printed(j, "one\ntwo\nhal")
 	logs := f.until("log", "a", "")
-	if got := logs[len(logs)-1].data; !strings.Contains(got, `"attempt":1,"offset":0,"text":"one\ntwo\n"`) {
-		t.Errorf("log: %s", got)
-	}
+	contains(t, logs[len(logs)-1].data, `"attempt":1,"offset":0,"text":"one\ntwo\n"`)
 	f.stop()
 	s.printed(j, "one\ntwo\nhalf\nrest")
 	again, present := s.follow(s.bob, "/jobs/a/events?logs=1", "Last-Event-ID", f.last)
 	wantTold(t, "again", present, "log a")
-	if got := present[0].data; !strings.Contains(got, `"offset":8,"text":"half\n"`) {
-		t.Errorf("log: %s", got)
-	}
+	contains(t, present[0].data, `"offset":8,"text":"half\n"`)
 	s.finish(j)
 	all := again.until("end", "a", "FAILED")
 	wantTold(t, "end", all, "metrics a", "job a FAILED", "log a", "end a FAILED")
-	if got := all[2].data; !strings.Contains(got, `"offset":13,"text":"rest"`) {
-		t.Errorf("log: %s", got)
-	}
-	if _, open := again.next(); open {
-		t.Error("the stream goes on behind its end")
-	}
+	contains(t, all[2].data, `"offset":13,"text":"rest"`)
+	again.ends()
 	_, present = s.follow(s.ann, "/jobs/a/events?logs=1")
 	wantTold(t, "afterwards", present, "metrics a", "job a FAILED", "log a", "end a FAILED")
 	_, present = s.follow(s.ann, "/jobs/a/events", "Last-Event-ID", again.last)
@@ -372,9 +365,7 @@ func TestRetentionIsHeard(t *testing.T) {
 	s.submit("a")
 	s.run("a", nil)
 	f, _ := s.follow(s.ann, "/events")
-	if _, err := s.keeper.Prune(t.Context(), retention.PruneRequest{EndedBefore: time.Now().Add(time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, must.Error2(s.keeper.Prune(t.Context(), retention.PruneRequest{EndedBefore: time.Now().Add(time.Hour)})))
 	wantTold(t, "prune", f.until("deleted", "a", ""), "deleted a")
 }
 
@@ -387,9 +378,7 @@ func TestOtherOrganizationsHearNothing(t *testing.T) {
 		f, _ := s.follow(s.eve, path)
 		streams = append(streams, f)
 	}
-	if a := s.as(s.eve, "GET", "/jobs/a/events", ""); a.status != 404 {
-		t.Errorf("a stream of another organization's job: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.eve, 404, "GET", "/jobs/a/events", "")
 	s.app.Runs.SetProgress(s.claim("a"), app.Progress{Fraction: 0.5})
 	s.as(s.eve, "POST", "/submit-job", `{"jobName":"hers","type":"echo","settings":{}}`)
 	streams[1].until("job", "hers", "QUEUED")
@@ -399,11 +388,7 @@ func TestOtherOrganizationsHearNothing(t *testing.T) {
 	}
 	for _, f := range streams[2:] {
 		f.stop()
-		for e := range f.events {
-			if e.event != "" {
-				t.Errorf("heard %v", e)
-			}
-		}
+		f.ends()
 	}
 }
 
@@ -413,18 +398,9 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	deleted, _ := s.follow(s.eve, "/events")
 	other, _ := s.follow(s.bob, "/events?organization=1")
 	s.disable(s.ann)
-	if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), apikey.ID(s.eve)); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range []*following{f, deleted} {
-		for {
-			if e, open := f.next(); !open {
-				break
-			} else if e.event != "" {
-				t.Errorf("heard %v", e)
-			}
-		}
-	}
+	must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), apikey.ID(s.eve)))
+	f.ends()
+	deleted.ends()
 	s.as(s.root, "POST", "/submit-job", `{"jobName":"b","type":"echo","settings":{}}`)
 	other.until("job", "b", "QUEUED")
 }
@@ -443,29 +419,20 @@ func TestStreamsHaveABoundOfTheirOwn(t *testing.T) {
 	}
 	s.submit("a") // requests are not kept waiting by streams
 	last, _ := s.follow(s.bob, "/jobs/a/events")
-	if a := s.as(s.root, "GET", "/jobs/a/events", ""); a.status != 503 {
-		t.Errorf("beyond all: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 503, "GET", "/jobs/a/events", "")
 	last.stop()
 	streams[0].stop()
-	for deadline := time.Now().Add(eventually); s.as(s.ann, "HEAD", "/events", "").status != 200; {
-		if time.Now().After(deadline) {
-			t.Fatal("the place of a stream that has ended stays taken")
-		}
-	}
+	must.Become(t, "the place of a stream that has ended is free", func() bool { return s.as(s.ann, "HEAD", "/events", "").status == 200 })
 }
 
 // TestStreamsOverHTTP2 has a connection that others share, which is not taken over.
 func TestStreamsOverHTTP2(t *testing.T) {
 	s := start(t, func(with *setup) { with.http2 = true })
 	f, _ := s.follow(s.ann, "/events")
-	if a := s.as(s.ann, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`); a.status != 200 {
-		t.Fatalf("%d %s", a.status, a.body)
-	}
+	s.wantAs(s.ann, 200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`)
 	f.until("job", "a", "QUEUED")
 	s.disable(s.ann)
-	for _, open := f.next(); open; _, open = f.next() {
-	}
+	f.ends()
 }
 
 // TestStreamsAreLoggedWithTheirSize has bytes that were not written by net/http.
@@ -475,11 +442,7 @@ func TestStreamsAreLoggedWithTheirSize(t *testing.T) {
 	s.as(s.ann, "POST", "/jobs/a/cancel", "")
 	body := s.as(s.ann, "GET", "/jobs/a/events", "").body
 	want := fmt.Sprintf(`"path":"/jobs/a/events","remote":"127.0.0.1","status":200,"bytes":%d,`, len(body))
-	for deadline := time.Now().Add(eventually); !strings.Contains(s.log.String(), want); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s in %s", want, s.log.String())
-		}
-	}
+	must.Become(t, "the log has "+want, func() bool { return strings.Contains(s.log.String(), want) })
 }
 
 func TestStreamsEndWhenTheServiceStops(t *testing.T) {
@@ -487,8 +450,7 @@ func TestStreamsEndWhenTheServiceStops(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.Stopping = stopping })
 	f, _ := s.follow(s.ann, "/events")
 	stop()
-	for _, open := f.next(); open; _, open = f.next() {
-	}
+	f.ends()
 }
 
 func TestWhatEventsDoNotKnowIsRefused(t *testing.T) {
@@ -500,9 +462,7 @@ func TestWhatEventsDoNotKnowIsRefused(t *testing.T) {
 		"count=1": "query.count unknown", "statuses=1": "query.statuses unknown", "includeSubjobs=1": "query.includeSubjobs unknown",
 		"logs=1": "query.logs unknown", "status=DONE": "query.status value", "tag=x": "query.tag value",
 	} {
-		if got := s.want(422, "GET", "/events?"+query, "").faults(t); !slices.Equal(got, []string{want}) {
-			t.Errorf("%s: %v, want %s", query, got, want)
-		}
+		same(t, query, s.want(422, "GET", "/events?"+query, "").faults(t), []string{want})
 	}
 	if got := s.want(422, "GET", "/jobs/a/events?status=QUEUED&logs=2", "").faults(t); len(got) != 2 {
 		t.Errorf("%v", got)

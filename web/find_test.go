@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/test/must"
 )
 
 // found is a page of a listing.
@@ -20,10 +21,22 @@ type found struct {
 
 func (s *service) find(query string) (f found) {
 	s.t.Helper()
-	if err := json.Unmarshal([]byte(s.want(200, "GET", "/jobs?"+query, "").body), &f); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, json.Unmarshal([]byte(s.want(200, "GET", "/jobs?"+query, "").body), &f))
 	return f
+}
+
+// paged returns the names on all pages of a listing.
+func (s *service) paged(query string) string {
+	s.t.Helper()
+	var names []string
+	for next := ""; ; {
+		page := s.find(query + next)
+		names = append(names, strings.Fields(page.names())...)
+		if page.StartKey == "" {
+			return strings.Join(names, " ")
+		}
+		next = "&startKey=" + page.StartKey
+	}
 }
 
 func (f found) names() string {
@@ -88,16 +101,7 @@ func TestListingsFindJobs(t *testing.T) {
 		all := s.find(tt.query + "&count=true")
 		same(t, tt.query, all.names(), tt.want)
 		same(t, tt.query+" count", all.Count, any(float64(len(all.Jobs))))
-		var paged []string
-		for next := ""; ; {
-			page := s.find(tt.query + "&limit=1" + next)
-			paged = append(paged, strings.Fields(page.names())...)
-			if page.StartKey == "" {
-				break
-			}
-			next = "&startKey=" + page.StartKey
-		}
-		same(t, tt.query+" page by page", strings.Join(paged, " "), tt.want)
+		same(t, tt.query+" page by page", s.paged(tt.query+"&limit=1"), tt.want)
 	}
 	same(t, "a batch that is not there", s.find("batch=absent&count=1").Count, any(0.0))
 }
@@ -107,19 +111,21 @@ func TestRowsAreFound(t *testing.T) {
 	s.want(200, "POST", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{},{"steps":2},{"steps":3}],"tags":{"of":"batch"}}`)
 	s.run("b-2", map[string]string{"out.txt": "text"})
 	s.want(200, "PATCH", "/jobs/b-3", `{"note":"The best"}`)
+	id := s.want(200, "GET", "/jobs/b", "").fields(t)["jobId"].(string)
 	for query, want := range map[string]string{
-		"batch=b":                                  "b-3 b-2 b-1",
-		"batch=b&order=asc":                        "b-1 b-2 b-3",
-		"batch=b&status=COMPLETED&status=QUEUED":   "b-3 b-2 b-1",
-		"batch=b&status=COMPLETED":                 "b-2",
-		"batch=b&search=best":                      "b-3",
-		"batch=b&tag=of:batch":                     "",
-		"tag=of:batch":                             "b",
-		"jobName=b-2":                              "b-2",
-		"batch=b&jobName=b-2":                      "b-2",
-		"batch=b&jobName=b":                        "",
-		"batch=b-2":                                "",
-		"search=best":                              "",
+		"batch=" + id:                            "b-3 b-2 b-1",
+		"batch=b":                                "b-3 b-2 b-1",
+		"batch=b&order=asc":                      "b-1 b-2 b-3",
+		"batch=b&status=COMPLETED&status=QUEUED": "b-3 b-2 b-1",
+		"batch=b&status=COMPLETED":               "b-2",
+		"batch=b&search=best":                    "b-3",
+		"batch=b&tag=of:batch":                   "",
+		"tag=of:batch":                           "b",
+		"jobName=b-2":                            "b-2",
+		"batch=b&jobName=b-2":                    "b-2",
+		"batch=b&jobName=b":                      "",
+		"batch=b-2":                              "",
+		"search=best":                            "",
 		"organization=true&search=B&status=QUEUED": "",
 	} {
 		same(t, query, s.find(query+"&count=1").names(), want)
@@ -150,10 +156,15 @@ func TestFaultyFiltersAreReportedTogether(t *testing.T) {
 	}
 	s.submit("a")
 	s.submit("b")
-	key := s.find("limit=1&search=a&order=asc&tag=x:y&organization=1").StartKey + s.find("limit=1").StartKey
-	for _, query := range []string{"search=a", "order=asc", "tag=a:b", "since=2000-01-01", "until=2100-01-01", "status=QUEUED"} {
+	key := s.find("limit=1").StartKey
+	s.find("limit=7&includeSubjobs=true&startKey=" + key)
+	for _, query := range []string{
+		"search=a", "order=asc", "tag=a:b", "since=2000-01-01", "until=2100-01-01", "status=QUEUED",
+		"organization=true", "jobEmail=bob@lab.example", "algorithm=echo", "jobName=a", "batch=a",
+	} {
 		same(t, query+" with a cursor", s.want(422, "GET", "/jobs?"+query+"&startKey="+key, "").faults(t), []string{"query.startKey value"})
 	}
+	same(t, "another list", s.want(422, "GET", "/files?startKey="+key, "").faults(t), []string{"query.startKey value"})
 }
 
 func TestSummaryCountsWhatAListingFinds(t *testing.T) {
@@ -164,9 +175,7 @@ func TestSummaryCountsWhatAListingFinds(t *testing.T) {
 	s.want(200, "PATCH", "/jobs/b", `{"tags":{"k":"v"}}`)
 	s.want(200, "POST", "/submit-batch", `{"batchName":"rows","type":"echo","settings":[{},{},{}]}`)
 	s.run("rows-2", nil)
-	if a := s.as(s.bob, "POST", "/submit-job", `{"jobName":"c","type":"echo","settings":{}}`); a.status != 200 {
-		t.Fatal(a.body)
-	}
+	s.wantAs(s.bob, 200, "POST", "/submit-job", `{"jobName":"c","type":"echo","settings":{}}`)
 	counts := func(queued, running, completed, failed int) string {
 		return fmt.Sprintf(`{"QUEUED":%d,"RUNNING":%d,"COMPLETED":%d,"FAILED":%d}`, queued, running, completed, failed)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"molrun/app/base/limit"
+	"molrun/app/test/must"
 )
 
 // closed is a gate whose only slot somebody else has.
@@ -17,9 +18,7 @@ func closed(t *testing.T) (g *limit.Gate, release func()) {
 	t.Helper()
 	g = limit.New(1)
 	_, release, err := g.Enter(t.Context(), "somebody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return g, release
 }
 
@@ -34,7 +33,7 @@ func (s *service) submitLater(g *limit.Gate, key string, names ...string) (answe
 			a := s.as(key, "POST", "/submit-job", fmt.Sprintf(`{"jobName":%q,"type":"echo","settings":{}}`, name))
 			done <- fmt.Sprintf("%s %d", name, a.status)
 		}()
-		s.until("the submission waits", func() bool { return g.Waiting() > before })
+		must.Become(s.t, "the submission waits", func() bool { return g.Waiting() > before })
 	}
 	return done
 }
@@ -48,13 +47,9 @@ func TestOthersAreAnsweredWhileSubmissionsWait(t *testing.T) {
 	}
 	answered := s.submitLater(g, s.ann, names...)
 	for _, path := range []string{"/jobs", "/algorithms", "/version"} {
-		if a := s.as(s.bob, "GET", path, ""); a.status != 200 {
-			t.Errorf("GET %s: %d %s", path, a.status, a.body)
-		}
+		s.wantAs(s.bob, 200, "GET", path, "")
 	}
-	if g.Waiting() != len(names) {
-		t.Errorf("%d submissions wait, want %d", g.Waiting(), len(names))
-	}
+	same(t, "submissions wait", g.Waiting(), len(names))
 	release()
 	for range names {
 		if got := <-answered; !strings.HasSuffix(got, " 200") {
@@ -78,10 +73,10 @@ func TestCancelledSubmissionLeavesItsPlace(t *testing.T) {
 			t.Errorf("status %d, want none", resp.StatusCode)
 		}
 	}()
-	s.until("the submission waits", func() bool { return g.Waiting() == 1 })
+	must.Become(s.t, "the submission waits", func() bool { return g.Waiting() == 1 })
 	cancel()
 	<-gone
-	s.until("its place is free", func() bool { return g.Waiting() == 0 })
+	must.Become(s.t, "its place is free", func() bool { return g.Waiting() == 0 })
 }
 
 // TestSlowClientHoldsNoSlot sends the beginnings of requests, of which the rest does not
@@ -95,14 +90,10 @@ func TestSlowClientHoldsNoSlot(t *testing.T) {
 			g, release := closed(t)
 			s := start(t, func(with *setup) { with.arrivals, with.options.BodyTime = g, time.Hour })
 			c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer c.Close()
-			if _, err := c.Write([]byte(strings.ReplaceAll(begin, "%s", s.ann))); err != nil {
-				t.Fatal(err)
-			}
-			s.until("the request has arrived", func() bool { return g.Waiting() == 1 })
+			must.OK(t, must.Error2(c.Write([]byte(strings.ReplaceAll(begin, "%s", s.ann)))))
+			must.Become(s.t, "the request has arrived", func() bool { return g.Waiting() == 1 })
 			release() // to the request
 			enterSoon(t, g)
 		})
@@ -115,9 +106,7 @@ func TestRequestsLeaveTheSlotOfTheirArrival(t *testing.T) {
 	g := limit.New(1)
 	s := start(t, func(with *setup) { with.arrivals, with.options.Computing = g, g })
 	for path, status := range map[string]int{"/submit-job": 422, "/jobs/a/cancel": 404, "/nowhere": 404, "/jobs": 405} {
-		if a := s.as(s.ann, "POST", path, "{}"); a.status != status {
-			t.Errorf("POST %s: %d %s, want %d", path, a.status, a.body, status)
-		}
+		s.wantAs(s.ann, status, "POST", path, "{}")
 		s.send("POST", path, "{}") // without a key
 		enterSoon(t, g)
 	}
@@ -125,13 +114,9 @@ func TestRequestsLeaveTheSlotOfTheirArrival(t *testing.T) {
 	defer cancel()
 	r := s.request("POST", "/submit-job", "x").WithContext(ctx) // not JSON by its account, so nothing is read
 	resp, err := s.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	resp.Body.Close()
-	if resp.StatusCode != http.StatusUnsupportedMediaType {
-		t.Errorf("status %d", resp.StatusCode)
-	}
+	same(t, "status", resp.StatusCode, http.StatusUnsupportedMediaType)
 	enterSoon(t, g)
 }
 

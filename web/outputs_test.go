@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // begun submits a job and starts it. It returns where its program writes.
@@ -54,9 +55,7 @@ func TestFilesAreServedInEveryStateThatHasSome(t *testing.T) {
 	same(t, "list failed", s.want(200, "GET", "/jobs/a/files", "").body, `{"files":[{"path":"job.json","size":2},{"path":"sub/a b.csv","size":8}]}`+"\n")
 	failed := s.want(200, "GET", "/jobs/a/files/job.json", "")
 	same(t, "failed", []string{failed.body, failed.header.Get("X-Incomplete")}, []string{"{}", ""})
-	if err := os.RemoveAll(filepath.Dir(s.outOf(j))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(filepath.Dir(s.outOf(j))))
 	for _, path := range []string{"", "/job.json"} {
 		same(t, "removed", s.want(404, "GET", "/jobs/a/files"+path, "").code(), "OUTPUT_REMOVED")
 	}
@@ -77,7 +76,7 @@ func TestFilesOfAJobThatNeverRan(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	s.want(200, "POST", "/jobs/a/cancel", "")
-	same(t, "code", s.want(404, "GET", "/jobs/a/files", "").code(), "NOT_FOUND")
+	s.refused(s.ann, 404, "NOT_FOUND", "GET", "/jobs/a/files", "")
 }
 
 func TestFilesOfABatchAreThoseOfItsRows(t *testing.T) {
@@ -133,9 +132,7 @@ func TestRunningProgramsCannotMakeTheServiceReadOtherFiles(t *testing.T) {
 		os.WriteFile(filepath.Join(out, "line\nbreak"), nil, 0o600),
 		os.Truncate(filepath.Join(out, "dir/own.txt"), 3),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	listed := s.want(200, "GET", "/jobs/a/files", "").body
 	same(t, "list", listed, `{"files":[{"path":"closed.txt","size":0},{"path":"dir/own.txt","size":3}],"incomplete":true}`+"\n")
@@ -151,36 +148,22 @@ func TestRunningProgramsCannotMakeTheServiceReadOtherFiles(t *testing.T) {
 	// A link may stand for the output directory itself, and for the one above it.
 	for _, dir := range []string{out, filepath.Dir(out)} {
 		aside := dir + ".aside"
-		if err := os.Rename(dir, aside); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(aside, dir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Rename(dir, aside))
+		must.OK(t, os.Symlink(aside, dir))
 		s.want(404, "GET", "/jobs/a/files/dir/own.txt", "")
 		s.want(404, "GET", "/jobs/a/files", "")
-		if err := os.Remove(dir); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(aside, dir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Remove(dir))
+		must.OK(t, os.Rename(aside, dir))
 	}
 	s.want(200, "GET", "/jobs/a/files/dir/own.txt", "")
 	// The service itself puts a link where the task runs on other machines.
 	attempt := filepath.Dir(filepath.Dir(out))
 	elsewhere := filepath.Join(t.TempDir(), "there")
-	if err := os.Rename(attempt, elsewhere); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(elsewhere, attempt); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(attempt, elsewhere))
+	must.OK(t, os.Symlink(elsewhere, attempt))
 	same(t, "on other machines", s.want(200, "GET", "/jobs/a/files/dir/own.txt", "").body, "own")
 	// While a result is collected, it is in its place and the job is still RUNNING.
-	if err := os.Rename(filepath.Join(elsewhere, "work/out"), filepath.Join(s.blobs.JobDir(j.ID), "result")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(filepath.Join(elsewhere, "work/out"), filepath.Join(s.blobs.JobDir(j.ID), "result")))
 	same(t, "being collected", s.want(200, "GET", "/jobs/a/files/dir/own.txt", "").body, "own")
 }
 
@@ -211,24 +194,14 @@ func TestFilesThatChangeWhileTheyAreSent(t *testing.T) {
 		"shrinks":    func() error { return os.Truncate(path, 0) },
 	} {
 		s.write(path, "")
-		if err := os.Truncate(path, size); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Truncate(path, size))
 		r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/jobs/a/files/a.dat", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r.Header.Set("x-api-key", s.ann)
 		resp, err := http.DefaultTransport.RoundTrip(r) // the checker would read all of the body
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(resp.Body, make([]byte, 10)); err != nil {
-			t.Fatal(err)
-		}
-		if err := change(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, must.Error2(io.ReadFull(resp.Body, make([]byte, 10))))
+		must.OK(t, change())
 		n, err := io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 		if name == "shrinks" {
@@ -287,9 +260,7 @@ func TestViewsAreShownWithTheFilesThereAre(t *testing.T) {
 	same(t, "running", s.want(200, "GET", "/jobs/a/views", "").body, `{"views":[`+motion+files+`]},`+energy+`]}`+rest+`,"incomplete":true}`+"\n")
 	s.finish(j)
 	same(t, "failed", s.want(200, "GET", "/jobs/a/views", "").body, `{"views":[`+motion+files+`]},`+energy+`]}`+rest+"}\n")
-	if err := os.RemoveAll(s.outOf(j)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(s.outOf(j)))
 	same(t, "removed", s.want(200, "GET", "/jobs/a/views", "").body, none)
 	s.want(200, "POST", "/jobs/a/retry", "")
 	s.run("a", map[string]string{"energy.csv": "1"})
@@ -329,9 +300,7 @@ func TestSeriesAreShownWhileTheyAreWritten(t *testing.T) {
 	same(t, "all columns with numbers", s.want(200, "GET", "/jobs/a/series/all", "").fields(t)["columns"], any([]any{map[string]any{"name": "time"}, map[string]any{"name": "potential"}, map[string]any{"name": "kinetic"}}))
 	s.finish(j)
 	same(t, "failed", s.want(200, "GET", "/jobs/a/series/energy", "").fields(t)["rows"], any(3.0))
-	if err := os.RemoveAll(s.outOf(j)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(s.outOf(j)))
 	same(t, "removed", s.want(404, "GET", "/jobs/a/series/energy", "").code(), "OUTPUT_REMOVED")
 
 	s.want(200, "POST", "/jobs/a/retry", "")
@@ -362,14 +331,10 @@ func TestAViewThatIsNotWrittenYetIsNoFault(t *testing.T) {
 	j, out := s.begun("a")
 	s.write(filepath.Join(out, "notes.txt"), "") // its directory is there
 	for _, path := range []string{"series/energy", "tables/hits"} {
-		if a := s.want(404, "GET", "/jobs/a/"+path, ""); !strings.Contains(a.body, "is RUNNING and has written no file of the view") {
-			t.Errorf("%s: %s", path, a.body)
-		}
+		s.want(404, "GET", "/jobs/a/"+path, "").has(t, "is RUNNING and has written no file of the view")
 	}
 	for _, path := range []string{"files/energy.csv", "series/energy?file=energy.csv"} {
-		if a := s.want(404, "GET", "/jobs/a/"+path, ""); !strings.Contains(a.body, `is RUNNING and has no file \"energy.csv\" now`) {
-			t.Errorf("%s: %s", path, a.body)
-		}
+		s.want(404, "GET", "/jobs/a/"+path, "").has(t, `is RUNNING and has no file \"energy.csv\" now`)
 	}
 	s.write(filepath.Join(out, "hits.tsv"), "")
 	same(t, "an empty table", s.want(200, "GET", "/jobs/a/tables/hits", "").body, `{"name":"hits","file":"hits.tsv","columns":[],"rows":[],"incomplete":true}`+"\n")
@@ -380,13 +345,9 @@ func TestAViewThatIsNotWrittenYetIsNoFault(t *testing.T) {
 	}
 	s.want(422, "GET", "/jobs/a/series/energy?column=potential", "") // a client has chosen it
 
-	if err := os.Rename(out, out+".aside"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(out, out+".aside"))
 	same(t, "moved", s.want(200, "GET", "/jobs/a/views", "").fields(t)["incomplete"], any(true))
-	if err := os.Rename(out+".aside", out); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(out+".aside", out))
 	s.finish(j)
 	for path, want := range map[string]string{
 		"series/energy":            `the file \"energy.csv\" has no column \"potential\"`,
@@ -428,18 +389,12 @@ func TestWhatIsNoSeriesOrTableIsExplained(t *testing.T) {
 	if err := os.Truncate(filepath.Join(out, "other.csv"), 1<<30+1); err != nil { // sparse
 		t.Fatal(err)
 	}
-	if err := os.Truncate(filepath.Join(out, "hits.tsv"), 1<<30+1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Truncate(filepath.Join(out, "hits.tsv"), 1<<30+1))
 	same(t, "a large series", s.want(413, "GET", "/jobs/a/series/all?file=other.csv", "").code(), "FILE_TOO_LARGE")
 	same(t, "a large table", s.want(413, "GET", "/jobs/a/tables/hits?sort=score", "").code(), "FILE_TOO_LARGE")
 	s.want(422, "GET", "/jobs/a/tables/hits", "") // a row of a gigabyte
-	if err := os.Remove(filepath.Join(out, "energy.csv")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(out, "energy.csv"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Join(out, "energy.csv")))
+	must.OK(t, syscall.Mkfifo(filepath.Join(out, "energy.csv"), 0o600))
 	s.want(404, "GET", "/jobs/a/series/energy", "") // and does not wait for a writer
 	s.want(404, "GET", "/jobs/a/series/energy?file=energy.csv", "")
 	s.finish(j)

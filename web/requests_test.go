@@ -2,10 +2,14 @@ package web_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"molrun/app/test/must"
 )
 
 func TestQueriesOfListings(t *testing.T) {
@@ -100,24 +104,16 @@ func TestQueriesOfFileListings(t *testing.T) {
 
 func TestUnknownNamesGetASuggestion(t *testing.T) {
 	s := start(t)
-	if a := s.want(422, "GET", "/jobs?limt=1", ""); !strings.Contains(a.body, `did you mean \"limit\"?`) {
-		t.Error(a.body)
-	}
-	if a := s.want(422, "GET", "/jobs?zzzzzzzzzzzz=1", ""); !strings.Contains(a.body, "known are algorithm, batch,") {
-		t.Error(a.body)
-	}
-	if a := s.want(422, "GET", "/algorithms?x=1", ""); !strings.Contains(a.body, "there are none here") {
-		t.Error(a.body)
-	}
+	s.want(422, "GET", "/jobs?limt=1", "").has(t, `did you mean \"limit\"?`)
+	s.want(422, "GET", "/jobs?zzzzzzzzzzzz=1", "").has(t, "known are algorithm, batch,")
+	s.want(422, "GET", "/algorithms?x=1", "").has(t, "there are none here")
 	for _, tt := range []struct{ path, body, nearest string }{
 		{"/result", `{"jobname":"a"}`, "jobName"},
 		{"/submit-job", `{"jobName":"a","type":"ecco","settings":{}}`, "echo"},
 		{"/submit-job", `{"jobName":"a","type":"echo","settings":{"stepz":1}}`, "steps"},
 		{"/submit-batch", `{"batchName":"b","type":"echo","settings":[{},{"stepz":1}]}`, "steps"},
 	} {
-		if a := s.want(422, "POST", tt.path, tt.body); !strings.Contains(a.body, `did you mean \"`+tt.nearest+`\"?`) {
-			t.Error(a.body)
-		}
+		s.want(422, "POST", tt.path, tt.body).has(t, `did you mean \"`+tt.nearest+`\"?`)
 	}
 }
 
@@ -214,31 +210,15 @@ func TestNamesInPathsAreDecodedOnce(t *testing.T) {
 
 func TestTruncatedBodyIsRejected(t *testing.T) {
 	s := start(t)
-	r, err := http.NewRequest("POST", s.url+"/submit-job", &endsEarly{text: `{"jobName":`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, err := http.NewRequest("POST", s.url+"/submit-job", io.MultiReader(strings.NewReader(`{"jobName":`), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	must.OK(t, err)
 	r.ContentLength = 100
 	r.Header.Set("x-api-key", s.ann)
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil { // the client may report its own error first
-		if resp.StatusCode != 422 {
-			t.Errorf("status %d", resp.StatusCode)
-		}
+		same(t, "status", resp.StatusCode, 422)
 		resp.Body.Close()
 	}
 	s.want(200, "GET", "/jobs", "") // other requests still work
-}
-
-// endsEarly returns its text and then fails.
-type endsEarly struct{ text string }
-
-func (e *endsEarly) Read(p []byte) (int, error) {
-	if e.text == "" {
-		return 0, fmt.Errorf("broken off")
-	}
-	n := copy(p, e.text)
-	e.text = e.text[n:]
-	return n, nil
 }

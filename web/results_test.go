@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestResultLinkNeedsNoKey(t *testing.T) {
@@ -21,13 +23,9 @@ func TestResultLinkNeedsNoKey(t *testing.T) {
 	}
 	same(t, "its name", got.header.Get("Content-Disposition"), `attachment; filename="a b.zip"; filename*=UTF-8''a%20b.zip`)
 	archive, err := zip.NewReader(strings.NewReader(got.body), int64(len(got.body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	f, err := archive.Open("output/out.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text, err := io.ReadAll(f)
 	if err != nil || string(text) != "text" {
 		t.Errorf("%q, %v", text, err)

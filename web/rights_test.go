@@ -9,8 +9,10 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/base/fault"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
+	"molrun/app/test/must"
 	"molrun/storage"
 	"molrun/web"
 )
@@ -129,20 +131,14 @@ func (s *service) limitedKey(role apikey.Role, scopes ...apikey.Scope) string {
 	s.t.Helper()
 	r := access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: role, Scopes: scopes}
 	key, _, err := s.app.Accounts.CreateKey(s.t.Context(), app.Operator(), r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return key
 }
 
 // TestEveryRouteNeedsARoleAndAScope sends every request with every kind of key.
 func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
 	s := start(t)
-	for _, id := range s.keys("other") { // so that lab's admins may drain the service
-		if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.without("other") // so that lab's admins may drain the service
 	allowedBy := map[apikey.Role]string{apikey.Viewer: "read", apikey.Member: "read submit", apikey.Admin: "read submit admin"}
 	scopeOf := map[apikey.Rights]string{apikey.Read: "read", apikey.Submit: "submit", apikey.Administer: "admin"}
 	for role, allowed := range allowedBy {
@@ -166,15 +162,11 @@ func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
 	}
 }
 
-// TestReadersChangeNothing sends requests that work with a whole key of the owner,
-// first with keys that may only read.
-func TestReadersChangeNothing(t *testing.T) {
+// TestReadersAndAFullDiskChangeNothing sends requests that work with a whole key of the
+// owner, first with keys that may only read, then while nothing can be written.
+func TestReadersAndAFullDiskChangeNothing(t *testing.T) {
 	s := start(t)
-	for _, id := range s.keys("other") {
-		if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.without("other")
 	s.root = s.limitedKey(apikey.Admin)
 	for _, name := range []string{"queued", "failed", "done"} {
 		s.submit(name)
@@ -229,9 +221,7 @@ func TestReadersChangeNothing(t *testing.T) {
 		before := s.stored()
 		for _, c := range changes {
 			method, _, _ := strings.Cut(c.route, " ")
-			if a := s.as(reader, method, c.path, c.body); a.status != 403 {
-				t.Errorf("%s %s: %d %s", method, c.path, a.status, a.body)
-			}
+			s.wantAs(reader, 403, method, c.path, c.body)
 		}
 		for _, r := range web.Routes() {
 			if route := r.Method + " " + r.Path; r.Needs == apikey.Read {
@@ -244,9 +234,15 @@ func TestReadersChangeNothing(t *testing.T) {
 		}
 		same(t, "what is stored", s.stored(), before)
 	}
+	full := fault.Errorf(fault.StorageFull, "The disk is full; an administrator has to make room.")
 	for _, c := range changes {
-		before := s.stored()
 		method, _, _ := strings.Cut(c.route, " ")
+		s.store.writing.Store(&full)
+		s.refused(s.root, 507, "STORAGE_FULL", method, c.path, c.body)
+		s.want(200, "GET", "/jobs", "")
+		s.want(200, "POST", "/validate-job", `{"jobName":"new","type":"echo","settings":{}}`)
+		s.store.writing.Store(nil)
+		before := s.stored()
 		if a := s.as(s.root, method, c.path, c.body); a.status/100 != 2 || s.stored() == before {
 			t.Errorf("%s %s with a whole key changes nothing: %d %s", method, c.path, a.status, a.body)
 		}
@@ -268,13 +264,9 @@ func absent(path string) string {
 func (s *service) stored() string {
 	s.t.Helper()
 	path, err := s.store.Store.(*storage.Store).Snapshot(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	defer db.Close()
 	var text strings.Builder
 	err = db.View(func(tx *bolt.Tx) error {
@@ -285,9 +277,7 @@ func (s *service) stored() string {
 			})
 		})
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return text.String()
 }
 
@@ -297,9 +287,7 @@ func TestKeyWorksOnlyFromItsNetworks(t *testing.T) {
 	s := start(t, func(with *setup) { with.address = func() string { return from } })
 	r := access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Networks: []string{"10.1.0.0/16", "192.0.2.7", "2001:db8::/32"}}
 	key, _, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	unknown := s.as("molrun_", "GET", "/jobs", "").body
 	for address, want := range map[string]int{
 		"10.1.2.3:1": 200, "192.0.2.7:1": 200, "[2001:db8::1]:1": 200, "[::ffff:10.1.2.3]:1": 200,
@@ -320,13 +308,9 @@ func TestKeyWorksOnlyFromItsNetworks(t *testing.T) {
 func (s *service) usesFrom(key string, from *string, address string) bool {
 	s.t.Helper()
 	used := func() string {
-		if err := s.app.Accounts.SaveKeyUses(s.t.Context()); err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, s.app.Accounts.SaveKeyUses(s.t.Context()))
 		keys, err := s.app.Accounts.Keys(s.t.Context(), app.Operator())
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, err)
 		for _, k := range keys {
 			if strings.Contains(key, "_"+k.ID+"_") {
 				return k.LastUsedAt.String()

@@ -5,8 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"hash/crc32"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -22,7 +21,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
-	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/routing"
 	"molrun/app/base/fault"
@@ -41,9 +39,9 @@ import (
 	"molrun/app/job/status"
 	"molrun/app/job/upload"
 	"molrun/app/job/usage"
+	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 	"molrun/blobs"
-	"molrun/blobs/link"
-	"molrun/storage"
 	"molrun/web"
 	"molrun/web/edge"
 	"molrun/web/respond"
@@ -157,7 +155,8 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	}
 	s := &service{t: t, log: &lockedBuffer{}}
 	log := zerolog.New(s.log)
-	store, files := openStorage(t, log)
+	store, files, closed := fixture.Open(t, t.TempDir(), blobs.Options{Now: time.Now, Log: log, Reserve: 1})
+	t.Cleanup(closed)
 	s.store, s.blobs = &breakable{Store: store}, files
 	s.app = newApp(t, s.store, s.blobs, cmp.Or(with.algorithm, echoAlgorithm))
 	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
@@ -205,60 +204,17 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	return s
 }
 
-// openStorage opens a store and a directory of files. When the test ends, it
-// checks the store and closes both.
-func openStorage(t testing.TB, log zerolog.Logger) (*storage.Store, *blobs.Dir) {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	store, err := storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{Fatal: func(err error) { t.Errorf("store: %v", err) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := link.LoadSecret(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret, Log: log, Reserve: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Check(context.Background()); err != nil {
-			t.Errorf("the store after the test: %v", err)
-		}
-		if err := errors.Join(store.Close(), files.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return store, files
-}
-
 // newApp returns a service that offers one algorithm.
 func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText string) web.Services {
 	t.Helper()
-	file, mistakes := algorithm.Parse("algorithm.toml", []byte(algorithmText))
-	if len(mistakes) > 0 {
-		t.Fatal(mistakes)
-	}
-	catalogue, err := algorithm.NewCatalogue([]*algorithm.File{file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := app.NewService(store, files, catalogue, app.Options{
+	s, err := app.NewService(store, files, fixture.Catalogue(t, algorithmText), app.Options{
 		Now:     time.Now,
 		Notices: policy,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lists, err := listing.New(store, s.Jobs, bytes.Repeat([]byte{7}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	accounts := access.New(store, files, time.Now)
 	results := download.New(store, files, s.Jobs, time.Now)
 	services := web.Services{
@@ -296,9 +252,7 @@ func linked(s web.Services) blobs.Service {
 func newKey(t testing.TB, accounts *access.Accounts, organization, email string, role apikey.Role) string {
 	t.Helper()
 	key, _, err := accounts.CreateKey(context.Background(), app.Operator(), access.KeyRequest{Organization: organization, Email: email, Role: role})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return key
 }
 
@@ -328,9 +282,7 @@ func (s *service) request(method, path, body string) *http.Request {
 		url = s.url + path
 	}
 	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	r.Header.Set("x-api-key", s.ann)
 	return r
 }
@@ -339,17 +291,13 @@ func (s *service) request(method, path, body string) *http.Request {
 func (s *service) do(r *http.Request) answer {
 	s.t.Helper()
 	resp, err := s.client.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	defer resp.Body.Close()
 	if resp.Header.Get("Content-Type") == "text/event-stream" {
 		return answer{resp.StatusCode, resp.Header, s.beginning(resp.Body)}
 	}
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return answer{resp.StatusCode, resp.Header, string(data)}
 }
 
@@ -366,11 +314,48 @@ func (s *service) as(key, method, path, body string) answer {
 // want sends a request as ann and requires a status.
 func (s *service) want(status int, method, path, body string) answer {
 	s.t.Helper()
-	a := s.as(s.ann, method, path, body)
+	return s.wantAs(s.ann, status, method, path, body)
+}
+
+// wantAs sends a request with a key and requires a status.
+func (s *service) wantAs(key string, status int, method, path, body string) answer {
+	s.t.Helper()
+	return s.is(status, s.as(key, method, path, body), s.owner(key), method, path, body)
+}
+
+// wantSent sends a request without a key and requires a status.
+func (s *service) wantSent(status int, method, path, body string, headers ...string) answer {
+	s.t.Helper()
+	return s.is(status, s.send(method, path, body, headers...), fmt.Sprintf("with %q", headers), method, path, body)
+}
+
+// refused sends a request with a key and requires an error.
+func (s *service) refused(key string, status int, code, method, path, body string) {
+	s.t.Helper()
+	same(s.t, s.owner(key)+": "+method+" "+path, s.wantAs(key, status, method, path, body).code(), code)
+}
+
+func (s *service) is(status int, a answer, by, method, path, body string) answer {
+	s.t.Helper()
 	if a.status != status {
-		s.t.Fatalf("%s %s %s: status %d, want %d; body %s", method, path, body, a.status, status, a.body)
+		s.t.Fatalf("%s: %s %s %s: status %d, want %d; body %s", by, method, path, body, a.status, status, a.body)
 	}
 	return a
+}
+
+// owner returns whose key it is, for messages.
+func (s *service) owner(key string) string {
+	switch key {
+	case s.ann:
+		return "ann"
+	case s.bob:
+		return "bob"
+	case s.root:
+		return "an admin"
+	case s.eve:
+		return "another organization"
+	}
+	return "another key"
 }
 
 // fields returns the members of a response.
@@ -388,6 +373,21 @@ func (a answer) code() string {
 	var e struct{ Error struct{ Code string } }
 	_ = json.Unmarshal([]byte(a.body), &e)
 	return e.Error.Code
+}
+
+// has requires texts in the body.
+func (a answer) has(t *testing.T, texts ...string) answer {
+	t.Helper()
+	contains(t, fmt.Sprint(a.status, " ", a.body), texts...)
+	return a
+}
+
+// lacks requires that a text is not in the body.
+func (a answer) lacks(t *testing.T, text string) {
+	t.Helper()
+	if strings.Contains(a.body, text) {
+		t.Errorf("%d with %q: %s", a.status, text, a.body)
+	}
 }
 
 // faults returns the faults of a 422 as text, such as
@@ -425,12 +425,8 @@ func (s *service) claim(name string) *app.Job {
 	s.t.Helper()
 	id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"].(string)
 	j, _, err := s.app.Runs.Claim(context.Background(), app.JobID(id), placement.Devices{}, app.Portion{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.app.Runs.Started(context.Background(), j.ID, j.Attempts, time.Now()); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
+	must.OK(s.t, s.app.Runs.Started(context.Background(), j.ID, j.Attempts, time.Now()))
 	return j
 }
 
@@ -440,31 +436,29 @@ func (s *service) run(name string, files map[string]string) {
 	s.t.Helper()
 	j := s.claim(name)
 	s.printed(j, "line 1\nline 2\n")
-	now := time.Now()
-	ending := app.Ending{Outcome: &app.Outcome{StartedAt: now, EndedAt: now}}
+	var ending app.Ending
 	if files == nil {
 		code := 1
 		ending.Failure = &app.Failure{Code: app.FailedExit, Message: "It ended with status 1.", ExitCode: &code, LogTail: "line 2\n"}
 	} else {
 		ending.Results = json.RawMessage(`{"rg_nm":1.316}`)
-		ending.ResultBytes = s.result(j.ID, files)
+		ending.ResultBytes = fixture.Result(s.t, s.blobs, j.ID, files)
 	}
-	if err := s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending); err != nil {
-		s.t.Fatal(err)
-	}
+	s.end(j, 0, ending)
 }
 
 // finish ends an attempt as failed.
 func (s *service) finish(j *app.Job) {
 	s.t.Helper()
+	s.end(j, 0, app.Ending{Failure: &app.Failure{Code: app.FailedExit, Message: "It failed."}})
+}
+
+// end ends an attempt that took a time until now.
+func (s *service) end(j *app.Job, took time.Duration, e app.Ending) {
+	s.t.Helper()
 	now := time.Now()
-	ending := app.Ending{
-		Outcome: &app.Outcome{StartedAt: now, EndedAt: now},
-		Failure: &app.Failure{Code: app.FailedExit, Message: "It failed."},
-	}
-	if err := s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending); err != nil {
-		s.t.Error(err)
-	}
+	e.Outcome = &app.Outcome{StartedAt: now, EndedAt: now.Add(took)}
+	must.OK(s.t, s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, e))
 }
 
 // printed writes the log of an attempt.
@@ -473,33 +467,10 @@ func (s *service) printed(j *app.Job, text string) {
 	s.write(filepath.Join(s.blobs.JobDir(j.ID), strconv.Itoa(j.Attempts), "log"), text)
 }
 
-// result stores the files of a result with their manifest.
-func (s *service) result(id app.JobID, files map[string]string) (size int64) {
-	s.t.Helper()
-	m := &app.Manifest{}
-	for _, name := range sorted(files) {
-		text := files[name]
-		s.write(filepath.Join(s.blobs.JobDir(id), "result", name), text)
-		size += int64(len(text))
-		m.Files = append(m.Files, app.ManifestFile{
-			Name: name, Path: "result/" + name, Size: int64(len(text)),
-			CRC32: crc32.ChecksumIEEE([]byte(text)), SHA256: sha256Hex(text),
-		})
-	}
-	if err := s.blobs.WriteManifest(id, m); err != nil {
-		s.t.Fatal(err)
-	}
-	return size
-}
-
 func (s *service) write(path, text string) {
 	s.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.OK(s.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // upload uploads and completes a file as ann and returns its ID.
@@ -520,9 +491,7 @@ func (s *service) upload(name, text string) string {
 func (s *service) chunked(c call, body string) answer {
 	s.t.Helper()
 	r, err := http.NewRequest(c.method, s.url+c.path, struct{ *strings.Reader }{strings.NewReader(body)})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	r.ContentLength = -1
 	r.Header.Set("x-api-key", s.root)
 	r.Header.Set("Content-Type", "application/json; charset=UTF-8")
@@ -531,21 +500,15 @@ func (s *service) chunked(c call, body string) answer {
 
 func (s *service) disable(key string) {
 	s.t.Helper()
-	if _, err := s.app.Accounts.DisableKey(s.t.Context(), app.Operator(), strings.Split(key, "_")[1], true); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, must.Error2(s.app.Accounts.DisableKey(s.t.Context(), app.Operator(), strings.Split(key, "_")[1], true)))
 }
 
 // expiredKey returns an expired key.
 func (s *service) expiredKey() string {
 	s.t.Helper()
 	key, record, err := s.app.Accounts.CreateKey(s.t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: apikey.Member, Expires: time.Hour})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	record.ExpiresAt = unit.At(time.Now().Add(-time.Hour))
-	if err := s.store.Update(s.t.Context(), func(tx app.Tx) error { return tx.PutKey(record) }); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, s.store.Update(s.t.Context(), func(tx app.Tx) error { return tx.PutKey(record) }))
 	return key
 }

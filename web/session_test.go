@@ -1,8 +1,10 @@
 package web_test
 
 import (
-	"net/http"
+	"errors"
+	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
 	"molrun/app/job/audit"
+	"molrun/app/test/must"
 	"molrun/web/edge"
 )
 
@@ -23,14 +26,18 @@ func (s *service) signIn(body string, headers ...string) (answer, []string) {
 	return a, []string{"Cookie", cookie}
 }
 
+// wantSignIn signs in a browser, requires a status and returns its cookie as a header.
+func (s *service) wantSignIn(status int, body string, headers ...string) []string {
+	s.t.Helper()
+	a, cookie := s.signIn(body, headers...)
+	s.is(status, a, fmt.Sprintf("with %q", headers), "POST", "/session", body)
+	return cookie
+}
+
 // signedInAs signs in with a key.
 func (s *service) signedInAs(key string) []string {
 	s.t.Helper()
-	a, cookie := s.signIn(`{"key":"` + key + `"}`)
-	if a.status != http.StatusOK {
-		s.t.Fatalf("sign in: %d %s", a.status, a.body)
-	}
-	return cookie
+	return s.wantSignIn(200, `{"key":"`+key+`"}`)
 }
 
 // TestSessionsAreTakenWhereKeysAre sends every request with a key, then with the cookie of
@@ -45,9 +52,7 @@ func TestSessionsAreTakenWhereKeysAre(t *testing.T) {
 				continue
 			}
 			byKey, bySession := s.as(key, c.method, c.path, ""), s.send(c.method, c.path, "", cookie...)
-			if byKey.status != bySession.status {
-				t.Errorf("%s %s of a %s: %d with the key, %d with the session: %s", c.method, c.path, role, byKey.status, bySession.status, bySession.body)
-			}
+			same(t, fmt.Sprintf("%s %s of a %s", c.method, c.path, role), byKey.status, bySession.status)
 		}
 	}
 }
@@ -71,155 +76,104 @@ func TestSessionShowsWhoHasSignedIn(t *testing.T) {
 		}
 	}
 	same(t, "rights of a key with scopes", s.send("GET", "/session", "", s.signedInAs(limited)...).fields(t)["rights"], any([]any{"submit"}))
-	if a := s.send("GET", "/session", ""); a.status != 401 {
-		t.Errorf("nobody: %d %s", a.status, a.body)
-	}
+	s.wantSent(401, "GET", "/session", "")
 }
 
 func TestSessionsEndWithTheirKey(t *testing.T) {
 	root := app.Operator()
-	disabled := true
-	for name, end := range map[string]func(*service, string, []string) error{
-		"the key is disabled": func(s *service, id string, _ []string) error {
-			_, err := s.app.Accounts.DisableKey(t.Context(), root, id, true)
-			return err
+	user := func(s *service, disabled bool) error {
+		return must.Error2(s.app.Accounts.ChangeUser(t.Context(), root, "lab", "ann@lab.example", access.UserChange{Disabled: &disabled}))
+	}
+	key := func(s *service, disabled bool) error {
+		return must.Error2(s.app.Accounts.DisableKey(t.Context(), root, idOf(s.ann), disabled))
+	}
+	for name, end := range map[string]func(*service, []string) error{
+		"the key is disabled":                   func(s *service, _ []string) error { return key(s, true) },
+		"the key was disabled, and works again": func(s *service, _ []string) error { return errors.Join(key(s, true), key(s, false)) },
+		"the key is deleted":                    func(s *service, _ []string) error { return s.app.Accounts.DeleteKey(t.Context(), root, idOf(s.ann)) },
+		"the key is rotated": func(s *service, _ []string) error {
+			return must.Error3(s.app.Accounts.RotateKey(t.Context(), root, idOf(s.ann), 0))
 		},
-		"the key was disabled, and works again": func(s *service, id string, _ []string) error {
-			if _, err := s.app.Accounts.DisableKey(t.Context(), root, id, true); err != nil {
-				return err
-			}
-			_, err := s.app.Accounts.DisableKey(t.Context(), root, id, false)
-			return err
-		},
-		"the key is deleted": func(s *service, id string, _ []string) error {
-			return s.app.Accounts.DeleteKey(t.Context(), root, id)
-		},
-		"the key is rotated": func(s *service, id string, _ []string) error {
-			_, _, err := s.app.Accounts.RotateKey(t.Context(), root, id, 0)
-			return err
-		},
-		"the user is disabled": func(s *service, _ string, _ []string) error {
-			_, err := s.app.Accounts.ChangeUser(t.Context(), root, "lab", "ann@lab.example", access.UserChange{Disabled: &disabled})
-			return err
-		},
-		"the user was disabled, and works again": func(s *service, _ string, _ []string) error {
-			for _, now := range []bool{true, false} {
-				if _, err := s.app.Accounts.ChangeUser(t.Context(), root, "lab", "ann@lab.example", access.UserChange{Disabled: &now}); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		"the user is deleted": func(s *service, _ string, _ []string) error {
+		"the user is disabled":                   func(s *service, _ []string) error { return user(s, true) },
+		"the user was disabled, and works again": func(s *service, _ []string) error { return errors.Join(user(s, true), user(s, false)) },
+		"the user is deleted": func(s *service, _ []string) error {
 			return s.app.Accounts.DeleteUser(t.Context(), root, "lab", "ann@lab.example")
 		},
-		"signed out": func(s *service, _ string, cookie []string) error {
-			a := s.send("DELETE", "/session", "", cookie...)
-			same(t, "signing out", []any{a.status, strings.Contains(a.header.Get("Set-Cookie"), "Max-Age=0")}, []any{204, true})
+		"signed out": func(s *service, cookie []string) error {
+			gone := s.wantSent(204, "DELETE", "/session", "", cookie...).header.Get("Set-Cookie")
+			same(t, "signing out", strings.Contains(gone, "Max-Age=0"), true)
 			return nil
 		},
 	} {
 		s := start(t)
 		byKey := s.signedInAs(s.ann)
 		invited, err := s.app.Accounts.Invite(t.Context(), "lab", "ann@lab.example")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_, byLink := s.signIn(`{"token":"` + invited.Token + `"}`)
 		for _, cookie := range [][]string{byKey, byLink} {
-			if a := s.send("GET", "/jobs", "", cookie...); a.status != 200 {
-				t.Fatalf("%s: before: %d %s", name, a.status, a.body)
-			}
+			s.wantSent(200, "GET", "/jobs", "", cookie...)
 		}
-		if err := end(s, idOf(s.ann), byKey); err != nil {
+		if err := end(s, byKey); err != nil {
 			t.Fatal(name, err)
 		}
-		if a := s.send("GET", "/jobs", "", byKey...); a.status != 401 {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
-		}
+		s.wantSent(401, "GET", "/jobs", "", byKey...)
 		want := 200
 		if strings.HasPrefix(name, "the user") {
 			want = 401
 		}
-		if a := s.send("GET", "/jobs", "", byLink...); a.status != want {
-			t.Errorf("%s: of the user: %d, want %d", name, a.status, want)
-		}
+		s.wantSent(want, "GET", "/jobs", "", byLink...)
 	}
 }
 
 func TestSessionsEndAfterTheirTime(t *testing.T) {
 	c := &clock{now: time.Now()}
 	s := start(t, func(with *setup) { with.now = c.read })
-	cookie, idle := s.signedInAs(s.ann), s.signedInAs(s.ann)
 	brief, _, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Expires: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	expiring := s.signedInAs(brief)
+	must.OK(t, err)
+	used, idle, expiring := s.signedInAs(s.ann), s.signedInAs(s.ann), s.signedInAs(brief)
 	f := s.send("GET", "/session", "", expiring...).fields(t)
 	same(t, "the end of a session of a key that expires", f["expiresAt"], f["key"].(map[string]any)["expiresAt"])
-	for day := range 31 {
-		if a := s.send("GET", "/jobs", "", cookie...); a.status != 200 {
-			t.Fatalf("day %d: %d %s", day, a.status, a.body)
+	answers := func(want int, cookies ...[]string) {
+		t.Helper()
+		for _, cookie := range cookies {
+			s.wantSent(want, "GET", "/jobs", "", cookie...)
 		}
-		if err := s.app.Accounts.SaveKeyUses(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		for name, other := range map[string][]string{"idle": idle, "of a key that expires": expiring} {
-			if a := s.send("GET", "/jobs", "", other...); day > 3 && a.status != 401 {
-				t.Fatalf("day %d, %s: %d", day, name, a.status)
-			} else if day == 0 && a.status != 200 {
-				t.Fatalf("%s: %d", name, a.status)
-			}
-		}
-		if day == 0 {
-			if err := s.app.Accounts.SaveKeyUses(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c.advance(24 * time.Hour)
-		if day == 0 {
-			c.advance(2 * apikey.SessionIdle)
-			if a := s.send("GET", "/jobs", "", cookie...); a.status != 401 {
-				t.Errorf("not used for long: %d", a.status)
-			}
-			cookie = s.signedInAs(s.ann)
-		}
+		must.OK(t, s.app.Accounts.SaveKeyUses(t.Context()))
 	}
-	if a := s.send("GET", "/jobs", "", cookie...); a.status != 401 {
-		t.Errorf("after 30 days: %d", a.status)
+	answers(200, used, idle, expiring)
+	const step = apikey.SessionIdle / 2
+	for left := apikey.SessionLife; left > step; left -= step {
+		c.advance(step)
+		answers(200, used)
+		answers(401, expiring)
 	}
-	if err := s.app.Accounts.SweepSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.store.View(t.Context(), func(tx app.Tx) error {
+	answers(401, idle)
+	c.advance(step)
+	answers(401, used)
+	last := s.signedInAs(s.ann)
+	c.advance(apikey.SessionIdle)
+	answers(401, last)
+	must.OK(t, s.app.Accounts.SweepSessions(t.Context()))
+	must.OK(t, s.store.View(t.Context(), func(tx app.Tx) error {
 		for one := range tx.Sessions("") {
 			t.Errorf("%+v is kept", one)
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func TestSessionsKeepTheNetworksOfTheirKey(t *testing.T) {
 	from := "10.0.0.9"
 	s := signedIn(t, &from, false)
 	key, _, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Networks: []string{"10.0.0.0/24"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cookie := s.signedInAs(key)
 	for address, want := range map[string]int{"10.0.0.10": 200, "10.0.1.10": 401} {
 		from = address
-		if a := s.send("GET", "/jobs", "", cookie...); a.status != want {
-			t.Errorf("from %s: %d, want %d", from, a.status, want)
-		}
+		s.wantSent(want, "GET", "/jobs", "", cookie...)
 	}
 	from = "10.0.1.10"
-	if a, _ := s.signIn(`{"key":"` + key + `"}`); a.status != 401 {
-		t.Errorf("signing in from elsewhere: %d", a.status)
-	}
+	s.wantSignIn(401, `{"key":"`+key+`"}`)
 }
 
 func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
@@ -233,7 +187,7 @@ func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
 	} {
 		same(t, "who it is", s.send("GET", "/session", "", headers...).fields(t)["email"], any(want))
 	}
-	for name, headers := range map[string][]string{
+	for _, headers := range map[string][]string{
 		"a bad key":       append([]string{"x-api-key", "molrun_x"}, cookie...),
 		"two cookies":     {"Cookie", cookie[1] + "; " + cookie[1]},
 		"another's name":  {"Cookie", strings.Replace(cookie[1], "molrun", "other", 1)},
@@ -242,42 +196,46 @@ func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
 		"no secret":       {"Cookie", strings.SplitAfter(cookie[1], ".")[0]},
 		"a long one":      {"Cookie", strings.SplitAfter(cookie[1], "=")[0] + strings.Repeat("A", 4000) + ".A"},
 	} {
-		if a := s.send("GET", "/jobs", "", headers...); a.status != 401 {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
-		}
+		s.wantSent(401, "GET", "/jobs", "", headers...)
 	}
-	if a, _ := s.signIn(`{"key":"`+s.bob+`"}`, "Remote-User", "ann@lab.example"); a.status != 403 {
-		t.Errorf("signing in beside a proxy: %d %s", a.status, a.body)
-	}
+	s.wantSignIn(403, `{"key":"`+s.bob+`"}`, "Remote-User", "ann@lab.example")
 }
 
-func TestPagesOfOtherSitesChangeNothingInSessions(t *testing.T) {
-	s := start(t, func(with *setup) { with.options.PublicURL = "http://lab.example/molrun" })
-	cookie := s.signedInAs(s.ann)
-	host := strings.TrimPrefix(s.url, "http://")
-	for _, tt := range []struct {
-		name    string
-		status  int
-		headers []string
-	}{
+// site is a page from which a browser sends requests, and the answer to those that change
+// something.
+type site struct {
+	name    string
+	status  int
+	headers []string
+}
+
+// sites are pages as a service at host with the public address http://lab.example sees them.
+func sites(host string) []site {
+	return []site{
 		{"no browser", 200, nil},
 		{"another site", 403, []string{"Sec-Fetch-Site", "cross-site"}},
 		{"a neighbour", 403, []string{"Sec-Fetch-Site", "same-site"}},
 		{"this site", 200, []string{"Sec-Fetch-Site", "same-origin"}},
+		{"typed by the user", 200, []string{"Sec-Fetch-Site", "none"}},
 		{"an old browser, another site", 403, []string{"Origin", "https://evil.example"}},
 		{"an old browser, this site", 200, []string{"Origin", "http://" + host}},
 		{"the public address", 200, []string{"Origin", "http://lab.example"}},
 		{"no origin", 403, []string{"Origin", "null"}},
-	} {
-		if a := s.send("PUT", "/upload/a.txt", "", append(tt.headers, cookie...)...); a.status != tt.status {
-			t.Errorf("%s: %d %s", tt.name, a.status, a.body)
+	}
+}
+
+func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
+	from := proxyAddress
+	s := signedIn(t, &from, false, func(with *setup) { with.options.PublicURL = "http://lab.example/molrun" })
+	cookie := s.signedInAs(s.ann)
+	for _, from := range sites(strings.TrimPrefix(s.url, "http://")) {
+		for _, who := range [][]string{cookie, {"Remote-User", "ann@lab.example"}} {
+			headers := slices.Concat(from.headers, who)
+			s.wantSent(from.status, "PUT", "/upload/a.txt", "", headers...)
+			s.wantSent(200, "GET", "/jobs", "", headers...)
+			s.wantSent(200, "PUT", "/upload/a.txt", "", append(headers, "x-api-key", s.ann)...)
 		}
-		if a := s.send("GET", "/jobs", "", append(tt.headers, cookie...)...); a.status != 200 {
-			t.Errorf("%s reads: %d %s", tt.name, a.status, a.body)
-		}
-		if a, _ := s.signIn(`{"key":"`+s.ann+`"}`, tt.headers...); a.status != tt.status {
-			t.Errorf("%s signs in: %d %s", tt.name, a.status, a.body)
-		}
+		s.wantSignIn(from.status, `{"key":"`+s.ann+`"}`, from.headers...)
 	}
 }
 
@@ -287,37 +245,27 @@ func TestLinksSignInOnce(t *testing.T) {
 	invite := func(organization, email string) access.Invitation {
 		t.Helper()
 		made, err := s.app.Accounts.Invite(t.Context(), organization, email)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return made
 	}
 	made := invite("", "Ann@lab.example")
 	a, cookie := s.signIn(`{"token":"` + made.Token + `"}`)
 	same(t, "the user", []any{a.status, a.fields(t)["email"], a.fields(t)["role"], a.fields(t)["key"]}, []any{200, "ann@lab.example", "member", nil})
-	if a := s.send("POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`, append(cookie, "Content-Type", "application/json")...); a.status != 200 {
-		t.Errorf("a job of a user without a key: %s", a.body)
-	}
-	for name, token := range map[string]string{
+	s.wantSent(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`, append(cookie, "Content-Type", "application/json")...)
+	for _, token := range map[string]string{
 		"used": made.Token, "unknown": "AAAA", "empty but for a blank": " ", "a key": s.ann,
 	} {
-		if a, _ := s.signIn(`{"token":"` + token + `"}`); a.status != 401 {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
-		}
+		s.wantSignIn(401, `{"token":"`+token+`"}`)
 	}
 	late := invite("lab", "root@lab.example")
 	c.advance(access.LinkLife)
-	if a, _ := s.signIn(`{"token":"` + late.Token + `"}`); a.status != 401 {
-		t.Errorf("after its time: %d", a.status)
-	}
+	s.wantSignIn(401, `{"token":"`+late.Token+`"}`)
 	first := invite("lab", "bob@lab.example")
 	for range 100 {
 		c.advance(time.Millisecond)
 		invite("lab", "bob@lab.example")
 	}
-	if a, _ := s.signIn(`{"token":"` + first.Token + `"}`); a.status != 401 {
-		t.Errorf("the oldest of too many: %d", a.status)
-	}
+	s.wantSignIn(401, `{"token":"`+first.Token+`"}`)
 	for name, who := range map[string][2]string{"unknown": {"lab", "carl@lab.example"}, "several": {"", ""}, "several of lab": {"lab", "@"}} {
 		if _, err := s.app.Accounts.Invite(t.Context(), who[0], who[1]); err == nil {
 			t.Errorf("an invitation for %s", name)
@@ -330,9 +278,7 @@ func TestLinksSignInOnce(t *testing.T) {
 	}
 	same(t, "the only admin of lab", invite("lab", "").Email, "root@lab.example")
 	off := true
-	if _, err := s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "bob@lab.example", access.UserChange{Disabled: &off}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, must.Error2(s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "bob@lab.example", access.UserChange{Disabled: &off})))
 	if _, err := s.app.Accounts.Invite(t.Context(), "lab", "bob@lab.example"); err == nil {
 		t.Error("an invitation for a disabled user")
 	}
@@ -340,17 +286,10 @@ func TestLinksSignInOnce(t *testing.T) {
 
 func TestTheFirstLinkMakesAnAdmin(t *testing.T) {
 	s := start(t)
-	for _, organization := range []string{"lab", "other"} {
-		for _, id := range s.keys(organization) {
-			if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	s.without("lab")
+	s.without("other")
 	made, err := s.app.Accounts.Invite(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	users, err := s.app.Accounts.Users(t.Context(), app.Operator())
 	if err != nil || len(users) > 0 {
 		t.Fatalf("users %v before the link is used: %v", users, err)
@@ -358,9 +297,7 @@ func TestTheFirstLinkMakesAnAdmin(t *testing.T) {
 	a, cookie := s.signIn(`{"token":"` + made.Token + `"}`)
 	same(t, "the first user", []any{a.fields(t)["organization"], a.fields(t)["role"]}, []any{"lab", "admin"})
 	key := s.send("POST", "/keys", "{}", append(cookie, "Content-Type", "application/json")...).made(t)
-	if a := s.as(key, "GET", "/admin/users", ""); a.status != 200 {
-		t.Errorf("a key of the first admin: %s", a.body)
-	}
+	s.wantAs(key, 200, "GET", "/admin/users", "")
 }
 
 func TestRefusedSignInsAreRateLimited(t *testing.T) {
@@ -375,13 +312,9 @@ func TestRefusedSignInsAreRateLimited(t *testing.T) {
 		statuses = append(statuses, a.status)
 	}
 	same(t, "answers", statuses, []int{401, 401, 401, 429, 429})
-	if a, _ := s.signIn(`{"key":"` + strings.Repeat("x", 20<<10) + `"}`); a.status != 413 {
-		t.Errorf("a long key: %d", a.status)
-	}
+	s.wantSignIn(413, `{"key":"`+strings.Repeat("x", 20<<10)+`"}`)
 	for _, body := range []string{`{}`, `{"key":"a","token":"b"}`, `{"key":""}`, `{"key":1}`} {
-		if a, _ := s.signIn(body); a.status != 422 {
-			t.Errorf("%s: %d %s", body, a.status, a.body)
-		}
+		s.wantSignIn(422, body)
 	}
 }
 
@@ -413,27 +346,9 @@ func TestSignInsAreAudited(t *testing.T) {
 func TestAStreamEndsWithItsSession(t *testing.T) {
 	s := start(t)
 	cookie := s.signedInAs(s.ann)
-	r := s.request("GET", "/events", "")
-	r.Header.Del("x-api-key")
-	r.Header.Set("Cookie", cookie[1])
-	resp, err := s.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for b := make([]byte, 1<<10); err == nil; {
-			_, err = resp.Body.Read(b)
-		}
-	}()
+	f, _ := s.follow("", "/events", cookie...)
 	s.send("DELETE", "/session", "", cookie...)
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		t.Error("the stream goes on")
-	}
+	f.ends()
 }
 
 func TestAKeyHasABoundedNumberOfSessions(t *testing.T) {
@@ -478,15 +393,9 @@ func TestFailuresToSignInOrOut(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBody = 200 })
 	cookie := s.signedInAs(s.ann)
 	body := `{"key":"` + s.ann + `"}`
-	if a := s.send("POST", "/session", body); a.status != 415 {
-		t.Errorf("no type: %d %s", a.status, a.body)
-	}
-	if a, _ := s.signIn(`{"key":"` + strings.Repeat("x", 300) + `"}`); a.status != 413 {
-		t.Errorf("a long key: %d %s", a.status, a.body)
-	}
-	if a := s.send("DELETE", "/session", "", append(cookie, "Sec-Fetch-Site", "cross-site")...); a.status != 403 {
-		t.Errorf("another site signs out: %d %s", a.status, a.body)
-	}
+	s.wantSent(415, "POST", "/session", body)
+	s.wantSignIn(413, `{"key":"`+strings.Repeat("x", 300)+`"}`)
+	s.wantSent(403, "DELETE", "/session", "", append(cookie, "Sec-Fetch-Site", "cross-site")...)
 	for status, err := range map[int]error{
 		500: fault.Errorf(fault.Internal, "the disk says secret-detail"),
 		503: fault.Errorf(fault.Unavailable, "The service is stopping; send the request again."),
@@ -502,9 +411,7 @@ func TestFailuresToSignInOrOut(t *testing.T) {
 		}
 	}
 	s.store.writing.Store(nil)
-	if a := s.send("GET", "/session", "", cookie...); a.status != 200 {
-		t.Errorf("after all that: %d", a.status)
-	}
+	s.wantSent(200, "GET", "/session", "", cookie...)
 }
 
 func TestHostileHostsDontShapeCookies(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // share makes a share of a job of ann's and returns its id and token.
@@ -89,9 +90,7 @@ func TestShareShowsAResultWithoutAKey(t *testing.T) {
 	if a.status != 206 || a.body != "234" || a.header.Get("ETag") == "" || a.header.Get("Cache-Control") != "private, no-store" || a.header.Get("Content-Disposition") == "" {
 		t.Errorf("a range: %d %q %v", a.status, a.body, a.header)
 	}
-	if a := s.stranger("/shared/"+token+"/files/a.txt", "If-None-Match", a.header.Get("ETag")); a.status != 304 {
-		t.Errorf("If-None-Match: %d", a.status)
-	}
+	s.wantSent(304, "GET", "/shared/"+token+"/files/a.txt", "", "If-None-Match", a.header.Get("ETag"))
 	if a := s.stranger("/shared/"+token+"/files/a.txt", "Range", "bytes=10-"); a.status != 416 || a.code() != "RANGE_INVALID" {
 		t.Errorf("a range behind the end: %d %s", a.status, a.body)
 	}
@@ -101,20 +100,12 @@ func TestShareShowsAResultWithoutAKey(t *testing.T) {
 	if a := s.send("HEAD", "/shared/"+token+"/archive", ""); a.status != 200 || a.header.Get("Content-Length") == "" {
 		t.Errorf("HEAD: %d %v", a.status, a.header)
 	}
-	if b := s.stranger("/shared/"+token+"/archive", "If-None-Match", s.stranger("/shared/"+token+"/archive").header.Get("ETag")); b.status != 304 {
-		t.Errorf("If-None-Match of the archive: %d", b.status)
-	}
-	if b := s.stranger("/shared/"+token+"/archive", "Range", "bytes=99999-"); b.status != 416 {
-		t.Errorf("a range behind the end of the archive: %d", b.status)
-	}
+	s.wantSent(304, "GET", "/shared/"+token+"/archive", "", "If-None-Match", s.stranger("/shared/"+token+"/archive").header.Get("ETag"))
+	s.wantSent(416, "GET", "/shared/"+token+"/archive", "", "Range", "bytes=99999-")
 	for _, method := range []string{"PUT", "POST", "DELETE", "PATCH"} {
-		if a := s.send(method, "/shared/"+token+"/files/a.txt", ""); a.status != 405 {
-			t.Errorf("%s: %d", method, a.status)
-		}
+		s.wantSent(405, method, "/shared/"+token+"/files/a.txt", "")
 	}
-	if a := s.stranger("/shared/" + token + "?wait=1s"); a.status != 422 {
-		t.Errorf("an unknown parameter: %d", a.status)
-	}
+	s.wantSent(422, "GET", "/shared/"+token+"?wait=1s", "")
 }
 
 // grow gives a file of a completed job more bytes than are read for a view.
@@ -123,13 +114,9 @@ func (s *service) grow(job, name string) {
 	const size = 1<<30 + 1 // sparse
 	id := app.JobID(s.want(200, "GET", "/jobs/"+job, "").fields(s.t)["jobId"].(string))
 	m, err := s.blobs.Manifest(id)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	m.Files[m.Find(name)].Size = size
-	if err := errors.Join(os.Truncate(filepath.Join(s.blobs.JobDir(id), "result", name), size), s.blobs.WriteManifest(id, m)); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, errors.Join(os.Truncate(filepath.Join(s.blobs.JobDir(id), "result", name), size), s.blobs.WriteManifest(id, m)))
 }
 
 func TestShareShowsTheViewsOfItsFiles(t *testing.T) {
@@ -196,9 +183,7 @@ func TestShareOfABatchShowsItsRows(t *testing.T) {
 	s := start(t)
 	s.want(200, "POST", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{},{}]}`)
 	s.run("b-1", map[string]string{"a.txt": "one"})
-	if a := s.want(409, "POST", "/jobs/b/share", ""); a.code() != "JOB_NOT_COMPLETED" {
-		t.Error(a.body)
-	}
+	s.refused(s.ann, 409, "JOB_NOT_COMPLETED", "POST", "/jobs/b/share", "")
 	s.run("b-2", map[string]string{"a.txt": "two", "b.txt": "three"})
 	_, token := s.share("b", "")
 	_, part := s.share("b", `{"files":["b-2/"]}`)
@@ -213,16 +198,12 @@ func TestShareOfABatchShowsItsRows(t *testing.T) {
 	s.submit("other")
 	s.run("other", map[string]string{"a.txt": "secret"})
 	for _, path := range []string{"b-1/a.txt", "other/a.txt", "b.zip", "b-2", "b-2/"} {
-		if a := s.stranger("/shared/" + part + "/files/" + path); a.status != 404 {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
-		}
+		s.wantSent(404, "GET", "/shared/"+part+"/files/"+path, "")
 	}
-	if a := s.stranger("/shared/" + token + "/files/other/a.txt"); a.status != 404 {
-		t.Errorf("a file of another job: %d %s", a.status, a.body)
-	}
+	s.wantSent(404, "GET", "/shared/"+token+"/files/other/a.txt", "")
 }
 
-// TestSharesEnd ends shares in each way.
+// TestSharesEnd ends shares in each way but by their time.
 func TestSharesEnd(t *testing.T) {
 	s := start(t)
 	done := func(name string) {
@@ -234,7 +215,6 @@ func TestSharesEnd(t *testing.T) {
 	id, revoked := s.share("a", "")
 	_, kept := s.share("a", "")
 	_, ofDeleted := s.share("deleted", "")
-	_, short := s.share("a", `{"ttlSeconds":1}`)
 
 	s.want(204, "DELETE", "/shares/"+id, "")
 	s.want(404, "DELETE", "/shares/"+id, "")
@@ -243,30 +223,13 @@ func TestSharesEnd(t *testing.T) {
 	s.showsNothing("of a deleted job", ofDeleted)
 	done("deleted") // another job of that name
 	s.showsNothing("of a deleted job, whose name is another's", ofDeleted)
-	for end := time.Now().Add(30 * time.Second); s.stranger("/shared/"+short).status == 200; {
-		if time.Now().After(end) {
-			t.Fatal("it never ended")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	s.showsNothing("expired", short)
-
 	for name, token := range map[string]string{
-		"another secret": kept[:len(kept)-1] + string("AB"[b2i(kept[len(kept)-1] == 'A')]), "another share's secret": kept[:26] + revoked[26:],
+		"another secret": kept[:len(kept)-1] + flipped(kept[len(kept)-1]), "another share's secret": kept[:26] + revoked[26:],
 		"its id": kept[:26], "longer": kept + "A", "lower case": strings.ToLower(kept), "no text": "%FF", "nothing to see": "..", "a key": s.ann,
 	} {
 		s.showsNothing(name, token)
 	}
-	if a := s.stranger("/shared/" + kept); a.status != 200 {
-		t.Errorf("the one that is left: %d %s", a.status, a.body)
-	}
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	s.wantSent(200, "GET", "/shared/"+kept, "")
 }
 
 // TestSharesEndWithTheirKey disables, deletes and rotates the key that made them.
@@ -277,24 +240,18 @@ func TestSharesEndWithTheirKey(t *testing.T) {
 	_, token := s.share("a", "")
 	shown := func(what string, want int) {
 		t.Helper()
-		if a := s.stranger("/shared/" + token + "/files/a.txt"); a.status != want {
-			t.Errorf("%s: %d %s, want %d", what, a.status, a.body, want)
-		}
+		s.wantSent(want, "GET", "/shared/"+token+"/files/a.txt", "")
 	}
 	id := strings.Split(s.ann, "_")[1]
 	disable := func(id string, disabled bool) {
-		if _, err := s.app.Accounts.DisableKey(t.Context(), app.Operator(), id, disabled); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, must.Error2(s.app.Accounts.DisableKey(t.Context(), app.Operator(), id, disabled)))
 	}
 	disable(id, true)
 	s.showsNothing("its key is disabled", token)
 	disable(id, false)
 	shown("its key is enabled again", 200)
 	_, next, err := s.app.Accounts.RotateKey(t.Context(), app.Operator(), id, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	shown("its key was rotated", 200)
 	disable(id, true)
 	shown("the old key is disabled, its successor is not", 404)
@@ -303,18 +260,14 @@ func TestSharesEndWithTheirKey(t *testing.T) {
 	disable(next.ID, true)
 	shown("the successor is disabled", 404)
 	disable(next.ID, false)
-	if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id))
 	s.showsNothing("its key is deleted", token)
 }
 
 func TestWhoMayShareAndRevoke(t *testing.T) {
 	s := start(t)
 	s.submit("a")
-	if a := s.want(409, "POST", "/jobs/a/share", ""); a.code() != "JOB_NOT_COMPLETED" {
-		t.Error(a.body)
-	}
+	s.refused(s.ann, 409, "JOB_NOT_COMPLETED", "POST", "/jobs/a/share", "")
 	s.run("a", map[string]string{"a.txt": "text"})
 	id, token := s.share("a", "")
 	for _, tt := range []struct {
@@ -328,9 +281,7 @@ func TestWhoMayShareAndRevoke(t *testing.T) {
 		{s.eve, "DELETE", "/shares/" + id, 404},
 		{s.bob, "DELETE", "/shares/none", 404},
 	} {
-		if a := s.as(tt.key, tt.method, tt.path, ""); a.status != tt.status {
-			t.Errorf("%s %s: %d %s, want %d", tt.method, tt.path, a.status, a.body, tt.status)
-		}
+		s.wantAs(tt.key, tt.status, tt.method, tt.path, "")
 	}
 	for path, want := range map[string]int{"/shares": 1, "/shares?organization=true": 2} {
 		list := s.want(200, "GET", path, "")
@@ -338,19 +289,11 @@ func TestWhoMayShareAndRevoke(t *testing.T) {
 			t.Errorf("%s: %s", path, list.body)
 		}
 	}
-	if list := s.as(s.eve, "GET", "/shares?organization=true", ""); list.body != `{"shares":[]}`+"\n" {
-		t.Errorf("another organization's: %s", list.body)
-	}
+	same(t, "another organization's", s.as(s.eve, "GET", "/shares?organization=true", "").body, `{"shares":[]}`+"\n")
 	s.stranger("/shared/" + token)
-	if list := s.want(200, "GET", "/shares", ""); !strings.Contains(list.body, "lastUsedAt") {
-		t.Errorf("used: %s", list.body)
-	}
-	if a := s.as(s.root, "DELETE", "/shares/"+id, ""); a.status != 204 {
-		t.Errorf("an admin revokes: %d %s", a.status, a.body)
-	}
-	if list := s.want(200, "GET", "/shares", ""); list.body != `{"shares":[]}`+"\n" {
-		t.Errorf("revoked: %s", list.body)
-	}
+	s.want(200, "GET", "/shares", "").has(t, "lastUsedAt")
+	s.wantAs(s.root, 204, "DELETE", "/shares/"+id, "")
+	same(t, "revoked", s.want(200, "GET", "/shares", "").body, `{"shares":[]}`+"\n")
 }
 
 func TestSharesOfAnOrganizationAreBounded(t *testing.T) {
@@ -371,12 +314,8 @@ func TestSharesOfAnOrganizationAreBounded(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a := s.want(403, "POST", "/jobs/a/share", ""); a.code() != "QUOTA_EXCEEDED" {
-		t.Error(a.body)
-	}
+	must.OK(t, err)
+	s.refused(s.ann, 403, "QUOTA_EXCEEDED", "POST", "/jobs/a/share", "")
 	s.want(204, "DELETE", "/shares/"+id, "")
 	s.share("a", "")
 }
@@ -417,7 +356,5 @@ func TestSharedRoutesAnswerWhatIsInTheirWay(t *testing.T) {
 	s.want(507, "POST", "/jobs/a/share", "")
 	s.want(507, "DELETE", "/shares/"+id, "")
 	s.store.writing.Store(nil)
-	if a := s.send("GET", "/readyz", ""); a.status != 200 {
-		t.Errorf("an address that asks too often for shares is refused all else: %d", a.status)
-	}
+	s.wantSent(200, "GET", "/readyz", "")
 }

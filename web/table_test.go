@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/listing"
+	"molrun/app/test/must"
 )
 
 // dockAlgorithm ranks its results.
@@ -65,9 +65,7 @@ type table struct {
 
 func (s *service) table(path string) (t table) {
 	s.t.Helper()
-	if err := json.Unmarshal([]byte(s.want(200, "GET", path, "").body), &t); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, json.Unmarshal([]byte(s.want(200, "GET", path, "").body), &t))
 	return t
 }
 
@@ -101,15 +99,7 @@ func docking(t *testing.T) *service {
 // complete runs a queued job that has results and no files.
 func (s *service) complete(name, results string) {
 	s.t.Helper()
-	j := s.claim(name)
-	now := time.Now()
-	ending := app.Ending{
-		Outcome: &app.Outcome{StartedAt: now, EndedAt: now.Add(1500 * time.Millisecond)},
-		Results: json.RawMessage(results),
-	}
-	if err := s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending); err != nil {
-		s.t.Fatal(err)
-	}
+	s.end(s.claim(name), 1500*time.Millisecond, app.Ending{Results: json.RawMessage(results)})
 }
 
 func TestTableIsRanked(t *testing.T) {
@@ -246,9 +236,7 @@ func TestTableAsCSV(t *testing.T) {
 func withoutTimes(t *testing.T, text string) string {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var out strings.Builder
 	w := csv.NewWriter(&out)
 	for i, row := range rows {
@@ -260,9 +248,7 @@ func withoutTimes(t *testing.T, text string) string {
 				row[c] = ""
 			}
 		}
-		if err := w.Write(slices.Delete(row, 6, 7)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.Write(slices.Delete(row, 6, 7)))
 	}
 	w.Flush()
 	return out.String()
@@ -278,17 +264,9 @@ func TestRowsAreListedByMetric(t *testing.T) {
 		"sort=metric:affinity&order=asc&until=2000-01-01":               "",
 		"sort=metric:affinity&order=asc&since=2000-01-01":               "2 4 1 3 5 6 7",
 	} {
-		var paged []string
-		for next := ""; ; {
-			page := s.find("batch=screen&count=1&limit=2&" + query + next)
-			same(t, query+" count", page.Count, any(float64(len(strings.Fields(want)))))
-			paged = append(paged, strings.ReplaceAll(page.names(), "screen-", ""))
-			if page.StartKey == "" {
-				break
-			}
-			next = "&startKey=" + page.StartKey
-		}
-		same(t, query, strings.Join(strings.Fields(strings.Join(paged, " ")), " "), want)
+		query = "batch=screen&count=1&limit=2&" + query
+		same(t, query+" count", s.find(query).Count, any(float64(len(strings.Fields(want)))))
+		same(t, query, strings.ReplaceAll(s.paged(query), "screen-", ""), want)
 	}
 }
 
@@ -318,19 +296,13 @@ func TestTableOfManyRowsWhileTheyAreDeleted(t *testing.T) {
 		"452", "row,jobName,source,type,status,attempts,createdAt,startedAt,completedAt,queueSeconds,runSeconds,failureCode,metric:poses,metric:affinity", "450,screen-450",
 	})
 	lists, err := listing.New(s.store, s.app.Jobs, bytes.Repeat([]byte{7}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	by := app.Caller{Organization: "lab", Email: "ann@lab.example"}
 	_, parts, err := lists.WholeTable(t.Context(), by, listing.TableQuery{Batch: "screen", Limit: app.MaxBatchRows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	seen := 0
 	for rows, err := range parts {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if seen += len(rows); seen == len(rows) {
 			for _, n := range []int{201, 300, 450} {
 				s.run(fmt.Sprint("screen-", n), nil)
@@ -353,9 +325,7 @@ func TestTableOfABatchOfAnOlderVersion(t *testing.T) {
 		batch.Private.Varying = nil
 		return tx.PutJob(batch)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all := s.table("/jobs/screen/table")
 	same(t, "settings", []string{all.Settings[0].Name, all.Settings[1].Name}, []string{"seed", "ligand"})
 	same(t, "a row", all.Rows[0].Settings, map[string]any{"seed": 7.0, "ligand": "=1+2"})
@@ -379,9 +349,7 @@ func TestTableOfAPipeline(t *testing.T) {
 		batch.Type, batch.Version, batch.Private.Definition = "", "", ""
 		return tx.PutJob(batch)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.complete("screen-a", `{"zeta":1}`)
 	all = s.table("/jobs/screen/table")
 	same(t, "columns of several types", []any{all.Sort, all.Order, all.Settings[0].Title, all.Metrics[0].Name, len(all.Metrics)}, []any{"row", "asc", "ligand", "zeta", 1})

@@ -1,83 +1,33 @@
 package web_test
 
 import (
-	"strings"
 	"testing"
 )
 
 func TestWebhooksAreManagedByAdmins(t *testing.T) {
 	s := start(t)
-	made := s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/molrun","events":["job.failed","job.started","job.failed"]}`)
-	hook := made.fields(t)
-	id, _ := hook["webhookId"].(string)
-	if made.status != 200 || !strings.HasPrefix(hook["secret"].(string), "whsec_") || len(hook["events"].([]any)) != 2 || hook["createdBy"] != "root@lab.example" {
-		t.Fatalf("%d %s", made.status, made.body)
-	}
-	if a := s.as(s.root, "GET", "/webhooks", ""); a.status != 200 || !strings.Contains(a.body, id) || strings.Contains(a.body, "whsec") {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	changed := s.as(s.root, "PATCH", "/webhooks/"+id, `{"url":"https://other.example/","events":null,"disabled":true}`)
-	if f := changed.fields(t); changed.status != 200 || f["url"] != "https://other.example/" || f["disabled"] != true || len(f["events"].([]any)) != 2 || f["secret"] != nil {
-		t.Errorf("%d %s", changed.status, changed.body)
-	}
-	if a := s.as(s.root, "POST", "/webhooks/"+id+"/test", ""); a.status != 422 {
-		t.Errorf("a test of what is disabled: %d %s", a.status, a.body)
-	}
+	hook := s.wantAs(s.root, 200, "POST", "/webhooks", `{"url":"https://hooks.example/molrun","events":["job.failed","job.started","job.failed"]}`).fields(t)
+	id, secret := hook["webhookId"].(string), hook["secret"].(string)
+	same(t, "made", []any{secret[:6], hook["events"], hook["createdBy"]}, []any{"whsec_", []any{"job.started", "job.failed"}, "root@lab.example"})
+	s.wantAs(s.root, 200, "GET", "/webhooks", "").has(t, id).lacks(t, "whsec")
+	changed := s.wantAs(s.root, 200, "PATCH", "/webhooks/"+id, `{"url":"https://other.example/","events":null,"disabled":true}`).fields(t)
+	same(t, "changed", []any{changed["url"], changed["disabled"], changed["events"], changed["secret"]}, []any{"https://other.example/", true, hook["events"], nil})
+	s.wantAs(s.root, 422, "POST", "/webhooks/"+id+"/test", "")
 	s.as(s.root, "PATCH", "/webhooks/"+id, `{"disabled":false}`)
-	sent := s.as(s.root, "POST", "/webhooks/"+id+"/test", "")
-	if f := sent.fields(t); sent.status != 200 || f["state"] != "pending" || f["event"] != "webhook.test" {
-		t.Errorf("%d %s", sent.status, sent.body)
-	}
-	log := s.as(s.root, "GET", "/webhooks/"+id+"/deliveries?limit=1", "")
-	if all := log.fields(t)["deliveries"].([]any); log.status != 200 || len(all) != 1 || all[0].(map[string]any)["target"] != "https://other.example/" {
-		t.Errorf("%d %s", log.status, log.body)
-	}
-	rotated := s.as(s.root, "POST", "/webhooks/"+id+"/rotate", `{"overlapSeconds":60}`)
-	if f := rotated.fields(t); rotated.status != 200 || f["secret"] == hook["secret"] || f["oldSecretUntil"] == nil {
-		t.Errorf("%d %s", rotated.status, rotated.body)
-	}
-	for _, c := range []struct{ method, path, body string }{
-		{"GET", "/webhooks", ""},
-		{"POST", "/webhooks", `{"url":"https://hooks.example/"}`},
-		{"PATCH", "/webhooks/" + id, `{}`},
-		{"DELETE", "/webhooks/" + id, ""},
-		{"GET", "/webhooks/" + id + "/deliveries", ""},
-		{"POST", "/webhooks/" + id + "/rotate", ""},
-		{"POST", "/webhooks/" + id + "/test", ""},
-	} {
-		if a := s.as(s.ann, c.method, c.path, c.body); a.status != 403 || a.code() != "FORBIDDEN" {
-			t.Errorf("%s %s by a member: %d %s", c.method, c.path, a.status, a.body)
-		}
-	}
-	if a := s.as(s.root, "DELETE", "/webhooks/"+id, ""); a.status != 204 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	for _, c := range []struct{ method, path, body string }{
-		{"PATCH", "", `{}`}, {"DELETE", "", ""}, {"GET", "/deliveries", ""}, {"POST", "/rotate", ""}, {"POST", "/test", ""},
-	} {
-		if a := s.as(s.root, c.method, "/webhooks/"+id+c.path, c.body); a.status != 404 {
-			t.Errorf("%s %s once it is deleted: %d %s", c.method, c.path, a.status, a.body)
-		}
-	}
+	s.wantAs(s.root, 200, "POST", "/webhooks/"+id+"/test", "").has(t, `"state":"pending"`, `"event":"webhook.test"`)
+	log := s.wantAs(s.root, 200, "GET", "/webhooks/"+id+"/deliveries?limit=1", "").fields(t)["deliveries"].([]any)
+	same(t, "delivered", []any{len(log), log[0].(map[string]any)["target"]}, []any{1, "https://other.example/"})
+	rotated := s.wantAs(s.root, 200, "POST", "/webhooks/"+id+"/rotate", `{"overlapSeconds":60}`).has(t, "oldSecretUntil").fields(t)
+	same(t, "the old secret", rotated["secret"] == secret, false)
+	s.wantAs(s.root, 204, "DELETE", "/webhooks/"+id, "")
+	s.wantAs(s.root, 404, "GET", "/webhooks/"+id+"/deliveries", "")
 }
 
 func TestWebhookOfSubmissionsOnlyHasASecretAndALog(t *testing.T) {
 	s := start(t)
-	a := s.as(s.root, "POST", "/webhooks/submissions/rotate", "")
-	if f := a.fields(t); a.status != 200 || f["webhookId"] != "submissions" || !strings.HasPrefix(f["secret"].(string), "whsec_") {
-		t.Fatalf("%d %s", a.status, a.body)
-	}
-	if a := s.as(s.root, "GET", "/webhooks", ""); strings.TrimSpace(a.body) != `{"webhooks":[]}` {
-		t.Errorf("%s", a.body)
-	}
-	if a := s.as(s.root, "GET", "/webhooks/submissions/deliveries", ""); a.status != 200 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	for _, c := range []struct{ method, path, body string }{{"PATCH", "", `{"disabled":true}`}, {"DELETE", "", ""}, {"POST", "/test", ""}} {
-		if a := s.as(s.root, c.method, "/webhooks/submissions"+c.path, c.body); a.status != 404 {
-			t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
-		}
-	}
+	s.wantAs(s.root, 200, "POST", "/webhooks/submissions/rotate", "").has(t, `"webhookId":"submissions"`, `"secret":"whsec_`)
+	s.wantAs(s.root, 200, "GET", "/webhooks", "").has(t, `{"webhooks":[]}`)
+	s.wantAs(s.root, 200, "GET", "/webhooks/submissions/deliveries", "")
 }
 
 func TestWebhooksThatCannotBeAreFaults(t *testing.T) {
@@ -93,77 +43,46 @@ func TestWebhooksThatCannotBeAreFaults(t *testing.T) {
 		`{"url":"https://hooks.example/","disabled":"yes"}`:          "body.disabled type",
 		`{"url":"https://hooks.example/","secret":"whsec_bWluZQ=="}`: "body.secret unknown",
 	} {
-		a := s.as(s.root, "POST", "/webhooks", body)
-		if a.status != 422 || len(a.faults(t)) != 1 || a.faults(t)[0] != want {
-			t.Errorf("%s: %d %s", body, a.status, a.body)
-		}
+		same(t, body, s.wantAs(s.root, 422, "POST", "/webhooks", body).faults(t), []string{want})
 	}
 	for range 20 {
 		s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/"}`)
 	}
-	if a := s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/"}`); a.status != 403 || a.code() != "QUOTA_EXCEEDED" {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	s.refused(s.root, 403, "QUOTA_EXCEEDED", "POST", "/webhooks", `{"url":"https://hooks.example/"}`)
 }
 
 func TestSubmissionsSayWhomToTell(t *testing.T) {
 	s := start(t)
 	body := `{"jobName":"a","type":"echo","settings":{}`
-	first := s.want(200, "POST", "/submit-job", body+`,"notify":["https://hooks.example/a","mailto:ann@lab.example","mailto:x@partner.example"]}`)
-	if strings.Contains(first.body, "hooks.example") {
-		t.Errorf("the record shows the addresses: %s", first.body)
+	notices := func(job string) []int {
+		t.Helper()
+		f := s.want(200, "GET", "/jobs/"+job+"/notices", "").fields(t)
+		return []int{len(f["notify"].([]any)), len(f["deliveries"].([]any))}
 	}
-	again := s.want(200, "POST", "/submit-job", body+`,"notify":["https://hooks.example/other"]}`)
-	if f := again.fields(t); f["created"] != false {
-		t.Errorf("other addresses make other work: %s", again.body)
-	}
-	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["notify"].([]any)) != 3 || len(a["deliveries"].([]any)) != 0 {
-		t.Errorf("%v", a)
-	}
+	s.want(200, "POST", "/submit-job", body+`,"notify":["https://hooks.example/a","mailto:ann@lab.example","mailto:x@partner.example"]}`).lacks(t, "hooks.example")
+	s.want(200, "POST", "/submit-job", body+`,"notify":["https://hooks.example/other"]}`).has(t, `"created":false`)
+	same(t, "addresses and messages", notices("a"), []int{3, 0})
 	s.run("a", map[string]string{"a.txt": "a"})
-	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["deliveries"].([]any)) != 3 {
-		t.Errorf("%v", a)
-	}
-	if a := s.as(s.root, "GET", "/jobs/a/notices", ""); a.status != 200 {
-		t.Errorf("by an admin: %d %s", a.status, a.body)
-	}
-	if a := s.as(s.bob, "GET", "/jobs/a/notices", ""); a.status != 403 || strings.Contains(a.body, "hooks") {
-		t.Errorf("by another member: %d %s", a.status, a.body)
-	}
+	same(t, "at the end", notices("a"), []int{3, 3})
+	s.wantAs(s.root, 200, "GET", "/jobs/a/notices", "")
+	s.wantAs(s.bob, 403, "GET", "/jobs/a/notices", "").lacks(t, "hooks")
 	for body, want := range map[string]string{
 		`{"notify":["https://127.0.0.1/"]}`:                          "body.notify.0 value",
 		`{"notify":["https://a.example/","mailto:bob@lab.example"]}`: "body.notify.1 value",
 		`{"notify":"https://a.example/"}`:                            "body.notify type",
 		`{"notify":[7]}`:                                             "body.notify.0 type",
 	} {
-		if a := s.as(s.ann, "PATCH", "/jobs/a", body); a.status != 422 || a.faults(t)[0] != want {
-			t.Errorf("%s: %d %s", body, a.status, a.body)
-		}
-		submission := `{"jobName":"b","type":"echo","settings":{},` + body[1:]
-		if a := s.as(s.ann, "POST", "/submit-job", submission); a.status != 422 || a.faults(t)[0] != want {
-			t.Errorf("%s: %d %s", submission, a.status, a.body)
-		}
+		same(t, body, s.want(422, "PATCH", "/jobs/a", body).faults(t), []string{want})
+		same(t, body, s.want(422, "POST", "/submit-job", `{"jobName":"b","type":"echo","settings":{},`+body[1:]).faults(t), []string{want})
 	}
 	s.want(200, "PATCH", "/jobs/a", `{"note":"kept"}`)
-	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["notify"].([]any)) != 3 {
-		t.Errorf("another change takes the addresses away: %v", a)
-	}
+	same(t, "after another change", notices("a"), []int{3, 3})
 	s.want(200, "PATCH", "/jobs/a", `{"notify":[]}`)
-	if a := s.want(200, "GET", "/jobs/a/notices", "").fields(t); len(a["notify"].([]any)) != 0 {
-		t.Errorf("%v", a)
-	}
+	same(t, "without addresses", notices("a"), []int{0, 3})
 
-	table := s.send("POST", "/submit-batch?batchName=t&type=echo&notify=https://hooks.example/t", "steps\n1\n2\n", "x-api-key", s.ann, "Content-Type", "text/csv")
-	if table.status != 200 {
-		t.Fatalf("%d %s", table.status, table.body)
-	}
-	if a := s.want(200, "GET", "/jobs/t/notices", "").fields(t); len(a["notify"].([]any)) != 1 {
-		t.Errorf("of a table: %v", a)
-	}
+	same(t, "a table", s.sendTable("batchName=t&type=echo&notify=https://hooks.example/t", "steps\n1\n2\n").status, 200)
 	for _, row := range []string{"t-1", "t-2"} {
 		s.run(row, map[string]string{"a.txt": "a"})
 	}
-	if a := s.want(200, "GET", "/jobs/t/notices", "").fields(t); len(a["deliveries"].([]any)) != 1 {
-		t.Errorf("a batch tells %v", a)
-	}
+	same(t, "of a batch", notices("t"), []int{1, 1})
 }

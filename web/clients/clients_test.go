@@ -12,6 +12,8 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
+	"molrun/app/test/need"
 	"molrun/web/page"
 )
 
@@ -88,9 +90,7 @@ func TestPageAndFilesAreServed(t *testing.T) {
 		}
 	}
 	first := ask(h, "GET", "/client/molrun.zip")
-	if again := ask(h, "GET", "/client/molrun.zip", "If-None-Match", first.Header().Get("ETag")); again.Code != 304 {
-		t.Errorf("the archive is sent again: %d", again.Code)
-	}
+	must.Equal(t, "the archive is sent again", ask(h, "GET", "/client/molrun.zip", "If-None-Match", first.Header().Get("ETag")).Code, 304)
 }
 
 // TestPageShowsItsAddressAsText gives the page an address that would be a script.
@@ -124,13 +124,9 @@ func TestPolicyAllowsTheStyleOfThePage(t *testing.T) {
 func TestRunningProgramIsServed(t *testing.T) {
 	h := served("http://lab.example", stdSender{})
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	whole := ask(h, "GET", "/client/molrun")
 	if whole.Code != 200 || !bytes.Equal(whole.Body.Bytes(), want) || whole.Header().Get("ETag") != `"`+sum(want)+`"` {
 		t.Errorf("the program is not what runs: %d, %d bytes, %s", whole.Code, whole.Body.Len(), whole.Header().Get("ETag"))
@@ -146,16 +142,11 @@ func TestRunningProgramIsServed(t *testing.T) {
 }
 
 func TestChecksumsAreThoseOfTheFiles(t *testing.T) {
-	program, err := exec.LookPath("sha256sum")
-	if err != nil {
-		t.Skip("sha256sum is not installed")
-	}
+	program := need.Program(t, "sha256sum")
 	h := served("http://lab.example", stdSender{})
 	dir := t.TempDir()
 	for _, name := range []string{"molrun", "molrun.zip", "molrun-1.2.0-py3-none-any.whl", "checksums.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), ask(h, "GET", "/client/"+name).Body.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), ask(h, "GET", "/client/"+name).Body.Bytes(), 0o600))
 	}
 	check := exec.Command(program, "--strict", "-c", "checksums.txt")
 	check.Dir = dir

@@ -14,6 +14,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 	"molrun/web/respond"
 )
 
@@ -80,9 +81,7 @@ func TestDurations(t *testing.T) {
 func TestFaultsOfOneMemberAreBounded(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	_, err := request("a", "", []byte(`{"texts":[`+strings.Repeat("1,", maxItemFaults)+`1],"text":"x","settings":{}}`))
-	if n := len(Faults(err)); n != maxItemFaults {
-		t.Errorf("%d faults, want %d", n, maxItemFaults)
-	}
+	must.Equal(t, "faults", len(Faults(err)), maxItemFaults)
 }
 
 func FuzzDecode(f *testing.F) {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+
+	"molrun/app/test/must"
 )
 
 // TestSpoolKeepsBodiesOfAnyLength has bodies that say how long they are, rightly or
@@ -18,9 +20,7 @@ func TestSpoolKeepsBodiesOfAnyLength(t *testing.T) {
 			var kept [2][]byte // the second body must not get the memory of the first
 			for i := range kept {
 				s := spool{pool: pool, length: said}
-				if err := s.readFrom(iotest.HalfReader(strings.NewReader(text))); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, s.readFrom(iotest.HalfReader(strings.NewReader(text))))
 				kept[i] = s.bytes()
 				s.release()
 				if i == 0 {
@@ -38,9 +38,7 @@ func TestSpoolKeepsBodiesOfAnyLength(t *testing.T) {
 // TestSmallBodiesTakeLittleMemory has one that says how long it is.
 func TestSmallBodiesTakeLittleMemory(t *testing.T) {
 	s := spool{pool: &sync.Pool{}, length: 600}
-	if err := s.readFrom(strings.NewReader(strings.Repeat("x", 600))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.readFrom(strings.NewReader(strings.Repeat("x", 600))))
 	if got := s.bytes(); len(s.chunks) != 1 || cap(got) > 700 {
 		t.Errorf("%d chunks, %d bytes", len(s.chunks), cap(got))
 	}

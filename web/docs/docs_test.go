@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/test/must"
 	"molrun/web/page"
 )
 
@@ -41,9 +43,7 @@ func TestPagesAreServed(t *testing.T) {
 		{"POST", "/docs", 418},
 	} {
 		a := ask(tt.method, tt.path)
-		if a.Code != tt.status {
-			t.Errorf("%s %s: %d, want %d", tt.method, tt.path, a.Code, tt.status)
-		}
+		must.Equal(t, fmt.Sprintf("%s %s", tt.method, tt.path), a.Code, tt.status)
 		csp := a.Header().Get("Content-Security-Policy")
 		if tt.status != 418 && (!strings.HasPrefix(csp, "default-src 'none';") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "script")) {
 			t.Errorf("%s: policy %q", tt.path, csp)
@@ -71,9 +71,7 @@ func TestPagesAreServed(t *testing.T) {
 // of a proxy would: all are relative, and name a page and an anchor that exist.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	all, err := pages()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	outside := map[string]bool{"../ui/": true, "../openapi.yaml": true, "../client/": true, "./": true}
 	n := 0
 	for name, p := range all {
@@ -99,13 +97,9 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 
 func TestEachFileIsAPage(t *testing.T) {
 	found, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, file := range found {
-		if a := ask("GET", "/docs/"+strings.TrimSuffix(file, ".md")); a.Code != 200 {
-			t.Errorf("%s: %d", file, a.Code)
-		}
+		must.Equal(t, file, ask("GET", "/docs/"+strings.TrimSuffix(file, ".md")).Code, 200)
 	}
 }
 
@@ -114,9 +108,7 @@ func TestPagesHoldNoHTMLOfTheirFiles(t *testing.T) {
 	s := source{name: "x", file: "web/docs/x.md", menu: "X", text: func() string {
 		return "# A < title\n\n<b>bold</b>\n\n<script>alert(1)</script>\n\n[a](javascript:alert(1)) [b](../../main.go) [c](server.md#tls)\n\n| a |\n|---|\n| <img src=x onerror=y> |\n\n<!-- needs: root -->\n```sh\nid\n```\n"
 	}}
-	if err := s.render(all); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.render(all))
 	html := string(all["x"].html)
 	for _, bad := range []string{"<script", "javascript:", "<img", "<b>", "main.go"} {
 		if strings.Contains(html, bad) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/web/edge"
 )
 
@@ -45,9 +46,7 @@ func newBounded(t *testing.T, most int) *bounded {
 		fmt.Fprint(w, "ok")
 	}))
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	listener := edge.LimitConnections(server, inner, most, nil)
 	follow := server.ConnState
 	server.ConnState = func(c net.Conn, state http.ConnState) {
@@ -82,9 +81,7 @@ type caller struct {
 func (b *bounded) dial() *caller {
 	b.t.Helper()
 	c, err := net.Dial("tcp", b.address)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	b.t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	return &caller{c, bufio.NewReader(c)}
@@ -138,14 +135,10 @@ func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
 	b := newBounded(t, 2)
 	first, second, third := b.dial(), b.dial(), b.dial()
 	for _, c := range []*caller{first, second, third} {
-		if err := c.send("/held"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.send("/held"))
 	}
 	late := b.dial()
-	if err := late.send("/"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, late.send("/"))
 	close(b.held)
 	for name, c := range map[string]*caller{"first": first, "second": second, "third": third, "late": late} {
 		if err := c.answer(); err != nil {
@@ -160,12 +153,8 @@ func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
 func TestListenerClosesWhileAClientWaits(t *testing.T) {
 	b := newBounded(t, 1)
 	held := b.dial()
-	if err := held.send("/held"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, held.send("/held"))
 	waiting := b.dial()
-	if err := waiting.send("/"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, waiting.send("/"))
 	close(b.held) // the cleanup stops the server whichever client it accepted
 }

@@ -3,6 +3,7 @@ package edge_test
 import (
 	"bufio"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/web/edge"
 )
 
@@ -68,9 +70,7 @@ func TestRequestsOfTwoLengthsCloseTheConnection(t *testing.T) {
 		"neither":                           {[]string{plain, plain}, 2},
 	} {
 		for _, together := range []bool{false, true} {
-			if got := newBounded(t, 4).dial().exchange(t, together, tt.requests...); got != tt.answered {
-				t.Errorf("%s, together %v: %d of %d requests were answered, want %d", name, together, got, len(tt.requests), tt.answered)
-			}
+			must.Equal(t, fmt.Sprintf("%s, together %v", name, together), newBounded(t, 4).dial().exchange(t, together, tt.requests...), tt.answered)
 		}
 	}
 	// The first part of the headers arrives with the request before.
@@ -78,24 +78,14 @@ func TestRequestsOfTwoLengthsCloseTheConnection(t *testing.T) {
 	begin, rest, _ := strings.Cut(twice, "Transfer")
 	for _, before := range []string{plain, counted} {
 		c := b.dial()
-		if got := c.exchange(t, false, before+begin[:len(begin)-2]+"\r\nTransfer"+rest); got != 2 {
-			t.Errorf("%d of 2 requests in one write were answered", got)
-		}
+		must.Equal(t, "answers to 2 requests in one write", c.exchange(t, false, before+begin[:len(begin)-2]+"\r\nTransfer"+rest), 2)
 		c = b.dial()
-		if _, err := io.WriteString(c, before+begin); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.answer(); err != nil {
-			t.Fatal(err)
-		}
-		if got := c.exchange(t, false, "Transfer"+strings.Replace(rest, "\r\n", "\r\nX: HTTP/1.1\r\n", 1), plain); got != 1 {
-			t.Errorf("after the one that came in two parts, %d requests were answered, want 1", got)
-		}
+		must.OK(t, must.Error2(io.WriteString(c, before+begin)))
+		must.OK(t, c.answer())
+		must.Equal(t, "after the one that came in two parts", c.exchange(t, false, "Transfer"+strings.Replace(rest, "\r\n", "\r\nX: HTTP/1.1\r\n", 1), plain), 1)
 	}
 	// Others on a connection may each have one of the two.
-	if got := newBounded(t, 4).dial().exchange(t, false, counted, chunked, counted, big, plain); got != 5 {
-		t.Errorf("%d of 5 requests with one length each were answered", got)
-	}
+	must.Equal(t, "answers to 5 requests with one length each", newBounded(t, 4).dial().exchange(t, false, counted, chunked, counted, big, plain), 5)
 }
 
 // TestRequestsOfTwoLengthsCloseTheConnectionOfTLS has requests that arrive
@@ -115,14 +105,10 @@ func TestRequestsOfTwoLengthsCloseTheConnectionOfTLS(t *testing.T) {
 		server.Listener = edge.LimitConnections(server.Config, server.Listener, 4, nil)
 		server.StartTLS()
 		inner, err := net.Dial("tcp", server.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_ = inner.SetDeadline(time.Now().Add(time.Minute))
 		c := tls.Client(inner, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the server's certificate is of the test
-		if got := (&caller{c, bufio.NewReader(c)}).exchange(t, false, tt.requests...); got != tt.answered {
-			t.Errorf("%s: %d requests were answered, want %d", name, got, tt.answered)
-		}
+		must.Equal(t, name, (&caller{c, bufio.NewReader(c)}).exchange(t, false, tt.requests...), tt.answered)
 		_ = c.Close()
 		server.Close()
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/web/edge"
 )
 
@@ -67,13 +68,9 @@ func (l *lasting) open(t *testing.T, path string) *http.Response {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
 	response, err := client.Get(l.URL + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
-	if _, err := io.ReadFull(response.Body, make([]byte, len("begin"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, must.Error2(io.ReadFull(response.Body, make([]byte, len("begin")))))
 	return response
 }
 
@@ -84,7 +81,7 @@ func (l *lasting) wantEnd(t *testing.T) {
 		if err == nil {
 			t.Error("the line goes on")
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(must.Patience):
 		t.Fatal("the handler does not notice the end")
 	}
 }

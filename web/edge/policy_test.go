@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"molrun/app/test/must"
 	"molrun/web/edge"
 )
 
@@ -46,9 +48,7 @@ func TestOnlyTrustedProxiesForwardTheClientAddress(t *testing.T) {
 		r.Header["X-Forwarded-For"] = tt.forwarded
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		if got := w.Body.String(); got != tt.want {
-			t.Errorf("%s: the client is %s, want %s", tt.name, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%s: the client", tt.name), w.Body.String(), tt.want)
 	}
 }
 
@@ -67,9 +67,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	if handler.ServeHTTP(w, many); w.Code != 422 {
 		t.Errorf("many short headers: %d", w.Code)
 	}
-	if w := ask(900); w.Code != 200 {
-		t.Errorf("below the bound: %d", w.Code)
-	}
+	must.Equal(t, "below the bound", ask(900).Code, 200)
 	if w := ask(1000); w.Code != 422 || !strings.Contains(w.Body.String(), `"loc":["header"]`) || w.Header().Get("X-Request-Id") == "" {
 		t.Errorf("above the bound: %d %s", w.Code, w.Body)
 	}
@@ -113,9 +111,7 @@ func TestOnlyConfiguredOriginsAreAllowed(t *testing.T) {
 			if w.Code != tt.status || h.Get("Access-Control-Allow-Origin") != want || h.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%d with %v; want %d and origin %q", w.Code, h, tt.status, want)
 			}
-			if vary := h.Get("Vary") == "Origin"; vary != (len(tt.origins) > 0) {
-				t.Errorf("Vary: %q", h.Get("Vary"))
-			}
+			must.Equal(t, fmt.Sprintf("Vary: %q", h.Get("Vary")), h.Get("Vary") == "Origin", len(tt.origins) > 0)
 			if answered := tt.status == 204; answered != (h.Get("Access-Control-Allow-Headers") != "") || answered != (w.Body.Len() == 0) {
 				t.Errorf("answer %s with %v", w.Body, h)
 			}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // answerTo sends text and reads the answer until the connection closes.
@@ -60,17 +62,11 @@ func TestUnreadableRequestOnAReusedConnectionGetsAnErrorObject(t *testing.T) {
 	b := newBounded(t, 4)
 	c := b.dial()
 	for range 2 {
-		if err := c.ask("/"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.ask("/"))
 	}
-	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, must.Error2(io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")))
 	response, err := http.ReadResponse(c.from, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	if response.StatusCode != 400 || response.Header.Get("X-Request-Id") == "" {
 		t.Errorf("%d %v", response.StatusCode, response.Header)

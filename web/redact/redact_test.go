@@ -1,10 +1,12 @@
 package redact_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"molrun/app/test/must"
 	"molrun/web/redact"
 )
 
@@ -17,9 +19,7 @@ func TestForLogRemovesSecrets(t *testing.T) {
 		"/shared/01M82R1GQMYR4YE3ZKZS62KJ0GSECRET/files/a":                   "/shared/01M82R1GQMYR4YE3ZKZS62KJ0G…/files/a",
 		"molrun_short": "molrun_short",
 	} {
-		if got := redact.ForLog(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", text), redact.ForLog(text), want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 	"molrun/web/respond"
 )
 
@@ -27,12 +28,8 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 		for _, err := range []error{fault.Errorf(code, "say %s", code), fmt.Errorf("store: %w", fault.Errorf(code, "say %s", code)), fmt.Errorf("store: %w", code)} {
 			w := httptest.NewRecorder()
 			respond.Error(w, httptest.NewRequest("GET", "/", nil), err)
-			if w.Code != status {
-				t.Errorf("%v: %d, want %d", err, w.Code, status)
-			}
-			if detail := strings.HasPrefix(w.Body.String(), `{"detail":[{"loc":["body"],"msg":"`); detail != (status == 422) {
-				t.Errorf("%v: %s", err, w.Body)
-			}
+			must.Equal(t, fmt.Sprintf("%v", err), w.Code, status)
+			must.Equal(t, fmt.Sprintf("%v: %s", err, w.Body), strings.HasPrefix(w.Body.String(), `{"detail":[{"loc":["body"],"msg":"`), status == 422)
 			if retry := w.Header().Get("Retry-After") != ""; retry != (status == 429 || status == 503) {
 				t.Errorf("%v: Retry-After %q", err, w.Header().Get("Retry-After"))
 			}

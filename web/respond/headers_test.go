@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 	"molrun/web/respond"
 )
 
@@ -26,9 +27,7 @@ func TestErrorKeepsNoHeadersOfTheBodyThatWasMeant(t *testing.T) {
 			t.Errorf("%s: %s is left", name, w.Header().Get(name))
 		}
 	}
-	if got := w.Header().Get("Content-Length"); got != strconv.Itoa(w.Body.Len()) {
-		t.Errorf("Content-Length %s for %d bytes", got, w.Body.Len())
-	}
+	must.Equal(t, "Content-Length", w.Header().Get("Content-Length"), strconv.Itoa(w.Body.Len()))
 	if w.Header().Get("Content-Type") != "application/json" || w.Header().Get(respond.RequestID) != "kept" {
 		t.Errorf("headers %v", w.Header())
 	}

@@ -84,17 +84,13 @@ func TestAuditLogGoesOnWhenTheDiskHasRoomAgain(t *testing.T) {
 	must.OK(t, full.Close())
 	a.Add(entry(4))
 	a.Add(entry(5))
-	if diff := cmp.Diff([]string{"1", "2", "4", "5"}, objects(t, a.path)); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	} // the second tells that 2 are lost
+	must.Equal(t, "entries", objects(t, a.path), []string{"1", "2", "4", "5"}) // the second tells that 2 are lost
 	text, err := os.ReadFile(a.path)
 	must.OK(t, err)
 	if !strings.Contains(string(text), `"action":"audit.lost","object":"2"`) {
 		t.Errorf("the log does not tell what is missing: %s", text)
 	}
-	if a.Lost() != 2 {
-		t.Errorf("%d entries are lost, want 2", a.Lost())
-	}
+	must.Equal(t, "entries are lost", a.Lost(), 2)
 	if strings.Count(log.String(), "no space left") != 2 {
 		t.Errorf("the service's log: %s", log)
 	}
@@ -112,9 +108,7 @@ func TestAuditLogDropsTheLineThatACrashCutOff(t *testing.T) {
 	must.OK(t, err)
 	again.Add(entry(2))
 	must.OK(t, again.Close())
-	if diff := cmp.Diff([]string{"1", "2"}, objects(t, a.path)); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "entries", objects(t, a.path), []string{"1", "2"})
 	if text, _ := os.ReadFile(a.path); strings.Count(string(text), "\n") != 2 {
 		t.Errorf("the file holds %q", text)
 	}
@@ -242,9 +236,7 @@ func TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten(t *testing.T) {
 		t.Errorf("the file: %v, %v; want the %d bytes of the first entry", info, err, a.size)
 	}
 	a.Add(entry(3))
-	if diff := cmp.Diff([]string{"1", "1", "3"}, objects(t, a.path)); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	} // the second tells that 1 is lost
+	must.Equal(t, "entries", objects(t, a.path), []string{"1", "1", "3"}) // the second tells that 1 is lost
 }
 
 // TestAuditLogGoesOnWhenTheNextFileCanBeMade has no file descriptor left when the

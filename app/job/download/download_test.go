@@ -227,7 +227,7 @@ func TestSumsOfOlderUploadsAreComputedOnce(t *testing.T) {
 }
 
 func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
-	for failing := 1; ; failing++ {
+	fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
 		s := newSite(t)
 		u := s.Upload(ann, "a.txt", "text")
 		s.old(u)
@@ -242,20 +242,12 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 
 		store := &fixture.FaultyStore{Store: s.Store}
 		results := download.New(store, s.Blobs, s.On(store).Jobs, s.Now)
-		store.Calls, store.Failing = 0, failing
+		arm(store)
 		form := app.ArchiveForm{Inputs: true}
-		_, err := results.Link(t.Context(), ann, download.Request{Name: "b", Form: form})
-		if err == nil {
-			_, err = results.Archive(t.Context(), batch, form)
+		if _, err := results.Link(t.Context(), ann, download.Request{Name: "b", Form: form}); err != nil {
+			return err
 		}
-		if store.Calls < failing {
-			if err != nil || failing == 1 {
-				t.Errorf("%d calls of the store, error %v", store.Calls, err)
-			}
-			return
-		}
-		if !errors.Is(err, fixture.ErrBroken) {
-			t.Errorf("call %d of the store fails, and the error is %v", failing, err)
-		}
-	}
+		_, err := results.Archive(t.Context(), batch, form)
+		return err
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // ends is a context that ends once it was asked some times.
@@ -30,9 +31,7 @@ func (e *ends) Err() error {
 func TestSumGoesOnWhereItStopped(t *testing.T) {
 	text := strings.Repeat("0123456789abcdef", 100<<10) // six and a bit blocks
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	s, u := newSums(), &app.Upload{ID: "u", Size: int64(len(text))}
 	requests := 0
 	for {
@@ -63,9 +62,7 @@ func TestFilesReadInPartAreBounded(t *testing.T) {
 // TestShortUploadIsReported has a file that is shorter than its record says.
 func TestShortUploadIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte("short"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("short"), 0o600))
 	s := newSums()
 	if crc, err := s.read(t.Context(), &app.Upload{ID: "u", Size: 10}, path); err == nil {
 		t.Errorf("the sum is %x", crc)

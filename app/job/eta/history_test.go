@@ -118,13 +118,6 @@ func TestEstimateFollowsTheMachine(t *testing.T) {
 	}
 }
 
-func TestBasisNamesRunsAndProgram(t *testing.T) {
-	e := NewHistory("a 1 local", runs(0, 1, 0, 2, 0, 3)).Estimate(0)
-	if got, want := e.Basis("vina", "1.2.3"), "3 runs of vina 1.2.3"; got != want {
-		t.Errorf("basis %q, want %q", got, want)
-	}
-}
-
 func TestLeftIsThatOfRunsThatTookLonger(t *testing.T) {
 	e := NewHistory("a 1 local", runs(0, 10, 0, 20, 0, 30, 0, 40, 0, 50)).Estimate(0)
 	for elapsed, want := range map[float64]float64{0: 30, 5: 25, 15: 20, 25: 15, 30: 10} {

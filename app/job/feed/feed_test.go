@@ -10,6 +10,7 @@ import (
 	"molrun/app/base/events"
 	"molrun/app/base/unit"
 	"molrun/app/job/feed"
+	"molrun/app/test/must"
 )
 
 func TestDamagedEventsAreNotRead(t *testing.T) {
@@ -60,9 +61,7 @@ func TestJobThatEndsAtOnceIsSeenRunning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			encoded, err := tt.now.Encoded()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			all, _ := feed.Of(&tt.old, encoded)
 			var got []string
 			for _, e := range all {
@@ -70,9 +69,7 @@ func TestJobThatEndsAtOnceIsSeenRunning(t *testing.T) {
 					Status, PreviousStatus app.Status
 					CompletedAt            string
 				}
-				if err := json.Unmarshal(e.Data, &data); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, json.Unmarshal(e.Data, &data))
 				got = append(got, string(data.PreviousStatus+">"+data.Status))
 				if e.Job.Status != data.Status || e.Was.Status != data.PreviousStatus {
 					t.Errorf("selected as %s>%s, shown as %s", e.Was.Status, e.Job.Status, e.Data)
@@ -84,9 +81,7 @@ func TestJobThatEndsAtOnceIsSeenRunning(t *testing.T) {
 					t.Errorf("a running job has an end: %s", e.Data)
 				}
 			}
-			if strings.Join(got, " ") != tt.want {
-				t.Errorf("events %q, want %q", got, tt.want)
-			}
+			must.Equal(t, "events", strings.Join(got, " "), tt.want)
 		})
 	}
 }

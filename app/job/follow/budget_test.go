@@ -8,6 +8,7 @@ import (
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 // TestNothingListensForAStreamThatFailed makes each call to the store fail.
@@ -22,23 +23,17 @@ func TestNothingListensForAStreamThatFailed(t *testing.T) {
 			return f.Job(t.Context(), ann, JobQuery{Name: "a", After: &Place{}})
 		},
 	} {
-		for failing := 1; ; failing++ {
-			store := &fixture.FaultyStore{Store: s.Store, Failing: failing}
+		fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
+			store := &fixture.FaultyStore{Store: s.Store}
 			f := New(store, s.On(store), accounts)
+			arm(store)
 			stream, err := open(f)
 			if err == nil {
 				stream.Close()
 			}
-			if open := f.open.Load(); open != 0 {
-				t.Errorf("%s: %d streams are open after call %d of the store failed", name, open, failing)
-			}
-			if store.Calls < failing {
-				break
-			}
-			if err == nil {
-				t.Errorf("%s: call %d of the store fails, and nobody says so", name, failing)
-			}
-		}
+			must.Equal(t, name+": open streams", f.open.Load(), 0)
+			return err
+		})
 	}
 }
 

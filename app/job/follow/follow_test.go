@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +58,7 @@ func (s *site) jobs() *follow.Stream {
 // take returns what a stream tells until it has told everything, or ends.
 func (s *site) take(stream *follow.Stream) (all []follow.Message) {
 	s.t.Helper()
-	over := time.After(time.Minute)
+	over := time.After(must.Patience)
 	for {
 		messages, err := stream.Next(s.t.Context())
 		if errors.Is(err, io.EOF) {
@@ -128,18 +127,14 @@ func TestALogIsToldWholeThoughItLosesItsMiddle(t *testing.T) {
 	s.take(stream)
 	s.printed(id, lines(0, 50_000))
 	all := s.take(stream)
-	if got := text(all); got != lines(0, 50_000) {
-		t.Errorf("told %d bytes, want %d", len(got), len(lines(0, 50_000)))
-	}
+	must.Equal(t, "the log as told", text(all), lines(0, 50_000))
 	for _, m := range all {
 		if len(m.Data) > 20<<10 {
 			t.Errorf("a message has %d bytes", len(m.Data))
 		}
 	}
 	s.printed(id, lines(0, 100)+"\n[molrun: 10 bytes omitted here]\n"+lines(40_000, 50_100))
-	if got := text(s.take(stream)); got != lines(50_000, 50_100) {
-		t.Errorf("behind the lost middle: %d bytes, %.60q", len(got), got)
-	}
+	must.Equal(t, "behind the lost middle", text(s.take(stream)), lines(50_000, 50_100))
 	// Who comes now gets the last MiB, from the beginning of a line on.
 	s.printed(id, lines(0, 200_000))
 	got := text(s.take(s.job(follow.JobQuery{Name: "a", Logs: true})))
@@ -188,9 +183,7 @@ func TestWhoComesBackHearsNothingTwice(t *testing.T) {
 		t.Errorf("told again: %q", all)
 	}
 	s.printed(id, lines(0, 11))
-	if got := text(s.take(again)); got != lines(10, 11) {
-		t.Errorf("then told %q", got)
-	}
+	must.Equal(t, "told then", text(s.take(again)), lines(10, 11))
 }
 
 func TestOnlyRunningJobsHaveProgress(t *testing.T) {
@@ -205,16 +198,11 @@ func TestOnlyRunningJobsHaveProgress(t *testing.T) {
 	}
 	note := "changed while it runs"
 	s.Runs.SetProgress(j, app.Progress{Fraction: 0.5})
-	_, err := s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)
-	must.OK(t, err)
-	if got := heard(); !slices.Equal(got, []string{"job", "progress"}) {
-		t.Errorf("while it runs: %q", got)
-	}
+	must.OK(t, must.Error2(s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)))
+	must.Equal(t, "while it runs", heard(), []string{"job", "progress"})
 	s.Runs.SetProgress(j, app.Progress{Fraction: 0.9})
 	s.fails(j.ID)
-	if got := heard(); !slices.Equal(got, []string{"metrics", "job"}) {
-		t.Errorf("when it has failed: %q", got)
-	}
+	must.Equal(t, "when it has failed", heard(), []string{"metrics", "job"})
 }
 
 // TestWhoFallsBehindCatchesUpOrListsAnew changes a job more often than the hub and
@@ -228,8 +216,7 @@ func TestWhoFallsBehindCatchesUpOrListsAnew(t *testing.T) {
 	change := func(n int) {
 		t.Helper()
 		note := fmt.Sprint("note ", n)
-		_, err := s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)
-		must.OK(t, err)
+		must.OK(t, must.Error2(s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)))
 	}
 	const many = 1500 // more than the hub keeps
 	for n := range many {
@@ -244,7 +231,5 @@ func TestWhoFallsBehindCatchesUpOrListsAnew(t *testing.T) {
 			t.Fatalf("change %d is %s", n, m.Data)
 		}
 	}
-	if got := s.take(one); len(got) != many {
-		t.Errorf("the stream of one job told %d changes", len(got))
-	}
+	must.Equal(t, "the stream of one job", len(s.take(one)), many)
 }

@@ -12,6 +12,7 @@ import (
 
 	"molrun/app/base/unit"
 	"molrun/app/job/notice"
+	"molrun/app/test/must"
 )
 
 func TestOnlyPublicAddressesAreReached(t *testing.T) {
@@ -27,9 +28,7 @@ func TestOnlyPublicAddressesAreReached(t *testing.T) {
 		"fc00::1": false, "fd12::1": false, "fe80::1": false, "fe80::1%eth0": false, "fec0::1": false, "ff02::1": false,
 		"8.8.4.4": false, "::ffff:8.8.4.4": false,
 	} {
-		if got := (notice.Policy{}).MayReach(netip.MustParseAddr(address), own); got != want {
-			t.Errorf("%s: %t, want %t", address, got, want)
-		}
+		must.Equal(t, address, (notice.Policy{}).MayReach(netip.MustParseAddr(address), own), want)
 	}
 	if (notice.Policy{}).MayReach(netip.Addr{}, nil) {
 		t.Error("no address is reached")
@@ -38,9 +37,7 @@ func TestOnlyPublicAddressesAreReached(t *testing.T) {
 	for address, want := range map[string]bool{
 		"10.1.2.3": true, "::ffff:10.1.2.3": true, "10.2.0.1": false, "127.0.0.1": true, "127.0.0.2": false, "::1": false, "64:ff9b::a01:203": false,
 	} {
-		if got := allowing.MayReach(netip.MustParseAddr(address), nil); got != want {
-			t.Errorf("with 10.1.0.0/16 and 127.0.0.1 allowed, %s: %t, want %t", address, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("with 10.1.0.0/16 and 127.0.0.1 allowed, %s", address), allowing.MayReach(netip.MustParseAddr(address), nil), want)
 	}
 }
 
@@ -129,9 +126,7 @@ func TestMessagesAreSignedByTheSpecification(t *testing.T) {
 		t.Fatalf("secrets %s, %s", first, second)
 	}
 	header, err := notice.Sign("msg_1", time.Unix(1_700_000_000, 999), []byte(`{"a":1}`), first, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := []string{}
 	for _, secret := range []string{first, second} {
 		key, err := base64.StdEncoding.DecodeString(secret[len("whsec_"):])
@@ -174,17 +169,11 @@ func TestDeliveriesAreTriedForADay(t *testing.T) {
 
 	asked := &notice.Delivery{State: notice.Pending, CreatedAt: unit.At(start)}
 	asked.Tried(notice.Attempt{Status: 503, Error: "busy", RetryAfter: time.Hour}, start, s)
-	if asked.NextAt.Sub(start) != time.Hour {
-		t.Errorf("the receiver asked for an hour, the next attempt is after %v", asked.NextAt.Sub(start))
-	}
+	must.Equal(t, "the receiver asked for an hour, the next attempt is after", asked.NextAt.Sub(start), time.Hour)
 	asked.Tried(notice.Attempt{Status: 503, Error: "busy", RetryAfter: 1000 * time.Hour}, start, s)
-	if asked.NextAt.Sub(start) != s.Longest {
-		t.Errorf("the receiver asked for too long, the next attempt is after %v", asked.NextAt.Sub(start))
-	}
+	must.Equal(t, "the receiver asked for too long, the next attempt is after", asked.NextAt.Sub(start), s.Longest)
 	asked.Tried(notice.Attempt{Status: 410, Error: "gone"}, start, s)
-	if asked.State != notice.GivenUp {
-		t.Errorf("a receiver that is gone: %+v", asked)
-	}
+	must.Equal(t, "a receiver that is gone", asked.State, notice.GivenUp)
 	refused := &notice.Delivery{State: notice.Pending, CreatedAt: unit.At(start)}
 	refused.Tried(notice.Attempt{Status: 550, Error: "no such user", Final: true}, start, s)
 	if refused.State != notice.GivenUp || refused.Error != "refused for good: no such user" || refused.Status != 550 || refused.Attempts != 1 {

@@ -197,9 +197,7 @@ func TestManyJobsThatEndAtOnceHoldUpNobody(t *testing.T) {
 			t.Errorf("it stops after %v", took)
 		}
 		for host, want := range map[string]int{"good.example": jobs, "mail": jobs / 4, "neighbour.example": jobs / 4} {
-			if n := c.taken(host); n != want {
-				t.Errorf("%s has taken %d messages", host, n)
-			}
+			must.Equal(t, fmt.Sprintf("%s has taken", host), c.taken(host), want)
 			if took := c.doneAt[host].Sub(begin); took > time.Minute {
 				t.Errorf("%s had all after %v", host, took)
 			}
@@ -277,9 +275,7 @@ func TestAttemptsAreCutOffWhenTheServiceStops(t *testing.T) {
 		synctest.Wait() // both are on their way
 		begin := time.Now()
 		stop()
-		if took := time.Since(begin); took != time.Second {
-			t.Errorf("it stops after %v", took)
-		}
+		must.Equal(t, "it stops after", time.Since(begin), time.Second)
 		for host, want := range map[string]notice.Delivery{
 			"good": {State: notice.Delivered, Attempts: 1}, "hanging": {State: notice.Pending},
 		} {

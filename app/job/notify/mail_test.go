@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -24,6 +25,8 @@ import (
 
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
+	"molrun/app/test/must"
+	"molrun/app/test/need"
 )
 
 // program is an SMTP server of Debian's python3-aiosmtpd that keeps each message in a
@@ -96,7 +99,7 @@ func python(t *testing.T) string {
 			return name
 		}
 	}
-	t.Skip("no mail server here: install python3-aiosmtpd")
+	need.Skip(t, "python3-aiosmtpd is not installed")
 	return ""
 }
 
@@ -106,9 +109,7 @@ func mailServer(t *testing.T, o serverOptions) (port int, box string, waits <-ch
 	t.Helper()
 	name := python(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o.Port = l.Addr().(*net.TCPAddr).Port
 	_ = l.Close()
 	o.Box = filepath.Join(t.TempDir(), "box")
@@ -116,22 +117,14 @@ func mailServer(t *testing.T, o serverOptions) (port int, box string, waits <-ch
 		o.Replies = map[string]string{}
 	}
 	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	server := exec.CommandContext(ctx, name, "-c", program, string(text))
 	in, err := server.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, server.Start())
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || lines.Text() != "ready" {
 		t.Fatalf("the mail server says %q, %v", lines.Text(), lines.Err())
@@ -150,19 +143,13 @@ func mailServer(t *testing.T, o serverOptions) (port int, box string, waits <-ch
 func received(t *testing.T, box string) (all []*netmail.Message) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(box, "new", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, file := range files {
 		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = f.Close() })
 		m, err := netmail.ReadMessage(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all = append(all, m)
 	}
 	return all
@@ -170,10 +157,7 @@ func received(t *testing.T, box string) (all []*netmail.Message) {
 
 func TestMailArrivesAtARealServer(t *testing.T) {
 	port, box, _ := mailServer(t, serverOptions{})
-	s, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun <molrun@lab.example>", Domain: "lab.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mailer(t, port, notify.MailOptions{TLS: notify.Plain, From: "molrun <molrun@lab.example>", Domain: "lab.example"})
 	l := notify.Letter{
 		ID: "01K9ZXV4QY0000000000000000", To: "ann@lab.example",
 		Subject: "Job \"evil\r\nBcc: eve@evil.example\" is FAILED", Text: "It failed.\n.\nμ at 300 K\n",
@@ -201,42 +185,36 @@ func TestMailArrivesAtARealServer(t *testing.T) {
 
 func TestMailServerThatCannotBeUsedIsAnError(t *testing.T) {
 	port, _, _ := mailServer(t, serverOptions{})
-	l := notify.Letter{ID: "1", To: "ann@lab.example", Subject: "s", Text: "t"}
-	for name, o := range map[string]notify.MailOptions{
-		"without encryption": {Host: "127.0.0.1", Port: port, TLS: notify.StartTLS, From: "molrun@lab.example"},
-		"not there":          {Host: "127.0.0.1", Port: 1, TLS: notify.Plain, From: "molrun@lab.example"},
-		"without passwords":  {Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun@lab.example", User: "u", Password: "p"},
+	for name, s := range map[string]*notify.Mailer{
+		"without encryption": mailer(t, port, notify.MailOptions{TLS: notify.StartTLS}),
+		"not there":          mailer(t, 1, notify.MailOptions{TLS: notify.Plain}),
+		"without passwords":  mailer(t, port, notify.MailOptions{TLS: notify.Plain, User: "u", Password: "p"}),
 	} {
-		s, err := notify.NewMailer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a := s.Send(t.Context(), l); !strings.HasPrefix(a.Error, "the mail server ") || strings.Contains(a.Error, "\n") {
+		if a := s.Send(t.Context(), someLetter()); !strings.HasPrefix(a.Error, "the mail server ") || strings.Contains(a.Error, "\n") {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
 	if _, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, From: "nobody"}); err == nil {
 		t.Error("a sender that is no address is accepted")
 	}
-	s, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun@lab.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if a := s.Send(ctx, notify.Letter{ID: "1", To: "ann@lab.example\r\nRCPT TO:<eve@evil.example>"}); a.Error == "" {
+	if a := plainly(t, port).Send(t.Context(), notify.Letter{ID: "1", To: "ann@lab.example\r\nRCPT TO:<eve@evil.example>"}); a.Error == "" {
 		t.Error("an address of two lines is accepted")
 	}
+}
+
+// mailer returns a sender to a server here.
+func mailer(t *testing.T, port int, o notify.MailOptions) *notify.Mailer {
+	t.Helper()
+	o.Host, o.Port, o.From = "127.0.0.1", port, cmp.Or(o.From, "molrun@lab.example")
+	s, err := notify.NewMailer(o)
+	must.OK(t, err)
+	return s
 }
 
 // plainly returns a sender to an unencrypted server.
 func plainly(t *testing.T, port int) *notify.Mailer {
 	t.Helper()
-	s, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.Plain, From: "molrun@lab.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return mailer(t, port, notify.MailOptions{TLS: notify.Plain})
 }
 
 func someLetter() notify.Letter {
@@ -267,9 +245,7 @@ func TestRefusalsHaveTheirCodes(t *testing.T) {
 			if got.Error = ""; got != tt.want {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}
-			if n := len(received(t, box)); n != 0 {
-				t.Errorf("%d messages arrived", n)
-			}
+			must.Equal(t, "messages arrived", len(received(t, box)), 0)
 		})
 	}
 }
@@ -295,9 +271,7 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 	for name, o := range map[string]notify.MailOptions{"greeting": {TLS: notify.Plain}, "TLS": {TLS: notify.Implicit}} {
 		t.Run(name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			waits, ended := make(chan struct{}, 1), make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -310,12 +284,7 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 				_ = c.Close()
 			}()
 			t.Cleanup(func() { _ = l.Close(); <-ended })
-			o.Host, o.Port, o.From = "127.0.0.1", l.Addr().(*net.TCPAddr).Port, "molrun@lab.example"
-			s, err := notify.NewMailer(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			endsWhenCut(t, s, waits)
+			endsWhenCut(t, mailer(t, l.Addr().(*net.TCPAddr).Port, o), waits)
 		})
 	}
 }
@@ -343,30 +312,22 @@ func endsWhenCut(t *testing.T, s *notify.Mailer, waits <-chan struct{}) {
 func certificate(t *testing.T) (cert, key string, trust *tls.Config) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	pool := x509.NewCertPool()
 	for name, b := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		text := pem.EncodeToMemory(b)
 		pool.AppendCertsFromPEM(text) // which are none in the key
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, text, 0o600))
 	}
 	return cert, key, &tls.Config{RootCAs: pool}
 }
@@ -386,13 +347,9 @@ func TestEncryptionAndPasswords(t *testing.T) {
 		{"unencrypted", func(o *notify.MailOptions) { o.TLS, o.User, o.Password = notify.Plain, "", "" }, "STARTTLS"},
 	} {
 		before := len(received(t, box))
-		o := notify.MailOptions{Host: "127.0.0.1", Port: port, TLS: notify.StartTLS, User: "molrun", Password: "right", From: "molrun@lab.example", Config: trust}
+		o := notify.MailOptions{TLS: notify.StartTLS, User: "molrun", Password: "right", Config: trust}
 		tt.change(&o)
-		s, err := notify.NewMailer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := s.Send(t.Context(), someLetter())
+		a := mailer(t, port, o).Send(t.Context(), someLetter())
 		arrived := len(received(t, box)) - before
 		if a.Final || (a.Error == "") != (tt.want == "") || !strings.Contains(a.Error, tt.want) || (arrived == 1) != (tt.want == "") {
 			t.Errorf("%s: %+v, %d arrived", tt.name, a, arrived)
@@ -405,29 +362,19 @@ func TestImplicitEncryption(t *testing.T) {
 	port, box, _ := mailServer(t, serverOptions{Login: true, InTunnel: true})
 	cert, key, trust := certificate(t)
 	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ended := make(chan struct{})
 	go func() { defer close(ended); tunnel(l, fmt.Sprint("127.0.0.1:", port)) }()
 	t.Cleanup(func() { _ = l.Close(); <-ended })
-	o := notify.MailOptions{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: notify.Implicit, User: "molrun", Password: "right", From: "molrun@lab.example", Config: trust}
-	s, err := notify.NewMailer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a := s.Send(t.Context(), someLetter()); a != (notice.Attempt{}) || len(received(t, box)) != 1 {
+	through := l.Addr().(*net.TCPAddr).Port
+	o := notify.MailOptions{TLS: notify.Implicit, User: "molrun", Password: "right", Config: trust}
+	if a := mailer(t, through, o).Send(t.Context(), someLetter()); a != (notice.Attempt{}) || len(received(t, box)) != 1 {
 		t.Errorf("%+v, %d messages arrived", a, len(received(t, box)))
 	}
 	o.Config = nil
-	if s, err = notify.NewMailer(o); err != nil {
-		t.Fatal(err)
-	}
-	if a := s.Send(t.Context(), someLetter()); !strings.Contains(a.Error, "certificate") {
+	if a := mailer(t, through, o).Send(t.Context(), someLetter()); !strings.Contains(a.Error, "certificate") {
 		t.Errorf("a certificate that is not trusted: %+v", a)
 	}
 }

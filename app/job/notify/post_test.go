@@ -18,6 +18,8 @@ import (
 
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
+	"molrun/app/test/must"
+	"molrun/app/test/need"
 )
 
 // allowed is a policy under which the receivers of tests may be reached, and 127.0.0.2,
@@ -47,7 +49,7 @@ func forbidden(t *testing.T) (address string, connections *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
-		t.Skipf("this machine has no 127.0.0.2: %v", err)
+		need.Skip(t, "this machine has no 127.0.0.2: %v", err)
 	}
 	connections = &atomic.Int32{}
 	ended := make(chan struct{})
@@ -93,9 +95,7 @@ func TestMessageArrivesWithItsHeaders(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got.Get(name), want)
 		}
 	}
-	if string(body) != string(posting.Body) {
-		t.Errorf("body %s", body)
-	}
+	must.Equal(t, "body", string(body), string(posting.Body))
 }
 
 func TestOnlySuccessIsDelivery(t *testing.T) {
@@ -105,9 +105,7 @@ func TestOnlySuccessIsDelivery(t *testing.T) {
 	}
 	quick := func(o *notify.PostOptions) { o.Time = 300 * time.Millisecond }
 	refused, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_ = refused.Close()
 	endless := func(w http.ResponseWriter, _ *http.Request) {
 		for _, err := w.Write(make([]byte, 1<<16)); err == nil; _, err = w.Write(make([]byte, 1<<16)) {
@@ -196,9 +194,7 @@ func TestForbiddenAddressesAreNotReached(t *testing.T) {
 	if a.Error == "" {
 		t.Error("it connects although it does not know its own addresses")
 	}
-	if n := connections.Load(); n != 0 {
-		t.Errorf("%d connections to the forbidden address", n)
-	}
+	must.Equal(t, "connections to the forbidden address", connections.Load(), 0)
 }
 
 func TestNoProxyIsUsed(t *testing.T) {
@@ -223,9 +219,7 @@ type rebinding struct {
 func (b *rebinding) resolver(t *testing.T) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

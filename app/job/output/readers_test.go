@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 func TestAKeyReadsOneFileAtATimeAndAllAFew(t *testing.T) {
@@ -15,9 +16,7 @@ func TestAKeyReadsOneFileAtATimeAndAllAFew(t *testing.T) {
 		begin := func(ctx context.Context, holder string) func() {
 			t.Helper()
 			end, err := r.begin(ctx, holder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return end
 		}
 		ann := begin(t.Context(), "ann")
@@ -55,9 +54,7 @@ func TestAKeyThatWaitsForTooManyIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReaders(2)
 		end, err := r.begin(t.Context(), "ann")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		for range maxWaiting - 1 {
 			go func() { _, _ = r.begin(ctx, "ann") }()
@@ -69,8 +66,6 @@ func TestAKeyThatWaitsForTooManyIsRefused(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		end()
-		if len(r.turns) != 0 {
-			t.Errorf("%d turns are left", len(r.turns))
-		}
+		must.Equal(t, "turns are left", len(r.turns), 0)
 	})
 }

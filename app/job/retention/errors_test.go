@@ -1,7 +1,6 @@
 package retention_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -31,8 +30,9 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for failing := 1; ; failing++ {
+			fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
 				s := keeping(t, retention.Rules{Completed: time.Hour, Uploads: time.Hour, Total: 1, KeepLast: 1, KeepPerUser: true})
+				defer s.Close()
 				s.retain() // knows the clock from now on
 				u := s.Upload(ann, "read.txt", "x")
 				s.Upload(ann, "unused.txt", "x")
@@ -41,22 +41,11 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 				s.Complete(rows[0], nil)
 				s.completed(ann, "last", `{}`, 3)
 				s.Advance(2 * time.Hour)
-
 				store := &fixture.FaultyStore{Store: s.Store}
 				keeper := retention.New(store, s.Blobs, s.On(store).Jobs, s.options)
-				store.Calls, store.Failing = 0, failing
-				err := use(keeper)
-				s.Close()
-				if store.Calls < failing {
-					if err != nil || failing == 1 {
-						t.Errorf("%d calls of the store, error %v", store.Calls, err)
-					}
-					return
-				}
-				if !errors.Is(err, fixture.ErrBroken) {
-					t.Errorf("call %d of the store fails, and the error is %v", failing, err)
-				}
-			}
+				arm(store)
+				return use(keeper)
+			})
 		})
 	}
 }

@@ -50,9 +50,7 @@ func (s *site) retain() []string {
 	if result.Doubt {
 		s.t.Error("retention does not trust the clock")
 	}
-	if result.Deleted != len(deleted) {
-		s.t.Errorf("retention counts %d deletions and reported %d", result.Deleted, len(deleted))
-	}
+	must.Equal(s.t, "deletions that retention counts", result.Deleted, len(deleted))
 	return describe(deleted)
 }
 
@@ -151,8 +149,7 @@ func (s *site) failed(by app.Caller, name string) app.JobID {
 
 func (s *site) pin(name string) {
 	s.t.Helper()
-	_, err := s.Jobs.Pin(s.t.Context(), fixture.Ann, name)
-	must.OK(s.t, err)
+	must.OK(s.t, must.Error2(s.Jobs.Pin(s.t.Context(), fixture.Ann, name)))
 }
 
 // reading returns settings that read an upload.

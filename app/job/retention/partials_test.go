@@ -3,7 +3,6 @@ package retention_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -33,16 +32,12 @@ func TestPartsThatDoNotGoOnAreDropped(t *testing.T) {
 	s.retainFor(8 * time.Hour)
 	going.Offset = 10
 	must.OK(t, s.Files.SavePartial(t.Context(), stays, going))
-	if deleted := s.retainFor(3 * time.Hour); !slices.Equal(deleted, []string{" inputs/stops (partial)"}) {
-		t.Errorf("deleted %q", deleted)
-	}
+	must.Equal(t, "deleted", s.retainFor(3*time.Hour), []string{" inputs/stops (partial)"})
 	check := func(id app.UploadID, want bool) {
 		t.Helper()
 		u, err := s.Files.Upload(t.Context(), id)
 		must.OK(t, err)
-		if (u.Partial != nil) != want {
-			t.Errorf("%s: %+v", u.Filename, u.Partial)
-		}
+		must.Equal(t, u.Filename+" arrives in parts", u.Partial != nil, want)
 	}
 	check(stays, true)
 	check(stops, false)
@@ -54,14 +49,10 @@ func TestPartsThatDoNotGoOnAreDropped(t *testing.T) {
 		}))
 		return bytes
 	}
-	if n := used(); n != length {
-		t.Errorf("%d bytes count, want those of one file", n)
-	}
+	must.Equal(t, "bytes count", used(), length)
 	s.retainFor(8 * time.Hour)
 	check(stays, false)
-	if n := used(); n != 0 {
-		t.Errorf("%d bytes still count", n)
-	}
+	must.Equal(t, "bytes still count", used(), 0)
 	if err := s.Files.SavePartial(t.Context(), stays, going); err == nil {
 		t.Error("what was dropped goes on")
 	}

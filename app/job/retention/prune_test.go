@@ -62,9 +62,7 @@ func TestPruneDeletesWhatItsDryRunReports(t *testing.T) {
 	}
 	must.Equal(t, "deleted bytes", bytes, onDisk)
 	must.Equal(t, "jobs after the prune", s.jobNames(), []string{"pinned", "young"})
-	if n := len(s.jobDirs()); n != 2 {
-		t.Errorf("%d job directories, want 2", n)
-	}
+	must.Equal(t, "job directories", len(s.jobDirs()), 2)
 }
 
 func TestPruneContinuesOnTheNextPage(t *testing.T) {
@@ -94,8 +92,6 @@ func TestPruneContinuesOnTheNextPage(t *testing.T) {
 			t.Fatalf("dry run %v: the first page has %d jobs and the next begins at %v, want a next page", dryRun, len(first.Jobs), first.Next)
 		}
 		r.After = first.Next
-		if n := len(first.Jobs) + len(s.prune(r)); n != jobs {
-			t.Errorf("dry run %v: %d jobs, want %d", dryRun, n, jobs)
-		}
+		must.Equal(t, fmt.Sprintf("dry run %v", dryRun), len(first.Jobs)+len(s.prune(r)), jobs)
 	}
 }

@@ -34,8 +34,7 @@ func TestRetentionDeletesJobsByStatusAndAge(t *testing.T) {
 	must.Equal(t, "jobs", s.jobNames(), []string{"pinned", "queued"})
 	must.Equal(t, "job directories", s.jobDirs(), []app.JobID{pinned})
 
-	_, err := s.Jobs.Unpin(t.Context(), ann, "pinned")
-	must.OK(t, err)
+	must.OK(t, must.Error2(s.Jobs.Unpin(t.Context(), ann, "pinned")))
 	must.Equal(t, "deleted after unpin", s.retainFor(time.Hour), []string{"pinned"})
 }
 
@@ -44,8 +43,7 @@ func TestRetryRestartsTheRetentionPeriod(t *testing.T) {
 	s := keeping(t, retention.Rules{Failed: 2 * day})
 	id := s.failed(ann, "a")
 	must.Equal(t, "deleted before its time", s.retainFor(40*time.Hour), nil)
-	_, err := s.Jobs.Retry(t.Context(), ann, "a")
-	must.OK(t, err)
+	must.OK(t, must.Error2(s.Jobs.Retry(t.Context(), ann, "a")))
 	must.Equal(t, "deleted while it is queued", s.retainFor(3*day), nil)
 	s.Fail(id, nil)
 	must.Equal(t, "deleted before its time since the retry", s.retainFor(40*time.Hour), nil)
@@ -169,9 +167,7 @@ func TestRetentionDeletesABatchAsAWholeUnlessARowIsPinned(t *testing.T) {
 	s.pin("pinned-2")
 	must.Equal(t, "deleted", s.retainFor(3*time.Hour), []string{"unpinned"})
 	must.Equal(t, "jobs", s.jobNames(), []string{"pinned"})
-	if n := len(s.jobDirs()); n != 2 {
-		t.Errorf("%d job directories, want those of the two rows that stay", n)
-	}
+	must.Equal(t, "job directories", len(s.jobDirs()), 2)
 }
 
 func TestRetentionPausesAfterAClockJump(t *testing.T) {

@@ -1,7 +1,6 @@
 package share_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -79,8 +78,7 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	store := &fixture.FaultyStore{Store: s.Store}
 	shares := s.on(store)
 	used := func() time.Time {
-		_, err := shares.Open(t.Context(), token)
-		must.OK(t, err)
+		must.OK(t, must.Error2(shares.Open(t.Context(), token)))
 		list, err := s.List(t.Context(), s.by, false)
 		must.OK(t, err)
 		return list[0].LastUsedAt.Time
@@ -138,25 +136,16 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for failing := 1; ; failing++ {
+			fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
 				s := newSite(t)
 				s.made(share.Request{Name: "a", TTL: time.Second})
 				made, token := s.made(share.Request{Name: "b"})
 				s.Advance(time.Minute)
 				store := &fixture.FaultyStore{Store: s.Store}
 				shares := s.on(store)
-				store.Calls, store.Failing = 0, failing
-				err := use(s, shares, string(made.ID), token)
-				if store.Calls < failing {
-					if err != nil || failing == 1 {
-						t.Errorf("%d calls of the store, error %v", store.Calls, err)
-					}
-					return
-				}
-				if !errors.Is(err, fixture.ErrBroken) {
-					t.Errorf("call %d of the store fails, and the error is %v", failing, err)
-				}
-			}
+				arm(store)
+				return use(s, shares, string(made.ID), token)
+			})
 		})
 	}
 }

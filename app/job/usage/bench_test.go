@@ -10,6 +10,7 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/job/usage"
 	"molrun/app/test/fixture"
+	"molrun/app/test/must"
 )
 
 // BenchmarkReport reports on 30 days of 10 users after so many jobs. The cost follows from
@@ -49,8 +50,6 @@ func fill(b *testing.B, s *fixture.Site, jobs int) {
 			}
 			return nil
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 	}
 }

@@ -1,333 +1,194 @@
 package usage_test
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app"
-	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/routing"
-	"molrun/app/base/strictjson"
 	"molrun/app/job/apikey"
-	"molrun/app/job/spent"
 	"molrun/app/job/usage"
+	"molrun/app/task/protocol"
 	"molrun/app/test/fixture"
 	"molrun/app/test/must"
 )
 
-// needs are what the types need.
-var needs = map[string]placement.Resources{"fold": {CPUs: 1, GPUs: 2}, "dock": {CPUs: 3}, "md": {CPUs: 2, GPUs: 1}}
+var (
+	ann    = fixture.Ann
+	viewer = app.Caller{Organization: "lab", Email: "vic@lab.example", Rights: apikey.Viewer.Rights()}
+	chief  = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
+)
 
-var users = []app.Caller{
-	{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Admin.Rights()},
-	{Organization: "lab", Email: "bob@lab.example", Rights: apikey.Member.Rights()},
-	{Organization: "firm", Email: "ann@lab.example", Rights: apikey.Member.Rights()},
-	{Organization: "firm", Email: "eve@firm.example", Rights: apikey.Member.Rights()},
-}
-
-// site is a service with several types of jobs. Nothing runs them: the test says how
-// they end.
-type site struct {
-	*fixture.Site
-	*app.Service
-	t *testing.T
-}
-
-func newSite(t *testing.T) *site {
+// newSite returns a site with the types fold and dock, whose jobs need 3 CPUs and 2 GPUs,
+// and 1 CPU.
+func newSite(t *testing.T) *fixture.Site {
 	t.Helper()
-	s := &site{Site: fixture.New(t, app.Options{}), t: t}
-	var files []*algorithm.File
-	for typ, n := range needs {
-		text := fmt.Sprintf("format = 1\ntype = %q\nversion = \"1\"\ntitle = \"T\"\nretries = 2\ncommand = [\"true\"]\n[resources]\ncpus = %d\ngpus = %d\n", typ, n.CPUs, n.GPUs)
-		f, mistakes := algorithm.Parse(typ+".toml", []byte(text))
-		if len(mistakes) > 0 {
-			t.Fatal(mistakes)
-		}
-		files = append(files, f)
-	}
-	catalogue, err := algorithm.NewCatalogue(files)
-	must.OK(t, err)
-	s.Service, err = app.NewService(s.Store, s.Blobs, catalogue, app.Options{
-		Now:     s.Now,
-		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, GPUs: 8, Local: true}}},
-	})
-	must.OK(t, err)
-	return s
+	const text = "format = 1\ntype = %q\nversion = \"1\"\ntitle = \"T\"\nretries = 2\ncommand = [\"true\"]\n[resources]\ncpus = %d\ngpus = %d\n"
+	machine := placement.Machine{CPUs: 64, MemoryBytes: 1 << 40, GPUs: 8, Local: true}
+	return fixture.New(t, app.Options{Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": machine}}},
+		fmt.Sprintf(text, "fold", 3, 2), fmt.Sprintf(text, "dock", 1, 0))
 }
 
-// TestSumsAreThoseOfAllJobsThatEverWere lets 10,000 jobs (1,000 with the race detector) of random users and types end in
-// random ways, some of them several times, deletes many, and adds up what their records
-// said before that.
-func TestSumsAreThoseOfAllJobsThatEverWere(t *testing.T) {
-	s := newSite(t)
-	const workers, jobs = 50, 20
-	var all sync.WaitGroup
-	parts := make([]*ledger, workers)
-	for i := range parts {
-		l := &ledger{site: s, rand: rand.New(rand.NewPCG(uint64(i), 15)), seen: map[spent.Share]*spent.Counters{}}
-		parts[i] = l
-		all.Go(func() {
-			for n := 0; n < jobs; {
-				n += l.some(fmt.Sprintf("job-%d-%d", i, n))
-			}
-			for n := range 5 {
-				l.upload(fmt.Sprintf("file-%d-%d.txt", i, n))
-			}
+// job is one of a site, whose life a test tells.
+type job struct {
+	*fixture.Site
+	t  *testing.T
+	id app.JobID
+}
+
+// ends plays an attempt that ends with e, of which nobody saw the beginning unless it has
+// started. The end is reported twice, as after a crash.
+func (j job) ends(started bool, e app.Ending) {
+	j.t.Helper()
+	attempt, _, err := j.Runs.Claim(j.t.Context(), j.id, placement.Devices{}, app.Portion{})
+	must.OK(j.t, err)
+	if started {
+		must.OK(j.t, j.Runs.Started(j.t.Context(), j.id, attempt.Attempts, j.Now()))
+	}
+	if o := e.Outcome; o != nil && o.Cause != app.CauseCannotStart {
+		o.StartedAt = j.Now()
+		o.EndedAt = o.StartedAt.Add(time.Minute)
+	}
+	for range 2 {
+		must.OK(j.t, j.Runs.Finish(j.t.Context(), j.id, attempt.Attempts, e))
+	}
+}
+
+func (j job) cancel() {
+	j.t.Helper()
+	must.OK(j.t, must.Error2(j.Jobs.Cancel(j.t.Context(), ann, "a")))
+}
+
+func (j job) retry() {
+	j.t.Helper()
+	must.OK(j.t, must.Error2(j.Jobs.Retry(j.t.Context(), ann, "a")))
+}
+
+// ran is the end of an attempt of a minute that has used 90 seconds of CPUs.
+func ran(cause protocol.Cause) app.Ending {
+	e := app.Ending{Outcome: &app.Outcome{Cause: cause, CPUSeconds: 90}}
+	switch cause {
+	case app.CauseDone:
+		e.ResultBytes = 7
+	case app.CauseExit:
+		e.Failure = &app.Failure{Code: app.FailedExit, Message: "It failed."}
+	}
+	return e
+}
+
+// used is what so many attempts that ran have used.
+func used(attempts, completed, failed int64) usage.Row {
+	n := float64(attempts)
+	return usage.Row{
+		Completed: completed, Failed: failed, Attempts: attempts, ResultBytes: 7 * completed,
+		RunSeconds: 60 * n, CPUSeconds: 90 * n, CPUSecondsBooked: 180 * n, GPUSeconds: 120 * n,
+	}
+}
+
+func TestEachEndOfAJobCountsOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		life func(job)
+		want usage.Row
+	}{
+		"waits":                    {func(job) {}, usage.Row{}},
+		"completed":                {func(j job) { j.ends(true, ran(app.CauseDone)) }, used(1, 1, 0)},
+		"nobody saw it start":      {func(j job) { j.ends(false, ran(app.CauseDone)) }, used(1, 1, 0)},
+		"failed":                   {func(j job) { j.ends(true, ran(app.CauseExit)) }, used(1, 0, 1)},
+		"interrupted":              {func(j job) { j.ends(true, ran(app.CauseInterrupted)) }, used(1, 0, 0)},
+		"lost while it ran":        {func(j job) { j.ends(true, app.Ending{Lost: "its node failed"}) }, usage.Row{Attempts: 1}},
+		"lost before it started":   {func(j job) { j.ends(false, app.Ending{Lost: "its node failed"}) }, usage.Row{}},
+		"cancelled while it waits": {func(j job) { j.cancel() }, usage.Row{Failed: 1}},
+		"cannot start": {func(j job) {
+			j.ends(false, app.Ending{Outcome: &app.Outcome{Cause: app.CauseCannotStart}, Failure: &app.Failure{Code: app.FailedCannotStart, Message: "No program."}})
+		}, usage.Row{Failed: 1}},
+		"interrupted, then completed": {func(j job) {
+			j.ends(true, ran(app.CauseInterrupted))
+			j.ends(true, ran(app.CauseDone))
+		}, used(2, 1, 0)},
+		"failed, then completed": {func(j job) {
+			j.ends(true, ran(app.CauseExit))
+			j.retry()
+			j.ends(true, ran(app.CauseDone))
+		}, used(2, 1, 1)},
+		"cancelled twice": {func(j job) {
+			j.cancel()
+			j.retry()
+			j.cancel()
+		}, usage.Row{Failed: 2}},
+		"deleted": {func(j job) {
+			j.ends(true, ran(app.CauseDone))
+			must.OK(t, j.Jobs.Delete(t.Context(), ann, "a"))
+		}, used(1, 1, 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			tt.life(job{s, t, s.SubmitOf("fold", ann, "a", `{}`)})
+			report, err := usage.New(s.Store, s.Now).Of(t.Context(), app.Operator(), usage.Query{By: usage.ByOrganization})
+			must.OK(t, err)
+			must.Equal(t, "used", report.Total, tt.want)
 		})
 	}
+}
+
+// TestRowsThatEndAtOnceAllCount has changes that share a commit.
+func TestRowsThatEndAtOnceAllCount(t *testing.T) {
+	s := newSite(t)
+	_, rows := s.SubmitBatch(ann, "b", slices.Repeat([]string{`{}`}, 50)...) // of echo, which needs a CPU
+	var all sync.WaitGroup
+	for _, id := range rows {
+		all.Go(func() { job{s, t, id}.ends(true, ran(app.CauseDone)) })
+	}
 	all.Wait()
-	if t.Failed() {
-		return
+	report, err := usage.New(s.Store, s.Now).Of(t.Context(), app.Operator(), usage.Query{By: usage.ByType})
+	must.OK(t, err)
+	must.Equal(t, "used", report.Total, usage.Row{
+		Completed: 50, Attempts: 50, ResultBytes: 7 * 50, RunSeconds: 60 * 50, CPUSeconds: 90 * 50, CPUSecondsBooked: 60 * 50,
+	})
+}
+
+func TestReportsAddUpWhatTheirCallerMaySee(t *testing.T) {
+	s := newSite(t)
+	end := func(typ string, by app.Caller, name string, e app.Ending) {
+		job{s, t, s.SubmitOf(typ, by, name, `{}`)}.ends(true, e)
 	}
-	seen := parts[0]
-	for _, l := range parts[1:] {
-		for who, c := range l.seen {
-			seen.count(who, *c)
-		}
-	}
-	reports := usage.New(s.Store, s.Now)
-	for _, by := range []usage.By{usage.ByOrganization, usage.ByUser, usage.ByType, usage.ByDay} {
-		for _, organization := range []string{"", "lab", "firm", "none"} {
-			got, err := reports.Of(t.Context(), app.Operator(), usage.Query{By: by, Organization: organization, Since: span[0], Until: span[1]})
-			must.OK(t, err)
-			seen.compare(by, got, func(s spent.Share) bool { return organization == "" || s.Organization == organization }, true)
-		}
-		for _, u := range users {
-			if by == usage.ByOrganization {
-				continue
-			}
-			got, err := reports.Of(t.Context(), u, usage.Query{By: by, Since: span[0], Until: span[1], Organization: "lab"})
-			must.OK(t, err)
-			seen.compare(by, got, func(s spent.Share) bool {
-				return s.Organization == u.Organization && (u.Administers() || s.Email == u.Email)
-			}, false)
-		}
-		from, until := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-		got, err := reports.Of(t.Context(), app.Operator(), usage.Query{By: by, Since: from, Until: until})
+	end("fold", ann, "a", ran(app.CauseDone))
+	end("dock", fixture.Bob, "b", ran(app.CauseExit))
+	end("dock", fixture.Eve, "c", ran(app.CauseDone))
+	u := s.Upload(ann, "a.txt", "abc")
+	must.OK(t, s.Files.Delete(t.Context(), ann, string(u.ID)))
+	s.Advance(2 * fixture.Day)
+	end("fold", fixture.Bob, "d", ran(app.CauseDone))
+	second := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name  string
+		by    app.Caller
+		query usage.Query
+		want  []string // completed, failed, uploads
+	}{
+		{"the operator", app.Operator(), usage.Query{By: usage.ByOrganization}, []string{"lab: 2 1 1", "other: 1 0 0", ": 3 1 1"}},
+		{"the operator, of a user", app.Operator(), usage.Query{By: usage.ByUser}, []string{"lab bob@lab.example: 1 1 0", "lab ann@lab.example: 1 0 1", "other ann@lab.example: 1 0 0", ": 3 1 1"}},
+		{"the operator, of an organization", app.Operator(), usage.Query{By: usage.ByType, Organization: "other"}, []string{"dock: 1 0 0", ": 1 0 0"}},
+		{"the operator, of no organization", app.Operator(), usage.Query{By: usage.ByType, Organization: "none"}, []string{": 0 0 0"}},
+		{"an admin", chief, usage.Query{By: usage.ByUser}, []string{"bob@lab.example: 1 1 0", "ann@lab.example: 1 0 1", ": 2 1 1"}},
+		{"an admin, by type", chief, usage.Query{By: usage.ByType}, []string{"fold: 2 0 0", "dock: 0 1 0", ": 0 0 1", ": 2 1 1"}},
+		{"an admin, by day", chief, usage.Query{By: usage.ByDay}, []string{"2026-11-20: 1 1 1", "2026-11-22: 1 0 0", ": 2 1 1"}},
+		{"an admin, since the second day", chief, usage.Query{By: usage.ByUser, Since: second}, []string{"bob@lab.example: 1 0 0", ": 1 0 0"}},
+		{"an admin, until then", chief, usage.Query{By: usage.ByUser, Until: second}, []string{"ann@lab.example: 1 0 1", "bob@lab.example: 0 1 0", ": 1 1 1"}},
+		{"a viewer", viewer, usage.Query{By: usage.ByUser, Since: second}, []string{"bob@lab.example: 1 0 0", ": 1 0 0"}},
+		{"a member", ann, usage.Query{By: usage.ByUser, Organization: "other"}, []string{"ann@lab.example: 1 0 1", ": 1 0 1"}},
+	} {
+		report, err := usage.New(s.Store, s.Now).Of(t.Context(), tt.by, tt.query)
 		must.OK(t, err)
-		seen.compare(by, got, func(s spent.Share) bool { return !s.Day.Before(from) && s.Day.Before(until) }, true)
-	}
-}
-
-// span has all days of the test.
-var span = [2]time.Time{time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)}
-
-// ledger plays jobs and notes what was seen of them.
-type ledger struct {
-	*site
-	rand *rand.Rand
-	seen map[spent.Share]*spent.Counters // by share without counters
-}
-
-func (l *ledger) count(who spent.Share, c spent.Counters) {
-	if l.seen[who] == nil {
-		l.seen[who] = &spent.Counters{}
-	}
-	l.seen[who].Add(c)
-}
-
-// some submits a job or a batch, plays it and perhaps deletes it. It returns the number of
-// jobs.
-func (l *ledger) some(name string) int {
-	by := users[l.rand.IntN(len(users))]
-	typ := []string{"fold", "dock", "md"}[l.rand.IntN(3)]
-	names := []string{name}
-	if l.rand.IntN(10) == 0 {
-		body := l.parse(`{"batchName":"` + name + `","settings":[{},{},{}]}`)
-		_, _, err := l.Service.Jobs.SubmitBatch(context.Background(), by, app.BatchSubmission{Name: name, Type: typ, Rows: body.Member("settings").Items, Body: body})
-		l.must(err)
-		names = []string{name + "-1", name + "-2", name + "-3"}
-	} else {
-		body := l.parse(`{"jobName":"` + name + `","settings":{}}`)
-		_, _, err := l.Service.Jobs.Submit(context.Background(), by, app.Submission{Name: name, Type: typ, Settings: body.Member("settings"), Body: body})
-		l.must(err)
-	}
-	finished := true
-	for _, n := range names {
-		finished = l.play(by, n) && finished
-	}
-	if finished && l.rand.IntN(2) == 0 {
-		l.must(l.Service.Jobs.Delete(context.Background(), by, name))
-	}
-	return len(names)
-}
-
-// play lets a job end, perhaps several times, and returns whether it has.
-func (l *ledger) play(by app.Caller, name string) (finished bool) {
-	if l.rand.IntN(20) == 0 {
-		return false
-	}
-	for !l.t.Failed() {
-		if l.rand.IntN(12) == 0 { // before it starts
-			_, err := l.Service.Jobs.Cancel(context.Background(), by, name)
-			l.must(err)
-			l.ended(l.job(by, name), spent.Counters{})
-		} else {
-			l.attempt(by, name)
+		var got []string
+		for _, r := range append(report.Rows, report.Total) {
+			who := strings.TrimSpace(fmt.Sprintln(r.Organization, r.User, r.Type, r.Day))
+			got = append(got, fmt.Sprintf("%s: %d %d %d", who, r.Completed, r.Failed, r.Uploads))
 		}
-		j := l.job(by, name)
-		switch {
-		case j.Status == app.Queued: // lost
-		case j.Status == app.Failed && l.rand.IntN(3) == 0:
-			_, err := l.Service.Jobs.Retry(context.Background(), by, name)
-			l.must(err)
-		default:
-			return true
-		}
-	}
-	return false
-}
-
-// attempt plays an attempt of a queued job.
-func (l *ledger) attempt(by app.Caller, name string) {
-	ctx, id := context.Background(), l.job(by, name).ID
-	j, _, err := l.Service.Runs.Claim(ctx, id, placement.Devices{}, app.Portion{})
-	l.must(err)
-	start := l.Now()
-	started := l.rand.IntN(4) > 0
-	if started {
-		l.must(l.Service.Runs.Started(ctx, id, j.Attempts, start))
-	}
-	if l.rand.IntN(10) == 0 {
-		_, err := l.Service.Jobs.Cancel(ctx, by, name)
-		l.must(err)
-	}
-	o := &app.Outcome{StartedAt: start, EndedAt: start.Add(time.Duration(l.rand.Int64N(int64(5 * 24 * time.Hour)))), CPUSeconds: l.rand.Float64() * 1e5}
-	e := app.Ending{Outcome: o}
-	switch l.rand.IntN(8) {
-	case 0:
-		o.Cause = app.CauseInterrupted
-	case 1:
-		e = app.Ending{Lost: "the machine was restarted"}
-	case 2:
-		*o = app.Outcome{Cause: app.CauseCannotStart}
-		e.Failure = &app.Failure{Code: app.FailedCannotStart, Message: "There is no such program."}
-	case 3, 4:
-		o.Cause = app.CauseExit
-		e.Failure = &app.Failure{Code: app.FailedExit, Message: "It failed."}
-	default:
-		o.Cause, e.ResultBytes = app.CauseDone, l.rand.Int64N(1e9)
-	}
-	for range 1 + l.rand.IntN(2) { // a second time changes nothing
-		l.must(l.Service.Runs.Finish(ctx, id, j.Attempts, e))
-	}
-	l.ended(l.job(by, name), l.used(j, e, started))
-}
-
-// used returns what an attempt has used as far as somebody saw it.
-func (l *ledger) used(j *app.Job, e app.Ending, started bool) (c spent.Counters) {
-	ran := e.Outcome != nil && !e.Outcome.StartedAt.IsZero()
-	if ran || started {
-		c.Attempts = 1
-	}
-	if ran {
-		c.RunMillis = e.Outcome.EndedAt.Sub(e.Outcome.StartedAt).Milliseconds()
-		c.CPUMillis = int64(e.Outcome.CPUSeconds*1000 + 0.5)
-		c.BookedMillis, c.GPUMillis = c.RunMillis*int64(needs[j.Type].CPUs), c.RunMillis*int64(needs[j.Type].GPUs)
-	}
-	return c
-}
-
-// ended notes the end of a job or of an attempt.
-func (l *ledger) ended(j *app.Job, c spent.Counters) {
-	at := j.CompletedAt.Time
-	switch j.Status {
-	case app.Completed:
-		c.Completed, c.ResultBytes = 1, *j.ResultBytes
-	case app.Failed:
-		c.Failed = 1
-	default:
-		at = j.Private.Spent.At.Time
-	}
-	if j.Status.Finished() && j.Metrics != nil {
-		record := int64(j.Metrics.RunSeconds*1000 + 0.5)
-		if c.RunMillis != record {
-			l.t.Errorf("the record of %s says %d ms, its attempt ran %d", j.Name, record, c.RunMillis)
-		}
-	}
-	if c == (spent.Counters{}) {
-		return
-	}
-	l.count(spent.Share{Organization: j.Organization, Email: j.Email, Type: j.Type, Day: at.UTC().Truncate(24 * time.Hour)}, c)
-}
-
-func (l *ledger) upload(name string) {
-	by := users[l.rand.IntN(len(users))]
-	u := l.Upload(by, name, fmt.Sprintf("%0*d", 1+l.rand.IntN(100), 0))
-	l.count(spent.Share{Organization: by.Organization, Email: by.Email, Day: u.CompletedAt.UTC().Truncate(24 * time.Hour)}, spent.Counters{Uploads: 1, UploadBytes: u.Size})
-	if l.rand.IntN(2) == 0 {
-		l.must(l.Files.Delete(context.Background(), by, string(u.ID)))
-	}
-}
-
-func (l *ledger) job(by app.Caller, name string) (j *app.Job) {
-	l.must(l.Store.View(context.Background(), func(tx app.Tx) (err error) {
-		j, err = tx.JobNamed(by.Organization, name)
-		return err
-	}))
-	return j
-}
-
-func (l *ledger) parse(text string) *strictjson.Value {
-	v, err := strictjson.Parse([]byte(text))
-	l.must(err)
-	return v
-}
-
-// must reports from any goroutine.
-func (l *ledger) must(err error) {
-	if err != nil {
-		l.t.Error(err)
-		panic(err)
-	}
-}
-
-// compare compares a report with what was seen.
-func (l *ledger) compare(by usage.By, got *usage.Report, in func(spent.Share) bool, operator bool) {
-	l.t.Helper()
-	type key struct{ organization, user, typ, day string }
-	want, sum := map[key]*spent.Counters{}, spent.Counters{}
-	for s, c := range l.seen {
-		if !in(s) {
-			continue
-		}
-		k := map[usage.By]key{
-			usage.ByOrganization: {organization: s.Organization}, usage.ByUser: {user: s.Email},
-			usage.ByType: {typ: s.Type}, usage.ByDay: {day: s.Day.Format(time.DateOnly)},
-		}[by]
-		if by == usage.ByUser && operator {
-			k.organization = s.Organization
-		}
-		if want[k] == nil {
-			want[k] = &spent.Counters{}
-		}
-		want[k].Add(*c)
-		sum.Add(*c)
-	}
-	have := map[key]*spent.Counters{}
-	for _, r := range got.Rows {
-		c := counters(r)
-		have[key{r.Organization, r.User, r.Type, r.Day}] = &c
-	}
-	if diff := cmp.Diff(want, have); diff != "" {
-		l.t.Errorf("by %s (-seen +reported):\n%s", by, diff)
-	}
-	if diff := cmp.Diff(sum, counters(got.Total)); diff != "" {
-		l.t.Errorf("by %s, total (-seen +reported):\n%s", by, diff)
-	}
-}
-
-func counters(r usage.Row) spent.Counters {
-	millis := func(seconds float64) int64 { return int64(seconds*1000 + 0.5) }
-	return spent.Counters{
-		Completed: r.Completed, Failed: r.Failed, Attempts: r.Attempts, RunMillis: millis(r.RunSeconds), CPUMillis: millis(r.CPUSeconds),
-		BookedMillis: millis(r.CPUSecondsBooked), GPUMillis: millis(r.GPUSeconds), ResultBytes: r.ResultBytes, Uploads: r.Uploads, UploadBytes: r.UploadBytes,
+		must.Equal(t, tt.name, got, tt.want)
 	}
 }

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 const description = `
@@ -89,37 +92,25 @@ func TestViolationsOfTheDescriptionAreFaults(t *testing.T) {
 			}))
 			defer server.Close()
 			checker, err := New([]byte(description))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			r, err := http.NewRequest(tt.method, server.URL+tt.path, strings.NewReader(tt.sent))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			seen := &recorder{TB: t}
 			resp, err := checker.Transport(seen, http.DefaultTransport).RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			body, err := io.ReadAll(resp.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if tt.method != http.MethodHead && string(body) != tt.body {
 				t.Errorf("the body arrived as %q, want %q", body, tt.body)
 			}
-			if len(seen.faults) != tt.faults {
-				t.Errorf("%d faults, want %d: %v", len(seen.faults), tt.faults, seen.faults)
-			}
+			must.Equal(t, fmt.Sprintf("number of faults in %q", seen.faults), len(seen.faults), tt.faults)
 		})
 	}
 }
 
 func TestUnmetListsUnseenAnswers(t *testing.T) {
 	checker, err := New([]byte(description))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	checker.remember(Operation{"GET", "/things/{name}"}, "200")
 	unmet := checker.Unmet(func(op Operation, _ string) bool { return op.Method == "POST" })
 	if len(unmet) != 1 || unmet[0] != "GET /things/{name} 404" {
@@ -127,36 +118,30 @@ func TestUnmetListsUnseenAnswers(t *testing.T) {
 	}
 }
 
+// described returns the checker of the API's own description.
+func described(t *testing.T) *Checker {
+	t.Helper()
+	text, err := os.ReadFile("../../../web/openapi.yaml")
+	must.OK(t, err)
+	checker, err := New(text)
+	must.OK(t, err)
+	return checker
+}
+
 // TestDescriptionHasVersion1 holds the version of the description, and with it that of GET
 // /version, whose answers are checked against it. Additions do not change it.
 func TestDescriptionHasVersion1(t *testing.T) {
-	text, err := os.ReadFile("../../../web/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := described(t).Spec
 	answer := []string{"paths", "/version", "get", "responses", "200", "content", "application/json", "schema", "properties", "apiVersion", "const"}
 	for _, place := range [][]string{{"info", "version"}, answer} {
-		if got := spec.at(place...); got != "1.0.0" {
-			t.Errorf("%s is %v, want 1.0.0", strings.Join(place, "."), got)
-		}
+		must.Equal(t, strings.Join(place, "."), spec.at(place...), "1.0.0")
 	}
 }
 
 // TestEveryErrorHasDescribedCodes requires x-error-codes of every answer that is
 // an Error, and that the codes are the API's.
 func TestEveryErrorHasDescribedCodes(t *testing.T) {
-	text, err := os.ReadFile("../../../web/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	checker, err := New(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checker := described(t)
 	known, _ := checker.Spec.at("components", "schemas", "ErrorCode", "enum").([]any)
 	for _, op := range checker.Spec.Operations() {
 		for _, status := range checker.Spec.Statuses(op) {
@@ -187,14 +172,7 @@ func TestInvalidDescriptionsAreRefused(t *testing.T) {
 }
 
 func TestExamplesMatchTheirSchemas(t *testing.T) {
-	text, err := os.ReadFile("../../../web/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	checker, err := New(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checker := described(t)
 	examples := 0
 	var walk func(place []string, value any)
 	walk = func(place []string, value any) {

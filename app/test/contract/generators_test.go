@@ -5,19 +5,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // TestDescriptionIsAsGeneratorsReadIt refuses what common generators of clients
 // misread, each in a place where a test without those generators finds it.
 func TestDescriptionIsAsGeneratorsReadIt(t *testing.T) {
 	text, err := os.ReadFile("../../../web/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	checker, err := New(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for place, wrong := range misread(checker.Spec) {
 		t.Errorf("%s %s", place, wrong)
 	}
@@ -37,16 +35,12 @@ func TestMisreadDescriptionsAreFound(t *testing.T) {
 			name = "B"
 		}
 		spec, err := Parse([]byte("components: {schemas: {" + name + ": " + schema + "}, parameters: {B: {name: b, in: query, schema: {type: string, default: c}}}}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var got []string
 		for _, wrong := range misread(spec) {
 			got = append(got, wrong)
 		}
-		if !slices.Equal(got, []string{want}) {
-			t.Errorf("%s: %q, want %q", schema, got, want)
-		}
+		must.Equal(t, schema, got, []string{want})
 	}
 }
 

@@ -1,8 +1,9 @@
 package contract
 
 import (
-	"slices"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestInputsOfAnOperationAreFoundThroughReferences(t *testing.T) {
@@ -21,9 +22,7 @@ components:
     Thing: {required: [size], properties: {size: {}, parts: {items: {$ref: '#/components/schemas/Part'}}}}
     Part: {allOf: [{properties: {weight: {}}}, {properties: {colour: {}}}]}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := []Input{
 		{"body", "parts", false},
 		{"body", "parts.colour", false},
@@ -32,7 +31,5 @@ components:
 		{"path", "name", true},
 		{"query", "limit", false},
 	}
-	if got := spec.Inputs(Operation{"POST", "/things/{name}"}); !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
+	must.Equal(t, "inputs", spec.Inputs(Operation{"POST", "/things/{name}"}), want)
 }

@@ -20,6 +20,12 @@ func OK(t testing.TB, err error) {
 	}
 }
 
+// Error2 returns the error of a call with two results, for one of which only that counts.
+func Error2[A any](_ A, err error) error { return err }
+
+// Error3 is the same for three results.
+func Error3[A, B any](_ A, _ B, err error) error { return err }
+
 // Become waits until something is so.
 func Become(t testing.TB, what string, is func() bool) {
 	t.Helper()
