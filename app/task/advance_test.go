@@ -82,9 +82,7 @@ func TestWatchedFileIsReadInParts(t *testing.T) {
 	for counts, most := range map[bool]int{false: mostWatched, true: mostCounted} {
 		got := &seen{}
 		w := &watchedFile{name: "log", gauge: got, counts: counts}
-		if err := os.WriteFile(work+"/log", make([]byte, 3*mostCounted), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(work+"/log", make([]byte, 3*mostCounted), 0o600))
 		w.look(work)
 		if got.bytes != most {
 			t.Errorf("counts %v: %d bytes read, want %d", counts, got.bytes, most)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func TestProgramThatEndsWellMayHaveFailed(t *testing.T) {
@@ -93,9 +94,7 @@ func TestFilesAreKeptFromTheWorkDirectory(t *testing.T) {
 			t.Fatalf("outcome %+v", o)
 		}
 		entries, err := os.ReadDir(a.path(WorkDir, OutDir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var names []string
 		for _, e := range entries {
 			names = append(names, e.Name())
@@ -109,9 +108,7 @@ func TestFilesAreKeptFromTheWorkDirectory(t *testing.T) {
 func TestStepReadsAndRunsWhereItsFileSays(t *testing.T) {
 	t.Parallel()
 	withAndWithoutSandbox(t, "cat; pwd; echo $GREETING $OMP_NUM_THREADS; nproc", func(t *testing.T, a *attempt) {
-		if err := os.WriteFile(a.path(WorkDir, "in", "answer"), []byte("Protein\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(a.path(WorkDir, "in", "answer"), []byte("Protein\n"), 0o600))
 		step := &a.spec.Steps[0]
 		step.Stdin = a.path(WorkDir, "in", "answer")
 		step.Folder = a.path(WorkDir, "out", "run")

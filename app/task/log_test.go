@@ -33,9 +33,7 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 			const limit = 64 << 10
 			dir := t.TempDir()
 			l, err := openLog(dir, limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var all bytes.Buffer
 			for i := range tt.lines {
 				line := tt.line(i)
@@ -45,9 +43,7 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 					checkLog(t, dir, all.String(), limit)
 				}
 			}
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, l.Close())
 			checkLog(t, dir, all.String(), limit)
 			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 				t.Errorf("directory has %v, %v; want the log alone", entries, err)
@@ -61,9 +57,7 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 func checkLog(t *testing.T, dir, all string, limit int) {
 	t.Helper()
 	data, err := os.ReadFile(dir + "/" + LogFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got := string(data)
 	if len(got) > limit {
 		t.Fatalf("the log has %d bytes, the limit is %d", len(got), limit)
@@ -77,9 +71,7 @@ func checkLog(t *testing.T, dir, all string, limit int) {
 	}
 	head, tail := got[:m[0]], got[m[1]:]
 	missing, err := strconv.Atoi(got[m[2]:m[3]])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !strings.HasPrefix(all, head) || !strings.HasSuffix(all, tail) {
 		t.Fatal("the log is not the beginning and the end")
 	}
@@ -118,21 +110,15 @@ func TestHugeLogStaysSmall(t *testing.T) {
 
 func TestLostLogBytesAreCounted(t *testing.T) {
 	l, err := openLog(t.TempDir(), 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	writable := l.f
 	if l.f, err = os.Open(l.path); err != nil { // like a full disk
 		t.Fatal(err)
 	}
 	l.Write(make([]byte, 1234))
-	if err := l.f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.f.Close())
 	l.f = writable
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.Close())
 	data, err := os.ReadFile(l.path)
 	if err != nil || !strings.Contains(string(data), "1234 bytes could not be written") {
 		t.Errorf("log %q, %v", data, err)
@@ -252,18 +238,12 @@ func BenchmarkFloodOfOutput(b *testing.B) {
 					b.Fatal(err)
 				}
 				from, to, err := os.Pipe()
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, err)
 				flood := exec.Command("head", "-c", strconv.Itoa(size), "/dev/zero")
 				flood.Stdout = to
 				output := (&runningStep{shim: s}).readOutput(from)
-				if err := errors.Join(flood.Run(), to.Close()); err != nil {
-					b.Fatal(err)
-				}
-				if err := errors.Join(output.finish(), s.log.Close()); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, errors.Join(flood.Run(), to.Close()))
+				must.OK(b, errors.Join(output.finish(), s.log.Close()))
 			}
 		})
 	}

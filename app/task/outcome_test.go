@@ -8,6 +8,7 @@ import (
 
 	"molrun/app/task/process"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 // TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt judges signals with a
@@ -16,17 +17,13 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 	now := process.OOMKills()
 	parent := t.TempDir()
 	cgroup, err := process.MakeCgroup(parent, "token", process.CgroupLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dirs, err := filepath.Glob(filepath.Join(parent, "*"))
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("folders %v, %v; want one", dirs, err)
 	}
 	for name, text := range map[string]string{"memory.events": "max 7\noom_kill 2\n", "pids.events": "max 5\n"} {
-		if err := os.WriteFile(filepath.Join(dirs[0], name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dirs[0], name), []byte(text), 0o600))
 	}
 	for name, tt := range map[string]struct {
 		runningStep
@@ -61,16 +58,12 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 func TestProgramThatCanStartNoProcessIsTold(t *testing.T) {
 	parent := t.TempDir()
 	cgroup, err := process.MakeCgroup(parent, "token", process.CgroupLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dirs, err := filepath.Glob(filepath.Join(parent, "*"))
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("folders %v, %v; want one", dirs, err)
 	}
-	if err := os.WriteFile(filepath.Join(dirs[0], "pids.events"), []byte("max 5\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dirs[0], "pids.events"), []byte("max 5\n"), 0o600))
 	for before, want := range map[int64]protocol.Cause{4: protocol.CauseLimit, 5: protocol.CauseExit} {
 		r := runningStep{shim: &shim{cgroup: cgroup, isolation: Isolation{Processes: 100}}, cgroupForks: before}
 		r.spec = &Spec{}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func TestStdoutGoesToTheStepsFile(t *testing.T) {
@@ -159,9 +160,7 @@ func TestProgramsStartInACleanState(t *testing.T) {
 func TestProgramsInheritNoFiles(t *testing.T) {
 	withAndWithoutSandbox(t, "ls /proc/$$/fd; true", func(t *testing.T, a *attempt) {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer r.Close()
 		defer w.Close()
 		a.files = []*os.File{r, w}
@@ -185,9 +184,7 @@ func TestStepsRunTheFileThatRunsTheTask(t *testing.T) {
 			a.spec.Steps = append(a.spec.Steps,
 				protocol.Step{Argv: []string{installed, "use", "1"}, Stdout: a.path(WorkDir, OutDir, "own")})
 			r := a.start()
-			if err := os.WriteFile(installed, []byte("#!/bin/false\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(installed, []byte("#!/bin/false\n"), 0o700))
 			a.release()
 			if o := r.outcome(); o.Cause != protocol.CauseDone || a.read(WorkDir, OutDir, "own") != "1\n" {
 				t.Errorf("outcome %+v, output %q; want that of this program", o, a.read(WorkDir, OutDir, "own"))

@@ -15,18 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
 	t.Parallel()
 	noScript := filepath.Join(t.TempDir(), "noscript")
-	if err := os.WriteFile(noScript, []byte("\x00\x01"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(noScript, []byte("\x00\x01"), 0o700))
 	notExecutable := filepath.Join(t.TempDir(), "notexecutable")
-	if err := os.WriteFile(notExecutable, []byte("#!/bin/sh\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(notExecutable, []byte("#!/bin/sh\n"), 0o600))
 	tests := []struct {
 		name    string
 		argv    []string
@@ -160,9 +157,7 @@ func (a *attempt) contents() map[string]string {
 	a.t.Helper()
 	all := map[string]string{}
 	entries, err := os.ReadDir(a.dir)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, err)
 	for _, e := range entries {
 		if e.Type().IsRegular() && e.Name() != "shim.log" {
 			all[e.Name()] = a.read(e.Name())
@@ -185,17 +180,11 @@ func TestLostTaskIsNotRunAgain(t *testing.T) {
 func TestLockIsInheritedAndNotPassedOn(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, "ls /proc/$$/fd; echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done")
-	if err := Write(a.dir, a.spec); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(a.dir, a.spec))
 	lock, err := Lock(a.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r := a.startWith(lock)
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, lock.Close())
 	if locked, err := Locked(a.dir); !locked || err != nil {
 		t.Errorf("after the start locked = %v, %v", locked, err)
 	}
@@ -212,13 +201,9 @@ func TestLockIsInheritedAndNotPassedOn(t *testing.T) {
 
 func TestLockOfAnotherTaskIsRefused(t *testing.T) {
 	a := newAttempt(t, "true")
-	if err := Write(a.dir, a.spec); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(a.dir, a.spec))
 	other, err := Lock(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer other.Close()
 	if code := a.startWith(other).wait(); code != 1 {
 		t.Errorf("exit code %d, want 1; %s", code, a.read("shim.log"))
@@ -239,9 +224,7 @@ func TestUnreadableTaskCannotStart(t *testing.T) {
 			t.Parallel()
 			a := newAttempt(t)
 			if tt.json != "" {
-				if err := os.WriteFile(a.path(SpecFile), []byte(tt.json), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(a.path(SpecFile), []byte(tt.json), 0o600))
 			}
 			o := a.startAgain().outcome()
 			if o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, tt.message) {
@@ -259,14 +242,10 @@ func TestOutcomeIsWrittenOnAFullDisk(t *testing.T) {
 		t.Skipf("a small disk needs root: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(full, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, syscall.Unmount(full, syscall.MNT_DETACH))
 	})
 	a.dir = full
-	if err := os.MkdirAll(a.path(WorkDir), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(a.path(WorkDir), 0o700))
 	o := a.start().outcome()
 	if o.Cause != protocol.CauseExit || o.ExitCode != 5 {
 		t.Errorf("outcome %+v, want exit code 5", o)

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/task/protocol"
 	"molrun/app/task/sandbox"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -126,9 +127,7 @@ func linksDoNotLeadOutOfTheSandbox(t *testing.T, sandboxed func(*testing.T, ...s
 	a := sandboxed(t,
 		"rm -rf tmp && ln -s '"+outside+"' tmp; ln -s '"+outside+"' in; ln -s /etc/shadow settings.json; ln -s '"+outside+"' .tmp-1",
 		"echo spoilt > tmp/spoilt; echo spoilt > in/spoilt; cat settings.json && exit 9; exit 0")
-	if err := os.Remove(a.path(WorkDir, InDir)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(a.path(WorkDir, InDir)))
 	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
 		t.Errorf("outcome %+v, want done; log %s", o, a.read(LogFile))
 	}
@@ -139,9 +138,7 @@ func linksDoNotLeadOutOfTheSandbox(t *testing.T, sandboxed func(*testing.T, ...s
 
 func TestErrorsNameMissingDirectories(t *testing.T) {
 	interpreted := filepath.Join(t.TempDir(), "tool")
-	if err := os.WriteFile(interpreted, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(interpreted, []byte("#!/no/such/interpreter\n"), 0o700))
 	tests := []struct {
 		name, program string
 		read          []string
@@ -166,14 +163,10 @@ func TestErrorsNameMissingDirectories(t *testing.T) {
 func TestProgramDirectoryIsReadable(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"tool": "#!/bin/sh\n. '" + folder + "/library'\n", "library": "echo found\n"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700))
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(filepath.Join(folder, "tool"), link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(filepath.Join(folder, "tool"), link))
 	for _, program := range []string{filepath.Join(folder, "tool"), link} {
 		a := sandboxed(t)
 		a.spec.Steps = []protocol.Step{{Argv: []string{program}}}
@@ -208,9 +201,7 @@ func withAndWithoutSandbox(t *testing.T, script string, test func(*testing.T, *a
 // runs the task, as in a pilot of an older version that was installed elsewhere.
 func TestFileThatMolrunNamesIsReadable(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "molrun")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho later version\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(program, []byte("#!/bin/sh\necho later version\n"), 0o700))
 	for name, kind := range map[string]func(*testing.T, ...string) *attempt{"bubblewrap": sandboxed, "shared": shared} {
 		a := kind(t, `"$0"`)
 		a.spec.Program = program

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -21,12 +22,8 @@ func prefix(t *testing.T) string {
 		"bin/only-here": "#!/bin/sh\n",
 	} {
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o700))
 	}
 	return dir
 }
@@ -41,12 +38,8 @@ func moduleFor(t *testing.T, dir string) (init string) {
 	init = filepath.Join(files, "init.sh")
 	module := fmt.Sprintf("#%%Module\nprepend-path PATH %s/bin\nprepend-path LD_LIBRARY_PATH %[1]s/lib\nsetenv FOLD_HOME %[1]s\n", dir)
 	for path, text := range map[string]string{init: ". " + real + "\nmodule use " + files + "\n", filepath.Join(files, "fold", "1.0"): module} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return init
 }
@@ -77,9 +70,7 @@ func TestProgramsOfModulesAndEnvironments(t *testing.T) {
 func TestPlacesThatAreMissingAreNamed(t *testing.T) {
 	t.Parallel()
 	hangs := filepath.Join(t.TempDir(), "hangs.sh")
-	if err := os.WriteFile(hangs, []byte("sleep 1000\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(hangs, []byte("sleep 1000\n"), 0o600))
 	for _, tt := range []struct {
 		name, init string
 		site       protocol.Sandbox

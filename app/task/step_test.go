@@ -233,13 +233,9 @@ func TestSharedMemoryCountsOnce(t *testing.T) {
 		for i in $(seq %d); do ( echo > ready$i; while [ ! -e go ]; do sleep 0.1; done; echo ${#x} ) & done
 		echo > ready; wait`, each, processes))
 	cmd.Dir = dir
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
-		if err := errors.Join(os.WriteFile(dir+"/go", nil, 0o600), cmd.Wait()); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, errors.Join(os.WriteFile(dir+"/go", nil, 0o600), cmd.Wait()))
 	})
 	for i := range processes {
 		must.Become(t, "subshell", func() bool {

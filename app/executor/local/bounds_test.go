@@ -13,13 +13,12 @@ import (
 	"molrun/app"
 	"molrun/app/task"
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestTasksHaveTimeToEndUnlessItIsGiven(t *testing.T) {
@@ -63,9 +62,7 @@ func TestMemoryOfAContainerIsItsLimit(t *testing.T) {
 
 func TestOnlyTasksOfAnotherBootAreBeforeThisOne(t *testing.T) {
 	now, err := process.BootID()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	handle := func(boot string) app.Handle {
 		return app.Handle(fmt.Sprintf(`{"pid":7,"bootId":%q}`, boot))
 	}
@@ -102,9 +99,7 @@ func TestHandleNeedsAProcess(t *testing.T) {
 func TestCloseEndsTheReaper(t *testing.T) {
 	e := &Executor{reaper: newReaper()}
 	for range 2 {
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Close())
 	}
 	select {
 	case <-e.reaper.done:
@@ -130,9 +125,7 @@ func TestServiceLeavesACgroupOnlyIfItIsAlone(t *testing.T) {
 		t.Errorf("the move fails, and the error is %v", err)
 	}
 	write(t, own, "")
-	if err := leave(parent); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, leave(parent))
 	if moved, err := os.ReadFile(own); err != nil || string(moved) != self {
 		t.Errorf("moved %q, %v; want this process", moved, err)
 	}

@@ -31,9 +31,7 @@ func (w *world) setMaxArraySize(size string) {
 	w.Helper()
 	file := filepath.Join(filepath.Dir(w.cluster.Conf), "..", "..", "extra.conf")
 	text := strings.Replace(w.text(file), "MaxArraySize=1001", "MaxArraySize="+size, 1)
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, os.WriteFile(file, []byte(text), 0o644))
 	w.cluster.Stop(w, cluster.Controller)
 	w.cluster.Up(w, cluster.Controller)
 }

@@ -23,9 +23,7 @@ const stubborn = "trap '' TERM\n"
 func (w *world) rows(scripts ...string) []app.Task {
 	w.Helper()
 	dir := filepath.Join(w.options.SharedDir, "pilots", fmt.Sprintf("P%d%d-1", os.Getpid(), time.Now().UnixNano()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, os.MkdirAll(dir, 0o700))
 	var all []app.Task
 	for _, s := range scripts {
 		t := w.task(s)
@@ -50,17 +48,13 @@ func (w *world) fly(e *slurm.Executor, rows []app.Task) {
 	for _, t := range rows {
 		dirs = append(dirs, t.Dir)
 	}
-	if err := e.StartPilot(w.Context(), rows[0].Pilot, rows[0], dirs); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, e.StartPilot(w.Context(), rows[0].Pilot, rows[0], dirs))
 }
 
 // freeze stops a process as a debugger does, until the test ends.
 func (w *world) freeze(pid int) {
 	w.Helper()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, syscall.Kill(pid, syscall.SIGSTOP))
 	w.Cleanup(func() { syscall.Kill(pid, syscall.SIGCONT) })
 }
 
@@ -71,9 +65,7 @@ func (w *world) land(e *slurm.Executor, t app.Task) {
 		ctx, cancel := context.WithTimeout(w.Context(), patience)
 		gone, err := e.LandPilot(ctx, t.Pilot)
 		cancel()
-		if err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, err)
 		if gone {
 			return
 		}
@@ -113,9 +105,7 @@ func TestRowsOfAPilot(t *testing.T) {
 	if now := w.status(e, all[2]); now.State != app.TaskStarting {
 		t.Errorf("the third: %+v, want that it waits", now)
 	}
-	if err := e.Stop(t.Context(), all[3]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Stop(t.Context(), all[3]))
 	if o := w.ended(e, all[3]); o.Cause != app.CauseStopped {
 		t.Errorf("one that is stopped before its turn: %+v", o)
 	}
@@ -124,9 +114,7 @@ func TestRowsOfAPilot(t *testing.T) {
 	}
 	later := w.rows("true")[0] // the pilot takes more
 	later.Pilot = all[0].Pilot
-	if err := task.FeedPilot(later.Pilot, 2, []string{later.Dir}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, task.FeedPilot(later.Pilot, 2, []string{later.Dir}))
 	w.release(all[1])
 	for _, row := range append(all[1:3:3], later) {
 		if o := w.ended(e, row); o.Cause != app.CauseDone {
@@ -161,9 +149,7 @@ func TestKilledPilot(t *testing.T) {
 	rest := w.rows("true")
 	rest[0] = all[2]
 	rest[0].Pilot = strings.TrimSuffix(all[2].Pilot, "-1") + "-2"
-	if err := os.Mkdir(rest[0].Pilot, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(rest[0].Pilot, 0o700))
 	w.fly(e, rest)
 	if o := w.ended(e, rest[0]); o.Cause != app.CauseDone {
 		t.Errorf("with another pilot: %+v", o)
@@ -183,9 +169,7 @@ func TestRowsStoppedWhileTheirPilotWaits(t *testing.T) {
 		return now.State == app.TaskStarting && strings.Contains(now.Reason, "BeginTime")
 	})
 	for i := range all {
-		if err := e.Stop(t.Context(), all[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Stop(t.Context(), all[i]))
 		if o := w.ended(e, all[i]); o.Cause != app.CauseStopped {
 			t.Errorf("row %d: %+v", i, o)
 		}
@@ -213,14 +197,10 @@ func TestStoppedRowThatDoesNotEnd(t *testing.T) {
 	w.fly(e, all)
 	w.running(e, all[0])
 	run, err := task.ReadRun(all[0].Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w.freeze(run.PID) // the process of the pilot can't end it either
 	w.until(e, all[0], "over", func(now app.TaskStatus) bool {
-		if err := e.Stop(t.Context(), all[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Stop(t.Context(), all[0]))
 		return now.State == app.TaskEnded && now.Outcome.Cause == app.CauseStopped
 	})
 	if now := w.over(e, all[1]); now.State != app.TaskLost || task.Exists(all[1].Dir, task.RunFile) {

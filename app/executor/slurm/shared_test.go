@@ -24,12 +24,8 @@ func (w *world) noBubblewrap() {
 	w.options.NodePath = w.TempDir()
 	for _, name := range []string{"sh", "sleep"} {
 		path, err := exec.LookPath(name)
-		if err != nil {
-			w.Fatal(err)
-		}
-		if err := os.Symlink(path, filepath.Join(w.options.NodePath, name)); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, err)
+		must.OK(w, os.Symlink(path, filepath.Join(w.options.NodePath, name)))
 	}
 }
 
@@ -77,20 +73,14 @@ func TestProgramIsCopiedOnceForEachVersion(t *testing.T) {
 	paths := map[string]bool{}
 	for range 2 {
 		path, err := w.executor().Program(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		paths[path] = true
 	}
 	other := filepath.Join(t.TempDir(), "molrun")
-	if err := os.WriteFile(other, []byte("another version"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(other, []byte("another version"), 0o700))
 	w.options.Program = other
 	path, err := w.executor().Program(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(paths) != 1 || paths[path] || w.text(path) != "another version" {
 		t.Errorf("copies %v, then %s", paths, path)
 	}
@@ -104,34 +94,24 @@ func TestSweep(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()
 	old, err := first.Program(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	kept := w.start(first, w.task(untilGo))
 	gone := w.startAll(first, 3, "exit 0")
 	for _, a := range gone {
 		w.ended(first, a)
-		if err := os.RemoveAll(a.Dir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(a.Dir))
 	}
 	w.options.Program = filepath.Join(t.TempDir(), "molrun")
-	if err := os.WriteFile(w.options.Program, []byte("the next version"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(w.options.Program, []byte("the next version"), 0o700))
 	e := w.executor()
 	lists := func() []string {
 		found, err := filepath.Glob(filepath.Join(w.options.SharedDir, "submissions", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return found
 	}
 	sweep := func(age time.Duration) {
 		t.Helper()
-		if err := e.Sweep(t.Context(), age); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Sweep(t.Context(), age))
 	}
 	if sweep(time.Hour); len(lists()) != 4 {
 		t.Errorf("after a sweep of old lists: %v", lists())
@@ -145,9 +125,7 @@ func TestSweep(t *testing.T) {
 	}
 	w.release(kept)
 	w.ended(first, kept)
-	if err := os.RemoveAll(kept.Dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(kept.Dir))
 	sweep(-time.Hour)
 	if _, err := os.Stat(old); !os.IsNotExist(err) || len(lists()) != 0 {
 		t.Errorf("left over: lists %v, old program (%v)", lists(), err)
@@ -208,9 +186,7 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 		t.Errorf("squeue was called %d times for one query", n)
 	}
 	for _, a := range tasks {
-		if err := e.Stop(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Stop(t.Context(), a))
 	}
 	must.Become(t, "all are stopped", func() bool {
 		all, err := e.Status(t.Context(), tasks)
@@ -218,9 +194,7 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 		for i, s := range all {
 			switch {
 			case s.State < app.TaskEnded:
-				if err := e.Stop(t.Context(), tasks[i]); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, e.Stop(t.Context(), tasks[i]))
 			case s.Outcome == nil || s.Outcome.Cause != app.CauseStopped:
 				t.Fatalf("status %+v, want stopped", s)
 			default:
@@ -253,9 +227,7 @@ func TestMissingSharedDirectoryChangesNothing(t *testing.T) {
 	a := w.start(e, w.task("exit 0"))
 	w.untilQuiet([]app.Task{a})
 	away := w.options.SharedDir + "-away"
-	if err := os.Rename(w.options.SharedDir, away); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(w.options.SharedDir, away))
 	t.Cleanup(func() { os.RemoveAll(away) })
 	if all, err := e.Status(t.Context(), []app.Task{a}); err == nil {
 		t.Errorf("status %+v of a task without a shared directory, want an error", all)
@@ -263,9 +235,7 @@ func TestMissingSharedDirectoryChangesNothing(t *testing.T) {
 	if _, err := e.Start(t.Context(), w.unmade()); err == nil {
 		t.Error("a task was started without a shared directory")
 	}
-	if err := os.Rename(away, w.options.SharedDir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(away, w.options.SharedDir))
 	if o := w.ended(e, a); o.Cause != app.CauseDone {
 		t.Errorf("outcome %+v, want done", o)
 	}
@@ -280,12 +250,8 @@ func TestRemovedCopyOfTheProgramIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	path, err := e.Program(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.Remove(path))
 	if again, err := e.Program(t.Context()); err != nil || again != path || w.text(path) == "" {
 		t.Errorf("after its removal the copy is %q, %v; want %s", again, err, path)
 	}
@@ -299,19 +265,13 @@ func TestTaskWaitsForTheProgramOnItsNode(t *testing.T) {
 	a.Placement.Options = []string{"--hold"}
 	a = w.start(e, a)
 	path, err := e.Program(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path, path+"-away"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.Rename(path, path+"-away"))
 	w.cluster.Run(t, "scontrol", "release", number(a))
 	w.until(e, a, "on its node", func(app.TaskStatus) bool {
 		return w.cluster.Run(t, "squeue", "--noheader", "--states=running", "--format=%i", "--jobs="+number(a)) != ""
 	})
-	if err := os.Rename(path+"-away", path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(path+"-away", path))
 	if o := w.ended(e, a); o.Cause != app.CauseDone {
 		t.Errorf("outcome %+v, want done", o)
 	}

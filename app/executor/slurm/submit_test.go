@@ -36,9 +36,7 @@ func TestJobInheritsNothingFromTheService(t *testing.T) {
 	a := w.start(e, w.task("env > out/env; "+untilGo))
 	w.running(e, a)
 	run, err := task.ReadRun(a.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	shim := w.text(filepath.Join("/proc", strconv.Itoa(run.PID), "environ"))
 	job := w.cluster.Run(t, "scontrol", "show", "job", "--details", number(a))
 	w.release(a)
@@ -71,12 +69,8 @@ func onlySlurm(t *testing.T) string {
 	dir := t.TempDir()
 	for _, name := range client.Commands {
 		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, os.Symlink(path, filepath.Join(dir, name)))
 	}
 	return dir
 }
@@ -323,15 +317,11 @@ func TestInterruptedStartIsRecovered(t *testing.T) {
 		failed <- err
 	}()
 	must.Become(t, "sbatch is called", func() bool { return w.lines(calls) == 1 })
-	if err := first.Close(); err != nil { // sbatch is killed
-		t.Error(err)
-	}
+	must.OK(t, first.Close()) // sbatch is killed
 	if err := <-failed; err != nil {
 		t.Errorf("error %v, although the task may be running", err)
 	}
-	if err := os.WriteFile(calls+".go", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(calls+".go", nil, 0o600))
 	second := w.executor()
 	if o := w.ended(second, a); o.Cause != app.CauseDone || w.text(w.out(a, "count")) != "once\n" {
 		t.Errorf("outcome %+v", o)

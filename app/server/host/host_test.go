@@ -93,9 +93,7 @@ func TestMachinesAreAsConfiguredElseAsDetected(t *testing.T) {
 func TestDiskOfADataDirectoryThatIsNotThereYet(t *testing.T) {
 	dir := t.TempDir()
 	there, err := IsolationOptions(config.Config{Data: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	absent, err := IsolationOptions(config.Config{Data: filepath.Join(dir, "a", "b")})
 	if err != nil || absent.FileBytes != there.FileBytes || there.FileBytes == 0 {
 		t.Errorf("%d bytes and %d, %v", there.FileBytes, absent.FileBytes, err)

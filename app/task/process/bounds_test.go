@@ -4,13 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestOnlyTheVeryProcessRuns(t *testing.T) {
 	self, err := Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	later, otherBoot, gone := self, self, self
 	later.StartTime++
 	otherBoot.BootID = "other"

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // init lets the test binary act as a program whose first thread has ended while
@@ -30,17 +32,13 @@ func sleeper(t *testing.T, token string) (*exec.Cmd, ID) {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), TokenVariable + "=" + token}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
 	p, err := Find(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return cmd, p
 }
 
@@ -55,9 +53,7 @@ func TestSignalReachesNoOtherProcess(t *testing.T) {
 			t.Errorf("signal to %+v: %v, want %v", other, err, ErrGone)
 		}
 	}
-	if err := p.Signal(syscall.SIGUSR1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Signal(syscall.SIGUSR1))
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGUSR1 {
 		t.Errorf("process ended with %v, want SIGUSR1 alone", err)
@@ -81,9 +77,7 @@ func TestKillMarkedKillsNoOthers(t *testing.T) {
 	go func() { done <- one.Wait() }()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := KillMarked(ctx, "mark-1"); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, KillMarked(ctx, "mark-1"))
 	if err := <-done; err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the marked process ended with %v", err)
 	}
@@ -100,9 +94,7 @@ func TestDescendantsAreFoundBothWays(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `setsid sh -c 'sleep 1000 & echo > ready; wait' & wait`)
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		for _, p := range Descendants() {
 			p.Signal(syscall.SIGKILL)
@@ -129,17 +121,13 @@ func TestDescendantsAreFoundBothWays(t *testing.T) {
 
 func TestProcessLivesUntilItsLastThreadHasEnded(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "leaderless")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	pid := cmd.Process.Pid
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if strings.Contains(string(status), ") Z ") {
 			break
 		}
@@ -154,9 +142,7 @@ func TestProcessLivesUntilItsLastThreadHasEnded(t *testing.T) {
 	if id, err := Find(pid); err != nil || !id.running() {
 		t.Errorf("process %+v does not run, %v", id, err)
 	}
-	if err := found[0].Signal(syscall.SIGKILL); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, found[0].Signal(syscall.SIGKILL))
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("it ended with %v, want killed", err)
 	}
@@ -192,25 +178,15 @@ func TestParseStat(t *testing.T) {
 func TestLimitsThatTheKernelForgotAreSetAgain(t *testing.T) {
 	parent := t.TempDir()
 	dir := cgroupOf(parent, "limits").dir
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(dir, 0o700))
 	g, err := MakeCgroup(parent, "limits", CgroupLimits{MemoryBytes: 1 << 30, Processes: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.KeepLimits(); err != nil { // no controller, no files
-		t.Error(err)
-	}
+	must.OK(t, err)
+	must.OK(t, g.KeepLimits()) // no controller, no files
 	want := map[string]string{"memory.max": "1073741824", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "4096"}
 	for name, text := range map[string]string{"memory.max": "max\n", "memory.swap.max": "max\n", "memory.oom.group": "0\n", "pids.max": "4096\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	if err := g.KeepLimits(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, g.KeepLimits())
 	for name, value := range want {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasPrefix(string(got), value) {
 			t.Errorf("%s is %q, %v; want %s", name, got, err, value)

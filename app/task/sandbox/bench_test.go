@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
 
 // start runs a program in a sandbox until everything inside has ended.
@@ -16,9 +17,7 @@ func start(t testing.TB, c Config, p Program) syscall.WaitStatus {
 	c.Fork = syscall.ForkExec
 	c.Reaped = func() bool { return true } // what fails to start ends the test
 	s, err := Start(c, p, func(process.ID, string) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var status syscall.WaitStatus
 	for {
 		if _, err = syscall.Wait4(s.PID, &status, 0, nil); !errors.Is(err, syscall.EINTR) {
@@ -26,9 +25,7 @@ func start(t testing.TB, c Config, p Program) syscall.WaitStatus {
 		}
 	}
 	status = s.Status(status)
-	if err := errors.Join(err, s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, s.Close()))
 	return status
 }
 
@@ -48,9 +45,7 @@ func BenchmarkStart(b *testing.B) {
 			c := Config{Bubblewrap: bwrap, Token: "bench", Work: b.TempDir(), Stdout: os.Stdout, Stderr: os.Stderr}
 			var before, after syscall.Rusage
 			b.ReportMetric(0, "cpu-ms/op")
-			if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &before); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &before))
 			for b.Loop() {
 				var keep *os.File
 				if copied {
@@ -61,9 +56,7 @@ func BenchmarkStart(b *testing.B) {
 				}
 				keep.Close()
 			}
-			if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &after); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &after))
 			used := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
 			b.ReportMetric(float64(used)/1e6/float64(b.N), "cpu-ms/op")
 		})

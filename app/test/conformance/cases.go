@@ -11,6 +11,7 @@ import (
 	"molrun/app"
 	"molrun/app/task"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func (s *suite) outcomes() {
@@ -130,9 +131,7 @@ func (s *suite) stopped() {
 	t := s.start(s.task(`trap 'echo > out/asked; exit 0' TERM; echo > out/ready` + "\n" + waiting))
 	s.untilHas(t, "ready")
 	for range 3 { // repeating it is harmless
-		if err := s.executor.Stop(s.Context(), t); err != nil {
-			s.Fatal(err)
-		}
+		must.OK(s, s.executor.Stop(s.Context(), t))
 	}
 	if o := s.ended(t); o.Cause != app.CauseStopped {
 		s.Errorf("outcome %+v, want stopped", o)
@@ -146,13 +145,9 @@ func (s *suite) stopped() {
 // outcome.
 func (s *suite) stoppedEarly() {
 	t := s.start(s.task(waiting))
-	if err := s.executor.Stop(s.Context(), t); err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, s.executor.Stop(s.Context(), t))
 	now := s.until(t, "over", func(now app.TaskStatus) bool {
-		if err := s.executor.Stop(s.Context(), t); err != nil {
-			s.Fatal(err)
-		}
+		must.OK(s, s.executor.Stop(s.Context(), t))
 		return now.State >= app.TaskEnded
 	})
 	if now.State == app.TaskEnded && now.Outcome.Cause != app.CauseStopped {
@@ -163,15 +158,11 @@ func (s *suite) stoppedEarly() {
 func (s *suite) stoppedLate() {
 	t := s.start(s.task("exit 5"))
 	before := s.ended(t)
-	if err := s.executor.Stop(s.Context(), t); err != nil {
-		s.Error(err)
-	}
+	must.OK(s, s.executor.Stop(s.Context(), t))
 	if after := s.ended(t); *after != *before {
 		s.Errorf("outcome %+v became %+v", before, after)
 	}
-	if err := os.RemoveAll(t.Dir); err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, os.RemoveAll(t.Dir))
 	if err := s.executor.Stop(s.Context(), t); err != nil {
 		s.Errorf("stop of a task whose directory is gone: %v", err)
 	}

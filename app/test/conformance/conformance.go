@@ -14,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // Suite says what to test.
@@ -99,17 +100,13 @@ func (s *suite) taskWith(spec task.Spec) app.Task {
 	}
 	t.Token = "conformance-" + rand.Text()
 	for _, dir := range []string{"in", "out", "tmp"} {
-		if err := os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700); err != nil {
-			s.Fatal(err)
-		}
+		must.OK(s, os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700))
 	}
 	spec.Token, spec.Job, spec.Attempt, spec.CPUs, spec.GraceSeconds = t.Token, string(t.Job), t.Attempt, 1, 5
 	if spec.MaxRuntimeSeconds == 0 {
 		spec.MaxRuntimeSeconds = int64(t.Limit.Seconds())
 	}
-	if err := task.Write(t.Dir, spec); err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, task.Write(t.Dir, spec))
 	t.Limit = time.Duration(spec.MaxRuntimeSeconds) * time.Second
 	if spec.MemoryBytes > 0 {
 		t.Needs.MemoryBytes = spec.MemoryBytes
@@ -121,9 +118,7 @@ func (s *suite) taskWith(spec task.Spec) app.Task {
 func (s *suite) start(t app.Task) app.Task {
 	s.Helper()
 	h, err := s.executor.Start(s.Context(), t)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, err)
 	t.Handle = h
 	s.Cleanup(func() { s.end(t) })
 	return t
@@ -149,9 +144,7 @@ func (s *suite) end(t app.Task) {
 func (s *suite) status(tasks ...app.Task) []app.TaskStatus {
 	s.Helper()
 	all, err := s.executor.Status(s.Context(), tasks)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, err)
 	if len(all) != len(tasks) {
 		s.Fatalf("%d statuses for %d tasks", len(all), len(tasks))
 	}
@@ -189,9 +182,7 @@ func (s *suite) running(t app.Task) app.TaskStatus {
 // release lets a waiting script go on.
 func (s *suite) release(t app.Task) {
 	s.Helper()
-	if err := os.WriteFile(filepath.Join(t.Dir, task.WorkDir, "out", "go"), nil, 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, os.WriteFile(filepath.Join(t.Dir, task.WorkDir, "out", "go"), nil, 0o600))
 }
 
 // has reports whether the task's program has written that output file.
