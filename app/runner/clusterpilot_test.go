@@ -307,7 +307,7 @@ func TestLostPilotOfACluster(t *testing.T) {
 		w.start()
 		w.manyRows("b", 5)
 		begun, runs := map[int]bool{}, 0
-		await(t, "the second row, whichever that is", func() bool {
+		must.Become(t, "the second row, whichever that is", func() bool {
 			time.Sleep(10 * time.Millisecond)
 			for n := 1; n <= 5; n++ {
 				if !begun[n] && w.executor.started(w.row("b", n).ID) > 0 {

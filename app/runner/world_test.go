@@ -188,16 +188,9 @@ func (w *world) start() (stop func()) {
 // submit queues a job of the caller and returns its ID.
 func (w *world) submit(by app.Caller, name, settings string) app.JobID {
 	w.t.Helper()
-	return w.submitWith(by, name, settings, 0)
-}
-
-func (w *world) submitWith(by app.Caller, name, settings string, priority int) app.JobID {
-	w.t.Helper()
-	body, err := strictjson.Parse(fmt.Appendf(nil, `{"jobName":%q,"type":"sim","settings":%s,"priority":%d}`, name, settings, priority))
+	body, err := strictjson.Parse(fmt.Appendf(nil, `{"jobName":%q,"type":"sim","settings":%s}`, name, settings))
 	must.OK(w.t, err)
-	rec, _, err := w.Jobs.Submit(w.t.Context(), by, app.Submission{
-		Name: name, Type: "sim", Settings: body.Member("settings"), Priority: priority, Body: body,
-	})
+	rec, _, err := w.Jobs.Submit(w.t.Context(), by, app.Submission{Name: name, Type: "sim", Settings: body.Member("settings"), Body: body})
 	must.OK(w.t, err)
 	return w.read(rec).ID
 }
@@ -276,9 +269,7 @@ func (w *world) path(id app.JobID, parts ...string) string {
 
 func (w *world) text(path string) string {
 	w.t.Helper()
-	data, err := os.ReadFile(path)
-	must.OK(w.t, err)
-	return string(data)
+	return must.Read(w.t, path)
 }
 
 // checkResult fails unless the job's files are as its manifest says, and returns
