@@ -155,7 +155,7 @@ func (w *world) startToCrash(at int, after bool) (c *crash, wait func()) {
 // lost; what one leaves is no result. Failed work is removed at once, or retained.
 func TestRestartAtEveryStep(t *testing.T) {
 	t.Parallel()
-	restartEverywhere(t, func(w *world) { w.options.KeepFailed, w.options.MaxFiles = 0, 2 })
+	restartEverywhere(t, func(w *world) { w.options.KeepFailed, w.options.MaxFiles = 0, 3 })
 }
 
 func TestRestartAtEveryStepOfRemoteTasks(t *testing.T) {
@@ -180,14 +180,14 @@ func restartEverywhere(t *testing.T, prepare func(*world)) {
 func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 	u := w.upload(ann, "a.fasta", "MSEQ")
 	w.play(func(name string, attempt int) script {
-		s := script{runs: 40 * time.Millisecond, cause: app.CauseDone, out: map[string]string{"by": fmt.Sprint(attempt)}}
+		s := script{runs: 40 * time.Millisecond, cause: app.CauseDone, out: map[string]string{"by": fmt.Sprint(attempt), fmt.Sprint("from-", attempt): ""}}
 		switch {
 		case (name == "lost" || name == "fails") && attempt == 1:
 			s.cause = ""
 		case name == "fails":
 			s.cause = app.CauseExit
 		case name == "too much":
-			s.out = map[string]string{"a": "", "b": "", "c": ""}
+			s.out = map[string]string{"a": "", "b": "", "c": "", "d": ""}
 		}
 		return s
 	})
@@ -216,8 +216,9 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 			t.Errorf("%s: %s after %d attempts and %d tasks, failure %+v", name, r.Status, r.Attempts, w.executor.started(id), r.Failure)
 		}
 		if r.Status == app.Completed {
-			if got := w.checkResult(id)["by"]; got != fmt.Sprint(wantTasks) {
-				t.Errorf("%s: the result is of attempt %q", name, got)
+			got := w.checkResult(id)
+			if _, first := got["from-1"]; got["by"] != fmt.Sprint(wantTasks) || !first {
+				t.Errorf("%s: the result is of attempt %q, which found what the first had left: %v", name, got["by"], first)
 			}
 		}
 	}

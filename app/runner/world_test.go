@@ -142,19 +142,21 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-func (w *world) service(definitions ...string) *app.Service {
+// catalogue has one algorithm.
+func (w *world) catalogue(definition string) *algorithm.Catalogue {
 	w.t.Helper()
-	var all []*algorithm.File
-	for _, text := range definitions {
-		a, mistakes := algorithm.Parse("test.toml", []byte(text))
-		for _, m := range mistakes {
-			w.t.Fatal(m)
-		}
-		all = append(all, a)
+	a, mistakes := algorithm.Parse("test.toml", []byte(definition))
+	for _, m := range mistakes {
+		w.t.Fatal(m)
 	}
-	catalogue, err := algorithm.NewCatalogue(all)
+	c, err := algorithm.NewCatalogue([]*algorithm.File{a})
 	must.OK(w.t, err)
-	s, err := app.NewService(w.store, w.files, catalogue, app.Options{
+	return c
+}
+
+func (w *world) service(definition string) *app.Service {
+	w.t.Helper()
+	s, err := app.NewService(w.store, w.files, w.catalogue(definition), app.Options{
 		Now:     time.Now,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: gib, GPUs: 2, Local: true}}},
 	})
