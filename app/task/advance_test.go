@@ -39,9 +39,7 @@ func TestStepsAreProgress(t *testing.T) {
 		a.untilProgress(want)
 		a.release()
 	}
-	if o := r.outcome(); o.Cause != protocol.CauseDone {
-		t.Errorf("outcome %+v", o)
-	}
+	r.ends(protocol.CauseDone)
 }
 
 // TestProgressNeverGoesBack prints smaller numbers after larger ones.

@@ -81,18 +81,14 @@ func TestStepThatIsStoppedIsNotChecked(t *testing.T) {
 	r := a.start()
 	a.untilFile(WorkDir, "out", "ready")
 	r.signal(syscall.SIGTERM)
-	if o := r.outcome(); o.Cause != protocol.CauseInterrupted {
-		t.Errorf("outcome %+v, want interrupted", o)
-	}
+	r.ends(protocol.CauseInterrupted)
 }
 
 func TestFilesAreKeptFromTheWorkDirectory(t *testing.T) {
 	t.Parallel()
 	withAndWithoutSandbox(t, "mkdir -p deep; echo a > deep/a.pka; echo b > deep/b.pka; echo c > out/c.pka; echo d > other", func(t *testing.T, a *attempt) {
 		a.spec.Steps[0].Keep = []string{"deep/*.pka", "out/c.pka", "absent.*"}
-		if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-			t.Fatalf("outcome %+v", o)
-		}
+		a.start().ends(protocol.CauseDone)
 		entries, err := os.ReadDir(a.path(WorkDir, OutDir))
 		must.OK(t, err)
 		var names []string
@@ -114,9 +110,7 @@ func TestStepReadsAndRunsWhereItsFileSays(t *testing.T) {
 		step.Folder = a.path(WorkDir, "out", "run")
 		step.Stdout = a.path(WorkDir, "out", "said")
 		step.Env = map[string]string{"GREETING": "hello"}
-		if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-			t.Fatalf("outcome %+v", o)
-		}
+		a.start().ends(protocol.CauseDone)
 		want := "Protein\n" + a.path(WorkDir, "out", "run") + "\nhello 1\n1\n"
 		if got := a.read(WorkDir, "out", "said"); got != want {
 			t.Errorf("the program saw %q, want %q", got, want)

@@ -119,9 +119,7 @@ func TestContainerEndsWhenItsTaskIsStopped(t *testing.T) {
 			}
 			r := a.start()
 			tt.stop(r)
-			if o := r.outcome(); o.Cause != tt.want {
-				t.Errorf("outcome %+v", o)
-			}
+			r.ends(tt.want)
 		})
 	}
 }

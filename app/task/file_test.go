@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/task/process"
 	"molrun/app/task/protocol"
 	"molrun/app/test/must"
@@ -50,27 +48,21 @@ func golden[T any](t *testing.T, name string, v *T) {
 	must.OK(t, err)
 	path := filepath.Join("testdata", "protocol1", name)
 	if *update {
-		must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644)))
+		must.Write(t, path, string(data))
 	}
-	want, err := os.ReadFile(path)
-	must.OK(t, err)
-	if diff := cmp.Diff(string(want), string(data)); diff != "" {
-		t.Errorf("%s is written differently: %s", name, diff)
-	}
+	want := must.Read(t, path)
+	must.Equal(t, name+" as it is written", string(data), want)
 	dir := t.TempDir()
-	later := strings.Replace(string(want), "{", `{"addedLater": {"x": [1]},`, 1)
-	must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(later), 0o600))
+	must.Write(t, filepath.Join(dir, name), strings.Replace(want, "{", `{"addedLater": {"x": [1]},`, 1))
 	got, err := read[T](dir, name)
 	must.OK(t, err)
-	if diff := cmp.Diff(v, got); diff != "" {
-		t.Errorf("%s is read differently: %s", name, diff)
-	}
+	must.Equal(t, name+" as it is read", got, v)
 }
 
 func TestFilesOfOtherProtocolsAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, text := range []string{`{"protocol":2}`, `{"protocol":0}`, `{}`, `[]`, ``, `{"protocol":1`} {
-		must.OK(t, os.WriteFile(filepath.Join(dir, OutcomeFile), []byte(text), 0o600))
+		must.Write(t, filepath.Join(dir, OutcomeFile), text)
 		if o, err := ReadOutcome(dir); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), OutcomeFile) {
 			t.Errorf("%s is read as %+v, %v; want %v", text, o, err, ErrUnreadable)
 		}

@@ -152,9 +152,7 @@ func (a *attempt) path(parts ...string) string {
 
 func (a *attempt) read(parts ...string) string {
 	a.t.Helper()
-	data, err := os.ReadFile(a.path(parts...))
-	must.OK(a.t, err)
-	return string(data)
+	return must.Read(a.t, a.path(parts...))
 }
 
 // running is a process that runs a task.
@@ -214,7 +212,7 @@ func (r *running) wait() int {
 	case err := <-r.done:
 		r.done <- err
 		return r.cmd.ProcessState.ExitCode()
-	case <-time.After(time.Minute):
+	case <-time.After(must.Patience):
 		r.t.Fatalf("the task does not end; log: %s", r.read(LogFile))
 		return 0
 	}
@@ -233,8 +231,7 @@ func (r *running) outcome() *protocol.Outcome {
 	if left, err := process.Marked(r.spec.Token); len(left) > 0 || err != nil {
 		r.t.Errorf("after the end processes %v remain, %v", left, err)
 	}
-	o, err := ReadOutcome(r.dir)
-	must.OK(r.t, err)
+	o := r.ended()
 	if o.EndedAt.Before(o.StartedAt) || o.StartedAt.IsZero() {
 		r.t.Errorf("started at %v, ended at %v", o.StartedAt, o.EndedAt)
 	}
@@ -242,6 +239,14 @@ func (r *running) outcome() *protocol.Outcome {
 		r.sharedSandbox()
 	}
 	return o
+}
+
+// ends waits for the end of the task, which must have this cause.
+func (r *running) ends(want protocol.Cause) {
+	r.t.Helper()
+	if o := r.outcome(); o.Cause != want {
+		r.t.Fatalf("outcome %+v, want %s; log %s", o, want, r.read(LogFile))
+	}
 }
 
 // sharedSandbox checks that the task has had its turn in the sandbox of the one before, which has ended well.

@@ -20,9 +20,7 @@ func TestStdoutGoesToTheStepsFile(t *testing.T) {
 	a := newAttempt(t, "echo result; echo remark >&2", "echo more")
 	a.spec.Steps[0].Stdout = a.path(WorkDir, "out", "deep", "result.txt")
 	a.spec.Steps[1].Stdout = "out/more.txt"
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Fatalf("outcome %+v", o)
-	}
+	a.start().ends(protocol.CauseDone)
 	got := []string{a.read(WorkDir, "out", "deep", "result.txt"), a.read(WorkDir, "out", "more.txt"), a.read(LogFile)}
 	if want := []string{"result\n", "more\n", "remark\n"}; !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
@@ -63,9 +61,7 @@ func TestStdoutStaysBelowTheWorkDirectory(t *testing.T) {
 func environmentOf(t *testing.T, a *attempt) []string {
 	t.Helper()
 	a.spec.Steps = []protocol.Step{{Argv: []string{"env"}, Stdout: "out/env"}}
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Fatalf("outcome %+v", o)
-	}
+	a.start().ends(protocol.CauseDone)
 	lines := strings.Split(strings.TrimSpace(a.read(WorkDir, "out", "env")), "\n")
 	slices.Sort(lines)
 	return lines
@@ -175,20 +171,17 @@ func TestProgramsInheritNoFiles(t *testing.T) {
 // version is installed or nothing is there.
 func TestStepsRunTheFileThatRunsTheTask(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(*testing.T, ...string) *attempt{"plain": newAttempt, "sandboxed": sandboxed} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := make(t, "while [ ! -e out/go ]; do sleep 0.02; done")
-			installed := filepath.Join(t.TempDir(), "molrun")
-			a.spec.Program = installed
-			a.spec.Steps = append(a.spec.Steps,
-				protocol.Step{Argv: []string{installed, "use", "1"}, Stdout: a.path(WorkDir, OutDir, "own")})
-			r := a.start()
-			must.OK(t, os.WriteFile(installed, []byte("#!/bin/false\n"), 0o700))
-			a.release()
-			if o := r.outcome(); o.Cause != protocol.CauseDone || a.read(WorkDir, OutDir, "own") != "1\n" {
-				t.Errorf("outcome %+v, output %q; want that of this program", o, a.read(WorkDir, OutDir, "own"))
-			}
-		})
-	}
+	inEach(t, map[string]makeAttempt{"plain": newAttempt, "sandboxed": sandboxed}, func(t *testing.T, make makeAttempt) {
+		a := make(t, "while [ ! -e out/go ]; do sleep 0.02; done")
+		installed := filepath.Join(t.TempDir(), "molrun")
+		a.spec.Program = installed
+		a.spec.Steps = append(a.spec.Steps,
+			protocol.Step{Argv: []string{installed, "use", "1"}, Stdout: a.path(WorkDir, OutDir, "own")})
+		r := a.start()
+		must.OK(t, os.WriteFile(installed, []byte("#!/bin/false\n"), 0o700))
+		a.release()
+		if o := r.outcome(); o.Cause != protocol.CauseDone || a.read(WorkDir, OutDir, "own") != "1\n" {
+			t.Errorf("outcome %+v, output %q; want that of this program", o, a.read(WorkDir, OutDir, "own"))
+		}
+	})
 }

@@ -20,65 +20,27 @@ import (
 
 func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
 	t.Parallel()
-	noScript := filepath.Join(t.TempDir(), "noscript")
-	must.OK(t, os.WriteFile(noScript, []byte("\x00\x01"), 0o700))
-	notExecutable := filepath.Join(t.TempDir(), "notexecutable")
-	must.OK(t, os.WriteFile(notExecutable, []byte("#!/bin/sh\n"), 0o600))
+	dir := t.TempDir()
+	noScript, notExecutable := filepath.Join(dir, "noscript"), filepath.Join(dir, "notexecutable")
+	put(t, noScript, "\x00\x01")
+	must.Write(t, notExecutable, "#!/bin/sh\n")
+	sh := func(script string) []string { return []string{"sh", "-c", script} }
+	cannotStart := protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"}
 	tests := []struct {
 		name    string
 		argv    []string
 		want    protocol.Outcome
 		message string // part of it
 	}{
-		{"exit 0", []string{"sh", "-c", "exit 0"}, protocol.Outcome{Cause: protocol.CauseDone}, ""},
-		{
-			"exit 3",
-			[]string{"sh", "-c", "exit 3"},
-			protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 3, Step: "1"},
-			"exit code 3",
-		},
-		{
-			"signal",
-			[]string{"sh", "-c", "kill -SEGV $$"},
-			protocol.Outcome{Cause: protocol.CauseSignal, Signal: "SIGSEGV", Step: "1"},
-			"SIGSEGV",
-		},
-		{
-			"not on PATH",
-			[]string{"no-such-program"},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			`The program "no-such-program" was not found`,
-		},
-		{
-			"no such file",
-			[]string{"/no/such/program"},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			"was not found",
-		},
-		{
-			"not executable",
-			[]string{notExecutable},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			"may not be executed",
-		},
-		{
-			"not a program",
-			[]string{noScript},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			"not made for this machine",
-		},
-		{
-			"arguments too long",
-			[]string{"true", strings.Repeat("x", 4<<20)},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			"too long",
-		},
-		{
-			"no program",
-			[]string{""},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			"has no program",
-		},
+		{"exit 0", sh("exit 0"), protocol.Outcome{Cause: protocol.CauseDone}, ""},
+		{"exit 3", sh("exit 3"), protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 3, Step: "1"}, "exit code 3"},
+		{"signal", sh("kill -SEGV $$"), protocol.Outcome{Cause: protocol.CauseSignal, Signal: "SIGSEGV", Step: "1"}, "SIGSEGV"},
+		{"not on PATH", []string{"no-such-program"}, cannotStart, `The program "no-such-program" was not found`},
+		{"no such file", []string{"/no/such/program"}, cannotStart, "was not found"},
+		{"not executable", []string{notExecutable}, cannotStart, "may not be executed"},
+		{"not a program", []string{noScript}, cannotStart, "not made for this machine"},
+		{"arguments too long", []string{"true", strings.Repeat("x", 4<<20)}, cannotStart, "too long"},
+		{"no program", []string{""}, cannotStart, "has no program"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,22 +92,18 @@ func TestTaskRunsOnce(t *testing.T) {
 	a := newAttempt(t, "echo once >> out/count; echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done")
 	first := a.start()
 	a.untilFile(WorkDir, "out", "ready")
-	before := a.contents()
-	if code := a.startAgain().wait(); code != ExitRefused {
-		t.Errorf("while another one runs: exit code %d, want %d", code, ExitRefused)
+	refused := func(when string) {
+		t.Helper()
+		before := a.contents()
+		if code := a.startAgain().wait(); code != ExitRefused {
+			t.Errorf("%s: exit code %d, want %d", when, code, ExitRefused)
+		}
+		must.Equal(t, when+": the files", a.contents(), before)
 	}
-	if diff := cmp.Diff(before, a.contents()); diff != "" {
-		t.Errorf("the refused process changed files: %s", diff)
-	}
+	refused("while another one runs")
 	a.release()
 	first.outcome()
-	before = a.contents()
-	if code := a.startAgain().wait(); code != ExitRefused {
-		t.Errorf("after the end: exit code %d, want %d", code, ExitRefused)
-	}
-	if diff := cmp.Diff(before, a.contents()); diff != "" {
-		t.Errorf("the refused process changed files: %s", diff)
-	}
+	refused("after the end")
 	if got := a.read(WorkDir, "out", "count"); got != "once\n" {
 		t.Errorf("the program wrote %q, want one run", got)
 	}
@@ -224,7 +182,7 @@ func TestUnreadableTaskCannotStart(t *testing.T) {
 			t.Parallel()
 			a := newAttempt(t)
 			if tt.json != "" {
-				must.OK(t, os.WriteFile(a.path(SpecFile), []byte(tt.json), 0o600))
+				must.Write(t, a.path(SpecFile), tt.json)
 			}
 			o := a.startAgain().outcome()
 			if o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, tt.message) {
@@ -241,9 +199,7 @@ func TestOutcomeIsWrittenOnAFullDisk(t *testing.T) {
 	if err := syscall.Mount("none", full, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skipf("a small disk needs root: %v", err)
 	}
-	t.Cleanup(func() {
-		must.OK(t, syscall.Unmount(full, syscall.MNT_DETACH))
-	})
+	t.Cleanup(func() { must.OK(t, syscall.Unmount(full, syscall.MNT_DETACH)) })
 	a.dir = full
 	must.OK(t, os.MkdirAll(a.path(WorkDir), 0o700))
 	o := a.start().outcome()

@@ -95,17 +95,3 @@ func TestCountingIsGivenUpWhereItCostsTooMuch(t *testing.T) {
 		t.Errorf("%d counted", g.counted)
 	}
 }
-
-func BenchmarkFlood(b *testing.B) {
-	for _, of := range []protocol.Gauge{{Pattern: `step (\d+)`, Of: 1e6}, {Pattern: `step \d+`, Count: true, Of: 1e6}} {
-		g, err := New(of, func(protocol.Reading) {})
-		must.OK(b, err)
-		piece := bytes.Repeat([]byte("Step 12 of something step 14 and more\n"), 1600)
-		b.Run(of.Pattern, func(b *testing.B) {
-			b.SetBytes(int64(len(piece)))
-			for b.Loop() {
-				g.Write(piece)
-			}
-		})
-	}
-}
