@@ -2,7 +2,6 @@ package local
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -32,9 +31,7 @@ func TestThreadsOfOneCore(t *testing.T) {
 		if siblings == "" {
 			continue // not known
 		}
-		file := filepath.Join(dir, fmt.Sprint("cpu", cpu), "topology", "thread_siblings_list")
-		must.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		must.OK(t, os.WriteFile(file, []byte(siblings+"\n"), 0o600))
+		must.Write(t, filepath.Join(dir, fmt.Sprint("cpu", cpu), "topology", "thread_siblings_list"), siblings+"\n")
 	}
 	if got := fmt.Sprint(coresOf([]int{0, 1, 2, 3, 4, 5, 7}, dir)); got != "[[0 4] [1 5] [2] [3] [7]]" {
 		t.Errorf("cores %s", got)

@@ -104,9 +104,7 @@ func TestNoProcessOfAKilledTaskEscapes(t *testing.T) {
 			t.Fatalf("%d processes run", n)
 		}
 		must.OK(t, shimOf(t, a.Handle).Signal(syscall.SIGKILL))
-		if now := over(t, e, a); now.State != app.TaskLost {
-			t.Errorf("status %+v, want lost", now)
-		}
+		lost(t, e, a, "")
 		if left := strays(t, a); len(left) > 0 {
 			t.Errorf("processes %v remain after the task is lost", left)
 		}
@@ -135,13 +133,13 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 		t.Skip(i.Sentence())
 	}
 	e := isolatedExecutor(t, i)
-	ended := start(t, e, newTask(t, "exit 0"))
-	over(t, e, ended)
-	lost := start(t, e, newTask(t, stubborn+forever))
-	untilExists(t, output(lost, "ready"))
-	must.OK(t, shimOf(t, lost.Handle).Signal(syscall.SIGKILL))
-	over(t, e, lost)
-	for _, a := range []app.Task{ended, lost} {
+	done := start(t, e, newTask(t, "exit 0"))
+	over(t, e, done)
+	killed := start(t, e, newTask(t, stubborn+forever))
+	untilExists(t, output(killed, "ready"))
+	must.OK(t, shimOf(t, killed.Handle).Signal(syscall.SIGKILL))
+	over(t, e, killed)
+	for _, a := range []app.Task{done, killed} {
 		if _, err := os.Stat(filepath.Join(i.Cgroup, "molrun-task-"+a.Token)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the cgroup of %s still exists: %v", a.Token, err)
 		}
@@ -155,9 +153,7 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 		t.Errorf("the sweep did not remove an empty cgroup: %v", err)
 	}
 	touch(t, output(living, "go"))
-	if now := over(t, e, living); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
-		t.Errorf("status %+v, want done", now)
-	}
+	ended(t, e, living, app.CauseDone)
 }
 
 func TestRequiredSandboxMustWork(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,33 +53,22 @@ func TestTasksOutliveTheService(t *testing.T) {
 				t.Errorf("status %+v, want running", now)
 			}
 			must.OK(t, tt.while(e, a))
-			if now := over(t, e, a); now.Outcome == nil || now.Outcome.Cause != tt.cause {
-				t.Errorf("status %+v, outcome %+v; want %s", now, now.Outcome, tt.cause)
-			}
+			ended(t, e, a, tt.cause)
 		})
 	}
 }
 
 func TestTasksOutliveTheProgramsFile(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "molrun")
-	must.OK(t, copyFile(os.Args[0], program))
+	must.Write(t, program, must.Read(t, os.Args[0]))
+	must.OK(t, os.Chmod(program, 0o700))
 	e := newExecutorOf(t, local.Options{Program: program})
 	a := start(t, e, newTask(t, "echo > out/ready\n"+untilGo))
 	untilExists(t, output(a, "ready"))
 	must.OK(t, os.WriteFile(program+".new", []byte("#!/bin/false\n"), 0o700))
 	must.OK(t, os.Rename(program+".new", program))
 	touch(t, output(a, "go"))
-	if now := over(t, e, a); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
-		t.Errorf("status %+v, want done", now)
-	}
-}
-
-func copyFile(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, 0o700)
+	ended(t, e, a, app.CauseDone)
 }
 
 func TestKilledTaskIsLostWithAllItsProcesses(t *testing.T) {
@@ -88,10 +76,7 @@ func TestKilledTaskIsLostWithAllItsProcesses(t *testing.T) {
 	a := start(t, e, newTask(t, stubborn+forever))
 	untilExists(t, output(a, "ready"))
 	must.OK(t, shimOf(t, a.Handle).Signal(syscall.SIGKILL))
-	now := over(t, e, a)
-	if now.State != app.TaskLost || now.Reason != "the task's process was killed" {
-		t.Errorf("status %+v, want lost because it was killed", now)
-	}
+	lost(t, e, a, "the task's process was killed")
 }
 
 func TestStopKillsProcessesOfALostTask(t *testing.T) {
@@ -225,10 +210,7 @@ func TestTaskThatDoesNotStartIsLostWithItsLastLogLine(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "molrun")
 	must.OK(t, os.WriteFile(program, []byte("#!/bin/sh\necho earlier >&2\necho out of luck >&2\n"), 0o700))
 	e := newExecutorOf(t, local.Options{Program: program})
-	now := over(t, e, start(t, e, newTask(t, "true")))
-	if now.State != app.TaskLost || now.Reason != "the task did not start: out of luck" {
-		t.Errorf("status %+v, want lost with the last log line", now)
-	}
+	lost(t, e, start(t, e, newTask(t, "true")), "the task did not start: out of luck")
 }
 
 func TestUnreadableOutcomeLosesOneTask(t *testing.T) {
@@ -305,17 +287,5 @@ func TestReplacedControlFilesDoNotBlockTheExecutor(t *testing.T) {
 
 func TestTaskIsLostIfItsOutcomeIsADirectory(t *testing.T) {
 	e := newExecutor(t)
-	now := over(t, e, start(t, e, newTask(t, "mkdir ../outcome.json")))
-	if now.State != app.TaskLost || !strings.Contains(now.Reason, task.OutcomeFile) {
-		t.Errorf("status %+v, want lost because of its outcome", now)
-	}
-}
-
-func TestNameAndCapacity(t *testing.T) {
-	want := app.Capacity{CPUs: 3, MemoryBytes: 5 << 30, GPUs: []string{"GPU-1"}}
-	e := newExecutorOf(t, local.Options{CPUs: want.CPUs, MemoryBytes: want.MemoryBytes, GPUs: want.GPUs})
-	got, bounded := e.Capacity()
-	if e.Name() != "local" || !bounded || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s has %+v, %v; want %+v", e.Name(), got, bounded, want)
-	}
+	lost(t, e, start(t, e, newTask(t, "mkdir ../outcome.json")), task.OutcomeFile)
 }

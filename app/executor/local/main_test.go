@@ -110,7 +110,25 @@ func untilExists(t *testing.T, path string) {
 
 func touch(t *testing.T, path string) {
 	t.Helper()
-	must.OK(t, os.WriteFile(path, nil, 0o600))
+	must.Write(t, path, "")
+}
+
+// ended waits for the end of the task, which must have this cause.
+func ended(t *testing.T, e *local.Executor, a app.Task, want app.Cause) *app.Outcome {
+	t.Helper()
+	now := over(t, e, a)
+	if now.Outcome == nil || now.Outcome.Cause != want {
+		t.Fatalf("status %+v, outcome %+v; want %s; log %s", now, now.Outcome, want, must.Read(t, filepath.Join(a.Dir, task.LogFile)))
+	}
+	return now.Outcome
+}
+
+// lost waits until the task is lost, for a reason that says so.
+func lost(t *testing.T, e *local.Executor, a app.Task, says string) {
+	t.Helper()
+	if now := over(t, e, a); now.State != app.TaskLost || !strings.Contains(now.Reason, says) {
+		t.Errorf("status %+v, want lost: %s", now, says)
+	}
 }
 
 func status(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {

@@ -58,9 +58,7 @@ func TestRowsOfAPilot(t *testing.T) {
 	other := newTask(t, "true") // a living pilot gets nothing by starting it again
 	must.OK(t, e.StartPilot(t.Context(), all[0].Pilot, other, []string{other.Dir}))
 	touch(t, output(all[1], "go"))
-	if now := over(t, e, all[2]); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
-		t.Errorf("the third: %+v", now)
-	}
+	ended(t, e, all[2], app.CauseDone)
 	if task.Exists(other.Dir, task.RunFile) {
 		t.Error("a task was run that the living pilot was not fed")
 	}
@@ -74,9 +72,7 @@ func TestKilledPilot(t *testing.T) {
 	stale := newTask(t, "true") // it is given to the pilot that is killed
 	must.OK(t, task.FeedPilot(all[0].Pilot, 2, []string{stale.Dir}))
 	kill(t, all[1])
-	if now := over(t, e, all[1]); now.State != app.TaskLost || now.Reason != "the task's process was killed" {
-		t.Errorf("the one that ran: %+v", now)
-	}
+	lost(t, e, all[1], "the task's process was killed")
 	if left := marked(t, all[1]); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
@@ -112,9 +108,7 @@ func TestStopRowThatDoesNotEnd(t *testing.T) {
 	if now := over(t, e, all[0]); now.Outcome.Cause != app.CauseStopped {
 		t.Errorf("%+v", now.Outcome)
 	}
-	if now := over(t, e, all[1]); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
-		t.Errorf("its neighbour: %+v", now)
-	}
+	ended(t, e, all[1], app.CauseDone)
 }
 
 // An outcome that nothing made durable says nothing after the machine was restarted: the

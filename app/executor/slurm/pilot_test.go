@@ -106,9 +106,7 @@ func TestRowsOfAPilot(t *testing.T) {
 		t.Errorf("the third: %+v, want that it waits", now)
 	}
 	must.OK(t, e.Stop(t.Context(), all[3]))
-	if o := w.ended(e, all[3]); o.Cause != app.CauseStopped {
-		t.Errorf("one that is stopped before its turn: %+v", o)
-	}
+	w.ends(e, all[3], app.CauseStopped)
 	if now := w.status(e, all[1]); now.State != app.TaskRunning {
 		t.Errorf("the second, when another was stopped: %+v", now)
 	}
@@ -117,9 +115,7 @@ func TestRowsOfAPilot(t *testing.T) {
 	must.OK(t, task.FeedPilot(later.Pilot, 2, []string{later.Dir}))
 	w.release(all[1])
 	for _, row := range append(all[1:3:3], later) {
-		if o := w.ended(e, row); o.Cause != app.CauseDone {
-			t.Errorf("a row: %+v", o)
-		}
+		w.ends(e, row, app.CauseDone)
 	}
 	w.land(e, all[0])
 	if state := w.pilotOver(all[0]); state != "COMPLETED" {
@@ -142,18 +138,14 @@ func TestKilledPilot(t *testing.T) {
 	if now := w.over(e, all[2]); now.State != app.TaskLost || task.Exists(all[2].Dir, task.RunFile) {
 		t.Errorf("the next: %+v", now)
 	}
-	if o := w.ended(e, all[0]); o.Cause != app.CauseDone {
-		t.Errorf("the one that had ended: %+v", o)
-	}
+	w.ends(e, all[0], app.CauseDone)
 	w.land(e, all[0])
 	rest := w.rows("true")
 	rest[0] = all[2]
 	rest[0].Pilot = strings.TrimSuffix(all[2].Pilot, "-1") + "-2"
 	must.OK(t, os.Mkdir(rest[0].Pilot, 0o700))
 	w.fly(e, rest)
-	if o := w.ended(e, rest[0]); o.Cause != app.CauseDone {
-		t.Errorf("with another pilot: %+v", o)
-	}
+	w.ends(e, rest[0], app.CauseDone)
 }
 
 // What a user has stopped does not wait for a cluster that is busy.
@@ -170,9 +162,7 @@ func TestRowsStoppedWhileTheirPilotWaits(t *testing.T) {
 	})
 	for i := range all {
 		must.OK(t, e.Stop(t.Context(), all[i]))
-		if o := w.ended(e, all[i]); o.Cause != app.CauseStopped {
-			t.Errorf("row %d: %+v", i, o)
-		}
+		w.ends(e, all[i], app.CauseStopped)
 		if i == 0 {
 			if now := w.status(e, all[1]); now.State != app.TaskStarting {
 				t.Errorf("the other row: %+v", now)

@@ -1,13 +1,12 @@
 package slurm_test
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -149,17 +148,9 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 	defer w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=UP")
 	tasks := w.bareTasks(count)
 	begin := time.Now()
-	var callers sync.WaitGroup
-	for i := range tasks {
-		callers.Go(func() {
-			h, err := e.Start(context.Background(), tasks[i])
-			if err != nil {
-				t.Error(err)
-			}
-			tasks[i].Handle = h
-		})
+	if _, refused := w.startEach(e, tasks); len(refused) > 0 {
+		t.Error(errors.Join(refused...))
 	}
-	callers.Wait()
 	t.Logf("%d tasks submitted by %d commands in %v", count, w.lines(submits), time.Since(begin))
 	if n := w.lines(submits); n < (count+most-1)/most || n > (count+most-1)/most+1 {
 		t.Errorf("%d calls of sbatch", n)
@@ -236,9 +227,7 @@ func TestMissingSharedDirectoryChangesNothing(t *testing.T) {
 		t.Error("a task was started without a shared directory")
 	}
 	must.OK(t, os.Rename(away, w.options.SharedDir))
-	if o := w.ended(e, a); o.Cause != app.CauseDone {
-		t.Errorf("outcome %+v, want done", o)
-	}
+	w.ends(e, a, app.CauseDone)
 }
 
 // unmade returns a task without a directory.
@@ -272,7 +261,5 @@ func TestTaskWaitsForTheProgramOnItsNode(t *testing.T) {
 		return w.cluster.Run(t, "squeue", "--noheader", "--states=running", "--format=%i", "--jobs="+number(a)) != ""
 	})
 	must.OK(t, os.Rename(path+"-away", path))
-	if o := w.ended(e, a); o.Cause != app.CauseDone {
-		t.Errorf("outcome %+v, want done", o)
-	}
+	w.ends(e, a, app.CauseDone)
 }

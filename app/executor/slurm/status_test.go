@@ -64,9 +64,7 @@ func TestQueuedJobReportsSlurmsReason(t *testing.T) {
 	w.cluster.Run(t, "scontrol", "hold", number(a))
 	w.until(e, a, "held", func(now app.TaskStatus) bool { return strings.Contains(now.Reason, "JobHeld") })
 	must.OK(t, e.Stop(t.Context(), a))
-	if o := w.ended(e, a); o.Cause != app.CauseStopped {
-		t.Errorf("outcome %+v, want stopped", o)
-	}
+	w.ends(e, a, app.CauseStopped)
 }
 
 func TestSlurmEnforcesTimeLimit(t *testing.T) {
@@ -100,10 +98,7 @@ func TestTaskIsLostOnNodeWithoutSharedDirectory(t *testing.T) {
 	a = w.start(e, a)
 	must.OK(t, os.Rename(a.Dir, a.Dir+"-unseen"))
 	w.cluster.Run(t, "scontrol", "release", number(a))
-	now := w.over(e, a)
-	if now.State != app.TaskLost || !strings.Contains(now.Reason, "does not see the folder") {
-		t.Errorf("status %+v, want lost with a reason", now)
-	}
+	w.lost(e, a, "does not see the folder")
 }
 
 // TestRequeuedJobRunsNothingTwice has an administrator requeue a job that must not
@@ -132,10 +127,7 @@ func TestTaskOfCrashedNodeIsLost(t *testing.T) {
 	a := w.start(e, w.task(untilGo))
 	w.running(e, a)
 	w.cluster.CrashNode(t, "c1")
-	now := w.over(e, a)
-	if now.State != app.TaskLost || !strings.Contains(now.Reason, "node c1 failed") {
-		t.Errorf("status %+v, want lost with the node", now)
-	}
+	w.lost(e, a, "node c1 failed")
 }
 
 // Slurm gives up on a node that it cannot reach, but tasks there may still reach
@@ -156,9 +148,7 @@ func TestTaskOfUnreachableNodeIsAwaited(t *testing.T) {
 		}
 	}
 	w.release(a)
-	if o := w.ended(e, a); o.Cause != app.CauseDone {
-		t.Errorf("outcome %+v of a task that finished", o)
-	}
+	w.ends(e, a, app.CauseDone)
 }
 
 func TestAccountingReportsJobsTheControllerForgot(t *testing.T) {
@@ -173,10 +163,7 @@ func TestAccountingReportsJobsTheControllerForgot(t *testing.T) {
 	w.standIn("squeue", "exit 0")
 	second := w.executor()
 	for _, a := range tasks {
-		now := w.over(second, a)
-		if now.State != app.TaskLost || !strings.Contains(now.Reason, "left no outcome on node c") {
-			t.Errorf("status %+v, want lost with the node", now)
-		}
+		w.lost(second, a, "left no outcome on node c")
 	}
 }
 
@@ -206,9 +193,7 @@ func TestForgottenRunningJobIsAwaited(t *testing.T) {
 			continue
 		}
 		w.kill(a)
-		if now := w.over(second, a); now.State != app.TaskLost || !strings.Contains(now.Reason, "forgotten") {
-			t.Errorf("status %+v, want lost", now)
-		}
+		w.lost(second, a, "forgotten")
 	}
 }
 
@@ -238,9 +223,7 @@ func TestForgottenJobElsewhereIsLostByTimeLimitOrSharedLocks(t *testing.T) {
 	w.until(third, b, "its lock is seen", func(now app.TaskStatus) bool {
 		return now.State == app.TaskRunning
 	})
-	if now := w.over(third, a); now.State != app.TaskLost {
-		t.Errorf("status %+v after another task showed that locks are shared, want lost", now)
-	}
+	w.lost(third, a, "")
 	w.options.Now = func() time.Time { return time.Now().Add(a.Limit + time.Hour) }
 	if now := w.over(w.executor(), a); now.State != app.TaskLost {
 		t.Errorf("status %+v after the task's time limit, want lost", now)
@@ -343,9 +326,7 @@ func TestCancelledTaskOfQueuedArray(t *testing.T) {
 	}
 	w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=UP")
 	for _, i := range []int{0, 3} {
-		if o := w.ended(e, tasks[i]); o.Cause != app.CauseDone {
-			t.Errorf("outcome %+v, want done", o)
-		}
+		w.ends(e, tasks[i], app.CauseDone)
 	}
 }
 

@@ -33,11 +33,10 @@ func (w *world) task(script string) app.Task {
 	for _, dir := range []string{task.OutDir, task.TempDir} {
 		must.OK(w, os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700))
 	}
-	err := task.Write(t.Dir, task.Spec{
+	must.OK(w, task.Write(t.Dir, task.Spec{
 		Token: t.Token, Job: string(t.Job), Attempt: 1, CPUs: 1, GraceSeconds: 1,
 		Steps: []app.Step{{Name: "only", Argv: []string{"sh", "-c", script}}},
-	})
-	must.OK(w, err)
+	}))
 	return t
 }
 
@@ -111,6 +110,22 @@ func (w *world) ended(e *slurm.Executor, t app.Task) *app.Outcome {
 	return now.Outcome
 }
 
+// ends waits for the end of the task, which must have this cause.
+func (w *world) ends(e *slurm.Executor, t app.Task, want app.Cause) {
+	w.Helper()
+	if o := w.ended(e, t); o.Cause != want {
+		w.Errorf("outcome %+v, want %s", o, want)
+	}
+}
+
+// lost waits until the task is lost, for a reason that says so.
+func (w *world) lost(e *slurm.Executor, t app.Task, says string) {
+	w.Helper()
+	if now := w.over(e, t); now.State != app.TaskLost || !strings.Contains(now.Reason, says) {
+		w.Errorf("status %+v, want lost: %s", now, says)
+	}
+}
+
 func (w *world) running(e *slurm.Executor, t app.Task) app.TaskStatus {
 	w.Helper()
 	return w.until(e, t, "running", func(now app.TaskStatus) bool { return now.State == app.TaskRunning })
@@ -128,9 +143,7 @@ func (w *world) out(t app.Task, name string) string {
 
 func (w *world) text(path string) string {
 	w.Helper()
-	text, err := os.ReadFile(path)
-	must.OK(w, err)
-	return string(text)
+	return must.Read(w, path)
 }
 
 // kill kills the process that runs the task.

@@ -22,7 +22,7 @@ quiet) return 3 ;;
 *) export PATH="/opt/$2/bin:$PATH" LOADEDMODULES="$2" LINES2="$(printf 'a\nb')"; unset GONE ;;
 esac; }
 `
-	must.OK(t, os.WriteFile(init, []byte(standIn), 0o600))
+	must.Write(t, init, standIn)
 	env := []string{"PATH=/usr/bin:/bin", "GONE=x", "SAME=y"}
 	changed, err := Load(t.Context(), init, []string{"good/1"}, env)
 	want := map[string]string{"PATH": "/opt/good/1/bin:/usr/bin:/bin", "LINES2": "a\nb", "GONE": ""}

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -75,16 +74,14 @@ func TestKillMarkedKillsNoOthers(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- one.Wait() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	must.OK(t, KillMarked(ctx, "mark-1"))
+	must.OK(t, KillMarked(t.Context(), "mark-1"))
 	if err := <-done; err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the marked process ended with %v", err)
 	}
 	if marked, err := Marked("mark-12"); err != nil || !slices.Equal(marked, []int{other.Process.Pid}) {
 		t.Errorf("the other process is %v, %v; want it running", marked, err)
 	}
-	if err := KillMarked(ctx, ""); err == nil {
+	if err := KillMarked(t.Context(), ""); err == nil {
 		t.Error("an empty token is accepted")
 	}
 }
@@ -101,14 +98,10 @@ func TestDescendantsAreFoundBothWays(t *testing.T) {
 		}
 		cmd.Wait()
 	})
-	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(dir + "/ready"); err == nil {
-			break
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatal("the grandchild does not start within 30 s")
-		}
-	}
+	must.Become(t, "the start of the grandchild", func() bool {
+		_, err := os.Stat(dir + "/ready")
+		return err == nil
+	})
 	listed := descendantsBy(os.Getpid(), childrenListed)
 	searched := descendantsBy(os.Getpid(), childrenSearched())
 	if len(listed) != 3 {
@@ -125,16 +118,9 @@ func TestProcessLivesUntilItsLastThreadHasEnded(t *testing.T) {
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	pid := cmd.Process.Pid
-	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		must.OK(t, err)
-		if strings.Contains(string(status), ") Z ") {
-			break
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("the first thread does not end within 30 s: %s", status)
-		}
-	}
+	must.Become(t, "the end of the first thread", func() bool {
+		return strings.Contains(must.Read(t, fmt.Sprintf("/proc/%d/stat", pid)), ") Z ")
+	})
 	found := Descendants()
 	if len(found) != 1 || found[0].PID != pid {
 		t.Fatalf("descendants %v, want %d", found, pid)
@@ -164,12 +150,9 @@ func TestParseStat(t *testing.T) {
 		{"no number", "7 (sh) S" + strings.Replace(rest, "987654", "x", 1), stat{}, true},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseStat([]byte(tt.line))
-			if got != tt.want || (err != nil) != tt.fails {
-				t.Errorf("%q is %+v, %v; want %+v", tt.line, got, err, tt.want)
-			}
-		})
+		if got, err := parseStat([]byte(tt.line)); got != tt.want || (err != nil) != tt.fails {
+			t.Errorf("%s: %q is %+v, %v; want %+v", tt.name, tt.line, got, err, tt.want)
+		}
 	}
 }
 
@@ -182,14 +165,41 @@ func TestLimitsThatTheKernelForgotAreSetAgain(t *testing.T) {
 	g, err := MakeCgroup(parent, "limits", CgroupLimits{MemoryBytes: 1 << 30, Processes: 100})
 	must.OK(t, err)
 	must.OK(t, g.KeepLimits()) // no controller, no files
-	want := map[string]string{"memory.max": "1073741824", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "4096"}
 	for name, text := range map[string]string{"memory.max": "max\n", "memory.swap.max": "max\n", "memory.oom.group": "0\n", "pids.max": "4096\n"} {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		must.Write(t, filepath.Join(dir, name), text)
 	}
 	must.OK(t, g.KeepLimits())
-	for name, value := range want {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasPrefix(string(got), value) {
-			t.Errorf("%s is %q, %v; want %s", name, got, err, value)
+	for name, want := range map[string]string{"memory.max": "1073741824", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "4096"} {
+		if got := must.Read(t, filepath.Join(dir, name)); !strings.HasPrefix(got, want) {
+			t.Errorf("%s is %q, want %s", name, got, want)
 		}
+	}
+}
+
+func TestOnlyTheVeryProcessRuns(t *testing.T) {
+	self, err := Find(os.Getpid())
+	must.OK(t, err)
+	later, otherBoot, gone := self, self, self
+	later.StartTime++
+	otherBoot.BootID = "other"
+	gone.PID = 1 << 30
+	for name, tt := range map[string]struct {
+		id   ID
+		want bool
+	}{
+		"itself": {self, true}, "one that has its PID now": {later, false}, "of another boot": {otherBoot, false}, "gone": {gone, false},
+	} {
+		if got := tt.id.running(); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+func TestUsageOfChildrenIsCounted(t *testing.T) {
+	before := ChildrenSeconds()
+	script := `i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done`
+	must.OK(t, exec.Command("sh", "-c", script).Run())
+	if after := ChildrenSeconds(); after <= before {
+		t.Errorf("%g s after a child that computed, %g s before", after, before)
 	}
 }

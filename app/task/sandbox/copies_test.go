@@ -127,9 +127,7 @@ func TestCopyFollowsEtcAndStaysWhileItIsUsed(t *testing.T) {
 	c, put := copiesOf(t)
 	first, keep := c.Use()
 	want := map[string]string{"app/conf": "first", "app/token": "to be closed", "run/me": "#!/bin/sh"}
-	if diff := cmp.Diff(want, files(t, first)); diff != "" {
-		t.Fatal(diff)
-	}
+	must.Equal(t, "the copy", files(t, first), want)
 	if info, err := os.Stat(filepath.Join(first, "run/me")); err != nil || info.Mode().Perm() != 0o555 {
 		t.Errorf("the program has mode %v, %v", info.Mode(), err)
 	}
@@ -145,9 +143,7 @@ func TestCopyFollowsEtcAndStaysWhileItIsUsed(t *testing.T) {
 	c.look = time.Time{}
 	second, keepSecond := c.Use()
 	defer keepSecond.Close()
-	if diff := cmp.Diff(map[string]string{"app/conf": "second", "run/me": "#!/bin/sh"}, files(t, second)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the copy", files(t, second), map[string]string{"app/conf": "second", "run/me": "#!/bin/sh"})
 	keep.Close()
 	must.OK(t, os.WriteFile(filepath.Join(c.from, "run/me"), []byte("#!/bin/sh -e"), 0o755)) // in place
 	c.look = time.Time{}
@@ -187,9 +183,7 @@ func TestHiddenFilesAreNotCopied(t *testing.T) {
 	c, _ := copiesOf(t, "app/token", "run")
 	path, keep := c.Use()
 	defer keep.Close()
-	if diff := cmp.Diff(map[string]string{"app/conf": "first"}, files(t, path)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the copy", files(t, path), map[string]string{"app/conf": "first"})
 }
 
 // TestFileThatIsClosedMeanwhileIsNotCopied looks at a folder whose files change before they are copied.
@@ -204,9 +198,7 @@ func TestFileThatIsClosedMeanwhileIsNotCopied(t *testing.T) {
 	}
 	to := t.TempDir()
 	must.OK(t, fill(to, c.from, all, nil))
-	if diff := cmp.Diff(map[string]string{"app/conf": "first"}, files(t, to)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the copy", files(t, to), map[string]string{"app/conf": "first"})
 }
 
 // TestWithoutACopyTheEntriesAreSeen has no copy because it would be too large, or was removed.
