@@ -47,15 +47,7 @@ func TestSharedFolderIsSafeOrRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %s with %q", tt.name, err, tt.code, tt.says)
 		}
 	}
-}
-
-// The folder may be there before the data directory is made.
-func TestSharedFolderMayComeBeforeTheDataDirectory(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	shared := filepath.Join(dir, "shared")
-	must.OK(t, os.Mkdir(shared, 0o700))
-	must.OK(t, CheckSharedDir(shared, filepath.Join(dir, "data")))
+	must.OK(t, CheckSharedDir(path("good"), path("data-to-come")))
 }
 
 func TestBoundsFitWhatTheSystemAllows(t *testing.T) {

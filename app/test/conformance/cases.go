@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"molrun/app"
 	"molrun/app/task"
@@ -107,9 +106,7 @@ func (s *suite) progress() {
 		s.Errorf("status %+v, progress %+v; want running and half way", now, now.Progress)
 	}
 	s.release(t)
-	if o := s.ended(t); o.Cause != app.CauseDone {
-		s.Errorf("outcome %+v, want done", o)
-	}
+	s.ends(t, app.CauseDone)
 	s.searched()
 }
 
@@ -122,9 +119,7 @@ func (s *suite) searched() {
 	want := app.Progress{Fraction: 0.75, Text: "step 2 of 2: run, 30 of 60"}
 	s.until(t, "half of the second step", func(now app.TaskStatus) bool { return now.Progress != nil && *now.Progress == want })
 	s.release(t)
-	if o := s.ended(t); o.Cause != app.CauseDone {
-		s.Errorf("outcome %+v, want done", o)
-	}
+	s.ends(t, app.CauseDone)
 }
 
 func (s *suite) stopped() {
@@ -133,9 +128,7 @@ func (s *suite) stopped() {
 	for range 3 { // repeating it is harmless
 		must.OK(s, s.executor.Stop(s.Context(), t))
 	}
-	if o := s.ended(t); o.Cause != app.CauseStopped {
-		s.Errorf("outcome %+v, want stopped", o)
-	}
+	s.ends(t, app.CauseStopped)
 	if !s.has(t, "asked") {
 		s.Error("the program was not asked to end")
 	}
@@ -180,24 +173,16 @@ func (s *suite) adopted() {
 		}
 	}
 	s.release(t)
-	if o := s.ended(t); o.ExitCode != 4 {
-		s.Errorf("outcome %+v, want exit code 4", o)
-	}
+	s.exits(t, 4)
 }
 
 func (s *suite) collected() {
 	t := s.start(s.task(waiting + "exit 6"))
 	s.running(t)
 	s.release(t) // while no executor watches
-	for begin := time.Now(); !task.Exists(t.Dir, task.OutcomeFile); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begin) > s.Timeout {
-			s.Fatalf("no outcome within %v", s.Timeout)
-		}
-	}
+	must.Become(s, "an outcome", func() bool { return task.Exists(t.Dir, task.OutcomeFile) })
 	s.executor = s.New(s.T)
-	if o := s.ended(t); o.ExitCode != 6 {
-		s.Errorf("outcome %+v, want exit code 6", o)
-	}
+	s.exits(t, 6)
 }
 
 func (s *suite) startedTwice() {
@@ -252,8 +237,6 @@ func (s *suite) concurrent() {
 	}
 	callers.Wait()
 	for i, t := range tasks {
-		if o := s.ended(t); o.ExitCode != i {
-			s.Errorf("outcome %+v, want exit code %d", o, i)
-		}
+		s.exits(t, i)
 	}
 }

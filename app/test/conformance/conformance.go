@@ -24,7 +24,7 @@ type Suite struct {
 	New func(t *testing.T) app.Executor
 	// Dir gives an empty directory for a task, t.TempDir by default.
 	Dir func(t *testing.T) string
-	// Timeout is how long a task may take to start or to end, 30 s by default.
+	// Timeout is how long a task may take to start or to end, must.Patience by default.
 	Timeout time.Duration
 	// Parallel runs the tests at the same time.
 	Parallel bool
@@ -36,7 +36,7 @@ func (s Suite) Run(t *testing.T) {
 		s.Dir = func(t *testing.T) string { return t.TempDir() }
 	}
 	if s.Timeout == 0 {
-		s.Timeout = 30 * time.Second
+		s.Timeout = must.Patience
 	}
 	tests := []struct {
 		name string
@@ -172,6 +172,22 @@ func (s *suite) ended(t app.Task) *app.Outcome {
 		s.Fatalf("status %+v, want an outcome", now)
 	}
 	return now.Outcome
+}
+
+// ends waits for the end of the task, which must have this cause.
+func (s *suite) ends(t app.Task, want app.Cause) {
+	s.Helper()
+	if o := s.ended(t); o.Cause != want {
+		s.Errorf("outcome %+v, want %s", o, want)
+	}
+}
+
+// exits waits for the end of the task, which must have this exit code.
+func (s *suite) exits(t app.Task, want int) {
+	s.Helper()
+	if o := s.ended(t); o.ExitCode != want {
+		s.Errorf("outcome %+v, want exit code %d", o, want)
+	}
 }
 
 func (s *suite) running(t app.Task) app.TaskStatus {
