@@ -95,34 +95,27 @@ func strays(t *testing.T, a app.Task) (pids []string) {
 	return pids
 }
 
-func TestNoProcessOfAKilledTaskEscapes(t *testing.T) {
-	isolated(t, func(t *testing.T, i local.Isolation) {
-		e := isolatedExecutor(t, i)
-		a := start(t, e, newTask(t, nameless+stubborn+forever))
-		untilExists(t, output(a, "ready"))
-		if n := len(strays(t, a)); n < 4 { // otherwise nothing could escape
-			t.Fatalf("%d processes run", n)
-		}
-		must.OK(t, shimOf(t, a.Handle).Signal(syscall.SIGKILL))
-		lost(t, e, a, "")
-		if left := strays(t, a); len(left) > 0 {
-			t.Errorf("processes %v remain after the task is lost", left)
-		}
-	})
-}
-
-func TestNoProcessOfAStoppedTaskEscapes(t *testing.T) {
+func TestNoProcessOfATaskEscapes(t *testing.T) {
 	t.Parallel()
 	isolated(t, func(t *testing.T, i local.Isolation) {
 		e := isolatedExecutor(t, i)
-		a := start(t, e, newTask(t, nameless+stubborn+`trap "" TERM; `+forever))
-		untilExists(t, output(a, "ready"))
-		must.OK(t, e.Stop(t.Context(), a))
-		if now := over(t, e, a); now.Outcome == nil || now.Outcome.Cause != app.CauseStopped || now.Outcome.Signal != "SIGKILL" {
-			t.Errorf("status %+v, outcome %+v; want stopped by SIGKILL", now, now.Outcome)
+		killed, stopped := start(t, e, newTask(t, nameless+stubborn+forever)), start(t, e, newTask(t, nameless+stubborn+`trap "" TERM; `+forever))
+		for _, a := range []app.Task{killed, stopped} {
+			untilExists(t, output(a, "ready"))
+			if n := len(strays(t, a)); n < 4 { // otherwise nothing could escape
+				t.Fatalf("%d processes run", n)
+			}
 		}
-		if left := strays(t, a); len(left) > 0 {
-			t.Errorf("processes %v remain after the task has ended", left)
+		must.OK(t, shimOf(t, killed.Handle).Signal(syscall.SIGKILL))
+		lost(t, e, killed, "")
+		must.OK(t, e.Stop(t.Context(), stopped))
+		if o := ended(t, e, stopped, app.CauseStopped); o.Signal != "SIGKILL" {
+			t.Errorf("outcome %+v, want stopped by SIGKILL", o)
+		}
+		for _, a := range []app.Task{killed, stopped} {
+			if left := strays(t, a); len(left) > 0 {
+				t.Errorf("processes %v remain after the task is over", left)
+			}
 		}
 	})
 }

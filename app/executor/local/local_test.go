@@ -213,33 +213,24 @@ func TestTaskThatDoesNotStartIsLostWithItsLastLogLine(t *testing.T) {
 	lost(t, e, start(t, e, newTask(t, "true")), "the task did not start: out of luck")
 }
 
-func TestUnreadableOutcomeLosesOneTask(t *testing.T) {
-	e := newExecutor(t)
-	good := start(t, e, newTask(t, "true"))
-	over(t, e, good)
-	bad := newTask(t, "true")
-	must.OK(t, os.WriteFile(filepath.Join(bad.Dir, task.OutcomeFile), []byte(`{"protocol":99}`), 0o600))
-	all, err := e.Status(t.Context(), []app.Task{bad, good})
-	must.OK(t, err)
-	if all[0].State != app.TaskLost || !strings.Contains(all[0].Reason, "protocol 99") || all[1].State != app.TaskEnded {
-		t.Errorf("statuses %+v, want one lost because of its protocol and one ended", all)
-	}
-}
-
 // An error must not be mistaken for the end of a task, nor hide other tasks.
-func TestUnreadableDirectoryHidesNoOtherTask(t *testing.T) {
+func TestUnreadableTaskHidesNoOther(t *testing.T) {
 	e := newExecutor(t)
 	good := start(t, e, newTask(t, "true"))
 	over(t, e, good)
-	bad := newTask(t, "true")
+	newer, bad := newTask(t, "true"), newTask(t, "true")
+	must.Write(t, filepath.Join(newer.Dir, task.OutcomeFile), `{"protocol":99}`)
 	bad.Dir = filepath.Join(bad.Dir, task.SpecFile, "below") // a path below a file
-	all, err := e.Status(t.Context(), []app.Task{bad, good})
+	all, err := e.Status(t.Context(), []app.Task{newer, bad, good})
 	must.OK(t, err)
-	if all[0].State != app.TaskStarting || !strings.Contains(all[0].Reason, "not a directory") || strings.Contains(all[0].Reason, bad.Dir) {
-		t.Errorf("status of the unreadable task: %+v", all[0])
+	if all[0].State != app.TaskLost || !strings.Contains(all[0].Reason, "protocol 99") {
+		t.Errorf("status with an outcome of another protocol: %+v", all[0])
 	}
-	if all[1].State != app.TaskEnded {
-		t.Errorf("status of the other: %+v", all[1])
+	if all[1].State != app.TaskStarting || !strings.Contains(all[1].Reason, "not a directory") || strings.Contains(all[1].Reason, bad.Dir) {
+		t.Errorf("status of an unreadable directory: %+v", all[1])
+	}
+	if all[2].State != app.TaskEnded {
+		t.Errorf("status of the other: %+v", all[2])
 	}
 }
 

@@ -141,39 +141,6 @@ func TestOutcomeMayBeSeenLate(t *testing.T) {
 	u.want("after the time", over().State, app.TaskLost)
 }
 
-// TestOutcomeCountsUnlessSlurmEndedTheTask has outcomes that were written although
-// Slurm says that something went wrong, and signals.
-func TestOutcomeCountsUnlessSlurmEndedTheTask(t *testing.T) {
-	const lost = ""
-	for name, tt := range map[string]struct {
-		record  client.Record
-		outcome app.Cause // "": none
-		want    app.Cause
-	}{
-		"the node failed after the task had":        {client.Record{State: "NODE_FAIL"}, app.CauseExit, app.CauseExit},
-		"preempted when the task was done":          {client.Record{State: "PREEMPTED"}, app.CauseDone, app.CauseDone},
-		"the node failed while it was interrupted":  {client.Record{State: "NODE_FAIL"}, app.CauseInterrupted, lost},
-		"the job exited otherwise than the task":    {client.Record{State: "FAILED", Code: 1}, app.CauseDone, app.CauseDone},
-		"killed after its outcome":                  {client.Record{State: "FAILED", Signal: 9}, app.CauseExit, app.CauseExit},
-		"killed before":                             {client.Record{State: "FAILED", Signal: 9}, "", app.CauseSignal},
-		"ended by another signal":                   {client.Record{State: "FAILED", Signal: 15}, "", lost},
-		"exited with the number of the kill signal": {client.Record{State: "FAILED", Code: 9}, "", lost},
-	} {
-		end := ending{Record: tt.record, tracked: &tracked{}}
-		if tt.outcome != "" {
-			end.outcome = &app.Outcome{Cause: tt.outcome}
-		}
-		s := end.status()
-		got := app.Cause(lost)
-		if s.Outcome != nil {
-			got = s.Outcome.Cause
-		}
-		if got != tt.want {
-			t.Errorf("%s: cause %q (%s), want %q", name, got, s.Reason, tt.want)
-		}
-	}
-}
-
 func TestMadeOutcomeNeverEndsBeforeItStarts(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 11, 20, 10, minute, 0, 0, time.UTC) }
 	for name, tt := range map[string]struct {
