@@ -57,6 +57,9 @@ func TestRecordSaysWhereAJobStandsInTheQueue(t *testing.T) {
 			"a2": {Position: 4, Of: 5, BlockedBy: eta.CPU},
 			"a3": {Position: 5, Of: 5, BlockedBy: eta.CPU},
 		})
+		if got, want := w.job("b1").StatusReason, "waiting for 2 CPUs"; got != want {
+			t.Errorf("b1 waits for the reason %q, want %q", got, want)
+		}
 		if r := w.job("a0"); r.Queue != (eta.Queue{}) {
 			t.Errorf("a running job has the queue %+v", r.Queue)
 		}

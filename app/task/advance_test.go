@@ -42,7 +42,7 @@ func TestStepsAreProgress(t *testing.T) {
 	r.ends(protocol.CauseDone)
 }
 
-// TestProgressNeverGoesBack prints smaller numbers after larger ones.
+// TestProgressNeverGoesBack prints a smaller number just after a larger one, and then nothing.
 func TestProgressNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, "echo molrun:progress 0.5 half; echo molrun:progress 0.2 later"+waitForGo)

@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/task/protocol"
 	"molrun/app/test/must"
 )
@@ -95,9 +93,7 @@ func TestFilesAreKeptFromTheWorkDirectory(t *testing.T) {
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
-		if diff := cmp.Diff([]string{"a.pka", "b.pka", "c.pka"}, names); diff != "" {
-			t.Errorf("kept (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "kept", names, []string{"a.pka", "b.pka", "c.pka"})
 	})
 }
 

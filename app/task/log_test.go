@@ -196,16 +196,3 @@ func TestProgressIsWrittenWhileRunningAndAtTheEnd(t *testing.T) {
 		t.Errorf("log %q, want none", got)
 	}
 }
-
-func TestDelayedProgressIsWrittenWhileTheProgramIsSilent(t *testing.T) {
-	t.Parallel()
-	a := newAttempt(t, `echo molrun:progress 0.1; echo molrun:progress 0.2
-		while [ ! -e out/go ]; do sleep 0.02; done`)
-	r := a.start()
-	must.Become(t, "second progress", func() bool {
-		p, err := ReadProgress(a.dir)
-		return err == nil && p.Fraction == 0.2
-	})
-	a.release()
-	r.outcome()
-}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/task/protocol"
 	"molrun/app/test/must"
 )
@@ -83,9 +81,7 @@ func TestProgramsSeeOnlyTheirOwnEnvironment(t *testing.T) {
 		"MKL_NUM_THREADS=3", "MOLRUN_CPUS=3", "MOLRUN_TASK=" + a.spec.Token, "OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=3", "PATH=" + os.Getenv("PATH"),
 		"TMPDIR=" + a.path(WorkDir, "tmp"), "TZ=Europe/Berlin",
 	}
-	if diff := cmp.Diff(want, environmentOf(t, a)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the environment", environmentOf(t, a), want)
 }
 
 func TestProgramsSeeTheirGPUs(t *testing.T) {
@@ -146,9 +142,7 @@ func TestProgramsStartInACleanState(t *testing.T) {
 		t.Errorf("%q: the program is not a session leader", lines[len(lines)-1])
 	}
 	want := []string{"umask 0077", "core 0", "dir " + a.path(WorkDir), "input 0"}
-	if diff := cmp.Diff(want, lines[:len(lines)-1]); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the state", lines[:len(lines)-1], want)
 }
 
 // The shim does not pass on descriptors that it inherits, nor bwrap and the first

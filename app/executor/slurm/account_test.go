@@ -25,9 +25,8 @@ func secretary(t *testing.T) (v snapshot, asked func() string) {
 			options:   Options{Prefix: "molrun", Log: func(string, ...any) {}},
 			accounted: map[string]bool{},
 		}, func() string {
-			text, err := os.ReadFile(notes)
-			must.OK(t, err)
-			return strings.Join(strings.Fields(string(text)), " ")
+			text := must.Read(t, notes)
+			return strings.Join(strings.Fields(text), " ")
 		}
 }
 

@@ -61,18 +61,13 @@ func (w *world) freeze(pid int) {
 // land lands the pilot of a row, which takes no longer than the test is patient.
 func (w *world) land(e *slurm.Executor, t app.Task) {
 	w.Helper()
-	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+	must.Become(w, "the pilot lands", func() bool {
 		ctx, cancel := context.WithTimeout(w.Context(), patience)
+		defer cancel()
 		gone, err := e.LandPilot(ctx, t.Pilot)
-		cancel()
 		must.OK(w, err)
-		if gone {
-			return
-		}
-		if time.Since(begin) > patience {
-			w.Fatal("the pilot does not land")
-		}
-	}
+		return gone
+	})
 }
 
 // pilotOver waits until the only job of a row's pilot is over for Slurm too, which notices
