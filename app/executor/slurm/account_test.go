@@ -21,13 +21,13 @@ func secretary(t *testing.T) (v snapshot, asked func() string) {
 	script := "#!/bin/sh\nwhile [ \"$1\" != --name ]; do shift; done\necho \"$2\" >>" + quote(notes) + "\n"
 	must.OK(t, os.WriteFile(filepath.Join(dir, "sacct"), []byte(script), 0o700))
 	return snapshot{
-			client:    client.New(client.Options{Path: dir, Timeout: time.Minute, Now: time.Now}),
-			options:   Options{Prefix: "molrun", Log: func(string, ...any) {}},
-			accounted: map[string]bool{},
-		}, func() string {
-			text := must.Read(t, notes)
-			return strings.Join(strings.Fields(text), " ")
-		}
+		client:    client.New(client.Options{Path: dir, Timeout: time.Minute, Now: time.Now}),
+		options:   Options{Prefix: "molrun", Log: func(string, ...any) {}},
+		accounted: map[string]bool{},
+	}, func() string {
+		text := must.Read(t, notes)
+		return strings.Join(strings.Fields(text), " ")
+	}
 }
 
 func TestAccountingIsAskedOnceForAName(t *testing.T) {
