@@ -66,10 +66,10 @@ func TestInputsOfOtherJobsAreLaidOut(t *testing.T) {
 			if name == "reader" {
 				return script{runs: time.Hour, cause: app.CauseDone}
 			}
-			return script{runs: time.Minute, cause: app.CauseDone, out: map[string]string{"made.fasta": "MSEQ"}}
+			return script{runs: time.Minute, cause: app.CauseDone, out: map[string]string{"x/made.fasta": "MSEQ"}}
 		})
 		source := w.submit(ann, "source", "{}")
-		id := w.submit(ann, "reader", `{"sequence":"job:source/made.fasta"}`)
+		id := w.submit(ann, "reader", `{"sequence":"job:source/x/made.fasta"}`)
 		w.submit(bob, "misled", `{"sequence":"job:source/other.fasta"}`)
 		w.start()
 		w.until("reader", app.Running)

@@ -16,28 +16,6 @@ import (
 	"molrun/app/test/must"
 )
 
-func TestPlainTextDropsControlCharactersAndNoOthers(t *testing.T) {
-	for r, kept := range map[rune]bool{
-		0: false, 0x1f: false, ' ': true, '~': true, 0x7f: false, 0x80: false, 0x9f: false, 0xa0: true, 'é': true, '\t': true, '\n': true,
-	} {
-		want := "ab"
-		if kept {
-			want = "a" + string(r) + "b"
-		}
-		if got := plainText("a" + string(r) + "b"); got != want {
-			t.Errorf("%U: %q, want %q", r, got, want)
-		}
-	}
-}
-
-func TestTextOfExactlyTheLengthIsKeptWhole(t *testing.T) {
-	for in, want := range map[string]string{"a\nb": "a\nb", "aa\nb": "b", "ab\n": "ab\n", "abc\n": "bc\n"} {
-		if got := lastBytes(in, 3); got != want {
-			t.Errorf("lastBytes(%q, 3) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestNoteThatCannotBeReadIsNotOver(t *testing.T) {
 	dir := t.TempDir()
 	const id = "01KA000000000000000000000A"
@@ -124,29 +102,8 @@ func (c *counting) Queue(ctx context.Context, executor string, visit func(app.Wa
 	return c.Jobs.Queue(ctx, executor, visit)
 }
 
-func TestRunnerIsAsCalmAsBeforeOnceTheQueueCanBeRead(t *testing.T) {
-	reads := func(refusals int64) (n int64) {
-		bubble(t, func(t *testing.T, w *world) {
-			jobs := &counting{Jobs: w.jobs}
-			jobs.refusals.Store(refusals)
-			w.jobs = jobs
-			stop := w.start()
-			time.Sleep(10 * time.Minute)
-			before := jobs.reads.Load()
-			time.Sleep(time.Hour)
-			stop()
-			n = jobs.reads.Load() - before
-		})
-		return n
-	}
-	most := int64(time.Hour/roundEvery) + 1
-	for _, refusals := range []int64{0, 3} {
-		if n := reads(refusals); n > most {
-			t.Errorf("after %d failures it reads the queue %d times an hour, want %d at most", refusals, n, most)
-		}
-	}
-}
-
+// A queue that can't be read is read again soon, and once it can be, no more often than
+// before.
 func TestQueueThatCannotBeReadIsReadAgainSoon(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		jobs := &counting{Jobs: w.jobs}
@@ -157,6 +114,12 @@ func TestQueueThatCannotBeReadIsReadAgainSoon(t *testing.T) {
 		time.Sleep(6 * scanEvery)
 		if n := w.executor.count(); n != 1 {
 			t.Errorf("%d tasks started after %d reads, want 1", n, jobs.reads.Load())
+		}
+		time.Sleep(10 * time.Minute)
+		before := jobs.reads.Load()
+		time.Sleep(time.Hour)
+		if n, most := jobs.reads.Load()-before, int64(time.Hour/roundEvery)+1; n > most {
+			t.Errorf("it reads the queue %d times an hour, want %d at most", n, most)
 		}
 	})
 }

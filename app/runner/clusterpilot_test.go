@@ -243,9 +243,12 @@ func TestPilotsWaitForACluster(t *testing.T) {
 	})
 }
 
-// Short jobs that are no rows, or the only one, hold no place of a pilot.
-func TestShortJobsWithoutAPilot(t *testing.T) {
-	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+// Short jobs that are no rows, or the only one, have no pilot. Rows that are very short have
+// one together, of more rows than a process of this machine takes.
+func TestPilotsForRowsAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		f := airfieldOf(w)
+		w.play(func(string, int) script { return script{runs: 10 * time.Millisecond, cause: app.CauseDone} })
 		w.start()
 		for n := range 20 {
 			w.submit(ann, fmt.Sprint("one", n), `{}`)
@@ -256,17 +259,6 @@ func TestShortJobsWithoutAPilot(t *testing.T) {
 		if len(f.flights) > 0 {
 			t.Errorf("%d pilots", len(f.flights))
 		}
-	})
-}
-
-// A job of the cluster takes more rows than a process of this machine, if they are very short.
-func TestVeryShortRowsOfACluster(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		f := airfieldOf(w)
-		w.play(func(string, int) script { return script{runs: 10 * time.Millisecond, cause: app.CauseDone} })
-		w.start()
-		w.batchOf(ann, "before", `{}`, `{}`, `{}`)
-		w.finished("before")
 		w.manyRows("b", 250)
 		w.finished("b")
 		w.once("b", 250, nil)
@@ -307,7 +299,7 @@ func TestLostPilotOfACluster(t *testing.T) {
 		w.start()
 		w.manyRows("b", 5)
 		begun, runs := map[int]bool{}, 0
-		await(t, "the second row, whichever that is", func() bool {
+		must.Become(t, "the second row, whichever that is", func() bool {
 			time.Sleep(10 * time.Millisecond)
 			for n := 1; n <= 5; n++ {
 				if !begun[n] && w.executor.started(w.row("b", n).ID) > 0 {

@@ -73,14 +73,18 @@ type (
 	executorAtCrash struct{ *crash }
 )
 
-func (c jobsAtCrash) Claims(ctx context.Context) (claims []app.Claimed, err error) {
-	err = c.around("Claims", func() (err error) { claims, err = c.Jobs.Claims(ctx); return err })
-	return claims, err
+// through makes one call that returns a value.
+func through[T any](c *crash, what string, call func() (T, error)) (v T, err error) {
+	err = c.around(what, func() error { v, err = call(); return err })
+	return v, err
 }
 
-func (c jobsAtCrash) Active(ctx context.Context) (jobs []*app.Job, err error) {
-	err = c.around("Active", func() (err error) { jobs, err = c.Jobs.Active(ctx); return err })
-	return jobs, err
+func (c jobsAtCrash) Claims(ctx context.Context) ([]app.Claimed, error) {
+	return through(c.crash, "Claims", func() ([]app.Claimed, error) { return c.Jobs.Claims(ctx) })
+}
+
+func (c jobsAtCrash) Active(ctx context.Context) ([]*app.Job, error) {
+	return through(c.crash, "Active", func() ([]*app.Job, error) { return c.Jobs.Active(ctx) })
 }
 
 func (c jobsAtCrash) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (j *app.Job, rows []*app.Job, err error) {
@@ -100,34 +104,28 @@ func (c jobsAtCrash) Finish(ctx context.Context, id app.JobID, attempt int, e ap
 	return c.around("Finish", func() error { return c.Jobs.Finish(ctx, id, attempt, e) })
 }
 
-func (c jobsAtCrash) FinalRecord(j *app.Job, e app.Ending) (rec app.Record, err error) {
-	err = c.around("FinalRecord", func() (err error) { rec, err = c.Jobs.FinalRecord(j, e); return err })
-	return rec, err
+func (c jobsAtCrash) FinalRecord(j *app.Job, e app.Ending) (app.Record, error) {
+	return through(c.crash, "FinalRecord", func() (app.Record, error) { return c.Jobs.FinalRecord(j, e) })
 }
 
-func (c jobsAtCrash) AlgorithmOf(ctx context.Context, j *app.Job) (a *algorithm.File, err error) {
-	err = c.around("AlgorithmOf", func() (err error) { a, err = c.Jobs.AlgorithmOf(ctx, j); return err })
-	return a, err
+func (c jobsAtCrash) AlgorithmOf(ctx context.Context, j *app.Job) (*algorithm.File, error) {
+	return through(c.crash, "AlgorithmOf", func() (*algorithm.File, error) { return c.Jobs.AlgorithmOf(ctx, j) })
 }
 
-func (c jobsAtCrash) PlacementOf(ctx context.Context, j *app.Job) (p placement.Placement, err error) {
-	err = c.around("PlacementOf", func() (err error) { p, err = c.Jobs.PlacementOf(ctx, j); return err })
-	return p, err
+func (c jobsAtCrash) PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error) {
+	return through(c.crash, "PlacementOf", func() (placement.Placement, error) { return c.Jobs.PlacementOf(ctx, j) })
 }
 
-func (c jobsAtCrash) InputPath(src app.Reference) (path string, err error) {
-	err = c.around("InputPath", func() (err error) { path, err = c.Jobs.InputPath(src); return err })
-	return path, err
+func (c jobsAtCrash) InputPath(src app.Reference) (string, error) {
+	return through(c.crash, "InputPath", func() (string, error) { return c.Jobs.InputPath(src) })
 }
 
-func (c executorAtCrash) Start(ctx context.Context, t app.Task) (h app.Handle, err error) {
-	err = c.around("Start", func() (err error) { h, err = c.scripted.Start(ctx, t); return err })
-	return h, err
+func (c executorAtCrash) Start(ctx context.Context, t app.Task) (app.Handle, error) {
+	return through(c.crash, "Start", func() (app.Handle, error) { return c.scripted.Start(ctx, t) })
 }
 
-func (c executorAtCrash) Status(ctx context.Context, tasks []app.Task) (s []app.TaskStatus, err error) {
-	err = c.around("Status", func() (err error) { s, err = c.scripted.Status(ctx, tasks); return err })
-	return s, err
+func (c executorAtCrash) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
+	return through(c.crash, "Status", func() ([]app.TaskStatus, error) { return c.scripted.Status(ctx, tasks) })
 }
 
 func (c executorAtCrash) Stop(ctx context.Context, t app.Task) error {
@@ -152,12 +150,12 @@ func (w *world) startToCrash(at int, after bool) (c *crash, wait func()) {
 	return c, wait
 }
 
-// TestRestartAtEveryStep has a runner of three jobs die at each of its calls in
-// turn, and the next one do the rest. One job is completed, the first attempt of
-// another is lost, and one fails.
+// TestRestartAtEveryStep has a runner die at each of its calls in turn, and the next
+// one do the rest. One job is completed, one fails, and the first attempts of others are
+// lost; what one leaves is no result. Failed work is removed at once, or retained.
 func TestRestartAtEveryStep(t *testing.T) {
 	t.Parallel()
-	restartEverywhere(t, func(*world) {})
+	restartEverywhere(t, func(w *world) { w.options.KeepFailed, w.options.MaxFiles = 0, 3 })
 }
 
 func TestRestartAtEveryStepOfRemoteTasks(t *testing.T) {
@@ -182,17 +180,23 @@ func restartEverywhere(t *testing.T, prepare func(*world)) {
 func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 	u := w.upload(ann, "a.fasta", "MSEQ")
 	w.play(func(name string, attempt int) script {
-		s := script{runs: 40 * time.Millisecond, cause: app.CauseDone, out: map[string]string{"by": fmt.Sprint(attempt)}}
+		s := script{runs: 40 * time.Millisecond, cause: app.CauseDone, out: map[string]string{"by": fmt.Sprint(attempt), fmt.Sprint("from-", attempt): ""}}
 		switch {
-		case name == "lost" && attempt == 1:
+		case (name == "lost" || name == "fails") && attempt == 1:
 			s.cause = ""
 		case name == "fails":
 			s.cause = app.CauseExit
+		case name == "too much":
+			s.out = map[string]string{"a": "", "b": "", "c": "", "d": ""}
 		}
 		return s
 	})
 	ids := map[string]app.JobID{}
-	for _, name := range []string{"good", "lost", "fails"} {
+	names := []string{"good", "lost", "fails"}
+	if w.options.MaxFiles > 0 {
+		names = append(names, "too much")
+	}
+	for _, name := range names {
 		ids[name] = w.submit(ann, name, fmt.Sprintf(`{"gpus":2,"sequence":%q}`, u.ID)) // they run one after the other
 	}
 	c, wait := w.startToCrash(at, after)
@@ -202,22 +206,34 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 	for name, id := range ids {
 		r := w.finished(name)
 		wantStatus, wantTasks := app.Completed, 1
-		switch name {
-		case "lost":
+		if name == "lost" || name == "fails" {
 			wantTasks = 2
-		case "fails":
+		}
+		if name == "fails" || name == "too much" {
 			wantStatus = app.Failed
 		}
 		if r.Status != wantStatus || r.Attempts != wantTasks || w.executor.started(id) != wantTasks {
 			t.Errorf("%s: %s after %d attempts and %d tasks, failure %+v", name, r.Status, r.Attempts, w.executor.started(id), r.Failure)
 		}
 		if r.Status == app.Completed {
-			if got := w.checkResult(id)["by"]; got != fmt.Sprint(wantTasks) {
-				t.Errorf("%s: the result is of attempt %q", name, got)
+			got := w.checkResult(id)
+			if _, first := got["from-1"]; got["by"] != fmt.Sprint(wantTasks) || !first {
+				t.Errorf("%s: the result is of attempt %q, which found what the first had left: %v", name, got["by"], first)
 			}
 		}
 	}
-	synctest.Wait()
+	synctest.Wait() // files are removed once an end is recorded
+	if last := w.path(ids["fails"], "2", task.WorkDir); isDir(last) != (w.options.KeepFailed > 0) {
+		t.Errorf("the work of the last attempt is there: %v, and is to be kept for %v", isDir(last), w.options.KeepFailed)
+	}
+	for _, name := range []string{"fails", "too much"} {
+		if w.options.KeepFailed == 0 && isDir(w.path(ids[name], "1", task.WorkDir)) {
+			t.Errorf("the work of the first attempt of %s is left", name)
+		}
+	}
+	if notes, err := os.ReadDir(w.options.RetainedDir); err != nil || (len(notes) > 0) != (w.options.KeepFailed > 0) {
+		t.Errorf("notes %v, %v, of what is to be kept for %v", notes, err, w.options.KeepFailed)
+	}
 	if active, err := w.Runs.Active(t.Context()); err != nil || len(active) != 0 {
 		t.Errorf("still claimed: %v, %v", active, err)
 	}
@@ -279,18 +295,25 @@ func TestRestartFindsTheStateOfTasks(t *testing.T) {
 	})
 }
 
-func TestJobOfAnUnknownExecutorIsLeftAlone(t *testing.T) {
+func TestJobOfAnUnknownExecutorIsLeftAloneUnlessItIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: time.Hour, cause: app.CauseDone} })
 		stop := w.start()
 		id := w.submit(ann, "a", `{}`)
+		w.submit(ann, "cancelled", `{}`)
 		w.until("a", app.Running)
+		w.until("cancelled", app.Running)
 		stop()
 		w.executor.name = "elsewhere"
 		stop = w.start()
 		time.Sleep(2 * time.Hour)
 		if s := w.job("a").Status; s != app.Running {
 			t.Fatalf("status %s", s)
+		}
+		_, err := w.Jobs.Cancel(t.Context(), ann, "cancelled")
+		must.OK(t, err)
+		if f := w.finished("cancelled").Failure; f.Code != app.FailedStopped {
+			t.Errorf("failure %+v", f)
 		}
 		stop()
 		w.executor.name = "local"
@@ -302,23 +325,6 @@ func TestJobOfAnUnknownExecutorIsLeftAlone(t *testing.T) {
 		w.start()
 		w.submit(ann, "b", `{}`)
 		w.until("b", app.Running)
-	})
-}
-
-func TestOrphanedJobCanBeCancelled(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.play(func(string, int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
-		stop := w.start()
-		w.submit(ann, "a", `{}`)
-		w.until("a", app.Running)
-		stop()
-		w.executor.name = "elsewhere"
-		w.start()
-		_, err := w.Jobs.Cancel(t.Context(), ann, "a")
-		must.OK(t, err)
-		if f := w.finished("a").Failure; f.Code != app.FailedStopped {
-			t.Errorf("failure %+v", f)
-		}
 	})
 }
 

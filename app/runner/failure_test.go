@@ -24,6 +24,7 @@ func TestPlainText(t *testing.T) {
 		{"bad \xff utf", "bad \uFFFD utf"},
 		{"c1 \u009b31m\u0085", "c1 "},
 		{"cut \x1b[3", "cut "},
+		{"\x1f~ \x7f\u0080\u009f\u00a0é", "~ \u00a0é"}, // what is next to control characters
 	}
 	for _, tt := range tests {
 		if got := plainText(tt.in); got != tt.want {
@@ -46,14 +47,21 @@ func FuzzPlainText(f *testing.F) {
 }
 
 func TestLastBytesBeginsWithALine(t *testing.T) {
-	tests := []struct{ in, want string }{
-		{"short", "short"},
-		{"first\nsecond\n", "second\n"},
-		{"äääää", "ääää"},
+	tests := []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"short", 9, "short"},
+		{"first\nsecond\n", 9, "second\n"},
+		{"äääää", 9, "ääää"},
+		{"a\nb", 3, "a\nb"},
+		{"aa\nb", 3, "b"},
+		{"abc\n", 3, "bc\n"},
 	}
 	for _, tt := range tests {
-		if got := lastBytes(tt.in, 9); got != tt.want {
-			t.Errorf("lastBytes(%q) = %q, want %q", tt.in, got, tt.want)
+		if got := lastBytes(tt.in, tt.n); got != tt.want {
+			t.Errorf("lastBytes(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
 		}
 	}
 }

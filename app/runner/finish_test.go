@@ -6,12 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
 	"molrun/app/base/fault"
@@ -20,53 +16,34 @@ import (
 )
 
 func TestFailureShowsTheCause(t *testing.T) {
-	one := 1
-	zero := 0
+	one, zero := 1, 0
 	tests := []struct {
 		name string
 		s    script
 		want app.Failure
 	}{
-		{
-			"exit",
-			script{cause: app.CauseExit, exitCode: 1, log: "oops\n"},
-			app.Failure{Code: app.FailedExit, Message: "The program ended with exit status 1. Its last words: oops", ExitCode: &one, LogTail: "oops\n"},
-		},
-		{
-			"known",
-			script{cause: app.CauseExit, exitCode: 1, log: "Cannot read x.pdb\n"},
-			app.Failure{Code: app.FailedExit, Message: "The program could not read x.pdb.", ExitCode: &one, LogTail: "Cannot read x.pdb\n"},
-		},
-		{
-			"timeout",
-			script{cause: app.CauseTimeout},
-			app.Failure{Code: app.FailedTimeout, Message: "The program ran longer than its limit of 1h0m0s. Give the job more time (maxRuntimeSeconds) or less to do."},
-		},
-		{
-			"memory",
-			script{cause: app.CauseMemory},
-			app.Failure{Code: app.FailedMemory, Message: "The program used more than its 1.0 MiB of memory."},
-		},
-		{
-			"limit",
-			script{cause: app.CauseLimit, message: "The job had 31 processes at once.", log: "cannot read x.pdb\n"},
-			app.Failure{Code: app.FailedSignal, Message: "The job had 31 processes at once.", LogTail: "cannot read x.pdb\n"},
-		},
-		{
-			"cancelled on the cluster",
-			script{cause: app.CauseStopped, message: "The job was cancelled in Slurm by user 1000."},
-			app.Failure{Code: app.FailedStopped, Message: "The job was cancelled in Slurm by user 1000."},
-		},
-		{
-			"start",
-			script{refuses: fault.Errorf(fault.Unavailable, "The queue is closed.")},
-			app.Failure{Code: app.FailedCannotStart, Message: "The queue is closed."},
-		},
-		{
-			"files",
-			script{cause: app.CauseDone, out: map[string]string{"1": "", "2": "", "3": "", "4": "", "5": "", "6": ""}},
-			app.Failure{Code: app.FailedExit, Message: "The program left more than 5 files and folders; let it write fewer, or pack them.", ExitCode: &zero},
-		},
+		{"exit", script{cause: app.CauseExit, exitCode: 1, log: "oops\n"}, app.Failure{
+			Code: app.FailedExit, Message: "The program ended with exit status 1. Its last words: oops", ExitCode: &one, LogTail: "oops\n",
+		}},
+		{"known", script{cause: app.CauseExit, exitCode: 1, log: "Cannot read x.pdb\n"}, app.Failure{
+			Code: app.FailedExit, Message: "The program could not read x.pdb.", ExitCode: &one, LogTail: "Cannot read x.pdb\n",
+		}},
+		{"timeout", script{cause: app.CauseTimeout}, app.Failure{
+			Code: app.FailedTimeout, Message: "The program ran longer than its limit of 1h0m0s. Give the job more time (maxRuntimeSeconds) or less to do.",
+		}},
+		{"memory", script{cause: app.CauseMemory}, app.Failure{Code: app.FailedMemory, Message: "The program used more than its 1.0 MiB of memory."}},
+		{"limit", script{cause: app.CauseLimit, message: "The job had 31 processes at once.", log: "cannot read x.pdb\n"}, app.Failure{
+			Code: app.FailedSignal, Message: "The job had 31 processes at once.", LogTail: "cannot read x.pdb\n",
+		}},
+		{"cancelled on the cluster", script{cause: app.CauseStopped, message: "The job was cancelled in Slurm by user 1000."}, app.Failure{
+			Code: app.FailedStopped, Message: "The job was cancelled in Slurm by user 1000.",
+		}},
+		{"start", script{refuses: fault.Errorf(fault.Unavailable, "The queue is closed.")}, app.Failure{
+			Code: app.FailedCannotStart, Message: "The queue is closed.",
+		}},
+		{"files", script{cause: app.CauseDone, out: map[string]string{"1": "", "2": "", "3": "", "4": "", "5": "", "6": ""}}, app.Failure{
+			Code: app.FailedExit, Message: "The program left more than 5 files and folders; let it write fewer, or pack them.", ExitCode: &zero,
+		}},
 	}
 	bubble(t, func(t *testing.T, w *world) {
 		scripts := map[string]script{}
@@ -77,9 +54,7 @@ func TestFailureShowsTheCause(t *testing.T) {
 			scripts[tt.name] = tt.s
 			id := w.submit(ann, tt.name, `{}`)
 			r := w.finished(tt.name)
-			if diff := cmp.Diff(&tt.want, r.Failure); diff != "" {
-				t.Errorf("%s: failure (-want +got):\n%s", tt.name, diff)
-			}
+			must.Equal(t, tt.name+": failure", r.Failure, &tt.want)
 			if _, err := os.Stat(w.path(id, "1", "work", "out")); err != nil {
 				t.Errorf("%s: the work directory is gone: %v", tt.name, err)
 			}
@@ -187,116 +162,6 @@ func TestFailedWorkDirectoryIsRetained(t *testing.T) {
 		notes, err := os.ReadDir(w.options.RetainedDir)
 		if err != nil || len(notes) != 0 {
 			t.Errorf("notes left: %v, %v", notes, err)
-		}
-	})
-}
-
-func TestFailedWorkDirectoryIsRemovedAtOnceIfNoneIsRetained(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.options.KeepFailed = 0
-		w.play(func(_ string, attempt int) script {
-			return script{cause: []app.Cause{"", app.CauseExit}[attempt-1], out: map[string]string{fmt.Sprint(attempt): ""}}
-		})
-		w.start()
-		id := w.submit(ann, "a", `{}`)
-		w.finished("a")
-		synctest.Wait() // they are removed once the end is recorded
-		if notes, err := os.ReadDir(w.options.RetainedDir); err != nil || len(notes) != 0 {
-			t.Errorf("notes left: %v, %v", notes, err)
-		}
-		for _, attempt := range []string{"1", "2"} {
-			if _, err := os.Stat(w.path(id, attempt, "work")); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("work directory of attempt %s: %v", attempt, err)
-			}
-		}
-	})
-}
-
-// crashBeforeFinish is the service for a runner that crashes just before it
-// records an end.
-type crashBeforeFinish struct {
-	Jobs
-	died chan struct{}
-	once sync.Once
-}
-
-func (d *crashBeforeFinish) Finish(context.Context, app.JobID, int, app.Ending) error {
-	d.once.Do(func() { close(d.died) })
-	return errDead
-}
-
-// TestEndIsRecordedBeforeFilesAreRemoved crashes the runner before it records an
-// end: the next runner must find the same files.
-func TestEndIsRecordedBeforeFilesAreRemoved(t *testing.T) {
-	for name, keep := range map[string]time.Duration{"nothing is retained": 0, "retained": time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
-				w.options.KeepFailed, w.options.MaxFiles = keep, 2
-				w.play(func(string, int) script {
-					return script{runs: time.Minute, cause: app.CauseDone, out: map[string]string{"a": "", "b": "", "c": ""}}
-				})
-				dying := &crashBeforeFinish{Jobs: w.Service.Runs, died: make(chan struct{})}
-				w.jobs = dying
-				stop := w.start()
-				id := w.submit(ann, "a", `{}`)
-				<-dying.died
-				stop()
-				if _, err := os.Stat(w.path(id, "1", "work", "out", "c")); err != nil {
-					t.Fatalf("the attempt's files were removed before its end was recorded: %v", err)
-				}
-
-				w.jobs = w.Service.Runs
-				w.start()
-				if r := w.finished("a"); r.Status != app.Failed || r.Failure.Code != app.FailedExit || r.Attempts != 1 {
-					t.Errorf("after the restart: %s, failure %+v, attempt %d; want the failure that the first runner found", r.Status, r.Failure, r.Attempts)
-				}
-				time.Sleep(keep + sweepEvery)
-				synctest.Wait()
-				if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("the work directory was not removed: %v", err)
-				}
-				if notes, err := os.ReadDir(w.options.RetainedDir); err != nil || len(notes) != 0 {
-					t.Errorf("notes left: %v, %v", notes, err)
-				}
-			})
-		})
-	}
-}
-
-// crashAfterFinish is the service for a runner that crashes just after it
-// has recorded an end.
-type crashAfterFinish struct {
-	Jobs
-	stop context.CancelFunc
-}
-
-func (d *crashAfterFinish) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
-	if err := d.Jobs.Finish(ctx, id, attempt, e); err != nil {
-		return err
-	}
-	d.stop()
-	return errDead
-}
-
-func TestNextRunnerRemovesAWorkDirectoryLeftByACrash(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.options.KeepFailed = 0
-		w.play(func(string, int) script { return script{cause: app.CauseExit} })
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		dying := New(&crashAfterFinish{w.Service.Runs, cancel}, w.files, []app.Executor{w.executor}, w.options)
-		id := w.submit(ann, "a", `{}`)
-		must.OK(t, dying.Run(ctx))
-		if s := w.job("a").Status; s != app.Failed {
-			t.Fatalf("status %s", s)
-		}
-		if _, err := os.Stat(w.path(id, "1", "work")); err != nil {
-			t.Fatalf("the work directory was removed before the crash: %v", err)
-		}
-		w.start()
-		synctest.Wait()
-		if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the work directory was not removed: %v", err)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"molrun/app"
@@ -33,45 +32,20 @@ type = "string"
 required = true
 `
 
-// onThisMachine returns a world whose tasks are processes. Its clock is the real
-// one.
-func onThisMachine(t *testing.T) *world {
+// onThisMachine returns a world whose tasks are processes on so many CPUs. Its clock is
+// the real one.
+func onThisMachine(t *testing.T, cpus int, cores [][]int) *world {
 	t.Helper()
 	w := newWorld(t)
 	w.Service = w.service(shFile)
 	w.jobs = w.Service.Runs
 	program, err := os.Executable()
 	must.OK(t, err)
-	e := local.New(local.Options{Program: program, CPUs: 2, MemoryBytes: 4 * gib})
+	e := local.New(local.Options{Program: program, CPUs: cpus, MemoryBytes: 4 * gib, Cores: cores})
 	t.Cleanup(func() { must.OK(t, e.Close()) })
 	w.front = e
 	w.options.Log = zerolog.New(zerolog.NewTestWriter(t))
 	return w
-}
-
-func TestLocalProcesses(t *testing.T) {
-	w := onThisMachine(t)
-	w.start()
-	good := w.submit(ann, "good", `{"script":"echo said; echo made > $1/a.txt; echo molrun:progress 0.5 half"}`)
-	w.submit(ann, "bad", `{"script":"echo why >&2; exit 3"}`)
-	w.submit(ann, "long", `{"script":"sleep 600"}`)
-	w.until("long", app.Running)
-	_, err := w.Jobs.Cancel(t.Context(), ann, "long")
-	must.OK(t, err)
-	if r := w.finished("good"); r.Status != app.Completed {
-		t.Fatalf("good: %+v", r.Failure)
-	}
-	got := w.checkResult(good)
-	delete(got, "job.json")
-	if diff := cmp.Diff(map[string]string{"a.txt": "made\n", "log.txt": "said\n"}, got); diff != "" {
-		t.Errorf("result (-want +got):\n%s", diff)
-	}
-	if f := w.finished("bad").Failure; f == nil || f.Code != app.FailedExit || *f.ExitCode != 3 || !strings.Contains(f.LogTail, "why") {
-		t.Errorf("bad: %+v", f)
-	}
-	if f := w.finished("long").Failure; f == nil || f.Code != app.FailedStopped {
-		t.Errorf("long: %+v", f)
-	}
 }
 
 // TestProcessesRunOnCPUsOfTheirOwn starts one job before and one after a restart.
@@ -80,12 +54,7 @@ func TestProcessesRunOnCPUsOfTheirOwn(t *testing.T) {
 	if cores == nil {
 		t.Skip(why)
 	}
-	w := onThisMachine(t)
-	program, err := os.Executable()
-	must.OK(t, err)
-	e := local.New(local.Options{Program: program, CPUs: 2, MemoryBytes: 4 * gib, Cores: cores})
-	t.Cleanup(func() { must.OK(t, e.Close()) })
-	w.front = e
+	w := onThisMachine(t, 2, cores)
 	stop := w.start()
 	gate := w.dir + "/gate"
 	settings := fmt.Sprintf(`{"script":"grep Cpus_allowed_list: /proc/self/status; until [ -e %s ]; do sleep 0.05; done"}`, gate)
@@ -110,7 +79,7 @@ func TestProcessesRunOnCPUsOfTheirOwn(t *testing.T) {
 }
 
 func TestProcessOutlivesTheRunner(t *testing.T) {
-	w := onThisMachine(t)
+	w := onThisMachine(t, 2, nil)
 	gate := w.dir + "/gate"
 	stop := w.start()
 	id := w.submit(ann, "a", fmt.Sprintf(`{"script":"until [ -e %s ]; do sleep 0.05; done; echo $$ > $1/pid"}`, gate))

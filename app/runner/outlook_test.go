@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/algorithm"
 	"molrun/app/base/strictjson"
 	"molrun/app/job/estimate"
 	"molrun/app/job/eta"
@@ -58,6 +57,9 @@ func TestRecordSaysWhereAJobStandsInTheQueue(t *testing.T) {
 			"a2": {Position: 4, Of: 5, BlockedBy: eta.CPU},
 			"a3": {Position: 5, Of: 5, BlockedBy: eta.CPU},
 		})
+		if got, want := w.job("b1").StatusReason, "waiting for 2 CPUs"; got != want {
+			t.Errorf("b1 waits for the reason %q, want %q", got, want)
+		}
 		if r := w.job("a0"); r.Queue != (eta.Queue{}) {
 			t.Errorf("a running job has the queue %+v", r.Queue)
 		}
@@ -91,13 +93,15 @@ func TestJobFarBehindKnowsItsPlace(t *testing.T) {
 func TestDrainedServiceIsWhatBlocksEveryJob(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.options.Blocked = w.Runs.Blocked
+		w.play(bySteps)
+		w.start()
+		w.learn(60, 120, 240) // a start could be foreseen
 		_, err := w.Runs.Drain(t.Context(), app.Caller{Operator: true, Email: "root"}, "new disks")
 		must.OK(t, err)
 		const n = 40
 		for i := range n {
-			w.submit(ann, fmt.Sprint("job", i), `{}`)
+			w.submit(ann, fmt.Sprint("job", i), `{"steps":1}`)
 		}
-		w.start()
 		time.Sleep(lookAhead)
 		first, last := w.job("job0"), w.job(fmt.Sprint("job", n-1))
 		same := first.StatusReason == last.StatusReason && first.StatusReason != ""
@@ -147,20 +151,40 @@ func (w *world) wantLeft(name string, seconds, within int64, basis string) {
 
 func TestRunningJobSaysHowLongItStillRuns(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.play(bySteps)
-		w.start()
+		w.play(func(name string, attempt int) script {
+			s := bySteps(name, attempt)
+			switch {
+			case strings.HasPrefix(name, "fails"):
+				s.cause, s.exitCode = app.CauseExit, 1
+			case strings.HasPrefix(name, "lost") && attempt == 1:
+				s.cause = ""
+			}
+			return s
+		})
+		stop := w.start()
 		w.learn(60, 120)
+		for i := range 3 { // they tell nothing
+			for _, kind := range []string{"fails", "lost"} {
+				name := fmt.Sprintf("%s60-%d", kind, i)
+				w.submit(ann, name, `{"steps":60}`)
+				w.finished(name)
+			}
+		}
 		w.submit(ann, "new600", `{"steps":600}`)
 		w.until("new600", app.Running)
 		if r := w.job("new600"); r.Left != nil || r.Basis != "" {
-			t.Errorf("by two runs: %d s, %q", *r.Left, r.Basis)
+			t.Errorf("by two runs, and jobs that failed or were tried again: %d s, %q", *r.Left, r.Basis)
 		}
 		w.learn(240)
 		w.submit(ann, "next1200", `{"steps":1200}`)
 		w.until("next1200", app.Running)
 		w.wantLeft("next1200", 1200, 2, "3 runs of sim 1")
+		stop()
+		w.Service = w.service(simFile) // a restarted service knows it too
+		w.jobs = w.Service.Runs
+		w.start()
 		time.Sleep(10 * time.Second)
-		w.wantLeft("next1200", 1190, 2, "3 runs of sim 1")
+		w.wantLeft("next1200", 1190, 3, "3 runs of sim 1")
 		time.Sleep(290 * time.Second)
 		w.wantLeft("next1200", 900, 2, "progress")
 		w.finished("next1200")
@@ -186,51 +210,6 @@ func TestNothingFollowsFromCountedSteps(t *testing.T) {
 		w.wantLeft("next1200", 300, 2, "3 runs of sim 1")
 		if p := w.job("next1200").Progress; p == nil || p.Fraction < 0.2 || p.Basis != "steps" {
 			t.Errorf("progress %+v", p)
-		}
-	})
-}
-
-func TestRestartedServiceKnowsHowLongJobsStillRun(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.play(bySteps)
-		stop := w.start()
-		w.learn(100, 200, 400)
-		w.submit(ann, "new1000", `{"steps":1000}`)
-		w.until("new1000", app.Running)
-		stop()
-		w.Service = w.service(simFile)
-		w.jobs = w.Service.Runs
-		w.start()
-		time.Sleep(5 * time.Second)
-		w.wantLeft("new1000", 995, 3, "3 runs of sim 1")
-	})
-}
-
-// Jobs that fail, or that a second attempt may have continued, tell nothing.
-func TestOnlyCompletedFirstAttemptsAreHistory(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.play(func(name string, attempt int) script {
-			s := script{runs: time.Minute, cause: app.CauseDone}
-			switch {
-			case name[0] == 'f':
-				s.cause, s.exitCode = app.CauseExit, 1
-			case name[0] == 'l' && attempt == 1:
-				s.cause = ""
-			}
-			return s
-		})
-		w.start()
-		for i := range 3 {
-			for _, kind := range []string{"fails", "lost"} {
-				name := fmt.Sprint(kind, i)
-				w.submit(ann, name, `{}`)
-				w.finished(name)
-			}
-		}
-		w.submit(ann, "new", `{}`)
-		w.until("new", app.Running)
-		if r := w.job("new"); r.Left != nil {
-			t.Errorf("by failed and repeated jobs: %d s, %q", *r.Left, r.Basis)
 		}
 	})
 }
@@ -304,20 +283,6 @@ func TestNoStartIsForeseenBehindWhatIsUnknown(t *testing.T) {
 	})
 }
 
-func TestNoStartIsForeseenWhileNothingStarts(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.options.Blocked = w.Runs.Blocked
-		w.play(bySteps)
-		w.start()
-		w.learn(60, 120, 240)
-		_, err := w.Runs.Drain(t.Context(), app.Caller{Operator: true, Email: "root"}, "")
-		must.OK(t, err)
-		w.submit(ann, "a100", `{"steps":100}`)
-		time.Sleep(lookAhead)
-		w.wantQueue(map[string]eta.Queue{"a100": {Position: 1, Of: 1, BlockedBy: eta.Drain}})
-	})
-}
-
 // TestEstimateComesTrue asks for an estimate of a batch while others run and wait, and
 // compares it with what happens when the batch is submitted.
 func TestEstimateComesTrue(t *testing.T) {
@@ -387,16 +352,10 @@ func TestHistoryIsLearnedFromJobsOfAnOlderVersion(t *testing.T) {
 			}
 			return nil
 		}))
-		a, mistakes := algorithm.Parse("sim.toml", []byte(simFile))
-		if len(mistakes) > 0 {
-			t.Fatal(mistakes)
-		}
-		catalogue, err := algorithm.NewCatalogue([]*algorithm.File{a})
-		must.OK(t, err)
 		w.Service = w.service(simFile)
 		w.jobs = w.Service.Runs
 		for _, want := range []int{3, 0} { // the second time there is a history
-			if n, err := estimate.Learn(t.Context(), w.store, w.Runs, catalogue); err != nil || n != want {
+			if n, err := estimate.Learn(t.Context(), w.store, w.Runs, w.catalogue(simFile)); err != nil || n != want {
 				t.Errorf("learned %d runs, %v; want %d", n, err, want)
 			}
 		}

@@ -16,7 +16,6 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/strictjson"
-	"molrun/app/executor/local"
 	"molrun/app/runner/flock"
 	"molrun/app/task"
 	"molrun/app/test/must"
@@ -26,12 +25,7 @@ import (
 // be short: it has run three.
 func withPilots(t *testing.T, cpus int) *world {
 	t.Helper()
-	w := onThisMachine(t)
-	program, err := os.Executable()
-	must.OK(t, err)
-	e := local.New(local.Options{Program: program, CPUs: cpus, MemoryBytes: 4 * gib})
-	t.Cleanup(func() { must.OK(t, e.Close()) })
-	w.front = e
+	w := onThisMachine(t, cpus, nil)
 	w.options.PilotsDir = filepath.Join(w.dir, "pilots")
 	stop := w.start()
 	w.batch(ann, "before", "true", "true", "true")
@@ -72,16 +66,6 @@ func (w *world) process(id app.JobID, attempt int) int {
 	return run.PID
 }
 
-// await polls for what processes do.
-func await(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within a minute", what)
-		}
-	}
-}
-
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, os.ErrNotExist)
@@ -90,10 +74,31 @@ func exists(path string) bool {
 // noPilots fails unless no pilot is left, on disk or in the turns.
 func (w *world) noPilots() {
 	w.t.Helper()
-	await(w.t, "the pilots to land", func() bool {
+	must.Become(w.t, "the pilots to land", func() bool {
 		left, err := os.ReadDir(w.options.PilotsDir)
 		return err == nil && len(left) == 0
 	})
+}
+
+// ranOnce waits for the end of the batch b, whose rows note in a file that they run.
+func (w *world) ranOnce(rows int) {
+	w.t.Helper()
+	if r := w.finished("b"); r.Status != app.Completed {
+		w.t.Fatalf("%+v", r.Counts)
+	}
+	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != rows {
+		w.t.Errorf("%d rows ran %d times", rows, ran)
+	}
+}
+
+// attempts checks how many attempts each row of the batch b has had: 1, but for one row.
+func (w *world) attempts(rows, other, want int) {
+	w.t.Helper()
+	for n := 1; n <= rows; n++ {
+		if r := w.row("b", n); n != other && r.Attempts != 1 || n == other && r.Attempts != want {
+			w.t.Errorf("row %d has %d attempts", n, r.Attempts)
+		}
+	}
 }
 
 // Rows of a batch share processes. Each ends as it would alone, and runs once.
@@ -169,7 +174,7 @@ func TestPilotLeavesOthersTheirTurn(t *testing.T) {
 	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf(`mkdir %[1]s/one || exit 5; until [ -e %[1]s/gate ]; do sleep 0.01; done; rmdir %[1]s/one`, w.dir)}, 600)...)
 	w.until("b", app.Running)
 	w.submit(bob, "other", fmt.Sprintf(`{"script":"mkdir %[1]s/one && rmdir %[1]s/one"}`, w.dir))
-	await(t, "the job to be seen waiting", func() bool { return w.job("other").Queue.Position > 0 })
+	must.Become(t, "the job to be seen waiting", func() bool { return w.job("other").Queue.Position > 0 })
 	must.OK(t, os.WriteFile(gate, nil, 0o600))
 	if r := w.finished("other"); r.Status != app.Completed {
 		t.Fatalf("%+v", r.Failure)
@@ -197,30 +202,9 @@ func (w *world) oneLong(rows int) {
 func (w *world) othersEnd(rows int) {
 	w.t.Helper()
 	must.OK(w.t, os.WriteFile(filepath.Join(w.dir, "second"), nil, 0o600))
-	await(w.t, "the other rows to end", func() bool { return w.job("b").Counts.Completed == rows-1 })
+	must.Become(w.t, "the other rows to end", func() bool { return w.job("b").Counts.Completed == rows-1 })
 	must.OK(w.t, os.WriteFile(filepath.Join(w.dir, "first"), nil, 0o600))
-	if r := w.finished("b"); r.Status != app.Completed {
-		w.t.Fatalf("%+v", r.Counts)
-	}
-	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != rows {
-		w.t.Errorf("%d rows ran %d times", rows, ran)
-	}
-}
-
-// Rows behind one that takes long get another slot, and begin once.
-func TestRowsBehindALongOne(t *testing.T) {
-	w := withPilots(t, 2)
-	w.options.LongRow = 500 * time.Millisecond
-	w.start()
-	w.oneLong(20)
-	await(t, "a row to take long", func() bool { return w.job("b").Counts.Running == 1 })
-	w.othersEnd(20)
-	for n := 1; n <= 20; n++ {
-		if r := w.row("b", n); r.Attempts != 1 {
-			t.Errorf("row %d has %d attempts", n, r.Attempts)
-		}
-	}
-	w.noPilots()
+	w.ranOnce(rows)
 }
 
 // What is cancelled ends, wherever it stands, and nothing else does.
@@ -233,7 +217,7 @@ func TestCancelRowsOfAPilot(t *testing.T) {
 	}
 	w.batch(ann, "b", scripts...)
 	running := func() (n int) {
-		await(t, "a row to run", func() bool {
+		must.Become(t, "a row to run", func() bool {
 			n = 1 + slices.IndexFunc([]int{1, 2, 3, 4, 5, 6, 7, 8}, func(n int) bool { return w.row("b", n).Status == app.Running })
 			return n > 0
 		})
@@ -281,36 +265,31 @@ func TestPilotOutlivesTheRunner(t *testing.T) {
 	stop()
 	must.OK(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
 	id := w.row("b", 4).ID
-	await(t, "the next row to end without a runner", func() bool { return exists(w.path(id, "1", task.OutcomeFile)) })
+	must.Become(t, "the next row to end without a runner", func() bool { return exists(w.path(id, "1", task.OutcomeFile)) })
 	w.start()
-	if r := w.finished("b"); r.Status != app.Completed {
-		t.Fatalf("%+v", r.Counts)
-	}
-	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 6 {
-		t.Errorf("6 rows ran %d times", ran)
-	}
-	for n := 1; n <= 6; n++ {
-		if r := w.row("b", n); r.Attempts != 1 {
-			t.Errorf("row %d has %d attempts", n, r.Attempts)
-		}
-	}
+	w.ranOnce(6)
+	w.attempts(6, 0, 0)
 	w.noPilots()
 }
 
-// The next runner sees which row of a living pilot takes long, and those behind it get another
-// slot; also if the clock was set back, so that the row seems to start in the future.
-func TestRowsBehindALongOneOfAnEarlierRunner(t *testing.T) {
-	for _, back := range []time.Duration{0, time.Hour} {
-		t.Run(fmt.Sprint("set back by ", back), func(t *testing.T) {
+// Rows behind one that takes long get another slot, and begin once: by the runner that has
+// started them, or by the next, also if the clock was set back, so that the row seems to start
+// in the future.
+func TestRowsBehindALongOne(t *testing.T) {
+	for name, back := range map[string]time.Duration{"the same runner": -1, "the next": 0, "a clock set back": time.Hour} {
+		t.Run(name, func(t *testing.T) {
 			w := withPilots(t, 2)
 			w.options.LongRow = 500 * time.Millisecond
 			stop := w.start()
 			w.oneLong(40)
-			await(t, "a row to take long", func() bool { return exists(filepath.Join(w.dir, "long")) })
-			stop()
-			w.options.Now = func() time.Time { return time.Now().Add(-back) }
-			w.start()
+			must.Become(t, "a row to take long", func() bool { return exists(filepath.Join(w.dir, "long")) })
+			if back >= 0 {
+				stop()
+				w.options.Now = func() time.Time { return time.Now().Add(-back) }
+				w.start()
+			}
 			w.othersEnd(40)
+			w.attempts(40, 0, 0)
 			w.noPilots()
 		})
 	}
@@ -334,17 +313,8 @@ func TestPilotIsKilled(t *testing.T) {
 			if restart {
 				w.start()
 			}
-			if r := w.finished("b"); r.Status != app.Completed {
-				t.Fatalf("%+v", r.Counts)
-			}
-			if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 5 {
-				t.Errorf("5 rows ran %d times", ran)
-			}
-			for n := 1; n <= 6; n++ {
-				if r := w.row("b", n); r.Attempts != 1 && n != 3 || n == 3 && r.Attempts != 2 {
-					t.Errorf("row %d has %d attempts", n, r.Attempts)
-				}
-			}
+			w.ranOnce(5)
+			w.attempts(6, 3, 2)
 		})
 	}
 }
@@ -360,12 +330,7 @@ func TestClaimedRowsWithoutAPilot(t *testing.T) {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
 	w.start()
-	if r := w.finished("b"); r.Status != app.Completed {
-		t.Fatalf("%+v", r.Counts)
-	}
-	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 8 {
-		t.Errorf("8 rows ran %d times", ran)
-	}
+	w.ranOnce(8)
 	w.noPilots()
 }
 
@@ -375,12 +340,7 @@ func TestAnswerAboutClaimedRowsIsLost(t *testing.T) {
 	w.jobs = &forgetful{Jobs: w.jobs}
 	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%s/ran", w.dir)}, 40)...)
 	w.start()
-	if r := w.finished("b"); r.Status != app.Completed {
-		t.Fatalf("%+v", r.Counts)
-	}
-	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 40 {
-		t.Errorf("40 rows ran %d times", ran)
-	}
+	w.ranOnce(40)
 }
 
 // A first row whose pilot is in its record, though the answer about it was lost, is found by
@@ -391,18 +351,13 @@ func TestRestartAfterALostAnswer(t *testing.T) {
 	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%[1]s/ran; until [ -e %[1]s/gate ]; do sleep 0.01; done", w.dir)}, 4)...)
 	stop := w.start()
 	w.until("b", app.Running)
-	await(t, "the row to begin", func() bool { return exists(filepath.Join(w.dir, "ran")) })
+	must.Become(t, "the row to begin", func() bool { return exists(filepath.Join(w.dir, "ran")) })
 	stop()
 	w.jobs = w.Service.Runs
 	w.start()
 	time.Sleep(200 * time.Millisecond) // it is looked at meanwhile, more than once
 	must.OK(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
-	if r := w.finished("b"); r.Status != app.Completed {
-		t.Fatalf("%+v", r.Counts)
-	}
-	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 4 {
-		t.Errorf("4 rows ran %d times", ran)
-	}
+	w.ranOnce(4)
 }
 
 // forgetful claims rows and says that it could not, the first times.
@@ -431,14 +386,9 @@ func TestPilotTakesARowThatIsBeingClaimed(t *testing.T) {
 	w.start()
 	w.until("b", app.Running)
 	w.submit(bob, "other", `{"script":"true"}`)
-	await(t, "a job in the other slot", func() bool { return w.job("other").Status == app.Completed })
+	must.Become(t, "a job in the other slot", func() bool { return w.job("other").Status == app.Completed })
 	must.OK(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
-	if r := w.finished("b"); r.Status != app.Completed {
-		t.Fatalf("%+v", r.Counts)
-	}
-	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 4 {
-		t.Errorf("4 rows ran %d times", ran)
-	}
+	w.ranOnce(4)
 	w.noPilots()
 }
 

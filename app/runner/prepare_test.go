@@ -13,8 +13,6 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/test/must"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/task"
@@ -48,9 +46,7 @@ func TestInputsAreNamedAfterTheirSettings(t *testing.T) {
 			spec, err := task.Read(w.path(id, "1"))
 			must.OK(t, err)
 			argv := []string{"sh", "-c", "exit 0", w.path(id, "1", "work", "settings.json"), w.path(id, "1", "work", "out")}
-			if diff := cmp.Diff(argv, spec.Steps[0].Argv); diff != "" {
-				t.Errorf("argv (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "argv", spec.Steps[0].Argv, argv)
 			if spec.MaxRuntimeSeconds != 3600 || spec.MemoryBytes != 1<<20 || spec.CPUs != 1 || spec.Job != string(id) {
 				t.Errorf("task.json: %+v", spec)
 			}
@@ -78,42 +74,7 @@ func TestMissingInputFailsTheJob(t *testing.T) {
 	})
 }
 
-func TestResultOfAnotherJobIsAnInput(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.play(func(string, int) script {
-			return script{runs: time.Hour, cause: app.CauseDone, out: map[string]string{"x/seq.fasta": "MSEQ"}}
-		})
-		w.start()
-		w.submit(ann, "first", `{}`)
-		w.finished("first")
-		id := w.submit(ann, "second", `{"sequence":"job:first/x/seq.fasta"}`)
-		w.until("second", app.Running)
-		if got := w.text(w.path(id, "1", "work", "in", "sequence.fasta")); got != "MSEQ" {
-			t.Errorf("input %q", got)
-		}
-	})
-}
-
-func TestCancelBeforeTheTaskIsStarted(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		u := w.upload(ann, "a.fasta", "MSEQ")
-		full := &faultyJobs{Jobs: w.Service.Runs, source: func() error { return syscall.ENOSPC }}
-		w.jobs = full
-		w.start()
-		w.submit(ann, "a", fmt.Sprintf(`{"sequence":%q}`, u.ID))
-		time.Sleep(5 * time.Second)
-		if got, want := w.job("a").StatusReason, "waiting for space on the server's disk"; got != want {
-			t.Errorf("reason %q, want %q", got, want)
-		}
-		_, err := w.Jobs.Cancel(t.Context(), ann, "a")
-		must.OK(t, err)
-		if f := w.finished("a").Failure; f.Code != app.FailedStopped {
-			t.Errorf("failure %+v", f)
-		}
-	})
-}
-
-func TestJobWaitsForAFullDiskAndThenFails(t *testing.T) {
+func TestJobWaitsForAFullDiskAndThenFailsOrIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		u := w.upload(ann, "a.fasta", "MSEQ")
 		var free time.Time
@@ -124,16 +85,27 @@ func TestJobWaitsForAFullDiskAndThenFails(t *testing.T) {
 			return nil
 		}}
 		w.start()
-		for name, wait := range map[string]time.Duration{"short": 5 * time.Minute, "long": time.Hour} {
-			free = time.Now().Add(wait)
+		wait := func(name string, full time.Duration) {
+			free = time.Now().Add(full)
 			w.submit(ann, name, fmt.Sprintf(`{"sequence":%q}`, u.ID))
-			r := w.finished(name)
-			switch {
-			case name == "short" && r.Status != app.Completed:
-				t.Errorf("short: %+v", r.Failure)
-			case name == "long" && (r.Failure == nil || r.Failure.Code != app.FailedCannotStart || !strings.Contains(r.Failure.Message, "no space")):
-				t.Errorf("long: %+v", r.Failure)
-			}
+		}
+		wait("short", 5*time.Minute)
+		if r := w.finished("short"); r.Status != app.Completed {
+			t.Errorf("short: %+v", r.Failure)
+		}
+		wait("long", time.Hour)
+		if f := w.finished("long").Failure; f == nil || f.Code != app.FailedCannotStart || !strings.Contains(f.Message, "no space") {
+			t.Errorf("long: %+v", f)
+		}
+		wait("cancelled", time.Hour)
+		time.Sleep(5 * time.Second)
+		if got, want := w.job("cancelled").StatusReason, "waiting for space on the server's disk"; got != want {
+			t.Errorf("reason %q, want %q", got, want)
+		}
+		_, err := w.Jobs.Cancel(t.Context(), ann, "cancelled")
+		must.OK(t, err)
+		if f := w.finished("cancelled").Failure; f.Code != app.FailedStopped {
+			t.Errorf("cancelled: %+v", f)
 		}
 	})
 }
@@ -190,29 +162,31 @@ type faultyJobs struct {
 	source, handle, finished, claimed func() error
 }
 
+// refusal returns the error of a call that fails, nil for the others.
+func refusal(fails func() error) error {
+	if fails == nil {
+		return nil
+	}
+	return fails()
+}
+
 func (w *faultyJobs) InputPath(src app.Reference) (string, error) {
-	if w.source != nil {
-		if err := w.source(); err != nil {
-			return "", err
-		}
+	if err := refusal(w.source); err != nil {
+		return "", err
 	}
 	return w.Jobs.InputPath(src)
 }
 
 func (w *faultyJobs) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error {
-	if w.handle != nil {
-		if err := w.handle(); err != nil {
-			return err
-		}
+	if err := refusal(w.handle); err != nil {
+		return err
 	}
 	return w.Jobs.SetHandle(ctx, id, attempt, h)
 }
 
 func (w *faultyJobs) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
-	if w.finished != nil {
-		if err := w.finished(); err != nil {
-			return err
-		}
+	if err := refusal(w.finished); err != nil {
+		return err
 	}
 	return w.Jobs.Finish(ctx, id, attempt, e)
 }
@@ -220,8 +194,5 @@ func (w *faultyJobs) Finish(ctx context.Context, id app.JobID, attempt int, e ap
 // Claim loses the response, not the claim.
 func (w *faultyJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error) {
 	j, rows, err := w.Jobs.Claim(ctx, id, leased, p)
-	if err == nil && w.claimed != nil {
-		err = w.claimed()
-	}
-	return j, rows, err
+	return j, rows, errors.Join(err, refusal(w.claimed))
 }

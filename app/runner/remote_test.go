@@ -99,43 +99,33 @@ func TestRemoteTask(t *testing.T) {
 	})
 }
 
-func TestFailedRemoteTaskLeavesItsLogAndOutput(t *testing.T) {
-	remoteBubble(t, func(t *testing.T, w *world) {
-		w.play(func(string, int) script {
-			return script{runs: time.Minute, cause: app.CauseExit, exitCode: 3, log: "oh no", out: map[string]string{"part": "half"}}
-		})
-		w.start()
-		id := w.submit(ann, "a", `{}`)
-		if f := w.finished("a").Failure; f == nil || f.LogTail != "oh no" {
-			t.Errorf("failure %+v", f)
-		}
-		synctest.Wait()
-		if got := w.text(w.path(id, "1", "work", "out", "part")); got != "half" {
-			t.Errorf("the output is %q", got)
-		}
-		if left := w.remoteDirs(); len(left) > 0 {
-			t.Errorf("directories %v are left", left)
-		}
-	})
-}
-
-func TestNextRemoteAttemptContinuesFromTheLast(t *testing.T) {
-	remoteBubble(t, func(t *testing.T, w *world) {
-		w.play(func(_ string, attempt int) script {
-			if attempt == 1 {
-				return script{runs: time.Minute, out: map[string]string{"checkpoint": "step 7"}}
+// TestRemoteTaskWithoutAResult brings home what is left of it.
+func TestRemoteTaskWithoutAResult(t *testing.T) {
+	out := map[string]string{"a": "half", "b": "", "c": ""}
+	for message, s := range map[string]script{
+		"exit status 3":     {runs: time.Minute, cause: app.CauseExit, exitCode: 3, log: "oh no", out: map[string]string{"a": "half"}},
+		"more than 2 files": {runs: time.Minute, cause: app.CauseDone, log: "oh no", out: out},
+	} {
+		remoteBubble(t, func(t *testing.T, w *world) {
+			w.options.MaxFiles = 2
+			w.play(func(string, int) script { return s })
+			w.start()
+			id := w.submit(ann, "a", `{}`)
+			if r := w.finished("a"); r.Failure == nil || !strings.Contains(r.Failure.Message, message) {
+				t.Fatalf("record %+v, failure %+v; want %s", r.Job, r.Failure, message)
 			}
-			return script{runs: time.Minute, cause: app.CauseDone, out: map[string]string{}}
+			synctest.Wait()
+			if got := w.text(w.path(id, "1", task.LogFile)); got != "oh no" {
+				t.Errorf("%s: the log is %q", message, got)
+			}
+			if s.cause == app.CauseExit && w.text(w.path(id, "1", "work", "out", "a")) != "half" {
+				t.Error("the output is not there")
+			}
+			if left := w.remoteDirs(); len(left) > 0 {
+				t.Errorf("%s: directories %v are left", message, left)
+			}
 		})
-		w.start()
-		id := w.submit(ann, "a", `{}`)
-		if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 2 {
-			t.Fatalf("record %+v, failure %+v", r.Job, r.Failure)
-		}
-		if got := w.checkResult(id)["checkpoint"]; got != "step 7" {
-			t.Errorf("the second attempt found the checkpoint %q", got)
-		}
-	})
+	}
 }
 
 // lateFiles is an executor whose tasks report a file that is not visible yet, as
@@ -380,27 +370,6 @@ func TestJobsWaitForAFolderThatIsNotMounted(t *testing.T) {
 		must.OK(t, os.Mkdir(shared, 0o700))
 		if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 1 {
 			t.Errorf("record %+v, failure %+v", r.Job, r.Failure)
-		}
-	})
-}
-
-func TestInvalidRemoteResultLeavesItsLog(t *testing.T) {
-	remoteBubble(t, func(t *testing.T, w *world) {
-		w.options.MaxFiles = 2
-		w.play(func(string, int) script {
-			return script{runs: time.Minute, cause: app.CauseDone, log: "much", out: map[string]string{"a": "", "b": "", "c": ""}}
-		})
-		w.start()
-		id := w.submit(ann, "a", `{}`)
-		if r := w.finished("a"); r.Status != app.Failed || !strings.Contains(r.Failure.Message, "more than 2 files") {
-			t.Fatalf("record %+v, failure %+v", r.Job, r.Failure)
-		}
-		synctest.Wait()
-		if got := w.text(w.path(id, "1", task.LogFile)); got != "much" {
-			t.Errorf("the log is %q", got)
-		}
-		if left := w.remoteDirs(); len(left) > 0 {
-			t.Errorf("directories %v are left", left)
 		}
 	})
 }

@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app"
 	"molrun/app/task"
 	"molrun/app/test/must"
@@ -53,9 +51,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 			"a.pdb": "ATOM", "b/c.txt": "x", "metrics.json": `{"rg_nm":1.5}`, "output/log.txt": "own",
 			"log.txt": "hello\n", "job.json": string(rec),
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("result (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "result", got, want)
 		if want := int64(len("ATOM") + len("x") + len(`{"rg_nm":1.5}`) + len("own")); *r.ResultBytes != want {
 			t.Errorf("result bytes %d, want %d", *r.ResultBytes, want)
 		}

@@ -142,19 +142,21 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-func (w *world) service(definitions ...string) *app.Service {
+// catalogue has one algorithm.
+func (w *world) catalogue(definition string) *algorithm.Catalogue {
 	w.t.Helper()
-	var all []*algorithm.File
-	for _, text := range definitions {
-		a, mistakes := algorithm.Parse("test.toml", []byte(text))
-		for _, m := range mistakes {
-			w.t.Fatal(m)
-		}
-		all = append(all, a)
+	a, mistakes := algorithm.Parse("test.toml", []byte(definition))
+	for _, m := range mistakes {
+		w.t.Fatal(m)
 	}
-	catalogue, err := algorithm.NewCatalogue(all)
+	c, err := algorithm.NewCatalogue([]*algorithm.File{a})
 	must.OK(w.t, err)
-	s, err := app.NewService(w.store, w.files, catalogue, app.Options{
+	return c
+}
+
+func (w *world) service(definition string) *app.Service {
+	w.t.Helper()
+	s, err := app.NewService(w.store, w.files, w.catalogue(definition), app.Options{
 		Now:     time.Now,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: gib, GPUs: 2, Local: true}}},
 	})
@@ -188,16 +190,9 @@ func (w *world) start() (stop func()) {
 // submit queues a job of the caller and returns its ID.
 func (w *world) submit(by app.Caller, name, settings string) app.JobID {
 	w.t.Helper()
-	return w.submitWith(by, name, settings, 0)
-}
-
-func (w *world) submitWith(by app.Caller, name, settings string, priority int) app.JobID {
-	w.t.Helper()
-	body, err := strictjson.Parse(fmt.Appendf(nil, `{"jobName":%q,"type":"sim","settings":%s,"priority":%d}`, name, settings, priority))
+	body, err := strictjson.Parse(fmt.Appendf(nil, `{"jobName":%q,"type":"sim","settings":%s}`, name, settings))
 	must.OK(w.t, err)
-	rec, _, err := w.Jobs.Submit(w.t.Context(), by, app.Submission{
-		Name: name, Type: "sim", Settings: body.Member("settings"), Priority: priority, Body: body,
-	})
+	rec, _, err := w.Jobs.Submit(w.t.Context(), by, app.Submission{Name: name, Type: "sim", Settings: body.Member("settings"), Body: body})
 	must.OK(w.t, err)
 	return w.read(rec).ID
 }
@@ -276,9 +271,7 @@ func (w *world) path(id app.JobID, parts ...string) string {
 
 func (w *world) text(path string) string {
 	w.t.Helper()
-	data, err := os.ReadFile(path)
-	must.OK(w.t, err)
-	return string(data)
+	return must.Read(w.t, path)
 }
 
 // checkResult fails unless the job's files are as its manifest says, and returns

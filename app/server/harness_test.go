@@ -23,9 +23,6 @@ import (
 	"molrun/storage"
 )
 
-// patience is the timeout of every wait in a test; nothing should take that long.
-const patience = time.Minute
-
 // shellFile is an algorithm that runs a script.
 const shellFile = `
 format = 1
@@ -124,7 +121,7 @@ func run(t *testing.T, c config.Config) *running {
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(patience):
+		case <-time.After(must.Patience):
 			t.Error("the service does not stop")
 			return nil
 		}
@@ -140,7 +137,7 @@ func run(t *testing.T, c config.Config) *running {
 	case err := <-ended:
 		ended <- err
 		t.Fatalf("the service does not start: %v\n%s", err, r.log)
-	case <-time.After(patience):
+	case <-time.After(must.Patience):
 		t.Fatal("the service does not start")
 	}
 	return r

@@ -86,7 +86,7 @@ func TestStopCutsConnectionsAfterItsTime(t *testing.T) {
 	must.OK(t, shutdown(50*time.Millisecond, s.Config, idle.Config))
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(must.Patience):
 		t.Error("the request goes on")
 	}
 	if a, err := http.Get(idle.URL); err == nil {
@@ -125,7 +125,7 @@ func systemd(t *testing.T, name string) (environ []string, next func() string) {
 	return []string{"NOTIFY_SOCKET=" + name}, func() string {
 		t.Helper()
 		buffer := make([]byte, 100)
-		must.OK(t, conn.SetReadDeadline(time.Now().Add(patience)))
+		must.OK(t, conn.SetReadDeadline(time.Now().Add(must.Patience)))
 		n, err := conn.Read(buffer)
 		must.OK(t, err)
 		return string(buffer[:n])

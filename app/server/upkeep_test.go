@@ -21,6 +21,7 @@ import (
 	"molrun/app/client"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
+	"molrun/app/server/config"
 	"molrun/app/server/snapshot"
 	"molrun/app/test/fixture"
 	"molrun/app/test/must"
@@ -28,30 +29,40 @@ import (
 
 var anybody = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Admin.Rights()}
 
-func TestSweepRemovesWhatNoRecordNames(t *testing.T) {
-	t.Parallel()
+// usedConfig is the configuration of a data directory with an old upload and an old job,
+// whose paths it returns.
+func usedConfig(t *testing.T) (c config.Config, upload, job string) {
+	t.Helper()
 	site := fixture.New(t, app.Options{})
 	u := site.Upload(fixture.Ann, "a.txt", "text")
-	kept := site.Blobs.UploadPath(u.ID, u.Generation)
 	id := site.Submit(fixture.Ann, "j", `{}`)
 	site.Complete(id, map[string]string{"out.txt": "x"})
 	site.Close()
-	c := testConfig(t)
+	c = testConfig(t)
 	c.Data = site.Data
+	upload, job = site.Blobs.UploadPath(u.ID, u.Generation), site.Path("jobs", string(id))
+	old := time.Now().Add(-48 * time.Hour)
+	must.OK(t, errors.Join(os.Chtimes(upload, old, old), os.Chtimes(job, old, old)))
+	return c, upload, job
+}
+
+func TestSweepRemovesWhatNoRecordNames(t *testing.T) {
+	t.Parallel()
+	c, upload, job := usedConfig(t)
 	s, log := opened(t, c)
 	s.sweep(t.Context())
 	if logged(t, log, "leftovers") != nil {
 		t.Errorf("in a clean directory, the log has %s", log)
 	}
-	stray, strayJob := kept+"9", site.Path("jobs", "01M7Y8K3GVW6R131MCY2J7HPKF")
-	must.OK(t, os.WriteFile(stray, nil, 0o600))
+	stray, strayJob := upload+"9", filepath.Join(c.Data, "jobs", "01M7Y8K3GVW6R131MCY2J7HPKF")
+	must.Write(t, stray, "")
 	must.OK(t, os.Mkdir(strayJob, 0o700))
 	old := time.Now().Add(-48 * time.Hour)
-	for _, path := range []string{stray, strayJob, kept, site.Path("jobs", string(id))} {
+	for _, path := range []string{stray, strayJob} {
 		must.OK(t, os.Chtimes(path, old, old))
 	}
 	s.sweep(t.Context())
-	for path, want := range map[string]bool{stray: false, strayJob: false, kept: true, site.Path("jobs", string(id)): true} {
+	for path, want := range map[string]bool{stray: false, strayJob: false, upload: true, job: true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v, want it there: %t", path, err, want)
 		}
@@ -94,7 +105,6 @@ func TestRetentionIsLogged(t *testing.T) {
 // submit queues a job of the algorithm shell in a service that runs nothing.
 func submit(t *testing.T, s *service, name string) app.JobID {
 	t.Helper()
-	t.Helper()
 	body, err := strictjson.Parse([]byte(`{"jobName":"` + name + `","type":"shell","settings":{"script":"true"}}`))
 	must.OK(t, err)
 	_, _, err = s.app.Jobs.Submit(t.Context(), anybody, app.Submission{Name: name, Type: "shell", Settings: body.Member("settings"), Body: body})
@@ -111,23 +121,12 @@ func submit(t *testing.T, s *service, name string) app.JobID {
 // A database that can't be read reports nothing as a leftover.
 func TestSweepKeepsWhatItCannotLookUp(t *testing.T) {
 	t.Parallel()
-	site := fixture.New(t, app.Options{})
-	u := site.Upload(fixture.Ann, "a.txt", "text")
-	id := site.Submit(fixture.Ann, "j", `{}`)
-	site.Complete(id, nil)
-	site.Close()
-	c := testConfig(t)
-	c.Data = site.Data
+	c, upload, job := usedConfig(t)
 	s, err := open(c, zerolog.Nop())
 	must.OK(t, err)
-	old := time.Now().Add(-48 * time.Hour)
-	paths := []string{site.Blobs.UploadPath(u.ID, u.Generation), site.Path("jobs", string(id))}
-	for _, path := range paths {
-		must.OK(t, os.Chtimes(path, old, old))
-	}
 	must.OK(t, s.store.Close())
 	s.sweep(t.Context())
-	for _, path := range paths {
+	for _, path := range []string{upload, job} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
@@ -234,7 +233,7 @@ func TestCommandsWorkWithAndWithoutTheService(t *testing.T) {
 	c := testConfig(t)
 	createKey := func() error {
 		return WithControl(t.Context(), c, func(ctx context.Context, control *client.Control) error {
-			if deadline, bounded := ctx.Deadline(); !bounded || time.Until(deadline) > patience {
+			if deadline, bounded := ctx.Deadline(); !bounded || time.Until(deadline) > must.Patience {
 				t.Errorf("a command may take until %v", deadline)
 			}
 			_, err := control.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "ann@lab.example"})

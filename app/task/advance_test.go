@@ -39,12 +39,10 @@ func TestStepsAreProgress(t *testing.T) {
 		a.untilProgress(want)
 		a.release()
 	}
-	if o := r.outcome(); o.Cause != protocol.CauseDone {
-		t.Errorf("outcome %+v", o)
-	}
+	r.ends(protocol.CauseDone)
 }
 
-// TestProgressNeverGoesBack prints smaller numbers after larger ones.
+// TestProgressNeverGoesBack prints a smaller number just after a larger one, and then nothing.
 func TestProgressNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, "echo molrun:progress 0.5 half; echo molrun:progress 0.2 later"+waitForGo)
@@ -82,9 +80,7 @@ func TestWatchedFileIsReadInParts(t *testing.T) {
 	for counts, most := range map[bool]int{false: mostWatched, true: mostCounted} {
 		got := &seen{}
 		w := &watchedFile{name: "log", gauge: got, counts: counts}
-		if err := os.WriteFile(work+"/log", make([]byte, 3*mostCounted), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(work+"/log", make([]byte, 3*mostCounted), 0o600))
 		w.look(work)
 		if got.bytes != most {
 			t.Errorf("counts %v: %d bytes read, want %d", counts, got.bytes, most)

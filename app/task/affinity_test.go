@@ -19,9 +19,7 @@ func TestProgramsArePinned(t *testing.T) {
 	last := allowed[len(allowed)-1]
 	a := newAttempt(t, "unset OMP_NUM_THREADS; nproc; grep Cpus_allowed_list /proc/self/status; sh -c 'sh -c nproc'")
 	a.spec.CPUSet = []int{last}
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Fatalf("outcome %+v", o)
-	}
+	a.start().ends(protocol.CauseDone)
 	if got, want := strings.Join(strings.Fields(a.read(LogFile)), " "), fmt.Sprintf("1 Cpus_allowed_list: %d 1", last); got != want {
 		t.Errorf("the program saw %q, want %q", got, want)
 	}

@@ -6,9 +6,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func TestProgramThatEndsWellMayHaveFailed(t *testing.T) {
@@ -80,46 +79,34 @@ func TestStepThatIsStoppedIsNotChecked(t *testing.T) {
 	r := a.start()
 	a.untilFile(WorkDir, "out", "ready")
 	r.signal(syscall.SIGTERM)
-	if o := r.outcome(); o.Cause != protocol.CauseInterrupted {
-		t.Errorf("outcome %+v, want interrupted", o)
-	}
+	r.ends(protocol.CauseInterrupted)
 }
 
 func TestFilesAreKeptFromTheWorkDirectory(t *testing.T) {
 	t.Parallel()
 	withAndWithoutSandbox(t, "mkdir -p deep; echo a > deep/a.pka; echo b > deep/b.pka; echo c > out/c.pka; echo d > other", func(t *testing.T, a *attempt) {
 		a.spec.Steps[0].Keep = []string{"deep/*.pka", "out/c.pka", "absent.*"}
-		if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-			t.Fatalf("outcome %+v", o)
-		}
+		a.start().ends(protocol.CauseDone)
 		entries, err := os.ReadDir(a.path(WorkDir, OutDir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var names []string
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
-		if diff := cmp.Diff([]string{"a.pka", "b.pka", "c.pka"}, names); diff != "" {
-			t.Errorf("kept (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "kept", names, []string{"a.pka", "b.pka", "c.pka"})
 	})
 }
 
 func TestStepReadsAndRunsWhereItsFileSays(t *testing.T) {
 	t.Parallel()
 	withAndWithoutSandbox(t, "cat; pwd; echo $GREETING $OMP_NUM_THREADS; nproc", func(t *testing.T, a *attempt) {
-		if err := os.WriteFile(a.path(WorkDir, "in", "answer"), []byte("Protein\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(a.path(WorkDir, "in", "answer"), []byte("Protein\n"), 0o600))
 		step := &a.spec.Steps[0]
 		step.Stdin = a.path(WorkDir, "in", "answer")
 		step.Folder = a.path(WorkDir, "out", "run")
 		step.Stdout = a.path(WorkDir, "out", "said")
 		step.Env = map[string]string{"GREETING": "hello"}
-		if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-			t.Fatalf("outcome %+v", o)
-		}
+		a.start().ends(protocol.CauseDone)
 		want := "Protein\n" + a.path(WorkDir, "out", "run") + "\nhello 1\n1\n"
 		if got := a.read(WorkDir, "out", "said"); got != want {
 			t.Errorf("the program saw %q, want %q", got, want)

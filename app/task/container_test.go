@@ -13,6 +13,7 @@ import (
 	"molrun/app/task/process"
 	"molrun/app/task/protocol"
 	"molrun/app/test/containertest"
+	"molrun/app/test/must"
 )
 
 // contained creates an attempt whose scripts run in containers.
@@ -84,12 +85,8 @@ func TestContainerDiesWithItsTask(t *testing.T) {
 	r.signal(syscall.SIGKILL)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := process.KillMarked(ctx, a.spec.Token); err != nil {
-		t.Error(err)
-	}
-	if err := AwaitSandboxEnd(ctx, a.dir); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, process.KillMarked(ctx, a.spec.Token))
+	must.OK(t, AwaitSandboxEnd(ctx, a.dir))
 }
 
 func TestContainerEndsWhenItsTaskIsStopped(t *testing.T) {
@@ -122,9 +119,7 @@ func TestContainerEndsWhenItsTaskIsStopped(t *testing.T) {
 			}
 			r := a.start()
 			tt.stop(r)
-			if o := r.outcome(); o.Cause != tt.want {
-				t.Errorf("outcome %+v", o)
-			}
+			r.ends(tt.want)
 		})
 	}
 }
@@ -142,9 +137,7 @@ func TestSweepRemovesWhatACrashHasLeft(t *testing.T) {
 	}
 	r.wait()
 	runtime, err := a.isolation.Containers.Find(a.isolation.Sandbox.Image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	runtime.Path = filepath.Join(containertest.Podman(t).Path, "podman")
 	below0 := containertest.Podman(t).Containers(t, a.dir)
 	over := func(dir string) bool {

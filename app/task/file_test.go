@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/task/process"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -46,42 +45,24 @@ func TestFilesOfProtocol1(t *testing.T) {
 func golden[T any](t *testing.T, name string, v *T) {
 	t.Helper()
 	data, err := encode(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join("testdata", "protocol1", name)
 	if *update {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, string(data))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(data)); diff != "" {
-		t.Errorf("%s is written differently: %s", name, diff)
-	}
+	want := must.Read(t, path)
+	must.Equal(t, name+" as it is written", string(data), want)
 	dir := t.TempDir()
-	later := strings.Replace(string(want), "{", `{"addedLater": {"x": [1]},`, 1)
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(later), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(dir, name), strings.Replace(want, "{", `{"addedLater": {"x": [1]},`, 1))
 	got, err := read[T](dir, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(v, got); diff != "" {
-		t.Errorf("%s is read differently: %s", name, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, name+" as it is read", got, v)
 }
 
 func TestFilesOfOtherProtocolsAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, text := range []string{`{"protocol":2}`, `{"protocol":0}`, `{}`, `[]`, ``, `{"protocol":1`} {
-		if err := os.WriteFile(filepath.Join(dir, OutcomeFile), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, OutcomeFile), text)
 		if o, err := ReadOutcome(dir); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), OutcomeFile) {
 			t.Errorf("%s is read as %+v, %v; want %v", text, o, err, ErrUnreadable)
 		}
@@ -95,9 +76,7 @@ func TestWriteReplacesTheFileAndLeavesNoOther(t *testing.T) {
 	dir := t.TempDir()
 	want := Spec{Token: "t", Steps: []protocol.Step{{Argv: []string{"true"}}}}
 	for want.Attempt = 1; want.Attempt <= 2; want.Attempt++ {
-		if err := Write(dir, want); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Write(dir, want))
 	}
 	got, err := Read(dir)
 	if err != nil || got.Attempt != 2 || got.Protocol != Protocol {
@@ -132,13 +111,9 @@ func TestRequestStopGivesTheTimeSinceTheFirstRequest(t *testing.T) {
 		t.Error("no stop is reported after it was requested")
 	}
 	now, err := uptime()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const before = 90 * time.Second
-	if err := write(dir, StopFile, stopRecord{Protocol: 1, UptimeSeconds: (now - before).Seconds()}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, write(dir, StopFile, stopRecord{Protocol: 1, UptimeSeconds: (now - before).Seconds()}))
 	if ago, err := RequestStop(dir); ago < before || err != nil {
 		t.Errorf("first requested %v ago, %v; want %v or more", ago, err, before)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"molrun/app/task/container"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func TestIsolationRoundTripsThroughTheCommandLine(t *testing.T) {
@@ -55,9 +56,7 @@ func TestContainersAreSandboxes(t *testing.T) {
 		{"docker", "fold:1", "docker"},
 		{"apptainer", "/opt/fold.sif", "auto"},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, tt.kind), []byte("#!/bin/false\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, tt.kind), []byte("#!/bin/false\n"), 0o755))
 		i := Isolation{Find: FindAuto, Sandbox: protocol.Sandbox{Required: true, Image: tt.image}, Containers: container.Options{Runtime: tt.runtime}}
 		if got, err := i.resolve(t.Context()); err != nil || string(got.Runtime.Kind) != tt.kind || got.Kind() != tt.kind {
 			t.Errorf("%+v: %+v, %v", tt, got, err)

@@ -3,6 +3,8 @@ package task
 import (
 	"errors"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestLockIsExclusive(t *testing.T) {
@@ -12,18 +14,14 @@ func TestLockIsExclusive(t *testing.T) {
 		t.Errorf("before the first lock %v, %v", locked, err)
 	}
 	lock, err := Lock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if locked, err := Locked(dir); !locked || err != nil {
 		t.Errorf("locked %v, %v; want true", locked, err)
 	}
 	if _, err := Lock(dir); !errors.Is(err, ErrLocked) {
 		t.Errorf("second lock: %v, want %v", err, ErrLocked)
 	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, lock.Close())
 	if locked, err := Locked(dir); locked || err != nil {
 		t.Errorf("after the end %v, %v", locked, err)
 	}

@@ -2,11 +2,9 @@ package task
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -33,9 +31,7 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 			const limit = 64 << 10
 			dir := t.TempDir()
 			l, err := openLog(dir, limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var all bytes.Buffer
 			for i := range tt.lines {
 				line := tt.line(i)
@@ -45,9 +41,7 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 					checkLog(t, dir, all.String(), limit)
 				}
 			}
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, l.Close())
 			checkLog(t, dir, all.String(), limit)
 			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 				t.Errorf("directory has %v, %v; want the log alone", entries, err)
@@ -60,11 +54,7 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 // the correct number of missing bytes between them.
 func checkLog(t *testing.T, dir, all string, limit int) {
 	t.Helper()
-	data, err := os.ReadFile(dir + "/" + LogFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := string(data)
+	got := must.Read(t, dir+"/"+LogFile)
 	if len(got) > limit {
 		t.Fatalf("the log has %d bytes, the limit is %d", len(got), limit)
 	}
@@ -77,9 +67,7 @@ func checkLog(t *testing.T, dir, all string, limit int) {
 	}
 	head, tail := got[:m[0]], got[m[1]:]
 	missing, err := strconv.Atoi(got[m[2]:m[3]])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !strings.HasPrefix(all, head) || !strings.HasSuffix(all, tail) {
 		t.Fatal("the log is not the beginning and the end")
 	}
@@ -99,43 +87,26 @@ func TestHugeLogStaysSmall(t *testing.T) {
 	}
 	a := newAttempt(t, fmt.Sprintf("echo first; yes 0123456789abcde | head -c %d; echo last", size))
 	a.spec.LogBytes = 1 << 20
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Fatalf("outcome %+v", o)
-	}
+	a.start().ends(protocol.CauseDone)
 	log := a.read(LogFile)
-	if len(log) > 1<<20 || !strings.HasPrefix(log, "first\n0123") || !strings.HasSuffix(log, "cde\nlast\n") {
+	if len(log) > 1<<20 || !strings.HasPrefix(log, "first\n0123") || !strings.HasSuffix(log, "cde\nlast\n") || !omissionLine.MatchString(log) {
 		t.Errorf("log of %d bytes from %.20q to %.20q", len(log), log, log[len(log)-20:])
-	}
-	m := omissionLine.FindStringSubmatch(log)
-	if m == nil {
-		t.Fatal("the log does not say how many bytes are missing")
-	}
-	missing, err := strconv.Atoi(m[1])
-	if err != nil || missing+len(log)-len(m[0]) != size+len("first\nlast\n") {
-		t.Errorf("%d bytes missing, %d there, %v; want %d together", missing, len(log)-len(m[0]), err, size+11)
 	}
 }
 
 func TestLostLogBytesAreCounted(t *testing.T) {
 	l, err := openLog(t.TempDir(), 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	writable := l.f
 	if l.f, err = os.Open(l.path); err != nil { // like a full disk
 		t.Fatal(err)
 	}
 	l.Write(make([]byte, 1234))
-	if err := l.f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.f.Close())
 	l.f = writable
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(l.path)
-	if err != nil || !strings.Contains(string(data), "1234 bytes could not be written") {
-		t.Errorf("log %q, %v", data, err)
+	must.OK(t, l.Close())
+	if text := must.Read(t, l.path); !strings.Contains(text, "1234 bytes could not be written") {
+		t.Errorf("log %q", text)
 	}
 }
 
@@ -223,48 +194,5 @@ func TestProgressIsWrittenWhileRunningAndAtTheEnd(t *testing.T) {
 	}
 	if got := a.read(LogFile); got != "" {
 		t.Errorf("log %q, want none", got)
-	}
-}
-
-func TestDelayedProgressIsWrittenWhileTheProgramIsSilent(t *testing.T) {
-	t.Parallel()
-	a := newAttempt(t, `echo molrun:progress 0.1; echo molrun:progress 0.2
-		while [ ! -e out/go ]; do sleep 0.02; done`)
-	r := a.start()
-	must.Become(t, "second progress", func() bool {
-		p, err := ReadProgress(a.dir)
-		return err == nil && p.Fraction == 0.2
-	})
-	a.release()
-	r.outcome()
-}
-
-// BenchmarkFloodOfOutput measures the throughput of output beyond the limit.
-func BenchmarkFloodOfOutput(b *testing.B) {
-	const size = 256 << 20
-	for _, limit := range []int64{1 << 20, DefaultLogBytes} {
-		b.Run(fmt.Sprintf("cap=%dMiB", limit>>20), func(b *testing.B) {
-			b.SetBytes(size)
-			for b.Loop() {
-				s := &shim{}
-				var err error
-				if s.log, err = openLog(b.TempDir(), limit); err != nil {
-					b.Fatal(err)
-				}
-				from, to, err := os.Pipe()
-				if err != nil {
-					b.Fatal(err)
-				}
-				flood := exec.Command("head", "-c", strconv.Itoa(size), "/dev/zero")
-				flood.Stdout = to
-				output := (&runningStep{shim: s}).readOutput(from)
-				if err := errors.Join(flood.Run(), to.Close()); err != nil {
-					b.Fatal(err)
-				}
-				if err := errors.Join(output.finish(), s.log.Close()); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -141,9 +141,7 @@ func newAttemptIn(t *testing.T, dir string, scripts ...string) *attempt {
 		a.spec.Steps = append(a.spec.Steps, protocol.Step{Argv: []string{"sh", "-c", script}})
 	}
 	for _, dir := range []string{"in", "out", "tmp"} {
-		if err := os.MkdirAll(a.path(WorkDir, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(a.path(WorkDir, dir), 0o700))
 	}
 	return a
 }
@@ -154,11 +152,7 @@ func (a *attempt) path(parts ...string) string {
 
 func (a *attempt) read(parts ...string) string {
 	a.t.Helper()
-	data, err := os.ReadFile(a.path(parts...))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return string(data)
+	return must.Read(a.t, a.path(parts...))
 }
 
 // running is a process that runs a task.
@@ -171,9 +165,7 @@ type running struct {
 // start starts the process that runs the task.
 func (a *attempt) start() *running {
 	a.t.Helper()
-	if err := Write(a.dir, a.spec); err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, Write(a.dir, a.spec))
 	return a.startAgain()
 }
 
@@ -185,9 +177,7 @@ func (a *attempt) startAgain() *running { return a.startWith(nil) }
 func (a *attempt) startWith(lock *os.File) *running {
 	a.t.Helper()
 	log, err := os.Create(a.path("shim.log"))
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, err)
 	defer log.Close()
 	r := &running{attempt: a, done: make(chan error, 1)}
 	r.cmd = exec.Command(os.Args[0], "task", a.dir, "--isolation", a.isolation.String())
@@ -204,17 +194,13 @@ func (a *attempt) startWith(lock *os.File) *running {
 	}
 	r.cmd.ExtraFiles = a.files
 	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = a.env, log, log
-	if err := r.cmd.Start(); err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, r.cmd.Start())
 	go func() { r.done <- r.cmd.Wait() }()
 	a.t.Cleanup(func() {
 		r.cmd.Process.Kill()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := process.KillMarked(ctx, a.spec.Token); err != nil {
-			a.t.Error(err)
-		}
+		must.OK(a.t, process.KillMarked(ctx, a.spec.Token))
 	})
 	return r
 }
@@ -226,7 +212,7 @@ func (r *running) wait() int {
 	case err := <-r.done:
 		r.done <- err
 		return r.cmd.ProcessState.ExitCode()
-	case <-time.After(time.Minute):
+	case <-time.After(must.Patience):
 		r.t.Fatalf("the task does not end; log: %s", r.read(LogFile))
 		return 0
 	}
@@ -245,10 +231,7 @@ func (r *running) outcome() *protocol.Outcome {
 	if left, err := process.Marked(r.spec.Token); len(left) > 0 || err != nil {
 		r.t.Errorf("after the end processes %v remain, %v", left, err)
 	}
-	o, err := ReadOutcome(r.dir)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	o := r.ended()
 	if o.EndedAt.Before(o.StartedAt) || o.StartedAt.IsZero() {
 		r.t.Errorf("started at %v, ended at %v", o.StartedAt, o.EndedAt)
 	}
@@ -256,6 +239,14 @@ func (r *running) outcome() *protocol.Outcome {
 		r.sharedSandbox()
 	}
 	return o
+}
+
+// ends waits for the end of the task, which must have this cause.
+func (r *running) ends(want protocol.Cause) {
+	r.t.Helper()
+	if o := r.outcome(); o.Cause != want {
+		r.t.Fatalf("outcome %+v, want %s; log %s", o, want, r.read(LogFile))
+	}
 }
 
 // sharedSandbox checks that the task has had its turn in the sandbox of the one before, which has ended well.
@@ -280,17 +271,13 @@ func firstOf(t *testing.T, a *attempt) process.ID {
 
 func (r *running) signal(sig syscall.Signal) {
 	r.t.Helper()
-	if err := r.cmd.Process.Signal(sig); err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, r.cmd.Process.Signal(sig))
 }
 
 // release lets a script continue that waits for the file out/go.
 func (a *attempt) release() {
 	a.t.Helper()
-	if err := os.WriteFile(a.path(WorkDir, OutDir, "go"), nil, 0o600); err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, os.WriteFile(a.path(WorkDir, OutDir, "go"), nil, 0o600))
 }
 
 // has reports whether the attempt has the file.

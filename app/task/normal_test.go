@@ -27,12 +27,8 @@ func home(t *testing.T) string {
 // put writes a file that can be run.
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, text)
+	must.OK(t, os.Chmod(path, 0o755))
 }
 
 // needs skips a test where a real program is missing.
@@ -67,20 +63,6 @@ print("drawn by the file", matplotlib.matplotlib_fname())`}}}
 	if png := a.read(WorkDir, OutDir, "plot.png"); !strings.HasPrefix(png, "\x89PNG") {
 		t.Errorf("the plot is %.20q", png)
 	}
-}
-
-// TestProgramTalksToItself uses the loopback interface, on which the host's services listen, too.
-func TestProgramTalksToItself(t *testing.T) {
-	needs(t, "/usr/bin/python3", "-c", "import socket")
-	a := sandboxed(t)
-	a.spec.Steps = []protocol.Step{{Argv: []string{"/usr/bin/python3", "-c", `
-import socket
-s = socket.create_server(("localhost", 0))
-c = socket.create_connection(("localhost", s.getsockname()[1]))
-p, _ = s.accept()
-p.sendall(b"heard\n")
-print(c.recv(10).decode())`}}}
-	a.succeeds("heard")
 }
 
 // TestMPIProgramRunsInTheSandbox has two processes of one program exchange messages, by the memory that they share.
@@ -197,90 +179,26 @@ func TestNamedFilesAreReadable(t *testing.T) {
 	a.succeeds("secret key\n")
 }
 
-// pyenvFiles are a pyenv with the parts that starting a program takes, in the shape of those of pyenv itself: a shim
-// that names the root, the command that finds its parts beside itself, and which version it takes.
-var pyenvFiles = map[string]string{
-	"version": "3.11.9\n",
-	"shims/python3": `#!/usr/bin/env bash
-set -e
-[ -n "$PYENV_DEBUG" ] && set -x
-
-program="${0##*/}"
-
-export PYENV_ROOT="@ROOT@"
-exec "@ROOT@/libexec/pyenv" exec "$program" "$@"
-`,
-	"libexec/pyenv": `#!/usr/bin/env bash
-set -e
-if [ -z "${PYENV_ROOT}" ]; then
-  PYENV_ROOT="${HOME}/.pyenv"
-fi
-export PYENV_ROOT
-bin_path="$(cd "${BASH_SOURCE%/*}" && pwd)"
-export PATH="${bin_path}:${PATH}"
-command="$1"
-shift 1
-exec "pyenv-$command" "$@"
-`,
-	"libexec/pyenv-exec": `#!/usr/bin/env bash
-set -e
-PYENV_VERSION="$(pyenv-version-name)"
-PYENV_COMMAND="$1"
-PYENV_COMMAND_PATH="${PYENV_ROOT}/versions/${PYENV_VERSION}/bin/${PYENV_COMMAND}"
-PYENV_BIN_PATH="${PYENV_COMMAND_PATH%/*}"
-export PYENV_VERSION
-shift 1
-export PATH="${PYENV_BIN_PATH}:${PATH}"
-exec "$PYENV_COMMAND_PATH" "$@"
-`,
-	"libexec/pyenv-version-name": "#!/usr/bin/env bash\nset -e\nread -r name < \"${PYENV_ROOT}/version\"\necho \"$name\"\n",
-}
-
-// TestPyenvShimRunsInTheSandbox starts Python by a shim in a home, which takes one of the versions beside it.
-func TestPyenvShimRunsInTheSandbox(t *testing.T) {
-	needs(t, "/usr/bin/python3", "-c", "import venv")
-	home := home(t)
-	root := filepath.Join(home, ".pyenv")
-	for name, text := range pyenvFiles {
-		put(t, filepath.Join(root, name), strings.ReplaceAll(text, "@ROOT@", root))
-	}
-	python := filepath.Join(root, "versions", "3.11.9")
-	if out, err := exec.Command("/usr/bin/python3", "-m", "venv", "--without-pip", python).CombinedOutput(); err != nil {
-		t.Fatalf("%v, %s", err, out)
-	}
-	packages, err := filepath.Glob(filepath.Join(python, "lib", "python3*", "site-packages"))
-	if err != nil || len(packages) != 1 {
-		t.Fatalf("site-packages %v, %v", packages, err)
-	}
-	put(t, filepath.Join(packages[0], "folding.py"), "answer = 'folded'\n")
-	a := sandboxed(t)
-	a.spec.Steps = []protocol.Step{
-		{Argv: []string{filepath.Join(root, "shims", "python3"), "-c", "import folding, sys, ssl; print('shimmed', folding.answer, sys.prefix)"}},
-		{Argv: []string{"sh", "-c", "ls '" + home + "' && exit 1; exit 0"}},
-	}
-	a.succeeds("shimmed folded " + python + "\n")
-}
-
 // TestHiddenPathsStayHidden has an algorithm list a folder in which the service keeps its data.
-func TestHiddenPathsStayHidden(t *testing.T) { inEachSandbox(t, hiddenPathsStayHidden) }
-
-func hiddenPathsStayHidden(t *testing.T, sandboxed func(*testing.T, ...string) *attempt) {
-	shared := t.TempDir()
-	data, config := filepath.Join(shared, "molrun", "data"), filepath.Join(shared, "molrun", "config.toml")
-	link := filepath.Join(t.TempDir(), "link")
-	put(t, filepath.Join(data, "jobs.db"), "secret records\n")
-	put(t, filepath.Join(data, "algorithms", "a", "tool"), "seen\n")
-	put(t, config, "secret settings\n")
-	put(t, filepath.Join(data, "tls", "key"), "secret key\n")
-	put(t, filepath.Join(shared, "weights"), "seen\n")
-	must.OK(t, os.Symlink(data, link))
-	for _, listed := range [][]string{{shared}, {filepath.Dir(data)}, {data}, {filepath.Dir(data), shared, data}, {filepath.Join(data, "tls"), shared}} {
-		a := sandboxed(t, fmt.Sprintf(
-			"grep -rs secret '%[1]s' | grep . && exit 1; touch '%[2]s/x' && exit 2; ls '%[2]s' | grep -v -e algorithms -e tls && exit 3; cat '%[2]s/algorithms/a/tool'", shared, data))
-		a.isolation.Hide = []string{link, config, filepath.Join(data, "tls", "key")}
-		a.isolation.Sandbox.Read = append(slices.Clone(listed), filepath.Join(data, "algorithms", "a"))
-		a.succeeds("seen\n")
-	}
+func TestHiddenPathsStayHidden(t *testing.T) {
+	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
+		shared := t.TempDir()
+		data, config := filepath.Join(shared, "molrun", "data"), filepath.Join(shared, "molrun", "config.toml")
+		link := filepath.Join(t.TempDir(), "link")
+		put(t, filepath.Join(data, "jobs.db"), "secret records\n")
+		put(t, filepath.Join(data, "algorithms", "a", "tool"), "seen\n")
+		put(t, config, "secret settings\n")
+		put(t, filepath.Join(data, "tls", "key"), "secret key\n")
+		put(t, filepath.Join(shared, "weights"), "seen\n")
+		must.OK(t, os.Symlink(data, link))
+		for _, listed := range [][]string{{shared}, {filepath.Dir(data)}, {data}, {filepath.Dir(data), shared, data}, {filepath.Join(data, "tls"), shared}} {
+			a := sandboxed(t, fmt.Sprintf(
+				"grep -rs secret '%[1]s' | grep . && exit 1; touch '%[2]s/x' && exit 2; ls '%[2]s' | grep -v -e algorithms -e tls && exit 3; cat '%[2]s/algorithms/a/tool'", shared, data))
+			a.isolation.Hide = []string{link, config, filepath.Join(data, "tls", "key")}
+			a.isolation.Sandbox.Read = append(slices.Clone(listed), filepath.Join(data, "algorithms", "a"))
+			a.succeeds("seen\n")
+		}
+	})
 }
 
 // TestSecretsOfTheMachineStayOutside reads what the service itself may be able to read.

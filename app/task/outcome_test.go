@@ -1,33 +1,35 @@
 package task
 
 import (
-	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"molrun/app/task/process"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
-// TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt judges signals with a
-// folder of stand-in control files for the task's cgroup.
-func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
-	now := process.OOMKills()
+// standInCgroup makes a folder with control files that stands for the cgroup of a task.
+func standInCgroup(t *testing.T) *process.Cgroup {
+	t.Helper()
 	parent := t.TempDir()
 	cgroup, err := process.MakeCgroup(parent, "token", process.CgroupLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dirs, err := filepath.Glob(filepath.Join(parent, "*"))
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("folders %v, %v; want one", dirs, err)
 	}
-	for name, text := range map[string]string{"memory.events": "max 7\noom_kill 2\n", "pids.events": "max 5\n"} {
-		if err := os.WriteFile(filepath.Join(dirs[0], name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	must.Write(t, filepath.Join(dirs[0], "memory.events"), "max 7\noom_kill 2\n")
+	must.Write(t, filepath.Join(dirs[0], "pids.events"), "max 5\n")
+	return cgroup
+}
+
+// TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt judges signals with a
+// stand-in for the task's cgroup.
+func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
+	now, cgroup := process.OOMKills(), standInCgroup(t)
+	inCgroup := func() *shim { return &shim{host: &host{}, cgroup: cgroup} }
 	for name, tt := range map[string]struct {
 		runningStep
 		signal syscall.Signal
@@ -36,11 +38,11 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 		"no kill counted":             {runningStep{oomKills: now}, syscall.SIGKILL, protocol.CauseSignal},
 		"one of the machine":          {runningStep{oomKills: now - 1}, syscall.SIGKILL, protocol.CauseMemory},
 		"one of the machine, crashed": {runningStep{oomKills: now - 1}, syscall.SIGSEGV, protocol.CauseSignal},
-		"none in the cgroup":          {runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, oomKills: now, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
-		"one in the cgroup":           {runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, oomKills: now, cgroupKills: 1}, syscall.SIGKILL, protocol.CauseMemory},
-		"one in the cgroup, crashed":  {runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, oomKills: now, cgroupKills: 1, cgroupForks: 5}, syscall.SIGSEGV, protocol.CauseSignal},
-		"a fork refused":              {runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, oomKills: now, cgroupForks: 4}, syscall.SIGABRT, protocol.CauseLimit},
-		"a fork refused, then killed": {runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, oomKills: now, cgroupForks: 4, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
+		"none in the cgroup":          {runningStep{shim: inCgroup(), oomKills: now, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
+		"one in the cgroup":           {runningStep{shim: inCgroup(), oomKills: now, cgroupKills: 1}, syscall.SIGKILL, protocol.CauseMemory},
+		"one in the cgroup, crashed":  {runningStep{shim: inCgroup(), oomKills: now, cgroupKills: 1, cgroupForks: 5}, syscall.SIGSEGV, protocol.CauseSignal},
+		"a fork refused":              {runningStep{shim: inCgroup(), oomKills: now, cgroupForks: 4}, syscall.SIGABRT, protocol.CauseLimit},
+		"a fork refused, then killed": {runningStep{shim: inCgroup(), oomKills: now, cgroupForks: 4, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
 		"file limit":                  {runningStep{shim: &shim{host: &host{}, isolation: Isolation{FileBytes: 1}}, oomKills: now}, syscall.SIGXFSZ, protocol.CauseLimit},
 		"no file limit of ours":       {runningStep{oomKills: now}, syscall.SIGXFSZ, protocol.CauseSignal},
 	} {
@@ -59,18 +61,7 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 // TestProgramThatCanStartNoProcessIsTold has the kernel refuse a process before the task
 // has looked how many there are.
 func TestProgramThatCanStartNoProcessIsTold(t *testing.T) {
-	parent := t.TempDir()
-	cgroup, err := process.MakeCgroup(parent, "token", process.CgroupLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dirs, err := filepath.Glob(filepath.Join(parent, "*"))
-	if err != nil || len(dirs) != 1 {
-		t.Fatalf("folders %v, %v; want one", dirs, err)
-	}
-	if err := os.WriteFile(filepath.Join(dirs[0], "pids.events"), []byte("max 5\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cgroup := standInCgroup(t)
 	for before, want := range map[int64]protocol.Cause{4: protocol.CauseLimit, 5: protocol.CauseExit} {
 		r := runningStep{shim: &shim{cgroup: cgroup, isolation: Isolation{Processes: 100}}, cgroupForks: before}
 		r.spec = &Spec{}

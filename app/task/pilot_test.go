@@ -79,9 +79,7 @@ func (f *flight) land() {
 func (a *attempt) ended() *protocol.Outcome {
 	a.t.Helper()
 	o, err := ReadOutcome(a.dir)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, err)
 	return o
 }
 

@@ -10,18 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func TestStdoutGoesToTheStepsFile(t *testing.T) {
 	a := newAttempt(t, "echo result; echo remark >&2", "echo more")
 	a.spec.Steps[0].Stdout = a.path(WorkDir, "out", "deep", "result.txt")
 	a.spec.Steps[1].Stdout = "out/more.txt"
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Fatalf("outcome %+v", o)
-	}
+	a.start().ends(protocol.CauseDone)
 	got := []string{a.read(WorkDir, "out", "deep", "result.txt"), a.read(WorkDir, "out", "more.txt"), a.read(LogFile)}
 	if want := []string{"result\n", "more\n", "remark\n"}; !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
@@ -62,9 +59,7 @@ func TestStdoutStaysBelowTheWorkDirectory(t *testing.T) {
 func environmentOf(t *testing.T, a *attempt) []string {
 	t.Helper()
 	a.spec.Steps = []protocol.Step{{Argv: []string{"env"}, Stdout: "out/env"}}
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Fatalf("outcome %+v", o)
-	}
+	a.start().ends(protocol.CauseDone)
 	lines := strings.Split(strings.TrimSpace(a.read(WorkDir, "out", "env")), "\n")
 	slices.Sort(lines)
 	return lines
@@ -86,9 +81,7 @@ func TestProgramsSeeOnlyTheirOwnEnvironment(t *testing.T) {
 		"MKL_NUM_THREADS=3", "MOLRUN_CPUS=3", "MOLRUN_TASK=" + a.spec.Token, "OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=3", "PATH=" + os.Getenv("PATH"),
 		"TMPDIR=" + a.path(WorkDir, "tmp"), "TZ=Europe/Berlin",
 	}
-	if diff := cmp.Diff(want, environmentOf(t, a)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the environment", environmentOf(t, a), want)
 }
 
 func TestProgramsSeeTheirGPUs(t *testing.T) {
@@ -149,9 +142,7 @@ func TestProgramsStartInACleanState(t *testing.T) {
 		t.Errorf("%q: the program is not a session leader", lines[len(lines)-1])
 	}
 	want := []string{"umask 0077", "core 0", "dir " + a.path(WorkDir), "input 0"}
-	if diff := cmp.Diff(want, lines[:len(lines)-1]); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the state", lines[:len(lines)-1], want)
 }
 
 // The shim does not pass on descriptors that it inherits, nor bwrap and the first
@@ -159,9 +150,7 @@ func TestProgramsStartInACleanState(t *testing.T) {
 func TestProgramsInheritNoFiles(t *testing.T) {
 	withAndWithoutSandbox(t, "ls /proc/$$/fd; true", func(t *testing.T, a *attempt) {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer r.Close()
 		defer w.Close()
 		a.files = []*os.File{r, w}
@@ -176,22 +165,17 @@ func TestProgramsInheritNoFiles(t *testing.T) {
 // version is installed or nothing is there.
 func TestStepsRunTheFileThatRunsTheTask(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(*testing.T, ...string) *attempt{"plain": newAttempt, "sandboxed": sandboxed} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := make(t, "while [ ! -e out/go ]; do sleep 0.02; done")
-			installed := filepath.Join(t.TempDir(), "molrun")
-			a.spec.Program = installed
-			a.spec.Steps = append(a.spec.Steps,
-				protocol.Step{Argv: []string{installed, "use", "1"}, Stdout: a.path(WorkDir, OutDir, "own")})
-			r := a.start()
-			if err := os.WriteFile(installed, []byte("#!/bin/false\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			a.release()
-			if o := r.outcome(); o.Cause != protocol.CauseDone || a.read(WorkDir, OutDir, "own") != "1\n" {
-				t.Errorf("outcome %+v, output %q; want that of this program", o, a.read(WorkDir, OutDir, "own"))
-			}
-		})
-	}
+	inEach(t, map[string]makeAttempt{"plain": newAttempt, "sandboxed": sandboxed}, func(t *testing.T, make makeAttempt) {
+		a := make(t, "while [ ! -e out/go ]; do sleep 0.02; done")
+		installed := filepath.Join(t.TempDir(), "molrun")
+		a.spec.Program = installed
+		a.spec.Steps = append(a.spec.Steps,
+			protocol.Step{Argv: []string{installed, "use", "1"}, Stdout: a.path(WorkDir, OutDir, "own")})
+		r := a.start()
+		must.OK(t, os.WriteFile(installed, []byte("#!/bin/false\n"), 0o700))
+		a.release()
+		if o := r.outcome(); o.Cause != protocol.CauseDone || a.read(WorkDir, OutDir, "own") != "1\n" {
+			t.Errorf("outcome %+v, output %q; want that of this program", o, a.read(WorkDir, OutDir, "own"))
+		}
+	})
 }

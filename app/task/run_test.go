@@ -15,73 +15,32 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
 	t.Parallel()
-	noScript := filepath.Join(t.TempDir(), "noscript")
-	if err := os.WriteFile(noScript, []byte("\x00\x01"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	notExecutable := filepath.Join(t.TempDir(), "notexecutable")
-	if err := os.WriteFile(notExecutable, []byte("#!/bin/sh\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
+	noScript, notExecutable := filepath.Join(dir, "noscript"), filepath.Join(dir, "notexecutable")
+	put(t, noScript, "\x00\x01")
+	must.Write(t, notExecutable, "#!/bin/sh\n")
+	sh := func(script string) []string { return []string{"sh", "-c", script} }
+	cannotStart := protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"}
 	tests := []struct {
 		name    string
 		argv    []string
 		want    protocol.Outcome
 		message string // part of it
 	}{
-		{"exit 0", []string{"sh", "-c", "exit 0"}, protocol.Outcome{Cause: protocol.CauseDone}, ""},
-		{
-			"exit 3",
-			[]string{"sh", "-c", "exit 3"},
-			protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 3, Step: "1"},
-			"exit code 3",
-		},
-		{
-			"signal",
-			[]string{"sh", "-c", "kill -SEGV $$"},
-			protocol.Outcome{Cause: protocol.CauseSignal, Signal: "SIGSEGV", Step: "1"},
-			"SIGSEGV",
-		},
-		{
-			"not on PATH",
-			[]string{"no-such-program"},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			`The program "no-such-program" was not found`,
-		},
-		{
-			"no such file",
-			[]string{"/no/such/program"},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			"was not found",
-		},
-		{
-			"not executable",
-			[]string{notExecutable},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			"may not be executed",
-		},
-		{
-			"not a program",
-			[]string{noScript},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			"not made for this machine",
-		},
-		{
-			"arguments too long",
-			[]string{"true", strings.Repeat("x", 4<<20)},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			"too long",
-		},
-		{
-			"no program",
-			[]string{""},
-			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
-			"has no program",
-		},
+		{"exit 0", sh("exit 0"), protocol.Outcome{Cause: protocol.CauseDone}, ""},
+		{"exit 3", sh("exit 3"), protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 3, Step: "1"}, "exit code 3"},
+		{"signal", sh("kill -SEGV $$"), protocol.Outcome{Cause: protocol.CauseSignal, Signal: "SIGSEGV", Step: "1"}, "SIGSEGV"},
+		{"not on PATH", []string{"no-such-program"}, cannotStart, `The program "no-such-program" was not found`},
+		{"no such file", []string{"/no/such/program"}, cannotStart, "was not found"},
+		{"not executable", []string{notExecutable}, cannotStart, "may not be executed"},
+		{"not a program", []string{noScript}, cannotStart, "not made for this machine"},
+		{"arguments too long", []string{"true", strings.Repeat("x", 4<<20)}, cannotStart, "too long"},
+		{"no program", []string{""}, cannotStart, "has no program"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,22 +92,18 @@ func TestTaskRunsOnce(t *testing.T) {
 	a := newAttempt(t, "echo once >> out/count; echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done")
 	first := a.start()
 	a.untilFile(WorkDir, "out", "ready")
-	before := a.contents()
-	if code := a.startAgain().wait(); code != ExitRefused {
-		t.Errorf("while another one runs: exit code %d, want %d", code, ExitRefused)
+	refused := func(when string) {
+		t.Helper()
+		before := a.contents()
+		if code := a.startAgain().wait(); code != ExitRefused {
+			t.Errorf("%s: exit code %d, want %d", when, code, ExitRefused)
+		}
+		must.Equal(t, when+": the files", a.contents(), before)
 	}
-	if diff := cmp.Diff(before, a.contents()); diff != "" {
-		t.Errorf("the refused process changed files: %s", diff)
-	}
+	refused("while another one runs")
 	a.release()
 	first.outcome()
-	before = a.contents()
-	if code := a.startAgain().wait(); code != ExitRefused {
-		t.Errorf("after the end: exit code %d, want %d", code, ExitRefused)
-	}
-	if diff := cmp.Diff(before, a.contents()); diff != "" {
-		t.Errorf("the refused process changed files: %s", diff)
-	}
+	refused("after the end")
 	if got := a.read(WorkDir, "out", "count"); got != "once\n" {
 		t.Errorf("the program wrote %q, want one run", got)
 	}
@@ -160,9 +115,7 @@ func (a *attempt) contents() map[string]string {
 	a.t.Helper()
 	all := map[string]string{}
 	entries, err := os.ReadDir(a.dir)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, err)
 	for _, e := range entries {
 		if e.Type().IsRegular() && e.Name() != "shim.log" {
 			all[e.Name()] = a.read(e.Name())
@@ -185,17 +138,11 @@ func TestLostTaskIsNotRunAgain(t *testing.T) {
 func TestLockIsInheritedAndNotPassedOn(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, "ls /proc/$$/fd; echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done")
-	if err := Write(a.dir, a.spec); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(a.dir, a.spec))
 	lock, err := Lock(a.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r := a.startWith(lock)
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, lock.Close())
 	if locked, err := Locked(a.dir); !locked || err != nil {
 		t.Errorf("after the start locked = %v, %v", locked, err)
 	}
@@ -212,13 +159,9 @@ func TestLockIsInheritedAndNotPassedOn(t *testing.T) {
 
 func TestLockOfAnotherTaskIsRefused(t *testing.T) {
 	a := newAttempt(t, "true")
-	if err := Write(a.dir, a.spec); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(a.dir, a.spec))
 	other, err := Lock(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer other.Close()
 	if code := a.startWith(other).wait(); code != 1 {
 		t.Errorf("exit code %d, want 1; %s", code, a.read("shim.log"))
@@ -239,9 +182,7 @@ func TestUnreadableTaskCannotStart(t *testing.T) {
 			t.Parallel()
 			a := newAttempt(t)
 			if tt.json != "" {
-				if err := os.WriteFile(a.path(SpecFile), []byte(tt.json), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Write(t, a.path(SpecFile), tt.json)
 			}
 			o := a.startAgain().outcome()
 			if o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, tt.message) {
@@ -258,15 +199,9 @@ func TestOutcomeIsWrittenOnAFullDisk(t *testing.T) {
 	if err := syscall.Mount("none", full, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skipf("a small disk needs root: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(full, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, syscall.Unmount(full, syscall.MNT_DETACH)) })
 	a.dir = full
-	if err := os.MkdirAll(a.path(WorkDir), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(a.path(WorkDir), 0o700))
 	o := a.start().outcome()
 	if o.Cause != protocol.CauseExit || o.ExitCode != 5 {
 		t.Errorf("outcome %+v, want exit code 5", o)

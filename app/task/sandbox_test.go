@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/task/protocol"
 	"molrun/app/task/sandbox"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -49,9 +50,12 @@ ipcmk -M 4096 >/dev/null; ipcmk -Q >/dev/null
 sleep 1000 & setsid sleep 1000 & (trap '' TERM HUP; sleep 0.3; echo x >out/late) &
 exit 0`
 
-// inEachSandbox runs a test with each kind of sandbox.
-func inEachSandbox(t *testing.T, test func(t *testing.T, sandboxed func(t *testing.T, scripts ...string) *attempt)) {
-	for name, kind := range map[string]func(t *testing.T, scripts ...string) *attempt{"bubblewrap": sandboxed, "shared": shared, "container": contained} {
+// makeAttempt makes an attempt whose scripts run in a sandbox of some kind, or in none.
+type makeAttempt func(t *testing.T, scripts ...string) *attempt
+
+// inEach runs a test with each kind of attempt.
+func inEach(t *testing.T, kinds map[string]makeAttempt, test func(t *testing.T, make makeAttempt)) {
+	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, kind)
@@ -59,89 +63,82 @@ func inEachSandbox(t *testing.T, test func(t *testing.T, sandboxed func(t *testi
 	}
 }
 
+// inEachSandbox runs a test with each kind of sandbox.
+func inEachSandbox(t *testing.T, test func(t *testing.T, sandboxed makeAttempt)) {
+	inEach(t, map[string]makeAttempt{"bubblewrap": sandboxed, "shared": shared, "container": contained}, test)
+}
+
 func TestSandboxReportsHowTheProgramEnded(t *testing.T) {
-	inEachSandbox(t, reportsHowTheProgramEnded)
+	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
+		tests := []struct {
+			name, script string
+			want         protocol.Outcome
+		}{
+			{"done", "true", protocol.Outcome{Cause: protocol.CauseDone}},
+			{"exit code", "exit 3", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 3, Step: "1"}},
+			{"exit code like a signal's", "exit 137", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 137, Step: "1"}},
+			{"signal", "kill -KILL $$", protocol.Outcome{Cause: protocol.CauseSignal, Signal: "SIGKILL", Step: "1"}},
+			{"signal of a child", "sh -c 'kill -SEGV $$'", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 139, Step: "1"}},
+			{"signals to the first process", "kill -TERM 1; kill -HUP 1; kill -INT 1; kill -USR1 1; exit 4", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 4, Step: "1"}},
+		}
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				o := sandboxed(t, tt.script).start().outcome()
+				got := protocol.Outcome{Cause: o.Cause, ExitCode: o.ExitCode, Signal: o.Signal, Step: o.Step}
+				if got != tt.want {
+					t.Errorf("outcome %+v, want %+v", o, tt.want)
+				}
+			})
+		}
+	})
 }
 
-func reportsHowTheProgramEnded(t *testing.T, sandboxed func(*testing.T, ...string) *attempt) {
-	tests := []struct {
-		name, script string
-		want         protocol.Outcome
-	}{
-		{"done", "true", protocol.Outcome{Cause: protocol.CauseDone}},
-		{"exit code", "exit 3", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 3, Step: "1"}},
-		{"exit code like a signal's", "exit 137", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 137, Step: "1"}},
-		{"signal", "kill -KILL $$", protocol.Outcome{Cause: protocol.CauseSignal, Signal: "SIGKILL", Step: "1"}},
-		{"signal of a child", "sh -c 'kill -SEGV $$'", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 139, Step: "1"}},
-		{"signals to the first process", "kill -TERM 1; kill -HUP 1; kill -INT 1; kill -USR1 1; exit 4", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 4, Step: "1"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			o := sandboxed(t, tt.script).start().outcome()
-			got := protocol.Outcome{Cause: o.Cause, ExitCode: o.ExitCode, Signal: o.Signal, Step: o.Step}
-			if got != tt.want {
-				t.Errorf("outcome %+v, want %+v", o, tt.want)
-			}
-		})
-	}
-}
-
-func TestUsageIsRecordedInASandbox(t *testing.T) { inEachSandbox(t, usageIsRecordedInASandbox) }
-
-func usageIsRecordedInASandbox(t *testing.T, sandboxed func(*testing.T, ...string) *attempt) {
-	const memory = 192 // MiB, more than a runtime of containers takes
-	a := sandboxed(t)
-	a.spec.Steps = []protocol.Step{{Argv: []string{os.Args[0], "use", strconv.Itoa(memory)}}}
-	a.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0])}
-	o := a.start().outcome()
-	if o.Cause != protocol.CauseDone || o.CPUSeconds < 0.3 || o.MaxRSSBytes < memory<<20 {
-		t.Errorf("outcome %+v, want 0.3 s of CPU and %d MiB", o, memory)
-	}
-	small := sandboxed(t, "true").start().outcome()
-	if small.MaxRSSBytes > 24<<20 {
-		t.Errorf("outcome %+v, of a program that takes next to nothing", small)
-	}
+func TestUsageIsRecordedInASandbox(t *testing.T) {
+	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
+		const memory = 192 // MiB, more than a runtime of containers takes
+		a := sandboxed(t)
+		a.spec.Steps = []protocol.Step{{Argv: []string{os.Args[0], "use", strconv.Itoa(memory)}}}
+		a.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0])}
+		o := a.start().outcome()
+		if o.Cause != protocol.CauseDone || o.CPUSeconds < 0.3 || o.MaxRSSBytes < memory<<20 {
+			t.Errorf("outcome %+v, want 0.3 s of CPU and %d MiB", o, memory)
+		}
+		small := sandboxed(t, "true").start().outcome()
+		if small.MaxRSSBytes > 24<<20 {
+			t.Errorf("outcome %+v, of a program that takes next to nothing", small)
+		}
+	})
 }
 
 func TestSandboxLeavesNothingInTheWorkDirectory(t *testing.T) {
-	inEachSandbox(t, sandboxLeavesNothingInTheWorkDirectory)
-}
-
-func sandboxLeavesNothingInTheWorkDirectory(t *testing.T, sandboxed func(*testing.T, ...string) *attempt) {
-	a := sandboxed(t, "echo x > /tmp/x; [ -e /var/tmp/x ]", "[ ! -e /tmp/x ]")
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Errorf("outcome %+v, want done; log %s", o, a.read(LogFile))
-	}
-	left, err := filepath.Glob(a.path(WorkDir, ".*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left in the work directory: %v, %v", left, err)
-	}
+	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
+		a := sandboxed(t, "echo x > /tmp/x; [ -e /var/tmp/x ]", "[ ! -e /tmp/x ]")
+		a.start().ends(protocol.CauseDone)
+		left, err := filepath.Glob(a.path(WorkDir, ".*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("left in the work directory: %v, %v", left, err)
+		}
+	})
 }
 
 // A step may leave symlinks where bwrap builds the sandbox of the next step.
-func TestLinksDoNotLeadOutOfTheSandbox(t *testing.T) { inEachSandbox(t, linksDoNotLeadOutOfTheSandbox) }
-
-func linksDoNotLeadOutOfTheSandbox(t *testing.T, sandboxed func(*testing.T, ...string) *attempt) {
-	outside := t.TempDir()
-	a := sandboxed(t,
-		"rm -rf tmp && ln -s '"+outside+"' tmp; ln -s '"+outside+"' in; ln -s /etc/shadow settings.json; ln -s '"+outside+"' .tmp-1",
-		"echo spoilt > tmp/spoilt; echo spoilt > in/spoilt; cat settings.json && exit 9; exit 0")
-	if err := os.Remove(a.path(WorkDir, InDir)); err != nil {
-		t.Fatal(err)
-	}
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Errorf("outcome %+v, want done; log %s", o, a.read(LogFile))
-	}
-	if spoilt, err := os.ReadDir(outside); len(spoilt) > 0 || err != nil {
-		t.Errorf("written outside the sandbox: %v, %v", spoilt, err)
-	}
+func TestLinksDoNotLeadOutOfTheSandbox(t *testing.T) {
+	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
+		outside := t.TempDir()
+		a := sandboxed(t,
+			"rm -rf tmp && ln -s '"+outside+"' tmp; ln -s '"+outside+"' in; ln -s /etc/shadow settings.json; ln -s '"+outside+"' .tmp-1",
+			"echo spoilt > tmp/spoilt; echo spoilt > in/spoilt; cat settings.json && exit 9; exit 0")
+		must.OK(t, os.Remove(a.path(WorkDir, InDir)))
+		a.start().ends(protocol.CauseDone)
+		if spoilt, err := os.ReadDir(outside); len(spoilt) > 0 || err != nil {
+			t.Errorf("written outside the sandbox: %v, %v", spoilt, err)
+		}
+	})
 }
 
 func TestErrorsNameMissingDirectories(t *testing.T) {
 	interpreted := filepath.Join(t.TempDir(), "tool")
-	if err := os.WriteFile(interpreted, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(interpreted, []byte("#!/no/such/interpreter\n"), 0o700))
 	tests := []struct {
 		name, program string
 		read          []string
@@ -165,15 +162,10 @@ func TestErrorsNameMissingDirectories(t *testing.T) {
 
 func TestProgramDirectoryIsReadable(t *testing.T) {
 	folder := t.TempDir()
-	for name, text := range map[string]string{"tool": "#!/bin/sh\n. '" + folder + "/library'\n", "library": "echo found\n"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
+	put(t, filepath.Join(folder, "tool"), "#!/bin/sh\n. '"+folder+"/library'\n")
+	put(t, filepath.Join(folder, "library"), "echo found\n")
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(filepath.Join(folder, "tool"), link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(filepath.Join(folder, "tool"), link))
 	for _, program := range []string{filepath.Join(folder, "tool"), link} {
 		a := sandboxed(t)
 		a.spec.Steps = []protocol.Step{{Argv: []string{program}}}
@@ -186,31 +178,15 @@ func TestProgramDirectoryIsReadable(t *testing.T) {
 // withAndWithoutSandbox runs a test on an attempt with the script, with and without
 // a sandbox.
 func withAndWithoutSandbox(t *testing.T, script string, test func(*testing.T, *attempt)) {
-	t.Run("plain", func(t *testing.T) {
-		t.Parallel()
-		test(t, newAttempt(t, script))
-	})
-	t.Run("sandbox", func(t *testing.T) {
-		t.Parallel()
-		test(t, sandboxed(t, script))
-	})
-	t.Run("shared", func(t *testing.T) {
-		t.Parallel()
-		test(t, shared(t, script))
-	})
-	t.Run("container", func(t *testing.T) {
-		t.Parallel()
-		test(t, contained(t, script))
-	})
+	kinds := map[string]makeAttempt{"plain": newAttempt, "sandbox": sandboxed, "shared": shared, "container": contained}
+	inEach(t, kinds, func(t *testing.T, make makeAttempt) { test(t, make(t, script)) })
 }
 
 // TestFileThatMolrunNamesIsReadable has a file at the path of {molrun} that is not the one that
 // runs the task, as in a pilot of an older version that was installed elsewhere.
 func TestFileThatMolrunNamesIsReadable(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "molrun")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho later version\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(program, []byte("#!/bin/sh\necho later version\n"), 0o700))
 	for name, kind := range map[string]func(*testing.T, ...string) *attempt{"bubblewrap": sandboxed, "shared": shared} {
 		a := kind(t, `"$0"`)
 		a.spec.Program = program
@@ -262,18 +238,14 @@ func TestOutcomeNamesTheIsolation(t *testing.T) {
 // Many programs ask for localhost or for their own machine, and some end without an
 // answer.
 func TestLocalhostHasAnAddressInTheSandbox(t *testing.T) {
-	inEachSandbox(t, localhostHasAnAddressInTheSandbox)
-}
-
-func localhostHasAnAddressInTheSandbox(t *testing.T, sandboxed func(*testing.T, ...string) *attempt) {
-	a := sandboxed(t, `getent hosts localhost "$(hostname)" > out/hosts && ls /proc/self/fd | wc -l > out/files`)
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Fatalf("outcome %+v, log %s", o, a.read(LogFile))
-	}
-	if got := a.read(WorkDir, "out", "hosts"); strings.Count(got, "\n") != 2 || !strings.Contains(got, "localhost") {
-		t.Errorf("addresses %q", got)
-	}
-	if got := strings.TrimSpace(a.read(WorkDir, "out", "files")); got != "4" { // 0 to 2, and that of ls itself
-		t.Errorf("the program has %s open files", got)
-	}
+	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
+		a := sandboxed(t, `getent hosts localhost "$(hostname)" > out/hosts && ls /proc/self/fd | wc -l > out/files`)
+		a.start().ends(protocol.CauseDone)
+		if got := a.read(WorkDir, "out", "hosts"); strings.Count(got, "\n") != 2 || !strings.Contains(got, "localhost") {
+			t.Errorf("addresses %q", got)
+		}
+		if got := strings.TrimSpace(a.read(WorkDir, "out", "files")); got != "4" { // 0 to 2, and that of ls itself
+			t.Errorf("the program has %s open files", got)
+		}
+	})
 }

@@ -2,12 +2,12 @@ package task
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -20,13 +20,7 @@ func prefix(t *testing.T) string {
 		"lib/data":      "data of fold\n",
 		"bin/only-here": "#!/bin/sh\n",
 	} {
-		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		put(t, filepath.Join(dir, path), text)
 	}
 	return dir
 }
@@ -40,21 +34,15 @@ func moduleFor(t *testing.T, dir string) (init string) {
 	files := t.TempDir()
 	init = filepath.Join(files, "init.sh")
 	module := fmt.Sprintf("#%%Module\nprepend-path PATH %s/bin\nprepend-path LD_LIBRARY_PATH %[1]s/lib\nsetenv FOLD_HOME %[1]s\n", dir)
-	for path, text := range map[string]string{init: ". " + real + "\nmodule use " + files + "\n", filepath.Join(files, "fold", "1.0"): module} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	must.Write(t, init, ". "+real+"\nmodule use "+files+"\n")
+	must.Write(t, filepath.Join(files, "fold", "1.0"), module)
 	return init
 }
 
 func TestProgramsOfModulesAndEnvironments(t *testing.T) {
 	t.Parallel()
 	dir := prefix(t)
-	for name, make := range map[string]func(*testing.T, ...string) *attempt{"plain": newAttempt, "sandbox": sandboxed} {
+	for name, make := range map[string]makeAttempt{"plain": newAttempt, "sandbox": sandboxed} {
 		for kind, site := range map[string]protocol.Sandbox{"modules": {Modules: []string{"fold"}}, "conda": {Conda: dir}} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -77,9 +65,7 @@ func TestProgramsOfModulesAndEnvironments(t *testing.T) {
 func TestPlacesThatAreMissingAreNamed(t *testing.T) {
 	t.Parallel()
 	hangs := filepath.Join(t.TempDir(), "hangs.sh")
-	if err := os.WriteFile(hangs, []byte("sleep 1000\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, hangs, "sleep 1000\n")
 	for _, tt := range []struct {
 		name, init string
 		site       protocol.Sandbox

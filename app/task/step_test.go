@@ -54,9 +54,7 @@ func TestLeftoversAreKilledBeforeTheNextStep(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, stubborn+"echo $! > out/pid", `[ ! -e /proc/$(cat out/pid) ]`)
 	a.spec.GraceSeconds = 1
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Errorf("outcome %+v, want done", o)
-	}
+	a.start().ends(protocol.CauseDone)
 }
 
 func TestLeftoversMayEndGracefully(t *testing.T) {
@@ -79,9 +77,7 @@ func TestLeftoversMayEndGracefully(t *testing.T) {
 				if tt.signal {
 					r.signal(syscall.SIGTERM)
 				}
-				if o := r.outcome(); o.Cause != tt.cause {
-					t.Errorf("outcome %+v, want %s", o, tt.cause)
-				}
+				r.ends(tt.cause)
 				if got := a.read(WorkDir, "out", "ended"); got != "ended\n" {
 					t.Errorf("the leftover wrote %q", got)
 				}
@@ -106,9 +102,7 @@ func TestSignalThatReachesTheProgramFirstInterrupts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if o := newAttempt(t, tt.script).start().outcome(); o.Cause != tt.cause {
-				t.Errorf("outcome %+v, want %s", o, tt.cause)
-			}
+			newAttempt(t, tt.script).start().ends(tt.cause)
 		})
 	}
 }
@@ -187,9 +181,7 @@ func TestTaskStoppedBeforeItStartsRunsNothing(t *testing.T) {
 	if _, err := RequestStop(a.dir); err != nil {
 		t.Fatal(err)
 	}
-	if o := a.start().outcome(); o.Cause != protocol.CauseStopped {
-		t.Errorf("outcome %+v, want stopped", o)
-	}
+	a.start().ends(protocol.CauseStopped)
 	if a.has(WorkDir, "out", "ran") {
 		t.Error("the program ran")
 	}
@@ -233,13 +225,9 @@ func TestSharedMemoryCountsOnce(t *testing.T) {
 		for i in $(seq %d); do ( echo > ready$i; while [ ! -e go ]; do sleep 0.1; done; echo ${#x} ) & done
 		echo > ready; wait`, each, processes))
 	cmd.Dir = dir
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
-		if err := errors.Join(os.WriteFile(dir+"/go", nil, 0o600), cmd.Wait()); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, errors.Join(os.WriteFile(dir+"/go", nil, 0o600), cmd.Wait()))
 	})
 	for i := range processes {
 		must.Become(t, "subshell", func() bool {

@@ -19,9 +19,7 @@ func TestOutputIsDurableBeforeItsOutcome(t *testing.T) {
 		t.Skipf("strace can't trace here: %v", err)
 	}
 	a := newAttempt(t, "mkdir out/d; echo x > out/d/f; ln -s /etc/passwd out/link; mkfifo out/fifo")
-	if err := Write(a.dir, a.spec); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(a.dir, a.spec))
 	trace := filepath.Join(t.TempDir(), "trace")
 	c := exec.Command("strace", "-f", "-qq", "-y", "-e", "trace=fsync,rename,renameat,renameat2", "-e", "signal=none",
 		"-o", trace, os.Args[0], "task", a.dir)
@@ -30,9 +28,7 @@ func TestOutputIsDurableBeforeItsOutcome(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	text, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	before, _, appeared := strings.Cut(string(text), "/"+OutcomeFile+`"`)
 	if !appeared {
 		t.Fatalf("no outcome in the trace:\n%s", text)

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/routing"
@@ -65,9 +63,7 @@ func TestExaminationHasEveryCheckInOrder(t *testing.T) {
 	for _, c := range checks {
 		want = append(want, c.name)
 	}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("checks (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "checks", names, want)
 }
 
 func TestModesOfTheDataDirectory(t *testing.T) {

@@ -13,14 +13,8 @@ import (
 	"molrun/app"
 	"molrun/app/task"
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestTasksHaveTimeToEndUnlessItIsGiven(t *testing.T) {
 	for given, want := range map[time.Duration]time.Duration{0: defaultStopMargin, time.Second: time.Second} {
@@ -50,12 +44,12 @@ func TestMemoryOfAContainerIsItsLimit(t *testing.T) {
 		t.Errorf("without a cgroup: %d", limit)
 	}
 	for text, want := range map[string]int64{"1073741824\n": 1 << 30, "9223372036854771712\n": 1<<63 - 4096} {
-		write(t, path, text)
+		must.Write(t, path, text)
 		if limit, ok := containerMemory(path); !ok || limit != want {
 			t.Errorf("%q reads as %d, %v", text, limit, ok)
 		}
 	}
-	write(t, path, "max\n")
+	must.Write(t, path, "max\n")
 	if limit, ok := containerMemory(path); ok {
 		t.Errorf("no limit reads as %d", limit)
 	}
@@ -63,9 +57,7 @@ func TestMemoryOfAContainerIsItsLimit(t *testing.T) {
 
 func TestOnlyTasksOfAnotherBootAreBeforeThisOne(t *testing.T) {
 	now, err := process.BootID()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	handle := func(boot string) app.Handle {
 		return app.Handle(fmt.Sprintf(`{"pid":7,"bootId":%q}`, boot))
 	}
@@ -102,9 +94,7 @@ func TestHandleNeedsAProcess(t *testing.T) {
 func TestCloseEndsTheReaper(t *testing.T) {
 	e := &Executor{reaper: newReaper()}
 	for range 2 {
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Close())
 	}
 	select {
 	case <-e.reaper.done:
@@ -121,18 +111,16 @@ func TestServiceLeavesACgroupOnlyIfItIsAlone(t *testing.T) {
 	if err := leave(parent); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no cgroup: %v", err)
 	}
-	write(t, procs, "1\n"+self+"\n")
+	must.Write(t, procs, "1\n"+self+"\n")
 	if err := leave(parent); err == nil {
 		t.Error("it moves although another process is there")
 	}
-	write(t, procs, self+"\n")
+	must.Write(t, procs, self+"\n")
 	if err := leave(parent); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the move fails, and the error is %v", err)
 	}
-	write(t, own, "")
-	if err := leave(parent); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, own, "")
+	must.OK(t, leave(parent))
 	if moved, err := os.ReadFile(own); err != nil || string(moved) != self {
 		t.Errorf("moved %q, %v; want this process", moved, err)
 	}

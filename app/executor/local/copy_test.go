@@ -24,9 +24,7 @@ func TestCopyOfEtcStaysAsLongAsItsTask(t *testing.T) {
 	service := local.New(local.Options{Program: os.Args[0], Isolation: i, EtcDir: dir})
 	a := newTask(t, "grep -c ' /etc ' /proc/self/mountinfo > out/mounts; mv out/mounts out/ready\n"+untilGo)
 	a = start(t, service, a)
-	if err := service.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, service.Close())
 	untilExists(t, output(a, "ready"))
 	if text, err := os.ReadFile(output(a, "ready")); err != nil || strings.TrimSpace(string(text)) != "1" {
 		t.Errorf("the program sees %s copies of /etc, %v", text, err)
@@ -37,9 +35,7 @@ func TestCopyOfEtcStaysAsLongAsItsTask(t *testing.T) {
 	}
 	kept := func() bool {
 		f, err := os.Open(filepath.Join(dir, copies[0].Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer f.Close()
 		return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 	}

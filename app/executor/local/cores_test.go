@@ -2,7 +2,6 @@ package local
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -10,13 +9,12 @@ import (
 	"testing"
 
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
 
 func TestCoresOfThisMachine(t *testing.T) {
 	allowed, err := process.AllowedCPUs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cores, why := Cores(1)
 	all := slices.Concat(cores...)
 	if slices.Sort(all); runtime.GOMAXPROCS(0) >= len(allowed) && (why != "" || !slices.Equal(all, allowed)) {
@@ -33,13 +31,7 @@ func TestThreadsOfOneCore(t *testing.T) {
 		if siblings == "" {
 			continue // not known
 		}
-		file := filepath.Join(dir, fmt.Sprint("cpu", cpu), "topology", "thread_siblings_list")
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(siblings+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, fmt.Sprint("cpu", cpu), "topology", "thread_siblings_list"), siblings+"\n")
 	}
 	if got := fmt.Sprint(coresOf([]int{0, 1, 2, 3, 4, 5, 7}, dir)); got != "[[0 4] [1 5] [2] [3] [7]]" {
 		t.Errorf("cores %s", got)

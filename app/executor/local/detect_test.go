@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"molrun/app/executor/local"
+	"molrun/app/test/must"
 )
 
 // standInSMI writes a script that stands in for nvidia-smi.
 func standInSMI(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "nvidia-smi")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
 	return path
 }
 

@@ -18,6 +18,7 @@ import (
 	"molrun/app/executor/local"
 	"molrun/app/task"
 	"molrun/app/test/conformance"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -25,9 +26,7 @@ import (
 func machine(t *testing.T, sandbox string) local.Isolation {
 	t.Helper()
 	i, err := local.Isolate(t.Context(), local.IsolationOptions{Sandbox: sandbox})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return i
 }
 
@@ -86,9 +85,7 @@ while [ ! -e out/nameless ]; do sleep 0.02; done
 func strays(t *testing.T, a app.Task) (pids []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, p := range all {
 		cwd, err := os.Readlink(filepath.Join(p, "cwd"))
 		if err == nil && strings.HasPrefix(cwd, a.Dir) {
@@ -98,40 +95,27 @@ func strays(t *testing.T, a app.Task) (pids []string) {
 	return pids
 }
 
-func TestNoProcessOfAKilledTaskEscapes(t *testing.T) {
-	isolated(t, func(t *testing.T, i local.Isolation) {
-		e := isolatedExecutor(t, i)
-		a := start(t, e, newTask(t, nameless+stubborn+forever))
-		untilExists(t, output(a, "ready"))
-		if n := len(strays(t, a)); n < 4 { // otherwise nothing could escape
-			t.Fatalf("%d processes run", n)
-		}
-		if err := shimOf(t, a.Handle).Signal(syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		if now := over(t, e, a); now.State != app.TaskLost {
-			t.Errorf("status %+v, want lost", now)
-		}
-		if left := strays(t, a); len(left) > 0 {
-			t.Errorf("processes %v remain after the task is lost", left)
-		}
-	})
-}
-
-func TestNoProcessOfAStoppedTaskEscapes(t *testing.T) {
+func TestNoProcessOfATaskEscapes(t *testing.T) {
 	t.Parallel()
 	isolated(t, func(t *testing.T, i local.Isolation) {
 		e := isolatedExecutor(t, i)
-		a := start(t, e, newTask(t, nameless+stubborn+`trap "" TERM; `+forever))
-		untilExists(t, output(a, "ready"))
-		if err := e.Stop(t.Context(), a); err != nil {
-			t.Fatal(err)
+		killed, stopped := start(t, e, newTask(t, nameless+stubborn+forever)), start(t, e, newTask(t, nameless+stubborn+`trap "" TERM; `+forever))
+		for _, a := range []app.Task{killed, stopped} {
+			untilExists(t, output(a, "ready"))
+			if n := len(strays(t, a)); n < 4 { // otherwise nothing could escape
+				t.Fatalf("%d processes run", n)
+			}
 		}
-		if now := over(t, e, a); now.Outcome == nil || now.Outcome.Cause != app.CauseStopped || now.Outcome.Signal != "SIGKILL" {
-			t.Errorf("status %+v, outcome %+v; want stopped by SIGKILL", now, now.Outcome)
+		must.OK(t, shimOf(t, killed.Handle).Signal(syscall.SIGKILL))
+		lost(t, e, killed, "")
+		must.OK(t, e.Stop(t.Context(), stopped))
+		if o := ended(t, e, stopped, app.CauseStopped); o.Signal != "SIGKILL" {
+			t.Errorf("outcome %+v, want stopped by SIGKILL", o)
 		}
-		if left := strays(t, a); len(left) > 0 {
-			t.Errorf("processes %v remain after the task has ended", left)
+		for _, a := range []app.Task{killed, stopped} {
+			if left := strays(t, a); len(left) > 0 {
+				t.Errorf("processes %v remain after the task is over", left)
+			}
 		}
 	})
 }
@@ -142,43 +126,33 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 		t.Skip(i.Sentence())
 	}
 	e := isolatedExecutor(t, i)
-	ended := start(t, e, newTask(t, "exit 0"))
-	over(t, e, ended)
-	lost := start(t, e, newTask(t, stubborn+forever))
-	untilExists(t, output(lost, "ready"))
-	if err := shimOf(t, lost.Handle).Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	over(t, e, lost)
-	for _, a := range []app.Task{ended, lost} {
+	done := start(t, e, newTask(t, "exit 0"))
+	over(t, e, done)
+	killed := start(t, e, newTask(t, stubborn+forever))
+	untilExists(t, output(killed, "ready"))
+	must.OK(t, shimOf(t, killed.Handle).Signal(syscall.SIGKILL))
+	over(t, e, killed)
+	for _, a := range []app.Task{done, killed} {
 		if _, err := os.Stat(filepath.Join(i.Cgroup, "molrun-task-"+a.Token)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the cgroup of %s still exists: %v", a.Token, err)
 		}
 	}
 	left := filepath.Join(i.Cgroup, fmt.Sprintf("molrun-task-left-%d", os.Getpid()), "below")
-	if err := os.MkdirAll(left, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(left, 0o755))
 	living := start(t, e, newTask(t, "echo > out/ready\n"+untilGo))
 	untilExists(t, output(living, "ready"))
-	if err := e.Sweep(t.Context(), t.TempDir(), func() []string { return nil }); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, e.Sweep(t.Context(), t.TempDir(), func() []string { return nil }))
 	if _, err := os.Stat(filepath.Dir(left)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the sweep did not remove an empty cgroup: %v", err)
 	}
 	touch(t, output(living, "go"))
-	if now := over(t, e, living); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
-		t.Errorf("status %+v, want done", now)
-	}
+	ended(t, e, living, app.CauseDone)
 }
 
 func TestRequiredSandboxMustWork(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "bwrap") // like a bwrap that may not create namespaces
 	script := "#!/bin/sh\n[ \"$1\" = --help ] || { echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1; }\n"
-	if err := os.WriteFile(broken, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(broken, []byte(script), 0o700))
 	tests := []struct{ name, path, says string }{
 		{"not installed", t.TempDir(), "install the package bubblewrap"},
 		{"forbidden", filepath.Dir(broken), "setting up uid map: Permission denied"},
@@ -230,9 +204,7 @@ func TestProgramsCanAccessOnlyWhatTheAlgorithmAllows(t *testing.T) {
 		need.Skip(t, "%s", i.Sentence())
 	}
 	tools := t.TempDir()
-	if err := os.WriteFile(filepath.Join(tools, "data"), []byte("listed\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(tools, "data"), []byte("listed\n"), 0o600))
 	tests := []struct {
 		name    string
 		sandbox app.Sandbox

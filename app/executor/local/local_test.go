@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,83 +44,51 @@ func TestTasksOutliveTheService(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := newTask(t, "echo > out/ready\n"+tt.script)
 			service := exec.Command(os.Args[0], "serve", a.Dir, a.Token)
-			if err := service.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, service.Start())
 			untilExists(t, output(a, "ready"))
-			if err := service.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, service.Process.Kill())
 			service.Wait() // fails: it was killed
 			e := newExecutor(t)
 			if now := status(t, e, a); now.State != app.TaskRunning {
 				t.Errorf("status %+v, want running", now)
 			}
-			if err := tt.while(e, a); err != nil {
-				t.Fatal(err)
-			}
-			if now := over(t, e, a); now.Outcome == nil || now.Outcome.Cause != tt.cause {
-				t.Errorf("status %+v, outcome %+v; want %s", now, now.Outcome, tt.cause)
-			}
+			must.OK(t, tt.while(e, a))
+			ended(t, e, a, tt.cause)
 		})
 	}
 }
 
 func TestTasksOutliveTheProgramsFile(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "molrun")
-	if err := copyFile(os.Args[0], program); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, program, must.Read(t, os.Args[0]))
+	must.OK(t, os.Chmod(program, 0o700))
 	e := newExecutorOf(t, local.Options{Program: program})
 	a := start(t, e, newTask(t, "echo > out/ready\n"+untilGo))
 	untilExists(t, output(a, "ready"))
-	if err := os.WriteFile(program+".new", []byte("#!/bin/false\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(program+".new", program); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(program+".new", []byte("#!/bin/false\n"), 0o700))
+	must.OK(t, os.Rename(program+".new", program))
 	touch(t, output(a, "go"))
-	if now := over(t, e, a); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
-		t.Errorf("status %+v, want done", now)
-	}
-}
-
-func copyFile(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, 0o700)
+	ended(t, e, a, app.CauseDone)
 }
 
 func TestKilledTaskIsLostWithAllItsProcesses(t *testing.T) {
 	e := newExecutor(t)
 	a := start(t, e, newTask(t, stubborn+forever))
 	untilExists(t, output(a, "ready"))
-	if err := shimOf(t, a.Handle).Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	now := over(t, e, a)
-	if now.State != app.TaskLost || now.Reason != "the task's process was killed" {
-		t.Errorf("status %+v, want lost because it was killed", now)
-	}
+	must.OK(t, shimOf(t, a.Handle).Signal(syscall.SIGKILL))
+	lost(t, e, a, "the task's process was killed")
 }
 
 func TestStopKillsProcessesOfALostTask(t *testing.T) {
 	e := newExecutor(t)
 	a := start(t, e, newTask(t, stubborn+forever))
 	untilExists(t, output(a, "ready"))
-	if err := shimOf(t, a.Handle).Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, shimOf(t, a.Handle).Signal(syscall.SIGKILL))
 	must.Become(t, "free lock", func() bool {
 		locked, err := task.Locked(a.Dir)
 		return !locked && err == nil
 	})
-	if err := e.Stop(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Stop(t.Context(), a))
 	if left := marked(t, a); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
@@ -134,34 +101,24 @@ func TestOtherProcessesAreNotSignalledAfterAReboot(t *testing.T) {
 			a := newTask(t, "true")
 			other := exec.Command("sleep", "1000")
 			other.Env = []string{"PATH=" + os.Getenv("PATH"), process.TokenVariable + "=" + a.Token}
-			if err := other.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, other.Start())
 			defer func() {
 				other.Process.Kill()
 				other.Wait() // killed
 			}()
 			p, err := process.Find(other.Process.Pid)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			p.BootID = "another"
 			data, err := json.Marshal(task.Started{Protocol: 1, ID: p, Token: a.Token})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if name == task.RunFile {
 				err = os.WriteFile(filepath.Join(a.Dir, name), data, 0o600)
 			} else {
 				a.Handle = app.Handle(data)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			e := newExecutor(t)
-			if err := e.Stop(t.Context(), a); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, e.Stop(t.Context(), a))
 			if now := status(t, e, a); now.State != app.TaskLost || now.Reason != "the machine was restarted" {
 				t.Errorf("status %+v, want lost because of a reboot", now)
 			}
@@ -178,13 +135,9 @@ func TestRepeatedStopKillsATaskThatDoesNotEnd(t *testing.T) {
 	a := start(t, e, newTask(t, stubborn+forever))
 	untilExists(t, output(a, "ready"))
 	shim := shimOf(t, a.Handle)
-	if err := shim.Signal(syscall.SIGSTOP); err != nil { // simulates a hanging task
-		t.Fatal(err)
-	}
+	must.OK(t, shim.Signal(syscall.SIGSTOP)) // simulates a hanging task
 	must.Become(t, "end of the hanging task", func() bool {
-		if err := e.Stop(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Stop(t.Context(), a))
 		return status(t, e, a).State == app.TaskLost
 	})
 	if left := marked(t, a); len(left) > 0 {
@@ -196,16 +149,12 @@ func TestTaskIsStartingUntilItsProcessReports(t *testing.T) {
 	e := newExecutor(t)
 	a := newTask(t, "true")
 	lock, err := task.Lock(a.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer lock.Close()
 	if now := status(t, e, a); now.State != app.TaskStarting {
 		t.Errorf("status %+v, want starting", now)
 	}
-	if err := e.Stop(t.Context(), a); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, e.Stop(t.Context(), a))
 	if !task.StopRequested(a.Dir) {
 		t.Error("the request to stop was not written")
 	}
@@ -259,49 +208,29 @@ func TestStartThatFailsLeavesNoLock(t *testing.T) {
 
 func TestTaskThatDoesNotStartIsLostWithItsLastLogLine(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "molrun")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho earlier >&2\necho out of luck >&2\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(program, []byte("#!/bin/sh\necho earlier >&2\necho out of luck >&2\n"), 0o700))
 	e := newExecutorOf(t, local.Options{Program: program})
-	now := over(t, e, start(t, e, newTask(t, "true")))
-	if now.State != app.TaskLost || now.Reason != "the task did not start: out of luck" {
-		t.Errorf("status %+v, want lost with the last log line", now)
-	}
-}
-
-func TestUnreadableOutcomeLosesOneTask(t *testing.T) {
-	e := newExecutor(t)
-	good := start(t, e, newTask(t, "true"))
-	over(t, e, good)
-	bad := newTask(t, "true")
-	if err := os.WriteFile(filepath.Join(bad.Dir, task.OutcomeFile), []byte(`{"protocol":99}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	all, err := e.Status(t.Context(), []app.Task{bad, good})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all[0].State != app.TaskLost || !strings.Contains(all[0].Reason, "protocol 99") || all[1].State != app.TaskEnded {
-		t.Errorf("statuses %+v, want one lost because of its protocol and one ended", all)
-	}
+	lost(t, e, start(t, e, newTask(t, "true")), "the task did not start: out of luck")
 }
 
 // An error must not be mistaken for the end of a task, nor hide other tasks.
-func TestUnreadableDirectoryHidesNoOtherTask(t *testing.T) {
+func TestUnreadableTaskHidesNoOther(t *testing.T) {
 	e := newExecutor(t)
 	good := start(t, e, newTask(t, "true"))
 	over(t, e, good)
-	bad := newTask(t, "true")
+	newer, bad := newTask(t, "true"), newTask(t, "true")
+	must.Write(t, filepath.Join(newer.Dir, task.OutcomeFile), `{"protocol":99}`)
 	bad.Dir = filepath.Join(bad.Dir, task.SpecFile, "below") // a path below a file
-	all, err := e.Status(t.Context(), []app.Task{bad, good})
-	if err != nil {
-		t.Fatal(err)
+	all, err := e.Status(t.Context(), []app.Task{newer, bad, good})
+	must.OK(t, err)
+	if all[0].State != app.TaskLost || !strings.Contains(all[0].Reason, "protocol 99") {
+		t.Errorf("status with an outcome of another protocol: %+v", all[0])
 	}
-	if all[0].State != app.TaskStarting || !strings.Contains(all[0].Reason, "not a directory") || strings.Contains(all[0].Reason, bad.Dir) {
-		t.Errorf("status of the unreadable task: %+v", all[0])
+	if all[1].State != app.TaskStarting || !strings.Contains(all[1].Reason, "not a directory") || strings.Contains(all[1].Reason, bad.Dir) {
+		t.Errorf("status of an unreadable directory: %+v", all[1])
 	}
-	if all[1].State != app.TaskEnded {
-		t.Errorf("status of the other: %+v", all[1])
+	if all[2].State != app.TaskEnded {
+		t.Errorf("status of the other: %+v", all[2])
 	}
 }
 
@@ -342,26 +271,12 @@ func TestReplacedControlFilesDoNotBlockTheExecutor(t *testing.T) {
 			if now := status(t, e, a); now.State != tt.want {
 				t.Errorf("status %+v, want %v", now, tt.want)
 			}
-			if err := e.Stop(t.Context(), a); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, e.Stop(t.Context(), a))
 		})
 	}
 }
 
 func TestTaskIsLostIfItsOutcomeIsADirectory(t *testing.T) {
 	e := newExecutor(t)
-	now := over(t, e, start(t, e, newTask(t, "mkdir ../outcome.json")))
-	if now.State != app.TaskLost || !strings.Contains(now.Reason, task.OutcomeFile) {
-		t.Errorf("status %+v, want lost because of its outcome", now)
-	}
-}
-
-func TestNameAndCapacity(t *testing.T) {
-	want := app.Capacity{CPUs: 3, MemoryBytes: 5 << 30, GPUs: []string{"GPU-1"}}
-	e := newExecutorOf(t, local.Options{CPUs: want.CPUs, MemoryBytes: want.MemoryBytes, GPUs: want.GPUs})
-	got, bounded := e.Capacity()
-	if e.Name() != "local" || !bounded || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s has %+v, %v; want %+v", e.Name(), got, bounded, want)
-	}
+	lost(t, e, start(t, e, newTask(t, "mkdir ../outcome.json")), task.OutcomeFile)
 }

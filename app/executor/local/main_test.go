@@ -53,9 +53,7 @@ func newExecutorOf(t *testing.T, o local.Options) *local.Executor {
 	t.Helper()
 	e := local.New(o)
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, e.Close())
 	})
 	return e
 }
@@ -66,21 +64,15 @@ func newTask(t *testing.T, script string) app.Task {
 	t.Helper()
 	dir := t.TempDir()
 	a := app.Task{Job: "01J", Attempt: 1, Dir: dir, Token: "local" + strings.ReplaceAll(dir, "/", "-")}
-	if err := os.MkdirAll(filepath.Join(dir, task.WorkDir, "out"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(dir, task.WorkDir, "out"), 0o700))
 	err := task.Write(dir, task.Spec{
 		Token: a.Token, GraceSeconds: 1, Steps: []app.Step{{Argv: []string{"sh", "-c", script}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := process.KillMarked(ctx, a.Token); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, process.KillMarked(ctx, a.Token))
 	})
 	return a
 }
@@ -99,9 +91,7 @@ const (
 func start(t *testing.T, e *local.Executor, a app.Task) app.Task {
 	t.Helper()
 	h, err := e.Start(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a.Handle = h
 	return a
 }
@@ -120,17 +110,31 @@ func untilExists(t *testing.T, path string) {
 
 func touch(t *testing.T, path string) {
 	t.Helper()
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
+	must.Write(t, path, "")
+}
+
+// ended waits for the end of the task, which must have this cause.
+func ended(t *testing.T, e *local.Executor, a app.Task, want app.Cause) *app.Outcome {
+	t.Helper()
+	now := over(t, e, a)
+	if now.Outcome == nil || now.Outcome.Cause != want {
+		t.Fatalf("status %+v, outcome %+v; want %s; log %s", now, now.Outcome, want, must.Read(t, filepath.Join(a.Dir, task.LogFile)))
+	}
+	return now.Outcome
+}
+
+// lost waits until the task is lost, for a reason that says so.
+func lost(t *testing.T, e *local.Executor, a app.Task, says string) {
+	t.Helper()
+	if now := over(t, e, a); now.State != app.TaskLost || !strings.Contains(now.Reason, says) {
+		t.Errorf("status %+v, want lost: %s", now, says)
 	}
 }
 
 func status(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
 	t.Helper()
 	all, err := e.Status(t.Context(), []app.Task{a})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return all[0]
 }
 
@@ -152,9 +156,7 @@ func over(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
 func marked(t *testing.T, a app.Task) []int {
 	t.Helper()
 	pids, err := process.Marked(a.Token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return pids
 }
 

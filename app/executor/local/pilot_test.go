@@ -27,9 +27,7 @@ func piloted(t *testing.T, e *local.Executor, scripts ...string) []app.Task {
 		a.Pilot = dir
 		all, rows = append(all, a), append(rows, a.Dir)
 	}
-	if err := e.StartPilot(t.Context(), dir, all[0], rows); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.StartPilot(t.Context(), dir, all[0], rows))
 	t.Cleanup(func() { task.ClosePilot(dir) })
 	return all
 }
@@ -41,9 +39,7 @@ func kill(t *testing.T, a app.Task) {
 	if err == nil {
 		err = run.Signal(syscall.SIGKILL)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 func TestRowsOfAPilot(t *testing.T) {
@@ -60,13 +56,9 @@ func TestRowsOfAPilot(t *testing.T) {
 		t.Errorf("the third: %+v, want that it waits", now)
 	}
 	other := newTask(t, "true") // a living pilot gets nothing by starting it again
-	if err := e.StartPilot(t.Context(), all[0].Pilot, other, []string{other.Dir}); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, e.StartPilot(t.Context(), all[0].Pilot, other, []string{other.Dir}))
 	touch(t, output(all[1], "go"))
-	if now := over(t, e, all[2]); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
-		t.Errorf("the third: %+v", now)
-	}
+	ended(t, e, all[2], app.CauseDone)
 	if task.Exists(other.Dir, task.RunFile) {
 		t.Error("a task was run that the living pilot was not fed")
 	}
@@ -78,13 +70,9 @@ func TestKilledPilot(t *testing.T) {
 	all := piloted(t, e, "true", stubborn+forever, "true")
 	untilExists(t, output(all[1], "ready"))
 	stale := newTask(t, "true") // it is given to the pilot that is killed
-	if err := task.FeedPilot(all[0].Pilot, 2, []string{stale.Dir}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, task.FeedPilot(all[0].Pilot, 2, []string{stale.Dir}))
 	kill(t, all[1])
-	if now := over(t, e, all[1]); now.State != app.TaskLost || now.Reason != "the task's process was killed" {
-		t.Errorf("the one that ran: %+v", now)
-	}
+	lost(t, e, all[1], "the task's process was killed")
 	if left := marked(t, all[1]); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
@@ -94,15 +82,11 @@ func TestKilledPilot(t *testing.T) {
 	if now := status(t, e, all[0]); now.State != app.TaskEnded {
 		t.Errorf("the one that had ended: %+v", now)
 	}
-	if err := e.StartPilot(t.Context(), all[2].Pilot, all[2], []string{all[2].Dir}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.StartPilot(t.Context(), all[2].Pilot, all[2], []string{all[2].Dir}))
 	if now := over(t, e, all[2]); now.State != app.TaskEnded {
 		t.Errorf("with another pilot: %+v", now)
 	}
-	if err := task.ClosePilot(all[2].Pilot); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, task.ClosePilot(all[2].Pilot))
 	must.Become(t, "the pilot to land", func() bool {
 		locked, err := task.Locked(all[2].Pilot)
 		return !locked && err == nil
@@ -118,17 +102,13 @@ func TestStopRowThatDoesNotEnd(t *testing.T) {
 	all := piloted(t, e, stubborn+forever, "true")
 	untilExists(t, output(all[0], "ready"))
 	must.Become(t, "the row is gone", func() bool {
-		if err := e.Stop(context.Background(), all[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Stop(context.Background(), all[0]))
 		return status(t, e, all[0]).State == app.TaskEnded
 	})
 	if now := over(t, e, all[0]); now.Outcome.Cause != app.CauseStopped {
 		t.Errorf("%+v", now.Outcome)
 	}
-	if now := over(t, e, all[1]); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
-		t.Errorf("its neighbour: %+v", now)
-	}
+	ended(t, e, all[1], app.CauseDone)
 }
 
 // An outcome that nothing made durable says nothing after the machine was restarted: the
@@ -139,16 +119,12 @@ func TestUnsyncedOutcomeOfAnotherBoot(t *testing.T) {
 	over(t, e, a)
 	path := filepath.Join(a.Dir, task.OutcomeFile)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	boot, err := process.BootID()
 	if err != nil || !bytes.Contains(text, []byte(boot)) {
 		t.Fatalf("the outcome does not name the boot, %v: %s", err, text)
 	}
-	if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(boot), []byte("another")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, bytes.ReplaceAll(text, []byte(boot), []byte("another")), 0o600))
 	if now := status(t, e, a); now.State != app.TaskLost || now.Reason != "the machine was restarted" || now.Outcome != nil {
 		t.Errorf("%+v", now)
 	}

@@ -9,6 +9,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 const (
@@ -29,9 +30,7 @@ type unseen struct {
 func newUnseen(t *testing.T) *unseen {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, task.ClaimDir), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, task.ClaimDir), 0o700))
 	u := &unseen{
 		t:     t,
 		task:  app.Task{Token: "token", Dir: dir},
@@ -59,9 +58,7 @@ func (u *unseen) round(after time.Duration) app.TaskState {
 func (u *unseen) again() app.TaskState {
 	u.t.Helper()
 	s, err := u.absent(u.task, u.known)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	must.OK(u.t, err)
 	return s.State
 }
 
@@ -128,59 +125,20 @@ func TestOutcomeMayBeSeenLate(t *testing.T) {
 	over := func() app.TaskStatus {
 		t.Helper()
 		s, err := u.over(u.task, u.known, client.Record{Row: u.known.row, State: "COMPLETED"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return s
 	}
 	u.want("at once", over().State, app.TaskStarting)
 	u.known.overAt = time.Now().Add(-late / 2)
 	u.want("half the time", over().State, app.TaskStarting)
 	outcome := []byte(`{"protocol":1,"cause":"done","startedAt":"2026-11-20T10:40:00.000Z","endedAt":"2026-11-20T10:41:00.000Z"}`)
-	if err := os.WriteFile(filepath.Join(u.task.Dir, task.OutcomeFile), outcome, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(u.task.Dir, task.OutcomeFile), outcome, 0o600))
 	if s := over(); s.State != app.TaskEnded || s.Outcome.Cause != app.CauseDone {
 		t.Errorf("with its outcome: %+v", s)
 	}
-	if err := os.Remove(filepath.Join(u.task.Dir, task.OutcomeFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Join(u.task.Dir, task.OutcomeFile)))
 	u.known.overAt = time.Now().Add(-2 * late)
 	u.want("after the time", over().State, app.TaskLost)
-}
-
-// TestOutcomeCountsUnlessSlurmEndedTheTask has outcomes that were written although
-// Slurm says that something went wrong, and signals.
-func TestOutcomeCountsUnlessSlurmEndedTheTask(t *testing.T) {
-	const lost = ""
-	for name, tt := range map[string]struct {
-		record  client.Record
-		outcome app.Cause // "": none
-		want    app.Cause
-	}{
-		"the node failed after the task had":        {client.Record{State: "NODE_FAIL"}, app.CauseExit, app.CauseExit},
-		"preempted when the task was done":          {client.Record{State: "PREEMPTED"}, app.CauseDone, app.CauseDone},
-		"the node failed while it was interrupted":  {client.Record{State: "NODE_FAIL"}, app.CauseInterrupted, lost},
-		"the job exited otherwise than the task":    {client.Record{State: "FAILED", Code: 1}, app.CauseDone, app.CauseDone},
-		"killed after its outcome":                  {client.Record{State: "FAILED", Signal: 9}, app.CauseExit, app.CauseExit},
-		"killed before":                             {client.Record{State: "FAILED", Signal: 9}, "", app.CauseSignal},
-		"ended by another signal":                   {client.Record{State: "FAILED", Signal: 15}, "", lost},
-		"exited with the number of the kill signal": {client.Record{State: "FAILED", Code: 9}, "", lost},
-	} {
-		end := ending{Record: tt.record, tracked: &tracked{}}
-		if tt.outcome != "" {
-			end.outcome = &app.Outcome{Cause: tt.outcome}
-		}
-		s := end.status()
-		got := app.Cause(lost)
-		if s.Outcome != nil {
-			got = s.Outcome.Cause
-		}
-		if got != tt.want {
-			t.Errorf("%s: cause %q (%s), want %q", name, got, s.Reason, tt.want)
-		}
-	}
 }
 
 func TestMadeOutcomeNeverEndsBeforeItStarts(t *testing.T) {

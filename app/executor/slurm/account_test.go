@@ -9,6 +9,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/slurm/client"
+	"molrun/app/test/must"
 )
 
 // secretary is a stand-in for sacct that knows no job and notes the names it is
@@ -18,19 +19,14 @@ func secretary(t *testing.T) (v snapshot, asked func() string) {
 	dir := t.TempDir()
 	notes := filepath.Join(dir, "notes")
 	script := "#!/bin/sh\nwhile [ \"$1\" != --name ]; do shift; done\necho \"$2\" >>" + quote(notes) + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "sacct"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "sacct"), []byte(script), 0o700))
 	return snapshot{
 		client:    client.New(client.Options{Path: dir, Timeout: time.Minute, Now: time.Now}),
 		options:   Options{Prefix: "molrun", Log: func(string, ...any) {}},
 		accounted: map[string]bool{},
 	}, func() string {
-		text, err := os.ReadFile(notes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Join(strings.Fields(string(text)), " ")
+		text := must.Read(t, notes)
+		return strings.Join(strings.Fields(text), " ")
 	}
 }
 

@@ -65,9 +65,7 @@ func TestCheckNamesTheProblem(t *testing.T) {
 		{"more jobs than the cluster holds", slurm.Doubtful, "(MaxJobCount)", placement.Placement{}, func(w *world) { w.options.MaxTasks = 20000 }},
 		{"a program that nodes can't run", slurm.Wrong, "this program does not run on node", placement.Placement{}, func(w *world) {
 			w.options.Program = filepath.Join(w.options.SharedDir, "broken")
-			if err := os.WriteFile(w.options.Program, []byte("no program"), 0o700); err != nil {
-				w.Fatal(err)
-			}
+			must.OK(w, os.WriteFile(w.options.Program, []byte("no program"), 0o700))
 		}},
 		{"a clock that is behind", slurm.Doubtful, "s ahead of this machine's", placement.Placement{}, func(w *world) {
 			w.options.Now = func() time.Time { return time.Now().Add(-time.Hour) }

@@ -8,6 +8,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // TestJobThatClaimedTheAttemptCounts has a task that was submitted twice.
@@ -52,10 +53,6 @@ func TestJobThatClaimedTheAttemptCounts(t *testing.T) {
 
 func claim(t *testing.T, dir, id string) {
 	t.Helper()
-	if err := os.Mkdir(filepath.Join(dir, task.ClaimDir), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, task.ClaimDir, "job"), []byte(id+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, task.ClaimDir), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(dir, task.ClaimDir, "job"), []byte(id+"\n"), 0o600))
 }

@@ -31,9 +31,7 @@ func (w *world) setMaxArraySize(size string) {
 	w.Helper()
 	file := filepath.Join(filepath.Dir(w.cluster.Conf), "..", "..", "extra.conf")
 	text := strings.Replace(w.text(file), "MaxArraySize=1001", "MaxArraySize="+size, 1)
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, os.WriteFile(file, []byte(text), 0o644))
 	w.cluster.Stop(w, cluster.Controller)
 	w.cluster.Up(w, cluster.Controller)
 }
@@ -77,9 +75,7 @@ func TestArraysFitTheLimitsOfTheCluster(t *testing.T) {
 			t.Errorf("%d calls of sbatch for 40 tasks in arrays of 15", n)
 		}
 		for _, a := range tasks {
-			if o := w.ended(e, a); o.Cause != app.CauseDone {
-				t.Errorf("outcome %+v", o)
-			}
+			w.ends(e, a, app.CauseDone)
 		}
 	})
 	t.Run("MaxTime of a minute", func(t *testing.T) {
@@ -89,9 +85,7 @@ func TestArraysFitTheLimitsOfTheCluster(t *testing.T) {
 		must.Become(t, "the partition is known", func() bool { n, known := e.Largest(short); return known && n.Seconds == 30 })
 		a := w.task("exit 0")
 		a.Placement = short
-		if o := w.ended(e, w.start(e, a)); o.Cause != app.CauseDone {
-			t.Errorf("outcome %+v", o)
-		}
+		w.ends(e, w.start(e, a), app.CauseDone)
 	})
 	t.Run("MaxSubmitJobs", func(t *testing.T) {
 		w.cluster.Run(t, "sacctmgr", "-i", "modify", "user", "root", "set", "MaxSubmitJobs=10")
@@ -117,9 +111,7 @@ func TestArraysFitTheLimitsOfTheCluster(t *testing.T) {
 			if a.Handle == "" {
 				continue
 			}
-			if o := w.ended(e, a); o.Cause != app.CauseDone {
-				t.Errorf("outcome %+v", o)
-			}
+			w.ends(e, a, app.CauseDone)
 		}
 	})
 }

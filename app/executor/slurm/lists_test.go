@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // TestListsOfArraysAreReadOnce removes a list after it was read.
@@ -13,17 +14,13 @@ func TestListsOfArraysAreReadOnce(t *testing.T) {
 	before := &lists{dir: dir, prefix: "molrun"}
 	name := before.newArray()
 	written, err := before.write(name, []app.Task{{Token: "a", Dir: "/a"}, {Token: "b", Dir: "/b"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l := &lists{dir: dir, prefix: "molrun"}
 	for range 2 {
 		if row, ok, err := l.find("b"); err != nil || !ok || row != written[1] {
 			t.Errorf("found %+v, %v, want %+v (%v)", row, ok, written[1], err)
 		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(dir))
 	}
 }
 

@@ -63,13 +63,9 @@ func worldOn(t *testing.T, c *cluster.Cluster) *world {
 func (w *world) executor() *slurm.Executor {
 	w.Helper()
 	e, err := slurm.New(w.options)
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
 	w.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			w.Error(err)
-		}
+		must.OK(w, e.Close())
 	})
 	return e
 }
@@ -78,9 +74,7 @@ func (w *world) executor() *slurm.Executor {
 func (w *world) dir() string {
 	w.Helper()
 	dir := filepath.Join(w.options.SharedDir, "attempts", fmt.Sprintf("JOB%d", w.tasks.Add(1)), "1")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, os.MkdirAll(dir, 0o700))
 	return dir
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 func TestOptionsThatWouldBreakAScriptAreRefused(t *testing.T) {
@@ -39,9 +40,7 @@ func TestTaskWithoutASandboxIsNotSubmitted(t *testing.T) {
 	e, err := New(Options{SharedDir: t.TempDir(), Path: t.TempDir(), SandboxOf: func(context.Context, app.JobID) (app.Sandbox, error) {
 		return app.Sandbox{}, unknown
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer e.Close()
 	if _, err := e.Start(t.Context(), app.Task{Token: "token", Dir: t.TempDir()}); !errors.Is(err, unknown) {
 		t.Errorf("the task starts: %v", err)

@@ -9,6 +9,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/slurm/client"
+	"molrun/app/test/must"
 )
 
 // deaf is a client of a cluster whose commands are not there, and counts its calls
@@ -82,20 +83,12 @@ func TestSubmissionIsForgottenAfterAWhile(t *testing.T) {
 func TestSharedFolderIsSweptEveryHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, err := New(Options{SharedDir: t.TempDir(), Path: t.TempDir(), Program: filepath.Join(t.TempDir(), "none")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer e.Close()
-		if err := makeDirs(e.options.SharedDir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, makeDirs(e.options.SharedDir))
 		left := e.lists.path(".molrun-left")
-		if err := os.WriteFile(left, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(left, time.Time{}, time.Now().Add(-sweepAge)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(left, nil, 0o600))
+		must.OK(t, os.Chtimes(left, time.Time{}, time.Now().Add(-sweepAge)))
 		time.Sleep(sweepEvery - time.Second)
 		synctest.Wait()
 		if _, err := os.Stat(left); err != nil {

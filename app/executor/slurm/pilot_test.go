@@ -23,9 +23,7 @@ const stubborn = "trap '' TERM\n"
 func (w *world) rows(scripts ...string) []app.Task {
 	w.Helper()
 	dir := filepath.Join(w.options.SharedDir, "pilots", fmt.Sprintf("P%d%d-1", os.Getpid(), time.Now().UnixNano()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, os.MkdirAll(dir, 0o700))
 	var all []app.Task
 	for _, s := range scripts {
 		t := w.task(s)
@@ -50,37 +48,26 @@ func (w *world) fly(e *slurm.Executor, rows []app.Task) {
 	for _, t := range rows {
 		dirs = append(dirs, t.Dir)
 	}
-	if err := e.StartPilot(w.Context(), rows[0].Pilot, rows[0], dirs); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, e.StartPilot(w.Context(), rows[0].Pilot, rows[0], dirs))
 }
 
 // freeze stops a process as a debugger does, until the test ends.
 func (w *world) freeze(pid int) {
 	w.Helper()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, syscall.Kill(pid, syscall.SIGSTOP))
 	w.Cleanup(func() { syscall.Kill(pid, syscall.SIGCONT) })
 }
 
 // land lands the pilot of a row, which takes no longer than the test is patient.
 func (w *world) land(e *slurm.Executor, t app.Task) {
 	w.Helper()
-	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+	must.Become(w, "the pilot lands", func() bool {
 		ctx, cancel := context.WithTimeout(w.Context(), patience)
+		defer cancel()
 		gone, err := e.LandPilot(ctx, t.Pilot)
-		cancel()
-		if err != nil {
-			w.Fatal(err)
-		}
-		if gone {
-			return
-		}
-		if time.Since(begin) > patience {
-			w.Fatal("the pilot does not land")
-		}
-	}
+		must.OK(w, err)
+		return gone
+	})
 }
 
 // pilotOver waits until the only job of a row's pilot is over for Slurm too, which notices
@@ -113,25 +100,17 @@ func TestRowsOfAPilot(t *testing.T) {
 	if now := w.status(e, all[2]); now.State != app.TaskStarting {
 		t.Errorf("the third: %+v, want that it waits", now)
 	}
-	if err := e.Stop(t.Context(), all[3]); err != nil {
-		t.Fatal(err)
-	}
-	if o := w.ended(e, all[3]); o.Cause != app.CauseStopped {
-		t.Errorf("one that is stopped before its turn: %+v", o)
-	}
+	must.OK(t, e.Stop(t.Context(), all[3]))
+	w.ends(e, all[3], app.CauseStopped)
 	if now := w.status(e, all[1]); now.State != app.TaskRunning {
 		t.Errorf("the second, when another was stopped: %+v", now)
 	}
 	later := w.rows("true")[0] // the pilot takes more
 	later.Pilot = all[0].Pilot
-	if err := task.FeedPilot(later.Pilot, 2, []string{later.Dir}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, task.FeedPilot(later.Pilot, 2, []string{later.Dir}))
 	w.release(all[1])
 	for _, row := range append(all[1:3:3], later) {
-		if o := w.ended(e, row); o.Cause != app.CauseDone {
-			t.Errorf("a row: %+v", o)
-		}
+		w.ends(e, row, app.CauseDone)
 	}
 	w.land(e, all[0])
 	if state := w.pilotOver(all[0]); state != "COMPLETED" {
@@ -154,20 +133,14 @@ func TestKilledPilot(t *testing.T) {
 	if now := w.over(e, all[2]); now.State != app.TaskLost || task.Exists(all[2].Dir, task.RunFile) {
 		t.Errorf("the next: %+v", now)
 	}
-	if o := w.ended(e, all[0]); o.Cause != app.CauseDone {
-		t.Errorf("the one that had ended: %+v", o)
-	}
+	w.ends(e, all[0], app.CauseDone)
 	w.land(e, all[0])
 	rest := w.rows("true")
 	rest[0] = all[2]
 	rest[0].Pilot = strings.TrimSuffix(all[2].Pilot, "-1") + "-2"
-	if err := os.Mkdir(rest[0].Pilot, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(rest[0].Pilot, 0o700))
 	w.fly(e, rest)
-	if o := w.ended(e, rest[0]); o.Cause != app.CauseDone {
-		t.Errorf("with another pilot: %+v", o)
-	}
+	w.ends(e, rest[0], app.CauseDone)
 }
 
 // What a user has stopped does not wait for a cluster that is busy.
@@ -183,12 +156,8 @@ func TestRowsStoppedWhileTheirPilotWaits(t *testing.T) {
 		return now.State == app.TaskStarting && strings.Contains(now.Reason, "BeginTime")
 	})
 	for i := range all {
-		if err := e.Stop(t.Context(), all[i]); err != nil {
-			t.Fatal(err)
-		}
-		if o := w.ended(e, all[i]); o.Cause != app.CauseStopped {
-			t.Errorf("row %d: %+v", i, o)
-		}
+		must.OK(t, e.Stop(t.Context(), all[i]))
+		w.ends(e, all[i], app.CauseStopped)
 		if i == 0 {
 			if now := w.status(e, all[1]); now.State != app.TaskStarting {
 				t.Errorf("the other row: %+v", now)
@@ -213,14 +182,10 @@ func TestStoppedRowThatDoesNotEnd(t *testing.T) {
 	w.fly(e, all)
 	w.running(e, all[0])
 	run, err := task.ReadRun(all[0].Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w.freeze(run.PID) // the process of the pilot can't end it either
 	w.until(e, all[0], "over", func(now app.TaskStatus) bool {
-		if err := e.Stop(t.Context(), all[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Stop(t.Context(), all[0]))
 		return now.State == app.TaskEnded && now.Outcome.Cause == app.CauseStopped
 	})
 	if now := w.over(e, all[1]); now.State != app.TaskLost || task.Exists(all[1].Dir, task.RunFile) {

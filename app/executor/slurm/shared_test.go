@@ -1,13 +1,12 @@
 package slurm_test
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,12 +23,8 @@ func (w *world) noBubblewrap() {
 	w.options.NodePath = w.TempDir()
 	for _, name := range []string{"sh", "sleep"} {
 		path, err := exec.LookPath(name)
-		if err != nil {
-			w.Fatal(err)
-		}
-		if err := os.Symlink(path, filepath.Join(w.options.NodePath, name)); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, err)
+		must.OK(w, os.Symlink(path, filepath.Join(w.options.NodePath, name)))
 	}
 }
 
@@ -77,20 +72,14 @@ func TestProgramIsCopiedOnceForEachVersion(t *testing.T) {
 	paths := map[string]bool{}
 	for range 2 {
 		path, err := w.executor().Program(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		paths[path] = true
 	}
 	other := filepath.Join(t.TempDir(), "molrun")
-	if err := os.WriteFile(other, []byte("another version"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(other, []byte("another version"), 0o700))
 	w.options.Program = other
 	path, err := w.executor().Program(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(paths) != 1 || paths[path] || w.text(path) != "another version" {
 		t.Errorf("copies %v, then %s", paths, path)
 	}
@@ -104,34 +93,24 @@ func TestSweep(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()
 	old, err := first.Program(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	kept := w.start(first, w.task(untilGo))
 	gone := w.startAll(first, 3, "exit 0")
 	for _, a := range gone {
 		w.ended(first, a)
-		if err := os.RemoveAll(a.Dir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(a.Dir))
 	}
 	w.options.Program = filepath.Join(t.TempDir(), "molrun")
-	if err := os.WriteFile(w.options.Program, []byte("the next version"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(w.options.Program, []byte("the next version"), 0o700))
 	e := w.executor()
 	lists := func() []string {
 		found, err := filepath.Glob(filepath.Join(w.options.SharedDir, "submissions", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return found
 	}
 	sweep := func(age time.Duration) {
 		t.Helper()
-		if err := e.Sweep(t.Context(), age); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Sweep(t.Context(), age))
 	}
 	if sweep(time.Hour); len(lists()) != 4 {
 		t.Errorf("after a sweep of old lists: %v", lists())
@@ -145,9 +124,7 @@ func TestSweep(t *testing.T) {
 	}
 	w.release(kept)
 	w.ended(first, kept)
-	if err := os.RemoveAll(kept.Dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(kept.Dir))
 	sweep(-time.Hour)
 	if _, err := os.Stat(old); !os.IsNotExist(err) || len(lists()) != 0 {
 		t.Errorf("left over: lists %v, old program (%v)", lists(), err)
@@ -171,17 +148,9 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 	defer w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=UP")
 	tasks := w.bareTasks(count)
 	begin := time.Now()
-	var callers sync.WaitGroup
-	for i := range tasks {
-		callers.Go(func() {
-			h, err := e.Start(context.Background(), tasks[i])
-			if err != nil {
-				t.Error(err)
-			}
-			tasks[i].Handle = h
-		})
+	if _, refused := w.startEach(e, tasks); len(refused) > 0 {
+		t.Error(errors.Join(refused...))
 	}
-	callers.Wait()
 	t.Logf("%d tasks submitted by %d commands in %v", count, w.lines(submits), time.Since(begin))
 	if n := w.lines(submits); n < (count+most-1)/most || n > (count+most-1)/most+1 {
 		t.Errorf("%d calls of sbatch", n)
@@ -208,9 +177,7 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 		t.Errorf("squeue was called %d times for one query", n)
 	}
 	for _, a := range tasks {
-		if err := e.Stop(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Stop(t.Context(), a))
 	}
 	must.Become(t, "all are stopped", func() bool {
 		all, err := e.Status(t.Context(), tasks)
@@ -218,9 +185,7 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 		for i, s := range all {
 			switch {
 			case s.State < app.TaskEnded:
-				if err := e.Stop(t.Context(), tasks[i]); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, e.Stop(t.Context(), tasks[i]))
 			case s.Outcome == nil || s.Outcome.Cause != app.CauseStopped:
 				t.Fatalf("status %+v, want stopped", s)
 			default:
@@ -253,9 +218,7 @@ func TestMissingSharedDirectoryChangesNothing(t *testing.T) {
 	a := w.start(e, w.task("exit 0"))
 	w.untilQuiet([]app.Task{a})
 	away := w.options.SharedDir + "-away"
-	if err := os.Rename(w.options.SharedDir, away); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(w.options.SharedDir, away))
 	t.Cleanup(func() { os.RemoveAll(away) })
 	if all, err := e.Status(t.Context(), []app.Task{a}); err == nil {
 		t.Errorf("status %+v of a task without a shared directory, want an error", all)
@@ -263,12 +226,8 @@ func TestMissingSharedDirectoryChangesNothing(t *testing.T) {
 	if _, err := e.Start(t.Context(), w.unmade()); err == nil {
 		t.Error("a task was started without a shared directory")
 	}
-	if err := os.Rename(away, w.options.SharedDir); err != nil {
-		t.Fatal(err)
-	}
-	if o := w.ended(e, a); o.Cause != app.CauseDone {
-		t.Errorf("outcome %+v, want done", o)
-	}
+	must.OK(t, os.Rename(away, w.options.SharedDir))
+	w.ends(e, a, app.CauseDone)
 }
 
 // unmade returns a task without a directory.
@@ -280,12 +239,8 @@ func TestRemovedCopyOfTheProgramIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	path, err := e.Program(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.Remove(path))
 	if again, err := e.Program(t.Context()); err != nil || again != path || w.text(path) == "" {
 		t.Errorf("after its removal the copy is %q, %v; want %s", again, err, path)
 	}
@@ -299,20 +254,12 @@ func TestTaskWaitsForTheProgramOnItsNode(t *testing.T) {
 	a.Placement.Options = []string{"--hold"}
 	a = w.start(e, a)
 	path, err := e.Program(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path, path+"-away"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.Rename(path, path+"-away"))
 	w.cluster.Run(t, "scontrol", "release", number(a))
 	w.until(e, a, "on its node", func(app.TaskStatus) bool {
 		return w.cluster.Run(t, "squeue", "--noheader", "--states=running", "--format=%i", "--jobs="+number(a)) != ""
 	})
-	if err := os.Rename(path+"-away", path); err != nil {
-		t.Fatal(err)
-	}
-	if o := w.ended(e, a); o.Cause != app.CauseDone {
-		t.Errorf("outcome %+v, want done", o)
-	}
+	must.OK(t, os.Rename(path+"-away", path))
+	w.ends(e, a, app.CauseDone)
 }

@@ -63,12 +63,8 @@ func TestQueuedJobReportsSlurmsReason(t *testing.T) {
 	})
 	w.cluster.Run(t, "scontrol", "hold", number(a))
 	w.until(e, a, "held", func(now app.TaskStatus) bool { return strings.Contains(now.Reason, "JobHeld") })
-	if err := e.Stop(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
-	if o := w.ended(e, a); o.Cause != app.CauseStopped {
-		t.Errorf("outcome %+v, want stopped", o)
-	}
+	must.OK(t, e.Stop(t.Context(), a))
+	w.ends(e, a, app.CauseStopped)
 }
 
 func TestSlurmEnforcesTimeLimit(t *testing.T) {
@@ -100,14 +96,9 @@ func TestTaskIsLostOnNodeWithoutSharedDirectory(t *testing.T) {
 	a := w.task("exit 0")
 	a.Placement.Options = []string{"--hold"}
 	a = w.start(e, a)
-	if err := os.Rename(a.Dir, a.Dir+"-unseen"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(a.Dir, a.Dir+"-unseen"))
 	w.cluster.Run(t, "scontrol", "release", number(a))
-	now := w.over(e, a)
-	if now.State != app.TaskLost || !strings.Contains(now.Reason, "does not see the folder") {
-		t.Errorf("status %+v, want lost with a reason", now)
-	}
+	w.lost(e, a, "does not see the folder")
 }
 
 // TestRequeuedJobRunsNothingTwice has an administrator requeue a job that must not
@@ -136,10 +127,7 @@ func TestTaskOfCrashedNodeIsLost(t *testing.T) {
 	a := w.start(e, w.task(untilGo))
 	w.running(e, a)
 	w.cluster.CrashNode(t, "c1")
-	now := w.over(e, a)
-	if now.State != app.TaskLost || !strings.Contains(now.Reason, "node c1 failed") {
-		t.Errorf("status %+v, want lost with the node", now)
-	}
+	w.lost(e, a, "node c1 failed")
 }
 
 // Slurm gives up on a node that it cannot reach, but tasks there may still reach
@@ -160,9 +148,7 @@ func TestTaskOfUnreachableNodeIsAwaited(t *testing.T) {
 		}
 	}
 	w.release(a)
-	if o := w.ended(e, a); o.Cause != app.CauseDone {
-		t.Errorf("outcome %+v of a task that finished", o)
-	}
+	w.ends(e, a, app.CauseDone)
 }
 
 func TestAccountingReportsJobsTheControllerForgot(t *testing.T) {
@@ -172,17 +158,12 @@ func TestAccountingReportsJobsTheControllerForgot(t *testing.T) {
 	w.untilAccounted(tasks[0], 3)
 	w.untilAccounted(tasks[3], 1)
 	for _, a := range tasks {
-		if err := os.Remove(filepath.Join(a.Dir, task.OutcomeFile)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Remove(filepath.Join(a.Dir, task.OutcomeFile)))
 	}
 	w.standIn("squeue", "exit 0")
 	second := w.executor()
 	for _, a := range tasks {
-		now := w.over(second, a)
-		if now.State != app.TaskLost || !strings.Contains(now.Reason, "left no outcome on node c") {
-			t.Errorf("status %+v, want lost with the node", now)
-		}
+		w.lost(second, a, "left no outcome on node c")
 	}
 }
 
@@ -212,9 +193,7 @@ func TestForgottenRunningJobIsAwaited(t *testing.T) {
 			continue
 		}
 		w.kill(a)
-		if now := w.over(second, a); now.State != app.TaskLost || !strings.Contains(now.Reason, "forgotten") {
-			t.Errorf("status %+v, want lost", now)
-		}
+		w.lost(second, a, "forgotten")
 	}
 }
 
@@ -244,9 +223,7 @@ func TestForgottenJobElsewhereIsLostByTimeLimitOrSharedLocks(t *testing.T) {
 	w.until(third, b, "its lock is seen", func(now app.TaskStatus) bool {
 		return now.State == app.TaskRunning
 	})
-	if now := w.over(third, a); now.State != app.TaskLost {
-		t.Errorf("status %+v after another task showed that locks are shared, want lost", now)
-	}
+	w.lost(third, a, "")
 	w.options.Now = func() time.Time { return time.Now().Add(a.Limit + time.Hour) }
 	if now := w.over(w.executor(), a); now.State != app.TaskLost {
 		t.Errorf("status %+v after the task's time limit, want lost", now)
@@ -287,9 +264,7 @@ func TestUnreachableAccountingLeavesUnknownTasksUnchanged(t *testing.T) {
 	first := w.executor()
 	a := w.start(first, w.task("exit 0"))
 	w.ended(first, a)
-	if err := os.Remove(filepath.Join(a.Dir, task.OutcomeFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Join(a.Dir, task.OutcomeFile)))
 	name := w.name(a)
 	w.standIn("squeue", `$real "$@" | grep -v '`+name+`'; exit 0`)
 	w.standIn("sacct", `echo "sacct: error: Problem talking to the database: Connection refused" >&2; exit 1`)
@@ -318,9 +293,7 @@ func TestClusterWithoutAccounting(t *testing.T) {
 	w.options.Log = func(message string, _ ...any) { said <- message }
 	w.options.Poll = 40 * time.Second // so that MinJobAge is too short
 	e, err := slurm.New(w.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer e.Close()
 	w.standIn("squeue", "exit 0")
 	quick := w.executor()
@@ -347,17 +320,13 @@ func TestCancelledTaskOfQueuedArray(t *testing.T) {
 		t.Errorf("outcome %+v, want cancelled in Slurm", o)
 	}
 	w.until(e, tasks[2], "waiting", func(now app.TaskStatus) bool { return strings.Contains(now.Reason, "PartitionDown") })
-	if err := e.Stop(t.Context(), tasks[2]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Stop(t.Context(), tasks[2]))
 	if o := w.ended(e, tasks[2]); o.Cause != app.CauseStopped || o.Message != "The job was stopped." {
 		t.Errorf("outcome %+v, want stopped", o)
 	}
 	w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=UP")
 	for _, i := range []int{0, 3} {
-		if o := w.ended(e, tasks[i]); o.Cause != app.CauseDone {
-			t.Errorf("outcome %+v, want done", o)
-		}
+		w.ends(e, tasks[i], app.CauseDone)
 	}
 }
 
@@ -398,24 +367,18 @@ exec "$real" "$@"`)
 			w.running(e, a)
 			other := w.other()
 			lie := []byte(number(a) + " " + other + "\n")
-			if err := os.WriteFile(calls+".lie", lie, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(calls+".lie", lie, 0o600))
 			for seen := w.lines(calls); w.lines(calls) < seen+3; time.Sleep(20 * time.Millisecond) {
 				w.status(e, a)
 			}
 			stopped := func() bool {
-				if err := e.Stop(t.Context(), a); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, e.Stop(t.Context(), a))
 				return w.status(e, a).State == app.TaskEnded
 			}
 			if !repent {
 				must.Become(t, "scancel was called twice", func() bool { stopped(); return w.lines(ends) >= 2 })
 			}
-			if err := os.Remove(calls + ".lie"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Remove(calls+".lie"))
 			must.Become(t, "the task is stopped", stopped)
 			if o := w.status(e, a).Outcome; o.Cause != app.CauseStopped {
 				t.Errorf("outcome %+v, want it stopped", o)
@@ -437,9 +400,7 @@ func TestStopDoesNothingAboutJobsNotSeenForAWhile(t *testing.T) {
 	a := w.start(e, w.task(untilGo))
 	w.running(e, a)
 	stop := func() {
-		if err := e.Stop(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Stop(t.Context(), a))
 	}
 	must.Become(t, "scancel is called", func() bool { stop(); return w.lines(ends) > 0 })
 	must.Become(t, "nothing is asked or cancelled", func() bool {

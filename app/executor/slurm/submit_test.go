@@ -36,15 +36,11 @@ func TestJobInheritsNothingFromTheService(t *testing.T) {
 	a := w.start(e, w.task("env > out/env; "+untilGo))
 	w.running(e, a)
 	run, err := task.ReadRun(a.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	shim := w.text(filepath.Join("/proc", strconv.Itoa(run.PID), "environ"))
 	job := w.cluster.Run(t, "scontrol", "show", "job", "--details", number(a))
 	w.release(a)
-	if o := w.ended(e, a); o.Cause != app.CauseDone {
-		t.Fatalf("outcome %+v", o)
-	}
+	w.ends(e, a, app.CauseDone)
 	for what, text := range map[string]string{
 		"sbatch": w.text(calls), "its script": w.text(calls + ".script"), "the job": job, "its environment": w.text(calls + ".job"),
 		"molrun task": shim, "the program": w.text(w.out(a, "env")),
@@ -71,12 +67,8 @@ func onlySlurm(t *testing.T) string {
 	dir := t.TempDir()
 	for _, name := range client.Commands {
 		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, os.Symlink(path, filepath.Join(dir, name)))
 	}
 	return dir
 }
@@ -99,9 +91,7 @@ func TestJobsGetTheirGrantedGPUs(t *testing.T) {
 		task app.Task
 		want string
 	}{{with, "0,1"}, {without, ""}} {
-		if o := w.ended(e, tt.task); o.Cause != app.CauseDone {
-			t.Errorf("outcome %+v", o)
-		}
+		w.ends(e, tt.task, app.CauseDone)
 		if got := w.text(w.out(tt.task, "gpus")); got != tt.want {
 			t.Errorf("with %d GPUs: devices %q, want %q", tt.task.Needs.GPUs, got, tt.want)
 		}
@@ -197,9 +187,7 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 				e := w.executor()
 				tasks := w.startAll(e, rows, "echo once >> out/count")
 				for _, a := range tasks {
-					if o := w.ended(e, a); o.Cause != app.CauseDone {
-						t.Errorf("outcome %+v", o)
-					}
+					w.ends(e, a, app.CauseDone)
 				}
 				w.untilQuiet(tasks)
 				for _, a := range tasks {
@@ -257,19 +245,8 @@ func (w *world) startAll(e *slurm.Executor, n int, script string) []app.Task {
 	for i := range tasks {
 		tasks[i] = w.task(script)
 	}
-	done := make(chan int)
-	for i := range tasks {
-		go func() {
-			h, err := e.Start(w.Context(), tasks[i])
-			if err != nil {
-				w.Error(err)
-			}
-			tasks[i].Handle = h
-			done <- i
-		}()
-	}
-	for range tasks {
-		<-done
+	if _, refused := w.startEach(e, tasks); len(refused) > 0 {
+		w.Error(errors.Join(refused...))
 	}
 	w.Cleanup(func() { w.cancel(tasks[0]) })
 	return tasks
@@ -303,10 +280,7 @@ func TestAcknowledgedJobThatVanishesIsLost(t *testing.T) {
 	w.standIn("sbatch", "cat >/dev/null; echo 999999")
 	e := w.executor()
 	a := w.start(e, w.task("echo > out/ran"))
-	now := w.over(e, a)
-	if now.State != app.TaskLost || !strings.Contains(now.Reason, "999999") {
-		t.Errorf("status %+v, want lost with the job number", now)
-	}
+	w.lost(e, a, "999999")
 	if _, err := os.Stat(w.out(a, "ran")); err == nil {
 		t.Error("it ran")
 	}
@@ -323,15 +297,11 @@ func TestInterruptedStartIsRecovered(t *testing.T) {
 		failed <- err
 	}()
 	must.Become(t, "sbatch is called", func() bool { return w.lines(calls) == 1 })
-	if err := first.Close(); err != nil { // sbatch is killed
-		t.Error(err)
-	}
+	must.OK(t, first.Close()) // sbatch is killed
 	if err := <-failed; err != nil {
 		t.Errorf("error %v, although the task may be running", err)
 	}
-	if err := os.WriteFile(calls+".go", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(calls+".go", nil, 0o600))
 	second := w.executor()
 	if o := w.ended(second, a); o.Cause != app.CauseDone || w.text(w.out(a, "count")) != "once\n" {
 		t.Errorf("outcome %+v", o)

@@ -16,6 +16,7 @@ import (
 	"molrun/app/executor/slurm"
 	"molrun/app/task"
 	"molrun/app/task/process"
+	"molrun/app/test/must"
 )
 
 // untilGo is part of scripts that run until the file out/go appears.
@@ -30,17 +31,12 @@ func (w *world) task(script string) app.Task {
 	}
 	t.Token = fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(w.Name(), "/", "."), os.Getpid(), time.Now().UnixNano())
 	for _, dir := range []string{task.OutDir, task.TempDir} {
-		if err := os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700))
 	}
-	err := task.Write(t.Dir, task.Spec{
+	must.OK(w, task.Write(t.Dir, task.Spec{
 		Token: t.Token, Job: string(t.Job), Attempt: 1, CPUs: 1, GraceSeconds: 1,
 		Steps: []app.Step{{Name: "only", Argv: []string{"sh", "-c", script}}},
-	})
-	if err != nil {
-		w.Fatal(err)
-	}
+	}))
 	return t
 }
 
@@ -48,9 +44,7 @@ func (w *world) task(script string) app.Task {
 func (w *world) start(e *slurm.Executor, t app.Task) app.Task {
 	w.Helper()
 	h, err := e.Start(w.Context(), t)
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
 	t.Handle = h
 	w.Cleanup(func() { w.cancel(t) })
 	return t
@@ -84,9 +78,7 @@ func (w *world) status(e *slurm.Executor, t app.Task) app.TaskStatus {
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	all, err := e.Status(ctx, []app.Task{t})
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
 	return all[0]
 }
 
@@ -118,6 +110,22 @@ func (w *world) ended(e *slurm.Executor, t app.Task) *app.Outcome {
 	return now.Outcome
 }
 
+// ends waits for the end of the task, which must have this cause.
+func (w *world) ends(e *slurm.Executor, t app.Task, want app.Cause) {
+	w.Helper()
+	if o := w.ended(e, t); o.Cause != want {
+		w.Errorf("outcome %+v, want %s", o, want)
+	}
+}
+
+// lost waits until the task is lost, for a reason that says so.
+func (w *world) lost(e *slurm.Executor, t app.Task, says string) {
+	w.Helper()
+	if now := w.over(e, t); now.State != app.TaskLost || !strings.Contains(now.Reason, says) {
+		w.Errorf("status %+v, want lost: %s", now, says)
+	}
+}
+
 func (w *world) running(e *slurm.Executor, t app.Task) app.TaskStatus {
 	w.Helper()
 	return w.until(e, t, "running", func(now app.TaskStatus) bool { return now.State == app.TaskRunning })
@@ -126,9 +134,7 @@ func (w *world) running(e *slurm.Executor, t app.Task) app.TaskStatus {
 // release lets a waiting script continue.
 func (w *world) release(t app.Task) {
 	w.Helper()
-	if err := os.WriteFile(w.out(t, "go"), nil, 0o600); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, os.WriteFile(w.out(t, "go"), nil, 0o600))
 }
 
 func (w *world) out(t app.Task, name string) string {
@@ -137,23 +143,15 @@ func (w *world) out(t app.Task, name string) string {
 
 func (w *world) text(path string) string {
 	w.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return string(text)
+	return must.Read(w, path)
 }
 
 // kill kills the process that runs the task.
 func (w *world) kill(t app.Task) {
 	w.Helper()
 	run, err := task.ReadRun(t.Dir)
-	if err != nil {
-		w.Fatal(err)
-	}
-	if err := run.Signal(syscall.SIGKILL); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
+	must.OK(w, run.Signal(syscall.SIGKILL))
 }
 
 // elsewhere changes the task's files as if another machine ran it.
@@ -161,17 +159,11 @@ func (w *world) elsewhere(t app.Task) {
 	w.Helper()
 	path := filepath.Join(t.Dir, task.RunFile)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
 	boot, err := process.BootID()
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
 	text = bytes.Replace(text, []byte(boot), []byte("00000000-another-machine"), 1)
-	if err := errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path)); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path)))
 }
 
 // jobs returns number and state of each job of that name.
@@ -193,9 +185,7 @@ func (w *world) standIn(command, script string) (calls string) {
 		search = os.Getenv("PATH")
 	}
 	text := fmt.Sprintf("#!/bin/bash\ncalls='%s'\nreal=$(PATH='%s' command -v %s)\n%s\n", calls, search, command, script)
-	if err := os.WriteFile(filepath.Join(dir, command), []byte(text), 0o700); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, os.WriteFile(filepath.Join(dir, command), []byte(text), 0o700))
 	w.options.Path = dir + ":" + search
 	return calls
 }

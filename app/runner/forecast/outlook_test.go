@@ -64,17 +64,6 @@ func (known) History(class string) *eta.History {
 
 func (known) Left(app.JobID) (seconds float64, basis string, runs bool) { return 0, "", false }
 
-// sized knows runs that take as many seconds as their size.
-type sized struct{ known }
-
-func (sized) History(string) *eta.History {
-	var runs []eta.Run
-	for i := range eta.MaxRuns {
-		runs = append(runs, eta.Run{Size: float64(1 + i), Seconds: float64(1 + i)})
-	}
-	return eta.NewHistory("a", runs)
-}
-
 func (q queueOf) of(work eta.Work) app.QueueLine {
 	l := app.QueueLine(q)
 	for i := range l.Jobs {
@@ -112,27 +101,5 @@ func TestNothingIsForeseenBeyondWhatIsListed(t *testing.T) {
 	}
 	if n := len(o.starts); n != 2*(40-turns.ScanDepth)+1 {
 		t.Errorf("%d starts are foreseen", n)
-	}
-}
-
-// BenchmarkOutlook makes the outlook of a long queue of ten users.
-func BenchmarkOutlook(b *testing.B) {
-	for _, users := range []int{1, 10, 100} {
-		b.Run(fmt.Sprint("users=", users), func(b *testing.B) {
-			s := State{Turns: turns.New(app.Capacity{CPUs: 64}, true, time.Hour), Rest: eta.Turn(true)}
-			queue := make([]app.QueueLine, users)
-			for i := range queue {
-				queue[i] = queueOf(line(fmt.Sprintf("user%03d", i), 1e6, 50_000/users)).of(eta.Work{Class: "a 1 local"})
-				for k := range queue[i].Jobs {
-					queue[i].Jobs[k].Work.Size = float64(1 + k%100)
-				}
-			}
-			var o *Outlook
-			for b.Loop() {
-				o = New(s, queue, sized{})
-			}
-			b.ReportMetric(float64(len(o.starts)), "starts")
-			b.ReportMetric(float64(len(o.spots)), "jobs")
-		})
 	}
 }

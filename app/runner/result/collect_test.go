@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"molrun/app"
@@ -57,8 +56,7 @@ func (s *site) out(name string) string {
 
 func (s *site) write(name, text string) {
 	s.t.Helper()
-	must.OK(s.t, os.MkdirAll(filepath.Dir(s.out(name)), 0o700))
-	must.OK(s.t, os.WriteFile(s.out(name), []byte(text), 0o600))
+	must.Write(s.t, s.out(name), text)
 }
 
 func (s *site) collection() *Collection {
@@ -91,13 +89,7 @@ func (s *site) result() map[string]string {
 // plainAlgorithm has only a program, so its metrics are in metrics.json.
 func plainAlgorithm(t testing.TB) *algorithm.File {
 	t.Helper()
-	a, mistakes := algorithm.Parse("sim.toml", []byte(`
-format = 1
-type = "sim"
-version = "1"
-title = "Pretend"
-command = ["true"]
-`))
+	a, mistakes := algorithm.Parse("sim.toml", []byte("format = 1\ntype = \"sim\"\nversion = \"1\"\ntitle = \"Pretend\"\ncommand = [\"true\"]\n"))
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
@@ -191,9 +183,7 @@ func TestCollect(t *testing.T) {
 				t.Errorf("job.json %s, want %s", got[recordFile], record)
 			}
 			delete(got, recordFile)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("result (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "result", got, tt.want)
 			for _, name := range []string{"metrics.json", "d/fifo", "d/socket", "absolute", "up"} {
 				if info, err := os.Lstat(filepath.Join(s.dir, resultDir, name)); err == nil && !info.Mode().IsRegular() {
 					t.Errorf("%s is still there: %v", name, info.Mode())
@@ -278,12 +268,8 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 			if err != nil {
 				t.Fatalf("cut after %d steps: %v", after, err)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("cut after %d steps: ending (-want +got):\n%s", after, diff)
-			}
-			if diff := cmp.Diff(wantFiles, s.result()); diff != "" {
-				t.Errorf("cut after %d steps: result (-want +got):\n%s", after, diff)
-			}
+			must.Equal(t, fmt.Sprintf("cut after %d steps: ending", after), got, want)
+			must.Equal(t, fmt.Sprintf("cut after %d steps: result", after), s.result(), wantFiles)
 			if left, _ := filepath.Glob(filepath.Join(s.dir, ".*")); len(left) > 0 {
 				t.Errorf("cut after %d steps: temporary files %v are left", after, left)
 			}

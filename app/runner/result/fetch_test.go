@@ -17,10 +17,8 @@ import (
 // to copy.
 func TestCopyOfAnEarlierBootIsMadeAgain(t *testing.T) {
 	shared, job := t.TempDir(), t.TempDir()
-	out := filepath.Join(shared, task.WorkDir, task.OutDir)
-	must.OK(t, os.MkdirAll(out, 0o700))
-	must.OK(t, os.WriteFile(filepath.Join(shared, task.LogFile), []byte("log"), 0o600))
-	must.OK(t, os.WriteFile(filepath.Join(out, "file"), []byte("whole"), 0o600))
+	must.Write(t, filepath.Join(shared, task.LogFile), "log")
+	must.Write(t, filepath.Join(shared, task.WorkDir, task.OutDir, "file"), "whole")
 	home := filepath.Join(job, "1")
 	fetch := func(boot string) {
 		t.Helper()

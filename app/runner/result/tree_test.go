@@ -1,7 +1,6 @@
 package result
 
 import (
-	"bytes"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -38,9 +37,7 @@ func TestCopyFile(t *testing.T) {
 		}
 		must.OK(t, os.WriteFile(from, want, 0o600))
 		must.OK(t, copyPath(to, from, goOn))
-		got, err := os.ReadFile(to)
-		must.OK(t, err)
-		if !bytes.Equal(got, want) {
+		if must.Read(t, to) != string(want) {
 			t.Errorf("%d bytes: the copy differs", size)
 		}
 	}
@@ -57,8 +54,7 @@ func TestCopyFileStopsWhenCheckFails(t *testing.T) {
 func TestCopyOutputDoesNotFollowALink(t *testing.T) {
 	dir, to := t.TempDir(), t.TempDir()
 	home, away := filepath.Join(dir, "home"), filepath.Join(dir, "away")
-	must.OK(t, os.MkdirAll(filepath.Join(away, task.WorkDir, task.OutDir), 0o700))
-	must.OK(t, os.WriteFile(filepath.Join(away, task.WorkDir, task.OutDir, "checkpoint"), nil, 0o600))
+	must.Write(t, filepath.Join(away, task.WorkDir, task.OutDir, "checkpoint"), "")
 	must.OK(t, os.Symlink(away, home))
 	copied := func() bool {
 		must.OK(t, CopyOutput(to, home, goOn))
@@ -76,8 +72,7 @@ func TestCopyOutputDoesNotFollowALink(t *testing.T) {
 
 func TestCopyTreeCopiesFilesOnly(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	must.OK(t, os.MkdirAll(filepath.Join(from, "d/e"), 0o700))
-	must.OK(t, os.WriteFile(filepath.Join(from, "d/e/f"), []byte("x"), 0o600))
+	must.Write(t, filepath.Join(from, "d/e/f"), "x")
 	must.OK(t, os.Symlink("/etc/passwd", filepath.Join(from, "d/link")))
 	must.OK(t, os.Symlink("/etc", filepath.Join(from, "etc")))
 	must.OK(t, syscall.Mkfifo(filepath.Join(from, "fifo"), 0o600))
@@ -97,8 +92,7 @@ func TestCopyTreeCopiesAnyNamesAndModes(t *testing.T) {
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	must.OK(t, os.Mkdir(to, 0o700))
 	for _, name := range []string{"bad\xff/f\n", "closed/deep/f", "f"} {
-		must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o700))
-		must.OK(t, os.WriteFile(filepath.Join(from, name), []byte("x"), 0o600))
+		must.Write(t, filepath.Join(from, name), "x")
 	}
 	unprivileged(t, dir)
 	for _, name := range []string{"closed/deep/f", "closed/deep", "closed", "f", "."} {

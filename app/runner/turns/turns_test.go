@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/job/eta"
+	"molrun/app/test/must"
 )
 
 func TestOneJobOfAnotherUserIsNext(t *testing.T) {
@@ -97,9 +96,7 @@ func TestJobThatDoesNotFitIsPassedOver(t *testing.T) {
 	b.add("ann", "4-fat", placement.Resources{CPUs: 1, MemoryBytes: 6 * gib})
 	b.deep("1-runs", "3-fat")
 	want := map[app.JobID]eta.Reason{"2-wide": {Text: "waiting for 3 CPUs", By: eta.CPU}, "4-fat": {Text: "waiting for 6.0 GiB of memory", By: eta.Memory}}
-	if diff := cmp.Diff(want, b.deep().Reasons); diff != "" {
-		t.Errorf("reasons (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "reasons", b.deep().Reasons, want)
 }
 
 func TestScanIsBoundedForEachUser(t *testing.T) {
@@ -145,9 +142,7 @@ func TestImpossibleNamesNeedAndCapacity(t *testing.T) {
 	b.add("ann", "ok", cpus(4))
 	want := []Refusal{{"big", `The job needs 2 GPUs and 16.0 GiB of memory, but the executor "local" has 1 GPU and 8.0 GiB of memory in all. ` +
 		"Choose settings that need less, or ask an administrator for another executor."}}
-	if diff := cmp.Diff(want, b.shallow("ok").Impossible); diff != "" {
-		t.Errorf("refusals (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "refusals", b.shallow("ok").Impossible, want)
 }
 
 func TestUnboundedExecutorAcceptsAnyJob(t *testing.T) {

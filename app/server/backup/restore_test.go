@@ -32,9 +32,7 @@ func TestRestoreMakesTheDataDirectoryAgain(t *testing.T) {
 	data, r, err := d.restore(o)
 	must.OK(t, err)
 	want := &Restored{Backup: first.Name, TakenAt: first.TakenAt, Files: first.Files, Bytes: first.Bytes, Requeued: 2, Lost: 1, Problems: []string{}}
-	if diff := cmp.Diff(want, r); diff != "" {
-		t.Errorf("restored (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "restored", r, want)
 	wantSound(t, data)
 	if got, want := tree(t, data), tree(t, d.Data); !cmp.Equal(got, want) {
 		t.Errorf("files (-want +got):\n%s", cmp.Diff(want, got))
@@ -184,15 +182,14 @@ func TestRestoreReportsProblemsThatTheBackupHas(t *testing.T) {
 	wantSaid(t, "problems", r.Problems, "is missing")
 
 	// One that the backup does not know of comes from the restore.
-	_, _, err = d.restore(Restore{FinishLost: func(_ context.Context, c config.Config) (int, int, error) {
+	loses := Restore{FinishLost: func(_ context.Context, c config.Config) (int, int, error) {
 		return 0, 0, os.Remove(filepath.Join(c.Data, d.uploads[1]))
-	}})
+	}}
+	_, _, err = d.restore(loses)
 	must.OK(t, err)
 	must.OK(t, os.WriteFile(d.Path(d.uploads[0]), []byte("xxxxxxxxxx"), 0o600))
 	d.take(Options{})
-	_, _, err = d.restore(Restore{FinishLost: func(_ context.Context, c config.Config) (int, int, error) {
-		return 0, 0, os.Remove(filepath.Join(c.Data, d.uploads[1]))
-	}})
+	_, _, err = d.restore(loses)
 	wantError(t, "a file lost on the way", err, "1 problems that the backup does not have")
 }
 

@@ -24,9 +24,8 @@ func TestSelfSignedCertificateIsRenewed(t *testing.T) {
 	ensure := func(names []string, at time.Time) string {
 		t.Helper()
 		must.OK(t, EnsureSelfSigned(cert, key, names, at))
-		text, err := os.ReadFile(cert)
-		must.OK(t, err)
-		return string(text)
+		text := must.Read(t, cert)
+		return text
 	}
 	first := ensure([]string{"a.example", "127.0.0.1"}, now)
 	if again := ensure([]string{"a.example"}, now.AddDate(1, 0, 0)); again != first {

@@ -217,9 +217,8 @@ func TestCheckReportsCommitsThatTheDiskHasLost(t *testing.T) {
 	found, err := filepath.Glob(d.Path("jobs.db.*"))
 	must.OK(t, err)
 	for _, path := range found {
-		text, err := os.ReadFile(path)
-		must.OK(t, err)
-		must.OK(t, os.WriteFile(path, []byte(strings.Replace(string(text), `"commit":`, `"commit":9`, 1)), 0o600))
+		text := must.Read(t, path)
+		must.OK(t, os.WriteFile(path, []byte(strings.Replace(text, `"commit":`, `"commit":9`, 1)), 0o600))
 	}
 	if r := d.check(Options{}); r.Count != 1 || !strings.Contains(r.Problems[0].Text, "is lost") {
 		t.Errorf("%+v, beside the database are %q", r, found)

@@ -1,22 +1,17 @@
 package config_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"molrun/app/server/config"
 	"molrun/app/test/must"
 )
 
 func TestEnvironmentOverridesFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "config.toml")
-	must.OK(t, os.WriteFile(file, []byte("listen = \":1\"\n[runner]\ncpus = 3\nkeep_failed = \"2d\"\nmemory = \"1.5GiB\"\ngpus = \"0,1\"\n"), 0o600))
-	c, err := config.Load(file, false, []string{"MOLRUN_RUNNER_CPUS=5", "MOLRUN_RUNNER_GRACE=3s", "HOME=/x", "MOLRUN_CONFIG=" + file})
+	const text = "listen = \":1\"\n[runner]\ncpus = 3\nkeep_failed = \"2d\"\nmemory = \"1.5GiB\"\ngpus = \"0,1\"\n"
+	c, err := loadText(t, text, "MOLRUN_RUNNER_CPUS=5", "MOLRUN_RUNNER_GRACE=3s", "HOME=/x", "MOLRUN_CONFIG=/a")
 	must.OK(t, err)
-	must.OK(t, c.Check())
 	if c.Listen != ":1" || c.Runner.CPUs != 5 || time.Duration(c.Runner.KeepFailed) != 48*time.Hour ||
 		c.Runner.Memory != 3<<29 || len(c.Runner.GPUs) != 2 || time.Duration(c.Runner.Grace) != 3*time.Second {
 		t.Errorf("got\n%s", c.Text())
@@ -72,16 +67,8 @@ func TestInvalidSettingsAreErrors(t *testing.T) {
 		{"links too long", "[links]\nupload = \"30d\"\n", "", "links.upload"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "config.toml")
-			must.OK(t, os.WriteFile(file, []byte(tt.text), 0o600))
-			c, err := config.Load(file, false, []string{tt.variable})
-			if err == nil {
-				err = c.Check()
-			}
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q", err, tt.want)
-			}
-		})
+		if _, err := loadText(t, tt.text, tt.variable); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
 	}
 }

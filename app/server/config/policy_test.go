@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,11 +12,11 @@ import (
 	"molrun/app/test/must"
 )
 
-func loadText(t *testing.T, text string) (config.Config, error) {
+func loadText(t *testing.T, text string, environ ...string) (config.Config, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.toml")
-	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
-	c, err := config.Load(file, false, nil)
+	must.Write(t, file, text)
+	c, err := config.Load(file, false, environ)
 	if err != nil {
 		return c, err
 	}

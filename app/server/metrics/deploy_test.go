@@ -211,29 +211,6 @@ func TestDashboardIsAsGrafanaWants(t *testing.T) {
 				cells[[2]int{x, y}] = p.ID
 			}
 		}
-		checkTargets(t, p)
-	}
-}
-
-func checkTargets(t *testing.T, p panel) {
-	t.Helper()
-	if p.Type == "row" {
-		return
-	}
-	if !slices.Contains([]string{"timeseries", "stat"}, p.Type) || len(p.Targets) == 0 {
-		t.Errorf("panel %q: type %s, %d targets", p.Title, p.Type, len(p.Targets))
-	}
-	letters := map[string]bool{}
-	for _, target := range p.Targets {
-		if target.RefID == "" || letters[target.RefID] {
-			t.Errorf("panel %q: refId %q is not its own", p.Title, target.RefID)
-		}
-		letters[target.RefID] = true
-		for _, from := range []source{p.Datasource, target.Datasource} {
-			if from != (source{"prometheus", "${datasource}"}) {
-				t.Errorf("panel %q: the data source is %+v, not that of the variable", p.Title, from)
-			}
-		}
 	}
 }
 
@@ -246,7 +223,18 @@ func TestDashboardAsksInPromQL(t *testing.T) {
 	all.Groups = append(all.Groups, alerts(t).Groups[0])
 	all.Groups[0].Rules = nil
 	for _, p := range loadDashboard(t).Panels {
+		if p.Type != "row" && (!slices.Contains([]string{"timeseries", "stat"}, p.Type) || len(p.Targets) == 0) {
+			t.Errorf("panel %q: type %s, %d targets", p.Title, p.Type, len(p.Targets))
+		}
+		letters := map[string]bool{}
 		for i, target := range p.Targets {
+			if target.RefID == "" || letters[target.RefID] {
+				t.Errorf("panel %q: refId %q is not its own", p.Title, target.RefID)
+			}
+			letters[target.RefID] = true
+			if variable := (source{"prometheus", "${datasource}"}); p.Datasource != variable || target.Datasource != variable {
+				t.Errorf("panel %q: the data source is %+v, %+v, not that of the variable", p.Title, p.Datasource, target.Datasource)
+			}
 			expr := variable.ReplaceAllStringFunc(target.Expr, func(name string) string {
 				if values[name] == "" {
 					t.Errorf("panel %q uses the variable %s, which there is not", p.Title, name)

@@ -34,15 +34,14 @@ func values(t *testing.T, m *metrics.Metrics) map[string]float64 {
 	}
 	all := map[string]float64{}
 	for line := range strings.Lines(w.Body.String()) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "} "); ok && !strings.HasPrefix(line, "#") {
-			v, err := strconv.ParseFloat(value, 64)
-			must.OK(t, err)
-			all[name+"}"] = v
-		} else if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name != "#" {
-			v, err := strconv.ParseFloat(value, 64)
-			must.OK(t, err)
-			all[name] = v
+		if strings.HasPrefix(line, "#") {
+			continue
 		}
+		line = strings.TrimSpace(line)
+		at := strings.LastIndex(line, " ") // there are no times
+		v, err := strconv.ParseFloat(line[at+1:], 64)
+		must.OK(t, err)
+		all[line[:at]] = v
 	}
 	return all
 }

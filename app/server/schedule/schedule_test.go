@@ -64,9 +64,8 @@ func (s *scheduled) after(d time.Duration) string {
 	s.put("now", s.now.Format(time.RFC3339))
 	s.put("calls", "")
 	s.once(s.t.Context())
-	calls, err := os.ReadFile(filepath.Join(s.dir, "calls"))
-	must.OK(s.t, err)
-	return strings.ReplaceAll(strings.ReplaceAll(string(calls), s.Config.Backup.To, "TO"), "\n", ";")
+	calls := must.Read(s.t, filepath.Join(s.dir, "calls"))
+	return strings.NewReplacer(s.Config.Backup.To, "TO", "\n", ";").Replace(calls)
 }
 
 const (
@@ -133,26 +132,13 @@ func TestTheServiceEndsABackupThatIsBeingTaken(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	for !exists(filepath.Join(s.dir, "calls")) {
-		select {
-		case <-t.Context().Done():
-			t.Fatal("no backup began")
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	must.Become(t, "a backup begins", func() bool {
+		_, err := os.Stat(filepath.Join(s.dir, "calls"))
+		return err == nil
+	})
 	cancel(errors.New("a stop"))
-	select {
-	case err := <-done:
-		must.OK(t, err)
-	case <-time.After(30 * time.Second):
-		t.Fatal("it does not end")
-	}
+	must.OK(t, <-done)
 	if s.State().Failures != 0 {
 		t.Error("a stop counts as a failure")
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -35,9 +37,7 @@ func TestCommandLines(t *testing.T) {
 				got := strings.Join(kind.Run(box), "\n") + "\n"
 				golden := filepath.Join("testdata", string(kind)+"-"+name+".txt")
 				if *update {
-					if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, os.WriteFile(golden, []byte(got), 0o600))
 				}
 				want, err := os.ReadFile(golden)
 				if diff := cmp.Diff(string(want), got); diff != "" || err != nil {
@@ -79,7 +79,5 @@ func TestPathsThatCannotBeBound(t *testing.T) {
 			t.Errorf("%q is covered", path)
 		}
 	}
-	if err := plain.Check(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, plain.Check())
 }

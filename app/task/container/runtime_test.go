@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // standIns puts scripts that stand in for runtimes into PATH, without any other program.
@@ -13,9 +15,7 @@ func standIns(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	}
 	t.Setenv("PATH", dir)
 }
@@ -59,13 +59,9 @@ echo "Error response from daemon: No such image: $4" >&2; exit 1`,
 		"podman": `echo "warning" >&2; echo "Error: cannot connect to $GREETING" >&2; exit 125`,
 	})
 	docker, err := Options{Runtime: "docker"}.Find("lab/a:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	podman, err := Options{Env: []string{"GREETING=hello"}}.Find("lab/a:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tt := range []struct {
 		runtime     Runtime
 		image, want string
@@ -89,9 +85,7 @@ func TestImageFiles(t *testing.T) {
 	good, bad := filepath.Join(dir, "good.sif"), filepath.Join(dir, "bad.sif")
 	header := "#!/usr/bin/env run-singularity\n\x00" + "SIF_MAGIC\x00" + "01\x00" + "02\x00" + "0123456789abcdef" + "more"
 	for path, text := range map[string]string{good: header, bad: strings.Repeat("no image ", 20)} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	apptainer := Runtime{Kind: Apptainer}
 	for image, want := range map[string]string{

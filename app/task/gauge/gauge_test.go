@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 // readings writes the pieces of a text, one per pause, and returns what was read.
@@ -17,9 +18,7 @@ func readings(t *testing.T, of protocol.Gauge, pieces ...string) []protocol.Read
 	var got []protocol.Reading
 	synctest.Test(t, func(t *testing.T) {
 		g, err := New(of, func(r protocol.Reading) { got = append(got, r) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, piece := range pieces {
 			time.Sleep(2 * pause)
 			if n, err := g.Write([]byte(piece)); n != len(piece) || err != nil {
@@ -66,9 +65,7 @@ func TestReadings(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	var last protocol.Reading
 	number, err := New(protocol.Gauge{Pattern: `step (\d+)`, Of: 100}, func(r protocol.Reading) { last = r })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text := bytes.Repeat([]byte("x"), 10<<20)
 	for from := range 5 {
 		number.Write(text[:len(text)/5-from])
@@ -79,9 +76,7 @@ func TestLongLines(t *testing.T) {
 		t.Errorf("%+v after a long line, %d bytes kept; want 0.4 and %d", last, cap(number.text), mostText)
 	}
 	counter, err := New(protocol.Gauge{Pattern: `\*`, Count: true, Of: 512 << 10}, func(r protocol.Reading) { last = r })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	counter.begin = counter.begin.Add(-time.Hour) // it may take its time
 	counter.Write([]byte(strings.Repeat("*", 256<<10)))
 	counter.looked = time.Time{}
@@ -93,28 +88,10 @@ func TestLongLines(t *testing.T) {
 // TestCountingIsGivenUpWhereItCostsTooMuch lets the time of counting be used up.
 func TestCountingIsGivenUpWhereItCostsTooMuch(t *testing.T) {
 	g, err := New(protocol.Gauge{Pattern: `\*`, Count: true, Of: 20 << 20}, func(protocol.Reading) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	g.spent, g.looked = time.Hour, time.Now().Add(time.Hour)
 	g.Write([]byte(strings.Repeat("*", 2<<20)))
 	if g.counted != 0 || len(g.text) > mostText {
 		t.Errorf("%d counted", g.counted)
-	}
-}
-
-func BenchmarkFlood(b *testing.B) {
-	for _, of := range []protocol.Gauge{{Pattern: `step (\d+)`, Of: 1e6}, {Pattern: `step \d+`, Count: true, Of: 1e6}} {
-		g, err := New(of, func(protocol.Reading) {})
-		if err != nil {
-			b.Fatal(err)
-		}
-		piece := bytes.Repeat([]byte("Step 12 of something step 14 and more\n"), 1600)
-		b.Run(of.Pattern, func(b *testing.B) {
-			b.SetBytes(int64(len(piece)))
-			for b.Loop() {
-				g.Write(piece)
-			}
-		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 // TestChangesOfALoadedModule has a function stand in for the command module.
@@ -20,9 +22,7 @@ quiet) return 3 ;;
 *) export PATH="/opt/$2/bin:$PATH" LOADEDMODULES="$2" LINES2="$(printf 'a\nb')"; unset GONE ;;
 esac; }
 `
-	if err := os.WriteFile(init, []byte(standIn), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, init, standIn)
 	env := []string{"PATH=/usr/bin:/bin", "GONE=x", "SAME=y"}
 	changed, err := Load(t.Context(), init, []string{"good/1"}, env)
 	want := map[string]string{"PATH": "/opt/good/1/bin:/usr/bin:/bin", "LINES2": "a\nb", "GONE": ""}
@@ -39,9 +39,7 @@ esac; }
 func TestFoldersOfModules(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"a/bin", "a/lib", "b/data"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 	}
 	got := Folders(map[string]string{
 		"PATH": root + "/a/bin:/usr/bin", "LIBRARY": root + "/a/lib", "DATA": root + "/b/data", "TEXT": "word", "GONE": root + "/c", "ROOT": "/", "HOME_OF": "/home",

@@ -5,17 +5,15 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // What a program may have left is not followed out of its work directory.
 func TestPlacesAreOpenedWithoutFollowingLinks(t *testing.T) {
 	work, outside := t.TempDir(), t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(work, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(work, "folder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(outside, filepath.Join(work, "link")))
+	must.OK(t, os.Mkdir(filepath.Join(work, "folder"), 0o700))
 	var o opened
 	defer o.close()
 	dir := o.open(work, syscall.O_DIRECTORY)

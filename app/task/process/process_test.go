@@ -1,7 +1,6 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // init lets the test binary act as a program whose first thread has ended while
@@ -30,17 +31,13 @@ func sleeper(t *testing.T, token string) (*exec.Cmd, ID) {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), TokenVariable + "=" + token}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
 	p, err := Find(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return cmd, p
 }
 
@@ -55,9 +52,7 @@ func TestSignalReachesNoOtherProcess(t *testing.T) {
 			t.Errorf("signal to %+v: %v, want %v", other, err, ErrGone)
 		}
 	}
-	if err := p.Signal(syscall.SIGUSR1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Signal(syscall.SIGUSR1))
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGUSR1 {
 		t.Errorf("process ended with %v, want SIGUSR1 alone", err)
@@ -79,18 +74,14 @@ func TestKillMarkedKillsNoOthers(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- one.Wait() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if err := KillMarked(ctx, "mark-1"); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, KillMarked(t.Context(), "mark-1"))
 	if err := <-done; err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the marked process ended with %v", err)
 	}
 	if marked, err := Marked("mark-12"); err != nil || !slices.Equal(marked, []int{other.Process.Pid}) {
 		t.Errorf("the other process is %v, %v; want it running", marked, err)
 	}
-	if err := KillMarked(ctx, ""); err == nil {
+	if err := KillMarked(t.Context(), ""); err == nil {
 		t.Error("an empty token is accepted")
 	}
 }
@@ -100,23 +91,17 @@ func TestDescendantsAreFoundBothWays(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `setsid sh -c 'sleep 1000 & echo > ready; wait' & wait`)
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		for _, p := range Descendants() {
 			p.Signal(syscall.SIGKILL)
 		}
 		cmd.Wait()
 	})
-	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(dir + "/ready"); err == nil {
-			break
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatal("the grandchild does not start within 30 s")
-		}
-	}
+	must.Become(t, "the start of the grandchild", func() bool {
+		_, err := os.Stat(dir + "/ready")
+		return err == nil
+	})
 	listed := descendantsBy(os.Getpid(), childrenListed)
 	searched := descendantsBy(os.Getpid(), childrenSearched())
 	if len(listed) != 3 {
@@ -129,24 +114,13 @@ func TestDescendantsAreFoundBothWays(t *testing.T) {
 
 func TestProcessLivesUntilItsLastThreadHasEnded(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "leaderless")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	pid := cmd.Process.Pid
-	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(status), ") Z ") {
-			break
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("the first thread does not end within 30 s: %s", status)
-		}
-	}
+	must.Become(t, "the end of the first thread", func() bool {
+		return strings.Contains(must.Read(t, fmt.Sprintf("/proc/%d/stat", pid)), ") Z ")
+	})
 	found := Descendants()
 	if len(found) != 1 || found[0].PID != pid {
 		t.Fatalf("descendants %v, want %d", found, pid)
@@ -154,9 +128,7 @@ func TestProcessLivesUntilItsLastThreadHasEnded(t *testing.T) {
 	if id, err := Find(pid); err != nil || !id.running() {
 		t.Errorf("process %+v does not run, %v", id, err)
 	}
-	if err := found[0].Signal(syscall.SIGKILL); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, found[0].Signal(syscall.SIGKILL))
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("it ended with %v, want killed", err)
 	}
@@ -178,12 +150,9 @@ func TestParseStat(t *testing.T) {
 		{"no number", "7 (sh) S" + strings.Replace(rest, "987654", "x", 1), stat{}, true},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseStat([]byte(tt.line))
-			if got != tt.want || (err != nil) != tt.fails {
-				t.Errorf("%q is %+v, %v; want %+v", tt.line, got, err, tt.want)
-			}
-		})
+		if got, err := parseStat([]byte(tt.line)); got != tt.want || (err != nil) != tt.fails {
+			t.Errorf("%s: %q is %+v, %v; want %+v", tt.name, tt.line, got, err, tt.want)
+		}
 	}
 }
 
@@ -192,28 +161,45 @@ func TestParseStat(t *testing.T) {
 func TestLimitsThatTheKernelForgotAreSetAgain(t *testing.T) {
 	parent := t.TempDir()
 	dir := cgroupOf(parent, "limits").dir
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(dir, 0o700))
 	g, err := MakeCgroup(parent, "limits", CgroupLimits{MemoryBytes: 1 << 30, Processes: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.KeepLimits(); err != nil { // no controller, no files
-		t.Error(err)
-	}
-	want := map[string]string{"memory.max": "1073741824", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "4096"}
+	must.OK(t, err)
+	must.OK(t, g.KeepLimits()) // no controller, no files
 	for name, text := range map[string]string{"memory.max": "max\n", "memory.swap.max": "max\n", "memory.oom.group": "0\n", "pids.max": "4096\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		must.Write(t, filepath.Join(dir, name), text)
+	}
+	must.OK(t, g.KeepLimits())
+	for name, want := range map[string]string{"memory.max": "1073741824", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "4096"} {
+		if got := must.Read(t, filepath.Join(dir, name)); !strings.HasPrefix(got, want) {
+			t.Errorf("%s is %q, want %s", name, got, want)
 		}
 	}
-	if err := g.KeepLimits(); err != nil {
-		t.Error(err)
-	}
-	for name, value := range want {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasPrefix(string(got), value) {
-			t.Errorf("%s is %q, %v; want %s", name, got, err, value)
+}
+
+func TestOnlyTheVeryProcessRuns(t *testing.T) {
+	self, err := Find(os.Getpid())
+	must.OK(t, err)
+	later, otherBoot, gone := self, self, self
+	later.StartTime++
+	otherBoot.BootID = "other"
+	gone.PID = 1 << 30
+	for name, tt := range map[string]struct {
+		id   ID
+		want bool
+	}{
+		"itself": {self, true}, "one that has its PID now": {later, false}, "of another boot": {otherBoot, false}, "gone": {gone, false},
+	} {
+		if got := tt.id.running(); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
+	}
+}
+
+func TestUsageOfChildrenIsCounted(t *testing.T) {
+	before := ChildrenSeconds()
+	script := `i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done`
+	must.OK(t, exec.Command("sh", "-c", script).Run())
+	if after := ChildrenSeconds(); after <= before {
+		t.Errorf("%g s after a child that computed, %g s before", after, before)
 	}
 }

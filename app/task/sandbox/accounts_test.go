@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestAccountsNameTheUserOfTheServiceOnce(t *testing.T) {
@@ -17,9 +19,7 @@ func TestAccountsNameTheUserOfTheServiceOnce(t *testing.T) {
 	}
 	for i, id := range []int{os.Getuid(), os.Getgid()} {
 		text, err := io.ReadAll(d.files[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 		named := 0
 		for _, line := range lines {

@@ -72,9 +72,7 @@ func TestConfinedProgramReadsItsFilesAndWritesToItsDirectory(t *testing.T) {
 			o.Sized = o.Sized && kind == "in memory"
 			outside := t.TempDir()
 			for _, file := range []string{"given", "hidden"} {
-				if err := os.WriteFile(filepath.Join(outside, file), []byte(file+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(filepath.Join(outside, file), []byte(file+"\n"), 0o600))
 			}
 			o.Files = []string{filepath.Join(outside, "given")}
 			const script = `ls -A; ls "${1%/*}"; cat "$1"; echo x > "$HOME/x" && echo y > /tmp/y && cat "$HOME/x" /tmp/y; cat; exit 7`
@@ -112,9 +110,7 @@ func TestConfinedProgramMustExist(t *testing.T) {
 func TestConfinedProgramKeepsTheDescriptorsThatItWasGiven(t *testing.T) {
 	o := confinement(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	if _, err := w.WriteString("given"); err != nil {
 		t.Fatal(err)
@@ -123,9 +119,7 @@ func TestConfinedProgramKeepsTheDescriptorsThatItWasGiven(t *testing.T) {
 	c := exec.CommandContext(t.Context(), "sh", "-c", "cat <&3; grep -c root /etc/passwd")
 	c.Dir, c.Env, c.ExtraFiles = t.TempDir(), []string{"PATH=/usr/bin:/bin"}, []*os.File{r}
 	done, err := Confine(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer done()
 	if out, err := c.CombinedOutput(); err != nil || string(out) != "given1\n" {
 		t.Errorf("%q, %v; want what the descriptor 3 holds, and the accounts", out, err)

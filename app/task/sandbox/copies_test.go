@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 // inside runs a command in a sandbox with this copy of /etc.
@@ -20,9 +22,7 @@ func inside(t *testing.T, o Confinement, script string) string {
 	c := exec.CommandContext(t.Context(), "sh", "-c", script)
 	c.Dir, c.Env = t.TempDir(), []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
 	done, err := Confine(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer done()
 	out, err := c.CombinedOutput()
 	if err != nil {
@@ -89,9 +89,7 @@ func copiesOf(t *testing.T, hide ...string) (c *Copies, put func(name, text stri
 		if err == nil {
 			err = os.Rename(path+"~", path)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	put("app/conf", "first", 0o644)
 	put("app/token", "to be closed", 0o644)
@@ -118,9 +116,7 @@ func files(t *testing.T, dir string) map[string]string {
 		all[strings.TrimPrefix(path, dir+"/")] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	maps.DeleteFunc(all, func(name, _ string) bool {
 		return slices.Contains([]string{"passwd", "group", "hosts", "resolv.conf"}, name)
 	})
@@ -131,9 +127,7 @@ func TestCopyFollowsEtcAndStaysWhileItIsUsed(t *testing.T) {
 	c, put := copiesOf(t)
 	first, keep := c.Use()
 	want := map[string]string{"app/conf": "first", "app/token": "to be closed", "run/me": "#!/bin/sh"}
-	if diff := cmp.Diff(want, files(t, first)); diff != "" {
-		t.Fatal(diff)
-	}
+	must.Equal(t, "the copy", files(t, first), want)
 	if info, err := os.Stat(filepath.Join(first, "run/me")); err != nil || info.Mode().Perm() != 0o555 {
 		t.Errorf("the program has mode %v, %v", info.Mode(), err)
 	}
@@ -145,19 +139,13 @@ func TestCopyFollowsEtcAndStaysWhileItIsUsed(t *testing.T) {
 		third.Close()
 	}
 	put("app/conf", "second", 0o644)
-	if err := os.Chmod(filepath.Join(c.from, "app/token"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Join(c.from, "app/token"), 0o600))
 	c.look = time.Time{}
 	second, keepSecond := c.Use()
 	defer keepSecond.Close()
-	if diff := cmp.Diff(map[string]string{"app/conf": "second", "run/me": "#!/bin/sh"}, files(t, second)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the copy", files(t, second), map[string]string{"app/conf": "second", "run/me": "#!/bin/sh"})
 	keep.Close()
-	if err := os.WriteFile(filepath.Join(c.from, "run/me"), []byte("#!/bin/sh -e"), 0o755); err != nil { // in place
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(c.from, "run/me"), []byte("#!/bin/sh -e"), 0o755)) // in place
 	c.look = time.Time{}
 	third, last := c.Use()
 	defer last.Close()
@@ -195,43 +183,29 @@ func TestHiddenFilesAreNotCopied(t *testing.T) {
 	c, _ := copiesOf(t, "app/token", "run")
 	path, keep := c.Use()
 	defer keep.Close()
-	if diff := cmp.Diff(map[string]string{"app/conf": "first"}, files(t, path)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the copy", files(t, path), map[string]string{"app/conf": "first"})
 }
 
 // TestFileThatIsClosedMeanwhileIsNotCopied looks at a folder whose files change before they are copied.
 func TestFileThatIsClosedMeanwhileIsNotCopied(t *testing.T) {
 	c, _ := copiesOf(t)
 	all := settingsOf(nil, nil).all(c.from)
-	if err := os.Chmod(filepath.Join(c.from, "app/token"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(c.from, "run/me")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(c.from, "shadow"), filepath.Join(c.from, "run/me")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Join(c.from, "app/token"), 0o600))
+	must.OK(t, os.Remove(filepath.Join(c.from, "run/me")))
+	must.OK(t, os.Symlink(filepath.Join(c.from, "shadow"), filepath.Join(c.from, "run/me")))
 	if _, err := copyFile(filepath.Join(c.from, "run/me"), filepath.Join(t.TempDir(), "me"), 100); ignoreGone(err) != nil || err == nil {
 		t.Errorf("a link in the place of a file is followed: %v", err)
 	}
 	to := t.TempDir()
-	if err := fill(to, c.from, all, nil); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"app/conf": "first"}, files(t, to)); diff != "" {
-		t.Error(diff)
-	}
+	must.OK(t, fill(to, c.from, all, nil))
+	must.Equal(t, "the copy", files(t, to), map[string]string{"app/conf": "first"})
 }
 
 // TestWithoutACopyTheEntriesAreSeen has no copy because it would be too large, or was removed.
 func TestWithoutACopyTheEntriesAreSeen(t *testing.T) {
 	c, put := copiesOf(t)
 	put("app/large", "", 0o644)
-	if err := os.Truncate(filepath.Join(c.from, "app/large"), mostCopied+1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Truncate(filepath.Join(c.from, "app/large"), mostCopied+1))
 	if path, keep := c.Use(); path != "" || keep != nil {
 		t.Errorf("a copy of too much: %s", path)
 	}
@@ -242,9 +216,7 @@ func TestWithoutACopyTheEntriesAreSeen(t *testing.T) {
 	c.look = time.Time{}
 	path, keep := c.Use()
 	keep.Close()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(path))
 	if gone, keep := c.Use(); gone != "" || keep != nil {
 		t.Errorf("a copy that was removed is given: %s", gone)
 	}

@@ -2,27 +2,17 @@ package sandbox
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"molrun/app/test/must"
 )
 
 // The driver's files stand in for GPUs.
 func TestOnlyGrantedGPUsAreInTheSandbox(t *testing.T) {
 	root := t.TempDir()
-	put := func(path, text string) {
-		t.Helper()
-		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	put := func(path, text string) { must.Write(t, filepath.Join(root, path), text) }
 	for _, name := range []string{"nvidia0", "nvidia1", "nvidia10", "nvidiactl", "nvidia-uvm", "sda"} {
 		put("dev/"+name, "")
 	}
@@ -42,17 +32,13 @@ func TestOnlyGrantedGPUsAreInTheSandbox(t *testing.T) {
 		{"by number", []string{"0"}, append([]string{"nvidia0", "nvidia1", "nvidia10"}, shared...)},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var want []string
-			for _, name := range tt.want {
-				want = append(want, filepath.Join(root, "dev", name))
-			}
-			got := gpuDevices(root, tt.gpus)
-			slices.Sort(got)
-			slices.Sort(want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
+		var want []string
+		for _, name := range tt.want {
+			want = append(want, filepath.Join(root, "dev", name))
+		}
+		got := gpuDevices(root, tt.gpus)
+		slices.Sort(got)
+		slices.Sort(want)
+		must.Equal(t, tt.name, got, want)
 	}
 }

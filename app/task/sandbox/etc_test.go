@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestSettingsThatNotEverybodyMayReadStayOutside(t *testing.T) {
@@ -14,17 +16,11 @@ func TestSettingsThatNotEverybodyMayReadStayOutside(t *testing.T) {
 		"fonts/conf/a.conf": 0o644, "ssl/openssl.cnf": 0o644, "ssl/private/key.pem": 0o644, "ssl/certs/a.pem": 0o644, "app/a": 0o644, "app/b": 0o600,
 	} {
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.OK(t, os.WriteFile(path, nil, mode))
 	}
 	for link, target := range map[string]string{"inside": "fonts/conf/a.conf", "outside": "/var/secret", "secret": "shadow"} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
 	s := settings{links: []string{dir}}
 	var all []string

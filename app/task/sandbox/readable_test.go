@@ -4,13 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestReadableProgramDirectoryIsMinimal(t *testing.T) {
 	prefix := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(prefix, "conda-meta"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(prefix, "conda-meta"), 0o700))
 	for program, want := range map[string]string{
 		"/opt/tool/tool":                    "/opt/tool",
 		"/opt/tool/bin/tool":                "/opt/tool/bin",

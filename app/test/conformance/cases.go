@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"molrun/app"
 	"molrun/app/task"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func (s *suite) outcomes() {
@@ -106,9 +106,7 @@ func (s *suite) progress() {
 		s.Errorf("status %+v, progress %+v; want running and half way", now, now.Progress)
 	}
 	s.release(t)
-	if o := s.ended(t); o.Cause != app.CauseDone {
-		s.Errorf("outcome %+v, want done", o)
-	}
+	s.ends(t, app.CauseDone)
 	s.searched()
 }
 
@@ -121,22 +119,16 @@ func (s *suite) searched() {
 	want := app.Progress{Fraction: 0.75, Text: "step 2 of 2: run, 30 of 60"}
 	s.until(t, "half of the second step", func(now app.TaskStatus) bool { return now.Progress != nil && *now.Progress == want })
 	s.release(t)
-	if o := s.ended(t); o.Cause != app.CauseDone {
-		s.Errorf("outcome %+v, want done", o)
-	}
+	s.ends(t, app.CauseDone)
 }
 
 func (s *suite) stopped() {
 	t := s.start(s.task(`trap 'echo > out/asked; exit 0' TERM; echo > out/ready` + "\n" + waiting))
 	s.untilHas(t, "ready")
 	for range 3 { // repeating it is harmless
-		if err := s.executor.Stop(s.Context(), t); err != nil {
-			s.Fatal(err)
-		}
+		must.OK(s, s.executor.Stop(s.Context(), t))
 	}
-	if o := s.ended(t); o.Cause != app.CauseStopped {
-		s.Errorf("outcome %+v, want stopped", o)
-	}
+	s.ends(t, app.CauseStopped)
 	if !s.has(t, "asked") {
 		s.Error("the program was not asked to end")
 	}
@@ -146,13 +138,9 @@ func (s *suite) stopped() {
 // outcome.
 func (s *suite) stoppedEarly() {
 	t := s.start(s.task(waiting))
-	if err := s.executor.Stop(s.Context(), t); err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, s.executor.Stop(s.Context(), t))
 	now := s.until(t, "over", func(now app.TaskStatus) bool {
-		if err := s.executor.Stop(s.Context(), t); err != nil {
-			s.Fatal(err)
-		}
+		must.OK(s, s.executor.Stop(s.Context(), t))
 		return now.State >= app.TaskEnded
 	})
 	if now.State == app.TaskEnded && now.Outcome.Cause != app.CauseStopped {
@@ -163,15 +151,11 @@ func (s *suite) stoppedEarly() {
 func (s *suite) stoppedLate() {
 	t := s.start(s.task("exit 5"))
 	before := s.ended(t)
-	if err := s.executor.Stop(s.Context(), t); err != nil {
-		s.Error(err)
-	}
+	must.OK(s, s.executor.Stop(s.Context(), t))
 	if after := s.ended(t); *after != *before {
 		s.Errorf("outcome %+v became %+v", before, after)
 	}
-	if err := os.RemoveAll(t.Dir); err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, os.RemoveAll(t.Dir))
 	if err := s.executor.Stop(s.Context(), t); err != nil {
 		s.Errorf("stop of a task whose directory is gone: %v", err)
 	}
@@ -189,24 +173,16 @@ func (s *suite) adopted() {
 		}
 	}
 	s.release(t)
-	if o := s.ended(t); o.ExitCode != 4 {
-		s.Errorf("outcome %+v, want exit code 4", o)
-	}
+	s.exits(t, 4)
 }
 
 func (s *suite) collected() {
 	t := s.start(s.task(waiting + "exit 6"))
 	s.running(t)
 	s.release(t) // while no executor watches
-	for begin := time.Now(); !task.Exists(t.Dir, task.OutcomeFile); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begin) > s.Timeout {
-			s.Fatalf("no outcome within %v", s.Timeout)
-		}
-	}
+	must.Become(s, "an outcome", func() bool { return task.Exists(t.Dir, task.OutcomeFile) })
 	s.executor = s.New(s.T)
-	if o := s.ended(t); o.ExitCode != 6 {
-		s.Errorf("outcome %+v, want exit code 6", o)
-	}
+	s.exits(t, 6)
 }
 
 func (s *suite) startedTwice() {
@@ -261,8 +237,6 @@ func (s *suite) concurrent() {
 	}
 	callers.Wait()
 	for i, t := range tasks {
-		if o := s.ended(t); o.ExitCode != i {
-			s.Errorf("outcome %+v, want exit code %d", o, i)
-		}
+		s.exits(t, i)
 	}
 }

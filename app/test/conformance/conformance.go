@@ -14,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // Suite says what to test.
@@ -23,7 +24,7 @@ type Suite struct {
 	New func(t *testing.T) app.Executor
 	// Dir gives an empty directory for a task, t.TempDir by default.
 	Dir func(t *testing.T) string
-	// Timeout is how long a task may take to start or to end, 30 s by default.
+	// Timeout is how long a task may take to start or to end, must.Patience by default.
 	Timeout time.Duration
 	// Parallel runs the tests at the same time.
 	Parallel bool
@@ -35,7 +36,7 @@ func (s Suite) Run(t *testing.T) {
 		s.Dir = func(t *testing.T) string { return t.TempDir() }
 	}
 	if s.Timeout == 0 {
-		s.Timeout = 30 * time.Second
+		s.Timeout = must.Patience
 	}
 	tests := []struct {
 		name string
@@ -99,17 +100,13 @@ func (s *suite) taskWith(spec task.Spec) app.Task {
 	}
 	t.Token = "conformance-" + rand.Text()
 	for _, dir := range []string{"in", "out", "tmp"} {
-		if err := os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700); err != nil {
-			s.Fatal(err)
-		}
+		must.OK(s, os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700))
 	}
 	spec.Token, spec.Job, spec.Attempt, spec.CPUs, spec.GraceSeconds = t.Token, string(t.Job), t.Attempt, 1, 5
 	if spec.MaxRuntimeSeconds == 0 {
 		spec.MaxRuntimeSeconds = int64(t.Limit.Seconds())
 	}
-	if err := task.Write(t.Dir, spec); err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, task.Write(t.Dir, spec))
 	t.Limit = time.Duration(spec.MaxRuntimeSeconds) * time.Second
 	if spec.MemoryBytes > 0 {
 		t.Needs.MemoryBytes = spec.MemoryBytes
@@ -121,9 +118,7 @@ func (s *suite) taskWith(spec task.Spec) app.Task {
 func (s *suite) start(t app.Task) app.Task {
 	s.Helper()
 	h, err := s.executor.Start(s.Context(), t)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, err)
 	t.Handle = h
 	s.Cleanup(func() { s.end(t) })
 	return t
@@ -149,9 +144,7 @@ func (s *suite) end(t app.Task) {
 func (s *suite) status(tasks ...app.Task) []app.TaskStatus {
 	s.Helper()
 	all, err := s.executor.Status(s.Context(), tasks)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, err)
 	if len(all) != len(tasks) {
 		s.Fatalf("%d statuses for %d tasks", len(all), len(tasks))
 	}
@@ -181,6 +174,22 @@ func (s *suite) ended(t app.Task) *app.Outcome {
 	return now.Outcome
 }
 
+// ends waits for the end of the task, which must have this cause.
+func (s *suite) ends(t app.Task, want app.Cause) {
+	s.Helper()
+	if o := s.ended(t); o.Cause != want {
+		s.Errorf("outcome %+v, want %s", o, want)
+	}
+}
+
+// exits waits for the end of the task, which must have this exit code.
+func (s *suite) exits(t app.Task, want int) {
+	s.Helper()
+	if o := s.ended(t); o.ExitCode != want {
+		s.Errorf("outcome %+v, want exit code %d", o, want)
+	}
+}
+
 func (s *suite) running(t app.Task) app.TaskStatus {
 	s.Helper()
 	return s.until(t, "running", func(now app.TaskStatus) bool { return now.State == app.TaskRunning })
@@ -189,9 +198,7 @@ func (s *suite) running(t app.Task) app.TaskStatus {
 // release lets a waiting script go on.
 func (s *suite) release(t app.Task) {
 	s.Helper()
-	if err := os.WriteFile(filepath.Join(t.Dir, task.WorkDir, "out", "go"), nil, 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, os.WriteFile(filepath.Join(t.Dir, task.WorkDir, "out", "go"), nil, 0o600))
 }
 
 // has reports whether the task's program has written that output file.

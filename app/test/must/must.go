@@ -2,6 +2,8 @@
 package must
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -42,4 +44,19 @@ func Equal[T any](t testing.TB, what string, got, want T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
+}
+
+// Read returns the text of a file.
+func Read(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	OK(t, err)
+	return string(text)
+}
+
+// Write writes a file, and makes its directory.
+func Write(t testing.TB, path, text string) {
+	t.Helper()
+	OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	OK(t, os.WriteFile(path, []byte(text), 0o600))
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // standIn returns a client whose command of that name is a script. The file calls
@@ -17,9 +19,7 @@ func standIn(t *testing.T, command, script string) (c *Client, calls string) {
 	dir := t.TempDir()
 	calls = filepath.Join(dir, "calls")
 	text := fmt.Sprintf("#!/bin/sh\necho >> '%s'\n%s\n", calls, script)
-	if err := os.WriteFile(filepath.Join(dir, command), []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, command), []byte(text), 0o700))
 	return New(Options{Path: dir + ":/usr/bin:/bin", Timeout: time.Minute, Now: time.Now}), calls
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 func TestAnswersSayWhenTheyBegan(t *testing.T) {
@@ -36,9 +38,7 @@ func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"squeue", "sinfo"} {
 		script := "#!/bin/sh\n[ ! -e " + filepath.Join(dir, name+".fails") + " ]\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
 	}
 	c := New(Options{Path: dir, Timeout: time.Minute, Now: time.Now})
 	if since, _ := c.Answers(); !since.IsZero() {
@@ -46,9 +46,7 @@ func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
 	}
 	for _, tt := range []struct{ fails, works string }{{"squeue", "sinfo"}, {"sinfo", "squeue"}} {
 		mark := filepath.Join(dir, tt.fails+".fails")
-		if err := os.WriteFile(mark, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(mark, nil, 0o600))
 		ask := func() (err error) {
 			_, _ = c.Queue(t.Context(), "molrun")
 			_, _ = c.Partitions(t.Context())
@@ -59,9 +57,7 @@ func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
 		if ask() == nil {
 			t.Errorf("the controller counts as answering while %s fails", tt.fails)
 		}
-		if err := os.Remove(mark); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Remove(mark))
 		if err := ask(); err != nil {
 			t.Errorf("the controller does not answer: %v", err)
 		}

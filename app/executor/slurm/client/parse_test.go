@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"molrun/app/test/must"
 )
 
 // Output of squeue and sacct of Slurm 22.05, with made-up lines for other users
@@ -45,9 +45,7 @@ func TestParseQueue(t *testing.T) {
 	for _, i := range []int{1, 3, 4} {
 		want = append(want, Record{Row: Row{"molrun-array-B", i}, ID: "9", Array: "9", State: "PENDING", Submitted: submitted, Reason: "ReqNodeNotAvail, UnavailableNodes:c1"})
 	}
-	if diff := cmp.Diff(want, parseQueue(recordedQueue, "molrun")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "the queue", parseQueue(recordedQueue, "molrun"), want)
 }
 
 func TestParseAccount(t *testing.T) {
@@ -60,9 +58,7 @@ func TestParseAccount(t *testing.T) {
 		want = append(want, Record{Row: Row{"molrun-array-A", i}, ID: "2", Array: "2", State: "CANCELLED", By: "1001", Submitted: submitted, Ended: ended, Node: "None assigned", Reason: "None"})
 	}
 	want = append(want, Record{Row: Row{"molrun-CUT", 0}, ID: "4", State: "CANCELLED", Signal: 15, Submitted: submitted, Node: "c1", Reason: "None"})
-	if diff := cmp.Diff(want, parseAccount(recordedAccount, "molrun")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "the accounting", parseAccount(recordedAccount, "molrun"), want)
 }
 
 func TestParseTasks(t *testing.T) {

@@ -3,9 +3,8 @@ package client
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 )
 
 // Output of sinfo of Slurm 22.05; the last three lines are made up.
@@ -29,9 +28,7 @@ func TestParseNodes(t *testing.T) {
 		"forever": {CPUs: 4, MemoryBytes: 4000 * mib, GPUs: 2},
 		"mixed":   {CPUs: 64, MemoryBytes: 512000 * mib, GPUs: 6, Seconds: 1800},
 	}
-	if diff := cmp.Diff(want, parseNodes(recordedNodes)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "the nodes", parseNodes(recordedNodes), want)
 }
 
 func FuzzParseNodes(f *testing.F) {

@@ -60,10 +60,24 @@ func (g *gathering) start(r request, token string) {
 	}
 }
 
+// startAll adds tasks, each after a pause, and waits for their handles. The request of a
+// task is said by its number.
+func (g *gathering) startAll(n int, pause time.Duration, of func(i int) request) {
+	var callers sync.WaitGroup
+	for i := range n {
+		time.Sleep(pause)
+		callers.Go(func() { g.start(of(i), fmt.Sprint(i)) })
+	}
+	callers.Wait()
+}
+
+// same is the request of all tasks.
+func same(int) request { return "" }
+
 func TestLoneTaskHardlyWaits(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
 		begin := time.Now()
-		g.start(request(""), "a")
+		g.start("", "a")
 		if took := time.Since(begin); took != loneWait {
 			t.Errorf("it took %v", took)
 		}
@@ -72,14 +86,8 @@ func TestLoneTaskHardlyWaits(t *testing.T) {
 
 func TestTenThousandTasksAreTenSubmissions(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
-		var callers sync.WaitGroup
-		for i := range 10_000 {
-			time.Sleep(time.Millisecond) // as fast as directories are prepared
-			callers.Go(func() { g.start(request(""), fmt.Sprint(i)) })
-		}
-		callers.Wait()
-		want := slices.Repeat([]int{1000}, 10)
-		if !slices.Equal(g.sizes, want) {
+		g.startAll(10_000, time.Millisecond, same) // as fast as directories are prepared
+		if want := slices.Repeat([]int{1000}, 10); !slices.Equal(g.sizes, want) {
 			t.Errorf("submissions of %v tasks, want %v", g.sizes, want)
 		}
 	})
@@ -93,7 +101,7 @@ func TestSlowStreamIsGatheredForSeconds(t *testing.T) {
 			time.Sleep(streamWait / 5)
 			callers.Go(func() {
 				begin := time.Now()
-				g.start(request(""), fmt.Sprint(i))
+				g.start("", fmt.Sprint(i))
 				g.mu.Lock()
 				longest = max(longest, time.Since(begin))
 				g.mu.Unlock()
@@ -111,7 +119,7 @@ func TestTwoTasksAreAStream(t *testing.T) {
 		var callers sync.WaitGroup
 		for n, pause := range []time.Duration{0, loneWait / 2, streamWait / 2} {
 			time.Sleep(pause)
-			callers.Go(func() { g.start(request(""), fmt.Sprint(n)) })
+			callers.Go(func() { g.start("", fmt.Sprint(n)) })
 		}
 		callers.Wait()
 		if !slices.Equal(g.sizes, []int{3}) {
@@ -123,11 +131,7 @@ func TestTwoTasksAreAStream(t *testing.T) {
 func TestFullGroupIsSentAtOnce(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
 		begin := time.Now()
-		var callers sync.WaitGroup
-		for i := range 1000 {
-			callers.Go(func() { g.start(request(""), fmt.Sprint(i)) })
-		}
-		callers.Wait()
+		g.startAll(1000, 0, same)
 		if waited := time.Since(begin); waited > 0 {
 			t.Errorf("it waits for %v more", waited)
 		}
@@ -136,11 +140,7 @@ func TestFullGroupIsSentAtOnce(t *testing.T) {
 
 func TestDifferentRequestsStayApart(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
-		var callers sync.WaitGroup
-		for i := range 30 {
-			callers.Go(func() { g.start(request(fmt.Sprint(i%3)), fmt.Sprint(i)) })
-		}
-		callers.Wait()
+		g.startAll(30, 0, func(i int) request { return request(fmt.Sprint(i % 3)) })
 		if !slices.Equal(g.sizes, []int{10, 10, 10}) {
 			t.Errorf("submissions of %v tasks", g.sizes)
 		}
@@ -154,7 +154,7 @@ func TestFailureFailsEveryTask(t *testing.T) {
 		var callers sync.WaitGroup
 		for i := range 3 {
 			callers.Go(func() {
-				if _, known, err := g.Add(t.Context(), g.end, request(""), app.Task{Token: fmt.Sprint(i)}); !known || !errors.Is(err, no) {
+				if _, known, err := g.Add(t.Context(), g.end, "", app.Task{Token: fmt.Sprint(i)}); !known || !errors.Is(err, no) {
 					t.Errorf("known: %v, error %v", known, err)
 				}
 			})
@@ -167,7 +167,7 @@ func TestTaskWithdrawnBeforeSubmissionIsNotSubmitted(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
 		ctx, cancel := context.WithTimeout(t.Context(), loneWait/2)
 		defer cancel()
-		_, known, err := g.Add(ctx, g.end, request(""), app.Task{Token: "a"})
+		_, known, err := g.Add(ctx, g.end, "", app.Task{Token: "a"})
 		if !known || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("known: %v, error %v", known, err)
 		}
@@ -186,7 +186,7 @@ func TestResultIsUnknownAfterGivingUpDuringSubmission(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, known, err := g.Add(ctx, g.end, request(""), app.Task{Token: "a"})
+		_, known, err := g.Add(ctx, g.end, "", app.Task{Token: "a"})
 		if known || err != nil || !g.Underway("a") {
 			t.Errorf("known: %v, error %v, under way: %v", known, err, g.Underway("a"))
 		}
@@ -199,24 +199,20 @@ func TestResultIsUnknownAfterGivingUpDuringSubmission(t *testing.T) {
 
 func TestFewSubmissionsAtOnce(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
-		var mu sync.Mutex
 		now, most := 0, 0
-		g.answers = func(tasks []app.Task) ([]app.Handle, error) {
-			mu.Lock()
-			now++
+		count := func(by int) {
+			g.mu.Lock()
+			now += by
 			most = max(most, now)
-			mu.Unlock()
+			g.mu.Unlock()
+		}
+		g.answers = func(tasks []app.Task) ([]app.Handle, error) {
+			count(1)
 			time.Sleep(time.Minute)
-			mu.Lock()
-			now--
-			mu.Unlock()
+			count(-1)
 			return []app.Handle{app.Handle(tasks[0].Token)}, nil
 		}
-		var callers sync.WaitGroup
-		for i := range 20 {
-			callers.Go(func() { g.start(request(fmt.Sprint(i)), fmt.Sprint(i)) })
-		}
-		callers.Wait()
+		g.startAll(20, 0, func(i int) request { return request(fmt.Sprint(i)) })
 		if most != atOnce {
 			t.Errorf("%d submissions at once, want %d", most, atOnce)
 		}
@@ -231,7 +227,7 @@ func TestStoppingTurnsTasksAway(t *testing.T) {
 		go func() { defer close(done); g.Run(end) }()
 		result := make(chan error)
 		go func() {
-			_, _, err := g.Add(t.Context(), end, request(""), app.Task{})
+			_, _, err := g.Add(t.Context(), end, "", app.Task{})
 			result <- err
 		}()
 		synctest.Wait()
@@ -240,7 +236,7 @@ func TestStoppingTurnsTasksAway(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		<-done
-		if _, _, err := g.Add(t.Context(), end, request(""), app.Task{}); !errors.Is(err, ErrClosed) {
+		if _, _, err := g.Add(t.Context(), end, "", app.Task{}); !errors.Is(err, ErrClosed) {
 			t.Errorf("error %v", err)
 		}
 	})
