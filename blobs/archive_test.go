@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/test/must"
 	"molrun/blobs/result"
 )
 
@@ -52,15 +53,11 @@ func (f *fixture) download(id app.JobID) string {
 func unzip(t testing.TB, archive string) map[string]string {
 	t.Helper()
 	r, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	files := make(map[string]string)
 	for _, f := range r.File {
 		rc, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		data, err := io.ReadAll(rc)
 		if err != nil {
 			t.Errorf("%s: %v", f.Name, err)
@@ -91,9 +88,7 @@ func runTool(t *testing.T, want string, argv ...string) {
 func testWithTools(t *testing.T, archive string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "a.zip")
-	if err := os.WriteFile(name, []byte(archive), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(name, []byte(archive), 0o600))
 	runTool(t, "", "unzip", "-tqq", name)
 	runTool(t, "", "python3", "-c", "import sys, zipfile; sys.exit(zipfile.ZipFile(sys.argv[1]).testzip())", name)
 }
@@ -163,9 +158,7 @@ func TestEveryRangeOfAnArchiveMatchesTheWhole(t *testing.T) {
 	}
 	whole := f.download(batch)
 	a, err := f.archives.Open(app.Archive{Folders: f.rules.folders[batch]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	content := a.Content(t.Context())
 	check := func(from, to int) {
 		t.Helper()
@@ -253,9 +246,7 @@ func TestChangedResultAbortsTheArchive(t *testing.T) {
 			f := start(t)
 			id := f.result(someResult)
 			f.download(id)
-			if err := change(f, id); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, change(f, id))
 			res, err := f.server.Client().Get(f.archiveLink(id))
 			if err != nil {
 				return // aborted before the first byte
@@ -273,18 +264,14 @@ func (f *fixture) repeated(n int) app.JobID {
 	f.t.Helper()
 	id := f.result(map[string]string{"one": "x"})
 	m, err := f.Manifest(id)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	one := m.Files[0]
 	m.Files = nil
 	for i := range n {
 		one.Name = fmt.Sprintf("%06d", i)
 		m.Files = append(m.Files, one)
 	}
-	if err := f.WriteManifest(id, m); err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, f.WriteManifest(id, m))
 	return id
 }
 
@@ -315,27 +302,17 @@ func TestArchiveBeyondFourGiB(t *testing.T) {
 	const big = 4<<30 + 3
 	f := start(t)
 	id := f.result(map[string]string{"big": "", "small": "after four GiB"})
-	if err := os.Truncate(filepath.Join(f.JobDir(id), "result", "big"), big); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Truncate(filepath.Join(f.JobDir(id), "result", "big"), big))
 	m, err := f.Manifest(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m.Files[0].Size = big
-	if err := f.WriteManifest(id, m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.WriteManifest(id, m))
 	size, err := f.ArchiveSize(app.Archive{Folders: f.rules.folders[id]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 
 	name := filepath.Join(t.TempDir(), "a.zip")
 	out, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer out.Close()
 	fetch := func(from, to int64) {
 		res := f.do("GET", f.archiveLink(id), "", "Range", fmt.Sprintf("bytes=%d-%d", from, to-1))
@@ -398,9 +375,7 @@ func TestArchiveStopsWhenItsRequestIsCanceled(t *testing.T) {
 	f := start(t)
 	id := f.result(someResult)
 	a, err := f.archives.Open(app.Archive{Folders: f.rules.folders[id]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := a.Content(ctx).SendTo(io.Discard, a.Size()); !errors.Is(err, context.Canceled) {
@@ -419,9 +394,7 @@ func BenchmarkArchive(b *testing.B) {
 	}{{"64MiB", large}, {"10000files", small}, {"10000rows", batch}} {
 		b.Run(bm.name, func(b *testing.B) {
 			size, err := f.ArchiveSize(app.Archive{Folders: f.rules.folders[bm.id]})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			benchmarkGet(b, f, f.archiveLink(bm.id), "", size)
 		})
 	}

@@ -27,6 +27,7 @@ import (
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
 	"molrun/app/job/upload"
+	"molrun/app/test/must"
 	"molrun/blobs/link"
 )
 
@@ -189,17 +190,13 @@ func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, path: path, clock: newClock(), rules: newRules()}
 	secret, err := link.LoadSecret(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o := Options{Now: f.clock.Now, Secret: secret, Log: zerolog.Nop(), Reserve: 1}
 	for _, c := range change {
 		c(&o)
 	}
 	f.Dir, err = Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	f.server = httptest.NewServer(Handler(f.Dir, f.rules, writeError))
 	t.Cleanup(func() {
 		f.server.Close()
@@ -278,9 +275,7 @@ func (f *fixture) stored(content string) app.UploadID {
 func (f *fixture) result(files map[string]string) app.JobID {
 	f.t.Helper()
 	id := app.JobID(f.id())
-	if err := os.MkdirAll(f.JobDir(id), 0o700); err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, os.MkdirAll(f.JobDir(id), 0o700))
 	m := &app.Manifest{}
 	for name, content := range files {
 		write(f.t, f.JobDir(id), map[string]string{"result/" + name: content})
@@ -290,9 +285,7 @@ func (f *fixture) result(files map[string]string) app.JobID {
 		})
 	}
 	slices.SortFunc(m.Files, func(a, b app.ManifestFile) int { return strings.Compare(a.Name, b.Name) })
-	if err := f.WriteManifest(id, m); err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, f.WriteManifest(id, m))
 	f.rules.folders[id] = []app.Folder{{Job: id}}
 	return id
 }
@@ -318,16 +311,12 @@ func (f *fixture) do(method, url, body string, headers ...string) response {
 func (f *fixture) send(method, url string, body io.Reader, headers ...string) response {
 	f.t.Helper()
 	req, err := http.NewRequest(method, url, body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])
 	}
 	res, err := f.server.Client().Do(req)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
 	return response{res.StatusCode, res.Header, string(data), err}
@@ -355,9 +344,7 @@ func write(t testing.TB, top string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(top, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 }
 
@@ -373,9 +360,7 @@ func (f *fixture) names(dir string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	return names
 }
 
@@ -383,13 +368,9 @@ func (f *fixture) names(dir string) []string {
 func (f *fixture) dial(method, link string, headers ...string) (*net.TCPConn, *bufio.Reader) {
 	f.t.Helper()
 	u, err := url.Parse(link)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	conn, err := net.Dial("tcp", u.Host)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	f.t.Cleanup(func() { conn.Close() })
 	head := append([]string{method + " " + u.RequestURI() + " HTTP/1.1", "Host: " + u.Host}, headers...)
 	fmt.Fprint(conn, strings.Join(head, "\r\n"), "\r\n\r\n")

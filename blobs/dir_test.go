@@ -14,6 +14,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 	"molrun/blobs/link"
 	"molrun/blobs/result"
 )
@@ -37,9 +38,7 @@ func TestOpenCreatesPrivateDirectories(t *testing.T) {
 
 func TestOpenMakesDirectoriesPrivate(t *testing.T) {
 	dir := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "uploads"), 0o755), os.Chmod(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Mkdir(filepath.Join(dir, "uploads"), 0o755), os.Chmod(dir, 0o755)))
 	startIn(t, dir)
 	if info, err := os.Stat(filepath.Join(dir, "uploads")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mode %v, err %v", info.Mode(), err)
@@ -49,20 +48,14 @@ func TestOpenMakesDirectoriesPrivate(t *testing.T) {
 func TestOpenRefusesAnUnsafeDirectory(t *testing.T) {
 	shared := t.TempDir()
 	occupied := t.TempDir()
-	if err := errors.Join(
+	must.OK(t, errors.Join(
 		os.Chmod(shared, 0o770),
 		os.WriteFile(filepath.Join(occupied, "jobs"), nil, 0o600),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	secret, err := link.LoadSecret(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	escaping := t.TempDir()
-	if err := os.Symlink(t.TempDir(), filepath.Join(escaping, "jobs")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(t.TempDir(), filepath.Join(escaping, "jobs")))
 	for dir, want := range map[string]string{shared: "chmod 700", occupied: "not a directory", escaping: "jobs"} {
 		_, err := Open(dir, Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -78,15 +71,11 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 	f := start(t)
 	id := f.result(someResult)
 	m, err := f.Manifest(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if m.Find("traj.xtc") != len(m.Files)-1 || m.Files[0].Name != "job.json" || m.Files[0].Path != "result/job.json" {
 		t.Errorf("manifest %+v", m)
 	}
-	if err := f.WriteManifest(id, m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.WriteManifest(id, m))
 	again, err := f.Manifest(id)
 	if diff := cmp.Diff(m, again); diff != "" || err != nil {
 		t.Errorf("err %v, %s", err, diff)
@@ -94,9 +83,7 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 	if _, err := f.Manifest(app.JobID(f.id())); !errors.Is(err, fault.NotFound) {
 		t.Errorf("no manifest: error %v, want NOT_FOUND", err)
 	}
-	if err := os.WriteFile(filepath.Join(f.path, result.ManifestName(id)), []byte(`{"files":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(f.path, result.ManifestName(id)), []byte(`{"files":`), 0o600))
 	if _, err := f.Manifest(id); err == nil || errors.Is(err, fault.NotFound) {
 		t.Errorf("damaged manifest: error %v", err)
 	}
@@ -108,9 +95,7 @@ func TestRemovalDeletesFilesAtOnce(t *testing.T) {
 	f.upload(id, "x")
 	job := f.result(someResult)
 	for range 2 { // the second time is no error
-		if err := errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)))
 	}
 	if names := f.names("."); !slices.Equal(names, []string{"secret"}) {
 		t.Errorf("files left: %q", names)
@@ -129,9 +114,7 @@ func TestRemovalDeletesReadOnlyDirectories(t *testing.T) {
 	}
 	f := start(t)
 	job := f.result(someResult)
-	if err := os.Chmod(filepath.Join(f.JobDir(job), "result", "models"), 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Join(f.JobDir(job), "result", "models"), 0o500))
 	if err := f.RemoveJob(job); err != nil {
 		t.Error(err)
 	}
@@ -146,9 +129,7 @@ func TestPausedRemovalsWaitForTheLastResume(t *testing.T) {
 	f.upload(id, "x")
 	job := f.result(someResult)
 	first, second := f.PauseRemovals(), f.PauseRemovals()
-	if err := errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)))
 	first()
 	first() // counts once
 	if _, err := f.Manifest(job); err != nil {

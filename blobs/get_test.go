@@ -18,6 +18,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 func TestDownloadServesRanges(t *testing.T) {
@@ -156,9 +157,7 @@ func TestMissingFileIsNotFound(t *testing.T) {
 	file := f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 0, Filename: "a"})
 	f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 1, Filename: "a"}), "").want(t, 403, fault.LinkInvalid)
 	f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: -1, Filename: "a"}), "").want(t, 403, fault.LinkInvalid)
-	if err := f.RemoveJob(job); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.RemoveJob(job))
 	f.do("GET", file, "").want(t, 404, fault.NotFound)
 	f.upload(id, "x")
 	if err := f.Dir.RemoveUpload(id, 1); err != nil { // though its record is there
@@ -175,17 +174,11 @@ func TestChangedFileIsNotServed(t *testing.T) {
 	result := func(i int) string {
 		return f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: i, Filename: "a"})
 	}
-	if err := os.Truncate(f.UploadPath(id, 1), 5); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(filepath.Join(f.JobDir(job), "result", "a"), 5); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Truncate(f.UploadPath(id, 1), 5))
+	must.OK(t, os.Truncate(filepath.Join(f.JobDir(job), "result", "a"), 5))
 	outside := filepath.Join(f.path, "secret")
 	inside := filepath.Join(f.JobDir(job), "result", "b")
-	if err := errors.Join(os.Remove(inside), os.Symlink(outside, inside)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Remove(inside), os.Symlink(outside, inside)))
 	f.do("GET", f.getLink(id), "").want(t, 500, fault.Internal)
 	f.do("GET", result(0), "").want(t, 500, fault.Internal)
 	f.do("GET", result(1), "").want(t, 500, fault.Internal)
@@ -344,16 +337,12 @@ func benchmarkGet(b *testing.B, f *fixture, link, ranges string, size int64) {
 	buffer := make([]byte, 1<<20)
 	for b.Loop() {
 		req, err := http.NewRequest("GET", link, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		if ranges != "" {
 			req.Header.Set("Range", ranges)
 		}
 		res, err := f.server.Client().Do(req)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{res.Body}, buffer)
 		res.Body.Close()
 		if err != nil || n != size {

@@ -18,6 +18,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // withInputs returns the link to the archive of a job that has input files, too.
@@ -57,13 +58,9 @@ func TestInputsStandBehindTheFolders(t *testing.T) {
 	}
 
 	contents, err := f.rules.Archive(t.Context(), batch, app.ArchiveForm{Inputs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a, err := f.archives.Open(contents)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if size, err := f.ArchiveSize(contents); err != nil || size != int64(len(with.body)) {
 		t.Errorf("ArchiveSize returns %d, %v for %d bytes", size, err, len(with.body))
 	}
@@ -110,9 +107,7 @@ func TestInputsThatAreGone(t *testing.T) {
 			t.Fatal(res.status, res.err)
 		}
 	}
-	if err := errors.Join(f.RemoveUpload(given.Upload, 1), f.RemoveJob(made.Job)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(f.RemoveUpload(given.Upload, 1), f.RemoveJob(made.Job)))
 	f.do("GET", f.withInputs(ofUpload), "").want(t, 404, fault.NotFound)
 	f.do("GET", f.withInputs(ofJob), "").want(t, 404, fault.NotFound)
 }
@@ -136,12 +131,8 @@ func TestUploadIsKeptForTheArchivesThatAreSent(t *testing.T) {
 		return res
 	}
 	whole, part := begin(), begin()
-	if err := f.RemoveUpload(given.Upload, 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := part.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.RemoveUpload(given.Upload, 1))
+	must.OK(t, part.Body.Close())
 	body, err := io.ReadAll(whole.Body)
 	if err = errors.Join(err, whole.Body.Close()); err != nil {
 		t.Fatal(err)
@@ -169,16 +160,10 @@ func TestInputOfARemovedJobIsKeptForItsReader(t *testing.T) {
 	id, made := f.result(nil), f.made("inputs/0/a", "text")
 	contents := app.Archive{Folders: []app.Folder{{Job: id}}, Inputs: []app.InputFile{made}}
 	lease, err := f.jobs.Lease(contents.Jobs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a, err := f.archives.Open(contents)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.RemoveJob(made.Job); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, f.RemoveJob(made.Job))
 	var archive bytes.Buffer
 	if _, err := a.Content(t.Context()).SendTo(&archive, a.Size()); err != nil || unzip(t, archive.String())["inputs/0/a"] != "text" {
 		t.Errorf("err %v", err)

@@ -12,6 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // forget removes the record of a job.
@@ -94,9 +95,7 @@ func TestJobOfAPausedRemovalIsNotServed(t *testing.T) {
 	resume := f.PauseRemovals()
 	defer resume()
 	f.rules.forget(id)
-	if err := f.RemoveJob(id); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.RemoveJob(id))
 	for _, link := range links {
 		f.do("GET", link, "").want(t, 404, fault.NotFound)
 	}
@@ -108,9 +107,7 @@ func TestRemovedJobIsNotFoundThoughItsLayoutIsCached(t *testing.T) {
 	f := start(t)
 	id := f.result(someResult)
 	f.download(id)
-	if err := f.RemoveJob(id); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.RemoveJob(id))
 	f.do("GET", f.archiveLink(id), "").want(t, 404, fault.NotFound)
 	f.do("GET", f.archiveLink(id), "", "Range", "bytes=5-").want(t, 404, fault.NotFound)
 }
@@ -123,18 +120,12 @@ func TestRemovedJobIsKeptForItsLastReader(t *testing.T) {
 	var leases [2]interface{ End() error }
 	for i := range leases {
 		lease, err := f.jobs.Lease([]app.JobID{id})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		leases[i] = lease
 	}
 	a, err := f.archives.Open(app.Archive{Folders: folders})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.RemoveJob(id); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, f.RemoveJob(id))
 	if _, err := f.jobs.Lease([]app.JobID{id}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("lease of a removed job: %v, want NOT_FOUND", err)
 	}
@@ -165,12 +156,8 @@ func BenchmarkLease(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				lease, err := f.jobs.Lease(app.Archive{Folders: folders}.Jobs())
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := lease.End(); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, err)
+				must.OK(b, lease.End())
 			}
 		})
 	}

@@ -22,6 +22,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/upload"
+	"molrun/app/test/must"
 )
 
 func sha(content string) string {
@@ -167,9 +168,7 @@ func TestPutSkipsGenerationsLeftByACrash(t *testing.T) {
 	f := start(t)
 	id := f.newUpload("text/plain")
 	f.upload(id, "first")
-	if err := os.WriteFile(f.UploadPath(id, 2), []byte("not recorded"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(f.UploadPath(id, 2), []byte("not recorded"), 0o600))
 	f.upload(id, "second")
 	if u := f.rules.uploads[id]; u.Generation != 3 || u.SHA256 != sha("second") {
 		t.Errorf("record %+v, want generation 3", u)
@@ -238,9 +237,7 @@ func TestUploadIsRecordedThoughItsClientHasLeft(t *testing.T) {
 	conn, _ := f.dial("PUT", f.putLink(id), "Content-Length: 5")
 	fmt.Fprint(conn, "bytes")
 	<-s.arrived
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Close())
 	f.server.Close() // waits for the handler
 	if u := f.rules.uploads[id]; u.Generation == 0 || u.Size != 5 || u.SHA256 != sha("bytes") {
 		t.Errorf("record %+v, want the bytes that had arrived", u)
@@ -332,13 +329,9 @@ func BenchmarkUpload(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				req, err := http.NewRequest("PUT", link, bytes.NewReader(content))
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, err)
 				res, err := f.server.Client().Do(req)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, err)
 				if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 {
 					b.Fatalf("status %d, err %v", res.StatusCode, err)
 				}

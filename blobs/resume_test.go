@@ -152,9 +152,7 @@ func TestBreakLosesNothingThatArrived(t *testing.T) {
 	id, whole := f.newUpload("text/plain"), text(1<<20)
 	conn, answer := f.dial("PUT", f.putLink(id), "Upload-Complete: ?1", fmt.Sprintf("Content-Length: %d", len(whole)))
 	fmt.Fprint(conn, whole[:bufferSize+5])
-	if err := conn.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.CloseWrite())
 	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	_, _ = io.Copy(io.Discard, answer) // until the server has seen the end
 	f.wantHere(id, bufferSize+5, "?0", strconv.Itoa(len(whole)))
@@ -408,9 +406,7 @@ func TestInterimAnswers(t *testing.T) {
 			r.Header.Set(tt.headers[i], tt.headers[i+1])
 		}
 		res, err := f.server.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		res.Body.Close()
 		if res.StatusCode != 200 || res.Header.Get("Upload-Draft-Interop-Version") != "" || res.Header.Get("X-Content-Type-Options") == "" {
 			t.Errorf("%s: status %d, %v", tt.name, res.StatusCode, res.Header)
@@ -439,9 +435,7 @@ func TestLinkReachesNoOtherUpload(t *testing.T) {
 	swapped := strings.Replace(f.putLink(mine), string(mine), string(other), 1)
 	expired := f.server.URL + f.Link(app.Link{Kind: app.UploadPut, ID: string(other), Filename: "a", Expires: f.clock.Now().Add(time.Minute)})
 	revoked := f.link(app.Link{Kind: app.UploadPut, ID: string(other), Filename: "a", Holder: "bob"})
-	if err := f.RevokeLinks("bob"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.RevokeLinks("bob"))
 	f.clock.move(2 * time.Minute)
 	download := f.getLink(other)
 	for _, method := range []string{"HEAD", "PATCH", "DELETE", "PUT", "OPTIONS"} {
@@ -479,9 +473,7 @@ func TestLostFileBeginsAgain(t *testing.T) {
 			if len(names) != 1 {
 				t.Fatalf("files %q", names)
 			}
-			if err := lose(f.path + "/" + partialDir + "/" + names[0]); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, lose(f.path+"/"+partialDir+"/"+names[0]))
 			f.patch(id, 3, "def", "?1").want(t, 409, fault.UploadOffset)
 			f.wantHere(id, 0, "?0", "")
 			f.patch(id, 0, "abcdef", "?1").want(t, 200, "")
@@ -554,21 +546,13 @@ func TestSweepKnowsParts(t *testing.T) {
 	known, orphan := f.names(partialDir)[0], f.id()+".7"
 	for _, name := range []string{orphan, known} {
 		path := f.path + "/" + partialDir + "/" + name
-		if err := os.WriteFile(path, []byte("abc"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte("abc"), 0o600))
 		old := f.clock.Now().Add(-25 * time.Hour)
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chtimes(path, old, old))
 	}
 	young := f.id() + ".8"
-	if err := os.WriteFile(f.path+"/"+partialDir+"/"+young, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(f.path+"/"+partialDir+"/"+young, f.clock.Now(), f.clock.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(f.path+"/"+partialDir+"/"+young, nil, 0o600))
+	must.OK(t, os.Chtimes(f.path+"/"+partialDir+"/"+young, f.clock.Now(), f.clock.Now()))
 	n, err := f.Sweep(t.Context(), func(id app.UploadID, generation int) bool {
 		u, err := f.rules.Upload(t.Context(), id)
 		return err == nil && u.Has(generation)
@@ -596,9 +580,7 @@ func TestFileDeletedWhileItsEndArrives(t *testing.T) {
 	f.rules.mu.Lock()
 	delete(f.rules.uploads, id)
 	f.rules.mu.Unlock()
-	if err := f.RemovePartial(id, generation); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.RemovePartial(id, generation))
 	fmt.Fprint(rest, "def")
 	_ = rest.Close()
 	(<-answered).want(t, 404, fault.NotFound)

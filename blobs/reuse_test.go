@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // TestConnectionOutlivesDownloads fetches an archive, a file and an upload, whole and
@@ -22,14 +23,10 @@ func TestConnectionOutlivesDownloads(t *testing.T) {
 			reused := false
 			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }})
 			r, err := http.NewRequestWithContext(ctx, "GET", link, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			r.Header.Set("Range", ranges)
 			res, err := f.server.Client().Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode/100 != 2 {
 				t.Errorf("%d, range %q: status %d, %v", i, ranges, res.StatusCode, err)
 			}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"molrun/app/test/must"
 )
 
 // sendfileChild is the environment variable that names the download of
@@ -44,9 +46,7 @@ func TestDownloadsUseSendfile(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			data, err := os.ReadFile(trace)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var moved int
 			for _, m := range returned.FindAllStringSubmatch(string(data), -1) {
 				n, _ := strconv.Atoi(m[1] + m[2])
@@ -91,9 +91,7 @@ func TestSendfileChild(t *testing.T) {
 func (f *fixture) get(link string) *bufio.Reader {
 	f.t.Helper()
 	conn, answer := f.dial("GET", link)
-	if err := conn.SetReadBuffer(256 << 10); err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, conn.SetReadBuffer(256<<10))
 	return answer
 }
 

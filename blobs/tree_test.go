@@ -10,14 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 func openTree(t *testing.T, dir string) *Tree {
 	t.Helper()
 	tree, err := OpenTree(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := tree.Close(); err != nil {
 			t.Error(err)
@@ -75,9 +74,7 @@ func TestTreeOpensOnlyRegularFilesInside(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"secret": "s"})
 	for name, to := range map[string]string{"inside": "secret", "outside": "/etc/hostname"} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
 	tree := openTree(t, dir)
 	for name, good := range map[string]bool{"secret": true, "inside": false, "outside": false, "../x": false, ".": false} {
@@ -104,9 +101,7 @@ func TestOrphansAreFoundAndQuarantined(t *testing.T) {
 			func(id app.UploadID, generation int) bool { return id == treeInput && generation == 7 },
 			func(id app.JobID) bool { return id == treeJob },
 		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(foreign) != 2 || foreign[0].Path != "jobs/notes" || foreign[1].Path != "uploads/GE/not-ours" || foreign[1].Bytes != 1 {
 			t.Errorf("foreign files %+v", foreign)
 		}

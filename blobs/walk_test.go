@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 func TestWalkVisitsUploadsAndJobsAlone(t *testing.T) {
@@ -17,17 +18,11 @@ func TestWalkVisitsUploadsAndJobsAlone(t *testing.T) {
 		"uploads/AA/" + id + ".7", "uploads/AA/" + id + ".07", "uploads/AA/" + id, "uploads/AA/x.7",
 		"uploads/tmp/" + id + ".7", "uploads/" + id + ".7", "jobs/" + id + "/manifest.json", "jobs/x/manifest.json",
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer root.Close()
 	var visited []string
 	v := visitor{

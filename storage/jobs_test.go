@@ -480,9 +480,7 @@ func benchmarkList(b *testing.B, jobs int) {
 					}
 					return err
 				})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, err)
 			}
 		})
 	}

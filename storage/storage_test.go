@@ -122,9 +122,7 @@ func TestReopenKeepsRecordsAndFloor(t *testing.T) {
 	s := openAt(t, path, Options{})
 	putJobs(t, s, testJob(1), testJob(7))
 	update(t, s, func(tx app.Tx) error { return tx.DeleteJob(jobID(7)) })
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Close())
 
 	s = openAt(t, path, Options{})
 	if got, want := s.Floor(), testID(7); got != want {

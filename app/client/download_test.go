@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // flaky serves one file and breaks connections after some bytes.
@@ -82,9 +84,7 @@ func file(n int) []byte {
 func TestBrokenDownloadsAreResumed(t *testing.T) {
 	f := &flaky{file: file(200_000), etag: `"v1"`, breaks: []int{100_000, 50_000, 1}}
 	c, path := serve(t, f)
-	if err := c.Download(t.Context(), ResultRequest{}, path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Download(t.Context(), ResultRequest{}, path))
 	got, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(got, f.file) {
 		t.Errorf("%d bytes, %v; want the file", len(got), err)
@@ -112,13 +112,9 @@ func TestDownloadsContinueWhereAnEarlierCallStopped(t *testing.T) {
 			f := &flaky{file: whole, etag: `"v1"`}
 			c, path := serve(t, f)
 			for suffix, text := range map[string]string{partSuffix: tt.part, noteSuffix: tt.note} {
-				if err := os.WriteFile(path+suffix, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(path+suffix, []byte(text), 0o600))
 			}
-			if err := c.Download(t.Context(), ResultRequest{}, path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.Download(t.Context(), ResultRequest{}, path))
 			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, whole) {
 				t.Errorf("%d bytes, %v; want the file", len(got), err)
 			}
@@ -131,9 +127,7 @@ func TestDownloadsContinueWhereAnEarlierCallStopped(t *testing.T) {
 
 func TestEmptyFilesAreDownloaded(t *testing.T) {
 	c, path := serve(t, &flaky{etag: `"v1"`})
-	if err := c.Download(t.Context(), ResultRequest{}, path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Download(t.Context(), ResultRequest{}, path))
 	if info, err := os.Stat(path); err != nil || info.Size() != 0 {
 		t.Errorf("%v, %v", info, err)
 	}
@@ -195,9 +189,7 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 
 func TestDetailsNameTheirPlace(t *testing.T) {
 	var e Error
-	if err := json.Unmarshal([]byte(`{"Details":[{"loc":["body","settings",17,"steps"],"msg":"use a whole number"},{"loc":["query","limit"],"msg":"no"}]}`), &e); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(`{"Details":[{"loc":["body","settings",17,"steps"],"msg":"use a whole number"},{"loc":["query","limit"],"msg":"no"}]}`), &e))
 	if got, want := e.Error(), "body.settings[17].steps: use a whole number\nquery.limit: no"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

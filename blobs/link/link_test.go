@@ -16,6 +16,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/base/sortid"
+	"molrun/app/test/must"
 )
 
 var someID = sortid.ID{0: 1, 14: 0xfe, 15: 0xdc}.String()
@@ -38,9 +39,7 @@ func newSigner(t testing.TB) (*Signer, *clock) {
 func request(t testing.TB, method, target string) *http.Request {
 	t.Helper()
 	u, err := url.ParseRequestURI(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return &http.Request{Method: method, URL: u}
 }
 
@@ -176,9 +175,7 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		tok.Header["kid"] = ring.kid
 		f(cl, tok)
 		text, err := tok.SignedString(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return path + "?token=" + text
 	}
 	signed := func(f change) string { return forge(jwt.SigningMethodHS256, ring.get.keys[ring.kid], f) }

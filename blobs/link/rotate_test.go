@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // loadSigner returns a signer for the secret of a new directory.
@@ -15,9 +16,7 @@ func loadSigner(t testing.TB) (*Signer, *clock) {
 	t.Helper()
 	dir := t.TempDir()
 	secret, err := LoadSecret(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := newClock()
 	return NewSigner(dir, secret, c.Now), c
 }
@@ -26,9 +25,7 @@ func loadSigner(t testing.TB) (*Signer, *clock) {
 func rotate(t testing.TB, s *Signer, want int) (kid string) {
 	t.Helper()
 	kid, err := s.Rotate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	secret, err := LoadSecret(s.dir)
 	if err != nil || len(secret.Keys) != want || secret.newest().ID != kid {
 		t.Errorf("%d keys, newest %q, err %v; want %d, newest %q", len(secret.Keys), secret.newest().ID, err, want, kid)
@@ -84,9 +81,7 @@ func TestKeyRingIsBounded(t *testing.T) {
 func TestFailedRotationKeepsTheSecret(t *testing.T) {
 	s, _ := loadSigner(t)
 	link := getLink(s, time.Hour)
-	if err := os.Chmod(filepath.Join(s.dir, SecretName), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Join(s.dir, SecretName), 0o644))
 	if _, err := s.Rotate(); err == nil {
 		t.Error("rotated a secret that others can read")
 	}

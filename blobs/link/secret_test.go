@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 func TestSecretIsCreatedOnce(t *testing.T) {
@@ -70,9 +72,7 @@ func TestUnsafeSecretIsRefused(t *testing.T) {
 		s := Secret{StoreID: good.StoreID, Keys: []SecretKey{good.Keys[0]}}
 		change(&s)
 		data, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(data)
 	}
 	tests := []struct {
@@ -96,12 +96,8 @@ func TestUnsafeSecretIsRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			name := filepath.Join(dir, "secret")
-			if err := os.WriteFile(name, []byte(tt.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(name, tt.mode); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(name, []byte(tt.content), 0o600))
+			must.OK(t, os.Chmod(name, tt.mode))
 			_, err := LoadSecret(dir)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // TestZip64BeginsWhereTheOldFieldsEnd checks the first values that the fields of 16
@@ -47,40 +48,26 @@ func TestZip64BeginsWhereTheOldFieldsEnd(t *testing.T) {
 // archive shows.
 func TestArchiveOfAChangedManifestIsNotSent(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { root.Close() })
 	const id = app.JobID("job")
-	if err := root.MkdirAll(JobDir(id), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := root.WriteFile(JobDir(id)+"/file", []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, root.MkdirAll(JobDir(id), 0o700))
+	must.OK(t, root.WriteFile(JobDir(id)+"/file", []byte("text"), 0o600))
 	m := app.Manifest{Files: []app.ManifestFile{{Name: "a", Path: "file", Size: 4, CRC32: 1}}}
-	if err := WriteManifest(root, id, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, WriteManifest(root, id, &m))
 	jobs := NewJobs(root, root.RemoveAll)
 	folders := []app.Folder{{Job: id}}
 	lease, err := jobs.Lease([]app.JobID{id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer lease.End()
 	archive, err := NewArchives(jobs, nil).Open(app.Archive{Folders: folders})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	whole, err := io.ReadAll(archive.Content(t.Context()))
 	if err != nil || int64(len(whole)) != archive.Size() {
 		t.Fatalf("%d bytes of %d: %v", len(whole), archive.Size(), err)
 	}
 	m.Files[0].CRC32 = 2
-	if err := WriteManifest(root, id, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, WriteManifest(root, id, &m))
 	for name, from := range map[string]int64{"the files": 0, "the records at the end": archive.parts[0].size} {
 		content := archive.Content(t.Context())
 		if _, err := content.Seek(from, io.SeekStart); err != nil {

@@ -16,14 +16,14 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 func open(t testing.TB, name, text string, complete bool) *Table {
 	t.Helper()
 	table, err := Open(strings.NewReader(text), int64(len(text)), name, complete)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return table
 }
 
@@ -150,15 +150,11 @@ func TestSeriesAreThinned(t *testing.T) {
 	table := open(t, "a.csv", wave(rows), true)
 	for _, points := range []int{3, 4, 100, 2000} {
 		held, err := table.Thin(t.Context(), []int{0, 1}, false, points)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		table.held = 100
 		spilled, err := table.Thin(t.Context(), []int{0, 1}, false, points)
 		table.held = maxHeld
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if diff := gocmp.Diff(held, spilled, equalNaN); diff != "" {
 			t.Errorf("%d points: in memory and from the file differ\n%s", points, diff)
 		}
@@ -246,9 +242,7 @@ func TestColumnsWithoutNumbersAreLeftOut(t *testing.T) {
 		table := open(t, "a.csv", wave(50), true)
 		table.held = held
 		s, err := table.Thin(t.Context(), []int{0, 1, 2, 3}, true, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !slices.Equal(s.Columns, []string{"time", "rg", "other"}) || len(s.Values) != 3 || len(s.Values[2]) != 50 || s.Values[2][9] != 2 {
 			t.Errorf("columns %q, values %v", s.Columns, s.Values)
 		}
@@ -330,9 +324,7 @@ func TestPagesAreAllRowsInOrder(t *testing.T) {
 				} else {
 					page, err = table.Sorted(t.Context(), numeric, *tt.by, mark, limit)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				for _, cells := range page.Rows {
 					if cells[0] != json.Number(strconv.Itoa(want[got].id)) {
 						t.Fatalf("%s, pages of %d: row %d is %v, want %+v", name, limit, got, cells, want[got])
@@ -357,9 +349,7 @@ func TestCellsOfAPage(t *testing.T) {
 		t.Fatalf("%v, %v", numeric, err)
 	}
 	page, err := table.Page(t.Context(), numeric, nil, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got, err := json.Marshal(page.Rows)
 	if want := `[[1,0.10,"007",12345678901234567890,"a"],[2,null,"010",1,null],[3,100,"100",2,"` + "\uFFFD" + `"],[4,null,null,null,null]]`; err != nil || string(got) != want {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
@@ -370,9 +360,7 @@ func TestPageOfAFileThatWasReplaced(t *testing.T) {
 	table := open(t, "a.csv", "x\n1\n2\n3\n", true)
 	numeric := []bool{true}
 	page, err := table.Page(t.Context(), numeric, nil, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, text := range []string{"x\n11\n22\n33\n", "x\n"} {
 		_, err := open(t, "a.csv", text, true).Page(t.Context(), numeric, page.Next, 1)
 		var bad Error
@@ -443,9 +431,7 @@ func FuzzRows(f *testing.F) {
 		paged := 0
 		for mark := (*Mark)(nil); ; {
 			page, err := table.Page(t.Context(), numeric, mark, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			paged += len(page.Rows)
 			if mark = page.Next; mark == nil {
 				break

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // molrun is the binary that the tests measure.
@@ -139,9 +141,7 @@ func TestRowsPrintsALineForEachRound(t *testing.T) {
 	for line := range strings.Lines(out) {
 		lines++
 		var run struct{ Figures figures }
-		if err := json.Unmarshal([]byte(line), &run); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(line), &run))
 		for _, name := range []string{"rate", "ratio", "service.cpu", "memory.submission", "xargs.before", "xargs.after"} {
 			if !(run.Figures[name] > 0) {
 				t.Errorf("%s is %g in %s", name, run.Figures[name], line)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 func TestPeaksOfMemoryAreOfTheirPhases(t *testing.T) {
@@ -28,9 +30,7 @@ func TestRowsOfOneBatchDiffer(t *testing.T) {
 	var batch struct {
 		Settings []struct{ Row int }
 	}
-	if err := json.Unmarshal(shortRows{Rows: 3}.body(), &batch); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(shortRows{Rows: 3}.body(), &batch))
 	for n, settings := range batch.Settings {
 		if settings.Row != n {
 			t.Errorf("row %d has the number %d", n, settings.Row)

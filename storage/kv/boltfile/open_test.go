@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // A process may wait for the lock of a file that compaction replaces.
@@ -14,16 +15,12 @@ func TestReplacedFileIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	open := func() *os.File {
 		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
 	old := open()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(path))
 	current := open()
 	if err := expectCurrent(old, path); !errors.Is(err, fault.Unavailable) {
 		t.Errorf("of the old file: error %v, want UNAVAILABLE", err)
