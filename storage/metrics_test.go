@@ -17,11 +17,11 @@ import (
 // putRows puts a batch whose rows have completed, each with these results.
 func putRows(t testing.TB, s *Store, results ...string) (batch app.JobID) {
 	t.Helper()
-	parent := benchJob(1)
+	parent := testJob(1)
 	parent.Counts = &app.Counts{Completed: len(results)}
 	jobs := []*app.Job{parent}
 	for n, text := range results {
-		j := benchJob(n + 2)
+		j := testJob(n + 2)
 		j.Batch, j.Private.Batch, j.Private.Row = parent.Name, parent.ID, n
 		j.Status, j.CompletedAt = app.Completed, j.CreatedAt
 		j.Metrics = &app.Metrics{Results: json.RawMessage(text)}
