@@ -164,9 +164,7 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 					t.Errorf("the stored format changed: existing records could not be read\n%s", diff)
 				}
 				got, err := tt.read(atx)
-				if diff := differ(tt.want, got); err != nil || diff != "" {
-					t.Errorf("it reads differently: %v\n%s", err, diff)
-				}
+				wantSame(t, "the record", got, err, tt.want)
 				return nil
 			})
 		})
