@@ -11,15 +11,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-func TestMountsOfLargeDeviceNumbersAndBrokenLines(t *testing.T) {
-	const mounts = "35 0:46 rw\n36 35 0:46 / /x rw - \n37 35 74565:7 / /y rw - xfs /dev/y rw\n"
-	for device, want := range map[uint64]string{0x345<<8 | 0x12000<<32 | 7: "xfs", 46: ""} {
-		if got := kindOfDevice(mounts, device); got != want {
-			t.Errorf("device %#x is on %q, want %q", device, got, want)
-		}
-	}
-}
-
 func TestHolderOfALockIsFound(t *testing.T) {
 	held, err := os.Create(filepath.Join(t.TempDir(), "held"))
 	must.OK(t, err)

@@ -20,26 +20,20 @@ func TestDirectoryThatLeadsBackIsRefused(t *testing.T) {
 	db, err := bolt.Open(path, 0o600, nil)
 	must.OK(t, err)
 	var root, size int64
-	err = db.Update(func(tx *bolt.Tx) error {
+	must.OK(t, db.Update(func(tx *bolt.Tx) error {
 		for i := range 100 {
-			if _, err := tx.CreateBucket(fmt.Appendf(nil, "%0*d", 100, i)); err != nil {
-				return err
-			}
+			_, err := tx.CreateBucket(fmt.Appendf(nil, "%0*d", 100, i))
+			must.OK(t, err)
 		}
 		return nil
-	})
-	if err == nil {
-		err = db.View(func(tx *bolt.Tx) error {
-			root, size = int64(tx.Cursor().Bucket().Root()), int64(db.Info().PageSize)
-			return nil
-		})
-	}
-	must.OK(t, err)
+	}))
+	must.OK(t, db.View(func(tx *bolt.Tx) error {
+		root, size = int64(tx.Cursor().Bucket().Root()), int64(db.Info().PageSize)
+		return nil
+	}))
 	must.OK(t, db.Close())
 	again, err := openGuarded(path, &bolt.Options{})
-	if err != nil {
-		t.Fatalf("the sound file: %v", err)
-	}
+	must.OK(t, err) // the sound file
 	must.OK(t, again.Close())
 	data, err := os.ReadFile(path)
 	must.OK(t, err)

@@ -13,19 +13,18 @@ import (
 // A process may wait for the lock of a file that compaction replaces.
 func TestReplacedFileIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
-	open := func() *os.File {
+	create := func() *os.File {
 		f, err := os.Create(path)
 		must.OK(t, err)
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
-	old := open()
+	old := create()
 	must.OK(t, os.Remove(path))
-	current := open()
+	if err := expectCurrent(create(), path); err != nil {
+		t.Errorf("of the current file: %v", err)
+	}
 	if err := expectCurrent(old, path); !errors.Is(err, fault.Unavailable) {
 		t.Errorf("of the old file: error %v, want UNAVAILABLE", err)
-	}
-	if err := expectCurrent(current, path); err != nil {
-		t.Errorf("of the current file: %v", err)
 	}
 }
