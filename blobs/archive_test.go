@@ -2,7 +2,6 @@ package blobs
 
 import (
 	"archive/zip"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
 	"molrun/app/test/must"
@@ -105,9 +102,7 @@ func (f *fixture) batch(n int, job app.JobID) app.JobID {
 func TestArchiveContainsTheResult(t *testing.T) {
 	f := start(t)
 	archive := f.download(f.result(someResult))
-	if diff := cmp.Diff(someResult, unzip(t, archive)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "files", unzip(t, archive), someResult)
 	testWithTools(t, archive)
 }
 
@@ -123,14 +118,9 @@ func TestBatchArchiveHasAFolderForEachRow(t *testing.T) {
 	first, second := f.result(map[string]string{"a": "1"}), f.result(map[string]string{"a": "2", "b/c": "3"})
 	batch := app.JobID(f.id())
 	f.rules.folders[batch] = []app.Folder{{Name: "screen-2", Job: first}, {Name: "screen-10", Job: second}}
-	want := map[string]string{"screen-2/a": "1", "screen-10/a": "2", "screen-10/b/c": "3"}
-	if diff := cmp.Diff(want, unzip(t, f.download(batch))); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the whole", unzip(t, f.download(batch)), map[string]string{"screen-2/a": "1", "screen-10/a": "2", "screen-10/b/c": "3"})
 	partial := f.do("GET", f.link(app.Link{Kind: app.PartArchive, ID: string(batch), Filename: "part.zip"}), "")
-	if diff := cmp.Diff(map[string]string{"screen-2/a": "1"}, unzip(t, partial.body)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "a part", unzip(t, partial.body), map[string]string{"screen-2/a": "1"})
 }
 
 func TestEqualResultsGiveEqualArchives(t *testing.T) {
@@ -143,37 +133,6 @@ func TestEqualResultsGiveEqualArchives(t *testing.T) {
 	other := f.do("HEAD", f.archiveLink(f.result(map[string]string{"job.json": "{}"})), "")
 	if tag := other.header.Get("ETag"); tag == "" || tag == first.header.Get("ETag") {
 		t.Errorf("another result has the ETag %s", tag)
-	}
-}
-
-// TestEveryRangeOfAnArchiveMatchesTheWhole reads every range of a small archive up
-// to a length that spans any two of its records, and from every byte to its end.
-func TestEveryRangeOfAnArchiveMatchesTheWhole(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	batch := app.JobID(f.id())
-	f.rules.folders[batch] = []app.Folder{
-		{Name: "1", Job: f.result(map[string]string{"β": "012"})},
-		{Name: "2", Job: f.result(map[string]string{"a": ""})},
-	}
-	whole := f.download(batch)
-	a, err := f.archives.Open(app.Archive{Folders: f.rules.folders[batch]})
-	must.OK(t, err)
-	content := a.Content(t.Context())
-	check := func(from, to int) {
-		t.Helper()
-		var got bytes.Buffer
-		_, seekErr := content.Seek(int64(from), io.SeekStart)
-		n, err := content.SendTo(&got, int64(to-from))
-		if err = errors.Join(seekErr, err); err != nil || n != int64(to-from) || got.String() != whole[from:to] {
-			t.Fatalf("bytes %d to %d: %d bytes, err %v, right %v", from, to, n, err, got.String() == whole[from:to])
-		}
-	}
-	for from := range len(whole) {
-		for to := from + 1; to < min(from+40, len(whole)); to++ {
-			check(from, to)
-		}
-		check(from, len(whole))
 	}
 }
 
@@ -215,38 +174,29 @@ func TestArchiveResumesAfterARestart(t *testing.T) {
 // TestChangedResultAbortsTheArchive checks that an archive that differs from its
 // manifest never looks complete.
 func TestChangedResultAbortsTheArchive(t *testing.T) {
-	changes := map[string]func(f *fixture, id app.JobID) error{
-		"shorter": func(f *fixture, id app.JobID) error {
-			return os.Truncate(filepath.Join(f.JobDir(id), "result", "traj.xtc"), 5)
+	var f *fixture
+	var id app.JobID
+	file := func(name string) string { return filepath.Join(f.JobDir(id), "result", name) }
+	for name, change := range map[string]func() error{
+		"shorter": func() error { return os.Truncate(file("traj.xtc"), 5) },
+		"longer":  func() error { return os.Truncate(file("log.txt"), 5) },
+		"gone":    func() error { return os.Remove(file("log.txt")) },
+		"link out of the job": func() error {
+			return errors.Join(os.Remove(file("log.txt")), os.Symlink(filepath.Join(f.path, "secret"), file("log.txt")))
 		},
-		"longer": func(f *fixture, id app.JobID) error {
-			return os.Truncate(filepath.Join(f.JobDir(id), "result", "log.txt"), 5)
-		},
-		"gone": func(f *fixture, id app.JobID) error {
-			return os.Remove(filepath.Join(f.JobDir(id), "result", "log.txt"))
-		},
-		"link out of the job": func(f *fixture, id app.JobID) error {
-			name := filepath.Join(f.JobDir(id), "result", "log.txt")
-			return errors.Join(os.Remove(name), os.Symlink(filepath.Join(f.path, "secret"), name))
-		},
-		"other manifest": func(f *fixture, id app.JobID) error {
+		"other manifest": func() error {
 			m, err := f.Manifest(id)
-			if err != nil {
-				return err
-			}
+			must.OK(t, err)
 			m.Files[0].Size++
 			return f.WriteManifest(id, m)
 		},
-		"no manifest": func(f *fixture, id app.JobID) error {
-			return os.Remove(filepath.Join(f.path, result.ManifestName(id)))
-		},
-	}
-	for name, change := range changes {
+		"no manifest": func() error { return os.Remove(filepath.Join(f.path, result.ManifestName(id))) },
+	} {
 		t.Run(name, func(t *testing.T) {
-			f := start(t)
-			id := f.result(someResult)
+			f = start(t)
+			id = f.result(someResult)
 			f.download(id)
-			must.OK(t, change(f, id))
+			must.OK(t, change())
 			res, err := f.server.Client().Get(f.archiveLink(id))
 			if err != nil {
 				return // aborted before the first byte
@@ -256,43 +206,6 @@ func TestChangedResultAbortsTheArchive(t *testing.T) {
 				t.Errorf("status %d and %d bytes without an error", res.StatusCode, n)
 			}
 		})
-	}
-}
-
-// repeated creates a job whose manifest lists one file under n names.
-func (f *fixture) repeated(n int) app.JobID {
-	f.t.Helper()
-	id := f.result(map[string]string{"one": "x"})
-	m, err := f.Manifest(id)
-	must.OK(f.t, err)
-	one := m.Files[0]
-	m.Files = nil
-	for i := range n {
-		one.Name = fmt.Sprintf("%06d", i)
-		m.Files = append(m.Files, one)
-	}
-	must.OK(f.t, f.WriteManifest(id, m))
-	return id
-}
-
-func TestArchiveOf65535FilesUsesZip64(t *testing.T) {
-	t.Parallel()
-	const n = 65535 // the fewest that need Zip64
-	f := start(t)
-	archive := f.download(f.repeated(n))
-	r, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
-	if err != nil || len(r.File) != n {
-		t.Fatalf("%d files, want %d (err %v)", len(r.File), n, err)
-	}
-	testWithTools(t, archive)
-}
-
-func TestArchiveOf1000Rows(t *testing.T) {
-	f := start(t)
-	job := f.result(map[string]string{"a": "1", "b": "2"})
-	files := unzip(t, f.download(f.batch(1000, job)))
-	if len(files) != 2000 || files["row-1000/b"] != "2" {
-		t.Errorf("%d files, the last one %q", len(files), files["row-1000/b"])
 	}
 }
 
@@ -381,29 +294,4 @@ func TestArchiveStopsWhenItsRequestIsCanceled(t *testing.T) {
 	if _, err := a.Content(ctx).SendTo(io.Discard, a.Size()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
-}
-
-func BenchmarkArchive(b *testing.B) {
-	f := start(b)
-	large := f.result(map[string]string{"a.xtc": strings.Repeat("ATOM", 16<<20), "log.txt": "done"})
-	small := f.repeated(10_000)
-	batch := f.batch(10_000, f.result(map[string]string{"job.json": "{}", "log.txt": "", "a.csv": "1,2", "a.xtc": "xyz"}))
-	for _, bm := range []struct {
-		name string
-		id   app.JobID
-	}{{"64MiB", large}, {"10000files", small}, {"10000rows", batch}} {
-		b.Run(bm.name, func(b *testing.B) {
-			size, err := f.ArchiveSize(app.Archive{Folders: f.rules.folders[bm.id]})
-			must.OK(b, err)
-			benchmarkGet(b, f, f.archiveLink(bm.id), "", size)
-		})
-	}
-	b.Run("layout10000rows", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := result.NewArchives(f.jobs, uploadName).Open(app.Archive{Folders: f.rules.folders[batch]}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

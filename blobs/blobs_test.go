@@ -200,9 +200,7 @@ func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
 	f.server = httptest.NewServer(Handler(f.Dir, f.rules, writeError))
 	t.Cleanup(func() {
 		f.server.Close()
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, f.Close())
 	})
 	return f
 }
@@ -253,6 +251,11 @@ func (f *fixture) getLink(id app.UploadID) string {
 	return f.link(app.Link{Kind: app.UploadGet, ID: string(id), Filename: "a.pdb"})
 }
 
+// resultLink returns the URL of a file of a result.
+func (f *fixture) resultLink(id app.JobID, file int) string {
+	return f.link(app.Link{Kind: app.ResultGet, ID: string(id), File: file, Filename: "a"})
+}
+
 // upload sends content and checks that it is accepted.
 func (f *fixture) upload(id app.UploadID, content string) {
 	f.t.Helper()
@@ -301,9 +304,6 @@ type response struct {
 // do sends a request; headers are pairs of name and value.
 func (f *fixture) do(method, url, body string, headers ...string) response {
 	f.t.Helper()
-	if body == "" {
-		return f.send(method, url, nil, headers...)
-	}
 	return f.send(method, url, strings.NewReader(body), headers...)
 }
 

@@ -2,6 +2,7 @@ package blobs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,7 +149,11 @@ func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
 	f := start(t)
 	known := f.newUpload("text/plain")
 	f.upload(known, "first")
+	f.rules.uploads[known].Partial = &app.Partial{Generation: 3}
 	unknown := app.UploadID(f.id())
+	part := func(id app.UploadID, generation int) string {
+		return fmt.Sprintf("%s/%s.%d", partialDir, id, generation)
+	}
 	knownJob, unknownJob := f.result(nil), f.result(nil)
 	write(t, f.path, map[string]string{
 		"uploads/tmp/OTHERRUN.x":      "",
@@ -156,17 +161,21 @@ func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
 		"trash/OTHERRUN.x/result/a":   "",
 		uploadName(known, 2):          "",
 		uploadName(unknown, 1):        "",
+		part(known, 3):                "",
+		part(known, 4):                "",
+		part(unknown, 7):              "",
 		"uploads/ZZ/readme.txt":       "",
 		"jobs/notes/readme.txt":       "",
 	})
 	sweep := func() int {
 		t.Helper()
 		n, err := f.Sweep(t.Context(),
-			func(id app.UploadID, generation int) bool { return id == known && generation == 1 },
+			func(id app.UploadID, generation int) bool {
+				u, err := f.rules.Upload(t.Context(), id)
+				return err == nil && u.Has(generation)
+			},
 			func(id app.JobID) bool { return id == knownJob })
-		if err != nil {
-			t.Error(err)
-		}
+		must.OK(t, err)
 		return n
 	}
 
@@ -175,17 +184,15 @@ func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
 		t.Errorf("before a day has passed: %d removed, want the temporary file and the trash", n)
 	}
 	f.clock.move(2 * time.Hour)
-	if n := sweep(); n != 3 {
-		t.Errorf("a day later: %d removed, want two generations and a job", n)
+	if n := sweep(); n != 5 {
+		t.Errorf("a day later: %d removed, want two generations, two parts and a job", n)
 	}
 	want := []string{
 		"jobs/" + string(knownJob) + "/manifest.json", "jobs/notes/readme.txt", "secret",
-		uploadName(known, 1), "uploads/ZZ/readme.txt", "uploads/tmp/" + f.run + ".x",
+		uploadName(known, 1), part(known, 3), "uploads/ZZ/readme.txt", "uploads/tmp/" + f.run + ".x",
 	}
 	got := f.names(".")
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files left, with the orphan %s: %s", unknownJob, diff)
-	}
+	must.Equal(t, "files left, with the orphan "+string(unknownJob), got, want)
 }

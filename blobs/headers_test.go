@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"testing"
 
-	"molrun/app"
 	"molrun/app/base/fault"
 )
 
@@ -16,9 +15,9 @@ func TestErrorsCarryNoHeadersOfADownload(t *testing.T) {
 	job := f.result(map[string]string{"a": "x"})
 	for name, res := range map[string]response{
 		"range of an upload":   f.do("GET", f.getLink(id), "", "Range", "bytes=10-"),
-		"range of a file":      f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), Filename: "a.png"}), "", "Range", "bytes=1-"),
+		"range of a file":      f.do("GET", f.resultLink(job, 0), "", "Range", "bytes=1-"),
 		"range of an archive":  f.do("GET", f.archiveLink(job), "", "Range", "bytes=1000000-"),
-		"file that is not":     f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 1, Filename: "a.png"}), ""),
+		"file that is not":     f.do("GET", f.resultLink(job, 1), ""),
 		"result that is not":   f.do("GET", f.archiveLink("none"), ""),
 		"nothing uploaded yet": f.do("GET", f.getLink(f.newUpload("text/plain")), ""),
 	} {

@@ -1,7 +1,6 @@
 package blobs
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,15 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
 	"molrun/app/base/fault"
@@ -32,36 +28,27 @@ func sha(content string) string {
 
 func TestUploadIsStoredWholeAndRecorded(t *testing.T) {
 	f := start(t)
-	big := make([]byte, 3*bufferSize+17)
-	rand.NewChaCha8([32]byte{1}).Read(big)
-	for _, content := range []string{"", "x", "ATOM      1\n", strings.Repeat("a", bufferSize), string(big)} {
-		for _, chunked := range []bool{false, true} {
-			id := f.newUpload("text/plain")
-			var body io.Reader = strings.NewReader(content)
-			if chunked {
-				body = io.MultiReader(body) // hides the length
-			}
-			res := f.send("PUT", f.putLink(id), body)
-			var got map[string]any
-			err := json.Unmarshal([]byte(res.body), &got)
-			want := map[string]any{"status": "received", "size": float64(len(content)), "sha256": sha(content)}
-			if diff := cmp.Diff(want, got); diff != "" || err != nil || res.status != 200 {
-				t.Errorf("%d bytes, chunked %v: status %d, err %v, body %s", len(content), chunked, res.status, err, diff)
-			}
-			u := f.rules.uploads[id]
-			if u.Generation != 1 || u.Size != int64(len(content)) || u.SHA256 != sha(content) {
-				t.Errorf("%d bytes, chunked %v: record %+v", len(content), chunked, u)
-			}
-			stored, err := os.ReadFile(f.UploadPath(id, 1))
-			if err != nil || string(stored) != content {
-				t.Errorf("%d bytes, chunked %v: stored %d bytes, err %v", len(content), chunked, len(stored), err)
-			}
-			info, err := os.Stat(f.UploadPath(id, 1))
-			if err != nil || info.Mode() != 0o600 {
-				t.Errorf("mode %v, err %v", info.Mode(), err)
-			}
-			if again := f.do("GET", f.getLink(id), ""); again.status != 200 || again.body != content {
-				t.Errorf("%d bytes, chunked %v: GET gives status %d, %d bytes", len(content), chunked, again.status, len(again.body))
+	for _, content := range []string{"", "x", "ATOM      1\n", strings.Repeat("a", bufferSize), text(3*bufferSize + 17)} {
+		for _, headers := range [][]string{nil, {"Upload-Complete", "?1"}} {
+			for _, chunked := range []bool{false, true} {
+				what := fmt.Sprintf("%d bytes, chunked %v, %q", len(content), chunked, headers)
+				id := f.newUpload("text/plain")
+				var body io.Reader = strings.NewReader(content)
+				if chunked {
+					body = io.MultiReader(body) // hides the length
+				}
+				res := f.send("PUT", f.putLink(id), body, headers...)
+				var got map[string]any
+				must.OK(t, json.Unmarshal([]byte(res.body), &got))
+				must.Equal(t, what, got, map[string]any{"status": "received", "size": float64(len(content)), "sha256": sha(content)})
+				if complete := res.header.Get("Upload-Complete"); res.status != 200 || complete == "?1" != (headers != nil) {
+					t.Errorf("%s: status %d, Upload-Complete %q", what, res.status, complete)
+				}
+				f.wantWhole(id, content)
+				info, err := os.Stat(f.UploadPath(id, 1))
+				if err != nil || info.Mode() != 0o600 || info.Size() != int64(len(content)) || f.rules.uploads[id].Generation != 1 {
+					t.Errorf("%s: file %+v, err %v, record %+v", what, info, err, f.rules.uploads[id])
+				}
 			}
 		}
 	}
@@ -216,7 +203,7 @@ func (s leavingClient) FinishUpload(ctx context.Context, id app.UploadID, f app.
 	close(s.arrived)
 	select {
 	case <-(<-s.requests).Done():
-	case <-time.After(time.Minute):
+	case <-time.After(must.Patience):
 		return 0, errors.New("the server does not notice that the client has left")
 	}
 	if err := ctx.Err(); err != nil {
@@ -317,26 +304,4 @@ func TestUploadKeepsTheReserveFree(t *testing.T) {
 	id = f.newUpload("text/plain")
 	_, answer := f.dial("PUT", f.putLink(id), "Content-Length: 1000000000000000", "Expect: 100-continue")
 	wantLine(t, answer, "507") // before the body
-}
-
-func BenchmarkUpload(b *testing.B) {
-	for _, size := range []int{1 << 20, 64 << 20} {
-		b.Run(fmt.Sprintf("%dMiB", size>>20), func(b *testing.B) {
-			f := start(b)
-			link := f.putLink(f.newUpload("text/plain"))
-			content := bytes.Repeat([]byte("ATOM"), size/4)
-			b.SetBytes(int64(size))
-			b.ReportAllocs()
-			for b.Loop() {
-				req, err := http.NewRequest("PUT", link, bytes.NewReader(content))
-				must.OK(b, err)
-				res, err := f.server.Client().Do(req)
-				must.OK(b, err)
-				if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 {
-					b.Fatalf("status %d, err %v", res.StatusCode, err)
-				}
-				res.Body.Close()
-			}
-		})
-	}
 }

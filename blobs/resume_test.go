@@ -12,7 +12,6 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -99,23 +98,6 @@ func TestPartsBecomeTheFile(t *testing.T) {
 	}
 }
 
-func TestOnePutWithUploadCompleteIsWhole(t *testing.T) {
-	f := start(t)
-	for _, content := range []string{"", "x", text(3*bufferSize + 1)} {
-		for _, chunked := range []bool{false, true} {
-			id := f.newUpload("text/plain")
-			var body io.Reader = strings.NewReader(content)
-			if chunked {
-				body = io.MultiReader(body)
-			}
-			if res := f.send("PUT", f.putLink(id), body, "Upload-Complete", "?1"); res.status != 200 || res.header.Get("Upload-Complete") != "?1" {
-				t.Errorf("status %d, %v, %s", res.status, res.header, res.body)
-			}
-			f.wantWhole(id, content)
-		}
-	}
-}
-
 // TestBreakKeepsWhatArrived breaks connections in the middle and goes on from where HEAD
 // says.
 func TestBreakKeepsWhatArrived(t *testing.T) {
@@ -153,7 +135,7 @@ func TestBreakLosesNothingThatArrived(t *testing.T) {
 	conn, answer := f.dial("PUT", f.putLink(id), "Upload-Complete: ?1", fmt.Sprintf("Content-Length: %d", len(whole)))
 	fmt.Fprint(conn, whole[:bufferSize+5])
 	must.OK(t, conn.CloseWrite())
-	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(must.Patience))
 	_, _ = io.Copy(io.Discard, answer) // until the server has seen the end
 	f.wantHere(id, bufferSize+5, "?0", strconv.Itoa(len(whole)))
 }
@@ -194,7 +176,7 @@ func TestNewerRequestEndsTheWriter(t *testing.T) {
 				}
 				f.wantHere(id, 0, "?0", "")
 			}
-			_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(must.Patience))
 			if line, err := answer.ReadString('\n'); err == nil {
 				t.Errorf("the older request got the answer %q", line)
 			}
@@ -536,30 +518,6 @@ func TestQuotaIsAskedBeforeSpaceIsReserved(t *testing.T) {
 	f.patch(id, 3, "def", "?0", "Upload-Length", "1048577").want(t, 403, fault.QuotaExceeded)
 	f.patch(id, 3, "def", "?1").want(t, 200, "")
 	f.wantWhole(id, "abcdef")
-}
-
-// TestSweepKnowsParts removes partial files that no record names, once they are old.
-func TestSweepKnowsParts(t *testing.T) {
-	f := start(t)
-	id := f.newUpload("text/plain")
-	f.do("PUT", f.putLink(id), "abc", "Upload-Complete", "?0").want(t, 201, "")
-	known, orphan := f.names(partialDir)[0], f.id()+".7"
-	for _, name := range []string{orphan, known} {
-		path := f.path + "/" + partialDir + "/" + name
-		must.OK(t, os.WriteFile(path, []byte("abc"), 0o600))
-		old := f.clock.Now().Add(-25 * time.Hour)
-		must.OK(t, os.Chtimes(path, old, old))
-	}
-	young := f.id() + ".8"
-	must.OK(t, os.WriteFile(f.path+"/"+partialDir+"/"+young, nil, 0o600))
-	must.OK(t, os.Chtimes(f.path+"/"+partialDir+"/"+young, f.clock.Now(), f.clock.Now()))
-	n, err := f.Sweep(t.Context(), func(id app.UploadID, generation int) bool {
-		u, err := f.rules.Upload(t.Context(), id)
-		return err == nil && u.Has(generation)
-	}, func(app.JobID) bool { return true })
-	if left := f.names(partialDir); n != 1 || err != nil || len(left) != 2 || slices.Contains(left, orphan) {
-		t.Errorf("%d removed, %v; left %q", n, err, left)
-	}
 }
 
 // TestFileDeletedWhileItsEndArrives deletes an upload while its last part is under way.

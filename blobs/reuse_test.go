@@ -6,7 +6,6 @@ import (
 	"net/http/httptrace"
 	"testing"
 
-	"molrun/app"
 	"molrun/app/test/must"
 )
 
@@ -17,7 +16,7 @@ func TestConnectionOutlivesDownloads(t *testing.T) {
 	job := f.result(someResult)
 	for i, link := range []string{
 		f.archiveLink(job), f.archiveLink(job),
-		f.link(app.Link{Kind: app.ResultGet, ID: string(job), Filename: "a"}), f.getLink(f.stored("0123456789")), f.archiveLink(job),
+		f.resultLink(job, 0), f.getLink(f.stored("0123456789")), f.archiveLink(job),
 	} {
 		for _, ranges := range []string{"", "bytes=0-3"} {
 			reused := false

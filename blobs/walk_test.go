@@ -3,7 +3,6 @@ package blobs
 import (
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -14,13 +13,10 @@ import (
 func TestWalkVisitsUploadsAndJobsAlone(t *testing.T) {
 	const id = "01AAAAAAAAAAAAAAAAAAAAAAAA"
 	dir := t.TempDir()
-	for _, name := range []string{
-		"uploads/AA/" + id + ".7", "uploads/AA/" + id + ".07", "uploads/AA/" + id, "uploads/AA/x.7",
-		"uploads/tmp/" + id + ".7", "uploads/" + id + ".7", "jobs/" + id + "/manifest.json", "jobs/x/manifest.json",
-	} {
-		must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
-	}
+	write(t, dir, map[string]string{
+		"uploads/AA/" + id + ".7": "", "uploads/AA/" + id + ".07": "", "uploads/AA/" + id: "", "uploads/AA/x.7": "",
+		"uploads/tmp/" + id + ".7": "", "uploads/" + id + ".7": "", "jobs/" + id + "/manifest.json": "", "jobs/x/manifest.json": "",
+	})
 	root, err := os.OpenRoot(dir)
 	must.OK(t, err)
 	defer root.Close()
