@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app"
 	"molrun/app/test/must"
 )
@@ -17,11 +15,7 @@ func openTree(t *testing.T, dir string) *Tree {
 	t.Helper()
 	tree, err := OpenTree(dir)
 	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := tree.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, tree.Close()) })
 	return tree
 }
 
@@ -40,14 +34,11 @@ func TestTreeListsTheFilesOfAJob(t *testing.T) {
 	})
 	tree := openTree(t, dir)
 	files, err := tree.Result(treeJob)
-	want := []File{{Path: job + "/manifest.json", Size: int64(len(manifest))}, {Path: job + "/result/a/b", Size: 3, SHA256: "ab"}}
-	if diff := cmp.Diff(want, files); err != nil || diff != "" {
-		t.Errorf("result: %v\n%s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "result", files, []File{{Path: job + "/manifest.json", Size: int64(len(manifest))}, {Path: job + "/result/a/b", Size: 3, SHA256: "ab"}})
 	files, err = tree.Attempt(treeJob, 1)
-	if diff := cmp.Diff([]File{{Path: job + "/1/log", Size: -1}}, files); err != nil || diff != "" {
-		t.Errorf("attempt without its work directory: %v\n%s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "attempt without its work directory", files, []File{{Path: job + "/1/log", Size: -1}})
 	if files, err := tree.Attempt(treeJob, 2); err != nil || files != nil {
 		t.Errorf("missing attempt: %v, %v", files, err)
 	}
@@ -64,10 +55,8 @@ func TestTreeListsFilesThatChange(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"audit.log": "x", "audit.log.1": "xx", "other": "x", "audit.log.d/file": "x"})
 	files, err := openTree(t, dir).Changing("audit.log*")
-	want := []File{{Path: "audit.log", Size: -1, Changing: true}, {Path: "audit.log.1", Size: -1, Changing: true}}
-	if diff := cmp.Diff(want, files); err != nil || diff != "" {
-		t.Errorf("%v\n%s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "files", files, []File{{Path: "audit.log", Size: -1, Changing: true}, {Path: "audit.log.1", Size: -1, Changing: true}})
 }
 
 func TestTreeOpensOnlyRegularFilesInside(t *testing.T) {
@@ -111,13 +100,9 @@ func TestOrphansAreFoundAndQuarantined(t *testing.T) {
 		return paths
 	}
 	found := strays()
-	if diff := cmp.Diff([]string{stale, "jobs/" + string(strayJob)}, found); diff != "" {
-		t.Fatal(diff)
-	}
+	must.Equal(t, "orphans", found, []string{stale, "jobs/" + string(strayJob)})
 	for _, path := range found {
-		if err := tree.SetAside(path, "set-aside/now"); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, tree.SetAside(path, "set-aside/now"))
 	}
 	if left := strays(); left != nil {
 		t.Errorf("still there: %q", left)

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/test/must"
 )
 
@@ -30,9 +28,7 @@ func TestSecretIsCreatedOnce(t *testing.T) {
 	}
 	wg.Wait()
 	for _, s := range secrets[1:] {
-		if diff := cmp.Diff(secrets[0], s); diff != "" {
-			t.Errorf("two secrets from one directory: %s", diff)
-		}
+		must.Equal(t, "two secrets from one directory", s, secrets[0])
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
@@ -98,8 +94,7 @@ func TestUnsafeSecretIsRefused(t *testing.T) {
 			name := filepath.Join(dir, "secret")
 			must.OK(t, os.WriteFile(name, []byte(tt.content), 0o600))
 			must.OK(t, os.Chmod(name, tt.mode))
-			_, err := LoadSecret(dir)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := LoadSecret(dir); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 			if left, _ := os.ReadFile(name); string(left) != tt.content {

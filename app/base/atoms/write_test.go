@@ -48,9 +48,7 @@ END
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if diff := cmp.Diff(tt.want, out.String()); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Equal(t, name, out.String(), tt.want)
 		if diff := cmp.Diff(tt.chains, w.Chains); diff != "" || w.Models != 2 {
 			t.Errorf("%s: %d models, %s", name, w.Models, diff)
 		}

@@ -70,12 +70,8 @@ func TestColumnsAndRows(t *testing.T) {
 	}
 	for _, tt := range tests {
 		table := open(t, tt.file, tt.text, true)
-		if diff := gocmp.Diff(tt.columns, table.Columns); diff != "" {
-			t.Errorf("%s: columns (-want +got)\n%s", tt.name, diff)
-		}
-		if diff := gocmp.Diff(tt.rows, all(t, table)); diff != "" {
-			t.Errorf("%s: rows (-want +got)\n%s", tt.name, diff)
-		}
+		must.Equal(t, tt.name+": columns", table.Columns, tt.columns)
+		must.Equal(t, tt.name+": rows", all(t, table), tt.rows)
 	}
 }
 
@@ -165,9 +161,7 @@ func TestSeriesAreThinned(t *testing.T) {
 		if points > 4 && !slices.Contains(held.Values[1], 40) {
 			t.Errorf("%d points: the peak is lost", points)
 		}
-		if diff := gocmp.Diff(reference(t, table, points), x); diff != "" {
-			t.Errorf("%d points (-want +got)\n%s", points, diff)
-		}
+		must.Equal(t, fmt.Sprint(points, " points"), x, reference(t, table, points))
 	}
 }
 
@@ -256,6 +250,14 @@ func TestRowsWithoutAxisAreLeftOut(t *testing.T) {
 	}
 }
 
+// pageOf returns a page in an order, nil for that of the file.
+func pageOf(t testing.TB, table *Table, numeric []bool, by *Order, mark *Mark, limit int) (*Page, error) {
+	if by == nil {
+		return table.Page(t.Context(), numeric, mark, limit)
+	}
+	return table.Sorted(t.Context(), numeric, *by, mark, limit)
+}
+
 // TestPagesAreAllRowsInOrder compares pages with a sort of everything.
 func TestPagesAreAllRowsInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -284,31 +286,29 @@ func TestPagesAreAllRowsInOrder(t *testing.T) {
 	if err != nil || !slices.Equal(numeric, []bool{true, true, false}) {
 		t.Fatalf("%v, %v", numeric, err)
 	}
-	last := func(empty, other bool, order int, falling bool) int {
+	sign := map[bool]int{true: 1, false: -1}
+	last := func(empty, other bool, order int) int { // rows without a value are last
 		switch {
-		case empty != other && empty:
-			return 1
 		case empty != other:
-			return -1
+			return sign[empty]
 		case empty:
 			return 0
-		case falling:
-			return -order
 		}
 		return order
+	}
+	byScore := func(sign int) func(a, b row) int {
+		return func(a, b row) int {
+			return last(a.score != a.score, b.score != b.score, sign*cmp.Compare(a.score, b.score))
+		}
 	}
 	for name, tt := range map[string]struct {
 		by      *Order
 		compare func(a, b row) int
 	}{
-		"file": {nil, func(a, b row) int { return 0 }},
-		"score": {&Order{Column: 1, Numeric: true}, func(a, b row) int {
-			return last(a.score != a.score, b.score != b.score, cmp.Compare(a.score, b.score), false)
-		}},
-		"-score": {&Order{Column: 1, Numeric: true, Falling: true}, func(a, b row) int {
-			return last(a.score != a.score, b.score != b.score, cmp.Compare(a.score, b.score), true)
-		}},
-		"-name": {&Order{Column: 2, Falling: true}, func(a, b row) int { return last(a.name == "", b.name == "", cmp.Compare(a.name, b.name), true) }},
+		"file":   {nil, func(a, b row) int { return 0 }},
+		"score":  {&Order{Column: 1, Numeric: true}, byScore(1)},
+		"-score": {&Order{Column: 1, Numeric: true, Falling: true}, byScore(-1)},
+		"-name":  {&Order{Column: 2, Falling: true}, func(a, b row) int { return last(a.name == "", b.name == "", cmp.Compare(b.name, a.name)) }},
 	} {
 		want := slices.Clone(rows)
 		slices.SortStableFunc(want, tt.compare)
@@ -318,12 +318,7 @@ func TestPagesAreAllRowsInOrder(t *testing.T) {
 			}
 			got := 0
 			for mark := (*Mark)(nil); ; {
-				var page *Page
-				if tt.by == nil {
-					page, err = table.Page(t.Context(), numeric, mark, limit)
-				} else {
-					page, err = table.Sorted(t.Context(), numeric, *tt.by, mark, limit)
-				}
+				page, err := pageOf(t, table, numeric, tt.by, mark, limit)
 				must.OK(t, err)
 				for _, cells := range page.Rows {
 					if cells[0] != json.Number(strconv.Itoa(want[got].id)) {
@@ -483,29 +478,16 @@ func BenchmarkSeries(b *testing.B) {
 	}
 }
 
-func BenchmarkSortedPage(b *testing.B) {
-	text := table1e6()
-	numeric := []bool{true, true, true, true, true, false}
-	for name, by := range map[string]Order{"number": {Column: 3, Numeric: true, Falling: true}, "text": {Column: 5}} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				if _, err := open(b, "a.csv", text, true).Sorted(b.Context(), numeric, by, nil, 100); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func BenchmarkPage(b *testing.B) {
 	text := table1e6()
 	numeric := []bool{true, true, true, true, true, false}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := open(b, "a.csv", text, true).Page(b.Context(), numeric, nil, 100); err != nil {
-			b.Fatal(err)
-		}
+	for name, by := range map[string]*Order{"file": nil, "number": {Column: 3, Numeric: true, Falling: true}, "text": {Column: 5}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := pageOf(b, open(b, "a.csv", text, true), numeric, by, nil, 100)
+				must.OK(b, err)
+			}
+		})
 	}
 }

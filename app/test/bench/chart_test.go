@@ -41,11 +41,3 @@ func TestChartIsXMLWithALineForEachCost(t *testing.T) {
 		t.Errorf("the chart has invalid numbers: %s", svg)
 	}
 }
-
-func TestPowersOfTenHaveSeparators(t *testing.T) {
-	for e, want := range map[float64]string{-2: "0.01", -1: "0.1", 0: "1", 2: "100", 3: "1,000", 6: "1,000,000"} {
-		if got := power(e); got != want {
-			t.Errorf("10^%v is %q, want %q", e, got, want)
-		}
-	}
-}

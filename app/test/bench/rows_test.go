@@ -1,12 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"maps"
 	"testing"
 	"time"
-
-	"molrun/app/test/must"
 )
 
 func TestPeaksOfMemoryAreOfTheirPhases(t *testing.T) {
@@ -23,20 +20,5 @@ func TestPeaksOfMemoryAreOfTheirPhases(t *testing.T) {
 	f.addMemory([]memory{at(-1, 20), at(1, 30)}, answered)
 	if _, found := f["memory.later"]; found {
 		t.Errorf("a batch that ended within seconds has a later peak: %v", f)
-	}
-}
-
-func TestRowsOfOneBatchDiffer(t *testing.T) {
-	var batch struct {
-		Settings []struct{ Row int }
-	}
-	must.OK(t, json.Unmarshal(shortRows{Rows: 3}.body(), &batch))
-	for n, settings := range batch.Settings {
-		if settings.Row != n {
-			t.Errorf("row %d has the number %d", n, settings.Row)
-		}
-	}
-	if len(batch.Settings) != 3 {
-		t.Errorf("%d rows, want 3", len(batch.Settings))
 	}
 }
