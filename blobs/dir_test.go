@@ -20,8 +20,11 @@ import (
 	"molrun/blobs/result"
 )
 
-func TestOpenCreatesPrivateDirectories(t *testing.T) {
-	f := startIn(t, filepath.Join(t.TempDir(), "new", "data"))
+func TestOpenMakesDirectoriesPrivate(t *testing.T) {
+	top := filepath.Join(t.TempDir(), "new", "data")
+	startIn(t, top)
+	must.OK(t, os.Chmod(filepath.Join(top, "uploads"), 0o755))
+	f := startIn(t, top)
 	for _, name := range []string{".", "uploads", "uploads/tmp", "jobs", "trash"} {
 		info, err := os.Stat(filepath.Join(f.path, name))
 		if err != nil || info.Mode() != os.ModeDir|0o700 {
@@ -31,18 +34,6 @@ func TestOpenCreatesPrivateDirectories(t *testing.T) {
 	id := app.UploadID(f.id())
 	if got, want := f.UploadPath(id, 7), filepath.Join(f.path, "uploads", string(id[24:]), string(id)+".7"); got != want {
 		t.Errorf("UploadPath %q, want %q", got, want)
-	}
-	if got, want := f.JobDir("X"), filepath.Join(f.path, "jobs", "X"); got != want {
-		t.Errorf("JobDir %q, want %q", got, want)
-	}
-}
-
-func TestOpenMakesDirectoriesPrivate(t *testing.T) {
-	dir := t.TempDir()
-	must.OK(t, errors.Join(os.Mkdir(filepath.Join(dir, "uploads"), 0o755), os.Chmod(dir, 0o755)))
-	startIn(t, dir)
-	if info, err := os.Stat(filepath.Join(dir, "uploads")); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("mode %v, err %v", info.Mode(), err)
 	}
 }
 

@@ -79,35 +79,42 @@ func TestTreeOpensOnlyRegularFilesInside(t *testing.T) {
 
 func TestOrphansAreFoundAndQuarantined(t *testing.T) {
 	dir := t.TempDir()
-	known, stale := uploadName(treeInput, 7), uploadName(treeInput, 6)
+	known, stale, stray := uploadName(treeInput, 7), uploadName(treeInput, 6), "jobs/"+string(strayJob)
 	write(t, dir, map[string]string{
-		known: "x", stale: "y", "uploads/tmp/arriving": "z", "uploads/GE/not-ours": "n",
-		"jobs/" + string(treeJob) + "/1/log": "l", "jobs/" + string(strayJob) + "/1/log": "m", "jobs/notes": "n",
+		known: "x", stale: "y", "uploads/tmp/" + string(treeInput) + ".6": "arriving", stray + "/1/log": "m", "jobs/" + string(treeJob) + "/1/log": "l",
 	})
+	foreign := []string{"jobs/notes", "uploads/" + string(treeInput) + ".7", "uploads/GE/" + string(treeInput), "uploads/GE/" + string(treeInput) + ".07", "uploads/GE/not-ours", "uploads/GE/x.7"}
+	for _, name := range foreign {
+		write(t, dir, map[string]string{name: "n"})
+	}
 	tree := openTree(t, dir)
 	strays := func() (paths []string) {
-		found, foreign, err := tree.Strays(
+		found, others, err := tree.Strays(
 			func(id app.UploadID, generation int) bool { return id == treeInput && generation == 7 },
 			func(id app.JobID) bool { return id == treeJob },
 		)
 		must.OK(t, err)
-		if len(foreign) != 2 || foreign[0].Path != "jobs/notes" || foreign[1].Path != "uploads/GE/not-ours" || foreign[1].Bytes != 1 {
-			t.Errorf("foreign files %+v", foreign)
+		var names []string
+		for _, s := range others {
+			if names = append(names, s.Path); s.Bytes != 1 {
+				t.Errorf("%s has %d bytes", s.Path, s.Bytes)
+			}
 		}
+		must.Equal(t, "foreign files", names, foreign)
 		for _, s := range found {
 			paths = append(paths, s.Path)
 		}
 		return paths
 	}
 	found := strays()
-	must.Equal(t, "orphans", found, []string{stale, "jobs/" + string(strayJob)})
+	must.Equal(t, "orphans", found, []string{stale, stray})
 	for _, path := range found {
 		must.OK(t, tree.SetAside(path, "set-aside/now"))
 	}
 	if left := strays(); left != nil {
 		t.Errorf("still there: %q", left)
 	}
-	for path, want := range map[string]string{stale: "y", "jobs/" + string(strayJob) + "/1/log": "m"} {
+	for path, want := range map[string]string{stale: "y", stray + "/1/log": "m"} {
 		if got, err := os.ReadFile(filepath.Join(dir, "set-aside/now", path)); err != nil || string(got) != want {
 			t.Errorf("%s is %q now, %v", path, got, err)
 		}

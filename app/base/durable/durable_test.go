@@ -33,10 +33,16 @@ func TestMkdirAll(t *testing.T) {
 	}
 }
 
-func TestReplace(t *testing.T) {
+func openRoot(t *testing.T) *os.Root {
+	t.Helper()
 	root, err := os.OpenRoot(t.TempDir())
 	must.OK(t, err)
-	defer root.Close()
+	t.Cleanup(func() { must.OK(t, root.Close()) })
+	return root
+}
+
+func TestReplace(t *testing.T) {
+	root := openRoot(t)
 	must.OK(t, errors.Join(root.Mkdir("dir", 0o700), root.Mkdir("dir/taken", 0o700)))
 	for _, content := range []string{"first", "", "second"} {
 		must.OK(t, Replace(root, "dir/file", []byte(content)))
@@ -62,16 +68,14 @@ func TestReplace(t *testing.T) {
 
 // TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit has room for a part of it.
 func TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit(t *testing.T) {
-	root, err := os.OpenRoot(t.TempDir())
-	must.OK(t, err)
-	defer root.Close()
+	root := openRoot(t)
 	must.OK(t, Replace(root, "file", []byte("old")))
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
 	var limit syscall.Rlimit
 	must.OK(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
 	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 10, Max: limit.Max}))
-	err = Replace(root, "file", []byte("longer than ten bytes"))
+	err := Replace(root, "file", []byte("longer than ten bytes"))
 	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	content, _ := root.ReadFile("file")
 	entries, _ := os.ReadDir(root.Name())
@@ -81,11 +85,8 @@ func TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit(t *testing.T) {
 }
 
 func TestDiskSyncsForAllWhoWait(t *testing.T) {
-	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	must.OK(t, err)
-	defer root.Close()
-	d, err := OpenDisk(dir)
+	root := openRoot(t)
+	d, err := OpenDisk(root.Name())
 	must.OK(t, err)
 	defer d.Close()
 	for _, content := range []string{"first", "second"} {
@@ -103,7 +104,7 @@ func TestDiskSyncsForAllWhoWait(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(root.Name()); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v; want the one file", entries, err)
 	}
 }

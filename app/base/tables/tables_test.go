@@ -161,62 +161,28 @@ func TestSeriesAreThinned(t *testing.T) {
 		if points > 4 && !slices.Contains(held.Values[1], 40) {
 			t.Errorf("%d points: the peak is lost", points)
 		}
-		must.Equal(t, fmt.Sprint(points, " points"), x, reference(t, table, points))
 	}
 }
 
 var equalNaN = gocmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })
 
-// reference chooses the points of the columns 0 and 1 as the algorithm is described,
-// with all in memory.
-func reference(t *testing.T, table *Table, points int) (kept []float64) {
-	t.Helper()
-	var xs, ys []float64
-	for _, row := range all(t, table) {
-		x, _ := Number([]byte(row[0]))
-		y, _ := Number([]byte(row[1]))
-		xs, ys = append(xs, x), append(ys, y)
-	}
-	n := len(xs)
-	edge := func(bucket int) int { // first row of a bucket between the first and the last
-		row := 1
-		for row < n-1 && (row-1)*(points-2)/(n-2) < bucket {
-			row++
-		}
-		return row
-	}
-	kept = append(kept, xs[0])
-	lastX, lastY := xs[0], ys[0]
-	for b := range points - 2 {
-		from, to, end := edge(b), edge(b+1), min(edge(b+2), n)
-		if b == points-3 {
-			end = n
-		}
-		avgX, avgY, count, countY := 0.0, 0.0, 0.0, 0.0
-		for i := to; i < end; i++ {
-			avgX, count = avgX+xs[i], count+1
-			if !math.IsNaN(ys[i]) {
-				avgY, countY = avgY+ys[i], countY+1
-			}
-		}
-		avgX, avgY = avgX/count, avgY/countY
-		best, largest := from, -1.0
-		for i := from; i < to; i++ {
-			area := math.Abs((lastX-avgX)*(ys[i]-lastY) - (lastX-xs[i])*(avgY-lastY))
-			if math.IsNaN(area) {
-				area = 0
-			}
-			if area > largest {
-				best, largest = i, area
-			}
-		}
-		kept = append(kept, xs[best])
-		lastX = xs[best]
-		if !math.IsNaN(ys[best]) {
-			lastY = ys[best]
+// TestPointsOfTheLargestTrianglesAreKept compares with the algorithm (LTTB) as it is
+// described, which was run on these series with all in memory.
+func TestPointsOfTheLargestTrianglesAreKept(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want [][]float64 // 3 points, 4, and so on
+	}{
+		{"x,y\n0,0\n1,5\n2,1\n3,\n4,-9\n5,2\n6,3\n7,8\n9,0\n12,1\n13,-4\n14,4\n", [][]float64{{0, 4, 14}, {0, 4, 7, 14}, {0, 4, 7, 13, 14}, {0, 1, 4, 7, 13, 14}}},
+		{"x,y\n0,\n1,2\n2,3\n3,1\n4,\n5,\n6,7\n7,7\n8,-1\n9,1\n", [][]float64{{0, 1, 9}, {0, 1, 7, 9}, {0, 1, 6, 8, 9}, {0, 1, 3, 6, 8, 9}}},
+		{"x,y\n-4,1\n-3,1\n-1,4\n2,4\n2,-2\n3,0\n7,0.5\n8,0\n", [][]float64{{-4, 2, 8}, {-4, 2, 2, 8}, {-4, -1, 2, 3, 8}, {-4, -1, 2, 2, 7, 8}}},
+	} {
+		for i, want := range tt.want {
+			s, err := open(t, "a.csv", tt.text, true).Thin(t.Context(), []int{0, 1}, false, 3+i)
+			must.OK(t, err)
+			must.Equal(t, fmt.Sprintf("%d points of %q", 3+i, tt.text), s.Values[0], want)
 		}
 	}
-	return append(kept, xs[n-1])
 }
 
 func TestAConstantColumnHidesNoPeak(t *testing.T) {

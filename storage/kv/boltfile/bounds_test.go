@@ -78,9 +78,7 @@ func TestDifferencesOfACopyAreFound(t *testing.T) {
 			}
 			must.OK(t, db.Update(func(tx *bolt.Tx) error {
 				b, err := tx.CreateBucket([]byte("bucket"))
-				if err != nil {
-					return err
-				}
+				must.OK(t, err)
 				return b.Put([]byte("key"), []byte(value))
 			}))
 		}
