@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,6 +178,25 @@ func TestChangedResultAbortsTheArchive(t *testing.T) {
 	var f *fixture
 	var id app.JobID
 	file := func(name string) string { return filepath.Join(f.JobDir(id), "result", name) }
+	changed := func(change func(*app.ManifestFile)) error {
+		m, err := f.Manifest(id)
+		must.OK(t, err)
+		change(&m.Files[0])
+		return f.WriteManifest(id, m)
+	}
+	// complete reports whether a download ended as if nothing had changed.
+	complete := func(t *testing.T, ranges string) bool {
+		r, err := http.NewRequest("GET", f.archiveLink(id), nil)
+		must.OK(t, err)
+		r.Header.Set("Range", ranges)
+		res, err := f.server.Client().Do(r)
+		if err != nil {
+			return false // aborted before the first byte
+		}
+		defer res.Body.Close()
+		_, err = io.Copy(io.Discard, res.Body)
+		return err == nil
+	}
 	for name, change := range map[string]func() error{
 		"shorter": func() error { return os.Truncate(file("traj.xtc"), 5) },
 		"longer":  func() error { return os.Truncate(file("log.txt"), 5) },
@@ -184,26 +204,21 @@ func TestChangedResultAbortsTheArchive(t *testing.T) {
 		"link out of the job": func() error {
 			return errors.Join(os.Remove(file("log.txt")), os.Symlink(filepath.Join(f.path, "secret"), file("log.txt")))
 		},
-		"other manifest": func() error {
-			m, err := f.Manifest(id)
-			must.OK(t, err)
-			m.Files[0].Size++
-			return f.WriteManifest(id, m)
-		},
-		"no manifest": func() error { return os.Remove(filepath.Join(f.path, result.ManifestName(id))) },
+		"other manifest": func() error { return changed(func(m *app.ManifestFile) { m.Size++ }) },
+		// what no file and no length of the archive shows
+		"other sum in the manifest": func() error { return changed(func(m *app.ManifestFile) { m.CRC32++ }) },
+		"no manifest":               func() error { return os.Remove(filepath.Join(f.path, result.ManifestName(id))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f = start(t)
 			id = f.result(someResult)
 			f.download(id)
 			must.OK(t, change())
-			res, err := f.server.Client().Get(f.archiveLink(id))
-			if err != nil {
-				return // aborted before the first byte
+			if complete(t, "") {
+				t.Error("the whole archive was sent")
 			}
-			defer res.Body.Close()
-			if n, err := io.Copy(io.Discard, res.Body); err == nil {
-				t.Errorf("status %d and %d bytes without an error", res.StatusCode, n)
+			if strings.Contains(name, "manifest") && complete(t, "bytes=-60") {
+				t.Error("the records at its end were sent")
 			}
 		})
 	}

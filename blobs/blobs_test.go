@@ -264,6 +264,14 @@ func (f *fixture) upload(id app.UploadID, content string) {
 	}
 }
 
+// uploaded creates an upload and sends its content.
+func (f *fixture) uploaded(content string) app.UploadID {
+	f.t.Helper()
+	id := f.newUpload("text/plain")
+	f.upload(id, content)
+	return id
+}
+
 // stored creates an upload whose bytes are on disk without a PUT.
 func (f *fixture) stored(content string) app.UploadID {
 	f.t.Helper()

@@ -83,8 +83,7 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 
 func TestRemovalDeletesFilesAtOnce(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "x")
+	id := f.uploaded("x")
 	job := f.result(someResult)
 	for range 2 { // the second time is no error
 		must.OK(t, errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)))
@@ -117,8 +116,7 @@ func TestRemovalDeletesReadOnlyDirectories(t *testing.T) {
 
 func TestPausedRemovalsWaitForTheLastResume(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "x")
+	id := f.uploaded("x")
 	job := f.result(someResult)
 	first, second := f.PauseRemovals(), f.PauseRemovals()
 	must.OK(t, errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)))
@@ -138,8 +136,7 @@ func TestPausedRemovalsWaitForTheLastResume(t *testing.T) {
 
 func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
 	f := start(t)
-	known := f.newUpload("text/plain")
-	f.upload(known, "first")
+	known := f.uploaded("first")
 	f.rules.uploads[known].Partial = &app.Partial{Generation: 3}
 	unknown := app.UploadID(f.id())
 	part := func(id app.UploadID, generation int) string {

@@ -23,8 +23,7 @@ import (
 func TestDownloadServesRanges(t *testing.T) {
 	f := start(t)
 	const content = "0123456789"
-	id := f.newUpload("text/plain")
-	f.upload(id, content)
+	id := f.uploaded(content)
 	job := f.result(map[string]string{"a.pdb": content, "b/c.csv": "x"})
 	links := map[string]string{
 		"upload": f.getLink(id),
@@ -69,8 +68,7 @@ func TestDownloadServesRanges(t *testing.T) {
 
 func TestRangeBeyondTheEndIsAnErrorObject(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "0123456789")
+	id := f.uploaded("0123456789")
 	job := f.result(map[string]string{"a": "x"})
 	archive := f.link(app.Link{Kind: app.ArchiveGet, ID: string(job), Filename: "a.zip"})
 	size := f.do("HEAD", archive, "").header.Get("Content-Length")
@@ -92,8 +90,7 @@ func TestRangeBeyondTheEndIsAnErrorObject(t *testing.T) {
 
 func TestEmptyFileIsServed(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "")
+	id := f.uploaded("")
 	for _, headers := range [][]string{nil, {"Range", "bytes=0-"}, {"Range", "bytes=-0"}, {"Range", "bytes=0-0"}, {"Range", "bytes=-0,-1"}} {
 		if res := f.do("GET", f.getLink(id), "", headers...); res.status != 200 || res.body != "" {
 			t.Errorf("%q: status %d, body %q; want 200 and nothing", headers, res.status, res.body)
@@ -163,8 +160,7 @@ func TestMissingFileIsNotFound(t *testing.T) {
 
 func TestChangedFileIsNotServed(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "0123456789")
+	id := f.uploaded("0123456789")
 	job := f.result(map[string]string{"a": "0123456789", "b": "0123456789"})
 	must.OK(t, os.Truncate(f.UploadPath(id, 1), 5))
 	must.OK(t, os.Truncate(filepath.Join(f.JobDir(job), "result", "a"), 5))
@@ -178,8 +174,7 @@ func TestChangedFileIsNotServed(t *testing.T) {
 
 func TestLinksWorkAcrossARotation(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "x")
+	id := f.uploaded("x")
 	before := f.getLink(id)
 	if _, err := f.RotateSecret(); err != nil {
 		t.Fatal(err)
@@ -230,8 +225,7 @@ func TestTooManyTransfersAreRefused(t *testing.T) {
 // answer must be one upload, whole.
 func TestDownloadDuringReplacement(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, strings.Repeat("a", 1000))
+	id := f.uploaded(strings.Repeat("a", 1000))
 	link, put := f.getLink(id), f.putLink(id)
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -262,8 +256,7 @@ func TestAccessLogOmitsTheLink(t *testing.T) {
 		w.Header().Set("X-Request-Id", "req-1")
 		Handler(f.Dir, f.rules, writeError).ServeHTTP(w, r)
 	})
-	id := f.newUpload("text/plain")
-	f.upload(id, "hello")
+	id := f.uploaded("hello")
 	link := f.getLink(id)
 	f.do("GET", link, "", "Range", "bytes=0-1")
 	f.do("GET", link+"x", "")

@@ -3,7 +3,6 @@ package blobs
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -136,21 +135,5 @@ func TestRemovedJobIsKeptForItsLastReader(t *testing.T) {
 		if _, err := f.jobs.Open(job); err == nil {
 			t.Error("a job is readable after its last lease")
 		}
-	}
-}
-
-func BenchmarkLease(b *testing.B) {
-	f := start(b)
-	job := f.result(someResult)
-	for _, n := range []int{1, 10_000} {
-		folders := f.rules.folders[f.batch(n, job)]
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				lease, err := f.jobs.Lease(app.Archive{Folders: folders}.Jobs())
-				must.OK(b, err)
-				must.OK(b, lease.End())
-			}
-		})
 	}
 }

@@ -59,8 +59,7 @@ func TestUploadIsStoredWholeAndRecorded(t *testing.T) {
 
 func TestFurtherPutReplacesUntilCompletion(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "first")
+	id := f.uploaded("first")
 	f.upload(id, "second")
 	if _, err := os.Stat(f.UploadPath(id, 1)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the first generation is still there: %v", err)
@@ -153,8 +152,7 @@ func (s sameGeneration) BeginUpload(ctx context.Context, id app.UploadID, _ int6
 
 func TestPutSkipsGenerationsLeftByACrash(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "first")
+	id := f.uploaded("first")
 	must.OK(t, os.WriteFile(f.UploadPath(id, 2), []byte("not recorded"), 0o600))
 	f.upload(id, "second")
 	if u := f.rules.uploads[id]; u.Generation != 3 || u.SHA256 != sha("second") {

@@ -331,8 +331,7 @@ func TestDigestsAreChecked(t *testing.T) {
 	whole := text(2 << 20)
 	for _, algorithm := range []string{"sha-256", "sha-512"} {
 		for _, field := range []string{"Content-Digest", "Repr-Digest"} {
-			id := f.newUpload("text/plain")
-			f.upload(id, "before")
+			id := f.uploaded("before")
 			f.do("PUT", f.putLink(id), whole, field, digestOf(algorithm, whole+"x")).want(t, 400, fault.DigestMismatch)
 			f.wantWhole(id, "before")
 			f.do("PUT", f.putLink(id), whole, field, "md5=:AAAA:, "+digestOf(algorithm, whole)).want(t, 200, "")

@@ -109,25 +109,3 @@ func TestCutMetricsAreRefused(t *testing.T) {
 		t.Error("an unknown kind is read")
 	}
 }
-
-// BenchmarkMetrics orders a batch of the maximum size.
-func BenchmarkMetrics(b *testing.B) {
-	s := openAt(b, newPath(b), Options{})
-	var results []string
-	for n := range app.MaxBatchRows {
-		results = append(results, fmt.Sprintf(`{"converged":true,"nu":0.%d,"ree_nm":%d.5,"ree_se_nm":0.1,"rg_nm":%d,"rg_se_nm":0.02,"steps_per_second":15000}`, n, n, n*7919%10007))
-	}
-	f := app.JobFilter{Organization: "lab", Batch: putRows(b, s, results...), Metric: "rg_nm", Ascending: true}
-	for name, ask := range map[string]func(app.Tx) error{
-		"page":  func(tx app.Tx) error { _, err := tx.Jobs(f, "", 50); return err },
-		"all":   func(tx app.Tx) error { _, _, err := tx.JobIDs(f, "", app.MaxBatchRows); return err },
-		"names": func(tx app.Tx) error { _, err := tx.MetricNames(f.Batch, 100); return err },
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				view(b, s, ask)
-			}
-		})
-	}
-}
