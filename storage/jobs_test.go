@@ -286,3 +286,21 @@ func TestFolderIsNeededUntilAJobHasCompleted(t *testing.T) {
 		})
 	}
 }
+
+// bbolt's cursors fail on leaves that the same transaction has emptied.
+func TestListingInTheTransactionThatEmptiedIt(t *testing.T) {
+	for _, kept := range []int{0, 1} {
+		s := openNew(t)
+		putJobs(t, s, testJobs(500)...)
+		update(t, s, func(tx app.Tx) error {
+			for n := kept; n < 500; n++ {
+				must.OK(t, tx.DeleteJob(jobID(n)))
+			}
+			page, err := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 50)
+			if len(page.Jobs) != kept {
+				t.Errorf("%d jobs are listed, want %d", len(page.Jobs), kept)
+			}
+			return err
+		})
+	}
+}
