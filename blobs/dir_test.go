@@ -121,7 +121,11 @@ func TestPausedRemovalsWaitForTheLastResume(t *testing.T) {
 	first, second := f.PauseRemovals(), f.PauseRemovals()
 	must.OK(t, errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)))
 	first()
-	first() // counts once
+	first()             // counts once
+	f.rules.forget(job) // which decides what is served, not the files
+	for _, link := range []string{f.archiveLink(job), f.resultLink(job, 0)} {
+		f.do("GET", link, "").want(t, 404, fault.NotFound)
+	}
 	if _, err := f.Manifest(job); err != nil {
 		t.Errorf("the job was removed during the pause: %v", err)
 	}

@@ -66,28 +66,6 @@ func TestDownloadServesRanges(t *testing.T) {
 	}
 }
 
-func TestRangeBeyondTheEndIsAnErrorObject(t *testing.T) {
-	f := start(t)
-	id := f.uploaded("0123456789")
-	job := f.result(map[string]string{"a": "x"})
-	archive := f.link(app.Link{Kind: app.ArchiveGet, ID: string(job), Filename: "a.zip"})
-	size := f.do("HEAD", archive, "").header.Get("Content-Length")
-	for _, tt := range []struct{ link, size, ranges string }{
-		{f.getLink(id), "10", "bytes=10-"},
-		{f.getLink(id), "10", "bytes=4-2"},
-		{f.getLink(id), "10", "bytes=-0"},
-		{f.getLink(id), "10", "bytes= -00 , 20-"},
-		{f.getLink(id), "10", "lines=1-2"},
-		{archive, size, "bytes=100000-"},
-	} {
-		res := f.do("GET", tt.link, "", "Range", tt.ranges)
-		res.want(t, 416, fault.RangeInvalid)
-		if got := res.header.Get("Content-Range"); got != "bytes */"+tt.size {
-			t.Errorf("%s: Content-Range %q, want the size %s", tt.ranges, got, tt.size)
-		}
-	}
-}
-
 func TestEmptyFileIsServed(t *testing.T) {
 	f := start(t)
 	id := f.uploaded("")

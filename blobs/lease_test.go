@@ -86,21 +86,6 @@ func TestDownloadDuringDeletionIsWholeOrNotFound(t *testing.T) {
 	}
 }
 
-// TestJobOfAPausedRemovalIsNotServed checks that the record decides, not the
-// files: while a backup pauses removals, the files of a deleted job are still there.
-func TestJobOfAPausedRemovalIsNotServed(t *testing.T) {
-	f := start(t)
-	id := f.result(someResult)
-	links := []string{f.archiveLink(id), f.resultLink(id, 0)}
-	resume := f.PauseRemovals()
-	defer resume()
-	f.rules.forget(id)
-	must.OK(t, f.RemoveJob(id))
-	for _, link := range links {
-		f.do("GET", link, "").want(t, 404, fault.NotFound)
-	}
-}
-
 // TestRemovedJobIsKeptForItsLastReader leases a job twice, and with it another one whose
 // result is an input.
 func TestRemovedJobIsKeptForItsLastReader(t *testing.T) {

@@ -47,9 +47,7 @@ func TestRevokedLinksStopWorkingForGood(t *testing.T) {
 	rotate(t, s, 3)
 	check("after a rotation")
 	must.OK(t, s.Revoke("carl"))
-	secret, err := LoadSecret(s.dir)
-	must.OK(t, err)
-	s = NewSigner(s.dir, secret, c.Now)
+	s = NewSigner(s.dir, stored(t, s), c.Now)
 	check("after a restart")
 	verify(t, s, "asked for later, after a restart", "GET", later, "")
 	c.move(2 * time.Second)
@@ -79,10 +77,8 @@ func TestRevocationsAreForgottenWithTheirLinks(t *testing.T) {
 	} {
 		c.move(step.after)
 		must.OK(t, s.Revoke(step.holder))
-		secret, err := LoadSecret(s.dir)
-		must.OK(t, err)
 		var got []string
-		for _, r := range secret.Revoked {
+		for _, r := range stored(t, s).Revoked {
 			got = append(got, r.Holder)
 		}
 		if fmt.Sprint(got) != step.want {

@@ -197,18 +197,15 @@ func TestContextEndsAfterTheCallBegins(t *testing.T) {
 
 func TestPanicReachesItsCaller(t *testing.T) {
 	db := openNew(t)
-	func() {
-		defer func() {
-			err, ok := recover().(error)
-			if !ok || !errors.Is(err, errMine) || !strings.Contains(err.Error(), "TestPanicReachesItsCaller") {
-				t.Errorf("recovered %v, want the panic's error and its stack", err)
-			}
-		}()
+	err, ok := recovered(func() {
 		_ = db.Update(t.Context(), func(tx *Tx) error {
 			must.OK(t, putThing(tx, 1))
 			panic(errMine)
 		})
-	}()
+	}).(error)
+	if !ok || !errors.Is(err, errMine) || !strings.Contains(err.Error(), "TestPanicReachesItsCaller") {
+		t.Errorf("recovered %v, want the panic's error and its stack", err)
+	}
 	expectThings(t, db, false, 1)
 }
 
