@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -318,7 +319,13 @@ func (f *fixture) do(method, url, body string, headers ...string) response {
 // send is do with a body that may hide its length.
 func (f *fixture) send(method, url string, body io.Reader, headers ...string) response {
 	f.t.Helper()
-	req, err := http.NewRequest(method, url, body)
+	return f.traced(&httptrace.ClientTrace{}, method, url, body, headers...)
+}
+
+// traced is send that tells what happens on the way.
+func (f *fixture) traced(trace *httptrace.ClientTrace, method, url string, body io.Reader, headers ...string) response {
+	f.t.Helper()
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(context.Background(), trace), method, url, body)
 	must.OK(f.t, err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])

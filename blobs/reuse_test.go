@@ -1,12 +1,8 @@
 package blobs
 
 import (
-	"io"
-	"net/http"
 	"net/http/httptrace"
 	"testing"
-
-	"molrun/app/test/must"
 )
 
 // TestConnectionOutlivesDownloads fetches an archive, a file and an upload, whole and
@@ -20,16 +16,10 @@ func TestConnectionOutlivesDownloads(t *testing.T) {
 	} {
 		for _, ranges := range []string{"", "bytes=0-3"} {
 			reused := false
-			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }})
-			r, err := http.NewRequestWithContext(ctx, "GET", link, nil)
-			must.OK(t, err)
-			r.Header.Set("Range", ranges)
-			res, err := f.server.Client().Do(r)
-			must.OK(t, err)
-			if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode/100 != 2 {
-				t.Errorf("%d, range %q: status %d, %v", i, ranges, res.StatusCode, err)
+			trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }}
+			if res := f.traced(trace, "GET", link, nil, "Range", ranges); res.status/100 != 2 || res.err != nil {
+				t.Errorf("%d, range %q: status %d, %v", i, ranges, res.status, res.err)
 			}
-			res.Body.Close()
 			if first := i == 0 && ranges == ""; reused == first {
 				t.Errorf("%d, range %q: a connection that was used before: %v", i, ranges, reused)
 			}

@@ -26,6 +26,7 @@ import (
 type box struct {
 	t *testing.T
 	*kv.DB
+	spoiled bool // on purpose
 }
 
 func newBox(t *testing.T) *box {
@@ -36,11 +37,14 @@ func newBox(t *testing.T) *box {
 	}
 	db, err := kv.Open(filepath.Join(t.TempDir(), "box.db"), schema, kv.Options{Fatal: func(err error) { t.Error(err) }, AnyFileSystem: true})
 	must.OK(t, err)
+	b := &box{t, db, false}
 	t.Cleanup(func() {
-		must.OK(t, db.Check(context.Background()))
+		if err := db.Check(context.Background()); (err != nil) != b.spoiled {
+			t.Errorf("check: %v", err)
+		}
 		must.OK(t, db.Close())
 	})
-	return &box{t, db}
+	return b
 }
 
 func (b *box) update(fn func(Records) error) {
@@ -306,17 +310,10 @@ func TestCheckFindsWrongCounts(t *testing.T) {
 	} {
 		b := newBox(t)
 		b.update(func(r Records) error { return r.PutDelivery(pending(1, "lab", "", 0)) })
-		var sound []byte
-		b.view(func(r Records) error {
-			sound = slices.Clone(r.Bucket(countDeliveries).Get(logKey(notice.Log{Organization: "lab"}, logPending)))
-			return nil
-		})
+		b.spoiled = true
 		must.OK(t, b.Update(t.Context(), spoil))
 		if err := b.Check(t.Context()); err == nil || !strings.Contains(err.Error(), countDeliveries) {
 			t.Errorf("%s: the check says %v", name, err)
 		}
-		must.OK(t, b.Update(t.Context(), func(tx *kv.Tx) error {
-			return errors.Join(tx.Delete(countDeliveries, logKey(notice.Log{Organization: "absent"}, logEnded)), tx.Put(countDeliveries, logKey(notice.Log{Organization: "lab"}, logPending), sound))
-		}))
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -125,8 +127,10 @@ func TestGrowPrintsALineForEachNumberOfJobsAndDrawsThem(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	svg, err := os.ReadFile(plot)
-	if lines := strings.Count(out, "\n"); err != nil || lines != 5 || !strings.Contains(string(svg), "<polyline") {
-		t.Errorf("%d lines, want 5; drawing %.100s, %v", lines, svg, err)
+	must.OK(t, err)
+	must.OK(t, xml.Unmarshal(svg, new(struct{})))
+	if lines := strings.Count(out, "\n"); lines != 5 || !strings.Contains(string(svg), "<polyline") || regexp.MustCompile(`NaN|Inf|%!`).Match(svg) {
+		t.Errorf("%d lines, want 5; drawing %s", lines, svg)
 	}
 }
 

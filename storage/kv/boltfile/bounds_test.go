@@ -49,16 +49,6 @@ func TestSizeOfAMissingFileIsZero(t *testing.T) {
 	}
 }
 
-func TestCounterTellsTheLastCommitAtOnce(t *testing.T) {
-	c := &Counter{noted: make(chan struct{}, 1)}
-	for commit := range int64(3) {
-		c.Note(commit)
-		if c.Last() != commit {
-			t.Errorf("commit %d, want %d", c.Last(), commit)
-		}
-	}
-}
-
 func TestDifferencesOfACopyAreFound(t *testing.T) {
 	for name, tt := range map[string]struct {
 		a, b string // what the databases hold; "" is nothing
