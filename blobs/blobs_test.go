@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ import (
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
 	"molrun/app/job/upload"
+	"molrun/app/test/must"
 	"molrun/blobs/link"
 )
 
@@ -189,23 +191,17 @@ func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, path: path, clock: newClock(), rules: newRules()}
 	secret, err := link.LoadSecret(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o := Options{Now: f.clock.Now, Secret: secret, Log: zerolog.Nop(), Reserve: 1}
 	for _, c := range change {
 		c(&o)
 	}
 	f.Dir, err = Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	f.server = httptest.NewServer(Handler(f.Dir, f.rules, writeError))
 	t.Cleanup(func() {
 		f.server.Close()
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, f.Close())
 	})
 	return f
 }
@@ -256,12 +252,25 @@ func (f *fixture) getLink(id app.UploadID) string {
 	return f.link(app.Link{Kind: app.UploadGet, ID: string(id), Filename: "a.pdb"})
 }
 
+// resultLink returns the URL of a file of a result.
+func (f *fixture) resultLink(id app.JobID, file int) string {
+	return f.link(app.Link{Kind: app.ResultGet, ID: string(id), File: file, Filename: "a"})
+}
+
 // upload sends content and checks that it is accepted.
 func (f *fixture) upload(id app.UploadID, content string) {
 	f.t.Helper()
 	if res := f.do("PUT", f.putLink(id), content); res.status != 200 {
 		f.t.Fatalf("PUT: status %d, body %s", res.status, res.body)
 	}
+}
+
+// uploaded creates an upload and sends its content.
+func (f *fixture) uploaded(content string) app.UploadID {
+	f.t.Helper()
+	id := f.newUpload("text/plain")
+	f.upload(id, content)
+	return id
 }
 
 // stored creates an upload whose bytes are on disk without a PUT.
@@ -278,9 +287,7 @@ func (f *fixture) stored(content string) app.UploadID {
 func (f *fixture) result(files map[string]string) app.JobID {
 	f.t.Helper()
 	id := app.JobID(f.id())
-	if err := os.MkdirAll(f.JobDir(id), 0o700); err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, os.MkdirAll(f.JobDir(id), 0o700))
 	m := &app.Manifest{}
 	for name, content := range files {
 		write(f.t, f.JobDir(id), map[string]string{"result/" + name: content})
@@ -290,9 +297,7 @@ func (f *fixture) result(files map[string]string) app.JobID {
 		})
 	}
 	slices.SortFunc(m.Files, func(a, b app.ManifestFile) int { return strings.Compare(a.Name, b.Name) })
-	if err := f.WriteManifest(id, m); err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, f.WriteManifest(id, m))
 	f.rules.folders[id] = []app.Folder{{Job: id}}
 	return id
 }
@@ -308,26 +313,25 @@ type response struct {
 // do sends a request; headers are pairs of name and value.
 func (f *fixture) do(method, url, body string, headers ...string) response {
 	f.t.Helper()
-	if body == "" {
-		return f.send(method, url, nil, headers...)
-	}
 	return f.send(method, url, strings.NewReader(body), headers...)
 }
 
 // send is do with a body that may hide its length.
 func (f *fixture) send(method, url string, body io.Reader, headers ...string) response {
 	f.t.Helper()
-	req, err := http.NewRequest(method, url, body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	return f.traced(&httptrace.ClientTrace{}, method, url, body, headers...)
+}
+
+// traced is send that tells what happens on the way.
+func (f *fixture) traced(trace *httptrace.ClientTrace, method, url string, body io.Reader, headers ...string) response {
+	f.t.Helper()
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(context.Background(), trace), method, url, body)
+	must.OK(f.t, err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])
 	}
 	res, err := f.server.Client().Do(req)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
 	return response{res.StatusCode, res.Header, string(data), err}
@@ -355,9 +359,7 @@ func write(t testing.TB, top string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(top, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 }
 
@@ -373,9 +375,7 @@ func (f *fixture) names(dir string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	return names
 }
 
@@ -383,13 +383,9 @@ func (f *fixture) names(dir string) []string {
 func (f *fixture) dial(method, link string, headers ...string) (*net.TCPConn, *bufio.Reader) {
 	f.t.Helper()
 	u, err := url.Parse(link)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	conn, err := net.Dial("tcp", u.Host)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	f.t.Cleanup(func() { conn.Close() })
 	head := append([]string{method + " " + u.RequestURI() + " HTTP/1.1", "Host: " + u.Host}, headers...)
 	fmt.Fprint(conn, strings.Join(head, "\r\n"), "\r\n\r\n")

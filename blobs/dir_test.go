@@ -2,6 +2,7 @@ package blobs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,12 +15,16 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 	"molrun/blobs/link"
 	"molrun/blobs/result"
 )
 
-func TestOpenCreatesPrivateDirectories(t *testing.T) {
-	f := startIn(t, filepath.Join(t.TempDir(), "new", "data"))
+func TestOpenMakesDirectoriesPrivate(t *testing.T) {
+	top := filepath.Join(t.TempDir(), "new", "data")
+	startIn(t, top)
+	must.OK(t, os.Chmod(filepath.Join(top, "uploads"), 0o755))
+	f := startIn(t, top)
 	for _, name := range []string{".", "uploads", "uploads/tmp", "jobs", "trash"} {
 		info, err := os.Stat(filepath.Join(f.path, name))
 		if err != nil || info.Mode() != os.ModeDir|0o700 {
@@ -30,39 +35,19 @@ func TestOpenCreatesPrivateDirectories(t *testing.T) {
 	if got, want := f.UploadPath(id, 7), filepath.Join(f.path, "uploads", string(id[24:]), string(id)+".7"); got != want {
 		t.Errorf("UploadPath %q, want %q", got, want)
 	}
-	if got, want := f.JobDir("X"), filepath.Join(f.path, "jobs", "X"); got != want {
-		t.Errorf("JobDir %q, want %q", got, want)
-	}
-}
-
-func TestOpenMakesDirectoriesPrivate(t *testing.T) {
-	dir := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "uploads"), 0o755), os.Chmod(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	startIn(t, dir)
-	if info, err := os.Stat(filepath.Join(dir, "uploads")); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("mode %v, err %v", info.Mode(), err)
-	}
 }
 
 func TestOpenRefusesAnUnsafeDirectory(t *testing.T) {
 	shared := t.TempDir()
 	occupied := t.TempDir()
-	if err := errors.Join(
+	must.OK(t, errors.Join(
 		os.Chmod(shared, 0o770),
 		os.WriteFile(filepath.Join(occupied, "jobs"), nil, 0o600),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	secret, err := link.LoadSecret(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	escaping := t.TempDir()
-	if err := os.Symlink(t.TempDir(), filepath.Join(escaping, "jobs")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(t.TempDir(), filepath.Join(escaping, "jobs")))
 	for dir, want := range map[string]string{shared: "chmod 700", occupied: "not a directory", escaping: "jobs"} {
 		_, err := Open(dir, Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -78,15 +63,11 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 	f := start(t)
 	id := f.result(someResult)
 	m, err := f.Manifest(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if m.Find("traj.xtc") != len(m.Files)-1 || m.Files[0].Name != "job.json" || m.Files[0].Path != "result/job.json" {
 		t.Errorf("manifest %+v", m)
 	}
-	if err := f.WriteManifest(id, m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.WriteManifest(id, m))
 	again, err := f.Manifest(id)
 	if diff := cmp.Diff(m, again); diff != "" || err != nil {
 		t.Errorf("err %v, %s", err, diff)
@@ -94,9 +75,7 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 	if _, err := f.Manifest(app.JobID(f.id())); !errors.Is(err, fault.NotFound) {
 		t.Errorf("no manifest: error %v, want NOT_FOUND", err)
 	}
-	if err := os.WriteFile(filepath.Join(f.path, result.ManifestName(id)), []byte(`{"files":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(f.path, result.ManifestName(id)), []byte(`{"files":`), 0o600))
 	if _, err := f.Manifest(id); err == nil || errors.Is(err, fault.NotFound) {
 		t.Errorf("damaged manifest: error %v", err)
 	}
@@ -104,13 +83,10 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 
 func TestRemovalDeletesFilesAtOnce(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "x")
+	id := f.uploaded("x")
 	job := f.result(someResult)
 	for range 2 { // the second time is no error
-		if err := errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)))
 	}
 	if names := f.names("."); !slices.Equal(names, []string{"secret"}) {
 		t.Errorf("files left: %q", names)
@@ -129,9 +105,7 @@ func TestRemovalDeletesReadOnlyDirectories(t *testing.T) {
 	}
 	f := start(t)
 	job := f.result(someResult)
-	if err := os.Chmod(filepath.Join(f.JobDir(job), "result", "models"), 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Join(f.JobDir(job), "result", "models"), 0o500))
 	if err := f.RemoveJob(job); err != nil {
 		t.Error(err)
 	}
@@ -142,15 +116,16 @@ func TestRemovalDeletesReadOnlyDirectories(t *testing.T) {
 
 func TestPausedRemovalsWaitForTheLastResume(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "x")
+	id := f.uploaded("x")
 	job := f.result(someResult)
 	first, second := f.PauseRemovals(), f.PauseRemovals()
-	if err := errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)))
 	first()
-	first() // counts once
+	first()             // counts once
+	f.rules.forget(job) // which decides what is served, not the files
+	for _, link := range []string{f.archiveLink(job), f.resultLink(job, 0)} {
+		f.do("GET", link, "").want(t, 404, fault.NotFound)
+	}
 	if _, err := f.Manifest(job); err != nil {
 		t.Errorf("the job was removed during the pause: %v", err)
 	}
@@ -165,9 +140,12 @@ func TestPausedRemovalsWaitForTheLastResume(t *testing.T) {
 
 func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
 	f := start(t)
-	known := f.newUpload("text/plain")
-	f.upload(known, "first")
+	known := f.uploaded("first")
+	f.rules.uploads[known].Partial = &app.Partial{Generation: 3}
 	unknown := app.UploadID(f.id())
+	part := func(id app.UploadID, generation int) string {
+		return fmt.Sprintf("%s/%s.%d", partialDir, id, generation)
+	}
 	knownJob, unknownJob := f.result(nil), f.result(nil)
 	write(t, f.path, map[string]string{
 		"uploads/tmp/OTHERRUN.x":      "",
@@ -175,17 +153,21 @@ func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
 		"trash/OTHERRUN.x/result/a":   "",
 		uploadName(known, 2):          "",
 		uploadName(unknown, 1):        "",
+		part(known, 3):                "",
+		part(known, 4):                "",
+		part(unknown, 7):              "",
 		"uploads/ZZ/readme.txt":       "",
 		"jobs/notes/readme.txt":       "",
 	})
 	sweep := func() int {
 		t.Helper()
 		n, err := f.Sweep(t.Context(),
-			func(id app.UploadID, generation int) bool { return id == known && generation == 1 },
+			func(id app.UploadID, generation int) bool {
+				u, err := f.rules.Upload(t.Context(), id)
+				return err == nil && u.Has(generation)
+			},
 			func(id app.JobID) bool { return id == knownJob })
-		if err != nil {
-			t.Error(err)
-		}
+		must.OK(t, err)
 		return n
 	}
 
@@ -194,17 +176,15 @@ func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
 		t.Errorf("before a day has passed: %d removed, want the temporary file and the trash", n)
 	}
 	f.clock.move(2 * time.Hour)
-	if n := sweep(); n != 3 {
-		t.Errorf("a day later: %d removed, want two generations and a job", n)
+	if n := sweep(); n != 5 {
+		t.Errorf("a day later: %d removed, want two generations, two parts and a job", n)
 	}
 	want := []string{
 		"jobs/" + string(knownJob) + "/manifest.json", "jobs/notes/readme.txt", "secret",
-		uploadName(known, 1), "uploads/ZZ/readme.txt", "uploads/tmp/" + f.run + ".x",
+		uploadName(known, 1), part(known, 3), "uploads/ZZ/readme.txt", "uploads/tmp/" + f.run + ".x",
 	}
 	got := f.names(".")
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files left, with the orphan %s: %s", unknownJob, diff)
-	}
+	must.Equal(t, "files left, with the orphan "+string(unknownJob), got, want)
 }

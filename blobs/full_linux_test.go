@@ -15,6 +15,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // startSmall is start on a file system of its own with so many MiB.
@@ -124,9 +125,7 @@ func TestPromisedSpaceIsNotGivenTwice(t *testing.T) {
 	promise(&second, 2<<20, "")
 	promise(&first, 6<<20, fault.StorageFull)
 	in, err := f.receive(-1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if n, err := first.write(in.file, make([]byte, 1<<20)); n != 1<<20 || err != nil || first.promised != 4<<20 {
 		t.Errorf("%d bytes written, %v; %d are still promised", n, err, first.promised)
 	}

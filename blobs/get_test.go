@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"os"
@@ -18,17 +17,17 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 func TestDownloadServesRanges(t *testing.T) {
 	f := start(t)
 	const content = "0123456789"
-	id := f.newUpload("text/plain")
-	f.upload(id, content)
+	id := f.uploaded(content)
 	job := f.result(map[string]string{"a.pdb": content, "b/c.csv": "x"})
 	links := map[string]string{
 		"upload": f.getLink(id),
-		"result": f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 0, Filename: "a.pdb"}),
+		"result": f.resultLink(job, 0),
 	}
 	for name, link := range links {
 		etag := f.do("HEAD", link, "").header.Get("ETag")
@@ -67,36 +66,9 @@ func TestDownloadServesRanges(t *testing.T) {
 	}
 }
 
-func TestRangeBeyondTheEndIsAnErrorObject(t *testing.T) {
-	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "0123456789")
-	job := f.result(map[string]string{"a": "x"})
-	archive := f.link(app.Link{Kind: app.ArchiveGet, ID: string(job), Filename: "a.zip"})
-	size := f.do("HEAD", archive, "").header.Get("Content-Length")
-	for _, tt := range []struct{ link, size, ranges string }{
-		{f.getLink(id), "10", "bytes=10-"},
-		{f.getLink(id), "10", "bytes=4-2"},
-		{f.getLink(id), "10", "bytes=-0"},
-		{f.getLink(id), "10", "bytes= -00 , 20-"},
-		{f.getLink(id), "10", "lines=1-2"},
-		{archive, size, "bytes=100000-"},
-	} {
-		res := f.do("GET", tt.link, "", "Range", tt.ranges)
-		res.want(t, 416, fault.RangeInvalid)
-		if got := res.header.Get("Content-Range"); got != "bytes */"+tt.size {
-			t.Errorf("%s: Content-Range %q, want the size %s", tt.ranges, got, tt.size)
-		}
-		if h := res.header; h.Get("ETag") != "" || h.Get("Content-Disposition") != "" || h.Get("Cache-Control") == "" {
-			t.Errorf("%s: header %v is that of a download", tt.ranges, h)
-		}
-	}
-}
-
 func TestEmptyFileIsServed(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "")
+	id := f.uploaded("")
 	for _, headers := range [][]string{nil, {"Range", "bytes=0-"}, {"Range", "bytes=-0"}, {"Range", "bytes=0-0"}, {"Range", "bytes=-0,-1"}} {
 		if res := f.do("GET", f.getLink(id), "", headers...); res.status != 200 || res.body != "" {
 			t.Errorf("%q: status %d, body %q; want 200 and nothing", headers, res.status, res.body)
@@ -153,13 +125,10 @@ func TestMissingFileIsNotFound(t *testing.T) {
 	f.do("GET", f.getLink(app.UploadID(f.id())), "").want(t, 404, fault.NotFound)
 	f.do("PUT", f.putLink(app.UploadID(f.id())), "x").want(t, 404, fault.NotFound)
 
-	file := f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 0, Filename: "a"})
-	f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 1, Filename: "a"}), "").want(t, 403, fault.LinkInvalid)
-	f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: -1, Filename: "a"}), "").want(t, 403, fault.LinkInvalid)
-	if err := f.RemoveJob(job); err != nil {
-		t.Fatal(err)
-	}
-	f.do("GET", file, "").want(t, 404, fault.NotFound)
+	f.do("GET", f.resultLink(job, 1), "").want(t, 403, fault.LinkInvalid)
+	f.do("GET", f.resultLink(job, -1), "").want(t, 403, fault.LinkInvalid)
+	must.OK(t, f.RemoveJob(job))
+	f.do("GET", f.resultLink(job, 0), "").want(t, 404, fault.NotFound)
 	f.upload(id, "x")
 	if err := f.Dir.RemoveUpload(id, 1); err != nil { // though its record is there
 		t.Fatal(err)
@@ -169,32 +138,21 @@ func TestMissingFileIsNotFound(t *testing.T) {
 
 func TestChangedFileIsNotServed(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "0123456789")
+	id := f.uploaded("0123456789")
 	job := f.result(map[string]string{"a": "0123456789", "b": "0123456789"})
-	result := func(i int) string {
-		return f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: i, Filename: "a"})
-	}
-	if err := os.Truncate(f.UploadPath(id, 1), 5); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(filepath.Join(f.JobDir(job), "result", "a"), 5); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Truncate(f.UploadPath(id, 1), 5))
+	must.OK(t, os.Truncate(filepath.Join(f.JobDir(job), "result", "a"), 5))
 	outside := filepath.Join(f.path, "secret")
 	inside := filepath.Join(f.JobDir(job), "result", "b")
-	if err := errors.Join(os.Remove(inside), os.Symlink(outside, inside)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Remove(inside), os.Symlink(outside, inside)))
 	f.do("GET", f.getLink(id), "").want(t, 500, fault.Internal)
-	f.do("GET", result(0), "").want(t, 500, fault.Internal)
-	f.do("GET", result(1), "").want(t, 500, fault.Internal)
+	f.do("GET", f.resultLink(job, 0), "").want(t, 500, fault.Internal)
+	f.do("GET", f.resultLink(job, 1), "").want(t, 500, fault.Internal)
 }
 
 func TestLinksWorkAcrossARotation(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "x")
+	id := f.uploaded("x")
 	before := f.getLink(id)
 	if _, err := f.RotateSecret(); err != nil {
 		t.Fatal(err)
@@ -245,8 +203,7 @@ func TestTooManyTransfersAreRefused(t *testing.T) {
 // answer must be one upload, whole.
 func TestDownloadDuringReplacement(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, strings.Repeat("a", 1000))
+	id := f.uploaded(strings.Repeat("a", 1000))
 	link, put := f.getLink(id), f.putLink(id)
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -277,8 +234,7 @@ func TestAccessLogOmitsTheLink(t *testing.T) {
 		w.Header().Set("X-Request-Id", "req-1")
 		Handler(f.Dir, f.rules, writeError).ServeHTTP(w, r)
 	})
-	id := f.newUpload("text/plain")
-	f.upload(id, "hello")
+	id := f.uploaded("hello")
 	link := f.getLink(id)
 	f.do("GET", link, "", "Range", "bytes=0-1")
 	f.do("GET", link+"x", "")
@@ -318,46 +274,4 @@ func FuzzDisposition(f *testing.F) {
 			t.Errorf("%q would be saved as %q", name, saved)
 		}
 	})
-}
-
-func BenchmarkDownload(b *testing.B) {
-	f := start(b)
-	content := strings.Repeat("ATOM", 16<<20)
-	id := f.newUpload("text/plain")
-	f.upload(id, content)
-	job := f.result(map[string]string{"a.xtc": content})
-	for _, bm := range []struct {
-		name, link, ranges string
-		size               int64
-	}{
-		{"64MiB", f.getLink(id), "", 64 << 20},
-		{"range1MiB", f.getLink(id), "bytes=1048576-2097151", 1 << 20},
-		{"result1MiB", f.link(app.Link{Kind: app.ResultGet, ID: string(job), Filename: "a.xtc"}), "bytes=1048576-2097151", 1 << 20},
-	} {
-		b.Run(bm.name, func(b *testing.B) { benchmarkGet(b, f, bm.link, bm.ranges, bm.size) })
-	}
-}
-
-func benchmarkGet(b *testing.B, f *fixture, link, ranges string, size int64) {
-	b.SetBytes(size)
-	b.ReportAllocs()
-	buffer := make([]byte, 1<<20)
-	for b.Loop() {
-		req, err := http.NewRequest("GET", link, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if ranges != "" {
-			req.Header.Set("Range", ranges)
-		}
-		res, err := f.server.Client().Do(req)
-		if err != nil {
-			b.Fatal(err)
-		}
-		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{res.Body}, buffer)
-		res.Body.Close()
-		if err != nil || n != size {
-			b.Fatalf("%d bytes, want %d; err %v", n, size, err)
-		}
-	}
 }

@@ -1,46 +1,50 @@
 package blobs
 
 import (
-	"net/http"
+	"fmt"
+	"maps"
 	"testing"
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // TestErrorsCarryNoHeadersOfADownload asks for what fails before and after the
 // headers of a download are set.
 func TestErrorsCarryNoHeadersOfADownload(t *testing.T) {
 	f := start(t)
-	id := f.stored("0123456789")
-	job := f.result(map[string]string{"a": "x"})
-	for name, res := range map[string]response{
-		"range of an upload":   f.do("GET", f.getLink(id), "", "Range", "bytes=10-"),
-		"range of a file":      f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), Filename: "a.png"}), "", "Range", "bytes=1-"),
-		"range of an archive":  f.do("GET", f.archiveLink(job), "", "Range", "bytes=1000000-"),
-		"file that is not":     f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 1, Filename: "a.png"}), ""),
-		"result that is not":   f.do("GET", f.archiveLink("none"), ""),
-		"nothing uploaded yet": f.do("GET", f.getLink(f.newUpload("text/plain")), ""),
+	job, upload := f.result(map[string]string{"a": "x"}), f.getLink(f.stored("0123456789"))
+	size := f.do("HEAD", f.archiveLink(job), "").header.Get("Content-Length")
+	for _, tt := range []struct {
+		link, ranges string
+		status       int
+		code         fault.Code
+		size         string
+	}{
+		{upload, "bytes=10-", 416, fault.RangeInvalid, "10"},
+		{upload, "bytes=4-2", 416, fault.RangeInvalid, "10"},
+		{upload, "bytes=-0", 416, fault.RangeInvalid, "10"},
+		{upload, "bytes= -00 , 20-", 416, fault.RangeInvalid, "10"},
+		{upload, "lines=1-2", 416, fault.RangeInvalid, "10"},
+		{f.resultLink(job, 0), "bytes=1-", 416, fault.RangeInvalid, "1"},
+		{f.archiveLink(job), "bytes=1000000-", 416, fault.RangeInvalid, size},
+		{f.resultLink(job, 1), "", 403, fault.LinkInvalid, ""},
+		{f.archiveLink(app.JobID(f.id())), "", 404, fault.NotFound, ""},
+		{f.getLink(f.newUpload("text/plain")), "", 409, fault.UploadNotReceived, ""},
 	} {
-		if res.status < 400 || res.code() == fault.Code("") {
-			t.Errorf("%s: status %d, body %s; want an error", name, res.status, res.body)
+		res := f.do("GET", tt.link, "", "Range", tt.ranges)
+		res.want(t, tt.status, tt.code)
+		want := maps.Clone(secureHeaders)
+		if tt.size != "" {
+			want["Content-Range"] = "bytes */" + tt.size
 		}
+		got := map[string]string{}
 		for header := range res.header {
-			switch header {
-			case "Content-Length", "Content-Range", "Content-Type", "Date":
-			default:
-				if _, ok := secureHeaders[header]; !ok {
-					t.Errorf("%s: %s: %s is left", name, header, res.header.Get(header))
-				}
+			if header != "Content-Length" && header != "Content-Type" && header != "Date" {
+				got[header] = res.header.Get(header)
 			}
 		}
-		for header, value := range secureHeaders {
-			if res.header.Get(header) != value {
-				t.Errorf("%s: %s is %q, want %q", name, header, res.header.Get(header), value)
-			}
-		}
-		if got, want := res.header.Get("Content-Range") != "", res.status == http.StatusRequestedRangeNotSatisfiable; got != want {
-			t.Errorf("%s: Content-Range %q with status %d", name, res.header.Get("Content-Range"), res.status)
-		}
+		must.Equal(t, fmt.Sprintf("headers of %d, range %q", tt.status, tt.ranges), got, want)
 	}
 }

@@ -2,7 +2,7 @@ package blobs
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // forget removes the record of a job.
@@ -34,8 +35,8 @@ func TestDownloadDuringDeletionIsWholeOrNotFound(t *testing.T) {
 		f.rules.folders[batch] = []app.Folder{{Name: "1", Job: first}, {Name: "2", Job: second}}
 		archive := f.download(batch) // from now on its layout is cached
 		links := map[string]string{
-			f.archiveLink(batch): archive,
-			f.link(app.Link{Kind: app.ResultGet, ID: string(second), File: 1, Filename: "b"}): big,
+			f.archiveLink(batch):    archive,
+			f.resultLink(second, 1): big,
 		}
 		var mu sync.Mutex
 		var clients, deleted sync.WaitGroup
@@ -85,93 +86,39 @@ func TestDownloadDuringDeletionIsWholeOrNotFound(t *testing.T) {
 	}
 }
 
-// TestJobOfAPausedRemovalIsNotServed checks that the record decides, not the
-// files: while a backup pauses removals, the files of a deleted job are still there.
-func TestJobOfAPausedRemovalIsNotServed(t *testing.T) {
-	f := start(t)
-	id := f.result(someResult)
-	links := []string{f.archiveLink(id), f.link(app.Link{Kind: app.ResultGet, ID: string(id), Filename: "job.json"})}
-	resume := f.PauseRemovals()
-	defer resume()
-	f.rules.forget(id)
-	if err := f.RemoveJob(id); err != nil {
-		t.Fatal(err)
-	}
-	for _, link := range links {
-		f.do("GET", link, "").want(t, 404, fault.NotFound)
-	}
-}
-
-// TestRemovedJobIsNotFoundThoughItsLayoutIsCached removes a job right after its record was
-// read: the download must not begin.
-func TestRemovedJobIsNotFoundThoughItsLayoutIsCached(t *testing.T) {
-	f := start(t)
-	id := f.result(someResult)
-	f.download(id)
-	if err := f.RemoveJob(id); err != nil {
-		t.Fatal(err)
-	}
-	f.do("GET", f.archiveLink(id), "").want(t, 404, fault.NotFound)
-	f.do("GET", f.archiveLink(id), "", "Range", "bytes=5-").want(t, 404, fault.NotFound)
-}
-
-// TestRemovedJobIsKeptForItsLastReader leases a job twice.
+// TestRemovedJobIsKeptForItsLastReader leases a job twice, and with it another one whose
+// result is an input.
 func TestRemovedJobIsKeptForItsLastReader(t *testing.T) {
 	f := start(t)
-	id := f.result(someResult)
-	folders := []app.Folder{{Job: id}}
+	id, made := f.result(someResult), f.made("inputs/0/a", "text")
+	contents := app.Archive{Folders: []app.Folder{{Job: id}}, Inputs: []app.InputFile{made}}
 	var leases [2]interface{ End() error }
 	for i := range leases {
-		lease, err := f.jobs.Lease([]app.JobID{id})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease, err := f.jobs.Lease(contents.Jobs())
+		must.OK(t, err)
 		leases[i] = lease
 	}
-	a, err := f.archives.Open(app.Archive{Folders: folders})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.RemoveJob(id); err != nil {
-		t.Fatal(err)
-	}
+	a, err := f.archives.Open(contents)
+	must.OK(t, err)
+	must.OK(t, errors.Join(f.RemoveJob(id), f.RemoveJob(made.Job)))
 	if _, err := f.jobs.Lease([]app.JobID{id}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("lease of a removed job: %v, want NOT_FOUND", err)
 	}
 	for i, lease := range leases {
 		var archive bytes.Buffer
-		if _, err := a.Content(t.Context()).SendTo(&archive, a.Size()); err != nil || int64(archive.Len()) != a.Size() {
-			t.Errorf("reader %d: %d of %d bytes, err %v", i, archive.Len(), a.Size(), err)
+		_, err := a.Content(t.Context()).SendTo(&archive, a.Size())
+		if must.OK(t, err); int64(archive.Len()) != a.Size() || unzip(t, archive.String())["inputs/0/a"] != "text" {
+			t.Errorf("reader %d: %d of %d bytes", i, archive.Len(), a.Size())
 		}
-		if err := lease.End(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, lease.End())
 	}
 	left, err := os.ReadDir(filepath.Join(f.path, trashDir))
 	if err != nil || len(left) > 0 {
 		t.Errorf("trash after the last reader: %v, %v", left, err)
 	}
-	if _, err := f.jobs.Open(id); err == nil {
-		t.Error("the job is readable after its last lease")
-	}
-}
-
-func BenchmarkLease(b *testing.B) {
-	f := start(b)
-	job := f.result(someResult)
-	for _, n := range []int{1, 10_000} {
-		folders := f.rules.folders[f.batch(n, job)]
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				lease, err := f.jobs.Lease(app.Archive{Folders: folders}.Jobs())
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := lease.End(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	for _, job := range []app.JobID{id, made.Job} {
+		if _, err := f.jobs.Open(job); err == nil {
+			t.Error("a job is readable after its last lease")
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package blobs
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"strings"
@@ -17,11 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/upload"
+	"molrun/app/test/must"
 )
 
 func sha(content string) string {
@@ -31,36 +28,27 @@ func sha(content string) string {
 
 func TestUploadIsStoredWholeAndRecorded(t *testing.T) {
 	f := start(t)
-	big := make([]byte, 3*bufferSize+17)
-	rand.NewChaCha8([32]byte{1}).Read(big)
-	for _, content := range []string{"", "x", "ATOM      1\n", strings.Repeat("a", bufferSize), string(big)} {
-		for _, chunked := range []bool{false, true} {
-			id := f.newUpload("text/plain")
-			var body io.Reader = strings.NewReader(content)
-			if chunked {
-				body = io.MultiReader(body) // hides the length
-			}
-			res := f.send("PUT", f.putLink(id), body)
-			var got map[string]any
-			err := json.Unmarshal([]byte(res.body), &got)
-			want := map[string]any{"status": "received", "size": float64(len(content)), "sha256": sha(content)}
-			if diff := cmp.Diff(want, got); diff != "" || err != nil || res.status != 200 {
-				t.Errorf("%d bytes, chunked %v: status %d, err %v, body %s", len(content), chunked, res.status, err, diff)
-			}
-			u := f.rules.uploads[id]
-			if u.Generation != 1 || u.Size != int64(len(content)) || u.SHA256 != sha(content) {
-				t.Errorf("%d bytes, chunked %v: record %+v", len(content), chunked, u)
-			}
-			stored, err := os.ReadFile(f.UploadPath(id, 1))
-			if err != nil || string(stored) != content {
-				t.Errorf("%d bytes, chunked %v: stored %d bytes, err %v", len(content), chunked, len(stored), err)
-			}
-			info, err := os.Stat(f.UploadPath(id, 1))
-			if err != nil || info.Mode() != 0o600 {
-				t.Errorf("mode %v, err %v", info.Mode(), err)
-			}
-			if again := f.do("GET", f.getLink(id), ""); again.status != 200 || again.body != content {
-				t.Errorf("%d bytes, chunked %v: GET gives status %d, %d bytes", len(content), chunked, again.status, len(again.body))
+	for _, content := range []string{"", "x", "ATOM      1\n", strings.Repeat("a", bufferSize), text(3*bufferSize + 17)} {
+		for _, headers := range [][]string{nil, {"Upload-Complete", "?1"}} {
+			for _, chunked := range []bool{false, true} {
+				what := fmt.Sprintf("%d bytes, chunked %v, %q", len(content), chunked, headers)
+				id := f.newUpload("text/plain")
+				var body io.Reader = strings.NewReader(content)
+				if chunked {
+					body = io.MultiReader(body) // hides the length
+				}
+				res := f.send("PUT", f.putLink(id), body, headers...)
+				var got map[string]any
+				must.OK(t, json.Unmarshal([]byte(res.body), &got))
+				must.Equal(t, what, got, map[string]any{"status": "received", "size": float64(len(content)), "sha256": sha(content)})
+				if complete := res.header.Get("Upload-Complete"); res.status != 200 || complete == "?1" != (headers != nil) {
+					t.Errorf("%s: status %d, Upload-Complete %q", what, res.status, complete)
+				}
+				f.wantWhole(id, content)
+				info, err := os.Stat(f.UploadPath(id, 1))
+				if err != nil || info.Mode() != 0o600 || info.Size() != int64(len(content)) || f.rules.uploads[id].Generation != 1 {
+					t.Errorf("%s: file %+v, err %v, record %+v", what, info, err, f.rules.uploads[id])
+				}
 			}
 		}
 	}
@@ -71,8 +59,7 @@ func TestUploadIsStoredWholeAndRecorded(t *testing.T) {
 
 func TestFurtherPutReplacesUntilCompletion(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "first")
+	id := f.uploaded("first")
 	f.upload(id, "second")
 	if _, err := os.Stat(f.UploadPath(id, 1)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the first generation is still there: %v", err)
@@ -165,11 +152,8 @@ func (s sameGeneration) BeginUpload(ctx context.Context, id app.UploadID, _ int6
 
 func TestPutSkipsGenerationsLeftByACrash(t *testing.T) {
 	f := start(t)
-	id := f.newUpload("text/plain")
-	f.upload(id, "first")
-	if err := os.WriteFile(f.UploadPath(id, 2), []byte("not recorded"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	id := f.uploaded("first")
+	must.OK(t, os.WriteFile(f.UploadPath(id, 2), []byte("not recorded"), 0o600))
 	f.upload(id, "second")
 	if u := f.rules.uploads[id]; u.Generation != 3 || u.SHA256 != sha("second") {
 		t.Errorf("record %+v, want generation 3", u)
@@ -217,7 +201,7 @@ func (s leavingClient) FinishUpload(ctx context.Context, id app.UploadID, f app.
 	close(s.arrived)
 	select {
 	case <-(<-s.requests).Done():
-	case <-time.After(time.Minute):
+	case <-time.After(must.Patience):
 		return 0, errors.New("the server does not notice that the client has left")
 	}
 	if err := ctx.Err(); err != nil {
@@ -238,9 +222,7 @@ func TestUploadIsRecordedThoughItsClientHasLeft(t *testing.T) {
 	conn, _ := f.dial("PUT", f.putLink(id), "Content-Length: 5")
 	fmt.Fprint(conn, "bytes")
 	<-s.arrived
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Close())
 	f.server.Close() // waits for the handler
 	if u := f.rules.uploads[id]; u.Generation == 0 || u.Size != 5 || u.SHA256 != sha("bytes") {
 		t.Errorf("record %+v, want the bytes that had arrived", u)
@@ -320,30 +302,4 @@ func TestUploadKeepsTheReserveFree(t *testing.T) {
 	id = f.newUpload("text/plain")
 	_, answer := f.dial("PUT", f.putLink(id), "Content-Length: 1000000000000000", "Expect: 100-continue")
 	wantLine(t, answer, "507") // before the body
-}
-
-func BenchmarkUpload(b *testing.B) {
-	for _, size := range []int{1 << 20, 64 << 20} {
-		b.Run(fmt.Sprintf("%dMiB", size>>20), func(b *testing.B) {
-			f := start(b)
-			link := f.putLink(f.newUpload("text/plain"))
-			content := bytes.Repeat([]byte("ATOM"), size/4)
-			b.SetBytes(int64(size))
-			b.ReportAllocs()
-			for b.Loop() {
-				req, err := http.NewRequest("PUT", link, bytes.NewReader(content))
-				if err != nil {
-					b.Fatal(err)
-				}
-				res, err := f.server.Client().Do(req)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 {
-					b.Fatalf("status %d, err %v", res.StatusCode, err)
-				}
-				res.Body.Close()
-			}
-		})
-	}
 }

@@ -7,22 +7,15 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 func openTree(t *testing.T, dir string) *Tree {
 	t.Helper()
 	tree, err := OpenTree(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := tree.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, tree.Close()) })
 	return tree
 }
 
@@ -41,14 +34,11 @@ func TestTreeListsTheFilesOfAJob(t *testing.T) {
 	})
 	tree := openTree(t, dir)
 	files, err := tree.Result(treeJob)
-	want := []File{{Path: job + "/manifest.json", Size: int64(len(manifest))}, {Path: job + "/result/a/b", Size: 3, SHA256: "ab"}}
-	if diff := cmp.Diff(want, files); err != nil || diff != "" {
-		t.Errorf("result: %v\n%s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "result", files, []File{{Path: job + "/manifest.json", Size: int64(len(manifest))}, {Path: job + "/result/a/b", Size: 3, SHA256: "ab"}})
 	files, err = tree.Attempt(treeJob, 1)
-	if diff := cmp.Diff([]File{{Path: job + "/1/log", Size: -1}}, files); err != nil || diff != "" {
-		t.Errorf("attempt without its work directory: %v\n%s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "attempt without its work directory", files, []File{{Path: job + "/1/log", Size: -1}})
 	if files, err := tree.Attempt(treeJob, 2); err != nil || files != nil {
 		t.Errorf("missing attempt: %v, %v", files, err)
 	}
@@ -65,19 +55,15 @@ func TestTreeListsFilesThatChange(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"audit.log": "x", "audit.log.1": "xx", "other": "x", "audit.log.d/file": "x"})
 	files, err := openTree(t, dir).Changing("audit.log*")
-	want := []File{{Path: "audit.log", Size: -1, Changing: true}, {Path: "audit.log.1", Size: -1, Changing: true}}
-	if diff := cmp.Diff(want, files); err != nil || diff != "" {
-		t.Errorf("%v\n%s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "files", files, []File{{Path: "audit.log", Size: -1, Changing: true}, {Path: "audit.log.1", Size: -1, Changing: true}})
 }
 
 func TestTreeOpensOnlyRegularFilesInside(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"secret": "s"})
 	for name, to := range map[string]string{"inside": "secret", "outside": "/etc/hostname"} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
 	tree := openTree(t, dir)
 	for name, good := range map[string]bool{"secret": true, "inside": false, "outside": false, "../x": false, ".": false} {
@@ -93,41 +79,42 @@ func TestTreeOpensOnlyRegularFilesInside(t *testing.T) {
 
 func TestOrphansAreFoundAndQuarantined(t *testing.T) {
 	dir := t.TempDir()
-	known, stale := uploadName(treeInput, 7), uploadName(treeInput, 6)
+	known, stale, stray := uploadName(treeInput, 7), uploadName(treeInput, 6), "jobs/"+string(strayJob)
 	write(t, dir, map[string]string{
-		known: "x", stale: "y", "uploads/tmp/arriving": "z", "uploads/GE/not-ours": "n",
-		"jobs/" + string(treeJob) + "/1/log": "l", "jobs/" + string(strayJob) + "/1/log": "m", "jobs/notes": "n",
+		known: "x", stale: "y", "uploads/tmp/" + string(treeInput) + ".6": "arriving", stray + "/1/log": "m", "jobs/" + string(treeJob) + "/1/log": "l",
 	})
+	foreign := []string{"jobs/notes", "uploads/" + string(treeInput) + ".7", "uploads/GE/" + string(treeInput), "uploads/GE/" + string(treeInput) + ".07", "uploads/GE/not-ours", "uploads/GE/x.7"}
+	for _, name := range foreign {
+		write(t, dir, map[string]string{name: "n"})
+	}
 	tree := openTree(t, dir)
 	strays := func() (paths []string) {
-		found, foreign, err := tree.Strays(
+		found, others, err := tree.Strays(
 			func(id app.UploadID, generation int) bool { return id == treeInput && generation == 7 },
 			func(id app.JobID) bool { return id == treeJob },
 		)
-		if err != nil {
-			t.Fatal(err)
+		must.OK(t, err)
+		var names []string
+		for _, s := range others {
+			if names = append(names, s.Path); s.Bytes != 1 {
+				t.Errorf("%s has %d bytes", s.Path, s.Bytes)
+			}
 		}
-		if len(foreign) != 2 || foreign[0].Path != "jobs/notes" || foreign[1].Path != "uploads/GE/not-ours" || foreign[1].Bytes != 1 {
-			t.Errorf("foreign files %+v", foreign)
-		}
+		must.Equal(t, "foreign files", names, foreign)
 		for _, s := range found {
 			paths = append(paths, s.Path)
 		}
 		return paths
 	}
 	found := strays()
-	if diff := cmp.Diff([]string{stale, "jobs/" + string(strayJob)}, found); diff != "" {
-		t.Fatal(diff)
-	}
+	must.Equal(t, "orphans", found, []string{stale, stray})
 	for _, path := range found {
-		if err := tree.SetAside(path, "set-aside/now"); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, tree.SetAside(path, "set-aside/now"))
 	}
 	if left := strays(); left != nil {
 		t.Errorf("still there: %q", left)
 	}
-	for path, want := range map[string]string{stale: "y", "jobs/" + string(strayJob) + "/1/log": "m"} {
+	for path, want := range map[string]string{stale: "y", stray + "/1/log": "m"} {
 		if got, err := os.ReadFile(filepath.Join(dir, "set-aside/now", path)); err != nil || string(got) != want {
 			t.Errorf("%s is %q now, %v", path, got, err)
 		}

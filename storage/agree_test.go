@@ -21,6 +21,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
 	"molrun/app/job/apikey"
+	"molrun/app/test/must"
 	"molrun/storage/kv"
 )
 
@@ -36,57 +37,46 @@ func agree(t *testing.T, tx app.Tx, s *simulation) {
 	agreeAccounts(t, tx, s)
 }
 
-// differ describes a difference. It compares first: descriptions are slow.
-func differ(want, got any) string {
-	if reflect.DeepEqual(want, got) {
-		return ""
+// wantSame reports a difference. It compares first: descriptions are slow.
+func wantSame(t *testing.T, what string, got any, err error, want any) {
+	t.Helper()
+	if err != nil || !reflect.DeepEqual(want, got) {
+		t.Errorf("%s: %v (-want +got)\n%s", what, err, gocmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})))
 	}
-	return gocmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}))
 }
 
 func agreeJobs(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
 	for _, j := range s.sorted(func(*app.Job) bool { return s.r.IntN(4) == 0 }) {
 		got, err := tx.Job(j.ID)
-		if diff := differ(j, got); err != nil || diff != "" {
-			t.Errorf("job %s: %v\n%s", j.ID, err, diff)
-		}
+		wantSame(t, "job", got, err, j)
 		named, err := tx.JobNamed(j.Organization, j.Name)
 		if err != nil || named.ID != j.ID {
 			t.Errorf("job named %q: %v, %v", j.Name, named, err)
 		}
+		there, err := tx.HasJob(j.ID)
+		wantSame(t, "there is a job", there, err, true)
 		want, _ := json.Marshal(j)
-		if there, err := tx.HasJob(j.ID); err != nil || !there {
-			t.Errorf("there is a job %s: %v, %v", j.ID, there, err)
-		}
-		if shown, err := tx.JobJSON(j.ID); err != nil || !bytes.Equal(shown, want) {
-			t.Errorf("record of %s: %s, %v, want %s", j.ID, shown, err, want)
-		}
+		shown, err := tx.JobJSON(j.ID)
+		wantSame(t, "record", string(shown), err, string(want))
 	}
 	absent := app.JobID(s.newID())
 	_, e1 := tx.Job(absent)
 	_, e2 := tx.JobNamed("lab", "")
-	if there, err := tx.HasJob(absent); err != nil || there {
-		t.Errorf("there is a job %s: %v, %v", absent, there, err)
-	}
 	_, e3 := tx.JobJSON(absent)
 	if !errors.Is(e1, fault.NotFound) || !errors.Is(e2, fault.NotFound) || !errors.Is(e3, fault.NotFound) {
 		t.Errorf("an absent job: %v, %v, %v", e1, e2, e3)
 	}
-	claimed := s.sorted(func(j *app.Job) bool { return j.Private.Claimed })
-	agreeWalk(t, "active", tx.Active(), claimed)
-	agreeClaims(t, tx, claimed)
-}
+	there, err := tx.HasJob(absent)
+	wantSame(t, "there is an absent job", there, err, false)
 
-func agreeClaims(t *testing.T, tx app.Tx, jobs []*app.Job) {
-	t.Helper()
-	var want []app.Claimed
-	for _, j := range jobs {
-		want = append(want, app.Claimed{Job: j.ID, Attempt: j.Attempts, Stop: j.Private.Stop})
+	claimed := s.sorted(func(j *app.Job) bool { return j.Private.Claimed })
+	wantSame(t, "active", collect(t, tx.Active()), nil, claimed)
+	var claims []app.Claimed
+	for _, j := range claimed {
+		claims = append(claims, app.Claimed{Job: j.ID, Attempt: j.Attempts, Stop: j.Private.Stop})
 	}
-	if diff := differ(want, collect(t, tx.Claims())); diff != "" {
-		t.Errorf("claims: %s", diff)
-	}
+	wantSame(t, "claims", collect(t, tx.Claims()), nil, claims)
 }
 
 // collect returns what a walk yields.
@@ -99,13 +89,6 @@ func collect[T any](t *testing.T, walk iter.Seq2[T, error]) (all []T) {
 		all = append(all, v)
 	}
 	return all
-}
-
-func agreeWalk(t *testing.T, what string, walk iter.Seq2[*app.Job, error], want []*app.Job) {
-	t.Helper()
-	if diff := differ(want, collect(t, walk)); diff != "" {
-		t.Errorf("%s: %s", what, diff)
-	}
 }
 
 func agreeListings(t *testing.T, tx app.Tx, s *simulation) {
@@ -148,10 +131,9 @@ func agreeListings(t *testing.T, tx app.Tx, s *simulation) {
 			continue
 		}
 		status := pick(s.r, append(app.Statuses[:], ""))
-		if got, err := tx.MetricNames(id, 100); err != nil || !slices.Equal(got, s.metricNames(id)) {
-			t.Errorf("metrics of %s: %q, %v, want %q", id, got, err, s.metricNames(id))
-		}
-		agreeWalk(t, "subjobs", tx.Subjobs(id, status), s.sorted(func(j *app.Job) bool {
+		names, err := tx.MetricNames(id, 100)
+		wantSame(t, "metrics", slices.Clip(names), err, s.metricNames(id))
+		wantSame(t, "subjobs", collect(t, tx.Subjobs(id, status)), nil, s.sorted(func(j *app.Job) bool {
 			return j.Private.Batch == id && (status == "" || j.Status == status)
 		}))
 	}
@@ -218,12 +200,9 @@ func agreePages(t *testing.T, tx app.Tx, s *simulation, f app.JobFilter) {
 			return
 		}
 		for i, j := range head {
-			if ids[i] != j.ID {
-				t.Errorf("IDs of %+v: %s, want %s", f, ids[i], j.ID)
-			}
 			shown, _ := json.Marshal(j)
-			if page.Jobs[i].ID != j.ID || !bytes.Equal(page.Jobs[i].JSON, shown) {
-				t.Errorf("list %+v: %s, want %s", f, page.Jobs[i].JSON, shown)
+			if ids[i] != j.ID || page.Jobs[i].ID != j.ID || !bytes.Equal(page.Jobs[i].JSON, shown) {
+				t.Errorf("list %+v: %s, %s, want %s", f, ids[i], page.Jobs[i].JSON, shown)
 			}
 		}
 		if after = page.Next; after == "" {
@@ -253,9 +232,7 @@ func agreeQueue(t *testing.T, tx app.Tx, s *simulation) {
 				return app.EndVisit
 			}
 			j := want[0]
-			if diff := differ(waitingOf(j), w); diff != "" {
-				t.Errorf("queue of %s: %s", executor, diff)
-			}
+			wantSame(t, "queue of "+executor, w, nil, waitingOf(j))
 			switch n := s.r.IntN(20); {
 			case n == 0:
 				want = nil
@@ -291,9 +268,7 @@ func agreeLines(t *testing.T, tx app.Tx, executor string, queue []*app.Job) {
 		want = append(want, l)
 	}
 	got, err := tx.QueueLines(executor)
-	if diff := differ(want, got); err != nil || diff != "" {
-		t.Errorf("lines of %s: %v %s", executor, err, diff)
-	}
+	wantSame(t, "lines of "+executor, got, err, want)
 }
 
 func waitingOf(j *app.Job) app.Waiting {
@@ -346,9 +321,7 @@ func agreeUploads(t *testing.T, tx app.Tx, s *simulation) {
 		got = append(got, page.Uploads...)
 		after, more = page.Next, page.Next != ""
 	}
-	if diff := differ(want, got); diff != "" {
-		t.Errorf("list files %+v: %s", f, diff)
-	}
+	wantSame(t, fmt.Sprintf("list files %+v", f), got, nil, want)
 
 	organization, email := pick(s.r, someOrganizations), pick(s.r, someEmails)
 	folder, filename := pick(s.r, someFolders), pick(s.r, someFilenames)
@@ -359,13 +332,13 @@ func agreeUploads(t *testing.T, tx app.Tx, s *simulation) {
 			newest = u
 		}
 	}
-	if diff := differ(newest, named); diff != "" || (newest == nil) != errors.Is(err, fault.NotFound) {
-		t.Errorf("file %s/%s: %v\n%s", folder, filename, err, diff)
+	if newest == nil && !errors.Is(err, fault.NotFound) {
+		t.Errorf("file %s/%s: %v, %v; want none", folder, filename, named, err)
 	}
 	if newest != nil {
-		if u, err := tx.Upload(newest.ID); err != nil || !reflect.DeepEqual(u, newest) {
-			t.Errorf("file %s: %+v, %v", newest.ID, u, err)
-		}
+		wantSame(t, "newest file of a name", named, err, newest)
+		u, err := tx.Upload(newest.ID)
+		wantSame(t, "file", u, err, newest)
 	}
 }
 
@@ -401,16 +374,13 @@ func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 		count(u.Organization, u.Email, "", u.CreatedAt, app.Usage{Files: 1, Bytes: u.Size})
 	}
 	for who, want := range ofUser {
-		if got, err := tx.Stored(who[0], who[1]); err != nil || got != want {
-			t.Errorf("%q stores %+v, %v, want %+v", who, got, err, want)
-		}
+		got, err := tx.Stored(who[0], who[1])
+		wantSame(t, fmt.Sprintf("stored by %q", who), got, err, want)
 	}
 	var organizations []string
 	for _, organization := range someOrganizations {
 		got, err := tx.Stored(organization, "")
-		if err != nil || got != total[organization] {
-			t.Errorf("%q stores %+v, %v, want %+v", organization, got, err, total[organization])
-		}
+		wantSame(t, "stored by "+organization, got, err, total[organization])
 		ends := func(j *app.Job) bool {
 			return j.Organization == organization && j.Status.Finished() && !j.Pinned && j.Private.Batch == ""
 		}
@@ -420,21 +390,15 @@ func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 	}
 	agreeStatuses(t, tx, s)
 	slices.Sort(organizations)
-	if got, err := tx.Organizations(); err != nil || !slices.Equal(got, organizations) {
-		t.Errorf("organizations %q, %v, want %q", got, err, organizations)
-	}
+	listed, err := tx.Organizations()
+	wantSame(t, "organizations", listed, err, organizations)
 	got := map[app.UsageShare]app.Usage{}
-	for share, err := range tx.Usage() {
-		if err != nil {
-			t.Error(err)
-		}
+	for _, share := range collect(t, tx.Usage()) {
 		of := share
 		of.Usage = app.Usage{}
 		got[of] = got[of].Plus(share.Usage)
 	}
-	if diff := differ(shares, got); diff != "" {
-		t.Errorf("shares: %s", diff)
-	}
+	wantSame(t, "shares", got, nil, shares)
 }
 
 // agreeStatuses counts all jobs but subjobs.
@@ -442,32 +406,24 @@ func agreeStatuses(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
 	for _, organization := range someOrganizations {
 		for _, email := range append([]string{""}, someEmails...) {
-			var want app.Counts
-			for _, j := range s.jobs {
-				if j.Organization == organization && (email == "" || j.Email == email) && j.Private.Batch == "" {
-					*want.Of(j.Status)++
-				}
-			}
-			if got, err := tx.Statuses(organization, email); err != nil || got != want {
-				t.Errorf("%q of %q has %+v, %v, want %+v", email, organization, got, err, want)
-			}
+			who := fmt.Sprintf(" of %q in %q", email, organization)
+			var counts app.Counts
 			shares := map[app.JobShare]int{}
 			for _, j := range s.jobs {
 				if j.Organization == organization && (email == "" || j.Email == email) && j.Private.Batch == "" {
+					*counts.Of(j.Status)++
 					shares[app.JobShare{Email: j.Email, Type: j.Type, Status: j.Status}]++
 				}
 			}
+			statuses, err := tx.Statuses(organization, email)
+			wantSame(t, "statuses"+who, statuses, err, counts)
+			got := map[app.JobShare]int{}
 			for _, share := range collect(t, tx.JobShares(organization, email)) {
-				n := share.Jobs
-				share.Jobs = 0
-				if shares[share] != n {
-					t.Errorf("%q of %q has %d of %+v, want %d", email, organization, n, share, shares[share])
-				}
-				delete(shares, share)
+				of := share
+				of.Jobs = 0
+				got[of] += share.Jobs
 			}
-			if len(shares) > 0 {
-				t.Errorf("%q of %q lacks %v", email, organization, shares)
-			}
+			wantSame(t, "shares"+who, got, nil, shares)
 		}
 	}
 }
@@ -484,6 +440,12 @@ func agreeFinished(t *testing.T, tx app.Tx, s *simulation) {
 		slices.SortFunc(all, app.Ended.Compare)
 		return all
 	}
+	same := func(what string, got, want []app.Ended) {
+		t.Helper()
+		if !slices.EqualFunc(got, want, func(a, b app.Ended) bool { return a.Compare(b) == 0 }) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
 	organization, email := pick(s.r, someOrganizations), pick(s.r, append(someEmails, ""))
 	for _, status := range []app.Status{app.Completed, app.Failed} {
 		want := expirable(organization, "", status)
@@ -492,31 +454,21 @@ func agreeFinished(t *testing.T, tx app.Tx, s *simulation) {
 			n := s.r.IntN(len(want))
 			after, want = want[n], want[n+1:]
 		}
-		got := collect(t, tx.Finished(organization, status, after))
-		if !slices.EqualFunc(got, want, func(a, b app.Ended) bool { return a.Compare(b) == 0 }) {
-			t.Errorf("%s jobs of %q after %v: %v, want %v", status, organization, after, got, want)
-		}
+		same(fmt.Sprintf("%s of %q after %v", status, organization, after), collect(t, tx.Finished(organization, status, after)), want)
 	}
 	want := append(expirable(organization, email, app.Completed), expirable(organization, email, app.Failed)...)
 	slices.SortFunc(want, func(a, b app.Ended) int { return b.Compare(a) })
 	want = want[:min(len(want), s.r.IntN(10))]
 	got, err := tx.Newest(organization, email, len(want))
-	if err != nil || !slices.EqualFunc(got, want, func(a, b app.Ended) bool { return a.Compare(b) == 0 }) {
-		t.Errorf("newest of %q %q: %v, %v, want %v", organization, email, got, err, want)
-	}
-	agreeReaders(t, tx, s)
-}
+	must.OK(t, err)
+	same(fmt.Sprintf("newest of %q %q", organization, email), got, want)
 
-func agreeReaders(t *testing.T, tx app.Tx, s *simulation) {
-	t.Helper()
 	read := testID(s.r.IntN(20)).String()
-	var want []app.JobID
+	var readers []app.JobID
 	for _, j := range s.readers(read) {
-		want = append(want, j.ID)
+		readers = append(readers, j.ID)
 	}
-	if got := collect(t, tx.Readers(read)); !slices.Equal(got, want) {
-		t.Errorf("readers of %s: %v, want %v", read, got, want)
-	}
+	wantSame(t, "readers", collect(t, tx.Readers(read)), nil, readers)
 }
 
 func agreeAccounts(t *testing.T, tx app.Tx, s *simulation) {
@@ -524,14 +476,11 @@ func agreeAccounts(t *testing.T, tx app.Tx, s *simulation) {
 	var want []*apikey.Key
 	for _, id := range slices.Sorted(maps.Keys(s.keys)) {
 		want = append(want, s.keys[id])
-		if k, err := tx.Key(id); err != nil || !reflect.DeepEqual(k, s.keys[id]) {
-			t.Errorf("key %s: %+v, %v", id, k, err)
-		}
+		k, err := tx.Key(id)
+		wantSame(t, "key", k, err, s.keys[id])
 	}
 	got, err := tx.Keys()
-	if diff := differ(want, got); err != nil || diff != "" {
-		t.Errorf("keys: %v\n%s", err, diff)
-	}
+	wantSame(t, "keys", got, err, want)
 	for n := range 10 {
 		want := s.definitions[fmt.Sprint("definition ", n)]
 		text, err := tx.Definition(sha256Hex(fmt.Sprint("definition ", n)))

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/job/apikey"
+
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
@@ -92,6 +94,18 @@ var damages = []struct {
 	{"name in the index twice", "has another's name", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, indexJobsName).Put(nameKey("lab", "job-1").ID(testID(3)), nil)
 	}},
+	{"missing users", "the records users are missing", false, func(tx *bolt.Tx) error {
+		return tx.DeleteBucket([]byte(bucketUsers))
+	}},
+	{"user with another role", "user ann@lab.example has another checksum", false, func(tx *bolt.Tx) error {
+		return replace(tx, bucketUsers, userKey("lab", "ann@lab.example"), "viewer", "member")
+	}},
+	{"user under another name", "is stored under another name", false, func(tx *bolt.Tx) error {
+		return bucketOf(tx, bucketUsers).Put(userKey("lab", "bob@lab.example"), bucketOf(tx, bucketUsers).Get(firstKey(tx, bucketUsers)))
+	}},
+	{"user that is not JSON", "read user", false, func(tx *bolt.Tx) error {
+		return bucketOf(tx, bucketUsers).Put(firstKey(tx, bucketUsers), []byte("{"))
+	}},
 	{"floor below a record", "above the floor", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, kv.Meta).Put([]byte("floor"), key(2))
 	}},
@@ -110,12 +124,16 @@ func firstKey(tx *bolt.Tx, name string) []byte {
 }
 
 func editRecord(tx *bolt.Tx, n int, old, now string) error {
-	b := bucketOf(tx, bucketJobs)
-	shown := b.Get(key(n))
-	if !bytes.Contains(shown, []byte(old)) {
+	return replace(tx, bucketJobs, key(n), old, now)
+}
+
+// replace changes a text within a value.
+func replace(tx *bolt.Tx, bucket string, key []byte, old, now string) error {
+	value := bucketOf(tx, bucket).Get(key)
+	if !bytes.Contains(value, []byte(old)) {
 		return errors.New("the record has no " + old)
 	}
-	return b.Put(key(n), bytes.Replace(shown, []byte(old), []byte(now), 1))
+	return bucketOf(tx, bucket).Put(key, bytes.Replace(value, []byte(old), []byte(now), 1))
 }
 
 // damaged returns the path of a closed store with a damaged sample.
@@ -144,38 +162,24 @@ func TestWalksOfASnapshotTellThatTheyWereCutShort(t *testing.T) {
 	}
 }
 
-func TestCheckFinds(t *testing.T) {
+// A repair derives from records, and changes nothing else.
+func TestDamageIsFoundAndWhatCanBeDerivedIsRepaired(t *testing.T) {
 	for _, tt := range damages {
 		t.Run(tt.name, func(t *testing.T) {
 			path := damaged(t, tt.damage)
-			r, err := OpenReadOnly(path)
-			must.OK(t, err)
-			report, err := r.Check(t.Context())
-			must.OK(t, err)
-			expectFound(t, report.Err(), tt.message)
-			must.OK(t, r.Close())
-			if tt.name == "missing index" || tt.name == "missing records" {
-				return // Open would build it, or nothing to read
+			wantFound := func(found string) {
+				t.Helper()
+				if !strings.Contains(found, tt.message) || tt.message == "" && found != "" {
+					t.Errorf("found %q, want %q", found, tt.message)
+				}
 			}
-			expectFound(t, openAt(t, path, Options{}).Check(t.Context()), tt.message)
-		})
-	}
-}
+			wantFound(problems(t, path))
+			if !strings.HasPrefix(tt.name, "missing") { // Open would build it, or has nothing to read
+				s := openAt(t, path, Options{})
+				wantFound(textOf(s.Check(t.Context())))
+				must.OK(t, s.Close())
+			}
 
-func expectFound(t *testing.T, found error, message string) {
-	t.Helper()
-	switch {
-	case message == "" && found != nil:
-		t.Errorf("a good database: %v", found)
-	case message != "" && (found == nil || !strings.Contains(found.Error(), message)):
-		t.Errorf("found %v, want %q", found, message)
-	}
-}
-
-func TestRepairDerivesFromRecordsAndChangesNothingElse(t *testing.T) {
-	for _, tt := range damages {
-		t.Run(tt.name, func(t *testing.T) {
-			path := damaged(t, tt.damage)
 			report, err := Repair(t.Context(), path, Options{})
 			if !tt.repairable {
 				if err == nil && (report.Derivable > 0 || report.Count == 0 || !strings.Contains(report.Err().Error(), tt.message)) {
@@ -196,7 +200,15 @@ func TestRepairDerivesFromRecordsAndChangesNothingElse(t *testing.T) {
 	}
 }
 
-// putSample stores a queued job, an active one, a batch and an upload.
+// textOf returns the text of an error, "" of none.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// putSample stores a queued job, an active one, a batch, an upload and a user.
 func putSample(t *testing.T, s *Store) {
 	t.Helper()
 	active := testJob(2)
@@ -209,9 +221,12 @@ func putSample(t *testing.T, s *Store) {
 	}
 	putJobs(t, s, testJob(1), active, parent, rows[0], rows[1])
 	update(t, s, func(tx app.Tx) error {
-		return tx.PutUpload(&app.Upload{
-			ID: app.UploadID(jobIDText(50)), Organization: "lab",
-			Folder: "inputs", Filename: "a", CompletedAt: unit.At(testID(51).Time()),
-		})
+		return errors.Join(
+			tx.PutUpload(&app.Upload{
+				ID: app.UploadID(jobIDText(50)), Organization: "lab",
+				Folder: "inputs", Filename: "a", CompletedAt: unit.At(testID(51).Time()),
+			}),
+			tx.PutUser(&apikey.User{Organization: "lab", Email: "ann@lab.example", Role: apikey.Viewer}),
+		)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -76,8 +77,7 @@ const (
 	metByStore     = "met by the store"
 	foundByCheck   = "found by check"
 	unharmed       = "unharmed"
-	altered        = "a value altered silently"
-	silent         = "lost silently"
+	silent         = "lost or altered silently"
 )
 
 // verdict opens a database and returns what happened.
@@ -116,18 +116,10 @@ func verdict(t *testing.T, path string, want map[app.JobID]string) string {
 }
 
 func compare(have, want map[app.JobID]string) string {
-	if len(have) != len(want) {
-		return silent
+	if maps.Equal(have, want) {
+		return unharmed
 	}
-	for id, record := range want {
-		if have[id] == "" {
-			return silent
-		}
-		if have[id] != record {
-			return altered
-		}
-	}
-	return unharmed
+	return silent
 }
 
 // recordsOf reads all jobs like a listing.
@@ -230,9 +222,6 @@ func TestDamagedDatabaseNeverLosesRecordsSilently(t *testing.T) {
 		got := verdict(t, path, want)
 		tally[got]++
 		if got == silent || d.name == "nothing" && got != unharmed {
-			t.Errorf("%s: %s", d.name, got)
-		}
-		if got == altered {
 			t.Errorf("%s: %s", d.name, got)
 		}
 	}

@@ -90,13 +90,6 @@ func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {
 		}
 		return nil
 	})
-	update(t, s, func(tx app.Tx) error {
-		err := tx.PutJob(waitingFor(7, app.Dependency{Job: "x"}))
-		if err == nil {
-			t.Error("a job waits for something that is no ID")
-		}
-		return nil
-	})
 }
 
 func TestCheckFindsJobsThatWaitForEver(t *testing.T) {

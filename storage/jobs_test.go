@@ -1,17 +1,14 @@
 package storage
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -167,9 +164,7 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 					t.Errorf("the stored format changed: existing records could not be read\n%s", diff)
 				}
 				got, err := tt.read(atx)
-				if diff := differ(tt.want, got); err != nil || diff != "" {
-					t.Errorf("it reads differently: %v\n%s", err, diff)
-				}
+				wantSame(t, "the record", got, err, tt.want)
 				return nil
 			})
 		})
@@ -191,10 +186,8 @@ func TestPrivatePartsOfSchema5AreRead(t *testing.T) {
 	for range 2 { // as it was stored, and stored again
 		view(t, s, func(tx app.Tx) error {
 			got, err := tx.Job(want.ID)
-			if diff := differ(want, got); err != nil || diff != "" {
-				t.Errorf("it reads differently: %v\n%s", err, diff)
-			}
-			return nil
+			must.Equal(t, "the job", got, want)
+			return err
 		})
 		update(t, s, func(tx app.Tx) error { return tx.PutJob(want) })
 	}
@@ -204,18 +197,10 @@ func TestReturnedRecordsBelongToTheCaller(t *testing.T) {
 	s := openNew(t)
 	putJobs(t, s, testJob(1))
 	update(t, s, func(tx app.Tx) error {
-		j, err := tx.Job(jobID(1))
-		if err != nil {
-			return err
-		}
-		shown, err := tx.JobJSON(jobID(1))
-		if err != nil {
-			return err
-		}
-		page, err := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 1)
-		if err != nil {
-			return err
-		}
+		j, jobErr := tx.Job(jobID(1))
+		shown, shownErr := tx.JobJSON(jobID(1))
+		page, pageErr := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 1)
+		must.OK(t, errors.Join(jobErr, shownErr, pageErr))
 		clear(j.Settings)
 		clear(shown)
 		clear(page.Jobs[0].JSON)
@@ -223,63 +208,9 @@ func TestReturnedRecordsBelongToTheCaller(t *testing.T) {
 	})
 	view(t, s, func(tx app.Tx) error {
 		j, err := tx.Job(jobID(1))
-		if diff := gocmp.Diff(testJob(1), j); diff != "" {
-			t.Errorf("changing a returned record changed the store: %s", diff)
-		}
+		must.Equal(t, "the record after a change of what was returned", j, testJob(1))
 		return err
 	})
-}
-
-func TestBadRecordsAreRefused(t *testing.T) {
-	s := openNew(t)
-	for name, spoil := range map[string]func(*app.Job){
-		"no ID":           func(j *app.Job) { j.ID = "" },
-		"no status":       func(j *app.Job) { j.Status = "" },
-		"invalid batch":   func(j *app.Job) { j.Private.Batch = "screen" },
-		"empty reference": func(j *app.Job) { j.Private.References = []app.Reference{{Setting: "fasta"}} },
-		"bad settings":    func(j *app.Job) { j.Settings = json.RawMessage("{") },
-		"too long a name": func(j *app.Job) { j.Name = strings.Repeat("a", 70000) },
-	} {
-		j := testJob(1)
-		spoil(j)
-		err := s.Update(t.Context(), func(tx app.Tx) error { return tx.PutJob(j) })
-		if err == nil {
-			t.Errorf("%s: it was stored", name)
-		}
-	}
-}
-
-// After each page, the last job of the page is deleted and a newer one added.
-func TestCursorStaysValidWhileJobsComeAndGo(t *testing.T) {
-	s := openNew(t)
-	putJobs(t, s, testJobs(30)...)
-	var seen []app.JobID
-	var last app.JobID
-	var next app.Position
-	for more := true; more; {
-		view(t, s, func(tx app.Tx) error {
-			page, err := tx.Jobs(app.JobFilter{Organization: "lab", Type: "echo"}, next, 4)
-			if err != nil {
-				return err
-			}
-			for _, j := range page.Jobs {
-				seen = append(seen, j.ID)
-			}
-			last, next, more = seen[len(seen)-1], page.Next, page.Next != ""
-			return nil
-		})
-		update(t, s, func(tx app.Tx) error {
-			return errors.Join(tx.DeleteJob(last), tx.PutJob(testJob(1000+len(seen))))
-		})
-	}
-	if len(seen) != 30 {
-		t.Fatalf("%d jobs seen, want the 30 that were there", len(seen))
-	}
-	for i, id := range seen {
-		if want := jobID(29 - i); id != want {
-			t.Errorf("position %d has %s, want %s", i, id, want)
-		}
-	}
 }
 
 // The batch has more rows than a page of the database holds.
@@ -296,225 +227,80 @@ func TestRowsMayBeChangedDuringAWalk(t *testing.T) {
 	}
 	putJobs(t, s, all...)
 
-	walked := 0
-	update(t, s, func(tx app.Tx) error {
-		walked = 0
-		for j, err := range tx.Subjobs(parent.ID, app.Queued) {
-			if err != nil {
-				return err
+	walk := func(status app.Status, change func(app.Tx, *app.Job) error, last func(app.Tx) error) {
+		t.Helper()
+		update(t, s, func(tx app.Tx) error {
+			walked := 0
+			for j, err := range tx.Subjobs(parent.ID, status) {
+				must.OK(t, err)
+				if j.Private.Row != walked {
+					t.Fatalf("row %d, want %d", j.Private.Row, walked)
+				}
+				walked++
+				must.OK(t, change(tx, j))
 			}
-			if j.Private.Row != walked {
-				t.Fatalf("row %d, want %d", j.Private.Row, walked)
+			if walked != rows {
+				t.Errorf("%d rows were changed, want %d", walked, rows)
 			}
-			walked++
-			j.Status = app.Failed
-			if err := tx.PutJob(j); err != nil {
-				return err
-			}
-		}
+			return last(tx)
+		})
+		checkStore(t, s)
+	}
+	walk(app.Queued, func(tx app.Tx, j *app.Job) error {
+		j.Status = app.Failed
+		return tx.PutJob(j)
+	}, func(tx app.Tx) error {
 		parent.Counts = &app.Counts{Failed: rows}
 		return tx.PutJob(parent)
 	})
-	if walked != rows {
-		t.Errorf("%d rows were cancelled, want %d", walked, rows)
-	}
-	checkStore(t, s)
-
-	update(t, s, func(tx app.Tx) error {
-		walked = 0
-		for j, err := range tx.Subjobs(parent.ID, "") {
-			if err != nil {
-				return err
-			}
-			walked++
-			if err := tx.DeleteJob(j.ID); err != nil {
-				return err
-			}
-		}
-		return tx.DeleteJob(parent.ID)
-	})
-	if walked != rows {
-		t.Errorf("%d rows were deleted, want %d", walked, rows)
-	}
-}
-
-// bbolt's cursors fail on leaves that the same transaction has emptied.
-func TestListingInTheTransactionThatEmptiedIt(t *testing.T) {
-	for _, kept := range []int{0, 1} {
-		t.Run(fmt.Sprint(kept, " kept"), func(t *testing.T) {
-			s := openNew(t)
-			putJobs(t, s, testJobs(500)...)
-			update(t, s, func(tx app.Tx) error {
-				for n := kept; n < 500; n++ {
-					if err := tx.DeleteJob(jobID(n)); err != nil {
-						return err
-					}
-				}
-				page, err := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 50)
-				if len(page.Jobs) != kept {
-					t.Errorf("%d jobs are listed, want %d", len(page.Jobs), kept)
-				}
-				return err
-			})
-		})
-	}
-}
-
-func BenchmarkSubmit(b *testing.B) {
-	for _, callers := range []int{1, 64} {
-		b.Run(fmt.Sprint(callers), func(b *testing.B) {
-			s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
-			next := make(chan int)
-			var all sync.WaitGroup
-			for range callers {
-				all.Go(func() {
-					for n := range next {
-						j := benchJob(n)
-						err := s.Update(context.Background(), func(tx app.Tx) error {
-							if _, err := tx.JobNamed(j.Organization, j.Name); !errors.Is(err, fault.NotFound) {
-								return fmt.Errorf("name taken: %w", err)
-							}
-							return tx.PutJob(j)
-						})
-						if err != nil {
-							b.Error(err)
-						}
-					}
-				})
-			}
-			b.ReportAllocs()
-			for n := 0; b.Loop(); n++ {
-				next <- n
-			}
-			close(next)
-			all.Wait()
-			if info, err := os.Stat(s.Path()); err == nil {
-				b.ReportMetric(float64(info.Size())/float64(b.N), "file-B/op")
-			}
-		})
-	}
-}
-
-// BenchmarkSubmitBatch puts a batch of the maximum size in one transaction.
-func BenchmarkSubmitBatch(b *testing.B) {
-	s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
-	const rows = 10_000
-	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
-		parent := benchJob(n * (rows + 1))
-		parent.Counts = &app.Counts{Queued: rows}
-		update(b, s, func(tx app.Tx) error {
-			if err := tx.PutJob(parent); err != nil {
-				return err
-			}
-			for row := range rows {
-				j := benchJob(n*(rows+1) + row + 1)
-				j.Private.Batch, j.Private.Row = parent.ID, row
-				if err := tx.PutJob(j); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-}
-
-// benchJob returns a job of the usual size: 500 bytes shown, 300 private.
-func benchJob(n int) *app.Job {
-	j := testJob(n)
-	j.Settings = json.RawMessage(fmt.Sprintf(`{"fasta":"inputs/hst5.fasta","steps":1000000,"seed":%d}`, n))
-	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobIDText(1), Filename: "hst5.fasta", SHA256: strings.Repeat("ab", 32)}}
-	j.Private.Sent, j.Private.Meaning = strings.Repeat("5e", 32), strings.Repeat("3e", 32)
-	j.Private.Normalized = j.Settings
-	j.Private.References = []app.Reference{{Setting: "fasta", Upload: app.UploadID(jobIDText(1)), Generation: 1, Size: 100}}
-	return j
-}
-
-func BenchmarkList(b *testing.B) {
-	for _, size := range []struct {
-		name string
-		jobs int
-	}{{"1k", 1_000}, {"100k", 100_000}} {
-		b.Run(size.name, func(b *testing.B) { benchmarkList(b, size.jobs) })
-	}
-}
-
-func benchmarkList(b *testing.B, jobs int) {
-	s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
-	for from := 0; from < jobs; from += 1000 {
-		update(b, s, func(tx app.Tx) error {
-			for n := range 1000 {
-				j := benchJob(from + n)
-				if n%10 == 0 {
-					j.Tags = map[string]string{"target": "6LU7"}
-				}
-				if err := tx.PutJob(j); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	for _, listing := range []struct {
-		name   string
-		filter app.JobFilter
-		rows   int
-	}{
-		{"page", app.JobFilter{Organization: "lab"}, 50},
-		{"filtered", app.JobFilter{Organization: "lab", Email: "ann@lab.example", Statuses: []app.Status{app.Queued}}, 50},
-		{"none", app.JobFilter{Organization: "lab", Statuses: []app.Status{app.Failed}}, 0},
-		{"statuses", app.JobFilter{Organization: "lab", Statuses: []app.Status{app.Queued, app.Running, app.Failed}}, 50},
-		{"tag", app.JobFilter{Organization: "lab", Tags: []app.Tag{{Key: "target", Value: "6LU7"}}}, 50},
-		{"tag and type", app.JobFilter{Organization: "lab", Tags: []app.Tag{{Key: "target", Value: "6LU7"}}, Type: "echo"}, 50},
-		{"search", app.JobFilter{Organization: "lab", Search: "6lu7"}, 50},
-		{"search in vain", app.JobFilter{Organization: "lab", Search: "absent"}, 0},
-	} {
-		b.Run(listing.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for n := 0; b.Loop(); n++ {
-				err := s.View(context.Background(), func(tx app.Tx) error {
-					after := positionOf(listing.filter, &app.Job{ID: jobID(jobs - n%(jobs/2))})
-					page, err := tx.Jobs(listing.filter, after, 50)
-					if len(page.Jobs) != listing.rows {
-						b.Errorf("%d rows, want %d", len(page.Jobs), listing.rows)
-					}
-					return err
-				})
-				if err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
+	walk("", func(tx app.Tx, j *app.Job) error { return tx.DeleteJob(j.ID) },
+		func(tx app.Tx) error { return tx.DeleteJob(parent.ID) })
 }
 
 func TestFolderIsNeededUntilAJobHasCompleted(t *testing.T) {
 	s := openAt(t, newPath(t), Options{})
 	needed, other := strings.Repeat("a1", 32), strings.Repeat("b2", 32)
 	job := goldenJob()
-	job.Status, job.Private.Folder = app.Queued, needed
-	update(t, s, func(tx app.Tx) error { return tx.PutJob(job) })
-	neededBy := func(digest string) (id app.JobID, err error) {
+	job.Private.Folder = needed
+	for _, tt := range []struct {
+		status app.Status
+		digest string
+		needed bool
+	}{
+		{app.Queued, needed, true},
+		{app.Queued, other, false},
+		{app.Queued, needed[:63], false},
+		{app.Queued, strings.Repeat("x", 64), false},
+		{app.Queued, "", false},
+		{app.Failed, needed, true},
+		{app.Completed, needed, false},
+	} {
+		job.Status = tt.status
+		putJobs(t, s, job)
 		view(t, s, func(tx app.Tx) error {
-			id, err = tx.NeededBy(digest)
+			id, err := tx.NeededBy(tt.digest)
+			if tt.needed && (id != job.ID || err != nil) || !tt.needed && !errors.Is(err, fault.NotFound) {
+				t.Errorf("with a job that is %s, %q is needed by %s, %v", tt.status, tt.digest, id, err)
+			}
 			return nil
 		})
-		return id, err
 	}
-	if id, err := neededBy(needed); id != job.ID || err != nil {
-		t.Errorf("%s, %v", id, err)
-	}
-	for _, digest := range []string{other, needed[:63], strings.Repeat("x", 64), ""} {
-		if id, err := neededBy(digest); !errors.Is(err, fault.NotFound) {
-			t.Errorf("%s is needed by %s, %v", digest, id, err)
-		}
-	}
-	for _, status := range []app.Status{app.Failed, app.Completed} {
-		done := goldenJob()
-		done.Status, done.Private.Folder = status, needed
-		update(t, s, func(tx app.Tx) error { return tx.PutJob(done) })
-		if id, err := neededBy(needed); errors.Is(err, fault.NotFound) != (status == app.Completed) {
-			t.Errorf("the folder of a job that is %s is needed by %s, %v", status, id, err)
-		}
+}
+
+// bbolt's cursors fail on leaves that the same transaction has emptied.
+func TestListingInTheTransactionThatEmptiedIt(t *testing.T) {
+	for _, kept := range []int{0, 1} {
+		s := openNew(t)
+		putJobs(t, s, testJobs(500)...)
+		update(t, s, func(tx app.Tx) error {
+			for n := kept; n < 500; n++ {
+				must.OK(t, tx.DeleteJob(jobID(n)))
+			}
+			page, err := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 50)
+			if len(page.Jobs) != kept {
+				t.Errorf("%d jobs are listed, want %d", len(page.Jobs), kept)
+			}
+			return err
+		})
 	}
 }

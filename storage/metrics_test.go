@@ -17,11 +17,11 @@ import (
 // putRows puts a batch whose rows have completed, each with these results.
 func putRows(t testing.TB, s *Store, results ...string) (batch app.JobID) {
 	t.Helper()
-	parent := benchJob(1)
+	parent := testJob(1)
 	parent.Counts = &app.Counts{Completed: len(results)}
 	jobs := []*app.Job{parent}
 	for n, text := range results {
-		j := benchJob(n + 2)
+		j := testJob(n + 2)
 		j.Batch, j.Private.Batch, j.Private.Row = parent.Name, parent.ID, n
 		j.Status, j.CompletedAt = app.Completed, j.CreatedAt
 		j.Metrics = &app.Metrics{Results: json.RawMessage(text)}
@@ -107,27 +107,5 @@ func TestCutMetricsAreRefused(t *testing.T) {
 	}
 	if _, _, err := cutMetric([]byte("\x01ex\x00\x00\x00\x00\x00\x00\x00\x00")); err == nil {
 		t.Error("an unknown kind is read")
-	}
-}
-
-// BenchmarkMetrics orders a batch of the maximum size.
-func BenchmarkMetrics(b *testing.B) {
-	s := openAt(b, newPath(b), Options{})
-	var results []string
-	for n := range app.MaxBatchRows {
-		results = append(results, fmt.Sprintf(`{"converged":true,"nu":0.%d,"ree_nm":%d.5,"ree_se_nm":0.1,"rg_nm":%d,"rg_se_nm":0.02,"steps_per_second":15000}`, n, n, n*7919%10007))
-	}
-	f := app.JobFilter{Organization: "lab", Batch: putRows(b, s, results...), Metric: "rg_nm", Ascending: true}
-	for name, ask := range map[string]func(app.Tx) error{
-		"page":  func(tx app.Tx) error { _, err := tx.Jobs(f, "", 50); return err },
-		"all":   func(tx app.Tx) error { _, _, err := tx.JobIDs(f, "", app.MaxBatchRows); return err },
-		"names": func(tx app.Tx) error { _, err := tx.MetricNames(f.Batch, 100); return err },
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				view(b, s, ask)
-			}
-		})
 	}
 }

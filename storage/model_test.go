@@ -224,8 +224,14 @@ func TestStoreAgreesWithModel(t *testing.T) {
 					t.Fatalf("the first disagreement is in round %d", round)
 				}
 			}
+			last := sim.newJob() // raises the floor also after its deletion
+			update(t, s, func(tx app.Tx) error { return sim.put(tx, last) })
+			update(t, s, func(tx app.Tx) error { return sim.remove(tx, last.ID) })
 			must.OK(t, s.Close())
 			s = openAt(t, path, Options{})
+			if s.Floor() != sim.floor {
+				t.Errorf("floor %s after a reopening, want %s", s.Floor(), sim.floor)
+			}
 			view(t, s, func(tx app.Tx) error { agree(t, tx, sim); return nil })
 			checkStore(t, s)
 		})

@@ -63,6 +63,9 @@ func TestPagingIsExactWhileJobsComeChangeAndGo(t *testing.T) {
 		p.throughout, p.ever = ids(sim.listed(f)), ids(sim.listed(f))
 		for p.page(1 + r.IntN(6)) {
 			steps(1 + r.IntN(4))
+			if sim.jobs[p.last] != nil && r.IntN(3) == 0 { // the job where the next page begins
+				update(t, s, func(tx app.Tx) error { return sim.drop(tx, p.last) })
+			}
 			p.changed()
 		}
 		p.judge()

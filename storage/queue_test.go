@@ -8,6 +8,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/job/eta"
+	"molrun/app/test/must"
 	"molrun/storage/kv"
 )
 
@@ -28,7 +29,7 @@ func FuzzReadWaiting(f *testing.F) {
 	})
 }
 
-func TestResourcesRoundTrip(t *testing.T) {
+func TestNeedsAndWorkOfAWaitingJobRoundTrip(t *testing.T) {
 	for _, want := range []placement.Resources{
 		{},
 		{CPUs: 1, MemoryBytes: 1 << 50, GPUs: 8},
@@ -38,41 +39,50 @@ func TestResourcesRoundTrip(t *testing.T) {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	}
+	for _, want := range []eta.Work{{}, {Class: "a 1 local"}, {Class: "a 1 local", Size: 1.5e9}} {
+		if got, err := readWork(appendWork(nil, want)); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+	if w, err := readWork(make([]byte, 8)); err == nil {
+		t.Errorf("a size without a class reads as %+v", w)
+	}
 }
 
 // Each second visit claims its job, which removes it from the queue.
 func TestClaimDuringAWalkOfTheQueue(t *testing.T) {
 	s := openNew(t)
 	putJobs(t, s, testJobs(200)...)
-	var visited []app.JobID
-	update(t, s, func(tx app.Tx) error {
-		visited = visited[:0]
-		var failed error
-		err := tx.Queue("local", func(w app.Waiting) app.Visit {
-			if visited = append(visited, w.ID); len(visited)%2 == 0 {
-				return app.NextJob
-			}
-			j, err := tx.Job(w.ID)
-			if err == nil {
-				j.Private.Claimed = true
-				err = tx.PutJob(j)
-			}
-			failed = errors.Join(failed, err)
+	visits := func(tx app.Tx, visit func(n int, id app.JobID)) {
+		t.Helper()
+		n := 0
+		must.OK(t, tx.Queue("local", func(w app.Waiting) app.Visit {
+			visit(n, w.ID)
+			n++
 			return app.NextJob
-		})
-		return errors.Join(err, failed)
-	})
-	for n, id := range visited {
-		if id != jobID(n) {
-			t.Fatalf("visit %d is of %s, want %s", n, id, jobID(n))
-		}
+		}))
 	}
-	left := 0
-	view(t, s, func(tx app.Tx) error {
-		return tx.Queue("local", func(app.Waiting) app.Visit { left++; return app.NextJob })
+	visited, left := 0, 0
+	update(t, s, func(tx app.Tx) error {
+		visits(tx, func(n int, id app.JobID) {
+			if visited = n + 1; id != jobID(n) {
+				t.Errorf("visit %d is of %s, want %s", n, id, jobID(n))
+			}
+			if n%2 == 0 {
+				j, err := tx.Job(id)
+				must.OK(t, err)
+				j.Private.Claimed = true
+				must.OK(t, tx.PutJob(j))
+			}
+		})
+		return nil
 	})
-	if len(visited) != 200 || left != 100 {
-		t.Errorf("%d were visited and %d left, want 200 and 100", len(visited), left)
+	view(t, s, func(tx app.Tx) error {
+		visits(tx, func(int, app.JobID) { left++ })
+		return nil
+	})
+	if visited != 200 || left != 100 {
+		t.Errorf("%d were visited and %d left, want 200 and 100", visited, left)
 	}
 }
 
@@ -126,15 +136,4 @@ func TestRunsAreTheLastOfTheirClass(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-func TestWorkOfAWaitingJobRoundTrips(t *testing.T) {
-	for _, want := range []eta.Work{{}, {Class: "a 1 local"}, {Class: "a 1 local", Size: 1.5e9}} {
-		if got, err := readWork(appendWork(nil, want)); err != nil || got != want {
-			t.Errorf("got %+v, %v, want %+v", got, err, want)
-		}
-	}
-	if w, err := readWork(make([]byte, 8)); err == nil {
-		t.Errorf("a size without a class reads as %+v", w)
-	}
 }

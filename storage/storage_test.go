@@ -117,29 +117,6 @@ func putJobs(t testing.TB, s *Store, jobs ...*app.Job) {
 	})
 }
 
-func TestReopenKeepsRecordsAndFloor(t *testing.T) {
-	path := newPath(t)
-	s := openAt(t, path, Options{})
-	putJobs(t, s, testJob(1), testJob(7))
-	update(t, s, func(tx app.Tx) error { return tx.DeleteJob(jobID(7)) })
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	s = openAt(t, path, Options{})
-	if got, want := s.Floor(), testID(7); got != want {
-		t.Errorf("floor %s, want that of the deleted job %s", got, want)
-	}
-	view(t, s, func(tx app.Tx) error {
-		j, err := tx.Job(jobID(1))
-		if err == nil && j.Name != "job-1" {
-			t.Errorf("job %q, want job-1", j.Name)
-		}
-		return err
-	})
-	checkStore(t, s)
-}
-
 // edit changes a closed database behind the store's back.
 func edit(t *testing.T, path string, change func(*bolt.Tx) error) {
 	t.Helper()

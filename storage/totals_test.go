@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"molrun/app"
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
@@ -27,9 +25,7 @@ func totals(t *testing.T, s *Store) Totals {
 
 func TestTotalsFollowJobs(t *testing.T) {
 	s := openNew(t)
-	if diff := gocmp.Diff(Totals{}, totals(t, s)); diff != "" {
-		t.Errorf("of an empty store (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "totals of an empty store", totals(t, s), Totals{})
 	job := func(n int, typ, executor string, status app.Status, bytes int64) *app.Job {
 		j := testJob(n)
 		j.Type, j.Executor, j.Status, j.ResultBytes = typ, executor, status, &bytes
@@ -38,24 +34,18 @@ func TestTotalsFollowJobs(t *testing.T) {
 	batch := job(9, "fold", "local", app.Running, 100)
 	batch.Counts = &app.Counts{}
 	putJobs(t, s, job(1, "dock", "local", app.Completed, 10), job(2, "dock", "local", app.Completed, 5), job(3, "dock", "slurm", app.Failed, 0), job(4, "fold", "local", app.Running, 0), batch)
-	want := []JobTotal{
+	must.Equal(t, "totals", totals(t, s).Jobs, []JobTotal{
 		{"dock", "local", app.Completed, app.Usage{Jobs: 2, Bytes: 15}},
 		{"dock", "slurm", app.Failed, app.Usage{Jobs: 1}},
 		{"fold", "local", app.Running, app.Usage{Jobs: 1}}, // and not the batch
-	}
-	if diff := gocmp.Diff(want, totals(t, s).Jobs); diff != "" {
-		t.Errorf("totals (-want +got):\n%s", diff)
-	}
+	})
 	update(t, s, func(tx app.Tx) error { return tx.DeleteJob(jobID(1)) })
 	putJobs(t, s, job(4, "fold", "local", app.Completed, 7))
-	want = []JobTotal{
+	must.Equal(t, "totals after changes", totals(t, s).Jobs, []JobTotal{
 		{"dock", "local", app.Completed, app.Usage{Jobs: 1, Bytes: 5}},
 		{"dock", "slurm", app.Failed, app.Usage{Jobs: 1}},
 		{"fold", "local", app.Completed, app.Usage{Jobs: 1, Bytes: 7}},
-	}
-	if diff := gocmp.Diff(want, totals(t, s).Jobs); diff != "" {
-		t.Errorf("after changes (-want +got):\n%s", diff)
-	}
+	})
 }
 
 func TestTotalsOfTheQueueKnowTheOldest(t *testing.T) {
@@ -74,10 +64,7 @@ func TestTotalsOfTheQueueKnowTheOldest(t *testing.T) {
 		waiting(3, "local", "bob@lab.example", 0, 3*time.Hour),
 		waiting(4, "local", "bob@lab.example", 9, 4*time.Hour),
 		waiting(5, "slurm", "bob@lab.example", 0, 7*time.Hour), held)
-	want := []QueueTotal{{"local", 4, begin.Add(3 * time.Hour)}, {"slurm", 1, begin.Add(7 * time.Hour)}}
-	if diff := gocmp.Diff(want, totals(t, s).Queues); diff != "" {
-		t.Errorf("queues (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "queues", totals(t, s).Queues, []QueueTotal{{"local", 4, begin.Add(3 * time.Hour)}, {"slurm", 1, begin.Add(7 * time.Hour)}})
 }
 
 func TestTotalsOfTheRest(t *testing.T) {
@@ -99,16 +86,5 @@ func TestTotalsOfTheRest(t *testing.T) {
 	got := totals(t, s)
 	if !got.Drained || !got.OldestDelivery.Equal(begin.Add(time.Hour)) {
 		t.Errorf("drained %v, the oldest delivery is of %v", got.Drained, got.OldestDelivery)
-	}
-}
-
-func TestOpenTotalsRecordsOfAnOlderVersion(t *testing.T) {
-	s := openAt(t, oldDatabase(t), Options{})
-	sum := app.Usage{}
-	for _, total := range totals(t, s).Jobs {
-		sum = sum.Plus(total.Usage)
-	}
-	if want := (app.Usage{Jobs: 6, Queued: 1, Bytes: 1307}); sum != want {
-		t.Errorf("jobs add up to %+v, want %+v", sum, want)
 	}
 }

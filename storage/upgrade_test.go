@@ -11,12 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-	bolt "go.etcd.io/bbolt"
+	"molrun/app/job/spent"
 
 	"molrun/app"
 	"molrun/app/test/must"
-	"molrun/storage/kv"
 )
 
 // oldDatabase returns a copy of a database of schema 1, from a version without sums.
@@ -42,7 +40,7 @@ func unpack(t *testing.T, name string) (path string) {
 	return path
 }
 
-func TestOpenSumsRecordsOfAnOlderVersion(t *testing.T) {
+func TestRecordsOfAnOlderVersionAreSummed(t *testing.T) {
 	path := oldDatabase(t)
 	for range 2 { // at the first start and at the next
 		s := openAt(t, path, Options{})
@@ -56,18 +54,19 @@ func TestOpenSumsRecordsOfAnOlderVersion(t *testing.T) {
 					t.Errorf("%s stores %+v, %v, want %+v", organization, got, err, want)
 				}
 			}
-			var finished, readers int
-			for range tx.Finished("lab", app.Completed, app.Ended{}) {
-				finished++
-			}
-			for range tx.Readers(jobIDText(50)) {
-				readers++
-			}
-			if finished != 2 || readers != 1 {
-				t.Errorf("%d completed jobs, %d readers of the upload; want 2 and 1", finished, readers)
+			finished, readers := collect(t, tx.Finished("lab", app.Completed, app.Ended{})), collect(t, tx.Readers(jobIDText(50)))
+			if len(finished) != 2 || len(readers) != 1 {
+				t.Errorf("%d completed jobs, %d readers of the upload; want 2 and 1", len(finished), len(readers))
 			}
 			return nil
 		})
+		wantSpent(t, s, "lab", spent.Counters{Completed: 3, Failed: 1, ResultBytes: 1300, Uploads: 1, UploadBytes: 30})
+		wantSpent(t, s, "other", spent.Counters{Completed: 1, ResultBytes: 7})
+		sum := app.Usage{}
+		for _, total := range totals(t, s).Jobs {
+			sum = sum.Plus(total.Usage)
+		}
+		must.Equal(t, "the sum of all jobs", sum, app.Usage{Jobs: 6, Queued: 1, Bytes: 1307})
 		must.OK(t, s.Close())
 	}
 }
@@ -103,90 +102,30 @@ func TestSchema2GetsTheIndexesOfLaterFilters(t *testing.T) {
 }
 
 // TestPrivatePartsOfSchema1AreRead opens a database whose version stored the settings
-// twice, changes a job, and reads it back.
+// twice, changes its jobs, and reads one back.
 func TestPrivatePartsOfSchema1AreRead(t *testing.T) {
 	s := openAt(t, oldDatabase(t), Options{})
 	settings := json.RawMessage(`{"note":"` + strings.Repeat("x", 500) + `"}`)
-	var old *app.Job
+	var changed *app.Job
 	update(t, s, func(tx app.Tx) error {
 		page, err := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 100)
-		if err != nil {
-			return err
-		}
+		must.OK(t, err)
 		for _, stored := range page.Jobs {
-			j, err := tx.Job(stored.ID)
-			if err != nil {
-				return err
-			}
-			old = j
-			if err := tx.PutJob(j); err != nil {
-				return err
-			}
+			changed, err = tx.Job(stored.ID)
+			must.OK(t, err)
+			must.OK(t, tx.PutJob(changed))
 		}
-		old.Settings, old.Private.Normalized = settings, settings
-		return tx.PutJob(old)
+		changed.Settings, changed.Private.Normalized = settings, settings
+		return tx.PutJob(changed)
 	})
-	view(t, s, func(tx app.Tx) error {
-		j, err := tx.Job(old.ID)
-		if diff := gocmp.Diff(old, j); diff != "" {
-			t.Errorf("it reads differently: %s", diff)
-		}
-		if n := len(privateOf(tx, old.ID)); n > 450 {
+	view(t, s, func(atx app.Tx) error {
+		j, err := atx.Job(changed.ID)
+		must.Equal(t, "the job", j, changed)
+		id := idOf(changed.ID)
+		if n := len(atx.(tx).Bucket(bucketJobsPrivate).Get(id[:])); n > 450 {
 			t.Errorf("the private part has %d bytes, want the settings stored once", n)
 		}
 		return err
 	})
 	checkStore(t, s)
-}
-
-func privateOf(atx app.Tx, id app.JobID) []byte {
-	key := idOf(id)
-	return atx.(tx).Bucket(bucketJobsPrivate).Get(key[:])
-}
-
-// A start that was interrupted while it built an index has left some of its entries.
-func TestInterruptedListingIsBuiltAgain(t *testing.T) {
-	path := newPath(t)
-	s := openAt(t, path, Options{})
-	putJobs(t, s, testJobs(510)...) // more than one transaction builds
-	must.OK(t, s.Close())
-	for _, left := range []int{0, 1, 1000} {
-		edit(t, path, func(tx *bolt.Tx) error {
-			var drop [][]byte
-			b := bucketOf(tx, indexJobsList)
-			must.OK(t, b.ForEach(func(k, _ []byte) error {
-				if left--; left < 0 {
-					drop = append(drop, k)
-				}
-				return nil
-			}))
-			for _, k := range drop {
-				must.OK(t, b.Delete(k))
-			}
-			return tx.Bucket([]byte(kv.Meta)).Delete([]byte("index " + indexJobsList))
-		})
-		s = openAt(t, path, Options{})
-		checkStore(t, s)
-		must.OK(t, s.Close())
-	}
-}
-
-func TestInterruptedSumIsBuiltAgain(t *testing.T) {
-	path := newPath(t)
-	s := openAt(t, path, Options{})
-	const n = 510 // more than one transaction builds
-	putJobs(t, s, testJobs(n)...)
-	must.OK(t, s.Close())
-	edit(t, path, func(tx *bolt.Tx) error {
-		err := tx.Bucket([]byte(kv.Meta)).Delete([]byte("index " + sumJobsTotal))
-		return errors.Join(err, tx.Bucket([]byte(sumJobsTotal)).Put(kv.Key{}.Text("lab"), appendUsage(nil, app.Usage{Jobs: 500})))
-	})
-	s = openAt(t, path, Options{})
-	checkStore(t, s)
-	view(t, s, func(tx app.Tx) error {
-		if got, err := tx.Stored("lab", ""); err != nil || got.Jobs != n || got.Queued != n {
-			t.Errorf("%+v, %v, want %d jobs", got, err, n)
-		}
-		return nil
-	})
 }

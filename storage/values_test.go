@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"molrun/app"
@@ -31,26 +33,34 @@ func TestCutValuesOfIndexesAreRefused(t *testing.T) {
 	}
 }
 
-func TestMalformedIDsAreNotStored(t *testing.T) {
+func TestBadRecordsAreRefused(t *testing.T) {
 	s := openNew(t)
-	for name, put := range map[string]func(app.Tx) error{
-		"upload": func(tx app.Tx) error { return tx.PutUpload(&app.Upload{ID: "x", Organization: "lab"}) },
-		"job":    func(tx app.Tx) error { return tx.PutJob(&app.Job{ID: "x", Organization: "lab", Status: app.Queued}) },
-	} {
-		if err := s.Update(t.Context(), put); err == nil {
-			t.Errorf("%s: no error", name)
+	job := func(spoil func(*app.Job)) func(app.Tx) error {
+		return func(tx app.Tx) error {
+			j := testJob(1)
+			spoil(j)
+			return tx.PutJob(j)
 		}
 	}
-	for name, get := range map[string]func(app.Tx) error{
-		"upload":        func(tx app.Tx) error { _, err := tx.Upload("x"); return err },
-		"job":           func(tx app.Tx) error { _, err := tx.Job("x"); return err },
-		"JSON of a job": func(tx app.Tx) error { _, err := tx.JobJSON("x"); return err },
-		"key":           func(tx app.Tx) error { _, err := tx.Key("x"); return err },
-		"delete a job":  func(tx app.Tx) error { return tx.DeleteJob("x") },
-		"delete upload": func(tx app.Tx) error { return tx.DeleteUpload("x") },
+	for name, bad := range map[string]func(app.Tx) error{
+		"job without ID":         job(func(j *app.Job) { j.ID = "" }),
+		"job with malformed ID":  job(func(j *app.Job) { j.ID = "x" }),
+		"job without status":     job(func(j *app.Job) { j.Status = "" }),
+		"invalid batch":          job(func(j *app.Job) { j.Private.Batch = "screen" }),
+		"empty reference":        job(func(j *app.Job) { j.Private.References = []app.Reference{{Setting: "fasta"}} }),
+		"bad settings":           job(func(j *app.Job) { j.Settings = json.RawMessage("{") }),
+		"too long a name":        job(func(j *app.Job) { j.Name = strings.Repeat("a", 70000) }),
+		"upload":                 func(tx app.Tx) error { return tx.PutUpload(&app.Upload{ID: "x", Organization: "lab"}) },
+		"reading an upload":      func(tx app.Tx) error { _, err := tx.Upload("x"); return err },
+		"reading a job":          func(tx app.Tx) error { _, err := tx.Job("x"); return err },
+		"reading JSON of a job":  func(tx app.Tx) error { _, err := tx.JobJSON("x"); return err },
+		"reading a key":          func(tx app.Tx) error { _, err := tx.Key("x"); return err },
+		"deletion of a job":      func(tx app.Tx) error { return tx.DeleteJob("x") },
+		"deletion of an upload":  func(tx app.Tx) error { return tx.DeleteUpload("x") },
+		"waiting for what is no": job(func(j *app.Job) { j.Private.Waits = []app.Dependency{{Job: "x"}} }),
 	} {
-		if err := s.View(t.Context(), get); err == nil {
-			t.Errorf("%s: it is found", name)
+		if err := s.Update(t.Context(), bad); err == nil {
+			t.Errorf("%s: no error", name)
 		}
 	}
 }

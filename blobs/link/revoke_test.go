@@ -9,6 +9,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // heldBy signs a link for a holder who was allowed to have it some time ago.
@@ -33,42 +34,28 @@ func TestRevokedLinksStopWorkingForGood(t *testing.T) {
 	}
 	rotate(t, s, 2) // ann's links were signed with the first key
 	verify(t, s, "before", "GET", get, "")
-	if err := s.Revoke("ann"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Revoke("ann"))
 	check("at once")
 	c.move(time.Millisecond)
 	later := heldBy(s, app.UploadGet, "ann", 0)
 	verify(t, s, "asked for later, in the same second", "GET", later, "")
 	c.move(time.Millisecond)
-	if err := s.Revoke("ann"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Revoke("ann"))
 	verify(t, s, "after a second revocation in the same second", "GET", later, fault.LinkInvalid)
 	c.move(time.Millisecond)
 	later = heldBy(s, app.UploadGet, "ann", 0)
 	rotate(t, s, 3)
 	check("after a rotation")
-	if err := s.Revoke("carl"); err != nil {
-		t.Fatal(err)
-	}
-	secret, err := LoadSecret(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s = NewSigner(s.dir, secret, c.Now)
+	must.OK(t, s.Revoke("carl"))
+	s = NewSigner(s.dir, stored(t, s), c.Now)
 	check("after a restart")
 	verify(t, s, "asked for later, after a restart", "GET", later, "")
 	c.move(2 * time.Second)
 	verify(t, s, "asked for before, signed long after", "GET", heldBy(s, app.UploadGet, "ann", 2*time.Second+time.Millisecond), fault.LinkInvalid)
 	verify(t, s, "asked for long after", "GET", heldBy(s, app.UploadGet, "ann", 0), "")
-	if err := s.Revoke("ann"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Revoke("ann"))
 	verify(t, s, "after a third revocation", "GET", later, fault.LinkInvalid)
-	if err := os.WriteFile(filepath.Join(s.dir, SecretName), []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(s.dir, SecretName), []byte("damaged"), 0o600))
 	if err := s.Revoke("bob"); err == nil {
 		t.Error("bob's links are revoked though the secret cannot be read")
 	}
@@ -89,15 +76,9 @@ func TestRevocationsAreForgottenWithTheirLinks(t *testing.T) {
 		{"dan", MaxLife, "[carl dan]"},
 	} {
 		c.move(step.after)
-		if err := s.Revoke(step.holder); err != nil {
-			t.Fatal(err)
-		}
-		secret, err := LoadSecret(s.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Revoke(step.holder))
 		var got []string
-		for _, r := range secret.Revoked {
+		for _, r := range stored(t, s).Revoked {
 			got = append(got, r.Holder)
 		}
 		if fmt.Sprint(got) != step.want {

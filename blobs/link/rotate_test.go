@@ -8,32 +8,34 @@ import (
 	"time"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // loadSigner returns a signer for the secret of a new directory.
 func loadSigner(t testing.TB) (*Signer, *clock) {
 	t.Helper()
-	dir := t.TempDir()
-	secret, err := LoadSecret(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := newClock()
-	return NewSigner(dir, secret, c.Now), c
+	s := &Signer{dir: t.TempDir()}
+	return NewSigner(s.dir, stored(t, s), c.Now), c
 }
 
 // rotate makes a new key and checks how many the file holds then.
 func rotate(t testing.TB, s *Signer, want int) (kid string) {
 	t.Helper()
 	kid, err := s.Rotate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := LoadSecret(s.dir)
-	if err != nil || len(secret.Keys) != want || secret.newest().ID != kid {
-		t.Errorf("%d keys, newest %q, err %v; want %d, newest %q", len(secret.Keys), secret.newest().ID, err, want, kid)
+	must.OK(t, err)
+	if secret := stored(t, s); len(secret.Keys) != want || secret.newest().ID != kid {
+		t.Errorf("%d keys, newest %q; want %d, newest %q", len(secret.Keys), secret.newest().ID, want, kid)
 	}
 	return kid
+}
+
+// stored returns the secret in a signer's directory.
+func stored(t testing.TB, s *Signer) *Secret {
+	t.Helper()
+	secret, err := LoadSecret(s.dir)
+	must.OK(t, err)
+	return secret
 }
 
 func TestRotatedKeySignsAndOldLinksStillWork(t *testing.T) {
@@ -76,17 +78,15 @@ func TestKeyRingIsBounded(t *testing.T) {
 	if _, err := s.Rotate(); !errors.Is(err, fault.Invalid) {
 		t.Errorf("one more: %v, want INVALID", err)
 	}
-	if secret, err := LoadSecret(s.dir); err != nil || len(secret.Keys) != maxKeys {
-		t.Errorf("%d keys, %v", len(secret.Keys), err)
+	if n := len(stored(t, s).Keys); n != maxKeys {
+		t.Errorf("%d keys", n)
 	}
 }
 
 func TestFailedRotationKeepsTheSecret(t *testing.T) {
 	s, _ := loadSigner(t)
 	link := getLink(s, time.Hour)
-	if err := os.Chmod(filepath.Join(s.dir, SecretName), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Join(s.dir, SecretName), 0o644))
 	if _, err := s.Rotate(); err == nil {
 		t.Error("rotated a secret that others can read")
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"molrun/app/test/must"
 )
 
 func TestSecretIsCreatedOnce(t *testing.T) {
@@ -28,9 +28,7 @@ func TestSecretIsCreatedOnce(t *testing.T) {
 	}
 	wg.Wait()
 	for _, s := range secrets[1:] {
-		if diff := cmp.Diff(secrets[0], s); diff != "" {
-			t.Errorf("two secrets from one directory: %s", diff)
-		}
+		must.Equal(t, "two secrets from one directory", s, secrets[0])
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
@@ -70,9 +68,7 @@ func TestUnsafeSecretIsRefused(t *testing.T) {
 		s := Secret{StoreID: good.StoreID, Keys: []SecretKey{good.Keys[0]}}
 		change(&s)
 		data, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(data)
 	}
 	tests := []struct {
@@ -96,14 +92,9 @@ func TestUnsafeSecretIsRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			name := filepath.Join(dir, "secret")
-			if err := os.WriteFile(name, []byte(tt.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(name, tt.mode); err != nil {
-				t.Fatal(err)
-			}
-			_, err := LoadSecret(dir)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
+			must.OK(t, os.WriteFile(name, []byte(tt.content), 0o600))
+			must.OK(t, os.Chmod(name, tt.mode))
+			if _, err := LoadSecret(dir); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 			if left, _ := os.ReadFile(name); string(left) != tt.content {

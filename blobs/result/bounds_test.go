@@ -2,8 +2,6 @@ package result
 
 import (
 	"bytes"
-	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -39,55 +37,6 @@ func TestZip64BeginsWhereTheOldFieldsEnd(t *testing.T) {
 		local, central := len(appendLocal(nil, &tt.entry))-localSize, len(appendCentral(nil, &tt.entry))-centralSize
 		if local != tt.local || central != tt.central || tt.entry.version() != tt.version {
 			t.Errorf("%+v: %d and %d bytes of Zip64, version %d; want %d, %d, %d", tt.entry, local, central, tt.entry.version(), tt.local, tt.central, tt.version)
-		}
-	}
-}
-
-// TestArchiveOfAChangedManifestIsNotSent changes what no file and no length of the
-// archive shows.
-func TestArchiveOfAChangedManifestIsNotSent(t *testing.T) {
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { root.Close() })
-	const id = app.JobID("job")
-	if err := root.MkdirAll(JobDir(id), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := root.WriteFile(JobDir(id)+"/file", []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m := app.Manifest{Files: []app.ManifestFile{{Name: "a", Path: "file", Size: 4, CRC32: 1}}}
-	if err := WriteManifest(root, id, &m); err != nil {
-		t.Fatal(err)
-	}
-	jobs := NewJobs(root, root.RemoveAll)
-	folders := []app.Folder{{Job: id}}
-	lease, err := jobs.Lease([]app.JobID{id})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lease.End()
-	archive, err := NewArchives(jobs, nil).Open(app.Archive{Folders: folders})
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole, err := io.ReadAll(archive.Content(t.Context()))
-	if err != nil || int64(len(whole)) != archive.Size() {
-		t.Fatalf("%d bytes of %d: %v", len(whole), archive.Size(), err)
-	}
-	m.Files[0].CRC32 = 2
-	if err := WriteManifest(root, id, &m); err != nil {
-		t.Fatal(err)
-	}
-	for name, from := range map[string]int64{"the files": 0, "the records at the end": archive.parts[0].size} {
-		content := archive.Content(t.Context())
-		if _, err := content.Seek(from, io.SeekStart); err != nil {
-			t.Fatal(err)
-		}
-		if sent, err := content.SendTo(io.Discard, archive.Size()-from); err == nil {
-			t.Errorf("%s: %d bytes are sent", name, sent)
 		}
 	}
 }

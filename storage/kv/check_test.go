@@ -1,14 +1,11 @@
 package kv
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"molrun/app/test/must"
 )
 
 func TestCheckFindsDamagedPages(t *testing.T) {
@@ -20,33 +17,18 @@ func TestCheckFindsDamagedPages(t *testing.T) {
 	}
 }
 
-func TestCheckEndsWithItsContext(t *testing.T) {
+func TestCheckAndSnapshotEndWithTheirContext(t *testing.T) {
 	db := openNew(t)
 	put(t, db, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := db.Check(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want context.Canceled", err)
+		t.Errorf("check: error %v, want context.Canceled", err)
 	}
-}
-
-func TestRepairAndCompactRefuseDamagedPages(t *testing.T) {
-	path := newPath(t)
-	db := openAt(t, path, Options{})
-	put(t, db, upTo(300)...)
-	zeroRoot(t, db, indexKind)
-	must.OK(t, db.Close())
-	before, err := os.ReadFile(path)
-	must.OK(t, err)
-
-	_, repairErr := Repair(t.Context(), path, schemaWith(), Options{})
-	_, compactErr := Compact(t.Context(), path, schemaWith(), Options{})
-	for _, err := range []error{repairErr, compactErr} {
-		if err == nil || !strings.Contains(err.Error(), "restore a backup") {
-			t.Errorf("error %v, want it to ask for a backup", err)
-		}
+	if _, err := db.Snapshot(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("snapshot: error %v, want context.Canceled", err)
 	}
-	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the damaged database was changed: %v", err)
+	if left, _ := filepath.Glob(db.Path() + ".*.tmp"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
 	}
 }

@@ -25,64 +25,92 @@ func TestDatabaseIsPrivateToItsUser(t *testing.T) {
 	}
 }
 
+// calls are what may be done with the file of a database.
+func calls(ctx context.Context) map[string]func(path string) error {
+	return map[string]func(path string) error{
+		"open": func(path string) error {
+			db, err := Open(path, schemaWith(), Options{})
+			if err == nil {
+				err = db.Close()
+			}
+			return err
+		},
+		"open read-only": func(path string) error {
+			r, err := OpenReadOnly(path, schemaWith())
+			if err == nil {
+				err = r.Close()
+			}
+			return err
+		},
+		"repair":  func(path string) error { _, err := Repair(ctx, path, schemaWith(), Options{}); return err },
+		"compact": func(path string) error { _, err := Compact(ctx, path, schemaWith(), Options{}); return err },
+	}
+}
+
 // In a bubble, waiting for a lock takes no time.
 func TestLockedDatabaseIsRefused(t *testing.T) {
-	open := func(path string) error {
-		db, err := Open(path, schemaWith(), Options{})
-		if err == nil {
-			must.OK(t, db.Close())
+	refused := func(t *testing.T, path, call string) {
+		t.Helper()
+		err := calls(t.Context())[call](path)
+		holder := fmt.Sprintf("(process %d)", os.Getpid())
+		if _, statErr := os.Stat("/proc/locks"); statErr != nil {
+			holder = "another process"
 		}
-		return err
-	}
-	openReadOnly := func(path string) error {
-		r, err := OpenReadOnly(path, schemaWith())
-		if err == nil {
-			must.OK(t, r.Close())
+		if !errors.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), holder) || !strings.Contains(err.Error(), "stop it first") {
+			t.Errorf("error %v, want UNAVAILABLE, %q and what to do", err, holder)
 		}
-		return err
 	}
-	repair := func(path string) error {
-		_, err := Repair(t.Context(), path, schemaWith(), Options{})
-		return err
-	}
-	compact := func(path string) error {
-		_, err := Compact(t.Context(), path, schemaWith(), Options{})
-		return err
-	}
-	for _, tt := range []struct {
-		name     string
-		readOnly bool // the holder
-		open     func(path string) error
-	}{
-		{"open", false, open},
-		{"open while it is read", true, open},
-		{"open read-only", false, openReadOnly},
-		{"repair", false, repair},
-		{"compact", false, compact},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	for call := range calls(t.Context()) {
+		t.Run(call, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				path := withThings(t, 1)
-				if tt.readOnly {
-					r, err := OpenReadOnly(path, schemaWith())
-					must.OK(t, err)
-					defer r.Close()
-				} else {
-					openAt(t, path, Options{})
-				}
-				err := tt.open(path)
-				if !errors.Is(err, fault.Unavailable) {
-					t.Fatalf("error %v, want UNAVAILABLE", err)
-				}
-				holder := fmt.Sprintf("(process %d)", os.Getpid())
-				if _, statErr := os.Stat("/proc/locks"); statErr != nil {
-					holder = "another process"
-				}
-				if !strings.Contains(err.Error(), holder) || !strings.Contains(err.Error(), "stop it first") {
-					t.Errorf("error %q, want it to name %q and what to do", err, holder)
-				}
+				openAt(t, path, Options{})
+				refused(t, path, call)
 			})
 		})
+	}
+	t.Run("open while it is read", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			path := withThings(t, 1)
+			r, err := OpenReadOnly(path, schemaWith())
+			must.OK(t, err)
+			defer r.Close()
+			refused(t, path, "open")
+		})
+	})
+}
+
+func TestRepairAndCompactRefuse(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tt := range map[string]struct {
+		ctx     context.Context
+		damage  func(path string)
+		message string
+	}{
+		"damaged pages": {t.Context(), func(path string) {
+			db := openAt(t, path, Options{})
+			zeroRoot(t, db, indexKind)
+			must.OK(t, db.Close())
+		}, "restore a backup"},
+		"a newer version": {t.Context(), func(path string) {
+			step := func(*bolt.Tx) error { return nil }
+			must.OK(t, openAt(t, path, Options{}, step).Close())
+		}, "newer version"},
+		"to go on without their context": {ended, func(string) {}, context.Canceled.Error()},
+	} {
+		path := withThings(t, 300)
+		tt.damage(path)
+		before, err := os.ReadFile(path)
+		must.OK(t, err)
+		for _, call := range []string{"repair", "compact"} {
+			if err := calls(tt.ctx)[call](path); err == nil || !strings.Contains(err.Error(), tt.message) {
+				t.Errorf("%s %s: error %v, want %q", call, name, err, tt.message)
+			}
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s: the database was changed (%v)", name, err)
+		}
 	}
 }
 
@@ -144,26 +172,23 @@ func refused(t *testing.T, path, message string) {
 func TestGrowingFileDoesNotWaitForReaders(t *testing.T) {
 	db := openNew(t)
 	view(t, db, func(*Tx) error {
-		grown := make(chan error, 1)
+		grown := make(chan error, 6)
 		go func() {
-			big := make([]byte, 4<<20)
-			for n := range 6 {
-				err := db.Update(context.Background(), func(tx *Tx) error {
-					return tx.Put(bucketNotes, []byte(fmt.Sprint(n)), big)
+			for n := range cap(grown) {
+				grown <- db.Update(context.Background(), func(tx *Tx) error {
+					return tx.Put(bucketNotes, []byte(fmt.Sprint(n)), make([]byte, 4<<20))
 				})
-				if err != nil {
-					grown <- err
-					return
-				}
 			}
-			grown <- nil
 		}()
-		select {
-		case err := <-grown:
-			return err
-		case <-time.After(time.Minute):
-			return errors.New("the writer waits for a reader")
+		for range cap(grown) {
+			select {
+			case err := <-grown:
+				must.OK(t, err)
+			case <-time.After(must.Patience):
+				return errors.New("the writer waits for a reader")
+			}
 		}
+		return nil
 	})
 	if info, err := os.Stat(db.Path()); err != nil || info.Size() < 20<<20 {
 		t.Errorf("the file has not grown beyond 20 MiB: %v, %v", info.Size(), err)

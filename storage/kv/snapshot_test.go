@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -42,19 +41,6 @@ func TestSnapshotIsOneStateWhileOthersWrite(t *testing.T) {
 		}
 		last = n
 		must.OK(t, errors.Join(r.Close(), os.Remove(path)))
-	}
-}
-
-func TestSnapshotEndsWithItsContextAndLeavesNothing(t *testing.T) {
-	db := openNew(t)
-	put(t, db, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := db.Snapshot(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want context.Canceled", err)
-	}
-	if left, _ := filepath.Glob(db.Path() + ".*.tmp"); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
 	}
 }
 

@@ -19,16 +19,18 @@ func TestReadersSeeOneStateWhileOthersWrite(t *testing.T) {
 	})
 }
 
+// recovered returns what a call panics with.
+func recovered(call func()) (v any) {
+	defer func() { v = recover() }()
+	call()
+	return nil
+}
+
 func TestPanicInAViewEndsOnlyThatView(t *testing.T) {
 	db := openNew(t)
-	func() {
-		defer func() {
-			if v := recover(); v != errMine {
-				t.Errorf("recovered %v, want the value of the panic", v)
-			}
-		}()
-		_ = db.View(t.Context(), func(*Tx) error { panic(errMine) })
-	}()
+	if v := recovered(func() { _ = db.View(t.Context(), func(*Tx) error { panic(errMine) }) }); v != errMine {
+		t.Errorf("recovered %v, want the value of the panic", v)
+	}
 	put(t, db, 1)
 	if open := db.file.Stats().OpenTxN; open != 0 {
 		t.Errorf("%d read transactions are still open", open)
@@ -39,10 +41,7 @@ func TestUseOfTxAfterItsClosurePanics(t *testing.T) {
 	db := openNew(t)
 	var kept *Tx
 	view(t, db, func(tx *Tx) error { kept = tx; return nil })
-	defer func() {
-		if recover() == nil {
-			t.Error("a Tx was usable after its closure")
-		}
-	}()
-	_, _ = readThing(kept, testID(1))
+	if recovered(func() { _, _ = readThing(kept, testID(1)) }) == nil {
+		t.Error("a Tx was usable after its closure")
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 const pdbFile = `HEADER
@@ -69,9 +71,7 @@ func TestRead(t *testing.T) {
 			if err != nil || models != 2 {
 				t.Errorf("%s: %d models, %v", name, models, err)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
+			must.Equal(t, name, got, tt.want)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 func TestWritePDB(t *testing.T) {
@@ -46,9 +48,7 @@ END
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if diff := cmp.Diff(tt.want, out.String()); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Equal(t, name, out.String(), tt.want)
 		if diff := cmp.Diff(tt.chains, w.Chains); diff != "" || w.Models != 2 {
 			t.Errorf("%s: %d models, %s", name, w.Models, diff)
 		}
@@ -58,9 +58,7 @@ END
 // TestWrittenFileIsTheSame reads back what was written of a structure.
 func TestWrittenFileIsTheSame(t *testing.T) {
 	text, err := os.ReadFile("../../algorithm/builtin/examples/lysozyme.pdb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	read := func(text []byte) (all []Atom) {
 		if _, err := Read(bytes.NewReader(text), func(a *Atom) { all = append(all, *a) }); err != nil {
 			t.Fatal(err)
@@ -113,9 +111,7 @@ func TestSelenomethionineOfChainsBecomesMethionine(t *testing.T) {
 		peptide("HETATM MSE A600", "HETATM HOH A700 O")
 	var out bytes.Buffer
 	w, err := WritePDB(strings.NewReader(text), &out, Selection{Hetero: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if diff := cmp.Diff([]string{"A:MSE1", "A:MSE3", "A:MSE4"}, w.Methionines); diff != "" {
 		t.Error(diff)
 	}

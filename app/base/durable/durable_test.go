@@ -8,15 +8,15 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestMkdirAll(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "a", "b", "c")
 	for range 2 { // the second time is no error
-		if err := MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, MkdirAll(dir, 0o700))
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mode %v, err %v; want 0700", info.Mode(), err)
@@ -25,9 +25,7 @@ func TestMkdirAll(t *testing.T) {
 	if err := MkdirAll("relative/dir", 0o700); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile("file", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile("file", nil, 0o600))
 	for _, dir := range []string{"file", "file/below"} {
 		if err := MkdirAll(dir, 0o700); err == nil {
 			t.Errorf("made the directory %s in place of a file", dir)
@@ -35,19 +33,19 @@ func TestMkdirAll(t *testing.T) {
 	}
 }
 
-func TestReplace(t *testing.T) {
+func openRoot(t *testing.T) *os.Root {
+	t.Helper()
 	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	if err := errors.Join(root.Mkdir("dir", 0o700), root.Mkdir("dir/taken", 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, root.Close()) })
+	return root
+}
+
+func TestReplace(t *testing.T) {
+	root := openRoot(t)
+	must.OK(t, errors.Join(root.Mkdir("dir", 0o700), root.Mkdir("dir/taken", 0o700)))
 	for _, content := range []string{"first", "", "second"} {
-		if err := Replace(root, "dir/file", []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Replace(root, "dir/file", []byte(content)))
 		got, err := root.ReadFile("dir/file")
 		if err != nil || string(got) != content {
 			t.Errorf("content %q, err %v; want %q", got, err, content)
@@ -70,27 +68,15 @@ func TestReplace(t *testing.T) {
 
 // TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit has room for a part of it.
 func TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit(t *testing.T) {
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	if err := Replace(root, "file", []byte("old")); err != nil {
-		t.Fatal(err)
-	}
+	root := openRoot(t)
+	must.OK(t, Replace(root, "file", []byte("old")))
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 10, Max: limit.Max}); err != nil {
-		t.Fatal(err)
-	}
-	err = Replace(root, "file", []byte("longer than ten bytes"))
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
+	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 10, Max: limit.Max}))
+	err := Replace(root, "file", []byte("longer than ten bytes"))
+	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	content, _ := root.ReadFile("file")
 	entries, _ := os.ReadDir(root.Name())
 	if !errors.Is(err, syscall.EFBIG) || string(content) != "old" || len(entries) != 1 {
@@ -99,21 +85,12 @@ func TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit(t *testing.T) {
 }
 
 func TestDiskSyncsForAllWhoWait(t *testing.T) {
-	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	d, err := OpenDisk(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := openRoot(t)
+	d, err := OpenDisk(root.Name())
+	must.OK(t, err)
 	defer d.Close()
 	for _, content := range []string{"first", "second"} {
-		if err := Put(root, "file", []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Put(root, "file", []byte(content)))
 		if got, err := root.ReadFile("file"); err != nil || string(got) != content {
 			t.Errorf("content %q, err %v; want %q", got, err, content)
 		}
@@ -127,16 +104,14 @@ func TestDiskSyncsForAllWhoWait(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(root.Name()); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v; want the one file", entries, err)
 	}
 }
 
 func TestDiskThatIsClosedSaysSo(t *testing.T) {
 	d, err := OpenDisk(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := errors.Join(d.Close(), d.Sync()); err == nil {
 		t.Error("a closed disk was synced")
 	}

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 )
@@ -146,20 +145,5 @@ func TestIDsHaveOneForm(t *testing.T) {
 		if id, err := ParseID(bad); err == nil {
 			t.Errorf("%q reads as %v", bad, id)
 		}
-	}
-}
-
-// BenchmarkPublish publishes to a thousand listeners that are awake already.
-func BenchmarkPublish(b *testing.B) {
-	for _, listeners := range []int{0, 1, 1000} {
-		b.Run(fmt.Sprint(listeners), func(b *testing.B) {
-			h := &Hub[int]{}
-			for range listeners {
-				h.Listen("lab", here)
-			}
-			for b.Loop() {
-				publish(h, "lab", 1, here, there)
-			}
-		})
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	good := []string{"a", "hst5", "Probe 7 (β)", "x.", "-x", "-rf", "...", "C:", "~", strings.Repeat("é", 200), "名前"}
+	good := []string{"a", "a-b", "ä", "a b", "hst5", "Probe 7 (β)", "x.", "-x", "-rf", "...", "C:", "~", strings.Repeat("é", 200), "名前"}
 	bad := []string{
 		"", ".", "..", "a/b", `a\b`, " a", "a ", "a\x00b", "a\nb", "a\u202eb", "e\u0301", "\xff",
 		strings.Repeat("a", 201), "a\u2066b", "\u00a0a", "a\u2028b",
@@ -21,6 +21,13 @@ func TestNames(t *testing.T) {
 	for _, name := range bad {
 		if Check(name) == "" {
 			t.Errorf("CheckName(%q) accepts it", name)
+		}
+	}
+	for _, part := range []rune{'/', '\\', '\u061c', '\u200e', '\u200f', '\u202a', '\u202e', '\u2066', '\u2069'} {
+		for _, name := range []string{string(part) + "a", "a" + string(part), "a" + string(part) + "b"} {
+			if Check(name) == "" {
+				t.Errorf("CheckName(%+q) accepts it", name)
+			}
 		}
 	}
 	for _, name := range []string{"-rf", "a.", strings.Repeat("é", 128), "a\u200bb"} {

@@ -3,6 +3,8 @@ package sortid
 import (
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // TestIDsRiseEvenIfTheClockGoesBack continues above IDs whose last bytes are full.
@@ -14,9 +16,7 @@ func TestIDsRiseEvenIfTheClockGoesBack(t *testing.T) {
 		"01M7Y8K3GVZZZZZZZZZZZZZZZZ": "01M7Y8K3GW0000000000000000",
 	} {
 		floor, err := Parse(last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		source := Source{last: floor}
 		if got := source.Next(floor.Time().Add(-time.Hour)); got != want {
 			t.Errorf("after %s comes %s, want %s", last, got, want)
@@ -31,9 +31,7 @@ func TestSourcesGiveDifferentIDs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, last := range []string{"01M7Y8K3GV0000000000000000", "01M7Y8K3GVZZZZZZZZZZZZZZZZ"} {
 		floor, err := Parse(last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for range 2 {
 			source := NewSource(floor)
 			for range 100 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestPeek(t *testing.T) {
@@ -42,9 +44,7 @@ func FuzzPeek(f *testing.F) {
 			return
 		}
 		encoded, err := Encode(json.RawMessage(AppendPlain(nil, v)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		visited = 0
 		Peek(encoded, func(_, value []byte) bool {
 			if visited++; !json.Valid(value) {

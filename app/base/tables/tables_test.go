@@ -16,14 +16,14 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 func open(t testing.TB, name, text string, complete bool) *Table {
 	t.Helper()
 	table, err := Open(strings.NewReader(text), int64(len(text)), name, complete)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return table
 }
 
@@ -70,12 +70,8 @@ func TestColumnsAndRows(t *testing.T) {
 	}
 	for _, tt := range tests {
 		table := open(t, tt.file, tt.text, true)
-		if diff := gocmp.Diff(tt.columns, table.Columns); diff != "" {
-			t.Errorf("%s: columns (-want +got)\n%s", tt.name, diff)
-		}
-		if diff := gocmp.Diff(tt.rows, all(t, table)); diff != "" {
-			t.Errorf("%s: rows (-want +got)\n%s", tt.name, diff)
-		}
+		must.Equal(t, tt.name+": columns", table.Columns, tt.columns)
+		must.Equal(t, tt.name+": rows", all(t, table), tt.rows)
 	}
 }
 
@@ -150,15 +146,11 @@ func TestSeriesAreThinned(t *testing.T) {
 	table := open(t, "a.csv", wave(rows), true)
 	for _, points := range []int{3, 4, 100, 2000} {
 		held, err := table.Thin(t.Context(), []int{0, 1}, false, points)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		table.held = 100
 		spilled, err := table.Thin(t.Context(), []int{0, 1}, false, points)
 		table.held = maxHeld
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if diff := gocmp.Diff(held, spilled, equalNaN); diff != "" {
 			t.Errorf("%d points: in memory and from the file differ\n%s", points, diff)
 		}
@@ -169,64 +161,28 @@ func TestSeriesAreThinned(t *testing.T) {
 		if points > 4 && !slices.Contains(held.Values[1], 40) {
 			t.Errorf("%d points: the peak is lost", points)
 		}
-		if diff := gocmp.Diff(reference(t, table, points), x); diff != "" {
-			t.Errorf("%d points (-want +got)\n%s", points, diff)
-		}
 	}
 }
 
 var equalNaN = gocmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })
 
-// reference chooses the points of the columns 0 and 1 as the algorithm is described,
-// with all in memory.
-func reference(t *testing.T, table *Table, points int) (kept []float64) {
-	t.Helper()
-	var xs, ys []float64
-	for _, row := range all(t, table) {
-		x, _ := Number([]byte(row[0]))
-		y, _ := Number([]byte(row[1]))
-		xs, ys = append(xs, x), append(ys, y)
-	}
-	n := len(xs)
-	edge := func(bucket int) int { // first row of a bucket between the first and the last
-		row := 1
-		for row < n-1 && (row-1)*(points-2)/(n-2) < bucket {
-			row++
-		}
-		return row
-	}
-	kept = append(kept, xs[0])
-	lastX, lastY := xs[0], ys[0]
-	for b := range points - 2 {
-		from, to, end := edge(b), edge(b+1), min(edge(b+2), n)
-		if b == points-3 {
-			end = n
-		}
-		avgX, avgY, count, countY := 0.0, 0.0, 0.0, 0.0
-		for i := to; i < end; i++ {
-			avgX, count = avgX+xs[i], count+1
-			if !math.IsNaN(ys[i]) {
-				avgY, countY = avgY+ys[i], countY+1
-			}
-		}
-		avgX, avgY = avgX/count, avgY/countY
-		best, largest := from, -1.0
-		for i := from; i < to; i++ {
-			area := math.Abs((lastX-avgX)*(ys[i]-lastY) - (lastX-xs[i])*(avgY-lastY))
-			if math.IsNaN(area) {
-				area = 0
-			}
-			if area > largest {
-				best, largest = i, area
-			}
-		}
-		kept = append(kept, xs[best])
-		lastX = xs[best]
-		if !math.IsNaN(ys[best]) {
-			lastY = ys[best]
+// TestPointsOfTheLargestTrianglesAreKept compares with the algorithm (LTTB) as it is
+// described, which was run on these series with all in memory.
+func TestPointsOfTheLargestTrianglesAreKept(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want [][]float64 // 3 points, 4, and so on
+	}{
+		{"x,y\n0,0\n1,5\n2,1\n3,\n4,-9\n5,2\n6,3\n7,8\n9,0\n12,1\n13,-4\n14,4\n", [][]float64{{0, 4, 14}, {0, 4, 7, 14}, {0, 4, 7, 13, 14}, {0, 1, 4, 7, 13, 14}}},
+		{"x,y\n0,\n1,2\n2,3\n3,1\n4,\n5,\n6,7\n7,7\n8,-1\n9,1\n", [][]float64{{0, 1, 9}, {0, 1, 7, 9}, {0, 1, 6, 8, 9}, {0, 1, 3, 6, 8, 9}}},
+		{"x,y\n-4,1\n-3,1\n-1,4\n2,4\n2,-2\n3,0\n7,0.5\n8,0\n", [][]float64{{-4, 2, 8}, {-4, 2, 2, 8}, {-4, -1, 2, 3, 8}, {-4, -1, 2, 2, 7, 8}}},
+	} {
+		for i, want := range tt.want {
+			s, err := open(t, "a.csv", tt.text, true).Thin(t.Context(), []int{0, 1}, false, 3+i)
+			must.OK(t, err)
+			must.Equal(t, fmt.Sprintf("%d points of %q", 3+i, tt.text), s.Values[0], want)
 		}
 	}
-	return append(kept, xs[n-1])
 }
 
 func TestAConstantColumnHidesNoPeak(t *testing.T) {
@@ -246,9 +202,7 @@ func TestColumnsWithoutNumbersAreLeftOut(t *testing.T) {
 		table := open(t, "a.csv", wave(50), true)
 		table.held = held
 		s, err := table.Thin(t.Context(), []int{0, 1, 2, 3}, true, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !slices.Equal(s.Columns, []string{"time", "rg", "other"}) || len(s.Values) != 3 || len(s.Values[2]) != 50 || s.Values[2][9] != 2 {
 			t.Errorf("columns %q, values %v", s.Columns, s.Values)
 		}
@@ -260,6 +214,14 @@ func TestRowsWithoutAxisAreLeftOut(t *testing.T) {
 	if err != nil || s.Rows != 2 || !slices.Equal(s.Values[0], []float64{1, 2}) || !math.IsNaN(s.Values[1][0]) {
 		t.Errorf("%+v, %v", s, err)
 	}
+}
+
+// pageOf returns a page in an order, nil for that of the file.
+func pageOf(t testing.TB, table *Table, numeric []bool, by *Order, mark *Mark, limit int) (*Page, error) {
+	if by == nil {
+		return table.Page(t.Context(), numeric, mark, limit)
+	}
+	return table.Sorted(t.Context(), numeric, *by, mark, limit)
 }
 
 // TestPagesAreAllRowsInOrder compares pages with a sort of everything.
@@ -290,31 +252,29 @@ func TestPagesAreAllRowsInOrder(t *testing.T) {
 	if err != nil || !slices.Equal(numeric, []bool{true, true, false}) {
 		t.Fatalf("%v, %v", numeric, err)
 	}
-	last := func(empty, other bool, order int, falling bool) int {
+	sign := map[bool]int{true: 1, false: -1}
+	last := func(empty, other bool, order int) int { // rows without a value are last
 		switch {
-		case empty != other && empty:
-			return 1
 		case empty != other:
-			return -1
+			return sign[empty]
 		case empty:
 			return 0
-		case falling:
-			return -order
 		}
 		return order
+	}
+	byScore := func(sign int) func(a, b row) int {
+		return func(a, b row) int {
+			return last(a.score != a.score, b.score != b.score, sign*cmp.Compare(a.score, b.score))
+		}
 	}
 	for name, tt := range map[string]struct {
 		by      *Order
 		compare func(a, b row) int
 	}{
-		"file": {nil, func(a, b row) int { return 0 }},
-		"score": {&Order{Column: 1, Numeric: true}, func(a, b row) int {
-			return last(a.score != a.score, b.score != b.score, cmp.Compare(a.score, b.score), false)
-		}},
-		"-score": {&Order{Column: 1, Numeric: true, Falling: true}, func(a, b row) int {
-			return last(a.score != a.score, b.score != b.score, cmp.Compare(a.score, b.score), true)
-		}},
-		"-name": {&Order{Column: 2, Falling: true}, func(a, b row) int { return last(a.name == "", b.name == "", cmp.Compare(a.name, b.name), true) }},
+		"file":   {nil, func(a, b row) int { return 0 }},
+		"score":  {&Order{Column: 1, Numeric: true}, byScore(1)},
+		"-score": {&Order{Column: 1, Numeric: true, Falling: true}, byScore(-1)},
+		"-name":  {&Order{Column: 2, Falling: true}, func(a, b row) int { return last(a.name == "", b.name == "", cmp.Compare(b.name, a.name)) }},
 	} {
 		want := slices.Clone(rows)
 		slices.SortStableFunc(want, tt.compare)
@@ -324,15 +284,8 @@ func TestPagesAreAllRowsInOrder(t *testing.T) {
 			}
 			got := 0
 			for mark := (*Mark)(nil); ; {
-				var page *Page
-				if tt.by == nil {
-					page, err = table.Page(t.Context(), numeric, mark, limit)
-				} else {
-					page, err = table.Sorted(t.Context(), numeric, *tt.by, mark, limit)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				page, err := pageOf(t, table, numeric, tt.by, mark, limit)
+				must.OK(t, err)
 				for _, cells := range page.Rows {
 					if cells[0] != json.Number(strconv.Itoa(want[got].id)) {
 						t.Fatalf("%s, pages of %d: row %d is %v, want %+v", name, limit, got, cells, want[got])
@@ -357,9 +310,7 @@ func TestCellsOfAPage(t *testing.T) {
 		t.Fatalf("%v, %v", numeric, err)
 	}
 	page, err := table.Page(t.Context(), numeric, nil, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got, err := json.Marshal(page.Rows)
 	if want := `[[1,0.10,"007",12345678901234567890,"a"],[2,null,"010",1,null],[3,100,"100",2,"` + "\uFFFD" + `"],[4,null,null,null,null]]`; err != nil || string(got) != want {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
@@ -370,9 +321,7 @@ func TestPageOfAFileThatWasReplaced(t *testing.T) {
 	table := open(t, "a.csv", "x\n1\n2\n3\n", true)
 	numeric := []bool{true}
 	page, err := table.Page(t.Context(), numeric, nil, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, text := range []string{"x\n11\n22\n33\n", "x\n"} {
 		_, err := open(t, "a.csv", text, true).Page(t.Context(), numeric, page.Next, 1)
 		var bad Error
@@ -443,9 +392,7 @@ func FuzzRows(f *testing.F) {
 		paged := 0
 		for mark := (*Mark)(nil); ; {
 			page, err := table.Page(t.Context(), numeric, mark, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			paged += len(page.Rows)
 			if mark = page.Next; mark == nil {
 				break
@@ -497,29 +444,16 @@ func BenchmarkSeries(b *testing.B) {
 	}
 }
 
-func BenchmarkSortedPage(b *testing.B) {
-	text := table1e6()
-	numeric := []bool{true, true, true, true, true, false}
-	for name, by := range map[string]Order{"number": {Column: 3, Numeric: true, Falling: true}, "text": {Column: 5}} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				if _, err := open(b, "a.csv", text, true).Sorted(b.Context(), numeric, by, nil, 100); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func BenchmarkPage(b *testing.B) {
 	text := table1e6()
 	numeric := []bool{true, true, true, true, true, false}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := open(b, "a.csv", text, true).Page(b.Context(), numeric, nil, 100); err != nil {
-			b.Fatal(err)
-		}
+	for name, by := range map[string]*Order{"file": nil, "number": {Column: 3, Numeric: true, Falling: true}, "text": {Column: 5}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := pageOf(b, open(b, "a.csv", text, true), numeric, by, nil, 100)
+				must.OK(b, err)
+			}
+		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // A crowd on a machine that is busy submits all that it has to, also if the server hangs up.
@@ -23,9 +25,7 @@ func TestCrowdSubmitsAgain(t *testing.T) {
 	defer answers.Close()
 	s := &server{address: answers.Listener.Addr().String()}
 	c, err := dial(s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer func() { c.close() }()
 	if err := s.submitPatiently(&c, "a", "cg-idp", `{}`); err != nil || asked.Load() != 3 {
 		t.Errorf("%v after %d requests, want 3", err, asked.Load())

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // molrun is the binary that the tests measure.
@@ -123,8 +127,10 @@ func TestGrowPrintsALineForEachNumberOfJobsAndDrawsThem(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	svg, err := os.ReadFile(plot)
-	if lines := strings.Count(out, "\n"); err != nil || lines != 5 || !strings.Contains(string(svg), "<polyline") {
-		t.Errorf("%d lines, want 5; drawing %.100s, %v", lines, svg, err)
+	must.OK(t, err)
+	must.OK(t, xml.Unmarshal(svg, new(struct{})))
+	if lines := strings.Count(out, "\n"); lines != 5 || !strings.Contains(string(svg), "<polyline") || regexp.MustCompile(`NaN|Inf|%!`).Match(svg) {
+		t.Errorf("%d lines, want 5; drawing %s", lines, svg)
 	}
 }
 
@@ -139,9 +145,7 @@ func TestRowsPrintsALineForEachRound(t *testing.T) {
 	for line := range strings.Lines(out) {
 		lines++
 		var run struct{ Figures figures }
-		if err := json.Unmarshal([]byte(line), &run); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(line), &run))
 		for _, name := range []string{"rate", "ratio", "service.cpu", "memory.submission", "xargs.before", "xargs.after"} {
 			if !(run.Figures[name] > 0) {
 				t.Errorf("%s is %g in %s", name, run.Figures[name], line)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"maps"
 	"testing"
 	"time"
@@ -21,22 +20,5 @@ func TestPeaksOfMemoryAreOfTheirPhases(t *testing.T) {
 	f.addMemory([]memory{at(-1, 20), at(1, 30)}, answered)
 	if _, found := f["memory.later"]; found {
 		t.Errorf("a batch that ended within seconds has a later peak: %v", f)
-	}
-}
-
-func TestRowsOfOneBatchDiffer(t *testing.T) {
-	var batch struct {
-		Settings []struct{ Row int }
-	}
-	if err := json.Unmarshal(shortRows{Rows: 3}.body(), &batch); err != nil {
-		t.Fatal(err)
-	}
-	for n, settings := range batch.Settings {
-		if settings.Row != n {
-			t.Errorf("row %d has the number %d", n, settings.Row)
-		}
-	}
-	if len(batch.Settings) != 3 {
-		t.Errorf("%d rows, want 3", len(batch.Settings))
 	}
 }

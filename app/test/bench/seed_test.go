@@ -4,19 +4,16 @@ import (
 	"path/filepath"
 	"testing"
 
+	"molrun/app/test/must"
 	"molrun/storage"
 )
 
 func TestSeededDatabaseIsSoundAndHasRareJobsForEachFilter(t *testing.T) {
 	data := t.TempDir()
 	const jobs = 2*minSeedGroup + 500 // more than one transaction
-	if err := seed(t.Context(), data, jobs, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, seed(t.Context(), data, jobs, nil))
 	r, err := storage.OpenReadOnly(filepath.Join(data, "jobs.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	report, err := r.Check(t.Context())
 	if err != nil || report.Count > 0 {
@@ -24,9 +21,7 @@ func TestSeededDatabaseIsSoundAndHasRareJobsForEachFilter(t *testing.T) {
 	}
 	users, algorithms, all := map[string]int{}, map[string]int{}, 0
 	for j, err := range r.Jobs(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all++
 		users[j.Email]++
 		algorithms[j.Type]++

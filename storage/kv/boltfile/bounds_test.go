@@ -11,15 +11,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-func TestMountsOfLargeDeviceNumbersAndBrokenLines(t *testing.T) {
-	const mounts = "35 0:46 rw\n36 35 0:46 / /x rw - \n37 35 74565:7 / /y rw - xfs /dev/y rw\n"
-	for device, want := range map[uint64]string{0x345<<8 | 0x12000<<32 | 7: "xfs", 46: ""} {
-		if got := kindOfDevice(mounts, device); got != want {
-			t.Errorf("device %#x is on %q, want %q", device, got, want)
-		}
-	}
-}
-
 func TestHolderOfALockIsFound(t *testing.T) {
 	held, err := os.Create(filepath.Join(t.TempDir(), "held"))
 	must.OK(t, err)
@@ -58,16 +49,6 @@ func TestSizeOfAMissingFileIsZero(t *testing.T) {
 	}
 }
 
-func TestCounterTellsTheLastCommitAtOnce(t *testing.T) {
-	c := &Counter{noted: make(chan struct{}, 1)}
-	for commit := range int64(3) {
-		c.Note(commit)
-		if c.Last() != commit {
-			t.Errorf("commit %d, want %d", c.Last(), commit)
-		}
-	}
-}
-
 func TestDifferencesOfACopyAreFound(t *testing.T) {
 	for name, tt := range map[string]struct {
 		a, b string // what the databases hold; "" is nothing
@@ -87,9 +68,7 @@ func TestDifferencesOfACopyAreFound(t *testing.T) {
 			}
 			must.OK(t, db.Update(func(tx *bolt.Tx) error {
 				b, err := tx.CreateBucket([]byte("bucket"))
-				if err != nil {
-					return err
-				}
+				must.OK(t, err)
 				return b.Put([]byte("key"), []byte(value))
 			}))
 		}

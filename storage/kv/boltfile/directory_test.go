@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"molrun/app/test/must"
 )
 
 // TestDirectoryThatLeadsBackIsRefused makes a branch page name itself, as one flipped bit
@@ -16,45 +18,27 @@ import (
 func TestDirectoryThatLeadsBackIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	db, err := bolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var root, size int64
-	err = db.Update(func(tx *bolt.Tx) error {
+	must.OK(t, db.Update(func(tx *bolt.Tx) error {
 		for i := range 100 {
-			if _, err := tx.CreateBucket(fmt.Appendf(nil, "%0*d", 100, i)); err != nil {
-				return err
-			}
+			_, err := tx.CreateBucket(fmt.Appendf(nil, "%0*d", 100, i))
+			must.OK(t, err)
 		}
 		return nil
-	})
-	if err == nil {
-		err = db.View(func(tx *bolt.Tx) error {
-			root, size = int64(tx.Cursor().Bucket().Root()), int64(db.Info().PageSize)
-			return nil
-		})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	}))
+	must.OK(t, db.View(func(tx *bolt.Tx) error {
+		root, size = int64(tx.Cursor().Bucket().Root()), int64(db.Info().PageSize)
+		return nil
+	}))
+	must.OK(t, db.Close())
 	again, err := openGuarded(path, &bolt.Options{})
-	if err != nil {
-		t.Fatalf("the sound file: %v", err)
-	}
-	if err := again.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err) // the sound file
+	must.OK(t, again.Close())
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	binary.NativeEndian.PutUint64(data[root*size+pageHead+pageElement+8:], uint64(root))
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, data, 0o600))
 	if _, err := openGuarded(path, &bolt.Options{}); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("error %v", err)
 	}

@@ -26,11 +26,14 @@ func TestMountKindIsFoundByDevice(t *testing.T) {
 	const mounts = `22 28 0:21 / /sys rw,nosuid shared:7 - sysfs sysfs rw
 36 35 0:45 / /mnt/far rw,noatime shared:1 - fuse.sshfs ann@host:/data rw,user_id=0
 37 35 259:1048577 / / rw - ext4 /dev/nvme0n1p1 rw
+38 35 74565:7 / /y rw - xfs /dev/y rw
+39 0:46 rw
+40 35 0:46 / /x rw - 
 `
 	device := func(major, minor uint64) uint64 {
 		return minor&0xFF | major&0xFFF<<8 | minor&^0xFF<<12 | major&^0xFFF<<32
 	}
-	for want, dev := range map[string]uint64{"fuse.sshfs": device(0, 45), "ext4": device(259, 1048577), "": device(0, 46)} {
+	for want, dev := range map[string]uint64{"fuse.sshfs": device(0, 45), "ext4": device(259, 1048577), "xfs": device(0x12345, 7), "": device(0, 46)} {
 		if got := kindOfDevice(mounts, dev); got != want {
 			t.Errorf("device %#x is on %q, want %q", dev, got, want)
 		}

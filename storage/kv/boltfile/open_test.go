@@ -7,28 +7,24 @@ import (
 	"testing"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // A process may wait for the lock of a file that compaction replaces.
 func TestReplacedFileIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
-	open := func() *os.File {
+	create := func() *os.File {
 		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
-	old := open()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
+	old := create()
+	must.OK(t, os.Remove(path))
+	if err := expectCurrent(create(), path); err != nil {
+		t.Errorf("of the current file: %v", err)
 	}
-	current := open()
 	if err := expectCurrent(old, path); !errors.Is(err, fault.Unavailable) {
 		t.Errorf("of the old file: error %v, want UNAVAILABLE", err)
-	}
-	if err := expectCurrent(current, path); err != nil {
-		t.Errorf("of the current file: %v", err)
 	}
 }
