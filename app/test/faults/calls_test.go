@@ -176,7 +176,7 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 			s.loadUntil(l, o, acks, 0, func() {})
 		}
 		c := s.client()
-		s.eventually("the call is made or no work is left", func() bool {
+		must.Become(s.t, "the call is made or no work is left", func() bool {
 			return s.ended() || in.made() || idle(s.t.Context(), c)
 		})
 	}

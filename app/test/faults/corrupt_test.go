@@ -10,9 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"molrun/app/client"
 	"molrun/app/test/must"
 )
 
@@ -144,12 +142,7 @@ func (s *server) missing(l *ledger) (lost []string) {
 			lost = append(lost, "job "+name)
 			continue
 		}
-		link, err := c.Result(ctx, client.ResultRequest{Job: name, File: "result.txt"})
-		if err != nil {
-			lost = append(lost, "result of "+name)
-			continue
-		}
-		if text, err := get(ctx, link.DownloadURL); err != nil || text != diaryResult(name) {
+		if text, err := result(ctx, c, name, "result.txt"); err != nil || text != diaryResult(name) {
 			lost = append(lost, "result of "+name)
 		}
 	}
@@ -180,7 +173,7 @@ func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 				s.awaitTask()
 				s.kill()
 				if target == "outcome.json" {
-					s.eventually("the task ends", func() bool { return len(s.tasks()) == 0 })
+					must.Become(s.t, "the task ends", func() bool { return len(s.tasks()) == 0 })
 				}
 				s.damage(target, damages[kind])
 				s.start()
@@ -204,14 +197,4 @@ func (s *server) damage(name string, how func([]byte) []byte) {
 		whole = []byte(`{"protocol": 1}`)
 	}
 	must.OK(s.t, os.WriteFile(path, how(whole), 0o600))
-}
-
-// eventually polls until fn returns true.
-func (s *server) eventually(what string, fn func() bool) {
-	s.t.Helper()
-	for deadline := time.Now().Add(patience); !fn(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }

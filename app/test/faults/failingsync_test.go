@@ -122,11 +122,11 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 			_, err := c.Submit(t.Context(), withGate(diaryJob("j", 0, 1), gate))
 			must.OK(t, err)
 			if !tt.early {
-				s.eventually("the program runs", func() bool { return len(diary(t, s.path("diary"), "j")) > 0 })
+				must.Become(s.t, "the program runs", func() bool { return s.begun("j") })
 				disarm = in.arm(t)
 			}
 			must.OK(t, os.WriteFile(gate, nil, 0o600))
-			s.eventually("the sync has failed twice, or the job", func() bool {
+			must.Become(s.t, "the sync has failed twice, or the job", func() bool {
 				return in.failures() > 1 && !tt.early || status() == "FAILED" || status() == "COMPLETED"
 			})
 			if got := status(); got == "COMPLETED" || !in.made() {

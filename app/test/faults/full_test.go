@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -100,9 +99,7 @@ func fillDisk(t *testing.T, reserve int64) {
 	fillRest(t, folder)
 	must.OK(t, os.WriteFile(running, nil, 0o600))
 	s.verify(l, v, true)
-	if text := s.readWhileFull(l); text != "" {
-		t.Error(text)
-	}
+	s.readWhileFull(l)
 
 	for _, name := range []string{"filler", "filler2", "filler3"} {
 		must.OK(t, os.RemoveAll(filepath.Join(folder, name)))
@@ -163,24 +160,20 @@ func (s *server) gated(w *worker, name string, size int64) (gate string) {
 	w.ledger.note(func() { w.ledger.jobs[name] = &jobFact{submission: sub} })
 	must.OK(s.t, w.send(sub))
 	s.awaitTask()
-	s.eventually("the job begins", func() bool { return len(diary(s.t, s.path("diary"), name)) > 0 })
+	must.Become(s.t, "the job begins", func() bool { return s.begun(name) })
 	return gate
 }
 
-// readWhileFull downloads all results and returns the first problem, or "".
-func (s *server) readWhileFull(l *ledger) string {
+// readWhileFull downloads all results.
+func (s *server) readWhileFull(l *ledger) {
+	s.t.Helper()
 	c := s.client()
 	for name, fact := range l.jobs {
 		if fact.final != "COMPLETED" {
 			continue
 		}
-		link, err := c.Result(s.t.Context(), client.ResultRequest{Job: name, File: "result.txt"})
-		if err != nil {
-			return fmt.Sprintf("result of %s on a full disk: %v", name, err)
-		}
-		if text, err := get(s.t.Context(), link.DownloadURL); err != nil || !strings.Contains(text, name) {
-			return fmt.Sprintf("download of %s on a full disk: %q, %v", name, text, err)
+		if text, err := result(s.t.Context(), c, name, "result.txt"); err != nil || text != diaryResult(name) {
+			s.t.Errorf("the result of %s on a full disk: %q, %v", name, text, err)
 		}
 	}
-	return ""
 }

@@ -32,6 +32,7 @@ type jobFact struct {
 	submission client.Submission
 	rows       []string // names of a batch's jobs
 	isRow      bool
+	after      []string // names of jobs that a job of a pipeline waits for
 	id         string // "" until the submission was acknowledged
 	final      string // finished status that a client saw; it must not change
 	cancelling bool   // a cancellation was sent

@@ -40,7 +40,7 @@ func TestReplacedProgramFailsNoWaitingJob(t *testing.T) {
 func TestUpgradeUnderAPilot(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"1GiB\"\n")
-	must.OK(t, os.WriteFile(s.path("algorithms", "diary.toml"), fmt.Appendf(nil, shortDiaryFile(), s.path("diary")), 0o600))
+	s.addAlgorithm(shortDiary)
 	s.program = s.path("molrun")
 	s.run("cp", *program, s.program)
 	s.start()
@@ -82,7 +82,7 @@ func (s *server) gatedBatch(name, gate string) {
 	}
 	_, err := s.client().SubmitBatch(s.t.Context(), b)
 	must.OK(s.t, err)
-	s.eventually("a row runs", func() bool {
+	must.Become(s.t, "a row runs", func() bool {
 		pages, err := filepath.Glob(s.path("diary", name+"-*"))
 		return err == nil && len(pages) > 0
 	})

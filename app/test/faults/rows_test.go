@@ -62,7 +62,7 @@ func TestRowsOnTheCluster(t *testing.T) {
 	must.OK(t, err)
 	took = time.Since(begin)
 	s.compareRows(ctx, lab, "again")
-	if left := s.waitForNone(s.pilotDirs, patience); len(left) > 0 {
+	if left := waitForNone(s.pilotDirs, patience); len(left) > 0 {
 		t.Errorf("%d directories of pilots are left: %v", len(left), left)
 	}
 	jobs := sum(s.arrays()) - before
@@ -143,7 +143,7 @@ func (s *site) compareRows(ctx context.Context, c *client.Client, batch string) 
 	if len(seen) != *rows {
 		s.t.Errorf("the batch has %d rows, want %d", len(seen), *rows)
 	}
-	if left := append(s.waitForNone(s.inSlurm, patience), s.waitForNone(s.attemptDirs, patience/2)...); len(left) > 0 {
+	if left := append(waitForNone(s.inSlurm, patience), waitForNone(s.attemptDirs, patience/2)...); len(left) > 0 {
 		s.t.Errorf("%d jobs or directories are left on the cluster: %s", len(left), left[0])
 	}
 }

@@ -40,8 +40,8 @@ conf = %q
 node_path = %q
 `, s.shared, s.commands, c.Conf, programs)
 	s.server = newServer(t, "", settings+config)
-	must.OK(t, os.WriteFile(s.path("algorithms", "resumable.toml"), fmt.Appendf(nil, resumableFile, s.path("diary")), 0o600))
-	must.OK(t, os.WriteFile(s.path("algorithms", "brief.toml"), fmt.Appendf(nil, briefFile(), s.path("diary")), 0o600))
+	s.addAlgorithm(resumableDiary)
+	s.addAlgorithm(briefDiary)
 	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
 		s.wrap(name)
 	}

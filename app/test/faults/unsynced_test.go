@@ -40,7 +40,7 @@ func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 			defer cancel()
 			var asked sync.WaitGroup
 			asked.Go(func() { unanswered(ctx, t, "the submission", submit) })
-			s.eventually("the commit syncs", in.made)
+			must.Become(s.t, "the commit syncs", in.made)
 			soon, cancelSoon := context.WithTimeout(ctx, 300*time.Millisecond) // a response usually takes one or two milliseconds
 			defer cancelSoon()
 			asked.Go(func() { unanswered(soon, t, "the same submission again", submit) })
