@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,11 +139,7 @@ func linkPrograms(t *testing.T, dir string) {
 	t.Helper()
 	must.OK(t, os.Mkdir(dir, 0o700))
 	for _, name := range jobPrograms {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			need.Skip(t, "%s is not installed", name)
-		}
-		must.OK(t, os.Symlink(path, filepath.Join(dir, name)))
+		must.OK(t, os.Symlink(need.Program(t, name), filepath.Join(dir, name)))
 	}
 }
 
@@ -252,6 +247,9 @@ func (p *page) parse(line string) {
 		p.wrong = fmt.Sprintf("unexpected line %q", line)
 	}
 }
+
+// moment converts a time in seconds, as scripts write it.
+func moment(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)) }
 
 // readDiary reads the page of a job.
 func (s *server) readDiary(name string) page { return readPage(s.path("diary", name)) }

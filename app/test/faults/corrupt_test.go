@@ -28,7 +28,7 @@ var damages = map[string]func([]byte) []byte{
 // intactServer returns a stopped server with a completed job and an upload.
 func intactServer(t *testing.T) (*server, *ledger) {
 	t.Helper()
-	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+	s := newServer(t, "", manyCPUs)
 	s.start()
 	l := newLedger()
 	w := &worker{load: load{client: s.client(), ledger: l, name: "c", jobs: 2, seed: 1}, ctx: t.Context(), rand: newRandom(1)}
@@ -94,7 +94,7 @@ func damageable(t *testing.T, data string) []string {
 // copied returns a server on a copy of the data.
 func (s *server) copied(t *testing.T) *server {
 	t.Helper()
-	c := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+	c := newServer(t, "", manyCPUs)
 	must.OK(t, os.CopyFS(c.data, os.DirFS(s.data)))
 	must.OK(t, filepath.WalkDir(c.data, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
@@ -163,7 +163,7 @@ func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 		for _, kind := range []string{"empty", "half", "garbage"} {
 			t.Run(target+"/"+kind, func(t *testing.T) {
 				t.Parallel()
-				s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+				s := newServer(t, "", manyCPUs)
 				s.start()
 				l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
 				sub := diaryJob("damaged", 0.5, 10)

@@ -11,7 +11,6 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // failingSync makes every sync of these files fail, once it is armed.
@@ -39,9 +38,7 @@ func (in injection) arm(t *testing.T) (disarm func()) {
 // result of a job, not a secret. When the disk works again, so does the service.
 func TestFailedSyncIsNeverAcknowledged(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	upload := func(s *server) error { return s.upload(s.client(), "a.fasta") }
 	rotate := func(s *server) error {
 		_, err := client.NewControl(filepath.Join(s.data, "control.sock")).RotateSecret(s.t.Context())
@@ -81,9 +78,7 @@ func TestFailedSyncIsNeverAcknowledged(t *testing.T) {
 // the job's program runs, or from the start.
 func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	for _, tt := range []struct {
 		name, files string
 		early       bool // also what is made before the program runs
@@ -147,9 +142,7 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 // TestFailedSyncFailsTheCommand repeats each command after the fault.
 func TestFailedSyncFailsTheCommand(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	s := newServer(t, "", "")
 	s.start()
 	must.OK(t, s.upload(s.client(), "a.fasta"))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -48,9 +47,7 @@ func (s *server) sender(l *ledger) *worker {
 // what is stored, never before what it has said.
 func TestFailingCallsLoseNoPart(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	for _, f := range partCalls {
 		for _, fault := range []string{"EIO", "ENOSPC", "KILL"} {
 			t.Run(strings.ReplaceAll(f.name, " ", "_")+"/"+fault, func(t *testing.T) {
@@ -185,9 +182,7 @@ func wantFull(t *testing.T, err error) {
 // is stored is still known, and the file goes on.
 func TestPartsWithoutDescriptorsAreRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("prlimit"); err != nil {
-		need.Skip(t, "prlimit is not installed")
-	}
+	need.Program(t, "prlimit")
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"64MiB\"\n")
 	s.start()
 	l, v := newLedger(), &verdict{}

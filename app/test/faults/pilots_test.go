@@ -15,7 +15,6 @@ import (
 	"molrun/app/client"
 	"molrun/app/task"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // pilotCalls are what the service and the pilot do with the files by which they agree about
@@ -47,9 +46,7 @@ const pilotRows = 30
 // Every row ends well, in one attempt or two, which never overlap, and one outcome counts.
 func TestPilotsAreKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	for _, f := range pilotCalls {
 		t.Run(strings.ReplaceAll(f.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -22,9 +21,7 @@ func needMachine(t *testing.T) {
 		t.Skip("-machine is not set; .ci/powercut creates the directory")
 	}
 	for _, name := range []string{"qemu-system-x86_64", "mkfs.ext4"} {
-		if _, err := exec.LookPath(name); err != nil {
-			need.Skip(t, "%s is not installed", name)
-		}
+		need.Program(t, name)
 	}
 	if path, err := filepath.Abs(*machine); err == nil {
 		*machine = path

@@ -9,7 +9,6 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // A commit ends with two syncs: of its data pages and of its meta page. While
@@ -17,13 +16,11 @@ import (
 // still undo it: not to the submission, not to a repeated one, not to a read.
 func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	for n, name := range []string{"of the data pages", "of the meta page"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+			s := newServer(t, "", manyCPUs)
 			s.start() // for the key
 			s.stop()
 			in := injection{
