@@ -18,7 +18,6 @@ func (s *simulation) apply(c *change) {
 	if !c.ran || c.err != nil {
 		return
 	}
-	s.applyShares(c)
 	s.applyHooks(c)
 	if len(c.jobs) == 0 {
 		s.applyUploads(c)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/algorithm/fanout"
 	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
 )
@@ -22,7 +21,6 @@ type request struct {
 	submission *submission // of submit and batch
 	purge      *purge      // of prune and retain
 	file       *file       // of upload and erase
-	share      *shareUse   // of share, revoke and open
 	part       *part       // of part
 	hook       *hookUse    // of hook, change, rotate, test and unhook
 
@@ -70,9 +68,6 @@ func (s *simulation) send(r *request) {
 	if r.submission != nil {
 		r.want = s.expectFromBody(r)
 	}
-	if r.share != nil {
-		r.want = s.expectOfShare(r)
-	}
 	if r.hook != nil {
 		r.want = r.expectOfHook()
 	}
@@ -117,8 +112,6 @@ func (r *request) call(ctx context.Context, p *process) (answer, error) {
 		return answer{}, r.part.call(ctx, p)
 	case "erase":
 		return answer{}, p.Files.Delete(ctx, r.by, string(r.file.id))
-	case "share", "revoke", "open":
-		return answer{}, r.callShare(ctx, p)
 	case "hook", "change", "rotate", "test", "unhook":
 		return answer{}, r.callHook(ctx, p)
 	case "prune", "retain":
@@ -155,22 +148,8 @@ func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, err
 		return p.Jobs.SubmitPipeline(ctx, r.by, sub.asPipeline(body))
 	}
 	batch := app.BatchSubmission{
-		Name: sub.name, Type: sub.typ, RowNames: sub.rowNames, Priority: sub.priority, Body: body,
+		Name: sub.name, Type: sub.typ, Rows: settings.Items, RowNames: sub.rowNames, Priority: sub.priority, Body: body,
 		After: app.After{Names: sub.after, Any: sub.any}, Labels: labels,
-	}
-	if sub.fanOut != "" {
-		request, faults := fanout.Read(body.Member(fanout.Member))
-		if err := fault.List(faults...); err != nil {
-			return nil, false, err
-		}
-		batch.FanOut, batch.Rows, batch.RowNames = &request, nil, nil
-	}
-	if settings != nil {
-		batch.Rows = settings.Items
-	}
-	if sub.table {
-		request := fanout.Sent(sub.tableText(), false)
-		batch.FanOut, batch.Rows, batch.RowNames = &request, nil, nil
 	}
 	return p.Jobs.SubmitBatch(ctx, r.by, batch)
 }
@@ -197,13 +176,7 @@ func (s *simulation) expectFromBody(r *request) *answer {
 	if old := s.ledger.named(r.by.Organization, sub.name); old != nil && old.submitted(sub) && old.submission.body() == sub.body() {
 		return &answer{id: old.ID}
 	}
-	if sub.faulty != "" {
-		return &answer{code: fault.Invalid}
-	}
-	if sub.fanOut != "" && !s.expand(r) {
-		return &answer{code: fault.Invalid}
-	}
-	if sub.circles() {
+	if sub.priority > 10 {
 		return &answer{code: fault.Invalid}
 	}
 	for i, w := range sub.rows {
@@ -276,9 +249,6 @@ func (r *request) expect(s *simulation, c *change) {
 		return // nothing changed, or judgePurge checks the answer
 	case c.refused:
 		r.want = &answer{code: fault.StorageFull}
-		if r.label.verb == "open" {
-			r.want = &answer{} // what is there can still be read
-		}
 		return
 	}
 	want := r.expected(s)
@@ -292,8 +262,6 @@ func (r *request) expected(s *simulation) answer {
 		return r.expectedOfSubmission(s, old)
 	case r.file != nil:
 		return r.expectedOfFile(s)
-	case r.share != nil:
-		return r.expectedOfShare(s)
 	case r.hook != nil:
 		return r.expectedOfHook(s)
 	case r.part != nil:
@@ -491,12 +459,6 @@ func (s *simulation) judgeAnswer(r *request) {
 		s.faultf("%s: answered %s, want %s", r.label, r.have.brief(), want.brief())
 		return
 	case want.code != "" || r.label.verb == "delete" || r.file != nil || r.hook != nil:
-		return
-	case r.share != nil:
-		s.tokens[r.share.id] = r.share.token
-		if r.label.verb == "revoke" && s.shares[r.share.id] != nil {
-			s.faultf("%s: it is there still", r.label)
-		}
 		return
 	}
 	if r.have.id == "" || want.id != "" && r.have.id != want.id {

@@ -19,9 +19,8 @@ import (
 	"molrun/blobs"
 )
 
-// The names of the files that users upload: one kind is read by jobs, the other has
-// sequences.
-var fileNames = []string{"1.txt", "2.txt", "3.txt", "seq.fasta"}
+// The names of the files that users upload, and jobs read.
+var fileNames = []string{"1.txt", "2.txt", "3.txt"}
 
 // file is an upload that a user sends or deletes.
 type file struct {
@@ -72,7 +71,7 @@ func (s *simulation) sendFile() {
 func (s *simulation) randomFile() *file {
 	f := &file{name: fileNames[s.rng.IntN(len(fileNames))]}
 	for i := range 1 + s.rng.IntN(4) {
-		f.text += fmt.Sprintf(">r%d\n%s\n", i+1, strings.Repeat("A", 1+s.rng.IntN(5)))
+		f.text += fmt.Sprintf("line %d\n%s\n", i+1, strings.Repeat("A", 1+s.rng.IntN(5)))
 	}
 	s.texts[f.sum()] = f.text
 	return f
@@ -225,11 +224,6 @@ func (s *simulation) newest(by app.Caller, name string) *app.Upload {
 		return nil
 	}
 	return all[len(all)-1]
-}
-
-// unconfirmed reports whether a user has begun to send a file of this name.
-func (s *simulation) unconfirmed(by app.Caller, name string) bool {
-	return len(s.sortedUploads(func(u *app.Upload) bool { return u.Email == by.Email && u.Filename == name })) > 0
 }
 
 // compareUploads compares the uploads of the store, and their bytes, with what was
