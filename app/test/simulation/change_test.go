@@ -93,9 +93,6 @@ func (s *simulation) enter(r *request, j *jobChange) {
 	} else if now.waits() {
 		now.waitsSince = old.waitsSince
 	}
-	if old != nil && old.Private.Pilot != "" && now.Private.Pilot == "" {
-		s.landed[userOf(&now.Job)] = time.Now()
-	}
 	s.ledger.jobs[j.id] = now
 	s.ledger.highest = max(s.ledger.highest, j.id)
 	if now.Private.Token != "" {
@@ -201,7 +198,6 @@ func judgeClaim(s *simulation, old *entry, now *stored) error {
 	case len(now.Private.GPUs) != now.Private.Needs.GPUs:
 		return fmt.Errorf("it needs %d devices, but gets %v", now.Private.Needs.GPUs, now.Private.GPUs)
 	}
-	s.round.claimed(now.ID)
 	return nil
 }
 

@@ -122,16 +122,6 @@ func (s *simulation) heldUp(e *entry) bool {
 	return false
 }
 
-// bound reports whether a limit bounds what a job's user has in use.
-func (s *simulation) bound(e *entry) bool {
-	for _, q := range s.limits.holders(e.Organization, e.Email) {
-		if q.CPUs > 0 || q.GPUs > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // crowded reports whether so many more bytes of a user, with those on their way, may
 // exceed a limit.
 func (s *simulation) crowded(by app.Caller, bytes int) bool {

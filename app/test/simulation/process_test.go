@@ -58,7 +58,7 @@ type site struct {
 	limits       limits
 	receivers    *receivers
 	messages     messages
-	signs        map[string]string // organizations, by the secrets that sign what submissions ask for
+	signs        map[string]string // secrets that sign what submissions ask for, by organization
 	looked       atomic.Int64      // the wall clock when a sender last looked, in milliseconds
 	keys         map[string]string // IDs, by e-mail address of their users
 	order        atomic.Int64

@@ -22,7 +22,7 @@ type request struct {
 	purge      *purge      // of prune and retain
 	file       *file       // of upload and erase
 	part       *part       // of part
-	hook       *hookUse    // of hook, change, rotate, test and unhook
+	hook       *hookUse    // of hook, change and unhook
 
 	sent  time.Time
 	named map[string]namedJob    // jobs that a submission names, by name
@@ -68,9 +68,6 @@ func (s *simulation) send(r *request) {
 	if r.submission != nil {
 		r.want = s.expectFromBody(r)
 	}
-	if r.hook != nil {
-		r.want = r.expectOfHook()
-	}
 	s.tracef("%s", r.label)
 	p := s.process
 	p.requests.Go(func() {
@@ -112,7 +109,7 @@ func (r *request) call(ctx context.Context, p *process) (answer, error) {
 		return answer{}, r.part.call(ctx, p)
 	case "erase":
 		return answer{}, p.Files.Delete(ctx, r.by, string(r.file.id))
-	case "hook", "change", "rotate", "test", "unhook":
+	case "hook", "change", "unhook":
 		return answer{}, r.callHook(ctx, p)
 	case "prune", "retain":
 		return answer{}, r.purge.call(ctx, r.label.verb, p)

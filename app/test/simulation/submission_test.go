@@ -76,7 +76,7 @@ type submission struct {
 	rows     []jobSettings // a job has one
 	rowNames []string      // of a batch; nil for the default names
 	batch    bool
-	pipeline bool   // a batch whose rows have types and wait for jobs of their own
+	pipeline bool // a batch whose rows have types and wait for jobs of their own
 	priority int
 	after    []string // names of jobs that have to finish before
 	any      bool     // in any way

@@ -33,10 +33,9 @@ type simulation struct {
 	deleted   map[app.JobID]bool
 	uploads   map[app.UploadID]*app.Upload // as last committed
 	sendings  []*sending
-	texts     map[string]string          // of files, by digest
+	texts     map[string]string // of files, by digest
 
 	hooks   map[string]*notice.Hook     // as last committed
-	secrets map[string]string           // whose they are or were
 	notices map[string]*notice.Delivery // as last compared
 	owed    []*owed                     // what has to be told, and was not yet compared
 	told    int                         // messages
@@ -60,10 +59,7 @@ type simulation struct {
 	jumped     time.Time // when the clock did last
 	stableFrom time.Time // when the runner must have recovered from all faults
 
-	landed map[user]time.Time // when a row of theirs last left a pilot
-
 	startable map[app.JobID]time.Time // since when waiting jobs could have started
-	round     round
 
 	changed bool // since the store was last compared with the ledger
 	trace   strings.Builder
@@ -108,8 +104,7 @@ func newSimulation(t *testing.T, p plan) *simulation {
 	must.OK(t, err)
 	s := &simulation{
 		plan: p, begin: time.Now(), ledger: newLedger(), history: history{}, deleted: map[app.JobID]bool{}, uploads: map[app.UploadID]*app.Upload{}, texts: map[string]string{},
-		hooks: map[string]*notice.Hook{}, secrets: map[string]string{}, notices: map[string]*notice.Delivery{}, owedSince: map[string]time.Time{},
-		landed:   map[user]time.Time{},
+		hooks: map[string]*notice.Hook{}, notices: map[string]*notice.Delivery{}, owedSince: map[string]time.Time{},
 		requests: map[label]*request{}, answers: make(chan func(), 1000),
 	}
 	s.site = &site{
@@ -189,7 +184,7 @@ func (s *simulation) crash() {
 // gone forgets a process and its unanswered requests.
 func (s *simulation) gone() {
 	s.hush()
-	s.process, s.stopping, s.crashIn, s.round = nil, nil, 0, round{}
+	s.process, s.stopping, s.crashIn = nil, nil, 0
 	s.collect()
 	clear(s.requests)
 	for _, f := range s.sendings {
