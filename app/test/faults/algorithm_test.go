@@ -201,8 +201,7 @@ func randomResumable(r *rand.Rand, name string) client.Submission {
 type execution struct {
 	attempt    int
 	begin, end time.Time // end is zero if it was killed
-	resumed    bool
-	code       int // its exit code
+	code       int       // its exit code
 }
 
 // page is a job's page of the diary.
@@ -238,7 +237,7 @@ func (p *page) parse(line string) {
 	last := len(p.executions) - 1
 	switch {
 	case word == "begin":
-		p.executions = append(p.executions, execution{attempt: attempt, begin: moment(at), resumed: number > 0})
+		p.executions = append(p.executions, execution{attempt: attempt, begin: moment(at)})
 	case word == "end" && last >= 0 && p.executions[last].attempt == attempt && p.executions[last].end.IsZero():
 		p.executions[last].end, p.executions[last].code = moment(at), number
 	case word == "overlap":

@@ -73,15 +73,8 @@ type campaign struct {
 
 	faults  map[string]int // by name
 	missed  int            // faults that could not be injected
+	jobs    int
 	verdict verdict
-	tally
-}
-
-// tally counts jobs and attempts by what happened to them.
-type tally struct {
-	jobs, completed, failed, stopped int
-	attempts, resumed, repeated      int // repeated: attempts lost after their program had ended
-	longest                          time.Duration
 }
 
 func (g *campaign) String() string {
@@ -89,10 +82,8 @@ func (g *campaign) String() string {
 	for _, name := range slices.Sorted(maps.Keys(g.faults)) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", g.faults[name], name))
 	}
-	return fmt.Sprintf("%d rounds: %s; %d not injected\nacknowledged %d, %v; %d jobs: %d completed, %d failed as expected, %d stopped; "+
-		"%d attempts, %d of them resumed, %d repeated after their end; longest time to completion %v",
-		g.round+1, strings.Join(kinds, ", "), g.missed, g.ledger.acknowledged(), &g.verdict,
-		g.jobs, g.completed, g.failed, g.stopped, g.attempts, g.resumed, g.repeated, g.longest.Round(time.Second))
+	return fmt.Sprintf("%d rounds: %s; %d not injected\nacknowledged %d, %v; %d jobs",
+		g.round+1, strings.Join(kinds, ", "), g.missed, g.ledger.acknowledged(), &g.verdict, g.jobs)
 }
 
 // pilots returns how many jobs of Slurm were to run several rows.
@@ -209,7 +200,7 @@ func (g *campaign) compareAll(v *verdict) {
 		return
 	}
 	g.verify(g.ledger, v, false)
-	g.tally = tally{}
+	g.jobs = 0
 	g.inspect(c, v)
 	g.checkLeftovers(v)
 	g.check("--deep")

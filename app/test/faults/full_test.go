@@ -63,7 +63,7 @@ func freeSpace(t *testing.T, folder string) int64 {
 // Uploads fill the disk down to the reserve, then the test fills it to the last
 // byte, so that results and records find no space either. Reads keep working,
 // writes are refused as STORAGE_FULL, and the service recovers without a restart
-// once there is space.
+// once there is space. So does a file that is sent in parts, from where it was.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for name, reserve := range map[string]int64{"with a reserve": 64 << 20, "to the last byte": 1} {
@@ -88,6 +88,13 @@ func fillDisk(t *testing.T, reserve int64) {
 	}
 	s.drain(l, v)
 	running := s.gated(w, "running", 1<<20) // more than the disk has left
+	sender := s.sender(l)
+	parts, err := sender.beginParts("parts.txt", longText(80<<20), false)
+	must.OK(t, err)
+	goOn := func() error {
+		return sender.sendPart(parts, func(at int64) int64 { return min(at+8<<20, parts.parts.length) }, false)
+	}
+	must.OK(t, goOn())
 
 	filler(t, filepath.Join(folder, "filler"), freeSpace(t, folder)-reserve-256<<10)
 	uploads := untilFull(t, w.upload)
@@ -97,6 +104,7 @@ func fillDisk(t *testing.T, reserve int64) {
 	w.note = 100_000
 	submissions := untilFull(t, w.submit)
 	fillRest(t, folder)
+	untilFull(t, goOn)
 	must.OK(t, os.WriteFile(running, nil, 0o600))
 	s.verify(l, v, true)
 	s.readWhileFull(l)

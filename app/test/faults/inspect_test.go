@@ -44,7 +44,7 @@ func unfinished(ctx context.Context, t *testing.T, c *client.Client) (names []st
 	}
 }
 
-// inspect compares every job with its diary page and counts it in the tally.
+// inspect compares every job with its diary page, and counts them.
 func (g *campaign) inspect(c *client.Client, v *verdict) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
@@ -60,39 +60,11 @@ func (g *campaign) inspectJob(ctx context.Context, c *client.Client, job *client
 	if fact == nil || fact.rows != nil {
 		return // unknown jobs are reported by verify; batches run nothing themselves
 	}
-	p := g.readDiary(job.Name)
-	g.add(job, p, fact)
-	v.compareDiary(job, p, fact)
+	v.compareDiary(job, g.readDiary(job.Name), fact)
+	g.jobs++
 	if job.Status == "COMPLETED" && !g.read[job.ID] {
 		g.read[job.ID] = true
 		g.compareResult(ctx, c, job, v)
-	}
-}
-
-// add counts a job in the tally.
-func (g *campaign) add(job *client.Job, p page, fact *jobFact) {
-	g.jobs++
-	g.attempts += job.Attempts
-	ends := 0
-	for _, s := range p.executions {
-		if s.resumed {
-			g.resumed++
-		}
-		if !s.end.IsZero() {
-			ends++
-		}
-	}
-	if !fact.retried {
-		g.repeated += max(0, ends-1)
-		g.longest = max(g.longest, job.CompletedAt.Sub(job.CreatedAt))
-	}
-	switch {
-	case job.Status == "COMPLETED":
-		g.completed++
-	case job.Failure != nil && job.Failure.Code == "STOPPED":
-		g.stopped++
-	default:
-		g.failed++
 	}
 }
 
