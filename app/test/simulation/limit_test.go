@@ -131,12 +131,7 @@ func (s *simulation) crowded(by app.Caller, bytes int) bool {
 			if r.by.Organization != by.Organization || user != "" && r.by.Email != user {
 				continue
 			}
-			if r.file != nil {
-				coming += int64(len(r.file.text))
-			}
-			if r.part != nil {
-				coming += int64(len(r.part.of.text))
-			}
+			coming += int64(r.sends())
 		}
 		if q.Bytes > 0 && coming >= q.Bytes {
 			return true
@@ -147,13 +142,10 @@ func (s *simulation) crowded(by app.Caller, bytes int) bool {
 
 // sends returns how many bytes a request may add.
 func (r *request) sends() int {
-	switch {
-	case r.part != nil:
-		return len(r.part.of.text)
-	case r.file != nil:
-		return len(r.file.text)
+	if r.part == nil {
+		return 0
 	}
-	return 0
+	return len(r.part.of.text)
 }
 
 // judgeRefusal checks that a file was refused for a reason.

@@ -45,6 +45,7 @@ type part struct {
 	of     *sending
 	verb   string // begin, go on, abandon
 	bytes  int    // that it carries at most
+	plain  bool   // it is a PUT of the whole file, and nothing tells of parts
 	length bool   // it tells how long the file is
 	breaks bool   // its connection breaks at the end of the bytes
 	renew  bool   // it asks for a new link before
@@ -76,6 +77,10 @@ func (s *simulation) sendPart() {
 	}
 	p.bytes = s.rng.IntN(len(p.of.text) + 1)
 	if s.rng.IntN(3) == 0 {
+		p.bytes = len(p.of.text)
+	}
+	p.plain = p.verb == "begin" && s.rng.IntN(2) == 0
+	if p.plain {
 		p.bytes = len(p.of.text)
 	}
 	p.length = s.rng.IntN(2) == 0
@@ -216,7 +221,8 @@ func (p *part) call(ctx context.Context, to *process) error {
 	if err != nil {
 		return err
 	}
-	if p.note(c); p.whole {
+	if p.note(c); p.whole || p.plain {
+		p.whole = true
 		return p.complete(ctx, to)
 	}
 	return nil
@@ -233,7 +239,9 @@ func (p *part) sendFrom(ctx context.Context, to *process, from int) (*connection
 		method = http.MethodPatch
 		header["Upload-Offset"], header["Content-Type"] = strconv.Itoa(from), "application/partial-upload"
 	}
-	if p.length {
+	if p.plain {
+		header = nil
+	} else if p.length {
 		header["Upload-Length"] = strconv.Itoa(len(f.text))
 	}
 	return p.ask(ctx, to, method, header, from, n)
@@ -307,7 +315,7 @@ func (s *simulation) judgeParts(r *request, old, now *app.Upload) error {
 		return allow(now.Partial == nil && now.Size == int64(len(f.text)) && now.SHA256 == f.sum(), "it has other bytes than were sent")
 	case now.Partial == nil:
 		f.lose()
-		return allow(p.verb == "abandon" || old.Partial == nil || old.Partial.Offset == 0, "what was there is dropped")
+		return allow(p.plain || p.verb == "abandon" || old.Partial == nil || old.Partial.Offset == 0, "what was there is dropped")
 	}
 	n := now.Partial
 	switch again := old.Partial == nil || old.Partial.Generation != n.Generation; {

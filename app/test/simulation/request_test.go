@@ -20,7 +20,7 @@ type request struct {
 	name       string
 	submission *submission // of submit and batch
 	purge      *purge      // of prune and retain
-	file       *file       // of upload and erase
+	file       *file       // of erase
 	part       *part       // of part
 	hook       *hookUse    // of hook, change and unhook
 
@@ -103,8 +103,6 @@ func (r *request) call(ctx context.Context, p *process) (answer, error) {
 	case "unpin":
 		rec, err := p.Jobs.Unpin(ctx, r.by, r.name)
 		return answer{id: idOf(rec)}, err
-	case "upload":
-		return answer{}, r.file.transfer(ctx, r.by, p)
 	case "part":
 		return answer{}, r.part.call(ctx, p)
 	case "erase":
@@ -424,28 +422,13 @@ func (s *simulation) judgeAnswer(r *request) {
 		s.judgePurge(r)
 		return
 	}
-	if r.have.code == fault.QuotaExceeded && r.file != nil {
-		s.judgeRefusal(r)
-		return
-	}
 	if r.part != nil {
 		s.judgePart(r)
 		return
 	}
-	if f := r.file; f != nil && f.asks {
-		if u := s.uploads[f.id]; f.again && u != nil && (u.SHA256 != f.sum() || u.Email != r.by.Email) || !f.again && s.uploads[f.had] != nil && r.have.code == "" {
-			s.faultf("%s: the bytes are there as %q: %v", r.label, f.had, f.again)
-		}
-		if f.again {
-			return
-		}
-	}
 	if r.want == nil {
 		s.faultf("%s: answered %s without calling the store", r.label, r.have.brief())
 		return
-	}
-	if r.label.verb == "upload" && s.uploads[r.file.id] == nil && r.have.code == fault.NotFound {
-		return // it was deleted before all of it was there
 	}
 	want := *r.want
 	removal := r.label.verb == "delete" && r.have.code == fault.Internal && s.fullSince(r.sent)

@@ -45,9 +45,8 @@ var requests = []kind{
 	{"the operator prunes", 4, sometimes, (*simulation).prune},
 	{"retention deletes old jobs", 4, sometimes, (*simulation).retain},
 	{"a user waits for a job", 8, sometimes, (*simulation).wait},
-	{"a file is uploaded", 8, sometimes, (*simulation).sendFile},
 	{"a file is deleted", 4, sometimes, (*simulation).eraseFile},
-	{"a file is sent in parts", 14, sometimes, (*simulation).sendPart},
+	{"a file is sent, or a part of one", 22, sometimes, (*simulation).sendPart},
 }
 
 // kinds are all kinds of steps.

@@ -33,7 +33,6 @@ type simulation struct {
 	deleted   map[app.JobID]bool
 	uploads   map[app.UploadID]*app.Upload // as last committed
 	sendings  []*sending
-	texts     map[string]string // of files, by digest
 
 	hooks   map[string]*notice.Hook     // as last committed
 	notices map[string]*notice.Delivery // as last compared
@@ -103,7 +102,7 @@ func newSimulation(t *testing.T, p plan) *simulation {
 	catalogue, err := algorithm.NewCatalogue(all)
 	must.OK(t, err)
 	s := &simulation{
-		plan: p, begin: time.Now(), ledger: newLedger(), history: history{}, deleted: map[app.JobID]bool{}, uploads: map[app.UploadID]*app.Upload{}, texts: map[string]string{},
+		plan: p, begin: time.Now(), ledger: newLedger(), history: history{}, deleted: map[app.JobID]bool{}, uploads: map[app.UploadID]*app.Upload{},
 		hooks: map[string]*notice.Hook{}, notices: map[string]*notice.Delivery{}, owedSince: map[string]time.Time{},
 		requests: map[label]*request{}, answers: make(chan func(), 1000),
 	}
