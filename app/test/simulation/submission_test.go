@@ -333,6 +333,11 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 		w.typ = typ
 		sub.rows = append(sub.rows, w)
 	}
+	for i := range sub.rows {
+		if w := &sub.rows[i]; sub.row(w.before) >= 0 {
+			w.before = "" // else rows might wait for one another in a circle
+		}
+	}
 	if sub.pipeline {
 		sub.typ = ""
 		s.randomOrder(rng, by, sub)
