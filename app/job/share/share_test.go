@@ -1,6 +1,7 @@
 package share_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,41 @@ func TestSharesThatHaveEndedAreForgotten(t *testing.T) {
 		if there != (err == nil) {
 			t.Errorf("%s: %v, want it to be there: %v", id, err, there)
 		}
+	}
+}
+
+// meanwhile does something before each change of the store.
+type meanwhile struct {
+	app.Store
+	do func() error
+}
+
+func (m meanwhile) Update(ctx context.Context, fn func(app.Tx) error) error {
+	if err := m.do(); err != nil {
+		return err
+	}
+	return m.Store.Update(ctx, fn)
+}
+
+// What a share is opened or made by may end before the change of the store: then nothing
+// comes back. On a full disk, what is there can still be read.
+func TestSharesEndMeanwhile(t *testing.T) {
+	s := newSite(t)
+	made, token := s.made(share.Request{Name: "a"})
+	full := func() error { return fault.Errorf(fault.StorageFull, "the disk is full") }
+	if _, err := s.on(meanwhile{s.Store, full}).Open(t.Context(), token); err != nil {
+		t.Errorf("opened on a full disk: %v", err)
+	}
+	revoke := func() error { return s.Revoke(t.Context(), s.by, string(made.ID)) }
+	if _, err := s.on(meanwhile{s.Store, revoke}).Open(t.Context(), token); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("opened while it is revoked: %v", err)
+	}
+	remove := func() error { return s.Jobs.Delete(t.Context(), s.by, "a") }
+	if _, _, err := s.on(meanwhile{s.Store, remove}).Create(t.Context(), s.by, share.Request{Name: "a"}); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("made while its job is deleted: %v", err)
+	}
+	if left, err := s.List(t.Context(), s.by, true); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

@@ -4,43 +4,62 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"molrun/app/client"
 	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
-// diaryFile is an algorithm whose jobs append to a diary outside their
-// directories when they begin and when they end. Each job has a page, one file,
-// and locks it while it runs, so that overlapping attempts are noticed.
+// diaryFile is an algorithm whose jobs append to a diary outside their directories when they
+// begin and when they end. Each job has a page, one file, and locks it while it runs, so that
+// overlapping attempts are noticed. A job of several steps continues where the attempt before
+// stopped, if its output is there, and keeps running if its directory is removed.
 const diaryFile = `
-format = 1
-type = "diary"
+format = 2
+type = %[2]q
 version = "1"
 title = "Keep a diary"
-retries = 3
+retries = %[3]d
+resumable = %[4]v
 max_runtime = "1h"
 command = ["sh", "-c", '''
+attempt=${{PWD%%/work}}
+attempt=${{attempt##*/}}
 exec 9>>"%[1]s/$1"
 if command -v flock >/dev/null && ! flock -n 9; then
-	echo overlap >>"%[1]s/$1"
+	echo "overlap $attempt $(date +%%s.%%N) 0" >>"%[1]s/$1"
 	exit 9
 fi
-echo begin >&9
+n=0
+[ ! -e out/steps ] || while read -r step; do n=$step; done <out/steps
+echo "begin $attempt $(date +%%s.%%N) $n" >&9
 echo "$1 begins"
 sleep "$2"
 if [ -n "$4" ]; then
 	until [ -e "$4" ]; do sleep 0.05; done
 fi
+[ "$5" -eq 0 ] || exec 8>>out/steps || exit 1
+while [ "$n" -lt "$5" ]; do
+	sleep 0.2
+	n=$((n + 1))
+	echo "$n" >&8
+done
+if [ -n "$7" ]; then read -r line <"$7" || exit 1; fi
 head -c "$3" /dev/zero >out/zeros || exit 1
 echo "result of $1" >out/result.txt || exit 1
-echo end >&9
-''', "sh", "{settings.page}", "{settings.seconds}", "{settings.bytes}", "{settings.gate}"]
+echo "end $attempt $(date +%%s.%%N) $6" >&9
+exit "$6"
+''', "sh", "{settings.page}", "{settings.seconds}", "{settings.bytes}", "{settings.gate}", "{settings.steps}", "{settings.code}",
+	{ if = "settings.input", args = ["{files.input}"] }]
+
+[resources]
+memory = "16MiB"
 
 [[parameters]]
 name = "page"
@@ -63,20 +82,55 @@ type = "string"
 default = ""
 
 [[parameters]]
+name = "steps"
+type = "integer"
+default = 0
+
+[[parameters]]
+name = "code"
+type = "integer"
+default = 0
+
+[[parameters]]
+name = "input"
+file = [".txt"]
+
+[[parameters]]
 name = "note"
 type = "string"
-
-[resources]
-memory = "16MiB"
 `
 
-// shortDiaryFile is the same algorithm, of which the file says that jobs are short: rows of
-// batches share processes from the first on.
-func shortDiaryFile() string {
-	return strings.Replace(diaryFile, "format = 1", "format = 2", 1) + "\n[estimate]\nexpected_seconds = 0.2\n"
+// diaryKind is one of the algorithms with this program.
+type diaryKind struct {
+	typ       string
+	retries   int
+	resumable bool
+	short     bool // rows of batches share processes from the first on, because the file says so
 }
 
-// jobPrograms are the programs that diaryFile and resumableFile run.
+var (
+	plainDiary     = diaryKind{typ: "diary", retries: 3}
+	shortDiary     = diaryKind{typ: "diary", retries: 3, short: true}
+	resumableDiary = diaryKind{typ: "resumable", retries: 8, resumable: true}
+	briefDiary     = diaryKind{typ: "brief", retries: 8, resumable: true, short: true}
+)
+
+// file returns the algorithm file; the diary is in a directory.
+func (k diaryKind) file(diary string) []byte {
+	text := fmt.Appendf(nil, diaryFile, diary, k.typ, k.retries, k.resumable)
+	if k.short {
+		text = append(text, "\n[estimate]\nexpected_seconds = 0.2\n"...)
+	}
+	return text
+}
+
+// addAlgorithm writes the file of an algorithm.
+func (s *server) addAlgorithm(k diaryKind) {
+	s.t.Helper()
+	must.OK(s.t, os.WriteFile(s.path("algorithms", k.typ+".toml"), k.file(s.path("diary")), 0o600))
+}
+
+// jobPrograms are the programs that diaryFile runs.
 var jobPrograms = []string{"sh", "sleep", "head", "flock", "date"}
 
 // linkPrograms creates the only directory in the service's PATH. It lacks bwrap
@@ -85,11 +139,7 @@ func linkPrograms(t *testing.T, dir string) {
 	t.Helper()
 	must.OK(t, os.Mkdir(dir, 0o700))
 	for _, name := range jobPrograms {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			need.Skip(t, "%s is not installed", name)
-		}
-		must.OK(t, os.Symlink(path, filepath.Join(dir, name)))
+		must.OK(t, os.Symlink(need.Program(t, name), filepath.Join(dir, name)))
 	}
 }
 
@@ -122,13 +172,86 @@ func diaryJob(name string, seconds float64, bytes int64) client.Submission {
 // diaryResult is the result of a completed job.
 func diaryResult(name string) string { return "result of " + name + "\n" }
 
-// diary reads a job's page; it is empty if the job never began.
-func diary(t testing.TB, dir, name string) (lines []string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if os.IsNotExist(err) {
-		return nil
-	}
-	must.OK(t, err)
-	return strings.Fields(string(text))
+// briefJob is a job that ends at once.
+func briefJob(name string) client.Submission {
+	s := resumableJob(name, 0, 0)
+	s.Type = "brief"
+	return s
 }
+
+// stepTakes is the duration of a step of a job.
+const stepTakes = 200 * time.Millisecond
+
+// resumableJob is a job of some steps that exits with a code.
+func resumableJob(name string, steps, code int) client.Submission {
+	settings := fmt.Sprintf(`{"page":%q,"steps":%d,"code":%d}`, name, steps, code)
+	return client.Submission{Name: name, Type: "resumable", Settings: json.RawMessage(settings)}
+}
+
+// randomResumable is a job of random length; one of eight fails.
+func randomResumable(r *rand.Rand, name string) client.Submission {
+	steps := []int{0, 1, 5, 20, 60}[r.IntN(5)]
+	if r.IntN(8) == 0 {
+		return resumableJob(name, steps, 3)
+	}
+	return resumableJob(name, steps, 0)
+}
+
+// execution is the diary's record of one attempt.
+type execution struct {
+	attempt    int
+	begin, end time.Time // end is zero if it was killed
+	code       int       // its exit code
+}
+
+// page is a job's page of the diary.
+type page struct {
+	executions []execution
+	overlaps   []int  // attempts that found another one running
+	wrong      string // why the page can't be read
+}
+
+// readPage reads a job's page of the diary; it is empty if no attempt began.
+func readPage(file string) (p page) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		if !os.IsNotExist(err) {
+			p.wrong = err.Error()
+		}
+		return p
+	}
+	for line := range strings.Lines(string(text)) {
+		p.parse(strings.TrimSpace(line))
+	}
+	return p
+}
+
+func (p *page) parse(line string) {
+	var word string
+	var attempt, number int
+	var at float64
+	if _, err := fmt.Sscan(line, &word, &attempt, &at, &number); err != nil {
+		p.wrong = fmt.Sprintf("%q: %v", line, err)
+		return
+	}
+	last := len(p.executions) - 1
+	switch {
+	case word == "begin":
+		p.executions = append(p.executions, execution{attempt: attempt, begin: moment(at)})
+	case word == "end" && last >= 0 && p.executions[last].attempt == attempt && p.executions[last].end.IsZero():
+		p.executions[last].end, p.executions[last].code = moment(at), number
+	case word == "overlap":
+		p.overlaps = append(p.overlaps, attempt)
+	default:
+		p.wrong = fmt.Sprintf("unexpected line %q", line)
+	}
+}
+
+// moment converts a time in seconds, as scripts write it.
+func moment(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)) }
+
+// readDiary reads the page of a job.
+func (s *server) readDiary(name string) page { return readPage(s.path("diary", name)) }
+
+// begun reports whether an attempt of a job has begun.
+func (s *server) begun(name string) bool { return len(s.readDiary(name).executions) > 0 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // changing are the calls that change a directory of backups.
@@ -29,9 +28,7 @@ var growing = []string{"write", "pwrite64", "mkdirat", "mkdir", "linkat", "link"
 // backup that can be restored, and the next one leaves nothing behind.
 func TestBackupsSurviveFaultsAtEachStep(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	s := newServer(t, "", "")
 	s.start()
 	must.OK(t, s.upload(s.client(), "a.fasta"))

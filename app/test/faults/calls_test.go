@@ -16,7 +16,6 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // failing is a kind of system call that the tests make fail.
@@ -79,27 +78,20 @@ type table struct {
 	mu   sync.Mutex
 	rows []string
 	acks int
-	sum  verdict
 }
 
-func (b *table) add(f failing, fault, ends string, l *ledger, v *verdict) {
+func (b *table) add(f failing, fault, ends string, l *ledger) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rows = append(b.rows, fmt.Sprintf("%-16s %-7s %s", f.name, fault, ends))
 	b.acks += l.acknowledged()
-	b.sum.lost = append(b.sum.lost, v.lost...)
-	b.sum.duplicated = append(b.sum.duplicated, v.duplicated...)
-	b.sum.stuck = append(b.sum.stuck, v.stuck...)
-	b.sum.orphans = append(b.sum.orphans, v.orphans...)
 }
 
 // Every call that stores something fails in turn: the first, the second and so
 // on, once or persistently, or the process is killed at the call.
 func TestFailingCallsLoseNothingAcknowledged(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	var b table
 	t.Run("calls", func(t *testing.T) {
 		for _, f := range failingCalls {
@@ -111,13 +103,13 @@ func TestFailingCallsLoseNothingAcknowledged(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%s\n%s\nacknowledged %d, %v", legend, strings.Join(slices.Sorted(slices.Values(b.rows)), "\n"), b.acks, &b.sum)
+	t.Logf("%s\n%s\nacknowledged %d", legend, strings.Join(slices.Sorted(slices.Values(b.rows)), "\n"), b.acks)
 }
 
 // campaign makes the first call fail, then the second and so on, until a run
 // makes fewer calls.
 func (f failing) campaign(t *testing.T, fault string, b *table) {
-	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\ngrace = \"1s\"\n")
+	s := newServer(t, "", manyCPUs)
 	s.start() // for the key
 	s.stop()
 	random := rand.New(rand.NewPCG(*seed, uint64(len(f.name))))
@@ -153,7 +145,7 @@ func (f failing) campaign(t *testing.T, fault string, b *table) {
 		t.Errorf("none of the calls %v was made on %s", f.calls, f.files)
 	}
 	s.conclude(l, v)
-	b.add(f, fault, ends, l, v)
+	b.add(f, fault, ends, l)
 }
 
 // run runs the service once with a failing call and returns how it ended and
@@ -176,7 +168,7 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 			s.loadUntil(l, o, acks, 0, func() {})
 		}
 		c := s.client()
-		s.eventually("the call is made or no work is left", func() bool {
+		must.Become(s.t, "the call is made or no work is left", func() bool {
 			return s.ended() || in.made() || idle(s.t.Context(), c)
 		})
 	}

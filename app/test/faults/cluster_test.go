@@ -23,7 +23,7 @@ import (
 // overlap.
 func TestFaultsOfTheCluster(t *testing.T) {
 	oneCluster(t)
-	g := &campaign{ledger: newLedger(), random: rand.New(rand.NewPCG(*seed, 7)), faults: map[string]int{}, read: map[string]bool{}}
+	g := &campaign{ledger: newLedger(), random: rand.New(rand.NewPCG(*seed, 7)), faults: map[string]int{}, read: map[string]bool{}, verdict: verdict{mayRepeat: true}}
 	t.Cleanup(func() { // after all logs, of which a long report may show only a part
 		if t.Failed() {
 			t.Logf("round %d of seed %d, %s, failed:\n%s", g.round+1, *seed, names(g.now), strings.Join(g.verdict.findings(), "\n"))
@@ -73,15 +73,8 @@ type campaign struct {
 
 	faults  map[string]int // by name
 	missed  int            // faults that could not be injected
+	jobs    int
 	verdict verdict
-	tally
-}
-
-// tally counts jobs and attempts by what happened to them.
-type tally struct {
-	jobs, completed, failed, stopped int
-	attempts, resumed, repeated      int // repeated: attempts lost after their program had ended
-	longest                          time.Duration
 }
 
 func (g *campaign) String() string {
@@ -89,10 +82,8 @@ func (g *campaign) String() string {
 	for _, name := range slices.Sorted(maps.Keys(g.faults)) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", g.faults[name], name))
 	}
-	return fmt.Sprintf("%d rounds: %s; %d not injected\nacknowledged %d, %v; %d jobs: %d completed, %d failed as expected, %d stopped; "+
-		"%d attempts, %d of them resumed, %d repeated after their end; longest time to completion %v",
-		g.round+1, strings.Join(kinds, ", "), g.missed, g.ledger.acknowledged(), &g.verdict,
-		g.jobs, g.completed, g.failed, g.stopped, g.attempts, g.resumed, g.repeated, g.longest.Round(time.Second))
+	return fmt.Sprintf("%d rounds: %s; %d not injected\nacknowledged %d, %v; %d jobs",
+		g.round+1, strings.Join(kinds, ", "), g.missed, g.ledger.acknowledged(), &g.verdict, g.jobs)
 }
 
 // pilots returns how many jobs of Slurm were to run several rows.
@@ -209,7 +200,7 @@ func (g *campaign) compareAll(v *verdict) {
 		return
 	}
 	g.verify(g.ledger, v, false)
-	g.tally = tally{}
+	g.jobs = 0
 	g.inspect(c, v)
 	g.checkLeftovers(v)
 	g.check("--deep")

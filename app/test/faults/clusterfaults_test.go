@@ -195,7 +195,7 @@ func (s *site) busyNode() string {
 // there, the node is drained too, and sinfo would show only that.
 func (s *site) untilDown(node string) {
 	s.t.Helper()
-	s.eventually("node "+node+" is down", func() bool {
+	must.Become(s.t, "node "+node+" is down", func() bool {
 		time.Sleep(200 * time.Millisecond)
 		return strings.Contains(s.cluster.Run(s.t, "scontrol", "--oneliner", "show", "node", node), " State=DOWN")
 	})

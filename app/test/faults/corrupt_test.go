@@ -10,9 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"molrun/app/client"
 	"molrun/app/test/must"
 )
 
@@ -30,7 +28,7 @@ var damages = map[string]func([]byte) []byte{
 // intactServer returns a stopped server with a completed job and an upload.
 func intactServer(t *testing.T) (*server, *ledger) {
 	t.Helper()
-	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+	s := newServer(t, "", manyCPUs)
 	s.start()
 	l := newLedger()
 	w := &worker{load: load{client: s.client(), ledger: l, name: "c", jobs: 2, seed: 1}, ctx: t.Context(), rand: newRandom(1)}
@@ -96,7 +94,7 @@ func damageable(t *testing.T, data string) []string {
 // copied returns a server on a copy of the data.
 func (s *server) copied(t *testing.T) *server {
 	t.Helper()
-	c := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+	c := newServer(t, "", manyCPUs)
 	must.OK(t, os.CopyFS(c.data, os.DirFS(s.data)))
 	must.OK(t, filepath.WalkDir(c.data, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
@@ -144,12 +142,7 @@ func (s *server) missing(l *ledger) (lost []string) {
 			lost = append(lost, "job "+name)
 			continue
 		}
-		link, err := c.Result(ctx, client.ResultRequest{Job: name, File: "result.txt"})
-		if err != nil {
-			lost = append(lost, "result of "+name)
-			continue
-		}
-		if text, err := get(ctx, link.DownloadURL); err != nil || text != diaryResult(name) {
+		if text, err := result(ctx, c, name, "result.txt"); err != nil || text != diaryResult(name) {
 			lost = append(lost, "result of "+name)
 		}
 	}
@@ -170,7 +163,7 @@ func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 		for _, kind := range []string{"empty", "half", "garbage"} {
 			t.Run(target+"/"+kind, func(t *testing.T) {
 				t.Parallel()
-				s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+				s := newServer(t, "", manyCPUs)
 				s.start()
 				l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
 				sub := diaryJob("damaged", 0.5, 10)
@@ -180,7 +173,7 @@ func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 				s.awaitTask()
 				s.kill()
 				if target == "outcome.json" {
-					s.eventually("the task ends", func() bool { return len(s.tasks()) == 0 })
+					must.Become(s.t, "the task ends", func() bool { return len(s.tasks()) == 0 })
 				}
 				s.damage(target, damages[kind])
 				s.start()
@@ -204,14 +197,4 @@ func (s *server) damage(name string, how func([]byte) []byte) {
 		whole = []byte(`{"protocol": 1}`)
 	}
 	must.OK(s.t, os.WriteFile(path, how(whole), 0o600))
-}
-
-// eventually polls until fn returns true.
-func (s *server) eventually(what string, fn func() bool) {
-	s.t.Helper()
-	for deadline := time.Now().Add(patience); !fn(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }

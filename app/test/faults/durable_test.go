@@ -18,7 +18,6 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // changingCalls are the calls by which files and names change or become durable.
@@ -291,9 +290,7 @@ func TestCutsAndReservationsEndangerNoContent(t *testing.T) {
 // synced before it got its name, and its directory after that.
 func TestAnsweredMeansDurable(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	w := watch(t, "[audit]\nmax_size = \"64KiB\"\n")
 	addPrograms(t, w.server)
 	w.start()                                                           // and makes a key
@@ -383,9 +380,7 @@ func (s *server) locked(c *client.Client, name string) {
 // Commands that write files end only when these last.
 func TestFilesOfCommandsAreDurable(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	w := watch(t, "[tls]\nself_signed = true\n")
 	addPrograms(t, w.server)
 	w.start()

@@ -11,7 +11,6 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // failingSync makes every sync of these files fail, once it is armed.
@@ -39,9 +38,7 @@ func (in injection) arm(t *testing.T) (disarm func()) {
 // result of a job, not a secret. When the disk works again, so does the service.
 func TestFailedSyncIsNeverAcknowledged(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	upload := func(s *server) error { return s.upload(s.client(), "a.fasta") }
 	rotate := func(s *server) error {
 		_, err := client.NewControl(filepath.Join(s.data, "control.sock")).RotateSecret(s.t.Context())
@@ -81,9 +78,7 @@ func TestFailedSyncIsNeverAcknowledged(t *testing.T) {
 // the job's program runs, or from the start.
 func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	for _, tt := range []struct {
 		name, files string
 		early       bool // also what is made before the program runs
@@ -122,11 +117,11 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 			_, err := c.Submit(t.Context(), withGate(diaryJob("j", 0, 1), gate))
 			must.OK(t, err)
 			if !tt.early {
-				s.eventually("the program runs", func() bool { return len(diary(t, s.path("diary"), "j")) > 0 })
+				must.Become(s.t, "the program runs", func() bool { return s.begun("j") })
 				disarm = in.arm(t)
 			}
 			must.OK(t, os.WriteFile(gate, nil, 0o600))
-			s.eventually("the sync has failed twice, or the job", func() bool {
+			must.Become(s.t, "the sync has failed twice, or the job", func() bool {
 				return in.failures() > 1 && !tt.early || status() == "FAILED" || status() == "COMPLETED"
 			})
 			if got := status(); got == "COMPLETED" || !in.made() {
@@ -147,9 +142,7 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 // TestFailedSyncFailsTheCommand repeats each command after the fault.
 func TestFailedSyncFailsTheCommand(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	s := newServer(t, "", "")
 	s.start()
 	must.OK(t, s.upload(s.client(), "a.fasta"))

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -64,7 +63,7 @@ func freeSpace(t *testing.T, folder string) int64 {
 // Uploads fill the disk down to the reserve, then the test fills it to the last
 // byte, so that results and records find no space either. Reads keep working,
 // writes are refused as STORAGE_FULL, and the service recovers without a restart
-// once there is space.
+// once there is space. So does a file that is sent in parts, from where it was.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for name, reserve := range map[string]int64{"with a reserve": 64 << 20, "to the last byte": 1} {
@@ -89,6 +88,13 @@ func fillDisk(t *testing.T, reserve int64) {
 	}
 	s.drain(l, v)
 	running := s.gated(w, "running", 1<<20) // more than the disk has left
+	sender := s.sender(l)
+	parts, err := sender.beginParts("parts.txt", longText(80<<20), false)
+	must.OK(t, err)
+	goOn := func() error {
+		return sender.sendPart(parts, func(at int64) int64 { return min(at+8<<20, parts.parts.length) }, false)
+	}
+	must.OK(t, goOn())
 
 	filler(t, filepath.Join(folder, "filler"), freeSpace(t, folder)-reserve-256<<10)
 	uploads := untilFull(t, w.upload)
@@ -98,11 +104,10 @@ func fillDisk(t *testing.T, reserve int64) {
 	w.note = 100_000
 	submissions := untilFull(t, w.submit)
 	fillRest(t, folder)
+	untilFull(t, goOn)
 	must.OK(t, os.WriteFile(running, nil, 0o600))
 	s.verify(l, v, true)
-	if text := s.readWhileFull(l); text != "" {
-		t.Error(text)
-	}
+	s.readWhileFull(l)
 
 	for _, name := range []string{"filler", "filler2", "filler3"} {
 		must.OK(t, os.RemoveAll(filepath.Join(folder, name)))
@@ -163,24 +168,20 @@ func (s *server) gated(w *worker, name string, size int64) (gate string) {
 	w.ledger.note(func() { w.ledger.jobs[name] = &jobFact{submission: sub} })
 	must.OK(s.t, w.send(sub))
 	s.awaitTask()
-	s.eventually("the job begins", func() bool { return len(diary(s.t, s.path("diary"), name)) > 0 })
+	must.Become(s.t, "the job begins", func() bool { return s.begun(name) })
 	return gate
 }
 
-// readWhileFull downloads all results and returns the first problem, or "".
-func (s *server) readWhileFull(l *ledger) string {
+// readWhileFull downloads all results.
+func (s *server) readWhileFull(l *ledger) {
+	s.t.Helper()
 	c := s.client()
 	for name, fact := range l.jobs {
 		if fact.final != "COMPLETED" {
 			continue
 		}
-		link, err := c.Result(s.t.Context(), client.ResultRequest{Job: name, File: "result.txt"})
-		if err != nil {
-			return fmt.Sprintf("result of %s on a full disk: %v", name, err)
-		}
-		if text, err := get(s.t.Context(), link.DownloadURL); err != nil || !strings.Contains(text, name) {
-			return fmt.Sprintf("download of %s on a full disk: %q, %v", name, text, err)
+		if text, err := result(s.t.Context(), c, name, "result.txt"); err != nil || text != diaryResult(name) {
+			s.t.Errorf("the result of %s on a full disk: %q, %v", name, text, err)
 		}
 	}
-	return ""
 }

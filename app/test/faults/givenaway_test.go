@@ -68,7 +68,7 @@ func (g *giveaway) run() (why string) {
 	saved := g.submitSaved()
 	_, err := g.lab.Submit(ctx, resumableJob(g.name, 10_000, 0))
 	must.OK(g.t, err)
-	g.eventually("molrun has seen its job", func() bool { return g.seen(ctx) })
+	must.Become(g.t, "molrun has seen its job", func() bool { return g.seen(ctx) })
 	must.OK(g.t, syscall.Kill(g.cluster.Process(g.t, cluster.Controller), syscall.SIGKILL))
 	forgotten := g.savedAt().Equal(saved)
 	if g.runs && forgotten {
@@ -110,7 +110,7 @@ func (g *giveaway) submitSaved() time.Time {
 	g.t.Helper()
 	before := time.Now()
 	g.cluster.Run(g.t, "sbatch", "--hold", "--job-name=before", "--output=/dev/null", "--wrap=true")
-	g.eventually("the controller saves its state", func() bool { return g.savedAt().After(before) })
+	must.Become(g.t, "the controller saves its state", func() bool { return g.savedAt().After(before) })
 	return g.savedAt()
 }
 
@@ -150,7 +150,7 @@ func (g *giveaway) startOther() (why string) {
 	if g.other != g.number {
 		return fmt.Sprintf("the next job is %s instead of %s", g.other, g.number)
 	}
-	g.eventually("the other job runs", g.otherRuns)
+	must.Become(g.t, "the other job runs", g.otherRuns)
 	return ""
 }
 

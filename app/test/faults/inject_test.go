@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
+	"molrun/app/test/need"
 )
 
 // injection makes one system call of a program or its descendants fail: the n-th
@@ -41,6 +42,14 @@ var (
 	inject = flag.String("inject", "", "internal: run the command in the arguments under this injection")
 	trace  = flag.Int("trace", 0, "internal: trace this thread")
 )
+
+// needInjection skips the test where injections do not work.
+func needInjection(t *testing.T) {
+	t.Helper()
+	if err := canInject(); err != nil {
+		need.Skip(t, "%v", err)
+	}
+}
 
 // injected reports whether this process is a tracer or a program to be traced,
 // and if so, does that process's work.

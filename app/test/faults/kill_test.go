@@ -4,9 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"sync"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
+	"molrun/app/test/need"
 )
 
 // loadUntil runs clients until the given number of further acknowledgements
@@ -41,25 +46,76 @@ func (s *server) loadUntil(l *ledger, o load, acks int, moment time.Duration, fa
 	clients.Wait()
 }
 
-// The service is killed repeatedly under load, during submissions, uploads and
-// running jobs.
-func TestKillsLoseNothingAcknowledged(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\ngrace = \"1s\"\n")
-	random := rand.New(rand.NewPCG(*seed, 1))
-	l, v := newLedger(), &verdict{}
-	for n := range *kills {
+// ends runs clients again and again until the fault ends the service, and compares it with
+// their ledger after each start.
+func (s *server) ends(times int, o load, v *verdict, fault func()) {
+	s.t.Helper()
+	random, l := rand.New(rand.NewPCG(*seed, 1)), newLedger()
+	for n := range times {
 		s.start()
 		s.verify(l, v, false)
-		v.stop(t)
-		o := load{name: fmt.Sprintf("l%d", n), clients: 6, jobs: 3, seed: random.Uint64()}
-		s.loadUntil(l, o, 5+random.IntN(40), time.Duration(random.IntN(10_000))*time.Microsecond, s.kill)
+		v.stop(s.t)
+		o.name, o.seed = fmt.Sprintf("l%d", n), random.Uint64()
+		s.loadUntil(l, o, 5+random.IntN(40), time.Duration(random.IntN(10_000))*time.Microsecond, fault)
 		s.check()
-		if t.Failed() {
-			t.Fatalf("after kill %d of seed %d:\n%s", n+1, *seed, s.log.tail())
+		if s.t.Failed() {
+			s.t.Fatalf("after end %d of seed %d:\n%s", n+1, *seed, s.log.tail())
 		}
 	}
 	s.start()
 	s.conclude(l, v)
-	t.Logf("%d kills, %d jobs, %d uploads, seed %d", *kills, len(l.jobs), len(l.files), *seed)
+	s.t.Logf("ended %d times, %d jobs, %d uploads, seed %d", times, len(l.jobs), len(l.files), *seed)
+}
+
+const manyCPUs = "[runner]\ncpus = 8\nmemory = \"1GiB\"\ngrace = \"1s\"\n"
+
+// The service is killed repeatedly under load, during submissions, uploads and
+// running jobs.
+func TestKillsLoseNothingAcknowledged(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "", manyCPUs)
+	s.ends(*kills, load{clients: 6, jobs: 3}, &verdict{}, s.kill)
+}
+
+// After SIGTERM under load, nothing acknowledged is lost, jobs keep running, and
+// the next start adopts each of them once.
+func TestStopUnderLoadLosesNothing(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "", manyCPUs)
+	s.ends(3, load{clients: 6, jobs: 4}, &verdict{}, func() {
+		begin := time.Now()
+		s.stop()
+		t.Logf("exit 0, %v after SIGTERM under load", time.Since(begin).Round(time.Millisecond))
+	})
+}
+
+// The machine reboots: the service and all processes of its jobs die at once, and
+// the boot ID changes. Running jobs run again, in a new attempt.
+func TestJobsRunAgainAfterAReboot(t *testing.T) {
+	t.Parallel()
+	unshare := need.Program(t, "unshare")
+	if err := exec.Command(unshare, "-m", "true").Run(); err != nil {
+		need.Skip(t, "mount namespaces, needed to fake the boot ID, do not work here: %v", err)
+	}
+	s := newServer(t, "", manyCPUs)
+	file, boots := s.path("boot_id"), 0
+	boot := func() {
+		boots++
+		must.OK(t, os.WriteFile(file, fmt.Appendf(nil, "00000000-0000-4000-8000-%012d\n", boots), 0o600))
+	}
+	boot()
+	s.prefix = []string{unshare, "-m", "/bin/sh", "-c", `mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"`, file}
+	s.env = []string{"PATH=" + os.Getenv("PATH")} // for mount
+	s.ends(3, load{clients: 3, jobs: 3}, &verdict{mayRepeat: true}, func() {
+		s.awaitTask()
+		s.kill()
+		s.killTasks()
+		boot()
+	})
+}
+
+// awaitTask waits until a job runs.
+func (s *server) awaitTask() {
+	s.t.Helper()
+	must.Become(s.t, "a job runs", func() bool { return len(s.tasks()) > 0 })
 }

@@ -32,19 +32,20 @@ type jobFact struct {
 	submission client.Submission
 	rows       []string // names of a batch's jobs
 	isRow      bool
-	id         string // "" until the submission was acknowledged
-	final      string // finished status that a client saw; it must not change
-	cancelling bool   // a cancellation was sent
-	stopping   bool   // the cancellation was acknowledged before the job was finished
-	retrying   bool   // a retry was sent, so the final status may change
-	retried    bool   // the retry was acknowledged
-	attempts   int    // at the time of the cancellation or retry
-	pinned     bool   // the pin was acknowledged
-	deleting   bool   // a deletion was sent
-	deleted    bool   // the deletion was acknowledged
-	kept       bool   // clients neither cancel nor delete it
-	compared   bool   // its result was found as it must be after a power cut
-	reserved   int    // clients submitting under this name; deleting the job now would let them create a new one
+	after      []string // names of jobs that a job of a pipeline waits for
+	id         string   // "" until the submission was acknowledged
+	final      string   // finished status that a client saw; it must not change
+	cancelling bool     // a cancellation was sent
+	stopping   bool     // the cancellation was acknowledged before the job was finished
+	retrying   bool     // a retry was sent, so the final status may change
+	retried    bool     // the retry was acknowledged
+	attempts   int      // at the time of the cancellation or retry
+	pinned     bool     // the pin was acknowledged
+	deleting   bool     // a deletion was sent
+	deleted    bool     // the deletion was acknowledged
+	kept       bool     // clients neither cancel nor delete it
+	compared   bool     // its result was found as it must be after a power cut
+	reserved   int      // clients submitting under this name; deleting the job now would let them create a new one
 }
 
 // fileFact is what is known of one upload.

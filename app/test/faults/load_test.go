@@ -70,6 +70,7 @@ func (w *worker) run() {
 	}{
 		{6, w.submit},
 		{1, w.submitBatch},
+		{1, w.submitPipeline},
 		{1, w.submitAgain},
 		{1, w.submitOther},
 		{3, w.upload},
@@ -195,11 +196,7 @@ func (w *worker) fetchResult() error {
 		return nil
 	}
 	name := fact.submission.Name
-	link, err := w.client.Result(w.ctx, client.ResultRequest{Job: name, File: "result.txt"})
-	if err != nil {
-		return w.unlessDeleted(fact, err)
-	}
-	text, err := get(w.ctx, link.DownloadURL)
+	text, err := result(w.ctx, w.client, name, "result.txt")
 	if err != nil {
 		return w.unlessDeleted(fact, err)
 	}
@@ -207,6 +204,15 @@ func (w *worker) fetchResult() error {
 		w.ledger.faultf("the result of %s is %q", name, text)
 	}
 	return nil
+}
+
+// result downloads a file of a job's result.
+func result(ctx context.Context, c *client.Client, job, file string) (string, error) {
+	link, err := c.Result(ctx, client.ResultRequest{Job: job, File: file})
+	if err != nil {
+		return "", err
+	}
+	return get(ctx, link.DownloadURL)
 }
 
 // get downloads a URL.

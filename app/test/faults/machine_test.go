@@ -71,7 +71,7 @@ func newGuest(t *testing.T) *guest {
 		must.OK(t, os.Mkdir(filepath.Join(root, dir), 0o700))
 	}
 	for name, text := range map[string]string{
-		"boot": guestBoot, "config.toml": guestConfig, "algorithms/diary.toml": fmt.Sprintf(shortDiaryFile(), "/disk/diary"),
+		"boot": guestBoot, "config.toml": guestConfig, "algorithms/diary.toml": string(shortDiary.file("/disk/diary")),
 	} {
 		must.OK(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}

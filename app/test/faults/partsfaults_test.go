@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,9 +46,7 @@ func (s *server) sender(l *ledger) *worker {
 // what is stored, never before what it has said.
 func TestFailingCallsLoseNoPart(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	for _, f := range partCalls {
 		for _, fault := range []string{"EIO", "ENOSPC", "KILL"} {
 			t.Run(strings.ReplaceAll(f.name, " ", "_")+"/"+fault, func(t *testing.T) {
@@ -128,66 +124,11 @@ func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 	return in.made()
 }
 
-// A file that arrives in parts while the disk gets full is refused with what is stored,
-// and goes on once there is space: where it was, without being sent again.
-func TestFullDiskInterruptsParts(t *testing.T) {
-	t.Parallel()
-	for _, known := range []bool{true, false} {
-		t.Run(fmt.Sprintf("length known %t", known), func(t *testing.T) {
-			t.Parallel()
-			folder := mountDisk(t, 256<<20)
-			s := newServer(t, filepath.Join(folder, "data"), "[runner]\ncpus = 1\nmemory = \"64MiB\"\n[disk]\nreserve = \"32MiB\"\n")
-			s.start()
-			l, v := newLedger(), &verdict{}
-			w := s.sender(l)
-			fact, err := w.beginParts("large.txt", longText(80<<20), known)
-			must.OK(t, err)
-			upTo := func(end int64) func(int64) int64 { return func(int64) int64 { return end } }
-			rest := filepath.Join(folder, "filler")
-			if known { // its space is reserved: that of others gets full
-				must.OK(t, w.sendPart(fact, upTo(1<<20), false))
-				filler(t, rest, freeSpace(t, folder)-32<<20)
-				must.OK(t, w.sendPart(fact, upTo(40<<20), false))
-				other, err := w.beginParts("other.txt", longText(8<<20), true)
-				must.OK(t, err)
-				wantFull(t, w.sendPart(other, upTo(1<<20), false))
-			} else {
-				must.OK(t, w.sendPart(fact, upTo(1<<20), false))
-				filler(t, rest, freeSpace(t, folder)-32<<20-30<<20)
-				wantFull(t, w.sendPart(fact, upTo(fact.parts.length), false))
-				at, whole, err := fact.parts.offset(t.Context(), s.base)
-				must.OK(t, err)
-				if whole || at < 1<<20 || at > 40<<20 {
-					t.Errorf("%d bytes are stored, all: %t", at, whole)
-				}
-				wantFull(t, w.sendPart(fact, upTo(fact.parts.length), false))
-			}
-			s.verify(l, v, true)
-			s.run("rm", rest)
-			s.conclude(l, v)
-			for _, fact := range l.files {
-				if !fact.completed {
-					t.Errorf("file %s does not get to its end", fact.id)
-				}
-			}
-		})
-	}
-}
-
-func wantFull(t *testing.T, err error) {
-	t.Helper()
-	if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != http.StatusInsufficientStorage || refused.Code != "STORAGE_FULL" {
-		t.Errorf("on a full disk: %v, want 507 STORAGE_FULL", err)
-	}
-}
-
 // A part that finds no free descriptor, at whatever point, is refused for the moment. What
 // is stored is still known, and the file goes on.
 func TestPartsWithoutDescriptorsAreRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("prlimit"); err != nil {
-		need.Skip(t, "prlimit is not installed")
-	}
+	need.Program(t, "prlimit")
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"64MiB\"\n")
 	s.start()
 	l, v := newLedger(), &verdict{}

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
 
-	"molrun/app/client"
 	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
@@ -23,9 +21,7 @@ func needMachine(t *testing.T) {
 		t.Skip("-machine is not set; .ci/powercut creates the directory")
 	}
 	for _, name := range []string{"qemu-system-x86_64", "mkfs.ext4"} {
-		if _, err := exec.LookPath(name); err != nil {
-			need.Skip(t, "%s is not installed", name)
-		}
+		need.Program(t, name)
 	}
 	if path, err := filepath.Abs(*machine); err == nil {
 		*machine = path
@@ -99,11 +95,7 @@ func (s *server) compareResults(l *ledger, v *verdict) {
 		if fact == nil || fact.rows != nil || fact.compared || job.Status != "COMPLETED" {
 			continue
 		}
-		link, err := c.Result(ctx, client.ResultRequest{Job: job.Name, File: "result.txt"})
-		text := ""
-		if err == nil {
-			text, err = get(ctx, link.DownloadURL)
-		}
+		text, err := result(ctx, c, job.Name, "result.txt")
 		if fact.compared = err == nil && text == diaryResult(job.Name); !fact.compared {
 			v.lost = append(v.lost, fmt.Sprintf("the result of job %s: %q, error %v", job.Name, text, err))
 		}
@@ -115,7 +107,7 @@ func (g *guest) sharedProcesses() (n int) {
 	g.t.Helper()
 	g.tell(`for f in data/jobs/*/[0-9]*/run.json; do tr -d ' \n' <$f | grep -o '"pid":[0-9]*,"bootId":"[^"]*"'; done | sort | uniq -d | wc -l | sed 's/.*/shared processes: &./'`)
 	said := regexp.MustCompile(`shared processes: (\d+)\.`)
-	g.server.eventually("the machine counts processes", func() bool {
+	must.Become(g.t, "the machine counts processes", func() bool {
 		m := said.FindStringSubmatch(g.log.String())
 		if m != nil {
 			_, err := fmt.Sscan(m[1], &n)
@@ -169,7 +161,7 @@ func (g *guest) setClock(beside time.Duration) {
 func (g *guest) clockShows(beside time.Duration) {
 	g.t.Helper()
 	c := &http.Client{Timeout: patience}
-	g.server.eventually("the clock is set", func() bool {
+	must.Become(g.t, "the clock is set", func() bool {
 		answer, err := c.Get(g.server.base + "/healthz")
 		if err != nil {
 			return false

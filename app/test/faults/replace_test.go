@@ -40,7 +40,7 @@ func TestReplacedProgramFailsNoWaitingJob(t *testing.T) {
 func TestUpgradeUnderAPilot(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"1GiB\"\n")
-	must.OK(t, os.WriteFile(s.path("algorithms", "diary.toml"), fmt.Appendf(nil, shortDiaryFile(), s.path("diary")), 0o600))
+	s.addAlgorithm(shortDiary)
 	s.program = s.path("molrun")
 	s.run("cp", *program, s.program)
 	s.start()
@@ -82,7 +82,7 @@ func (s *server) gatedBatch(name, gate string) {
 	}
 	_, err := s.client().SubmitBatch(s.t.Context(), b)
 	must.OK(s.t, err)
-	s.eventually("a row runs", func() bool {
+	must.Become(s.t, "a row runs", func() bool {
 		pages, err := filepath.Glob(s.path("diary", name+"-*"))
 		return err == nil && len(pages) > 0
 	})
@@ -123,7 +123,12 @@ func (s *server) replaceWhileJobsWait() {
 	_, err := s.client().SubmitBatch(ctx, smallestRows("rows", *waiting))
 	must.OK(s.t, err)
 	for n := range *replaced {
-		s.awaitRows(ctx, n**waiting/(*replaced+1))
+		c := s.client()
+		must.Become(s.t, "enough rows are finished", func() bool {
+			batch, err := c.Job(ctx, "rows")
+			must.OK(s.t, err)
+			return batch.Counts["COMPLETED"]+batch.Counts["FAILED"] >= n**waiting/(*replaced+1)
+		})
 		replacements[n%len(replacements)].replace(s)
 	}
 	batch, err := s.client().Wait(ctx, "rows")
@@ -137,19 +142,6 @@ func (s *server) replaceWhileJobsWait() {
 	s.t.Logf("the program was replaced %d times while %d jobs waited: %v", *replaced, *waiting, batch.Counts)
 	s.stop()
 	s.check()
-}
-
-// awaitRows waits until that many rows of the batch are finished.
-func (s *server) awaitRows(ctx context.Context, finished int) {
-	s.t.Helper()
-	for {
-		batch, err := s.client().Job(ctx, "rows")
-		must.OK(s.t, err)
-		if batch.Counts["COMPLETED"]+batch.Counts["FAILED"] >= finished {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
 }
 
 // replacements are the ways in which the program is replaced.

@@ -17,8 +17,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// A batch is submitted to the cluster in a few arrays, not row by row, and the
-// number of Slurm queries does not grow with the rows: one squeue per poll. Once the rows are
+// A batch is submitted to the cluster in a few arrays, not row by row. Once the rows are
 // known to be short, they share jobs.
 func TestRowsOnTheCluster(t *testing.T) {
 	oneCluster(t)
@@ -48,12 +47,8 @@ func TestRowsOnTheCluster(t *testing.T) {
 	if want := (*rows + most - 1) / most; len(arrays) < want || len(arrays) > 5*want+5 {
 		t.Errorf("%d rows took %d Slurm submissions; %d suffice", *rows, len(arrays), want)
 	}
-	service, commands := s.cpu()
-	t.Logf("%d rows: accepted after %v, completed after %v; %d sbatch, with %v tasks; CPU of the service %v, of Slurm's commands %v",
-		*rows, accepted.Round(time.Millisecond), took.Round(time.Second), len(arrays), arrays, service, commands)
-	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
-		t.Log(describe(name, s.calls()))
-	}
+	t.Logf("%d rows: accepted after %v, completed after %v; %d sbatch, with %v tasks",
+		*rows, accepted.Round(time.Millisecond), took.Round(time.Second), len(arrays), arrays)
 	before := sum(arrays)
 	begin = time.Now()
 	_, err = lab.SubmitBatch(ctx, smallestRows("again", *rows))
@@ -62,7 +57,7 @@ func TestRowsOnTheCluster(t *testing.T) {
 	must.OK(t, err)
 	took = time.Since(begin)
 	s.compareRows(ctx, lab, "again")
-	if left := s.waitForNone(s.pilotDirs, patience); len(left) > 0 {
+	if left := waitForNone(s.pilotDirs, patience); len(left) > 0 {
 		t.Errorf("%d directories of pilots are left: %v", len(left), left)
 	}
 	jobs := sum(s.arrays()) - before
@@ -143,7 +138,7 @@ func (s *site) compareRows(ctx context.Context, c *client.Client, batch string) 
 	if len(seen) != *rows {
 		s.t.Errorf("the batch has %d rows, want %d", len(seen), *rows)
 	}
-	if left := append(s.waitForNone(s.inSlurm, patience), s.waitForNone(s.attemptDirs, patience/2)...); len(left) > 0 {
+	if left := append(waitForNone(s.inSlurm, patience), waitForNone(s.attemptDirs, patience/2)...); len(left) > 0 {
 		s.t.Errorf("%d jobs or directories are left on the cluster: %s", len(left), left[0])
 	}
 }
@@ -168,41 +163,4 @@ func (s *site) arrays() (tasks []int) {
 	}
 	slices.SortFunc(tasks, func(a, b int) int { return cmp.Compare(b, a) })
 	return tasks
-}
-
-// cpu returns the CPU time of the service itself and of the commands it ran.
-func (s *site) cpu() (service, commands time.Duration) {
-	s.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
-	must.OK(s.t, err)
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	var ticks [4]time.Duration // user and system time, then that of children
-	for i := range ticks {
-		_, err := fmt.Sscan(fields[11+i], &ticks[i])
-		must.OK(s.t, err)
-	}
-	const tick = time.Second / 100
-	return (ticks[0] + ticks[1]) * tick, (ticks[2] + ticks[3]) * tick
-}
-
-// describe summarizes the calls of a command.
-func describe(name string, all []call) string {
-	var took []time.Duration
-	var sum time.Duration
-	failed := 0
-	for _, c := range all {
-		if c.name == name {
-			took = append(took, c.end.Sub(c.begin))
-			sum += c.end.Sub(c.begin)
-			failed += min(1, c.code)
-		}
-	}
-	if len(took) == 0 {
-		return name + ": never called"
-	}
-	slices.Sort(took)
-	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
-	return fmt.Sprintf("%s: called %d times, %d failed; median %v, longest %v, total %v",
-		name, len(took), failed, ms(took[len(took)/2]), ms(took[len(took)-1]), ms(sum))
 }

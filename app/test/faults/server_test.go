@@ -81,7 +81,7 @@ func newServer(t *testing.T, data, config string) *server {
 	linkPrograms(t, s.path("bin"))
 	must.OK(t, os.Mkdir(s.path("diary"), 0o700))
 	must.OK(t, os.Mkdir(s.path("algorithms"), 0o700))
-	must.OK(t, os.WriteFile(s.path("algorithms", "diary.toml"), fmt.Appendf(nil, diaryFile, s.path("diary")), 0o600))
+	s.addAlgorithm(plainDiary)
 	common := fmt.Sprintf("data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n", s.data, s.path("algorithms"))
 	must.OK(t, os.WriteFile(s.path("config.toml"), []byte(common+config), 0o600))
 	t.Cleanup(func() {

@@ -36,13 +36,11 @@ func TestShortRowsNextToAPlainArray(t *testing.T) {
 	s.measureShort("first", 4) // the cluster is warm
 	peer := cmp.Or(*shortPeer, *shortRows)
 	for round := range *shortRuns {
-		rows := s.measureShort(fmt.Sprintf("round%d", round), *shortRows)
-		array := s.plainArray(peer, program)
-		loop := s.loop(peer, program)
-		load, err := os.ReadFile("/proc/loadavg")
-		must.OK(t, err)
-		t.Logf("%d rows of %q, %s; load %s", *shortRows, program, rows, strings.Fields(string(load))[0])
-		t.Logf("plain array of %d: %.1f per second, %.1fx; loop: %.1f per second", peer, array, rows.rate/array, loop)
+		before := sum(s.arrays())
+		rows, jobs := s.measureShort(fmt.Sprintf("round%d", round), *shortRows), sum(s.arrays())-before
+		array, loop := s.plainArray(peer, program), s.loop(peer, program)
+		t.Logf("%d rows of %q: %.1f per second, in %d jobs of Slurm; plain array of %d: %.1f per second; loop: %.1f per second",
+			*shortRows, program, rows, jobs, peer, array, loop)
 	}
 }
 
@@ -73,90 +71,24 @@ expected_seconds = %g
 memory = "16MiB"
 `
 
-// shortBatch is what a batch of short rows took.
-type shortBatch struct {
-	rate              float64 // rows per second, from the submission to the end of the batch
-	jobs              int     // of Slurm
-	phases            string
-	service, commands time.Duration // CPU time
-
-	// Peaks of the service's anonymous memory: until the submission was answered, in the
-	// thirty seconds after that, and later, 0 if it had ended by then.
-	submission, after, later int64
-}
-
-func (b shortBatch) String() string {
-	said := fmt.Sprintf("%.1f per second, in %d jobs of Slurm; %s; CPU of the service %v, of Slurm's commands %v; "+
-		"memory of the service %d MiB in the submission, %d MiB in the 30 s after it",
-		b.rate, b.jobs, b.phases, b.service, b.commands, b.submission>>20, b.after>>20)
-	if b.later > 0 {
-		said += fmt.Sprintf(", %d MiB later", b.later>>20)
-	}
-	return said
-}
-
-// measureShort submits a batch and waits for its end.
-func (s *site) measureShort(name string, n int) (b shortBatch) {
+// measureShort returns how many rows of a batch run per second, from its submission to its end.
+func (s *site) measureShort(name string, n int) (rate float64) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), shortLimit(n))
 	defer cancel()
-	lab := s.client()
 	submission := client.BatchSubmission{Name: name, Type: "short"}
 	for i := range n {
 		submission.Settings = append(submission.Settings, json.RawMessage(fmt.Sprintf(`{"note":"%s %d"}`, name, i)))
 	}
-	service, commands := s.cpu()
-	before, begin := sum(s.arrays()), time.Now()
-	watched := s.watchMemory()
-	_, err := lab.SubmitBatch(ctx, submission)
-	b.submission = watched()
+	begin := time.Now()
+	_, err := s.client().SubmitBatch(ctx, submission)
 	must.OK(s.t, err)
-	watched = s.watchMemory()
-	ended, err := s.untilFinished(ctx, name, 30*time.Second)
-	b.after = watched()
+	ended, err := s.client().Wait(ctx, name)
 	must.OK(s.t, err)
-	if !ended.Finished() {
-		watched = s.watchMemory()
-		ended, err = lab.Wait(ctx, name)
-		b.later = watched()
-		must.OK(s.t, err)
-	}
-	b.rate = float64(n) / time.Since(begin).Seconds()
 	if ended.Counts["COMPLETED"] != n {
 		s.t.Fatalf("the batch %s: %v", name, ended.Counts)
 	}
-	serviceAfter, commandsAfter := s.cpu()
-	b.service, b.commands = serviceAfter-service, commandsAfter-commands
-	b.jobs, b.phases = sum(s.arrays())-before, s.phases(ctx, name)
-	return b
-}
-
-// untilFinished returns a job when it has finished, or as it is after a time.
-func (s *site) untilFinished(ctx context.Context, name string, within time.Duration) (*client.Job, error) {
-	for begin := time.Now(); ; {
-		left := within - time.Since(begin)
-		job, err := s.client().NextJob(ctx, name, left)
-		if err != nil || job.Finished() || left <= 0 {
-			return job, err
-		}
-	}
-}
-
-// phases says when the first row began, and when the last one had ended.
-func (s *site) phases(ctx context.Context, name string) string {
-	s.t.Helper()
-	var first, last, submitted time.Time
-	for job, err := range s.client().Jobs(ctx, client.JobFilter{Batch: name, PageSize: 100}) {
-		must.OK(s.t, err)
-		submitted = job.CreatedAt
-		if first.IsZero() || job.StartedAt.Before(first) {
-			first = job.StartedAt
-		}
-		if job.CompletedAt.After(last) {
-			last = job.CompletedAt
-		}
-	}
-	return fmt.Sprintf("the first began after %v, the last had ended after %v", first.Sub(submitted), last.Sub(submitted))
+	return float64(n) / time.Since(begin).Seconds()
 }
 
 // shortLimit bounds the wait for so many short rows, or tasks of Slurm.

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,7 +18,7 @@ type site struct {
 	*server
 	cluster  *cluster.Cluster
 	shared   string // directory that the service and the nodes share
-	commands string // directory of the wrappers of Slurm's commands
+	commands string // directory of Slurm's commands
 }
 
 // newSite prepares a service for a running cluster without starting it.
@@ -40,10 +39,16 @@ conf = %q
 node_path = %q
 `, s.shared, s.commands, c.Conf, programs)
 	s.server = newServer(t, "", settings+config)
-	must.OK(t, os.WriteFile(s.path("algorithms", "resumable.toml"), fmt.Appendf(nil, resumableFile, s.path("diary")), 0o600))
-	must.OK(t, os.WriteFile(s.path("algorithms", "brief.toml"), fmt.Appendf(nil, briefFile(), s.path("diary")), 0o600))
+	s.addAlgorithm(resumableDiary)
+	s.addAlgorithm(briefDiary)
 	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
-		s.wrap(name)
+		real, err := exec.LookPath(name)
+		must.OK(t, err)
+		if name == "sbatch" {
+			must.OK(t, os.WriteFile(filepath.Join(s.commands, name), fmt.Appendf(nil, wrapper, s.commands, real), 0o700))
+		} else {
+			must.OK(t, os.Symlink(real, filepath.Join(s.commands, name)))
+		}
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -64,34 +69,23 @@ func (s *site) warnings() string {
 	return all.String()
 }
 
-// wrapper wraps one of Slurm's commands. It records each call and runs a hook
-// once, before or after the command.
+// wrapper wraps sbatch. It runs a hook once, before or after the command.
 const wrapper = `#!/bin/bash
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
-begin=$EPOCHREALTIME
 hook() {
 	mv "%[1]s/$1" "%[1]s/$1.$$" 2>/dev/null || return 0
 	. "%[1]s/$1.$$"
 	mv "%[1]s/$1.$$" "%[1]s/$1.done"
 }
 limit=
-[ %[2]s != sbatch ] || hook before
-$limit %[3]s "$@" >"%[1]s/said.$$"
+hook before
+$limit %[2]s "$@" >"%[1]s/said.$$"
 code=$?
-[ %[2]s != sbatch ] || hook after
-echo "%[2]s $begin $EPOCHREALTIME $code" >>"%[1]s/calls"
+hook after
 cat "%[1]s/said.$$"
 rm -f "%[1]s/said.$$"
 exit $code
 `
-
-func (s *site) wrap(name string) {
-	s.t.Helper()
-	real, err := exec.LookPath(name)
-	must.OK(s.t, err)
-	text := fmt.Sprintf(wrapper, s.commands, name, real)
-	must.OK(s.t, os.WriteFile(filepath.Join(s.commands, name), []byte(text), 0o700))
-}
 
 // setHook has the next sbatch run a line of shell once, "before" or "after" the
 // real command.
@@ -119,37 +113,6 @@ func (s *site) hookRan(when string, within time.Duration) bool {
 		}
 	}
 }
-
-// call is one call of a Slurm command.
-type call struct {
-	name       string
-	begin, end time.Time
-	code       int
-}
-
-// calls returns all finished calls so far.
-func (s *site) calls() (all []call) {
-	s.t.Helper()
-	f, err := os.Open(filepath.Join(s.commands, "calls"))
-	if os.IsNotExist(err) {
-		return nil
-	}
-	must.OK(s.t, err)
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var c call
-		var begin, end float64
-		if _, err := fmt.Sscan(lines.Text(), &c.name, &begin, &end, &c.code); err != nil {
-			s.t.Fatalf("%s: %v", lines.Text(), err)
-		}
-		c.begin, c.end = moment(begin), moment(end)
-		all = append(all, c)
-	}
-	return all
-}
-
-// moment converts a time in seconds, as scripts write it.
-func moment(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)) }
 
 // inSlurm returns the jobs that Slurm has not ended, one line each.
 func (s *site) inSlurm() []string {

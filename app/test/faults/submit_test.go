@@ -64,17 +64,43 @@ func (w *worker) submitBatch() error {
 
 // submitRows submits a batch of a new name with these rows.
 func (w *worker) submitRows(name, typ string, row func(name string) client.Submission) error {
-	fact := &jobFact{submission: client.Submission{Name: name, Type: typ}}
-	rows := map[string]*jobFact{}
+	var rows []*jobFact
 	for i := range max(2, w.rows) {
-		name := fmt.Sprintf("%s-%d", name, i+1)
-		fact.rows = append(fact.rows, name)
-		rows[name] = &jobFact{submission: row(name), isRow: true}
+		rows = append(rows, &jobFact{submission: row(fmt.Sprintf("%s-%d", name, i+1))})
 	}
+	return w.submitWhole(name, typ, rows)
+}
+
+// submitPipeline submits a first job, some that read its result, and one that starts after
+// those. Nobody cancels or deletes them, so that all succeed.
+func (w *worker) submitPipeline() error {
+	_, s, ok := w.newJob()
+	if !ok || w.kind != nil {
+		return w.readJob()
+	}
+	name := s.Name + "-line"
+	first := &jobFact{submission: diaryJob(name+"-first", 0.1, 0), kept: true}
+	last := &jobFact{submission: diaryJob(name+"-last", 0, 0), kept: true}
+	rows := []*jobFact{last, first}
+	for i := range 4 {
+		one := diaryJob(fmt.Sprintf("%s-%d", name, i+1), 0, 0)
+		one = withSetting(one, "input", "job:"+first.submission.Name+"/result.txt")
+		rows = append(rows, &jobFact{submission: one, kept: true, after: []string{first.submission.Name}})
+		last.after = append(last.after, one.Name)
+	}
+	last.submission.After = last.after
+	return w.submitWhole(name, "", rows)
+}
+
+// submitWhole notes and submits a batch. A pipeline has no type of its own.
+func (w *worker) submitWhole(name, typ string, rows []*jobFact) error {
+	fact := &jobFact{submission: client.Submission{Name: name, Type: typ}, kept: typ == ""}
 	w.ledger.note(func() {
 		w.ledger.jobs[name] = fact
-		for row, fact := range rows {
-			w.ledger.jobs[row] = fact
+		for _, row := range rows {
+			row.isRow = true
+			fact.rows = append(fact.rows, row.submission.Name)
+			w.ledger.jobs[row.submission.Name] = row
 		}
 	})
 	return w.sendBatch(*fact)
@@ -85,7 +111,12 @@ func (w *worker) sendBatch(fact jobFact) error {
 	batch := client.BatchSubmission{Name: name, Type: fact.submission.Type}
 	w.ledger.note(func() {
 		for _, row := range fact.rows {
-			batch.Settings = append(batch.Settings, json.RawMessage(w.ledger.jobs[row].submission.Settings))
+			s := w.ledger.jobs[row].submission
+			if batch.Type == "" {
+				batch.Jobs = append(batch.Jobs, s)
+			} else {
+				batch.Settings = append(batch.Settings, json.RawMessage(s.Settings))
+			}
 		}
 	})
 	job, err := w.client.SubmitBatch(w.ctx, batch)

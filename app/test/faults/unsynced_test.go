@@ -9,7 +9,6 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // A commit ends with two syncs: of its data pages and of its meta page. While
@@ -17,13 +16,11 @@ import (
 // still undo it: not to the submission, not to a repeated one, not to a read.
 func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 	t.Parallel()
-	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
-	}
+	needInjection(t)
 	for n, name := range []string{"of the data pages", "of the meta page"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
+			s := newServer(t, "", manyCPUs)
 			s.start() // for the key
 			s.stop()
 			in := injection{
@@ -40,7 +37,7 @@ func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 			defer cancel()
 			var asked sync.WaitGroup
 			asked.Go(func() { unanswered(ctx, t, "the submission", submit) })
-			s.eventually("the commit syncs", in.made)
+			must.Become(s.t, "the commit syncs", in.made)
 			soon, cancelSoon := context.WithTimeout(ctx, 300*time.Millisecond) // a response usually takes one or two milliseconds
 			defer cancelSoon()
 			asked.Go(func() { unanswered(soon, t, "the same submission again", submit) })

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -285,35 +283,69 @@ func (s *server) drain(l *ledger, v *verdict) {
 		case err != nil:
 			v.other = append(v.other, fmt.Sprintf("wait for job %s: %v", name, err))
 		case !s.remote && fact.rows == nil:
-			s.readDiary(job, fact, v)
+			v.compareDiary(job, s.readDiary(name), fact)
+			s.compareOrder(name, fact, v)
 		}
 	}
 }
 
-// readDiary compares a job's diary page with its record.
-func (s *server) readDiary(job *client.Job, fact *jobFact, v *verdict) {
-	page := diary(s.t, s.path("diary"), job.Name)
-	begins, ends := 0, 0
-	for _, line := range page {
-		switch line {
-		case "begin":
-			begins++
-		case "end":
+// compareDiary compares a finished job with its page of the diary: no attempt ran twice or
+// beside another one, the last one of a completed job succeeded, and a job failed only because a
+// client cancelled it or its program exits with an error, unless the fault explains more.
+func (v *verdict) compareDiary(job *client.Job, p page, fact *jobFact) {
+	v.comparePage(job, p)
+	var last execution
+	ends := 0
+	for _, last = range p.executions {
+		if !last.end.IsZero() {
 			ends++
 		}
 	}
-	completed := job.Status == "COMPLETED"
-	switch {
-	case slices.Contains(page, "overlap"):
-		v.duplicated = append(v.duplicated, fmt.Sprintf("two attempts of job %s overlapped", job.Name))
-	case begins > job.Attempts:
-		v.duplicated = append(v.duplicated, fmt.Sprintf("job %s began %d times, but has %d attempts", job.Name, begins, job.Attempts))
-	case completed && (ends == 0 || ends > 1 && !v.mayRepeat && !fact.retried || !strings.HasSuffix(strings.Join(page, " "), "begin end")):
-		v.other = append(v.other, fmt.Sprintf("job %s is completed, but its diary says %q", job.Name, page))
-	case v.mayFail && !completed && (job.Failure == nil || job.Failure.Message == ""):
-		v.other = append(v.other, fmt.Sprintf("job %s failed without a reason", job.Name))
-	case !v.mayFail && !completed && !fact.cancelling:
-		v.other = append(v.other, fmt.Sprintf("job %s failed: %+v", job.Name, job.Failure))
+	ran := last.attempt == job.Attempts && !last.end.IsZero()
+	switch f := job.Failure; {
+	case job.Status == "COMPLETED":
+		if !ran || last.code != 0 || ends > 1 && !v.mayRepeat && !fact.retried {
+			v.other = append(v.other, fmt.Sprintf("job %s is completed in attempt %d, but its diary says %+v", job.Name, job.Attempts, p))
+		}
+	case f == nil || f.Message == "":
+		v.other = append(v.other, fmt.Sprintf("job %s is %s without a reason", job.Name, job.Status))
+	case v.mayFail || f.Code == "STOPPED" && (fact.cancelling || fact.retried):
+	case f.ExitCode != nil && *f.ExitCode == 3 && ran && last.code == 3:
+	default:
+		v.other = append(v.other, fmt.Sprintf("job %s failed: %+v; its diary says %+v", job.Name, *f, p))
+	}
+}
+
+// compareOrder checks that a job of a pipeline began only when those that it waits for had
+// succeeded.
+func (s *server) compareOrder(name string, fact *jobFact, v *verdict) {
+	own := s.readDiary(name).executions
+	for _, before := range fact.after {
+		all := s.readDiary(before).executions
+		if len(own) == 0 {
+			continue
+		}
+		if len(all) == 0 || all[len(all)-1].code != 0 || !all[len(all)-1].end.Before(own[0].begin) {
+			v.other = append(v.other, fmt.Sprintf("job %s began too early: %+v; job %s: %+v", name, own[0], before, all))
+		}
+	}
+}
+
+// comparePage looks for attempts that ran twice or overlapped.
+func (v *verdict) comparePage(job *client.Job, p page) {
+	if p.wrong != "" {
+		v.other = append(v.other, fmt.Sprintf("the diary of job %s: %s", job.Name, p.wrong))
+	}
+	if len(p.overlaps) > 0 {
+		v.duplicated = append(v.duplicated, fmt.Sprintf("attempts of job %s overlapped: %+v", job.Name, p))
+	}
+	for i, s := range p.executions {
+		if i > 0 && (s.attempt <= p.executions[i-1].attempt || s.begin.Before(p.executions[i-1].end)) {
+			v.duplicated = append(v.duplicated, fmt.Sprintf("job %s: %+v follows %+v", job.Name, s, p.executions[i-1]))
+		}
+		if s.attempt > job.Attempts {
+			v.duplicated = append(v.duplicated, fmt.Sprintf("job %s has %d attempts, but the diary has %+v", job.Name, job.Attempts, s))
+		}
 	}
 }
 
@@ -321,14 +353,20 @@ func (s *server) readDiary(job *client.Job, fact *jobFact, v *verdict) {
 // orphans.
 func (s *server) findOrphans(v *verdict) {
 	s.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	left := s.tasks()
-	for ; len(left) > 0 && time.Now().Before(deadline); left = s.tasks() {
-		time.Sleep(20 * time.Millisecond)
-	}
-	for _, pid := range left {
+	for _, pid := range waitForNone(s.tasks, patience) {
 		v.orphans = append(v.orphans, fmt.Sprint(pid))
 	}
+}
+
+// waitForNone calls list until it returns nothing. After the given time it gives up and
+// returns what is left.
+func waitForNone[T any](list func() []T, within time.Duration) (left []T) {
+	for begin := time.Now(); time.Since(begin) < within; time.Sleep(50 * time.Millisecond) {
+		if left = list(); len(left) == 0 {
+			return nil
+		}
+	}
+	return left
 }
 
 // conclude waits until all jobs are finished, compares everything and reports the

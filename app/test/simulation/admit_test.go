@@ -39,9 +39,7 @@ func (s *simulation) admitDue() {
 		return
 	}
 	s.judgeWaiting()
-	s.endRound()
 	s.noteStartable()
-	s.beginRound()
 }
 
 // quiet reports whether no call waits at a door.

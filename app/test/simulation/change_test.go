@@ -18,7 +18,6 @@ func (s *simulation) apply(c *change) {
 	if !c.ran || c.err != nil {
 		return
 	}
-	s.applyShares(c)
 	s.applyHooks(c)
 	if len(c.jobs) == 0 {
 		s.applyUploads(c)
@@ -93,9 +92,6 @@ func (s *simulation) enter(r *request, j *jobChange) {
 		now.waitsSince = time.Now()
 	} else if now.waits() {
 		now.waitsSince = old.waitsSince
-	}
-	if old != nil && old.Private.Pilot != "" && now.Private.Pilot == "" {
-		s.landed[userOf(&now.Job)] = time.Now()
 	}
 	s.ledger.jobs[j.id] = now
 	s.ledger.highest = max(s.ledger.highest, j.id)
@@ -202,7 +198,6 @@ func judgeClaim(s *simulation, old *entry, now *stored) error {
 	case len(now.Private.GPUs) != now.Private.Needs.GPUs:
 		return fmt.Errorf("it needs %d devices, but gets %v", now.Private.Needs.GPUs, now.Private.GPUs)
 	}
-	s.round.claimed(now.ID)
 	return nil
 }
 

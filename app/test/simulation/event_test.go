@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,15 +19,8 @@ type told struct {
 	email      string
 	status     app.Status
 	was        app.Status // if the status has changed
-	isNew      bool       // the job
 	minor      bool       // a later one of the same group about the same job replaces it
 	id         events.ID  // where the store has it
-}
-
-// concerns reports whether an event is about a job of a status, before it or after.
-func (t *told) concerns(status app.Status) bool {
-	before := cmp.Or(t.was, t.status)
-	return t.status == status || t.kind == feed.JobChanged && !t.isNew && before == status
 }
 
 func (t *told) String() string {
@@ -94,7 +86,6 @@ func (s *simulation) add(before, now *app.Job) {
 	case before == nil && now.Private.Batch != "":
 		return // it begins with its batch
 	case before == nil:
-		e.isNew = true
 	case before.Status != now.Status:
 		e.was = before.Status
 		if before.Status == app.Queued && now.Status.Finished() && now.Private.Batch == "" && !now.StartedAt.Equal(before.StartedAt.Time) {

@@ -20,7 +20,6 @@ func judgeFinished(s *simulation, old *entry, now *stored) error {
 	if !old.Private.Claimed || now.Private.Claimed || now.Private.Token != "" || now.Attempts != old.Attempts {
 		return fmt.Errorf("an attempt finishes that had finished before")
 	}
-	s.round.ended++
 	have := end{status: now.Status}
 	if now.Failure != nil {
 		have.code = now.Failure.Code

@@ -122,16 +122,6 @@ func (s *simulation) heldUp(e *entry) bool {
 	return false
 }
 
-// bound reports whether a limit bounds what a job's user has in use.
-func (s *simulation) bound(e *entry) bool {
-	for _, q := range s.limits.holders(e.Organization, e.Email) {
-		if q.CPUs > 0 || q.GPUs > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // crowded reports whether so many more bytes of a user, with those on their way, may
 // exceed a limit.
 func (s *simulation) crowded(by app.Caller, bytes int) bool {
@@ -141,12 +131,7 @@ func (s *simulation) crowded(by app.Caller, bytes int) bool {
 			if r.by.Organization != by.Organization || user != "" && r.by.Email != user {
 				continue
 			}
-			if r.file != nil {
-				coming += int64(len(r.file.text))
-			}
-			if r.part != nil {
-				coming += int64(len(r.part.of.text))
-			}
+			coming += int64(r.sends())
 		}
 		if q.Bytes > 0 && coming >= q.Bytes {
 			return true
@@ -157,13 +142,10 @@ func (s *simulation) crowded(by app.Caller, bytes int) bool {
 
 // sends returns how many bytes a request may add.
 func (r *request) sends() int {
-	switch {
-	case r.part != nil:
-		return len(r.part.of.text)
-	case r.file != nil:
-		return len(r.file.text)
+	if r.part == nil {
+		return 0
 	}
-	return 0
+	return len(r.part.of.text)
 }
 
 // judgeRefusal checks that a file was refused for a reason.

@@ -58,16 +58,13 @@ func (s *simulation) newListener() *listener {
 	by := users[s.rng.IntN(len(users))]
 	by.KeyID = s.keys[by.Email]
 	l := &listener{by: by}
-	switch s.rng.IntN(4) {
+	switch s.rng.IntN(3) {
 	case 0:
 		l.query.WholeOrganization = true
 		l.hears = func(t *told) bool { return t.batch == "" }
 	case 1:
 		l.hears = func(t *told) bool { return t.batch == "" && t.email == by.Email }
 	case 2:
-		l.query.WholeOrganization, l.query.Name = true, string(rune('a'+s.rng.IntN(8)))
-		l.hears = func(t *told) bool { return t.name == l.query.Name }
-	case 3:
 		e := s.some(func(e *entry) bool { return e.IsBatch() && e.Organization == by.Organization })
 		if e == nil {
 			return s.newListener()
@@ -75,31 +72,20 @@ func (s *simulation) newListener() *listener {
 		l.query.WholeOrganization, l.query.Batch = true, string(e.ID)
 		l.hears = func(t *told) bool { return t.job == e.ID || t.batch == e.ID }
 	}
-	if s.rng.IntN(3) == 0 {
-		status := []app.Status{app.Queued, app.Running, app.Completed, app.Failed}[s.rng.IntN(4)]
-		jobs := l.hears
-		l.query.Status = []app.Status{status}
-		l.hears = func(t *told) bool { return jobs(t) && t.concerns(status) }
-	}
 	l.name = fmt.Sprintf("listener %d, %s,", len(s.listeners)+1, by.Email)
 	return l
 }
 
 // connect opens a stream: where the last one ended, behind any event, behind what a
-// listing shows, from now on, or behind an event that never was.
+// listing shows, or from now on.
 func (s *simulation) connect(l *listener) {
 	all := s.history[l.by.Organization]
 	how := "resumes"
-	forged := false
 	switch choice := s.rng.IntN(6); {
 	case l.place != "" && choice > 0:
 	case choice < 2 && len(all) > 0:
 		how, l.next = "begins behind an event", 1+s.rng.IntN(len(all))
 		l.place = all[l.next-1].id.String()
-	case choice == 2 && len(all) > 0:
-		id := all[s.rng.IntN(len(all))].id
-		id.Sum++
-		how, forged, l.place = "begins behind an event that never was", true, id.String()
 	case choice == 3:
 		page, err := s.process.Lists.Jobs(context.Background(), l.by, listing.Query{Selection: listing.Selection{WholeOrganization: true}, Limit: 1})
 		if err != nil {
@@ -125,19 +111,6 @@ func (s *simulation) connect(l *listener) {
 		s.faultf("%s can't listen: %v", l.name, err)
 		return
 	}
-	if forged {
-		s.wantReset(l)
-	}
-}
-
-// wantReset checks that a stream begins with a reset, because nobody knows its place.
-func (s *simulation) wantReset(l *listener) {
-	messages, err := l.stream.Next(context.Background())
-	if err != nil || len(messages) != 1 || messages[0].Event != "reset" {
-		s.faultf("%s hears %+v, %v, want a reset", l.name, messages, err)
-		return
-	}
-	l.place, l.next = messages[0].ID, len(s.history[l.by.Organization])
 }
 
 func (l *listener) leave() {

@@ -36,9 +36,8 @@ type sending struct {
 	lost  int // how often what was there was lost, by somebody's will or because it was too old
 	using int // requests under way
 
-	touched  time.Time // when something else has changed it last
-	doubtful bool      // a wrong digest was told
-	stale    bool      // it needs a new link
+	touched time.Time // when something else has changed it last
+	stale   bool      // it needs a new link
 }
 
 // part is one request for a file that is sent in parts.
@@ -46,9 +45,8 @@ type part struct {
 	of     *sending
 	verb   string // begin, go on, abandon
 	bytes  int    // that it carries at most
-	ranged bool   // it is a PUT with Content-Range
+	plain  bool   // it is a PUT of the whole file, and nothing tells of parts
 	length bool   // it tells how long the file is
-	wrong  bool   // it tells a wrong digest of the file
 	breaks bool   // its connection breaks at the end of the bytes
 	renew  bool   // it asks for a new link before
 
@@ -81,7 +79,11 @@ func (s *simulation) sendPart() {
 	if s.rng.IntN(3) == 0 {
 		p.bytes = len(p.of.text)
 	}
-	p.ranged, p.length, p.wrong = p.bytes > 0 && s.rng.IntN(3) == 0, s.rng.IntN(2) == 0, s.rng.IntN(8) == 0
+	p.plain = p.verb == "begin" && s.rng.IntN(2) == 0
+	if p.plain {
+		p.bytes = len(p.of.text)
+	}
+	p.length = s.rng.IntN(2) == 0
 	p.breaks, p.renew = s.rng.IntN(3) == 0, p.of.stale || s.rng.IntN(4) == 0
 	p.told, p.lost, p.alone = p.of.told, p.of.lost, p.of.using == 0
 	p.of.using++
@@ -219,7 +221,8 @@ func (p *part) call(ctx context.Context, to *process) error {
 	if err != nil {
 		return err
 	}
-	if p.note(c); p.whole {
+	if p.note(c); p.whole || p.plain {
+		p.whole = true
 		return p.complete(ctx, to)
 	}
 	return nil
@@ -232,18 +235,14 @@ func (p *part) sendFrom(ctx context.Context, to *process, from int) (*connection
 	last := from+n == len(f.text)
 	header := map[string]string{"Upload-Complete": map[bool]string{true: "?1", false: "?0"}[last]}
 	method := http.MethodPut
-	switch {
-	case p.ranged && n > 0 && p.verb == "go on":
-		header = map[string]string{"Content-Range": fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, len(f.text))}
-	case p.verb == "go on":
+	if p.verb == "go on" {
 		method = http.MethodPatch
 		header["Upload-Offset"], header["Content-Type"] = strconv.Itoa(from), "application/partial-upload"
 	}
-	if p.length && header["Content-Range"] == "" {
+	if p.plain {
+		header = nil
+	} else if p.length {
 		header["Upload-Length"] = strconv.Itoa(len(f.text))
-	}
-	if p.wrong {
-		header["Repr-Digest"] = "sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:"
 	}
 	return p.ask(ctx, to, method, header, from, n)
 }
@@ -293,8 +292,6 @@ func (s *simulation) judgePart(r *request) {
 		return
 	case u != nil && u.Completed() && !p.whole:
 		want = fault.UploadCompleted
-	case r.have.code == fault.DigestMismatch && f.doubtful:
-		return
 	}
 	if r.have.code != want || r.have.broken {
 		s.faultf("%s: answered %s, broken %v, want %q", r.label, r.have.brief(), r.have.broken, want)
@@ -304,7 +301,6 @@ func (s *simulation) judgePart(r *request) {
 // judgeParts checks a change of an upload that is sent in parts.
 func (s *simulation) judgeParts(r *request, old, now *app.Upload) error {
 	p, f := r.part, r.part.of
-	f.doubtful = f.doubtful || p.wrong
 	switch {
 	case now.Email != f.by.Email || now.Organization != f.by.Organization || now.Filename != f.name:
 		return errors.New("it is another one than was sent")
@@ -319,15 +315,15 @@ func (s *simulation) judgeParts(r *request, old, now *app.Upload) error {
 		return allow(now.Partial == nil && now.Size == int64(len(f.text)) && now.SHA256 == f.sum(), "it has other bytes than were sent")
 	case now.Partial == nil:
 		f.lose()
-		return allow(p.verb == "abandon" || old.Partial == nil || old.Partial.Offset == 0, "what was there is dropped")
+		return allow(p.plain || p.verb == "abandon" || old.Partial == nil || old.Partial.Offset == 0, "what was there is dropped")
 	}
 	n := now.Partial
 	switch again := old.Partial == nil || old.Partial.Generation != n.Generation; {
 	case again:
 		f.lose()
-		p.lost, p.asked, f.doubtful = f.lost, false, p.wrong
+		p.lost, p.asked = f.lost, false
 		return allow(n.Offset == 0, "it begins with bytes")
-	case n.Offset < old.Partial.Offset && !f.doubtful:
+	case n.Offset < old.Partial.Offset:
 		return fmt.Errorf("only %d bytes are there, but %d were", n.Offset, old.Partial.Offset)
 	case n.Length != nil && *n.Length != int64(len(f.text)) || n.Length == nil && old.Partial.Length != nil:
 		return errors.New("it has another length than was told")

@@ -18,13 +18,11 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
-	"molrun/app/job/download"
 	"molrun/app/job/follow"
 	"molrun/app/job/listing"
 	"molrun/app/job/notice"
 	"molrun/app/job/notify"
 	"molrun/app/job/retention"
-	"molrun/app/job/share"
 	"molrun/app/job/upload"
 	"molrun/app/runner"
 	"molrun/blobs"
@@ -40,7 +38,6 @@ type process struct {
 	Follower  *follow.Follower
 	Files     *upload.Files
 	Links     *blobs.Links
-	Shares    *share.Shares
 	Notices   *notify.Notices
 	door      *door
 	store     *storage.Store
@@ -61,7 +58,7 @@ type site struct {
 	limits       limits
 	receivers    *receivers
 	messages     messages
-	signs        map[string]string // organizations, by the secrets that sign what submissions ask for
+	signs        map[string]string // secrets that sign what submissions ask for, by organization
 	looked       atomic.Int64      // the wall clock when a sender last looked, in milliseconds
 	keys         map[string]string // IDs, by e-mail address of their users
 	order        atomic.Int64
@@ -123,7 +120,6 @@ func (s *site) boot() (*process, error) {
 	}
 	p.Files = upload.New(store, files, upload.Options{Now: s.wall, LinkTTL: 1000 * time.Hour, Quota: s.limits.of})
 	p.Links = blobs.Handler(p.files, transfers{Files: p.Files}, failTo)
-	p.Shares = share.New(store, p.Service.Jobs, download.New(store, files, p.Service.Jobs, s.wall), s.wall)
 	p.Follower = follow.New(store, p.Service, accounts)
 	machine := newGuardedMachine(s, p.door)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/algorithm/fanout"
 	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
 )
@@ -21,10 +20,9 @@ type request struct {
 	name       string
 	submission *submission // of submit and batch
 	purge      *purge      // of prune and retain
-	file       *file       // of upload and erase
-	share      *shareUse   // of share, revoke and open
+	file       *file       // of erase
 	part       *part       // of part
-	hook       *hookUse    // of hook, change, rotate, test and unhook
+	hook       *hookUse    // of hook, change and unhook
 
 	sent  time.Time
 	named map[string]namedJob    // jobs that a submission names, by name
@@ -70,12 +68,6 @@ func (s *simulation) send(r *request) {
 	if r.submission != nil {
 		r.want = s.expectFromBody(r)
 	}
-	if r.share != nil {
-		r.want = s.expectOfShare(r)
-	}
-	if r.hook != nil {
-		r.want = r.expectOfHook()
-	}
 	s.tracef("%s", r.label)
 	p := s.process
 	p.requests.Go(func() {
@@ -111,15 +103,11 @@ func (r *request) call(ctx context.Context, p *process) (answer, error) {
 	case "unpin":
 		rec, err := p.Jobs.Unpin(ctx, r.by, r.name)
 		return answer{id: idOf(rec)}, err
-	case "upload":
-		return answer{}, r.file.transfer(ctx, r.by, p)
 	case "part":
 		return answer{}, r.part.call(ctx, p)
 	case "erase":
 		return answer{}, p.Files.Delete(ctx, r.by, string(r.file.id))
-	case "share", "revoke", "open":
-		return answer{}, r.callShare(ctx, p)
-	case "hook", "change", "rotate", "test", "unhook":
+	case "hook", "change", "unhook":
 		return answer{}, r.callHook(ctx, p)
 	case "prune", "retain":
 		return answer{}, r.purge.call(ctx, r.label.verb, p)
@@ -155,22 +143,8 @@ func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, err
 		return p.Jobs.SubmitPipeline(ctx, r.by, sub.asPipeline(body))
 	}
 	batch := app.BatchSubmission{
-		Name: sub.name, Type: sub.typ, RowNames: sub.rowNames, Priority: sub.priority, Body: body,
+		Name: sub.name, Type: sub.typ, Rows: settings.Items, RowNames: sub.rowNames, Priority: sub.priority, Body: body,
 		After: app.After{Names: sub.after, Any: sub.any}, Labels: labels,
-	}
-	if sub.fanOut != "" {
-		request, faults := fanout.Read(body.Member(fanout.Member))
-		if err := fault.List(faults...); err != nil {
-			return nil, false, err
-		}
-		batch.FanOut, batch.Rows, batch.RowNames = &request, nil, nil
-	}
-	if settings != nil {
-		batch.Rows = settings.Items
-	}
-	if sub.table {
-		request := fanout.Sent(sub.tableText(), false)
-		batch.FanOut, batch.Rows, batch.RowNames = &request, nil, nil
 	}
 	return p.Jobs.SubmitBatch(ctx, r.by, batch)
 }
@@ -197,13 +171,7 @@ func (s *simulation) expectFromBody(r *request) *answer {
 	if old := s.ledger.named(r.by.Organization, sub.name); old != nil && old.submitted(sub) && old.submission.body() == sub.body() {
 		return &answer{id: old.ID}
 	}
-	if sub.faulty != "" {
-		return &answer{code: fault.Invalid}
-	}
-	if sub.fanOut != "" && !s.expand(r) {
-		return &answer{code: fault.Invalid}
-	}
-	if sub.circles() {
+	if sub.priority > 10 {
 		return &answer{code: fault.Invalid}
 	}
 	for i, w := range sub.rows {
@@ -276,9 +244,6 @@ func (r *request) expect(s *simulation, c *change) {
 		return // nothing changed, or judgePurge checks the answer
 	case c.refused:
 		r.want = &answer{code: fault.StorageFull}
-		if r.label.verb == "open" {
-			r.want = &answer{} // what is there can still be read
-		}
 		return
 	}
 	want := r.expected(s)
@@ -292,8 +257,6 @@ func (r *request) expected(s *simulation) answer {
 		return r.expectedOfSubmission(s, old)
 	case r.file != nil:
 		return r.expectedOfFile(s)
-	case r.share != nil:
-		return r.expectedOfShare(s)
 	case r.hook != nil:
 		return r.expectedOfHook(s)
 	case r.part != nil:
@@ -459,28 +422,13 @@ func (s *simulation) judgeAnswer(r *request) {
 		s.judgePurge(r)
 		return
 	}
-	if r.have.code == fault.QuotaExceeded && r.file != nil {
-		s.judgeRefusal(r)
-		return
-	}
 	if r.part != nil {
 		s.judgePart(r)
 		return
 	}
-	if f := r.file; f != nil && f.asks {
-		if u := s.uploads[f.id]; f.again && u != nil && (u.SHA256 != f.sum() || u.Email != r.by.Email) || !f.again && s.uploads[f.had] != nil && r.have.code == "" {
-			s.faultf("%s: the bytes are there as %q: %v", r.label, f.had, f.again)
-		}
-		if f.again {
-			return
-		}
-	}
 	if r.want == nil {
 		s.faultf("%s: answered %s without calling the store", r.label, r.have.brief())
 		return
-	}
-	if r.label.verb == "upload" && s.uploads[r.file.id] == nil && r.have.code == fault.NotFound {
-		return // it was deleted before all of it was there
 	}
 	want := *r.want
 	removal := r.label.verb == "delete" && r.have.code == fault.Internal && s.fullSince(r.sent)
@@ -491,12 +439,6 @@ func (s *simulation) judgeAnswer(r *request) {
 		s.faultf("%s: answered %s, want %s", r.label, r.have.brief(), want.brief())
 		return
 	case want.code != "" || r.label.verb == "delete" || r.file != nil || r.hook != nil:
-		return
-	case r.share != nil:
-		s.tokens[r.share.id] = r.share.token
-		if r.label.verb == "revoke" && s.shares[r.share.id] != nil {
-			s.faultf("%s: it is there still", r.label)
-		}
 		return
 	}
 	if r.have.id == "" || want.id != "" && r.have.id != want.id {

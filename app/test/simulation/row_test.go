@@ -113,7 +113,6 @@ func judgeReturn(s *simulation, old *entry, now *stored) error {
 	case s.machine.mayBegin(s.attemptDir(old)):
 		return fmt.Errorf("a row is given back that may still begin")
 	}
-	s.round.ended++
 	s.machine.flights.givenBack++
 	return nil
 }
@@ -154,16 +153,6 @@ func (s *simulation) holders(uses func(*entry) bool) (all []*entry) {
 		seen[p] = true
 	}
 	return all
-}
-
-// flew reports whether pilots of a user may have a slot that the records don't show.
-func (s *simulation) flew(u user) bool {
-	for _, e := range s.ledger.jobs {
-		if e.Private.Pilot != "" && userOf(&e.Job) == u {
-			return true
-		}
-	}
-	return time.Since(s.landed[u]) < startsWithin
 }
 
 // judgeLanding checks that nothing is left of pilots when all jobs are finished. What a crash

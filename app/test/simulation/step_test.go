@@ -32,42 +32,40 @@ const (
 	trouble        // likewise, but never in a plan without faults
 )
 
-var kinds = []kind{
-	{"a job is submitted", 30, always, func(s *simulation) { s.submit(false); s.linger() }},
-	{"a batch is submitted", 8, sometimes, func(s *simulation) { s.submit(true); s.linger() }},
-	{"short rows are submitted", 12, always, func(s *simulation) { s.submitRows(); s.linger() }},
-	{"something is submitted again", 8, sometimes, func(s *simulation) { s.resubmit(); s.linger() }},
-	{"a job is cancelled", 8, sometimes, func(s *simulation) { s.ask("cancel"); s.linger() }},
-	{"a job is retried", 8, sometimes, func(s *simulation) { s.ask("retry"); s.linger() }},
-	{"a job is deleted", 8, sometimes, func(s *simulation) { s.ask("delete"); s.linger() }},
-	{"a job is pinned", 5, sometimes, func(s *simulation) { s.ask("pin"); s.linger() }},
-	{"a job is unpinned", 3, sometimes, func(s *simulation) { s.ask("unpin"); s.linger() }},
-	{"the operator prunes", 4, sometimes, func(s *simulation) { s.prune(); s.linger() }},
-	{"retention deletes old jobs", 4, sometimes, func(s *simulation) { s.retain(); s.linger() }},
-	{"a user waits for a job", 8, sometimes, func(s *simulation) { s.wait(); s.linger() }},
-	{"a file is uploaded", 8, sometimes, func(s *simulation) { s.sendFile(); s.linger() }},
-	{"a file is deleted", 4, sometimes, func(s *simulation) { s.eraseFile(); s.linger() }},
-	{"a file is sent in parts", 14, sometimes, func(s *simulation) { s.sendPart(); s.linger() }},
+// requests are the kinds of steps that send a request.
+var requests = []kind{
+	{"a job is submitted", 30, always, func(s *simulation) { s.submit(false) }},
+	{"a batch is submitted", 8, sometimes, func(s *simulation) { s.submit(true) }},
+	{"something is submitted again", 8, sometimes, (*simulation).resubmit},
+	{"a job is cancelled", 8, sometimes, func(s *simulation) { s.ask("cancel") }},
+	{"a job is retried", 8, sometimes, func(s *simulation) { s.ask("retry") }},
+	{"a job is deleted", 8, sometimes, func(s *simulation) { s.ask("delete") }},
+	{"a job is pinned", 5, sometimes, func(s *simulation) { s.ask("pin") }},
+	{"a job is unpinned", 3, sometimes, func(s *simulation) { s.ask("unpin") }},
+	{"the operator prunes", 4, sometimes, (*simulation).prune},
+	{"retention deletes old jobs", 4, sometimes, (*simulation).retain},
+	{"a user waits for a job", 8, sometimes, (*simulation).wait},
+	{"a file is deleted", 4, sometimes, (*simulation).eraseFile},
+	{"a file is sent, or a part of one", 22, sometimes, (*simulation).sendPart},
+}
+
+// kinds are all kinds of steps.
+var kinds = slices.Concat(requests, []kind{
+	{"short rows are submitted", 12, always, (*simulation).submitRows},
+	{"a webhook is managed", 12, sometimes, (*simulation).manageHook},
+	{"a report is late", 3, trouble, (*simulation).late},
+	{"several requests at once", 12, always, (*simulation).several},
 	{"files are swept", 3, sometimes, (*simulation).sweep},
-	{"a result is shared", 6, sometimes, func(s *simulation) { s.shareResult(); s.linger() }},
-	{"a share is revoked", 3, sometimes, func(s *simulation) { s.useShare("revoke"); s.linger() }},
-	{"a share is opened", 8, sometimes, func(s *simulation) { s.useShare("open"); s.linger() }},
-	{"a webhook is managed", 12, sometimes, func(s *simulation) { s.manageHook(); s.linger() }},
 	{"a receiver changes", 10, sometimes, (*simulation).changeReceiver},
 	{"a user listens", 8, sometimes, (*simulation).listen},
-	{"several requests at once", 12, always, (*simulation).several},
 	{"time passes", 16, always, func(s *simulation) { s.pass(seconds(s.rng, 40)) }},
-	{"a report is late", 3, trouble, func(s *simulation) { s.late(); s.linger() }},
 	{"a crash is imminent", 8, trouble, func(s *simulation) { s.crashIn = 1 + s.rng.IntN(12) }},
 	{"a restart", 3, trouble, (*simulation).restart},
 	{"the clock jumps", 4, sometimes, (*simulation).jump},
 	{"the disk is full", 4, trouble, (*simulation).fill},
 	{"the machine is unreachable", 4, trouble, (*simulation).unreachable},
 	{"everything is slow", 4, trouble, (*simulation).slow},
-}
-
-// linger lets a moment pass, mostly too short for a job to finish.
-func (s *simulation) linger() { s.pass(seconds(s.rng, 2)) }
+})
 
 // submit sends a new submission.
 func (s *simulation) submit(batch bool) {
@@ -100,7 +98,6 @@ func (s *simulation) resubmit() {
 	sub.rows = slices.Clone(sub.rows)
 	row := &sub.rows[s.rng.IntN(len(sub.rows))]
 	switch choice := s.rng.IntN(4); {
-	case sub.fanOut != "":
 	case choice == 0:
 		row.explicit = !row.explicit
 	case choice == 1:
@@ -158,41 +155,9 @@ func (s *simulation) ask(verb string) {
 // several sends requests that all arrive before the first is served.
 func (s *simulation) several() {
 	for range 2 + s.rng.IntN(3) {
-		switch s.rng.IntN(16) {
-		case 0, 1:
-			s.submit(s.rng.IntN(4) == 0)
-		case 2:
-			s.resubmit()
-		case 3:
-			s.ask("cancel")
-		case 4:
-			s.ask("retry")
-		case 5:
-			s.ask("delete")
-		case 6:
-			s.wait()
-		case 7:
-			s.ask("pin")
-		case 8:
-			s.prune()
-		case 9:
-			s.retain()
-		case 10:
-			s.sendFile()
-		case 11:
-			s.eraseFile()
-		case 12:
-			s.shareResult()
-		case 13:
-			s.useShare("revoke")
-		case 14:
-			s.useShare("open")
-		case 15:
-			s.sendPart()
-		}
+		requests[s.rng.IntN(len(requests))].do(s)
 		synctest.Wait() // it waits at the door
 	}
-	s.linger()
 }
 
 // late reports the end of an attempt that has finished before. The report must

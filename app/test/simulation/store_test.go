@@ -19,7 +19,6 @@ type change struct {
 	jobs    []*jobChange // each job once
 	puts    []*jobChange // every single change, in order
 	uploads []*uploadChange
-	shares  []*shareChange
 	hooks   []*hookChange
 	refused bool // the disk was full
 	err     error
@@ -144,19 +143,6 @@ func (w *watchedTx) DeleteUpload(id app.UploadID) error {
 	w.changed = true
 	w.change.uploads = append(w.change.uploads, &uploadChange{id, nil})
 	return w.Tx.DeleteUpload(id)
-}
-
-func (w *watchedTx) PutShare(one *app.Share) error {
-	w.changed = true
-	now := *one
-	w.change.shares = append(w.change.shares, &shareChange{one.ID, &now})
-	return w.Tx.PutShare(one)
-}
-
-func (w *watchedTx) DeleteShare(id app.ShareID) error {
-	w.changed = true
-	w.change.shares = append(w.change.shares, &shareChange{id, nil})
-	return w.Tx.DeleteShare(id)
 }
 
 func (w *watchedTx) PutHook(h *notice.Hook) error {

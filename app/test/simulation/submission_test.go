@@ -11,24 +11,10 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// simFiles are the algorithms: one that is retried after lost attempts, two that are not,
-// and one whose jobs are short, so that rows share processes.
-var simFiles = []string{`
-format = 1
-type = "long"
-version = "1"
-title = "Pretend to compute"
-retries = 1
-resumable = true
-max_runtime = "5m"
-command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
-
-[[parameters]]
-name = "cpus"
-type = "integer"
-minimum = 1
-default = 1
-
+// simFiles are the algorithms: one that is retried after lost attempts, one that is not, and
+// one whose jobs are short, so that rows share processes.
+var simFiles = []string{
+	simFile("long", "5m", 1, "1MiB") + `
 [[parameters]]
 name = "gpus"
 type = "integer"
@@ -38,65 +24,37 @@ default = 0
 [[parameters]]
 name = "before"
 file = [".txt"]
-
-[resources]
-cpus = "{settings.cpus}"
-gpus = "{settings.gpus}"
-memory = "1MiB"
-`, `
-format = 1
-type = "short"
-version = "1"
-title = "Pretend to compute, once"
-max_runtime = "1m"
-command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
-
-[[parameters]]
-name = "cpus"
-type = "integer"
-minimum = 1
-default = 1
-
-[resources]
-cpus = "{settings.cpus}"
-memory = "256MiB"
-`, `
-format = 1
-type = "fold"
-version = "1"
-title = "Pretend to fold"
-max_runtime = "1m"
-command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
-
-[[parameters]]
-name = "sequence"
-type = "string"
-
-[resources]
-cpus = 1
-memory = "1MiB"
-`, `
-format = 2
-type = "quick"
-version = "1"
-title = "Pretend to compute for a moment"
-retries = 1
-max_runtime = "20s"
-command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
-
-[[parameters]]
-name = "cpus"
-type = "integer"
-minimum = 1
-default = 1
-
-[resources]
-cpus = "{settings.cpus}"
-memory = "1MiB"
-
+`,
+	simFile("short", "1m", 0, "256MiB"),
+	simFile("quick", "20s", 1, "1MiB") + `
 [estimate]
 expected_seconds = 1.3
-`}
+`,
+}
+
+func simFile(typ, limit string, retries int, memory string) string {
+	gpus := map[string]string{"long": "\ngpus = \"{settings.gpus}\""}[typ]
+	return fmt.Sprintf(`
+format = 2
+type = %q
+version = "1"
+title = "Pretend to compute"
+max_runtime = %q
+retries = %d
+resumable = %v
+command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
+
+[resources]
+cpus = "{settings.cpus}"
+memory = %q%s
+
+[[parameters]]
+name = "cpus"
+type = "integer"
+minimum = 1
+default = 1
+`, typ, limit, retries, typ == "long", memory, gpus)
+}
 
 // The users, of two organizations that never see each other.
 var (
@@ -118,14 +76,11 @@ type submission struct {
 	rows     []jobSettings // a job has one
 	rowNames []string      // of a batch; nil for the default names
 	batch    bool
-	table    bool   // of a batch: its rows are sent as a table
-	fanOut   string // of a batch: what its rows are made of; "" if they are sent
-	pipeline bool   // a batch whose rows have types and wait for jobs of their own
+	pipeline bool // a batch whose rows have types and wait for jobs of their own
 	priority int
 	after    []string // names of jobs that have to finish before
 	any      bool     // in any way
 	notify   []string // whom its end is told to
-	faulty   string   // why it must be refused; "" if it is valid
 }
 
 // jobSettings is the settings of one job.
@@ -134,7 +89,6 @@ type jobSettings struct {
 	explicit   bool   // defaults are written explicitly
 	before     string // name of the job whose result is read
 	file       string // path of the upload that is read
-	sequence   string // of the type "fold"
 
 	// Of a pipeline.
 	typ   string
@@ -156,9 +110,6 @@ func (w jobSettings) settings(typ string) string {
 	if w.file != "" {
 		members = append(members, fmt.Sprintf(`"before":%q`, w.file))
 	}
-	if w.sequence != "" {
-		members = append(members, fmt.Sprintf(`"sequence":%q`, w.sequence))
-	}
 	return "{" + strings.Join(members, ",") + "}"
 }
 
@@ -178,14 +129,8 @@ func (s *submission) body() string {
 	if !s.batch {
 		return fmt.Sprintf(`{"jobName":%q,"type":%q,"settings":%s,"priority":%d%s}`, s.name, s.typ, all[0], s.priority, after)
 	}
-	if s.fanOut != "" {
-		return fmt.Sprintf(`{"batchName":%q,"type":%q,"fanOut":{"each":{%s}},"priority":%d%s}`, s.name, s.typ, s.fanOut, s.priority, after)
-	}
-	names := ""
-	if s.rowNames != nil {
-		names = fmt.Sprintf(`,"jobNames":["%s"]`, strings.Join(s.rowNames, `","`))
-	}
-	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s%s,"table":%v}`, s.name, s.typ, strings.Join(all, ","), s.priority, names, after, s.table)
+	names, _ := json.Marshal(s.rowNames) // names are strings
+	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s,"jobNames":%s}`, s.name, s.typ, strings.Join(all, ","), s.priority, after, names)
 }
 
 // afterText returns the members of a body that name jobs to wait for.
@@ -194,28 +139,6 @@ func afterText(names []string, any bool) string {
 		return ""
 	}
 	return fmt.Sprintf(`,"after":["%s"],"afterAny":%v`, strings.Join(names, `","`), any)
-}
-
-// tableText returns the rows of a batch as CSV.
-func (s *submission) tableText() []byte {
-	columns := []string{"cpus"}
-	if s.typ == "long" {
-		columns = append(columns, "gpus", "before")
-	}
-	text := []byte("jobName," + strings.Join(columns, ",") + "\n")
-	for i, w := range s.rows {
-		var settings map[string]any
-		_ = json.Unmarshal([]byte(w.settings(s.typ)), &settings) // it is JSON
-		text = append(text, s.rowName(i)...)
-		for _, column := range columns {
-			text = append(text, ',')
-			if v, given := settings[column]; given {
-				text = fmt.Append(text, v)
-			}
-		}
-		text = append(text, '\n')
-	}
-	return text
 }
 
 // meaning returns a text that does not depend on how the settings are written.
@@ -229,7 +152,7 @@ func (s *submission) meaning() string {
 		if s.batch {
 			text += " " + s.rowName(i)
 		}
-		text += fmt.Sprintf(" %d CPUs %d GPUs after %q %q %q", w.cpus, w.gpus, w.before, w.file, w.sequence)
+		text += fmt.Sprintf(" %d CPUs %d GPUs after %q %q", w.cpus, w.gpus, w.before, w.file)
 	}
 	return text
 }
@@ -268,36 +191,6 @@ func (s *submission) commonType() string {
 		}
 	}
 	return s.rowType(0)
-}
-
-// circles reports whether rows wait for one another, so that none could start.
-func (s *submission) circles() bool {
-	const begun, done = 1, 2
-	state := make([]int, len(s.rows))
-	var visit func(i int) bool
-	visit = func(i int) bool {
-		if state[i] != 0 {
-			return state[i] == begun
-		}
-		state[i] = begun
-		names := []string{s.rows[i].before}
-		if s.pipeline {
-			names = append(names, s.rows[i].after...)
-		}
-		for _, name := range names {
-			if k := s.row(name); k >= 0 && visit(k) {
-				return true
-			}
-		}
-		state[i] = done
-		return false
-	}
-	for i := range s.rows {
-		if visit(i) {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *submission) rowName(i int) string {
@@ -339,8 +232,6 @@ func (s *simulation) judgeCreated(c *change, r *request, now *stored) error {
 		return fmt.Errorf("it reads the result of another job")
 	case fileOf(&now.Job) != r.fileID(w.file):
 		return fmt.Errorf("it reads another file")
-	case sub.fanOut != "" && (now.Source == "" || !strings.HasSuffix(name, "-"+strings.TrimSuffix(now.Source, ".txt"))):
-		return fmt.Errorf("it says that it is made of %q", now.Source)
 	case !slices.Equal(now.After, after) || now.AfterAny != any:
 		return fmt.Errorf("it starts after %q", now.After)
 	}
@@ -408,35 +299,6 @@ func (r *request) fileID(path string) app.UploadID {
 	return ""
 }
 
-// expand finds the rows that a batch is made of when it is submitted: one for each
-// file, or for each sequence of one. It reports whether there are any.
-func (s *simulation) expand(r *request) bool {
-	sub := r.submission
-	sub.rows, sub.rowNames = nil, nil
-	for _, name := range fileNames {
-		u := s.newest(r.by, name)
-		switch {
-		case sub.typ == "fold" != (name == "seq.fasta"):
-		case u == nil && sub.typ == "long" && s.unconfirmed(r.by, name):
-			return false // the rows would miss it
-		case u == nil:
-		case sub.typ == "long":
-			sub.add(strings.TrimSuffix(name, ".txt"), jobSettings{cpus: 1, file: "inputs/" + name})
-		default:
-			for i, record := range strings.Split(s.texts[u.SHA256], ">")[1:] {
-				_, sequence, _ := strings.Cut(record, "\n")
-				sub.add(fmt.Sprintf("r%d", i+1), jobSettings{cpus: 1, sequence: strings.TrimSpace(sequence)})
-			}
-		}
-	}
-	return len(sub.rows) > 0
-}
-
-// add adds a row that is made of something.
-func (s *submission) add(label string, w jobSettings) {
-	s.rows, s.rowNames = append(s.rows, w), append(s.rowNames, s.name+"-"+label)
-}
-
 // sourceOf returns the job whose result a job reads, "" for none.
 func sourceOf(j *app.Job) app.JobID {
 	for _, src := range j.Private.References {
@@ -445,7 +307,7 @@ func sourceOf(j *app.Job) app.JobID {
 	return ""
 }
 
-// randomSubmission returns a random submission, which may be invalid.
+// randomSubmission returns a random submission, which may be refused.
 func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool) *submission {
 	sub := &submission{name: string(rune('a' + rng.IntN(8))), typ: "long", batch: batch}
 	if rng.IntN(3) == 0 {
@@ -471,17 +333,15 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 		w.typ = typ
 		sub.rows = append(sub.rows, w)
 	}
+	for i := range sub.rows {
+		if w := &sub.rows[i]; sub.row(w.before) >= 0 {
+			w.before = "" // else rows might wait for one another in a circle
+		}
+	}
 	if sub.pipeline {
 		sub.typ = ""
 		s.randomOrder(rng, by, sub)
 	}
-	if batch && !sub.pipeline && rng.IntN(3) == 0 {
-		sub.typ, sub.fanOut = "long", `"before":"folder:inputs/*.txt"`
-		if rng.IntN(3) == 0 {
-			sub.typ, sub.fanOut = "fold", `"sequence":"fasta:inputs/seq.fasta"`
-		}
-	}
-	sub.table = batch && !sub.pipeline && sub.fanOut == "" && (int(sub.name[3])+sub.rows[0].cpus)%3 == 0
 	sub.priority = []int{-1, 0, 0, 0}[rng.IntN(4)]
 	if by.Administers() && rng.IntN(3) == 0 {
 		sub.priority = 1
@@ -490,22 +350,18 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 		s.randomAfter(rng, by, sub)
 	}
 	sub.notify = randomNotify(rng, by)
-	if rng.IntN(10) == 0 && sub.fanOut == "" {
-		sub.makeInvalid(rng)
+	if rng.IntN(20) == 0 {
+		sub.priority = 11 // which is refused
 	}
 	return sub
 }
 
-// randomOrder lets rows of a pipeline wait for one another, rarely in a circle.
+// randomOrder lets rows of a pipeline wait for one another.
 func (s *simulation) randomOrder(rng *rand.Rand, by app.Caller, sub *submission) {
 	order := rng.Perm(len(sub.rows))
-	circle := rng.IntN(12) == 0
 	for n, i := range order {
 		w := &sub.rows[i]
 		others := order[:n]
-		if circle {
-			others = order
-		}
 		if w.typ == "long" && w.file == "" && len(others) > 0 && rng.IntN(4) == 0 {
 			w.before = sub.rowName(others[rng.IntN(len(others))])
 		}
@@ -548,7 +404,7 @@ func (s *simulation) randomJobSettings(rng *rand.Rand, by app.Caller, typ string
 		w.gpus = 1 + rng.IntN(2)
 	}
 	if rng.IntN(6) == 0 {
-		w.file = "inputs/" + fileNames[rng.IntN(3)]
+		w.file = "inputs/" + fileNames[rng.IntN(len(fileNames))]
 		return w
 	}
 	sources := s.ledger.sorted(func(e *entry) bool {
@@ -558,21 +414,4 @@ func (s *simulation) randomJobSettings(rng *rand.Rand, by app.Caller, typ string
 		w.before = sources[rng.IntN(len(sources))].Name
 	}
 	return w
-}
-
-// makeInvalid makes a submission invalid.
-func (s *submission) makeInvalid(rng *rand.Rand) {
-	row := rng.IntN(len(s.rows))
-	switch rng.IntN(5) {
-	case 0:
-		s.rows[row].cpus, s.faulty = 0, "a setting is out of bounds"
-	case 1:
-		s.rows[row].cpus, s.faulty = 9, "it needs more than the machine has"
-	case 2:
-		s.typ, s.rows[row].typ, s.faulty = "none", "none", "there is no such algorithm"
-	case 3:
-		s.priority, s.faulty = 11, "there is no such priority"
-	case 4:
-		s.notify, s.faulty = forbidden[:1], "nothing may be sent there"
-	}
 }

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"fmt"
 	"time"
 
 	"molrun/app"
@@ -21,16 +20,6 @@ const (
 type user struct{ organization, email string }
 
 func userOf(j *app.Job) user { return user{j.Organization, j.Email} }
-
-// round is what happens between two quiet moments.
-type round struct {
-	queue   map[app.JobID]*entry // at the first moment
-	started []app.JobID
-	free    placement.Resources
-	ended   int // attempts that finished in between
-}
-
-func (r *round) claimed(id app.JobID) { r.started = append(r.started, id) }
 
 // freeResources returns the resources that the claimed jobs leave free.
 func (s *simulation) freeResources(uses func(*entry) bool) placement.Resources {
@@ -154,120 +143,4 @@ func (s *simulation) judgeStops() {
 			s.faultf("%s/%s was cancelled %v ago, but Stop was not called", e.Organization, e.Name, now.Sub(e.stopped))
 		}
 	}
-}
-
-// beginRound notes the queue at the beginning of a round.
-func (s *simulation) beginRound() {
-	s.round = round{queue: map[app.JobID]*entry{}, free: s.freeResources(func(*entry) bool { return true })}
-	if !s.stable() {
-		s.round.queue = nil
-		return
-	}
-	for _, e := range s.ledger.sorted((*entry).waits) {
-		s.round.queue[e.ID] = e
-	}
-}
-
-// endRound checks fairness: a job that is first in line and needs no more than
-// another must not start later.
-func (s *simulation) endRound() {
-	if s.round.queue == nil || !s.stable() {
-		return
-	}
-	for _, e := range s.round.queue {
-		if s.mayHaveReservation(e) {
-			return // with a reservation, other rules apply
-		}
-	}
-	for _, id := range s.round.started {
-		w := s.round.queue[id]
-		if w == nil || s.ledger.jobs[id] == nil {
-			continue
-		}
-		for _, v := range s.firstsInLine() {
-			if fits(v.Private.Needs, w.Private.Needs) && !s.bound(v) {
-				s.judgeTurn(v, w)
-			}
-		}
-	}
-}
-
-// firstsInLine returns for each user and priority the first job in line, if it waited
-// during the whole round.
-func (s *simulation) firstsInLine() []*entry {
-	type line struct {
-		user
-		priority int
-	}
-	first := map[line]*entry{}
-	for _, e := range s.round.queue {
-		l := line{userOf(&e.Job), e.Priority}
-		if first[l] == nil || e.ID < first[l].ID {
-			first[l] = e
-		}
-	}
-	return s.ledger.sorted(func(e *entry) bool {
-		v := first[line{userOf(&e.Job), e.Priority}]
-		return v != nil && v.ID == e.ID && e.waits() && e.Attempts == v.Attempts && !s.ledger.stoodBehind(e)
-	})
-}
-
-// stoodBehind reports whether another job stands before this one in line now: an attempt
-// of it was lost meanwhile. The runner may have looked at that one alone.
-func (l *ledger) stoodBehind(e *entry) bool {
-	for _, other := range l.jobs {
-		if other.waits() && other.ID < e.ID && other.Priority == e.Priority && userOf(&other.Job) == userOf(&e.Job) {
-			return true
-		}
-	}
-	return false
-}
-
-// judgeTurn checks that w, which has started, was not ahead of v, which waits.
-func (s *simulation) judgeTurn(v, w *entry) {
-	a, b := userOf(&w.Job), userOf(&v.Job)
-	reason := ""
-	switch {
-	case v.Priority > w.Priority:
-		reason = "has a higher priority"
-	case v.Priority < w.Priority:
-	case a == b && v.ID < w.ID:
-		reason = "was submitted earlier"
-	case a != b && !s.flew(b) && s.claimedBy(b) < s.claimedBy(a)-1 && s.couldReplaceAll(v, a):
-		reason = fmt.Sprintf("belongs to a user with %d claimed jobs, not %d", s.claimedBy(b), s.claimedBy(a))
-	}
-	if reason != "" {
-		s.faultf("%s/%s has started; %s/%s has not, although it %s", w.Organization, w.Name, v.Organization, v.Name, reason)
-	}
-}
-
-// claimedBy counts the claimed jobs of a user. Those that share a process are one.
-func (s *simulation) claimedBy(u user) (n int) {
-	for _, e := range s.holders(func(*entry) bool { return true }) {
-		if userOf(&e.Job) == u {
-			n++
-		}
-	}
-	return n
-}
-
-// couldReplaceAll reports whether v could have started instead of any job that the
-// user started in this round. The last of those was chosen when the user had one
-// claimed job fewer than now. Resources of attempts that finished in between do
-// not count if the other jobs needed them.
-func (s *simulation) couldReplaceAll(v *entry, u user) bool {
-	for _, id := range s.round.started {
-		w := s.round.queue[id]
-		if w == nil {
-			return false
-		}
-		if userOf(&w.Job) != u {
-			continue
-		}
-		before := s.round.ended > 1 || s.round.ended == 1 && fits(w.Private.Needs, s.round.free)
-		if before || w.Priority != v.Priority || !fits(v.Private.Needs, w.Private.Needs) {
-			return false
-		}
-	}
-	return true
 }

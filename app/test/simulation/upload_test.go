@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -19,19 +17,13 @@ import (
 	"molrun/blobs"
 )
 
-// The names of the files that users upload: one kind is read by jobs, the other has
-// sequences.
-var fileNames = []string{"1.txt", "2.txt", "3.txt", "seq.fasta"}
+// The names of the files that users upload, and jobs read.
+var fileNames = []string{"1.txt", "2.txt", "3.txt"}
 
 // file is an upload that a user sends or deletes.
 type file struct {
-	id   app.UploadID // of the one to delete
-	name string
-	text string
-
-	asks  bool         // whether the bytes are there already
-	had   app.UploadID // that has them when it is sent
-	again bool         // they were there
+	id         app.UploadID
+	name, text string
 }
 
 func (f *file) sum() string {
@@ -51,30 +43,11 @@ type transfers struct {
 	blobs.Archives // of none
 }
 
-// sendFile has a user upload a file.
-func (s *simulation) sendFile() {
-	s.up()
-	if s.process == nil {
-		return
-	}
-	f := s.randomFile()
-	by := users[s.rng.IntN(len(users))]
-	if s.rng.IntN(3) == 0 { // again, perhaps
-		all := s.sortedUploads(func(u *app.Upload) bool { return u.Completed() && u.Email == by.Email })
-		if f.asks = true; len(all) > 0 {
-			u := all[s.rng.IntN(len(all))]
-			f.name, f.text, f.had = u.Filename, s.texts[u.SHA256], u.ID
-		}
-	}
-	s.send(&request{label: label{verb: "upload"}, by: by, name: f.name, file: f})
-}
-
 func (s *simulation) randomFile() *file {
 	f := &file{name: fileNames[s.rng.IntN(len(fileNames))]}
 	for i := range 1 + s.rng.IntN(4) {
-		f.text += fmt.Sprintf(">r%d\n%s\n", i+1, strings.Repeat("A", 1+s.rng.IntN(5)))
+		f.text += fmt.Sprintf("line %d\n%s\n", i+1, strings.Repeat("A", 1+s.rng.IntN(5)))
 	}
-	s.texts[f.sum()] = f.text
 	return f
 }
 
@@ -93,37 +66,10 @@ func (s *simulation) eraseFile() {
 	s.send(&request{label: label{verb: "erase"}, by: by, name: u.Filename, file: &file{id: u.ID, name: u.Filename}})
 }
 
-// transfer sends a file as a client does: it asks for a link, sends the bytes and
-// confirms them.
-func (f *file) transfer(ctx context.Context, by app.Caller, p *process) error {
-	asked := upload.Request{Filename: f.name}
-	if f.asks {
-		asked.SHA256 = f.sum()
-	}
-	grant, err := p.Files.Create(ctx, by, asked)
-	if err != nil {
-		return err
-	}
-	if f.again = grant.Upload.Completed(); f.again {
-		f.id = grant.Upload.ID
-		return nil
-	}
-	put := httptest.NewRequestWithContext(ctx, http.MethodPut, grant.UploadURL, strings.NewReader(f.text))
-	c := &connection{ResponseRecorder: httptest.NewRecorder(), cut: make(chan struct{})}
-	if p.Links.ServeHTTP(c, put); c.failed != nil {
-		return c.failed
-	}
-	size := int64(len(f.text))
-	_, err = p.Files.Complete(ctx, by, string(grant.Upload.ID), &size)
-	return err
-}
-
-// expectedOfFile returns the answer to who sends or deletes a file.
+// expectedOfFile returns the answer to who deletes a file.
 func (r *request) expectedOfFile(s *simulation) answer {
 	u := s.uploads[r.file.id]
 	switch {
-	case r.label.verb == "upload" && (u != nil || r.file.id == ""):
-		return answer{}
 	case u == nil || u.Organization != r.by.Organization:
 		return answer{code: fault.NotFound}
 	case !r.by.May(u.Email):
@@ -176,21 +122,8 @@ func (s *simulation) judgeUpload(c *change, old, now *app.Upload) error {
 		return s.judgeExpired(c, old, now)
 	case r != nil && r.part != nil:
 		return s.judgeParts(r, old, now)
-	case r == nil || r.label.verb != "upload":
-		return errors.New("it changes without a request")
-	case now.Email != r.by.Email || now.Organization != r.by.Organization || now.Filename != r.file.name || now.Folder != app.DefaultFolder:
-		return errors.New("it is another one than was sent")
-	case old == nil:
-		r.file.id = now.ID
-		return allow(now.Generation == 0 && !now.Completed(), "it begins with bytes")
-	case old.Completed():
-		return errors.New("a complete one changes")
-	case now.Generation == 0 || now.Size != int64(len(r.file.text)) || now.SHA256 != r.file.sum():
-		return errors.New("it has other bytes than were sent")
-	case now.Completed():
-		return allow(old.Generation == now.Generation, "it is complete with other bytes than were received")
 	}
-	return nil
+	return errors.New("it changes without a request")
 }
 
 // judgeErased checks the deletion of an upload: by a user while no job needs it, or with
@@ -225,11 +158,6 @@ func (s *simulation) newest(by app.Caller, name string) *app.Upload {
 		return nil
 	}
 	return all[len(all)-1]
-}
-
-// unconfirmed reports whether a user has begun to send a file of this name.
-func (s *simulation) unconfirmed(by app.Caller, name string) bool {
-	return len(s.sortedUploads(func(u *app.Upload) bool { return u.Email == by.Email && u.Filename == name })) > 0
 }
 
 // compareUploads compares the uploads of the store, and their bytes, with what was

@@ -33,12 +33,8 @@ type simulation struct {
 	deleted   map[app.JobID]bool
 	uploads   map[app.UploadID]*app.Upload // as last committed
 	sendings  []*sending
-	texts     map[string]string          // of files, by digest
-	shares    map[app.ShareID]*app.Share // as last committed
-	tokens    map[app.ShareID]string     // of shares, as answered
 
 	hooks   map[string]*notice.Hook     // as last committed
-	secrets map[string]string           // whose they are or were
 	notices map[string]*notice.Delivery // as last compared
 	owed    []*owed                     // what has to be told, and was not yet compared
 	told    int                         // messages
@@ -62,10 +58,7 @@ type simulation struct {
 	jumped     time.Time // when the clock did last
 	stableFrom time.Time // when the runner must have recovered from all faults
 
-	landed map[user]time.Time // when a row of theirs last left a pilot
-
 	startable map[app.JobID]time.Time // since when waiting jobs could have started
-	round     round
 
 	changed bool // since the store was last compared with the ledger
 	trace   strings.Builder
@@ -109,10 +102,8 @@ func newSimulation(t *testing.T, p plan) *simulation {
 	catalogue, err := algorithm.NewCatalogue(all)
 	must.OK(t, err)
 	s := &simulation{
-		plan: p, begin: time.Now(), ledger: newLedger(), history: history{}, deleted: map[app.JobID]bool{}, uploads: map[app.UploadID]*app.Upload{}, texts: map[string]string{},
-		shares: map[app.ShareID]*app.Share{}, tokens: map[app.ShareID]string{},
-		hooks: map[string]*notice.Hook{}, secrets: map[string]string{}, notices: map[string]*notice.Delivery{}, owedSince: map[string]time.Time{},
-		landed:   map[user]time.Time{},
+		plan: p, begin: time.Now(), ledger: newLedger(), history: history{}, deleted: map[app.JobID]bool{}, uploads: map[app.UploadID]*app.Upload{},
+		hooks: map[string]*notice.Hook{}, notices: map[string]*notice.Delivery{}, owedSince: map[string]time.Time{},
 		requests: map[label]*request{}, answers: make(chan func(), 1000),
 	}
 	s.site = &site{
@@ -150,6 +141,7 @@ func (s *simulation) live() {
 		s.tracef("-- step %d: %s", i+1, step.kind.name)
 		s.rng = step.rng()
 		step.kind.do(s)
+		s.pass(seconds(s.rng, 2)) // mostly too short for a job to finish
 		s.check()
 	}
 	if len(s.faults) == 0 {
@@ -191,7 +183,7 @@ func (s *simulation) crash() {
 // gone forgets a process and its unanswered requests.
 func (s *simulation) gone() {
 	s.hush()
-	s.process, s.stopping, s.crashIn, s.round = nil, nil, 0, round{}
+	s.process, s.stopping, s.crashIn = nil, nil, 0
 	s.collect()
 	clear(s.requests)
 	for _, f := range s.sendings {
@@ -265,7 +257,7 @@ func (s *simulation) check() {
 		s.faultf("%v", err)
 		return
 	}
-	if err := errors.Join(s.compareUploads(), s.compareShares(), s.compareNotices()); err != nil {
+	if err := errors.Join(s.compareUploads(), s.compareNotices()); err != nil {
 		s.faultf("%v", err)
 		return
 	}
