@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Of returns a circle of a graph, nil if there is none: numbers of which each leads to
+// circleOf returns a circle of a graph, nil if there is none: numbers of which each leads to
 // the next, and the last to the first. next lists where each of 0 to n-1 leads.
 func circleOf(n int, next func(int) []int) []int {
 	s := search{next: next, state: make([]state, n)}
@@ -21,7 +21,7 @@ func circleOf(n int, next func(int) []int) []int {
 // maxShown bounds how many things Text names.
 const maxShown = 10
 
-// Text names the things of a circle: "a", for "b", for "a".
+// circleText names the things of a circle: "a", for "b", for "a".
 func circleText(found []int, names []string) string {
 	var text []string
 	for _, i := range found[:min(len(found), maxShown)] {

@@ -1,5 +1,5 @@
-// Package command holds the commands of algorithm files: arguments with
-// Placeholders, and what the Placeholders stand for.
+// Package command holds the commands of algorithm files, arguments with Placeholders and
+// what these stand for, and the templates of files that commands read.
 package command
 
 import (

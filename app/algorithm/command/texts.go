@@ -15,7 +15,7 @@ import (
 // maxText bounds a file that is made.
 const maxText = 16 << 20
 
-// Text is a template that has been read.
+// FileText is the template of a file that has been read.
 type FileText struct {
 	Uses []Use
 
@@ -41,7 +41,7 @@ var functions = template.FuncMap{
 	"lower": strings.ToLower,
 }
 
-// Parse reads a template.
+// ParseFileText reads the template of a file.
 func ParseFileText(text string) (*FileText, error) {
 	t, err := template.New("text").Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {

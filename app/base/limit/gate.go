@@ -1,4 +1,4 @@
-// Package gate bounds how many requests compute at once, so that others, which need
+// Package limit bounds how many requests compute at once, so that others, which need
 // little, find a processor. Go runs goroutines in the order in which they became ready,
 // and looks for what has arrived on the network when none is left: without a bound, a
 // page waits for all submissions that came before it.

@@ -1,4 +1,5 @@
-// Package naming checks the names of jobs, files, folders and users.
+// Package naming checks the names of jobs, files, folders and users, and reads how settings
+// name files.
 package naming
 
 import (

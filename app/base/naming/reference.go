@@ -19,7 +19,7 @@ type Reference struct {
 	Upload string // a fileId, or folder/filename
 }
 
-// Parse reads a reference: job:<jobName>/<path>, job:<jobName>/@<output>,
+// ParseReference reads a reference: job:<jobName>/<path>, job:<jobName>/@<output>,
 // sha256:<digest>/<filename>, and what else there is, which is Upload.
 func ParseReference(text string) Reference {
 	if result, ok := strings.CutPrefix(text, "job:"); ok {

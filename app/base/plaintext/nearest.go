@@ -2,7 +2,7 @@ package plaintext
 
 import "strings"
 
-// Of returns the known name that is closest to name, for suggestions; "" if none is
+// Nearest returns the known name that is closest to name, for suggestions; "" if none is
 // close.
 func Nearest(name string, known []string) string {
 	best, distance := "", max(2, len(name)/3)+1

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Text returns a program's output as one line of at most so many characters.
+// OneLine returns a program's output as one line of at most so many characters.
 func OneLine(b []byte, most int) string {
 	return Cut(strings.TrimSpace(Printable(b)), most)
 }

@@ -4,8 +4,11 @@
 // needs no other program.
 //
 // Parse checks settings and fills in defaults; Run simulates and writes a folder of results.
-// The physics is in package md, the evaluation of slabs in package slab. README.md explains
-// the results and the limits of the model.
+// The physics is in package md. Profiles along z, where the interfaces are, and the
+// concentrations on both sides with their errors are in profile.go, phases.go and
+// interface.go: lengths are in nm, the dense phase is a slab across the box, and because it
+// wanders each frame is moved along z to where it fits the mean of the frames before it
+// best. README.md explains the results and the limits of the model.
 package condensate
 
 import _ "embed"

@@ -11,7 +11,7 @@ import (
 
 var conditions = md.Conditions{Temperature: 293, PH: 7, IonicStrength: 0.15, Friction: 0.01, ChargedTermini: true}
 
-// system is chains whose heights follow a known profile: a slab of some thickness with
+// slabSystem is chains whose heights follow a known profile: a slab of some thickness with
 // interfaces of the form of a hyperbolic tangent, which wanders through the box.
 type slabSystem struct {
 	*md.Mixture
@@ -24,7 +24,7 @@ type slabSystem struct {
 
 const boxEdge, boxLength = 15.0, 100.0
 
-// newSystem makes as many chains as the concentrations in mM ask for.
+// newSlabSystem makes as many chains as the concentrations in mM ask for.
 func newSlabSystem(thickness, length float64, dense, dilute []float64) *slabSystem {
 	s := &slabSystem{thickness: thickness, length: length, dense: dense, dilute: dilute, random: rand.New(rand.NewPCG(1, 2))}
 	var all []md.Component

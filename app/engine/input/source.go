@@ -4,7 +4,7 @@ import (
 	"molrun/app/engine/sequence"
 )
 
-// Reader takes sequences from settings, of which a job may have so many.
+// ChainReader takes sequences from settings, of which a job may have so many.
 type ChainReader struct {
 	*Reader
 	Most int

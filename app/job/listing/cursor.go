@@ -8,7 +8,7 @@ import (
 	"errors"
 )
 
-// Key signs cursors; it has 32 bytes.
+// CursorKey signs cursors; it has 32 bytes.
 type CursorKey []byte
 
 const (

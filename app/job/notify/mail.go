@@ -23,7 +23,7 @@ const (
 	Plain    = "none"
 )
 
-// Options name the server that takes the mail, and who sends it.
+// MailOptions name the server that takes the mail, and who sends it.
 type MailOptions struct {
 	Host           string
 	Port           int
@@ -43,13 +43,13 @@ const farewellTime = time.Second
 // maxReply is how much of what a mail server says is kept, in characters.
 const maxReply = 300
 
-// Sender sends mail.
+// Mailer sends mail.
 type Mailer struct {
 	o       MailOptions
 	options []mail.Option
 }
 
-// New returns a sender. It connects to nothing yet.
+// NewMailer returns a mailer. It connects to nothing yet.
 func NewMailer(o MailOptions) (*Mailer, error) {
 	s := &Mailer{o: o, options: []mail.Option{mail.WithPort(o.Port), mail.WithTimeout(stepTime)}}
 	switch o.TLS {

@@ -25,7 +25,7 @@ const (
 	maxHeader     = 64 << 10
 )
 
-// Options are what a sender needs.
+// PostOptions are what a poster needs.
 type PostOptions struct {
 	Policy   notice.Policy
 	Agent    string                       // User-Agent
@@ -36,13 +36,13 @@ type PostOptions struct {
 	Now      func() time.Time             // for Retry-After; nil is time.Now
 }
 
-// Sender sends messages.
+// Poster sends messages.
 type Poster struct {
 	o      PostOptions
 	client *http.Client
 }
 
-// New returns a sender.
+// NewPoster returns a poster.
 func NewPoster(o PostOptions) *Poster {
 	if o.Own == nil {
 		o.Own = ownAddresses
