@@ -160,7 +160,10 @@ func TestRestartAtEveryStep(t *testing.T) {
 
 func TestRestartAtEveryStepOfRemoteTasks(t *testing.T) {
 	t.Parallel()
-	restartEverywhere(t, func(w *world) { w.makeRemote(100) })
+	restartEverywhere(t, func(w *world) {
+		w.makeRemote(100)
+		w.options.MaxFiles = 3
+	})
 }
 
 func restartEverywhere(t *testing.T, prepare func(*world)) {

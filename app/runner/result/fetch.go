@@ -37,14 +37,20 @@ type Remote struct {
 // fetchedFile says during which boot a directory was copied that was not made durable.
 const fetchedFile = ".fetched"
 
+// unfitFile says why a directory was copied without its output.
+const unfitFile = ".unfit"
+
 // Fetch copies what the attempt left to its home, durably but for Boot, unless that was done
 // before. For an attempt that is done, o says what there should be: over a
 // network files may be seen late, and then the error is fault.Unavailable. For
-// any other attempt o is nil, and an output that can't be kept is left behind. An
-// error of check interrupts the copying.
+// any other attempt o is nil, and an output that can't be kept is left behind: whoever asks
+// for it later gets the same Unfit. An error of check interrupts the copying.
 func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
 	if IsDir(r.Home) && !r.stale() {
-		return nil
+		if o == nil {
+			return nil
+		}
+		return r.leftBehind()
 	}
 	if _, err := os.Lstat(r.Dir); o == nil && (errors.Is(err, fs.ErrNotExist) || !task.Exists(r.Dir, task.RunFile)) {
 		return nil // it never began
@@ -69,6 +75,18 @@ func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
 		return err
 	}
 	return errors.Join(replaceLink(r.Home, to), durable.SyncFolder(filepath.Dir(r.Home)))
+}
+
+// leftBehind returns the Unfit of an output that an earlier Fetch did not copy.
+func (r *Remote) leftBehind() error {
+	reason, err := os.ReadFile(filepath.Join(r.Home, unfitFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return Unfit(reason)
 }
 
 // stale reports whether the copy may lack something because the machine was restarted since,
@@ -98,7 +116,7 @@ func (r *Remote) fetchOutput(to string, o *app.Outcome, check func() error) erro
 	var unfit Unfit
 	if errors.As(err, &unfit) && o == nil {
 		r.Log.Warn().Str("reason", string(unfit)).Msg("the output of an attempt that was not completed is left behind")
-		return nil
+		return os.WriteFile(filepath.Join(to, unfitFile), []byte(unfit), 0o600)
 	}
 	if err != nil {
 		return err

@@ -134,11 +134,11 @@ func TestSurveyCountsEntriesUpToTheLimit(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
 	must.OK(t, os.WriteFile(filepath.Join(dir, "folder", "file"), []byte("four"), 0o600))
-	if n, err := survey(dir, 3, goOn); err != nil || n != (amount{1, 4}) { // with the directory itself
+	if n, err := survey(dir, 2, goOn); err != nil || n != (amount{1, 4}) {
 		t.Errorf("%+v, %v; want one file of 4 bytes", n, err)
 	}
 	var unfit Unfit
-	if _, err := survey(dir, 2, goOn); !errors.As(err, &unfit) {
-		t.Errorf("3 entries where 2 may be: %v", err)
+	if _, err := survey(dir, 1, goOn); !errors.As(err, &unfit) {
+		t.Errorf("2 entries where 1 may be: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ type amount struct {
 // survey counts what a program left before it is copied: what can't be kept
 // must not fill the disk.
 func survey(dir string, maxFiles int, check func() error) (n amount, err error) {
-	entries, holes := 0, int64(0)
+	entries, holes := -1, int64(0) // dir itself does not count
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && errors.Is(err, fs.ErrPermission) {
 			return fs.SkipDir // copyTree opens it
