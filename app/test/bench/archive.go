@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -85,13 +86,20 @@ func firstByte(address, path string) (float64, error) {
 	return milliseconds(all[len(all)/2]), nil
 }
 
-// diskUse returns the bytes that the files below dir occupy.
+// diskUse returns the bytes that the files below dir occupy. The service may remove some
+// meanwhile.
 func diskUse(dir string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil || d.IsDir() {
 			return err
 		}
 		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
