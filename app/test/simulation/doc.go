@@ -19,11 +19,11 @@
 // across crashes (listener_test.go). Retention deletes everything that is old enough, but
 // nothing that is pinned or needed (retention_test.go). Files arrive whole or not at
 // all, and stay while a job needs them (upload_test.go); what arrives in parts stays
-// although connections break and the process dies (part_test.go). A link to a result shows it
-// until it ends (share_test.go). Those who want notice of a job's end get it at least once,
-// with one ID, however receivers fail (notice_test.go). The store contains what
-// was committed (ledger_test.go). Jobs that can start do start, in fair order
-// (turn_test.go), and nobody uses more than the limits allow (limit_test.go).
+// although connections break and the process dies (part_test.go). Those who want notice of a
+// job's end get it at least once, with one ID, however receivers fail (notice_test.go). The
+// store contains what was committed (ledger_test.go). Jobs that can start do start
+// (turn_test.go); in which order is tested by package turns. Nobody uses more than the limits
+// allow (limit_test.go).
 //
 // Short rows of batches share processes, which are simulated by the files of package task
 // (pilot_test.go): they die before any step with a file or at any time, are slow, refuse,
