@@ -79,6 +79,6 @@ func (w *world) dir() string {
 }
 
 // patience bounds every wait of these tests.
-const patience = 5 * time.Minute
+const patience = must.Patience
 
 var _ app.Remote = (*slurm.Executor)(nil)
