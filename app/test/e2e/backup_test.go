@@ -16,6 +16,7 @@ import (
 	"molrun/app/server/backup"
 	"molrun/app/server/datadir"
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 	"molrun/storage"
 )
 
@@ -50,7 +51,7 @@ func (s *instance) startOn(data string) *instance {
 	s.t.Helper()
 	other := &instance{
 		t: s.t, dir: s.dir, dataDir: data, env: s.env, flags: []string{"--data", data, "--listen", "127.0.0.1:0"},
-		stderr: &logBuffer{}, secrets: &confidential{}, http: s.http,
+		stderr: &whole.Log{}, secrets: &confidential{}, http: s.http,
 	}
 	s.t.Cleanup(func() {
 		other.kill()

@@ -70,7 +70,7 @@ func TestServiceStopsOnADamagedDatabase(t *testing.T) {
 	}
 	<-s.exited
 	if code := s.process.ProcessState.ExitCode(); code != datadir.ExitDatabaseFailed || !strings.Contains(s.log.String(), "the database is damaged") {
-		t.Errorf("service: exit code %d, key %s:\n%s", code, u.key, s.tail())
+		t.Errorf("service: exit code %d, key %s:\n%s", code, u.key, s.log.Tail())
 	}
 	if _, errs, code := s.run("check"); code == 0 || !strings.Contains(errs, "damaged") {
 		t.Errorf("check: exit code %d: %s", code, errs)

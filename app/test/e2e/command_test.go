@@ -11,6 +11,7 @@ import (
 
 	"molrun/app/server/datadir"
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 	"molrun/storage"
 )
 
@@ -26,7 +27,7 @@ func emptyDatabase(t *testing.T, data string) {
 // unstarted returns a server with this configuration that has not been started.
 func unstarted(t *testing.T, config string, env ...string) *instance {
 	t.Helper()
-	s := &instance{t: t, dir: t.TempDir(), env: env, stderr: &logBuffer{}, secrets: &confidential{}}
+	s := &instance{t: t, dir: t.TempDir(), env: env, stderr: &whole.Log{}, secrets: &confidential{}}
 	emptyDatabase(t, s.data())
 	must.OK(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(fmt.Sprintf("data = %q\n", s.data())+config), 0o600))
 	return s

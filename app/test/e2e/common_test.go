@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 )
 
 // common is a server shared by many tests, each with its own organizations. A test
@@ -63,7 +64,7 @@ func (c *common) open(t *testing.T) *instance {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("end of the shared server's log:\n%s", s.tail())
+			t.Logf("end of the shared server's log:\n%s", s.log.Tail())
 		}
 	})
 	return s
@@ -73,7 +74,7 @@ func (c *common) start(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "molrun-e2e-")
 	must.OK(t, err)
-	s := &instance{t: t, dir: dir, shared: true, stderr: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t)}
+	s := &instance{t: t, dir: dir, shared: true, stderr: &whole.Log{}, secrets: &confidential{}, http: checkedClient(t)}
 	s.writeFiles(serverOptions{config: c.config, algorithms: commonTypes()})
 	s.start()
 	if c.busy {

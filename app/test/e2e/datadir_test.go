@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 )
 
 // TestServiceMakesADirectoryOnlyWhenTold starts the service where there is nothing, something
@@ -15,7 +16,7 @@ func TestServiceMakesADirectoryOnlyWhenTold(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
-	s := &instance{t: t, dir: dir, stderr: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t)}
+	s := &instance{t: t, dir: dir, stderr: &whole.Log{}, secrets: &confidential{}, http: checkedClient(t)}
 	must.OK(t, os.WriteFile(path("config.toml"), []byte("listen = \"127.0.0.1:0\"\n"), 0o600))
 	emptyDatabase(t, path("molrun-data"))
 	for name, file := range map[string]string{"others": "notes.txt", "remains": "secret"} {
@@ -48,7 +49,7 @@ func TestServiceMakesADirectoryOnlyWhenTold(t *testing.T) {
 		must.OK(t, c.Start())
 		started := make(chan string, 1)
 		exited := make(chan struct{})
-		lines := &logBuffer{}
+		lines := &whole.Log{}
 		go s.follow(pipe, lines, started, exited, c)
 		select {
 		case <-started:

@@ -91,9 +91,9 @@ type instance struct {
 	dataDir string // if not in dir
 	base    string
 	process *exec.Cmd
-	log     *logBuffer   // of the last start
-	logs    []*logBuffer // of all starts
-	stderr  *logBuffer   // of commands
+	log     *whole.Log   // of the last start
+	logs    []*whole.Log // of all starts
+	stderr  *whole.Log   // of commands
 	secrets *confidential
 	shared  bool   // outlives the test that starts it
 	tenant  string // suffix of a test's organizations and gates on a shared server
@@ -105,24 +105,6 @@ type instance struct {
 	exited  chan struct{}
 }
 
-// logBuffer keeps the output of a server.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) add(text []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text.Write(text)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // serverOptions are settings of a test's server that differ from the default.
 type serverOptions struct {
 	config     string            // TOML, in addition to data and algorithms
@@ -131,7 +113,7 @@ type serverOptions struct {
 	flags      []string // of serve
 	files      int      // limit of open files
 	data       string   // data directory, if not next to the configuration
-	binary     string   // molrun, instead of the test itself
+	binary     string   // instead of the one that was built
 }
 
 // startServer starts a server that ends with the test.
@@ -139,14 +121,14 @@ func startServer(t *testing.T, o serverOptions) *instance {
 	t.Helper()
 	s := &instance{
 		t: t, dir: t.TempDir(), dataDir: o.data, env: o.env, flags: o.flags, files: o.files, binary: o.binary,
-		stderr: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t),
+		stderr: &whole.Log{}, secrets: &confidential{}, http: checkedClient(t),
 	}
 	s.writeFiles(o)
 	t.Cleanup(func() {
 		s.kill()
 		s.killTasks()
 		if t.Failed() {
-			t.Logf("log of the server:\n%s", s.tail())
+			t.Logf("log of the server:\n%s", s.log.Tail())
 		}
 	})
 	s.start()
@@ -191,11 +173,6 @@ func (s *instance) data() string {
 	return filepath.Join(s.dir, "data")
 }
 
-func (s *instance) tail() string {
-	lines := strings.Split(s.log.String(), "\n")
-	return strings.Join(lines[max(0, len(lines)-60):], "\n")
-}
-
 // command returns a molrun command that uses the server's configuration.
 func (s *instance) command(args ...string) *exec.Cmd {
 	c := exec.Command(cmp.Or(s.binary, molrun), args...)
@@ -213,13 +190,12 @@ func (s *instance) run(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	var out, errs bytes.Buffer
 	c := s.command(args...)
-	c.Stdout, c.Stderr = &out, &errs
+	c.Stdout, c.Stderr = &out, io.MultiWriter(&errs, s.stderr)
 	err := c.Run()
 	if _, ok := err.(*exec.ExitError); err != nil && !ok {
 		s.t.Fatal(err)
 	}
 	s.secrets.keys(out.String())
-	s.stderr.add(errs.Bytes())
 	return out.String(), unnamed(errs.String()), c.ProcessState.ExitCode()
 }
 
@@ -261,7 +237,7 @@ func (s *instance) start() {
 	if s.logs == nil && !s.shared {
 		s.t.Cleanup(s.checkLogs)
 	}
-	s.log = &logBuffer{}
+	s.log = &whole.Log{}
 	s.logs = append(s.logs, s.log)
 	listening := make(chan string, 1)
 	s.exited = make(chan struct{})
@@ -277,11 +253,11 @@ func (s *instance) start() {
 }
 
 // follow records the server's log and finds its address there.
-func (s *instance) follow(stderr io.Reader, log *logBuffer, listening chan<- string, exited chan<- struct{}, process *exec.Cmd) {
+func (s *instance) follow(stderr io.Reader, log *whole.Log, listening chan<- string, exited chan<- struct{}, process *exec.Cmd) {
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		log.add(append(lines.Bytes(), '\n'))
+		log.AddLine(lines.Text())
 		var line struct{ Message, Listen string }
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Message == "started" {
 			listening <- line.Listen
@@ -306,10 +282,10 @@ func (s *instance) stop() {
 	select {
 	case <-s.exited:
 	case <-time.After(patience):
-		s.t.Fatalf("the server does not stop:\n%s", s.tail())
+		s.t.Fatalf("the server does not stop:\n%s", s.log.Tail())
 	}
 	if code := s.process.ProcessState.ExitCode(); code != 0 {
-		s.t.Errorf("the server exited with %d after SIGTERM:\n%s", code, s.tail())
+		s.t.Errorf("the server exited with %d after SIGTERM:\n%s", code, s.log.Tail())
 	}
 }
 

@@ -126,7 +126,7 @@ func (f failing) campaign(t *testing.T, fault string, b *table) {
 		end, what := f.run(s, fault, n, l, o)
 		ends += end
 		if end == wrong {
-			t.Errorf("%s at call %d of %v (%s): the service ended with %v:\n%s", fault, n, f.calls, what, s.process.ProcessState, s.log.tail())
+			t.Errorf("%s at call %d of %v (%s): the service ended with %v:\n%s", fault, n, f.calls, what, s.process.ProcessState, s.log.Tail())
 		}
 		s.prefix = nil
 		s.check()

@@ -118,7 +118,7 @@ func fillDisk(t *testing.T, reserve int64) {
 	must.OK(t, w.upload())
 	recovered := time.Since(begin)
 	if s.ended() || s.process != process {
-		t.Fatalf("the service did not survive:\n%s", s.log.tail())
+		t.Fatalf("the service did not survive:\n%s", s.log.Tail())
 	}
 	s.conclude(l, v)
 	t.Logf("507 after %d uploads and after %d submissions; both worked again %v after space was freed, without a restart", uploads, submissions, recovered.Round(time.Millisecond))

@@ -36,7 +36,7 @@ func TestNumbersGivenAwayOnTheCluster(t *testing.T) {
 			continue
 		}
 		if t.Failed() {
-			t.Fatalf("in try %d:\n%s", try+1, s.log.tail())
+			t.Fatalf("in try %d:\n%s", try+1, s.log.Tail())
 		}
 		done++
 		t.Logf("try %d, %v: job %s of molrun (running: %v) was cancelled; the other job with its number lives", try+1, time.Since(begin).Round(time.Second), g.number, g.runs)

@@ -73,7 +73,7 @@ func (s *server) expectEndWithoutData(meanwhile func()) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if code := s.await(); code != 74 || ready != http.StatusServiceUnavailable {
-		s.t.Errorf("readyz said %d at last, and the service ended with %d; want 503, then 74:\n%s", ready, code, s.log.tail())
+		s.t.Errorf("readyz said %d at last, and the service ended with %d; want 503, then 74:\n%s", ready, code, s.log.Tail())
 	}
 }
 

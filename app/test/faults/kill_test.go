@@ -39,7 +39,7 @@ func (s *server) loadUntil(l *ledger, o load, acks int, moment time.Duration, fa
 		time.Sleep(moment) // so that the fault hits at a random point
 	case <-s.exited:
 	case <-time.After(patience):
-		s.t.Errorf("the clients get too few responses:\n%s", s.log.tail())
+		s.t.Errorf("the clients get too few responses:\n%s", s.log.Tail())
 	}
 	fault()
 	close(stop)
@@ -59,7 +59,7 @@ func (s *server) ends(times int, o load, v *verdict, fault func()) {
 		s.loadUntil(l, o, 5+random.IntN(40), time.Duration(random.IntN(10_000))*time.Microsecond, fault)
 		s.check()
 		if s.t.Failed() {
-			s.t.Fatalf("after end %d of seed %d:\n%s", n+1, *seed, s.log.tail())
+			s.t.Fatalf("after end %d of seed %d:\n%s", n+1, *seed, s.log.Tail())
 		}
 	}
 	s.start()

@@ -41,7 +41,7 @@ func TestFewDescriptors(t *testing.T) {
 	}
 	s.loadUntil(l, load{name: "d", clients: 4, jobs: 4, seed: *seed}, 40, 0, func() {})
 	if s.ended() {
-		t.Fatalf("the service ended with %v:\n%s", s.process.ProcessState, s.log.tail())
+		t.Fatalf("the service ended with %v:\n%s", s.process.ProcessState, s.log.Tail())
 	}
 	s.conclude(l, v)
 	t.Logf("nofile=48: after %d idle connections, all requests were served", len(idle))

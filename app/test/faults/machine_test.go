@@ -19,6 +19,7 @@ import (
 	"molrun/app/client"
 	"molrun/app/test/freeport"
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 )
 
 // guestBoot is the script that the virtual machine runs once its disk is mounted.
@@ -59,7 +60,7 @@ type guest struct {
 	clock   string // at the next boot, in UTC; "": the true time
 	process *exec.Cmd
 	console io.WriteCloser
-	log     *logBuffer
+	log     *whole.Log
 	parts   sync.WaitGroup // goroutines of this boot
 }
 
@@ -84,12 +85,12 @@ func newGuest(t *testing.T) *guest {
 	if out, err := exec.Command("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-d", root, image).CombinedOutput(); err != nil {
 		t.Fatalf("mkfs.ext4: %v\n%s", err, out)
 	}
-	g := &guest{t: t, disk: openDisk(t, image), port: freePort(t), log: &logBuffer{}}
+	g := &guest{t: t, disk: openDisk(t, image), port: freePort(t), log: &whole.Log{}}
 	g.server = &server{t: t, remote: true, log: g.log, base: fmt.Sprintf("http://127.0.0.1:%d", g.port)}
 	t.Cleanup(func() {
 		g.off()
 		if t.Failed() {
-			t.Logf("console of the last boot:\n%s", g.log.tail())
+			t.Logf("console of the last boot:\n%s", g.log.Tail())
 		}
 	})
 	return g
@@ -130,14 +131,14 @@ func (g *guest) boot() {
 	must.OK(g.t, err)
 	g.process.Stderr = os.Stderr
 	must.OK(g.t, g.process.Start())
-	g.log.clear()
+	g.log.Clear()
 	g.parts.Go(func() {
 		conn, err := nbd.Accept()
 		if err == nil {
 			err = g.disk.serve(conn)
 		}
 		if err != nil {
-			g.log.add([]byte("disk: " + err.Error()))
+			g.log.AddLine("disk: " + err.Error())
 		}
 	})
 	g.read(output)
@@ -162,15 +163,15 @@ func (g *guest) read(output io.Reader) {
 			case strings.HasSuffix(line, `request"}`):
 				continue
 			}
-			g.log.add([]byte(line))
+			g.log.AddLine(line)
 		}
 	})
 	select {
 	case <-started:
 	case <-ended:
-		g.t.Fatalf("the machine stopped while booting:\n%s", g.log.tail())
+		g.t.Fatalf("the machine stopped while booting:\n%s", g.log.Tail())
 	case <-time.After(5 * patience): // its processor is emulated, perhaps by a busy one
-		g.t.Fatalf("the machine does not start:\n%s", g.log.tail())
+		g.t.Fatalf("the machine does not start:\n%s", g.log.Tail())
 	}
 	g.server.exited = ended
 	if g.server.key == "" {
@@ -178,7 +179,7 @@ func (g *guest) read(output io.Reader) {
 		return
 	}
 	if console := g.log.String(); !strings.Contains(console, "check ends with 0.") {
-		g.t.Errorf("molrun check finds problems:\n%s", g.log.tail())
+		g.t.Errorf("molrun check finds problems:\n%s", g.log.Tail())
 	}
 }
 
@@ -216,7 +217,7 @@ func (g *guest) cut(l *ledger, name string, r *rand.Rand) (cached int) {
 		l.askAll(ctx, moment, c)
 	case <-g.server.exited:
 	case <-ctx.Done():
-		g.t.Errorf("the disk got no flush request:\n%s", g.log.tail())
+		g.t.Errorf("the disk got no flush request:\n%s", g.log.Tail())
 	}
 	g.off()
 	cancel()

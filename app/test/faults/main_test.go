@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/test/must"
 	"molrun/app/test/whole"
 )
 
@@ -31,7 +32,7 @@ var (
 )
 
 // patience bounds every wait; nothing should take that long.
-const patience = 2 * time.Minute
+const patience = must.Patience
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 

@@ -94,7 +94,7 @@ func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 	for _, fact := range files {
 		for attempt := 0; !fact.completed; attempt++ {
 			if attempt == 10 {
-				t.Fatalf("the file never gets to its end:\n%s", s.log.tail())
+				t.Fatalf("the file never gets to its end:\n%s", s.log.Tail())
 			}
 			err := w.sendPart(fact, to, false)
 			refused, answered := errors.AsType[*client.Error](err)
@@ -105,7 +105,7 @@ func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 			case !answered: // killed, or ended because the database can't be trusted
 				code := s.await()
 				if fault != "KILL" && code != 74 {
-					t.Errorf("the service ended with %d:\n%s", code, s.log.tail())
+					t.Errorf("the service ended with %d:\n%s", code, s.log.Tail())
 				}
 				s.prefix = nil
 				s.check()

@@ -13,13 +13,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"molrun/app/client"
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 )
 
 // server is molrun on a temporary data directory. It can be started any number
@@ -36,45 +36,14 @@ type server struct {
 	base    string
 	process *exec.Cmd
 	exited  chan struct{}
-	log     *logBuffer // since the last start
-}
-
-// logBuffer keeps a server's log.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) add(line []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text.Write(line)
-	b.text.WriteByte('\n')
-}
-
-func (b *logBuffer) clear() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text.Reset()
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-// tail returns the last lines of the log.
-func (b *logBuffer) tail() string {
-	lines := strings.Split(b.String(), "\n")
-	return strings.Join(lines[max(0, len(lines)-40):], "\n")
+	log     *whole.Log // since the last start
 }
 
 // newServer prepares a server without starting it. If data is "", the data
 // directory is beside the configuration; config is TOML.
 func newServer(t *testing.T, data, config string) *server {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir(), data: data, program: *program, log: &logBuffer{}}
+	s := &server{t: t, dir: t.TempDir(), data: data, program: *program, log: &whole.Log{}}
 	if data == "" {
 		s.data = filepath.Join(s.dir, "data")
 	}
@@ -88,7 +57,7 @@ func newServer(t *testing.T, data, config string) *server {
 		s.kill()
 		s.killTasks()
 		if t.Failed() {
-			t.Logf("log since the last start:\n%s", s.log.tail())
+			t.Logf("log since the last start:\n%s", s.log.Tail())
 		}
 	})
 	return s
@@ -117,16 +86,16 @@ func (s *server) begin() error {
 	stderr, err := s.process.StderrPipe()
 	must.OK(s.t, err)
 	must.OK(s.t, s.process.Start())
-	s.log, s.exited = &logBuffer{}, make(chan struct{})
+	s.log, s.exited = &whole.Log{}, make(chan struct{})
 	listening := make(chan string, 1)
 	go follow(s.process, stderr, s.log, listening, s.exited)
 	select {
 	case address := <-listening:
 		s.base = "http://" + address
 	case <-s.exited:
-		return fmt.Errorf("the server ended with %v while starting:\n%s", s.process.ProcessState, s.log.tail())
+		return fmt.Errorf("the server ended with %v while starting:\n%s", s.process.ProcessState, s.log.Tail())
 	case <-time.After(patience):
-		s.t.Fatalf("the server does not start:\n%s", s.log.tail())
+		s.t.Fatalf("the server does not start:\n%s", s.log.Tail())
 	}
 	if s.key != "" {
 		return nil
@@ -141,7 +110,7 @@ func (s *server) start() {
 }
 
 // follow collects the log, finds the address in it and waits for the exit.
-func follow(process *exec.Cmd, stderr io.Reader, log *logBuffer, listening chan<- string, exited chan<- struct{}) {
+func follow(process *exec.Cmd, stderr io.Reader, log *whole.Log, listening chan<- string, exited chan<- struct{}) {
 	defer close(exited)
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
@@ -154,7 +123,7 @@ func follow(process *exec.Cmd, stderr io.Reader, log *logBuffer, listening chan<
 		case line.Message == "started":
 			listening <- line.Listen // logged once
 		}
-		log.add(lines.Bytes())
+		log.AddLine(lines.Text())
 	}
 	_ = process.Wait() // ProcessState has the result
 }
@@ -194,7 +163,7 @@ func (s *server) await() int {
 	select {
 	case <-s.exited:
 	case <-time.After(patience):
-		s.t.Fatalf("the server does not exit:\n%s", s.log.tail())
+		s.t.Fatalf("the server does not exit:\n%s", s.log.Tail())
 	}
 	return s.process.ProcessState.ExitCode()
 }
@@ -213,7 +182,7 @@ func (s *server) stop() {
 	s.t.Helper()
 	must.OK(s.t, s.process.Process.Signal(syscall.SIGTERM))
 	if code := s.await(); code != 0 {
-		s.t.Errorf("the server ended with %d after SIGTERM:\n%s", code, s.log.tail())
+		s.t.Errorf("the server ended with %d after SIGTERM:\n%s", code, s.log.Tail())
 	}
 }
 

@@ -2,6 +2,7 @@
 package whole
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
+	"sync"
 )
 
 // Build builds molrun in a folder and returns its path: statically linked as in releases,
@@ -42,4 +45,39 @@ func WaitInParallel() {
 	if !set {
 		_ = flag.Set("test.parallel", fmt.Sprint(2*runtime.GOMAXPROCS(0))) // cannot fail for a number
 	}
+}
+
+// Log keeps what a process writes.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+// AddLine adds a line that comes without its end.
+func (l *Log) AddLine(line string) { _, _ = l.Write([]byte(line + "\n")) } // never fails
+
+// Clear empties the log.
+func (l *Log) Clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Tail returns the last lines.
+func (l *Log) Tail() string {
+	lines := strings.Split(l.String(), "\n")
+	return strings.Join(lines[max(0, len(lines)-60):], "\n")
 }
