@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,6 +40,7 @@ import (
 	"molrun/app/job/usage"
 	"molrun/app/test/fixture"
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 	"molrun/blobs"
 	"molrun/web"
 	"molrun/web/edge"
@@ -111,27 +111,9 @@ type service struct {
 	blobs  *blobs.Dir
 	url    string
 	client *http.Client
-	log    *lockedBuffer
+	log    *whole.Log
 
 	ann, bob, root, eve string // keys: member, member, admin, of another organization
-}
-
-// lockedBuffer is a buffer that a server may write while a test reads.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // setup changes how a service is started.
@@ -153,7 +135,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	for _, c := range change {
 		c(&with)
 	}
-	s := &service{t: t, log: &lockedBuffer{}}
+	s := &service{t: t, log: &whole.Log{}}
 	log := zerolog.New(s.log)
 	store, files, closed := fixture.Open(t, t.TempDir(), blobs.Options{Now: time.Now, Log: log, Reserve: 1})
 	t.Cleanup(closed)

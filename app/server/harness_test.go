@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"molrun/app/server/datadir"
 	_ "molrun/app/task/gauged" // tasks are processes of the test binary
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 	"molrun/storage"
 )
 
@@ -46,24 +46,6 @@ title = "Can't run here"
 command = ["no-such-program"]
 `
 
-// logBuffer keeps the log of a service.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(text []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(text)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // makeData makes a data directory without any record.
 func makeData(t *testing.T, data string) {
 	t.Helper()
@@ -89,9 +71,9 @@ func testConfig(t *testing.T) config.Config {
 }
 
 // opened opens a data directory as Run does, without serving it.
-func opened(t *testing.T, c config.Config) (*service, *logBuffer) {
+func opened(t *testing.T, c config.Config) (*service, *whole.Log) {
 	t.Helper()
-	log := &logBuffer{}
+	log := &whole.Log{}
 	s, err := open(c, zerolog.New(log))
 	must.OK(t, err)
 	t.Cleanup(func() { must.OK(t, s.close()) })
@@ -102,7 +84,7 @@ func opened(t *testing.T, c config.Config) (*service, *logBuffer) {
 type running struct {
 	t      *testing.T
 	config config.Config
-	log    *logBuffer
+	log    *whole.Log
 	base   string
 	stop   func() error // ends it; may be called again
 }
@@ -111,7 +93,7 @@ type running struct {
 func run(t *testing.T, c config.Config) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{t: t, config: c, log: &logBuffer{}}
+	r := &running{t: t, config: c, log: &whole.Log{}}
 	started, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, c, Options{Log: zerolog.New(r.log), Version: "v1", Started: func(base string) { started <- base }})
@@ -170,7 +152,7 @@ func (r *running) get(path string, header ...string) (*http.Response, string) {
 }
 
 // logged returns the first line of the log with this message, nil if there is none.
-func logged(t *testing.T, log *logBuffer, message string) map[string]any {
+func logged(t *testing.T, log *whole.Log, message string) map[string]any {
 	t.Helper()
 	for line := range strings.Lines(log.String()) {
 		var entry map[string]any

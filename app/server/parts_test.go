@@ -19,6 +19,7 @@ import (
 
 	"molrun/app/server/config"
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 )
 
 func TestEndOfOnePartStopsAll(t *testing.T) {
@@ -145,12 +146,12 @@ func TestSystemdIsToldWhatHappens(t *testing.T) {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}
-	log := &logBuffer{}
+	log := &whole.Log{}
 	newNotifier([]string{"NOTIFY_SOCKET=" + filepath.Join(dir, "nobody")}, zerolog.New(log)).tell("READY=1")
 	if logged(t, log, "systemd can't be notified")["state"] != "READY=1" {
 		t.Errorf("the log has %s", log)
 	}
-	log = &logBuffer{}
+	log = &whole.Log{}
 	newNotifier(nil, zerolog.New(log)).tell("READY=1")
 	if log.String() != "" {
 		t.Errorf("without systemd, the log has %s", log)
@@ -181,7 +182,7 @@ func TestWatchdogIsAskedForByTheEnvironment(t *testing.T) {
 func TestWatchdogHearsOfTheServiceWhileItIsWell(t *testing.T) {
 	t.Parallel()
 	environ, next := systemd(t, fmt.Sprintf("@molrun-watchdog-%d", os.Getpid()))
-	log := &logBuffer{}
+	log := &whole.Log{}
 	n := newNotifier(append(environ, "WATCHDOG_USEC=3000"), zerolog.New(log))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -206,7 +207,7 @@ func TestWatchdogHearsOfTheServiceWhileItIsWell(t *testing.T) {
 		t.Errorf("after %d calls, the log has %s", calls, log)
 	}
 
-	log = &logBuffer{}
+	log = &whole.Log{}
 	n = newNotifier(append(environ, "WATCHDOG_USEC=3000"), zerolog.New(log))
 	must.OK(t, n.watch(ctx, func(ctx context.Context) error { return ctx.Err() }))
 	if log.String() != "" {

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/test/must"
 	"molrun/app/test/need"
+	"molrun/app/test/whole"
 )
 
 // bashCompletion has the functions that bash needs to complete commands.
@@ -94,7 +95,7 @@ func inZsh(p *person, line string) string {
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	must.OK(p.t, c.Start())
 	must.OK(p.t, theirs.Close())
-	var shown lockedBuffer
+	var shown whole.Log
 	ended := make(chan struct{})
 	go func() { // ends with the shell
 		defer close(ended)

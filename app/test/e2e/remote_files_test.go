@@ -16,6 +16,7 @@ import (
 
 	"molrun/app/base/unit"
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 )
 
 func TestFilesAreSentOnceAndGoOnAfterABreak(t *testing.T) {
@@ -181,7 +182,7 @@ func TestBatchOfLocalFilesSendsNoneTwice(t *testing.T) {
 
 	batch := []string{"batch", "measure", "-i", "many", "-n", "big", "--wait"}
 	killed := p.command(batch...)
-	var said lockedBuffer
+	var said whole.Log
 	killed.Stdout, killed.Stderr = &said, &said
 	t.Cleanup(func() {
 		if t.Failed() {

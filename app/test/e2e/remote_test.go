@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -22,6 +21,7 @@ import (
 	"molrun/app/cli/profile"
 	"molrun/app/cli/remote"
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 )
 
 // person is a user at a command line.
@@ -518,7 +518,7 @@ func TestWaitingSurvivesARestartAndLeavesTheJobToCtrlC(t *testing.T) {
 	p := s.user("lab", "ann@lab.example").person()
 	gate := filepath.Join(s.dir, "gates", "open")
 	p.ok("submit", "shell", "-n", "long", "--set", "script=until [ -e "+gate+" ]; do sleep 0.1; done; echo released")
-	var errs lockedBuffer
+	var errs whole.Log
 	c := p.command("wait", "long")
 	c.Stderr = &errs
 	must.OK(t, c.Start())
@@ -535,7 +535,7 @@ func TestWaitingSurvivesARestartAndLeavesTheJobToCtrlC(t *testing.T) {
 		t.Fatalf("after both: %s", out)
 	}
 	follow := p.command("logs", "-f", "long")
-	var log, said lockedBuffer
+	var log, said whole.Log
 	follow.Stdout, follow.Stderr = &log, &said
 	must.OK(t, follow.Start())
 	s.eventually("the log is followed", func() bool { return strings.Contains(said.String(), "running") })
@@ -546,25 +546,6 @@ func TestWaitingSurvivesARestartAndLeavesTheJobToCtrlC(t *testing.T) {
 	if log.String() != "released\n" {
 		t.Errorf("the log over a restart: %q", log.String())
 	}
-}
-
-// lockedBuffer is a buffer that one goroutine writes while another reads.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func TestTopDrawsAndStopsJobs(t *testing.T) {
@@ -579,7 +560,7 @@ func TestTopDrawsAndStopsJobs(t *testing.T) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	must.OK(t, c.Start())
 	must.OK(t, theirs.Close())
-	var shown lockedBuffer
+	var shown whole.Log
 	ended := make(chan struct{})
 	go func() { // ends with the command
 		defer close(ended)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 )
 
 // browser is a client that keeps cookies.
@@ -63,23 +63,9 @@ func (b *browser) follow(link string) (status int, text string) {
 	return status, text
 }
 
-// printed is what a program prints while it runs.
-type printed struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (p *printed) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
-}
-
-// link returns the first link that signs in, "" before it is printed.
-func (p *printed) link() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, word := range strings.Fields(p.text.String()) {
+// signInLink returns the first link that signs in, "" before it is printed.
+func signInLink(out *whole.Log) string {
+	for _, word := range strings.Fields(out.String()) {
 		if strings.Contains(word, "#signin=") {
 			return word
 		}
@@ -87,18 +73,12 @@ func (p *printed) link() string {
 	return ""
 }
 
-func (p *printed) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
-}
-
 func TestAFreshServicePrintsALinkForTheFirstAdmin(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "listen = \"127.0.0.1:0\"\n[database]\nfile_system = \"any\"\n")
 	s.http = checkedClient(t)
-	start := func(env ...string) (*printed, func()) {
-		out := &printed{}
+	start := func(env ...string) (*whole.Log, func()) {
+		out := &whole.Log{}
 		c := s.command("serve")
 		c.Env, c.Stdout, c.Stderr = append(c.Env, env...), out, out
 		must.OK(t, c.Start())
@@ -113,17 +93,17 @@ func TestAFreshServicePrintsALinkForTheFirstAdmin(t *testing.T) {
 	hidden, stop := start("JOURNAL_STREAM=8:1")
 	s.eventually("it says how to sign in", func() bool { return strings.Contains(hidden.String(), "molrun sign-in") })
 	stop()
-	if link := hidden.link(); link != "" {
+	if link := signInLink(hidden); link != "" {
 		t.Errorf("the journal gets the link %s", link)
 	}
 	out, stop := start()
-	s.eventually("it prints a link", func() bool { return out.link() != "" })
-	s.base, _, _ = strings.Cut(out.link(), "/ui/")
+	s.eventually("it prints a link", func() bool { return signInLink(out) != "" })
+	s.base, _, _ = strings.Cut(signInLink(out), "/ui/")
 	b := s.browser()
-	if status, text := b.follow(out.link()); status != 200 || !strings.Contains(text, `"role":"admin"`) {
+	if status, text := b.follow(signInLink(out)); status != 200 || !strings.Contains(text, `"role":"admin"`) {
 		t.Errorf("%d %s", status, text)
 	}
-	if status, _ := b.follow(out.link()); status != 401 {
+	if status, _ := b.follow(signInLink(out)); status != 401 {
 		t.Errorf("a second time: %d", status)
 	}
 	if status, text, _ := b.do("GET", "/admin/users", ""); status != 200 {
@@ -141,13 +121,13 @@ func TestAFreshServicePrintsALinkForTheFirstAdmin(t *testing.T) {
 	if status, text, _ := (&browser{t, b.client, addressOf(t, out)}).do("GET", "/session", ""); status != 401 {
 		t.Errorf("a cookie of another port: %d %s", status, text) // that of the restarted service
 	}
-	if link := out.link(); link != "" {
+	if link := signInLink(out); link != "" {
 		t.Errorf("a service with users prints %s", link)
 	}
 }
 
 // addressOf finds the address of a service in its log.
-func addressOf(t *testing.T, out *printed) string {
+func addressOf(t *testing.T, out *whole.Log) string {
 	t.Helper()
 	_, rest, _ := strings.Cut(out.String(), `"listen":"`)
 	address, _, found := strings.Cut(rest, `"`)
@@ -186,15 +166,15 @@ func TestTheDemonstrationEndsWithALink(t *testing.T) {
 	}
 	s := unstarted(t, "[database]\nfile_system = \"any\"\n")
 	s.http = checkedClient(t)
-	out := &printed{}
+	out := &whole.Log{}
 	c := s.command("demo", "--stay")
 	c.Stdout, c.Stderr = out, out
 	must.OK(t, c.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	t.Cleanup(func() { _ = c.Process.Kill() }) // if it has not ended
-	s.eventually("it prints a link", func() bool { return out.link() != "" })
-	link, to, _ := strings.Cut(out.link(), "&to=")
+	s.eventually("it prints a link", func() bool { return signInLink(out) != "" })
+	link, to, _ := strings.Cut(signInLink(out), "&to=")
 	if to != "jobs/demo-hst5" {
 		t.Errorf("the link leads to %q", to)
 	}

@@ -1,4 +1,5 @@
-// Package whole has what tests of the whole program share.
+// Package whole has what tests of the whole program share: it builds the program, and keeps
+// what programs and services write.
 package whole
 
 import (
@@ -47,7 +48,7 @@ func WaitInParallel() {
 	}
 }
 
-// Log keeps what a process writes.
+// Log keeps what a program or a service writes, to be read meanwhile.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
