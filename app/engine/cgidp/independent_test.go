@@ -140,21 +140,21 @@ func TestLibrariesReadFiles(t *testing.T) {
 	t.Run("finished", func(t *testing.T) {
 		settings := `{"sequences":["` + hst5 + `","ACDEFGHIKLMNPQRSTVWY"],"names":["Hst5","all"],
 			"steps":7000,"replicas":2,"frame_every":700,"equilibration":0.3,"seed":3,"cores":2}`
-		dir, _ := simulate(t, settings)
+		dir, _ := engine.Simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
 	t.Run("long chain", func(t *testing.T) { // the longest allowed, when tested at length
 		settings := `{"sequences":["` + strings.Repeat("GSWED", enginetest.Length(10, 40, 400)) + `"],"steps":1000,"frame_every":500,"equilibration":0}`
-		dir, _ := simulate(t, settings)
+		dir, _ := engine.Simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
 	t.Run("resumed", func(t *testing.T) {
 		settings := `{"sequences":["` + hst5 + `"],"steps":9000,"replicas":2,"frame_every":300,"equilibration":0,"seed":4}`
 		dir := t.TempDir()
 		for _, bursts := range []int{5, 9, 8} {
-			stopped(t, dir, settings, bursts)
+			stop(t, settings, dir, bursts)
 		}
-		resumeLog(t, dir, settings)
+		engine.Finish(t, settings, dir)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
 	t.Run("running", func(t *testing.T) { checkRunning(t, readers) })

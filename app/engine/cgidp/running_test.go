@@ -2,7 +2,6 @@ package cgidp
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -10,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"molrun/app/engine/md"
 	"molrun/app/engine/trajectory"
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // checkRunning reads the files of another process, which is killed and resumed in
@@ -29,7 +28,10 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 	reached := 0 // the largest number of frames so far
 	for _, sign := range []string{"molrun:progress", "goes on from"} {
 		p := startProcess(t, dir, settings, sign)
-		awaitFile(t, filepath.Join(folder, "ensemble.pdb"))
+		must.Become(t, "ensemble.pdb is there", func() bool {
+			_, err := os.Stat(filepath.Join(folder, "ensemble.pdb"))
+			return err == nil
+		})
 		all := readOften(t, readers, folder)
 		p.kill(t)
 		// Models are saved before the checkpoint: a resumed run may have models of
@@ -47,20 +49,6 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 		t.Logf("%s: %d readings, of %d to %d frames", sign, len(all), all[0].frames(), before)
 		if before == all[0].frames() {
 			t.Errorf("%s: the files did not grow while they were read", sign)
-		}
-	}
-}
-
-// awaitFile waits for a file of a running process, a minute at most.
-func awaitFile(t *testing.T, path string) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		_, err := os.Stat(path)
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
 		}
 	}
 }
@@ -139,17 +127,10 @@ type process struct {
 // startProcess returns once a line of its log contains a sign.
 func startProcess(t *testing.T, dir, settings, sign string) *process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	c := exec.CommandContext(ctx, os.Args[0])
-	c.Env = append(os.Environ(), "CGIDP_TEST_DIR="+dir, "CGIDP_TEST_SETTINGS="+settings)
+	c := engine.Process(t.Context(), settings, dir)
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, c.Start())
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), sign) {

@@ -24,7 +24,7 @@ func campaign(t *testing.T, name, settings string) map[string]any {
 	t.Helper()
 	dir := filepath.Join(os.Getenv("CONDENSATE_DIR"), name)
 	if summary, err := os.ReadFile(filepath.Join(dir, summaryFile)); err == nil && strings.Contains(string(summary), `"complete": true`) {
-		return readJSON(t, dir, metricsFile)
+		return enginetest.ReadJSON[map[string]any](t, dir, metricsFile)
 	}
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -34,7 +34,7 @@ func campaign(t *testing.T, name, settings string) map[string]any {
 		}
 		t.Fatal(err)
 	}
-	return readJSON(t, dir, metricsFile)
+	return enginetest.ReadJSON[map[string]any](t, dir, metricsFile)
 }
 
 func asked(t *testing.T) {

@@ -30,9 +30,9 @@ func TestPairsByTwoWays(t *testing.T) {
 			t.Parallel()
 			want := mayer(t, pair, edge, enginetest.Length(30_000, 200_000, 3_000_000))
 			components := fmt.Sprintf(`{"name":"a","sequence":%q,"copies":1},{"name":"b","sequence":%q,"copies":1}`, pair[0], pair[1])
-			dir, _ := simulate(t, fmt.Sprintf(`{"protocol":"dilute","components":[%s],"box_nm":[%g,%g,%g],"temperature_K":293,"charged_termini":false,"steps":%d,"sample_every":50}`,
+			dir, _ := engine.Simulate(t, fmt.Sprintf(`{"protocol":"dilute","components":[%s],"box_nm":[%g,%g,%g],"temperature_K":293,"charged_termini":false,"steps":%d,"sample_every":50}`,
 				components, edge, edge, edge, enginetest.Length(100_000, 1_000_000, 10_000_000)))
-			m := readJSON(t, dir, metricsFile)
+			m := enginetest.ReadJSON[map[string]any](t, dir, metricsFile)
 			t.Logf("B22 = %.1f±%.1f nm³, Kd = %.2f±%.2f mM", figureOf(m, "b22_nm3"), figureOf(m, "b22_se_nm3"), figureOf(m, "kd_mM"), figureOf(m, "kd_se_mM"))
 			got := fractions(m, edge)
 			agree(t, "nearby", got.near, want.near)
