@@ -8,6 +8,7 @@ import (
 
 	"molrun/app/algorithm/placement"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -87,9 +88,7 @@ func TestEveryPlaceholder(t *testing.T) {
 		t.Fatal(faults)
 	}
 	run, err := a.Expand(normalized, placement.Resources{CPUs: 4, GPUs: 2}, commandPaths)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := []protocol.Step{
 		{Name: "first", Stdout: "/w/out/first.txt", Argv: []string{
 			"/bin/prog", "; rm -rf ~ \" '\n$(x)", "1.5", "--flag=false", `["a b",1,true]`, `{"a":{"c":"x"},"b":1}`,
@@ -127,9 +126,7 @@ func TestConditionalArguments(t *testing.T) {
 			t.Fatal(tt.settings, faults)
 		}
 		run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := strings.Join(run.Steps[0].Argv[16:], " "); got != tt.want {
 			t.Errorf("%s gives %q, want %q", tt.settings, got, tt.want)
 		}
@@ -198,9 +195,7 @@ func TestArgumentsReachProgramsUnchanged(t *testing.T) {
 		"[[parameters]]\nname = \"a\"\ntype = \"string\"\nrequired = true\n[[parameters]]\nname = \"b\"\ntype = \"string\"\nrequired = true\n")
 	normalized, _ := a.CheckSettings(parseJSON(t, `{"a":"--help; $(id) *","b":"two  words \u00e9 'x'"}`))
 	run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := exec.Command(run.Steps[0].Argv[0], run.Steps[0].Argv[1:]...).Output()
 	if want := "--help; $(id) *\ntwo  words é 'x'\n"; err != nil || string(out) != want {
 		t.Errorf("printed %q, %v; want %q", out, err, want)
@@ -219,9 +214,7 @@ func TestCommandAloneIsOneStep(t *testing.T) {
 // A short file wraps an installed program: its steps run and yield its figure.
 func TestInstalledProgramIsWrapped(t *testing.T) {
 	text, err := os.ReadFile("testdata/algorithms/word-count.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a := parseOK(t, string(text))
 	if lines := strings.Count(string(text), "\n"); lines > 30 {
 		t.Errorf("%d lines", lines)
@@ -232,17 +225,11 @@ func TestInstalledProgramIsWrapped(t *testing.T) {
 	}
 	out := t.TempDir()
 	run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{Out: out, Files: map[string][]string{"text": {"builtin/examples/hst5.fasta"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, s := range run.Steps {
 		stdout, err := exec.Command(s.Argv[0], s.Argv[1:]...).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(s.Stdout, stdout, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, os.WriteFile(s.Stdout, stdout, 0o600))
 	}
 	if got, problems := a.Metrics.Read(os.DirFS(out)); string(got) != `{"distinct_lines":2}` || problems != nil {
 		t.Errorf("figures %s, problems %q", got, problems)

@@ -9,6 +9,7 @@ import (
 
 	"molrun/app/algorithm/placement"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 const format2Head = "format = 2\ntype = \"demo\"\nversion = \"1\"\n"
@@ -80,9 +81,7 @@ func expandWith(t *testing.T, a *File, settings string, needs placement.Resource
 		t.Fatal(faults)
 	}
 	run, err := a.Expand(normalized, needs, Paths{Work: "/w", Out: "/w/out", In: "/w/in", Files: files})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return run
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -20,15 +21,11 @@ import (
 func compileSettingsSchema(t *testing.T, a *File) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(a.schema)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	c.UseLoader(jsonschema.SchemeURLLoader{})
-	if err := c.AddResource("urn:settings", doc); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AddResource("urn:settings", doc))
 	schema, err := c.Compile("urn:settings")
 	if err != nil {
 		t.Fatalf("schema %s: %v", a.schema, err)
@@ -39,9 +36,7 @@ func compileSettingsSchema(t *testing.T, a *File) *jsonschema.Schema {
 func parseJSON(t *testing.T, text string) *strictjson.Value {
 	t.Helper()
 	v, err := strictjson.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return v
 }
 
@@ -293,14 +288,10 @@ func TestSchemaThatRefersToItself(t *testing.T) {
 
 func BenchmarkCheckSettings(b *testing.B) {
 	text, err := os.ReadFile("builtin/cg-idp.toml")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	a, _ := Parse("cg-idp.toml", text)
 	v, err := strictjson.Parse([]byte(`{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"temperature_K":293,"pH":7.5,"steps":1000000}`))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	var normalized json.RawMessage
 	b.ReportAllocs()
 	for b.Loop() {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 )
 
 // siteFile uses two of the site's paths and an asset in each, and one with a path of its own.
@@ -45,9 +46,7 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
 	}
 	site := map[string]string{}
 	here := placement.Machine{Local: true, Site: site, NoSandbox: func() string { return "bwrap is not on PATH" }}
@@ -71,9 +70,7 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 	write("run", "#!/bin/sh\n")
 	write("cache", "")
 	write("weights.bin", "12345")
-	if err := os.Mkdir(filepath.Join(dir, "index"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, "index"), 0o700))
 	lacks("weights at DIR/weights.bin has 5 bytes instead of 10 bytes")
 	write("weights.bin", "1234567890")
 	lacks()
@@ -84,9 +81,7 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 	}
 
 	c, err := NewCatalogue([]*File{a})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := a.Expand([]byte("{}"), placement.Resources{}, Paths{Work: "/w", Out: "/w/out"}); err == nil || !strings.Contains(err.Error(), "[site.paths]") {
 		t.Errorf("error %v", err)
 	}
@@ -153,9 +148,7 @@ func TestVersionOfTheProgramIsAsked(t *testing.T) {
 
 func TestSizesOfAssetsMayBeRounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	if err := os.WriteFile(path, make([]byte, 1000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, make([]byte, 1000), 0o600))
 	for _, tt := range []struct {
 		size  int64
 		about bool
@@ -179,9 +172,7 @@ func TestDamagedAssetsAreFoundByTheirDigest(t *testing.T) {
 	site := map[string]string{"data": dir}
 	for _, tt := range []struct{ text, says string }{{"", ""}, {"right", ""}, {"wrong", "weights at " + dir + "/weights.bin has another SHA-256"}} {
 		if tt.text != "" {
-			if err := os.WriteFile(filepath.Join(dir, "weights.bin"), []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(dir, "weights.bin"), []byte(tt.text), 0o600))
 		}
 		got := strings.Join(a.DamagedAssets(t.Context(), site), "\n")
 		if !strings.HasPrefix(got, tt.says) || (got == "") != (tt.says == "") {

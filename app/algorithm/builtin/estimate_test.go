@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/algorithm/builtin"
 	"molrun/app/job/eta"
+	"molrun/app/test/must"
 )
 
 // pastRuns are real runs of cg-idp in the order in which they ended, on a machine with
@@ -22,9 +23,7 @@ var pastRuns string
 // error must be at most a quarter.
 func TestEstimatesOfPastRuns(t *testing.T) {
 	catalogue, err := builtin.Catalogue("", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cgidp, _ := catalogue.Find("cg-idp", "")
 	var past []eta.Run
 	var errors, flat []float64

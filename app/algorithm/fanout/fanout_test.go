@@ -17,6 +17,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 )
 
 const dockFile = `
@@ -101,17 +102,13 @@ func (t texts) Reserve(int64) error { return nil }
 func expand(t *testing.T, files texts, request string) (*Rows, []string, []string) {
 	t.Helper()
 	v, err := strictjson.Parse([]byte(request))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, faults := Read(v)
 	if faults != nil {
 		t.Fatal(faults)
 	}
 	rows, faults, err := Expand(t.Context(), r, "b", dock(t), files, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var settings []string
 	if rows != nil {
 		for _, v := range rows.Settings {
@@ -362,9 +359,7 @@ func FuzzExpand(f *testing.F) {
 		}
 		r := Request{Sources: []Source{{Setting: setting, Kind: Kind(kind), Ref: "f"}}}
 		rows, faults, err := Expand(t.Context(), r, "b", a, texts{"f": string(text)}, 50)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, f := range faults {
 			if f.Msg == "" || f.Type == "" || !utf8.ValidString(f.Msg) {
 				t.Errorf("an incomplete fault: %+v", f)

@@ -16,6 +16,7 @@ import (
 	"molrun/app/base/limit"
 	"molrun/app/base/strictjson"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func TestSlowValidatorIsStopped(t *testing.T) {
@@ -101,9 +102,7 @@ func TestBuiltinCheckOfALongTextNeedsAProcess(t *testing.T) {
 		return err
 	})
 	file := filepath.Join(t.TempDir(), "long")
-	if err := os.WriteFile(file, make([]byte, builtinLimit+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, make([]byte, builtinLimit+1), 0o600))
 	short := &strictjson.Value{Kind: strictjson.String, Text: "a", Raw: []byte(`"a"`)}
 	long := &strictjson.Value{Kind: strictjson.String, Text: strings.Repeat("a", builtinLimit)}
 	for name, question := range map[string]Question{
@@ -155,9 +154,7 @@ func TestChecksHoldNoSlotAtTheGate(t *testing.T) {
 		return other()
 	})
 	inside, leave, err := g.Enter(t.Context(), "ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer leave()
 	object := &strictjson.Value{Kind: strictjson.Object}
 	if _, err := pool.Ask(inside, "ann", Program{Type: "demo", Version: "1"}, []Question{{Argv: []string{"built-in"}, Settings: object}}); err != nil {

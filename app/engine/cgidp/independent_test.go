@@ -11,6 +11,7 @@ import (
 	"molrun/app/engine/md"
 	"molrun/app/engine/sequence"
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // memory computes a replica again, without files, and keeps the frames that its
@@ -27,9 +28,7 @@ func newMemory(t *testing.T, s *Settings, index, replica int) *memory {
 	q := s.Sequences[index]
 	model := md.NewModel(q.Residues, s.conditions())
 	d := md.NewDynamics(model, md.NewRandom(s.Seed, index, replica))
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Start())
 	return &memory{Dynamics: d, model: model, every: int(q.FrameEvery)}
 }
 
@@ -37,9 +36,7 @@ func newMemory(t *testing.T, s *Settings, index, replica int) *memory {
 func (m *memory) first(t *testing.T, count int) [][][3]float64 {
 	t.Helper()
 	for len(m.frames) < count {
-		if err := m.Advance(m.every); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, m.Advance(m.every))
 		m.frames = append(m.frames, m.frame())
 	}
 	return m.frames[:count]

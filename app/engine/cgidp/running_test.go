@@ -74,9 +74,7 @@ func readOften(t *testing.T, readers []*libraryReader, folder string) []readInPa
 func framesIn(t *testing.T, folder string) int {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(folder, "traj.dcd"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return int(info.Size()-trajectory.HeaderSize) / trajectory.FrameSize(len(hst5), md.Vec{})
 }
 
@@ -112,9 +110,7 @@ func (found *readInPassing) check(t *testing.T, what string, m *memory, reached 
 func oneVersion(t *testing.T, path string) string {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), filepath.Base(path))
-	if err := os.Link(path, link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Link(path, link))
 	return link
 }
 

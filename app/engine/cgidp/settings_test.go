@@ -12,6 +12,7 @@ import (
 	"molrun/app/engine/md"
 	"molrun/app/engine/sequence"
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 const hst5 = "DSHAKRHHGYKRKFHEKHHSHRGY"
@@ -294,9 +295,7 @@ func TestLAMMPSSettingsMatchReference(t *testing.T) {
 		p := enginetest.ReferenceProtein(t, name)
 		path := fmt.Sprintf("../md/testdata/lammps/settings-%d.json", len(p.Sequence))
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s, faults := Parse(text, nil)
 		if len(faults) > 0 {
 			t.Errorf("%s: %v", path, faults)

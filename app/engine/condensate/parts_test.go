@@ -12,6 +12,7 @@ import (
 	"molrun/app/engine/md"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 func systemOf(t *testing.T, settings string) *system {
@@ -203,9 +204,7 @@ func TestChainsAreDrawnTogether(t *testing.T) {
 	spread := func(equilibration string) float64 {
 		r := newRun(settingsOf(t, strings.Replace(settings, "%s", equilibration, 1)), t.TempDir(), io.Discard)
 		defer r.team.Close()
-		if err := r.run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, r.run(t.Context()))
 		row, sum, all := len(r.history.frames)-1, 0.0, 0.0
 		for bin := range r.history.bins {
 			z := ((float64(bin)+0.5)/float64(r.history.bins) - 0.5) * r.Box.Z
@@ -228,14 +227,10 @@ func springsEnd(t *testing.T, settings string) float64 {
 	r := newRun(settingsOf(t, strings.Replace(settings, "%s", "0.9", 1)), t.TempDir(), io.Discard)
 	defer r.team.Close()
 	rep, err := r.current()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	sum := 0.0
 	for rep.step() < r.plan.restrained {
-		if err := rep.advance(1000); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rep.advance(1000))
 	}
 	for _, v := range rep.motion.Positions() {
 		sum += math.Abs(v.Z - r.Box.Z/2)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // mixed is two kinds of chains in a slab.
@@ -31,9 +32,7 @@ func TestResultsOfASlab(t *testing.T) {
 	}
 	var got []string
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
@@ -116,9 +115,7 @@ func TestTrajectoryIsCentred(t *testing.T) {
 		}
 	}
 	top, err := os.ReadFile(filepath.Join(dir, "top.pdb"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if n := strings.Count(string(top), "\nTER"); n != 34 {
 		t.Errorf("%d chains in top.pdb", n)
 	}

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // lammpsKind is a type in the sense of LAMMPS. Beads at the ends of the chain differ
@@ -95,11 +98,11 @@ func corners(x []Vec) (low, high Vec) {
 }
 
 // lammpsPairs calls f for each pair of kinds.
-func lammpsPairs(m *Model, f func(a, b int, p plainPair)) {
+func lammpsPairs(m *Model, f func(a, b int, p enginetest.Pair)) {
 	kinds, _ := lammpsKinds(m)
 	for a := range kinds {
 		for b := a; b < len(kinds); b++ {
-			f(a+1, b+1, newPlainPair(m, kinds[a].residue, kinds[b].residue, kinds[a].charge*kinds[b].charge))
+			f(a+1, b+1, plainPair(m, kinds[a].residue, kinds[b].residue, kinds[a].charge*kinds[b].charge))
 		}
 	}
 }
@@ -111,12 +114,12 @@ func exactPairs(_ testing.TB, _ string, m *Model) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pair_style hybrid/overlay lj/cut %g lj/cut %g yukawa %.17g %g\n",
 		stickCutoff, stickCutoff, m.kappa, chargeCutoff)
-	lammpsPairs(m, func(i, j int, p plainPair) {
-		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 1 %.17g %.17g\n", i, j, stickEnergy*p.lambda, p.sigma)
+	lammpsPairs(m, func(i, j int, p enginetest.Pair) {
+		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 1 %.17g %.17g\n", i, j, stickEnergy*p.Lambda, p.Sigma)
 		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 2 %.17g %.17g %.17g\n",
-			i, j, stickEnergy*(1-p.lambda), p.sigma, p.minimum())
-		if p.strength != 0 {
-			fmt.Fprintf(&b, "pair_coeff %d %d yukawa %.17g\n", i, j, p.strength)
+			i, j, stickEnergy*(1-p.Lambda), p.Sigma, p.Minimum())
+		if p.Strength != 0 {
+			fmt.Fprintf(&b, "pair_coeff %d %d yukawa %.17g\n", i, j, p.Strength)
 		}
 	})
 	b.WriteString("pair_modify shift yes\n")
@@ -138,7 +141,7 @@ func tabledPairs(t testing.TB, dir string, m *Model) string {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "pair_style table bitmap %d\n", tableBits)
-	lammpsPairs(m, func(i, j int, p plainPair) {
+	lammpsPairs(m, func(i, j int, p enginetest.Pair) {
 		path := filepath.Join(dir, fmt.Sprintf("%d-%d.table", i, j))
 		writeText(t, path, lammpsTable(p))
 		fmt.Fprintf(&b, "pair_coeff %d %d %s PAIR %g\n", i, j, path, pairCutoff(p))
@@ -147,20 +150,20 @@ func tabledPairs(t testing.TB, dir string, m *Model) string {
 }
 
 // pairCutoff is where the last of a pair's potentials ends.
-func pairCutoff(p plainPair) float64 {
-	if p.strength != 0 {
+func pairCutoff(p enginetest.Pair) float64 {
+	if p.Strength != 0 {
 		return chargeCutoff
 	}
 	return stickCutoff
 }
 
-func lammpsTable(p plainPair) string {
+func lammpsTable(p enginetest.Pair) string {
 	var b strings.Builder
 	distances := evenBits(pairCutoff(p))
 	fmt.Fprintf(&b, "# nm, kJ/mol, kJ/mol/nm\n\nPAIR\nN %d BITMAP %g %g\n\n", len(distances), tableStart, pairCutoff(p))
 	for i, r := range distances {
-		stick, stickForce := p.stick(r)
-		screen, screenForce := p.screen(r)
+		stick, stickForce := p.Stick(r)
+		screen, screenForce := p.Screen(r)
 		fmt.Fprintf(&b, "%d %.17g %.17g %.17g\n", i+1, r, stick+screen, stickForce+screenForce)
 	}
 	return b.String()
@@ -193,7 +196,5 @@ func evenBits(end float64) []float64 {
 
 func writeText(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }

@@ -1,51 +1,14 @@
 package md
 
-import "math"
+import "molrun/app/test/enginetest"
 
-// plainPair is the interaction of two beads by the formulas: it shares only parameters with
-// the engine.
-type plainPair struct {
-	sigma, lambda   float64
-	strength, kappa float64 // lBkT q q and 1/Debye length
-}
-
-func newPlainPair(m *Model, a, b uint8, charges float64) plainPair {
+// plainPair shares only parameters with the engine.
+func plainPair(m *Model, a, b uint8, charges float64) enginetest.Pair {
 	ra, rb := residues[a], residues[b]
-	return plainPair{
-		sigma:    (ra.sigma + rb.sigma) / 2,
-		lambda:   (ra.lambda + rb.lambda) / 2,
-		strength: m.lBkT * charges,
-		kappa:    m.kappa,
+	return enginetest.Pair{
+		Sigma: (ra.sigma + rb.sigma) / 2, Lambda: (ra.lambda + rb.lambda) / 2,
+		Strength: m.lBkT * charges, Kappa: m.kappa,
 	}
-}
-
-func (p plainPair) minimum() float64 { return math.Pow(2, 1.0/6) * p.sigma }
-
-func (p plainPair) lennardJones(r float64) (energy, force float64) {
-	s6 := math.Pow(p.sigma/r, 6)
-	return 4 * 0.8368 * (s6*s6 - s6), 24 * 0.8368 * (2*s6*s6 - s6) / r
-}
-
-// stick is the Ashbaugh-Hatch energy and force, positive if the beads repel each other.
-func (p plainPair) stick(r float64) (energy, force float64) {
-	if r >= 2 {
-		return 0, 0
-	}
-	end, _ := p.lennardJones(2)
-	energy, force = p.lennardJones(r)
-	if r <= p.minimum() {
-		return energy + 0.8368*(1-p.lambda) - p.lambda*end, force
-	}
-	return p.lambda * (energy - end), p.lambda * force
-}
-
-// screen is the same for Debye-Hückel.
-func (p plainPair) screen(r float64) (energy, force float64) {
-	if r >= 4 || p.strength == 0 {
-		return 0, 0
-	}
-	u := p.strength * math.Exp(-p.kappa*r) / r
-	return u - p.strength*math.Exp(-p.kappa*4)/4, u * (p.kappa + 1/r)
 }
 
 // plainSums are those over all pairs of beads with the nearest image of each, and the forces
@@ -70,11 +33,11 @@ func plainSums(m *Mixture, x []Vec, table *screenTable) (Sums, []Vec) {
 				w = 8033 * (0.38 - r) / r
 				s.Bond += 8033. / 2 * (r - 0.38) * (r - 0.38)
 			} else if r := d.Norm(); r < 4 {
-				pair := newPlainPair(m.shared, a.types[local[i]], b.types[local[j]], a.charge[local[i]]*b.charge[local[j]])
-				stick, stickForce := pair.stick(r)
-				screen, screenForce := pair.screen(r)
+				pair := plainPair(m.shared, a.types[local[i]], b.types[local[j]], a.charge[local[i]]*b.charge[local[j]])
+				stick, stickForce := pair.Stick(r)
+				screen, screenForce := pair.Screen(r)
 				if table != nil {
-					screenForce = pair.strength * table.forceOverR(r*r) * r
+					screenForce = pair.Strength * table.forceOverR(r*r) * r
 				}
 				s.Stick, s.Screen = s.Stick+stick, s.Screen+screen
 				w = (stickForce + screenForce) / r

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 func headed(name, letters string, lines ...int) Record { return Record{name, letters, lines, true} }
@@ -84,9 +85,7 @@ func TestPlainText(t *testing.T) {
 func TestExampleFiles(t *testing.T) {
 	for file, want := range map[string]string{"hst5": "Hst5", "actr": "ACTR", "asyn": "aSyn140"} {
 		text, err := os.ReadFile("testdata/" + file + ".fasta")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		records := ParseFASTA(text)
 		if sequence := enginetest.ReferenceProtein(t, want).Sequence; len(records) != 1 || records[0].Letters != sequence {
 			t.Errorf("%s.fasta holds %v, want %s", file, records, sequence)
