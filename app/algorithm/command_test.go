@@ -83,10 +83,7 @@ var commandPaths = Paths{
 
 func TestEveryPlaceholder(t *testing.T) {
 	a := parseOK(t, commandFile)
-	normalized, faults := a.CheckSettings(parseJSON(t, `{"text":"; rm -rf ~ \" '\n$(x)","pdb":"inputs/a.pdb"}`))
-	if faults != nil {
-		t.Fatal(faults)
-	}
+	normalized := checked(t, a, `{"text":"; rm -rf ~ \" '\n$(x)","pdb":"inputs/a.pdb"}`)
 	run, err := a.Expand(normalized, placement.Resources{CPUs: 4, GPUs: 2}, commandPaths)
 	must.OK(t, err)
 	want := []protocol.Step{
@@ -98,13 +95,9 @@ func TestEveryPlaceholder(t *testing.T) {
 		{Name: "step 2", Stdout: "/w/a/b.txt", Argv: []string{"/usr/bin/molrun", "x"}},
 		{Name: "step 3", Argv: []string{"last"}},
 	}
-	if diff := cmp.Diff(want, run.Steps); diff != "" {
-		t.Errorf("steps (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "steps", run.Steps, want)
 	wantEnv := map[string]string{"THREADS": "4", "PLAIN": "4", "FRACTION": "0.50", "YES": "true", "PLACE": "/w:/w/out"}
-	if diff := cmp.Diff(wantEnv, run.Env); diff != "" {
-		t.Errorf("environment (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "environment", run.Env, wantEnv)
 }
 
 // A setting counts as given unless it is null or false; 0 and "" are given.
@@ -157,10 +150,7 @@ type = "array"
 func TestNumbersAsArguments(t *testing.T) {
 	a := parseOK(t, commandFile)
 	for number, want := range map[string]string{"5.0": "5", "1e6": "1000000", "-0.25": "-0.25", "1e-3": "0.001", "0.1": "0.1", "-0": "0"} {
-		normalized, faults := a.CheckSettings(parseJSON(t, `{"text":"t","pdb":"a/b.pdb","number":`+number+`}`))
-		if faults != nil {
-			t.Fatal(faults)
-		}
+		normalized := checked(t, a, `{"text":"t","pdb":"a/b.pdb","number":`+number+`}`)
 		run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
 		if err != nil || run.Steps[0].Argv[2] != want {
 			t.Errorf("%s becomes %q, %v; want %q", number, run.Steps[0].Argv[2], err, want)
@@ -219,10 +209,7 @@ func TestInstalledProgramIsWrapped(t *testing.T) {
 	if lines := strings.Count(string(text), "\n"); lines > 30 {
 		t.Errorf("%d lines", lines)
 	}
-	normalized, faults := a.CheckSettings(parseJSON(t, string(a.Example.Settings)))
-	if faults != nil {
-		t.Fatal(faults)
-	}
+	normalized := checked(t, a, string(a.Example.Settings))
 	out := t.TempDir()
 	run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{Out: out, Files: map[string][]string{"text": {"builtin/examples/hst5.fasta"}}})
 	must.OK(t, err)

@@ -18,14 +18,11 @@ version = "1"
 command = ["true"]
 `
 
-func parseOK(t *testing.T, text string) *File {
+func parseOK(t testing.TB, text string) *File {
 	t.Helper()
 	a, mistakes := Parse("demo.toml", []byte(text))
-	for _, m := range mistakes {
-		t.Error(m)
-	}
-	if t.Failed() {
-		t.FailNow()
+	if len(mistakes) > 0 {
+		t.Fatal(mistakes)
 	}
 	return a
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -33,11 +32,21 @@ func compileSettingsSchema(t *testing.T, a *File) *jsonschema.Schema {
 	return schema
 }
 
-func parseJSON(t *testing.T, text string) *strictjson.Value {
+func parseJSON(t testing.TB, text string) *strictjson.Value {
 	t.Helper()
 	v, err := strictjson.Parse([]byte(text))
 	must.OK(t, err)
 	return v
+}
+
+// checked returns normalized settings that have no fault.
+func checked(t testing.TB, a *File, settings string) json.RawMessage {
+	t.Helper()
+	normalized, faults := a.CheckSettings(parseJSON(t, settings))
+	if faults != nil {
+		t.Fatalf("%s: %v", settings, faults)
+	}
+	return normalized
 }
 
 const settingsFile = head + `
@@ -221,10 +230,7 @@ func TestFileNames(t *testing.T) {
 // The schema for clients accepts what CheckSettings accepts, and normalizing is
 // idempotent.
 func FuzzCheckSettings(f *testing.F) {
-	a, mistakes := Parse("demo.toml", []byte(settingsFile))
-	if len(mistakes) > 0 {
-		f.Fatal(mistakes)
-	}
+	a := parseOK(f, settingsFile)
 	for _, s := range []string{
 		`{"steps":1}`, `{"steps":1e6,"seed":5.0,"cutoff":1.5e0}`, `{"steps":1,"sequences":["A","AB"],"note":null}`,
 		`{"steps":1,"shape":{"radius":1}}`, `{"steps":1,"shape":"sphere","extra":{"a":1,"b":[{"c":"\u0000"}]}}`, `{"steps":"x","grid":[5,1e300]}`,
@@ -283,21 +289,5 @@ func TestSchemaThatRefersToItself(t *testing.T) {
 	}
 	if err := compileSettingsSchema(t, a).Validate(v.Any()); err == nil {
 		t.Error("the schema of clients does not follow the reference")
-	}
-}
-
-func BenchmarkCheckSettings(b *testing.B) {
-	text, err := os.ReadFile("builtin/cg-idp.toml")
-	must.OK(b, err)
-	a, _ := Parse("cg-idp.toml", text)
-	v, err := strictjson.Parse([]byte(`{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"temperature_K":293,"pH":7.5,"steps":1000000}`))
-	must.OK(b, err)
-	var normalized json.RawMessage
-	b.ReportAllocs()
-	for b.Loop() {
-		normalized, _ = a.CheckSettings(v)
-	}
-	if len(normalized) == 0 {
-		b.Fatal("not valid")
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/strictjson"
 	"molrun/app/test/must"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var updateGolden = flag.Bool("update", false, "rewrite golden files")
@@ -31,9 +29,7 @@ func TestViewsOfAnAlgorithm(t *testing.T) {
 		}
 		want, err := os.ReadFile(file)
 		must.OK(t, err)
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", file, diff)
-		}
+		must.Equal(t, file, string(got), string(want))
 	}
 }
 

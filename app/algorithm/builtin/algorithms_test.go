@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
@@ -150,9 +148,7 @@ func TestLoadSiteFolder(t *testing.T) {
 	site, mistakes, err := Load(dir)
 	must.OK(t, err)
 	want := []algorithm.Mistake{{File: filepath.Join(dir, "a.toml"), Line: 1, Msg: "nothing to run: write a command or [[steps]]", Type: "a"}}
-	if diff := cmp.Diff(want, mistakes); diff != "" {
-		t.Errorf("mistakes (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "mistakes", mistakes, want)
 	all, err := BuiltIn()
 	must.OK(t, err)
 	c, err := algorithm.NewCatalogue(append(all, site...))

@@ -281,34 +281,3 @@ func TestFactsAreCounted(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkStructures checks structures of about 20 MB.
-func BenchmarkStructures(b *testing.B) {
-	const atoms = 250_000
-	var pdb, cif strings.Builder
-	cif.WriteString("data_X\nloop_\n")
-	for name := range strings.FieldsSeq(`group_PDB id type_symbol label_atom_id label_alt_id label_comp_id label_asym_id label_entity_id label_seq_id
-		pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy B_iso_or_equiv pdbx_formal_charge auth_seq_id auth_comp_id auth_asym_id auth_atom_id pdbx_PDB_model_num`) {
-		cif.WriteString("_atom_site." + name + "\n")
-	}
-	for i := range atoms {
-		n := i/8%9999 + 1
-		x, y, z := 1.5*float64(i%100), -1.5*float64(i/100%100), 1.5*float64(i/10_000)
-		fmt.Fprintf(&pdb, "ATOM  %5d  CA  ALA A%4d    %8.3f%8.3f%8.3f  1.00 20.00           C\n", i%100_000, n, x, y, z)
-		fmt.Fprintf(&cif, "ATOM %d C CA . ALA A 1 %d ? %.3f %.3f %.3f 1.00 20.00 ? %d ALA A CA 1\n", i+1, n, x, y, z, n)
-	}
-	for name, text := range map[string]string{"PDB": pdb.String(), "mmCIF": cif.String()} {
-		path := filepath.Join(b.TempDir(), "x")
-		must.OK(b, os.WriteFile(path, []byte(text), 0o600))
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				found, mistakes, err := Check(b.Context(), path, Want{Kind: ProteinStructure})
-				if err != nil || len(mistakes) > 0 || found["atoms"] != atoms {
-					b.Fatal(found, mistakes, err)
-				}
-			}
-		})
-	}
-}

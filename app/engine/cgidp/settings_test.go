@@ -214,9 +214,7 @@ func TestParseReturnsAllFaultsAtOnce(t *testing.T) {
 		"[sequences 2] sequence", "[sequences 2] sequence",
 		"[pH] range", "[charged_termini] type", "[replicas] type", "[seed] type", "[steps] range",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "faults", got, want)
 	if last := faults[10].Msg; last != `sequence "." has 2 other characters that are not amino acids` {
 		t.Errorf("the rest of the characters: %s", last)
 	}

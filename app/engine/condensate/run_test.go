@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )
@@ -36,9 +34,7 @@ func TestResultsOfASlab(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files -want +got:\n%s", diff)
-	}
+	must.Equal(t, "files", got, want)
 	if !strings.Contains(log, "34 chains, 484 residues, in a box of 9 x 9 x 45 nm (slab), 2 replicas, 1 core") || !strings.Contains(log, "molrun:progress 1 done") {
 		t.Errorf("log:\n%s", log)
 	}
@@ -48,9 +44,7 @@ func TestResultsOfASlab(t *testing.T) {
 	// The profile holds all chains.
 	var sums [3]float64
 	rows := enginetest.ReadCSV(t, dir, "profile.csv")
-	if diff := cmp.Diff([]string{"z_nm", "total_mg_mL", "sticky_mM", "plain_mM"}, rows[0]); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "columns", rows[0], []string{"z_nm", "total_mg_mL", "sticky_mM", "plain_mM"})
 	layer := 9 * 9 * 45 / float64(len(rows)-1) // nm³
 	for _, row := range rows[1:] {
 		for k := range sums {

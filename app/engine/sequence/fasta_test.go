@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )
@@ -38,9 +36,7 @@ func TestParseFASTA(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ParseFASTA([]byte(tt.text))
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			must.Equal(t, "records", got, tt.want)
 		})
 	}
 }
@@ -119,9 +115,7 @@ func FuzzParseFASTA(f *testing.F) {
 				records[k].Lines, records[k].Headed = nil, true
 			}
 		}
-		if diff := cmp.Diff(first, second); diff != "" {
-			t.Errorf("read again: %s", diff)
-		}
+		must.Equal(t, "read again", second, first)
 	})
 }
 
