@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,16 +26,18 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 	m := newMemory(t, settingsOf(t, settings), 0, 1)
 	reached := 0 // the largest number of frames so far
 	for _, sign := range []string{"molrun:progress", "goes on from"} {
-		p := startProcess(t, dir, settings, sign)
+		kill := startProcess(t, dir, settings, sign)
 		must.Become(t, "ensemble.pdb is there", func() bool {
 			_, err := os.Stat(filepath.Join(folder, "ensemble.pdb"))
 			return err == nil
 		})
 		all := readOften(t, readers, folder)
-		p.kill(t)
+		kill()
 		// Models are saved before the checkpoint: a resumed run may have models of
 		// frames that it has yet to compute again.
-		reached = max(reached, framesIn(t, folder))
+		info, err := os.Stat(filepath.Join(folder, trajectoryFile))
+		must.OK(t, err)
+		reached = max(reached, int(info.Size()-trajectory.HeaderSize)/trajectory.FrameSize(len(hst5), md.Vec{}))
 		before := 0
 		for k, found := range all {
 			found.check(t, fmt.Sprintf("%s, reading %d", sign, k), m, reached)
@@ -68,14 +69,6 @@ func readOften(t *testing.T, readers []*libraryReader, folder string) []readInPa
 		}
 	}
 	return all
-}
-
-// framesIn is the number of frames in a trajectory, by its size.
-func framesIn(t *testing.T, folder string) int {
-	t.Helper()
-	info, err := os.Stat(filepath.Join(folder, "traj.dcd"))
-	must.OK(t, err)
-	return int(info.Size()-trajectory.HeaderSize) / trajectory.FrameSize(len(hst5), md.Vec{})
 }
 
 // readInPassing is what a library read from a running simulation.
@@ -114,35 +107,27 @@ func oneVersion(t *testing.T, path string) string {
 	return link
 }
 
-// process is this test binary as a simulation, see TestMain.
-type process struct {
-	command *exec.Cmd
-	log     io.Reader
-}
-
-// startProcess returns once a line of its log contains a sign.
-func startProcess(t *testing.T, dir, settings, sign string) *process {
+// startProcess returns once a line of its log contains a sign, and how to kill it, which fails
+// the test if the process has ended before.
+func startProcess(t *testing.T, dir, settings, sign string) (kill func()) {
 	t.Helper()
 	c := engine.Process(t.Context(), settings, dir)
 	out, err := c.StdoutPipe()
 	must.OK(t, err)
 	must.OK(t, c.Start())
 	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), sign) {
-			return &process{c, out}
-		}
+	seen := false
+	for !seen && lines.Scan() {
+		seen = strings.Contains(lines.Text(), sign)
 	}
-	t.Fatalf("the process ended without %q in its log: %v", sign, c.Wait())
-	return nil
-}
-
-// kill fails the test if the process ended before.
-func (p *process) kill(t *testing.T) {
-	t.Helper()
-	p.command.Process.Kill()   //nolint:errcheck // Wait tells
-	io.Copy(io.Discard, p.log) //nolint:errcheck // Wait needs the pipe drained
-	if p.command.Wait() == nil {
-		t.Error("the process ended before it was killed")
+	if !seen {
+		t.Fatalf("the process ended without %q in its log: %v", sign, c.Wait())
+	}
+	return func() {
+		c.Process.Kill()         //nolint:errcheck // Wait tells
+		io.Copy(io.Discard, out) //nolint:errcheck // Wait needs the pipe drained
+		if c.Wait() == nil {
+			t.Error("the process ended before it was killed")
+		}
 	}
 }

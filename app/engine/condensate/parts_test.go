@@ -199,43 +199,34 @@ func TestPlan(t *testing.T) {
 
 // Chains that would part are held together by the springs, and only while these are to last.
 func TestChainsAreDrawnTogether(t *testing.T) {
-	settings := fmt.Sprintf(`{"components":[{"sequence":"EGEGEGEG","copies":20}],"box_nm":[9,9,60],"steps":%d,"equilibration":%%s,"sample_every":%d}`,
-		enginetest.Length(8000, 20_000, 20_000), enginetest.Length(400, 1000, 1000))
-	spread := func(equilibration string) float64 {
-		r := newRun(settingsOf(t, strings.Replace(settings, "%s", equilibration, 1)), t.TempDir(), io.Discard)
+	steps := int64(enginetest.Length(8000, 20_000, 20_000))
+	// apart is how far from the middle the beads are on average when the springs end, or at last.
+	apart := func(equilibration float64, withSprings bool) float64 {
+		r := newRun(settingsOf(t, fmt.Sprintf(`{"components":[{"sequence":"EGEGEGEG","copies":20}],"box_nm":[9,9,60],"steps":%d,"equilibration":%g}`,
+			steps, equilibration)), t.TempDir(), io.Discard)
 		defer r.team.Close()
-		must.OK(t, r.run(t.Context()))
-		row, sum, all := len(r.history.frames)-1, 0.0, 0.0
-		for bin := range r.history.bins {
-			z := ((float64(bin)+0.5)/float64(r.history.bins) - 0.5) * r.Box.Z
-			sum, all = sum+r.history.mass[row][bin]*math.Abs(z), all+r.history.mass[row][bin]
+		until := steps
+		if withSprings {
+			until = r.plan.restrained
 		}
-		return sum / all
+		rep, err := r.current()
+		must.OK(t, err)
+		for rep.step() < until {
+			must.OK(t, rep.advance(until-rep.step()))
+		}
+		sum := 0.0
+		for _, at := range rep.motion.Positions() {
+			sum += math.Abs(r.mix.Image(md.Vec{Z: at.Z - r.Box.Z/2}).Z)
+		}
+		return sum / float64(r.mix.Size())
 	}
-	free, parted := spread("0"), spread("0.9")
-	short := springsEnd(t, settings)
+	free, short, parted := apart(0, false), apart(0.9, true), apart(0.9, false)
 	if short > free/2 {
 		t.Errorf("after springs %.1f nm from the middle, without %.1f nm", short, free)
 	}
 	if parted < 1.3*short {
 		t.Errorf("still %.1f nm from the middle when the springs are gone, %.1f nm before", parted, short)
 	}
-}
-
-// springsEnd is how far from the middle the beads are on average at the end of the springs.
-func springsEnd(t *testing.T, settings string) float64 {
-	r := newRun(settingsOf(t, strings.Replace(settings, "%s", "0.9", 1)), t.TempDir(), io.Discard)
-	defer r.team.Close()
-	rep, err := r.current()
-	must.OK(t, err)
-	sum := 0.0
-	for rep.step() < r.plan.restrained {
-		must.OK(t, rep.advance(1000))
-	}
-	for _, v := range rep.motion.Positions() {
-		sum += math.Abs(v.Z - r.Box.Z/2)
-	}
-	return sum / float64(r.mix.Size())
 }
 
 // Each two components have counts of their own.
