@@ -143,7 +143,7 @@ func TestValidatorMayLeaveAProcessBehind(t *testing.T) {
 		}
 	}
 	cut := validated(t, "setsid sleep 8 & echo '['", "")
-	if _, err := cut.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`)); fault.CodeOf(err) != fault.Unavailable {
+	if _, err := cut.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`)); fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "did not answer in time") {
 		t.Errorf("without the end of its output: %v", err)
 	}
 }

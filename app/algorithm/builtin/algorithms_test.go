@@ -161,20 +161,6 @@ func TestLoadSiteFolder(t *testing.T) {
 	}
 }
 
-func TestSiteCannotRedefineABuiltInVersion(t *testing.T) {
-	dir := t.TempDir()
-	text := "format = 1\ntype = \"cg-idp\"\nversion = \"1\"\ncommand = [\"true\"]\n"
-	must.OK(t, os.WriteFile(filepath.Join(dir, "mine.toml"), []byte(text), 0o600))
-	site, _, err := Load(dir)
-	must.OK(t, err)
-	all, err := BuiltIn()
-	must.OK(t, err)
-	_, err = algorithm.NewCatalogue(append(all, site...))
-	if err == nil || !strings.Contains(err.Error(), "(built in) cg-idp.toml and "+filepath.Join(dir, "mine.toml")) {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestLoadReportsUnreadableFiles(t *testing.T) {
 	if _, _, err := Load(filepath.Join(t.TempDir(), "nosuch")); !os.IsNotExist(err) {
 		t.Errorf("error %v", err)

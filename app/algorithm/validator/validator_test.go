@@ -28,21 +28,6 @@ func TestSlowValidatorIsStopped(t *testing.T) {
 	}
 }
 
-// A program that has ended may have left its output to another one. What that has written counts, if it is whole.
-func TestAnswerOfAProgramThatLeavesItsOutputOpen(t *testing.T) {
-	for script, want := range map[string]string{
-		"sleep 5 & echo '[]'":          "",
-		"sleep 5 & printf '[{\"msg\"'": "did not answer in time; try again later",
-	} {
-		p := Program{Type: "demo", Version: "1"}
-		calls := p.calls([]Question{{Argv: []string{"/bin/sh", "-c", script}, Settings: &strictjson.Value{Kind: strictjson.Object}}})
-		_, err := p.ask(t.Context(), calls[0], time.Minute, NewPool(Options{}).process(p.Sandbox))
-		if want == "" && err != nil || want != "" && (fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", script, err, want)
-		}
-	}
-}
-
 func TestTimeLimitGrowsWithQuestions(t *testing.T) {
 	for _, tt := range []struct {
 		questions     int
