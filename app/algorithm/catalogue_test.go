@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func offer(t *testing.T, file, typ, version string, preferred bool) *File {
@@ -22,9 +24,7 @@ func TestCatalogueFinds(t *testing.T) {
 		offer(t, "a10.toml", "a", "1.10", false), offer(t, "b2.toml", "b", "2", false), offer(t, "a9.toml", "a", "1.9", false),
 		offer(t, "b1.toml", "b", "1", true),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	tests := []struct{ typ, version, want string }{
 		{"a", "", "a10.toml"}, {"a", "1.9", "a9.toml"}, {"b", "", "b1.toml"}, {"b", "2", "b2.toml"}, {"b", "3", ""}, {"c", "", ""},
 	}

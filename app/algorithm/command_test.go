@@ -8,6 +8,7 @@ import (
 
 	"molrun/app/algorithm/placement"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -82,14 +83,9 @@ var commandPaths = Paths{
 
 func TestEveryPlaceholder(t *testing.T) {
 	a := parseOK(t, commandFile)
-	normalized, faults := a.CheckSettings(parseJSON(t, `{"text":"; rm -rf ~ \" '\n$(x)","pdb":"inputs/a.pdb"}`))
-	if faults != nil {
-		t.Fatal(faults)
-	}
+	normalized := checked(t, a, `{"text":"; rm -rf ~ \" '\n$(x)","pdb":"inputs/a.pdb"}`)
 	run, err := a.Expand(normalized, placement.Resources{CPUs: 4, GPUs: 2}, commandPaths)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := []protocol.Step{
 		{Name: "first", Stdout: "/w/out/first.txt", Argv: []string{
 			"/bin/prog", "; rm -rf ~ \" '\n$(x)", "1.5", "--flag=false", `["a b",1,true]`, `{"a":{"c":"x"},"b":1}`,
@@ -99,13 +95,9 @@ func TestEveryPlaceholder(t *testing.T) {
 		{Name: "step 2", Stdout: "/w/a/b.txt", Argv: []string{"/usr/bin/molrun", "x"}},
 		{Name: "step 3", Argv: []string{"last"}},
 	}
-	if diff := cmp.Diff(want, run.Steps); diff != "" {
-		t.Errorf("steps (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "steps", run.Steps, want)
 	wantEnv := map[string]string{"THREADS": "4", "PLAIN": "4", "FRACTION": "0.50", "YES": "true", "PLACE": "/w:/w/out"}
-	if diff := cmp.Diff(wantEnv, run.Env); diff != "" {
-		t.Errorf("environment (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "environment", run.Env, wantEnv)
 }
 
 // A setting counts as given unless it is null or false; 0 and "" are given.
@@ -127,9 +119,7 @@ func TestConditionalArguments(t *testing.T) {
 			t.Fatal(tt.settings, faults)
 		}
 		run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := strings.Join(run.Steps[0].Argv[16:], " "); got != tt.want {
 			t.Errorf("%s gives %q, want %q", tt.settings, got, tt.want)
 		}
@@ -160,10 +150,7 @@ type = "array"
 func TestNumbersAsArguments(t *testing.T) {
 	a := parseOK(t, commandFile)
 	for number, want := range map[string]string{"5.0": "5", "1e6": "1000000", "-0.25": "-0.25", "1e-3": "0.001", "0.1": "0.1", "-0": "0"} {
-		normalized, faults := a.CheckSettings(parseJSON(t, `{"text":"t","pdb":"a/b.pdb","number":`+number+`}`))
-		if faults != nil {
-			t.Fatal(faults)
-		}
+		normalized := checked(t, a, `{"text":"t","pdb":"a/b.pdb","number":`+number+`}`)
 		run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
 		if err != nil || run.Steps[0].Argv[2] != want {
 			t.Errorf("%s becomes %q, %v; want %q", number, run.Steps[0].Argv[2], err, want)
@@ -198,9 +185,7 @@ func TestArgumentsReachProgramsUnchanged(t *testing.T) {
 		"[[parameters]]\nname = \"a\"\ntype = \"string\"\nrequired = true\n[[parameters]]\nname = \"b\"\ntype = \"string\"\nrequired = true\n")
 	normalized, _ := a.CheckSettings(parseJSON(t, `{"a":"--help; $(id) *","b":"two  words \u00e9 'x'"}`))
 	run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := exec.Command(run.Steps[0].Argv[0], run.Steps[0].Argv[1:]...).Output()
 	if want := "--help; $(id) *\ntwo  words é 'x'\n"; err != nil || string(out) != want {
 		t.Errorf("printed %q, %v; want %q", out, err, want)
@@ -219,30 +204,19 @@ func TestCommandAloneIsOneStep(t *testing.T) {
 // A short file wraps an installed program: its steps run and yield its figure.
 func TestInstalledProgramIsWrapped(t *testing.T) {
 	text, err := os.ReadFile("testdata/algorithms/word-count.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a := parseOK(t, string(text))
 	if lines := strings.Count(string(text), "\n"); lines > 30 {
 		t.Errorf("%d lines", lines)
 	}
-	normalized, faults := a.CheckSettings(parseJSON(t, string(a.Example.Settings)))
-	if faults != nil {
-		t.Fatal(faults)
-	}
+	normalized := checked(t, a, string(a.Example.Settings))
 	out := t.TempDir()
 	run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{Out: out, Files: map[string][]string{"text": {"builtin/examples/hst5.fasta"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, s := range run.Steps {
 		stdout, err := exec.Command(s.Argv[0], s.Argv[1:]...).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(s.Stdout, stdout, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, os.WriteFile(s.Stdout, stdout, 0o600))
 	}
 	if got, problems := a.Metrics.Read(os.DirFS(out)); string(got) != `{"distinct_lines":2}` || problems != nil {
 		t.Errorf("figures %s, problems %q", got, problems)

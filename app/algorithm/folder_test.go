@@ -7,6 +7,7 @@ import (
 
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 )
 
 // inFolder parses an algorithm file in a folder with two scripts and an example.
@@ -40,9 +41,7 @@ command = ["python3", "{folder}/lib/a.py"]
 		t.Fatal(mistakes)
 	}
 	run, err := a.Expand([]byte("{}"), placement.Resources{CPUs: 1}, Paths{Work: "/w", Out: "/w/out", In: "/w/in", Folder: "/kept"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got := strings.Join(append(run.Steps[0].Argv, run.Steps[0].Stdin, run.Env["LIB"], run.Texts["/w/x"]), " ")
 	if want := "/kept/run.sh /kept/lib/ --x=/kept/lib/a.py /kept/lib/a.py /kept/lib:/w/out in /kept"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -76,9 +75,7 @@ func TestStoredFolderIsReadBack(t *testing.T) {
 		t.Fatal(mistakes)
 	}
 	c, err := NewCatalogue(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	reads := 0
 	read := func() ([]byte, error) { reads++; return a.Source, nil }
 	for range 2 {

@@ -9,6 +9,7 @@ import (
 
 	"molrun/app/algorithm/placement"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 const format2Head = "format = 2\ntype = \"demo\"\nversion = \"1\"\n"
@@ -75,14 +76,9 @@ var withoutSpans = cmpopts.IgnoreFields(protocol.Step{}, "Span")
 
 func expandWith(t *testing.T, a *File, settings string, needs placement.Resources, files map[string][]string) *Run {
 	t.Helper()
-	normalized, faults := a.CheckSettings(parseJSON(t, settings))
-	if faults != nil {
-		t.Fatal(faults)
-	}
+	normalized := checked(t, a, settings)
 	run, err := a.Expand(normalized, needs, Paths{Work: "/w", Out: "/w/out", In: "/w/in", Files: files})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return run
 }
 
@@ -100,12 +96,8 @@ func TestStepOfFormat2(t *testing.T) {
 	if diff := cmp.Diff(want, got.Steps, withoutSpans); diff != "" {
 		t.Errorf("steps (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"/w/in/.stdin-1": "fast\n2\n"}, got.Texts); diff != "" {
-		t.Errorf("texts (-want +got)\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"/w/*.log"}, got.Shown); diff != "" {
-		t.Errorf("files that are shown (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "texts", got.Texts, map[string]string{"/w/in/.stdin-1": "fast\n2\n"})
+	must.Equal(t, "files that are shown", got.Shown, []string{"/w/*.log"})
 }
 
 func TestConditionsOfFormat2(t *testing.T) {
@@ -326,9 +318,7 @@ func TestFactsOfFilesDecideAboutAJob(t *testing.T) {
 	facts.add("structure", map[string]float64{"residues": 250, "atoms": 4, "chains": 1})
 	facts.add("list", map[string]float64{"records": 2, "residues": 30, "longest": 20})
 	facts.add("list", map[string]float64{"records": 2, "residues": 50, "longest": 40})
-	if diff := cmp.Diff(map[string]float64{"files": 2, "bytes": 30, "records": 4, "residues": 80, "longest": 40}, facts["list"]); diff != "" {
-		t.Errorf("facts of a list (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "facts of a list", facts["list"], map[string]float64{"files": 2, "bytes": 30, "records": 4, "residues": 80, "longest": 40})
 	needs, faults := a.Needs(normalized, facts)
 	if want := (placement.Resources{CPUs: 3, MemoryBytes: 3 << 30}); faults != nil || needs != want {
 		t.Errorf("needs %+v, %v; want %+v", needs, faults, want)

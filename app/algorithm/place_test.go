@@ -8,16 +8,13 @@ import (
 
 	"molrun/app/algorithm/placement"
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func TestMissingPlacesOfPrograms(t *testing.T) {
 	conda := t.TempDir()
-	if err := os.Mkdir(filepath.Join(conda, "bin"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(conda, "bin", "predict"), nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(conda, "bin"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(conda, "bin", "predict"), nil, 0o700))
 	here := placement.Machine{CPUs: 1, Local: true, Lacks: func(s protocol.Sandbox) []string {
 		if s.Image == "localhost/here:1" || strings.Join(s.Modules, "") == "there" {
 			return nil

@@ -8,6 +8,7 @@ import (
 
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/schema"
+	"molrun/app/test/must"
 )
 
 // head holds the required keys of an algorithm file, on lines 1 to 4.
@@ -17,14 +18,11 @@ version = "1"
 command = ["true"]
 `
 
-func parseOK(t *testing.T, text string) *File {
+func parseOK(t testing.TB, text string) *File {
 	t.Helper()
 	a, mistakes := Parse("demo.toml", []byte(text))
-	for _, m := range mistakes {
-		t.Error(m)
-	}
-	if t.Failed() {
-		t.FailNow()
+	if len(mistakes) > 0 {
+		t.Fatal(mistakes)
 	}
 	return a
 }
@@ -354,9 +352,7 @@ properties = { children = { type = "array", items = { "$dynamicRef" = "#node" } 
 
 func TestFormatExample(t *testing.T) {
 	text, err := os.ReadFile("testdata/algorithms/fold-compare.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a := parseOK(t, string(text))
 	if got := a.Metrics; len(got) != 1 || got[0].Name != "tm_score" || got[0].Title != "TM-score" || got[0].Unit != "" || got[0].Better != "higher" {
 		t.Errorf("metrics %+v", got)

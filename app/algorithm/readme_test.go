@@ -12,15 +12,14 @@ import (
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/folder"
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 )
 
 // formatReference is the documentation of algorithm files.
 func formatReference(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("builtin/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -103,9 +102,7 @@ func checkExpansion(t *testing.T, a *File) {
 	}
 	for _, files := range [][]string{least, all} {
 		v, err := strictjson.Parse([]byte("{" + strings.Join(files, ",") + "}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		normal, faults := a.CheckSettings(v)
 		if len(faults) > 0 {
 			t.Errorf("settings of %s: %v", a.Path, faults)

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 )
 
 func TestMissing(t *testing.T) {
 	dir := t.TempDir()
 	program, text := filepath.Join(dir, "prog"), filepath.Join(dir, "text")
 	for path, mode := range map[string]os.FileMode{program: 0o755, text: 0o644} {
-		if err := os.WriteFile(path, nil, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, nil, mode))
 	}
 	t.Setenv("PATH", dir)
 	here := placement.Machine{CPUs: 4, MemoryBytes: 8 << 30, GPUs: 1, Local: true}

@@ -61,10 +61,7 @@ default = 0
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			normalized, faults := tt.algorithm.CheckSettings(parseJSON(t, tt.settings))
-			if faults != nil {
-				t.Fatal(faults)
-			}
+			normalized := checked(t, tt.algorithm, tt.settings)
 			got, faults := tt.algorithm.Needs(normalized, nil)
 			if got != tt.want || fmt.Sprint(faults) != tt.faults {
 				t.Errorf("Needs(%s) = %+v, %v; want %+v, %s", normalized, got, faults, tt.want, tt.faults)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -20,15 +20,11 @@ import (
 func compileSettingsSchema(t *testing.T, a *File) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(a.schema)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	c.UseLoader(jsonschema.SchemeURLLoader{})
-	if err := c.AddResource("urn:settings", doc); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AddResource("urn:settings", doc))
 	schema, err := c.Compile("urn:settings")
 	if err != nil {
 		t.Fatalf("schema %s: %v", a.schema, err)
@@ -36,13 +32,21 @@ func compileSettingsSchema(t *testing.T, a *File) *jsonschema.Schema {
 	return schema
 }
 
-func parseJSON(t *testing.T, text string) *strictjson.Value {
+func parseJSON(t testing.TB, text string) *strictjson.Value {
 	t.Helper()
 	v, err := strictjson.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return v
+}
+
+// checked returns normalized settings that have no fault.
+func checked(t testing.TB, a *File, settings string) json.RawMessage {
+	t.Helper()
+	normalized, faults := a.CheckSettings(parseJSON(t, settings))
+	if faults != nil {
+		t.Fatalf("%s: %v", settings, faults)
+	}
+	return normalized
 }
 
 const settingsFile = head + `
@@ -226,10 +230,7 @@ func TestFileNames(t *testing.T) {
 // The schema for clients accepts what CheckSettings accepts, and normalizing is
 // idempotent.
 func FuzzCheckSettings(f *testing.F) {
-	a, mistakes := Parse("demo.toml", []byte(settingsFile))
-	if len(mistakes) > 0 {
-		f.Fatal(mistakes)
-	}
+	a := parseOK(f, settingsFile)
 	for _, s := range []string{
 		`{"steps":1}`, `{"steps":1e6,"seed":5.0,"cutoff":1.5e0}`, `{"steps":1,"sequences":["A","AB"],"note":null}`,
 		`{"steps":1,"shape":{"radius":1}}`, `{"steps":1,"shape":"sphere","extra":{"a":1,"b":[{"c":"\u0000"}]}}`, `{"steps":"x","grid":[5,1e300]}`,
@@ -288,25 +289,5 @@ func TestSchemaThatRefersToItself(t *testing.T) {
 	}
 	if err := compileSettingsSchema(t, a).Validate(v.Any()); err == nil {
 		t.Error("the schema of clients does not follow the reference")
-	}
-}
-
-func BenchmarkCheckSettings(b *testing.B) {
-	text, err := os.ReadFile("builtin/cg-idp.toml")
-	if err != nil {
-		b.Fatal(err)
-	}
-	a, _ := Parse("cg-idp.toml", text)
-	v, err := strictjson.Parse([]byte(`{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"temperature_K":293,"pH":7.5,"steps":1000000}`))
-	if err != nil {
-		b.Fatal(err)
-	}
-	var normalized json.RawMessage
-	b.ReportAllocs()
-	for b.Loop() {
-		normalized, _ = a.CheckSettings(v)
-	}
-	if len(normalized) == 0 {
-		b.Fatal("not valid")
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 )
 
 // siteFile uses two of the site's paths and an asset in each, and one with a path of its own.
@@ -38,16 +37,11 @@ text = "cache = {{.site.cache}}"
 `
 
 func TestWhatTheSiteLacksIsNamed(t *testing.T) {
-	a, mistakes := Parse("predict.toml", []byte(siteFile))
-	if mistakes != nil {
-		t.Fatal(mistakes)
-	}
+	a := parseOK(t, siteFile)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
 	}
 	site := map[string]string{}
 	here := placement.Machine{Local: true, Site: site, NoSandbox: func() string { return "bwrap is not on PATH" }}
@@ -71,9 +65,7 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 	write("run", "#!/bin/sh\n")
 	write("cache", "")
 	write("weights.bin", "12345")
-	if err := os.Mkdir(filepath.Join(dir, "index"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, "index"), 0o700))
 	lacks("weights at DIR/weights.bin has 5 bytes instead of 10 bytes")
 	write("weights.bin", "1234567890")
 	lacks()
@@ -84,9 +76,7 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 	}
 
 	c, err := NewCatalogue([]*File{a})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := a.Expand([]byte("{}"), placement.Resources{}, Paths{Work: "/w", Out: "/w/out"}); err == nil || !strings.Contains(err.Error(), "[site.paths]") {
 		t.Errorf("error %v", err)
 	}
@@ -105,10 +95,7 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 }
 
 func TestMemoryOfGPUs(t *testing.T) {
-	a, mistakes := Parse("g.toml", []byte("format = 2\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\ngpus = 1\ngpu_memory = \"24GiB\"\n"))
-	if mistakes != nil {
-		t.Fatal(mistakes)
-	}
+	a := parseOK(t, "format = 2\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\ngpus = 1\ngpu_memory = \"24GiB\"\n")
 	for have, ready := range map[int64]bool{0: true, 8 << 30: false, 23028 << 20: true, 80 << 30: true} {
 		m := placement.Machine{GPUs: 1, Local: true, GPUMemory: func() int64 { return have }}
 		if missing := a.Missing(m); (len(missing) == 0) != ready || !ready && missing[0] != "it needs GPUs with 24.0 GiB of memory, and there is one with 8.0 GiB" {
@@ -138,10 +125,7 @@ func TestVersionOfTheProgramIsAsked(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, mistakes, says)
 		}
 	}
-	a, mistakes := Parse("g.toml", []byte(head+"version_command = [\"{site.tools}/a\", \"--version\"]\nversion_pattern = 'v(\\d)'\n"))
-	if mistakes != nil {
-		t.Fatal(mistakes)
-	}
+	a := parseOK(t, head+"version_command = [\"{site.tools}/a\", \"--version\"]\nversion_pattern = 'v(\\d)'\n")
 	if q, ok := a.VersionQuestion("/molrun"); ok {
 		t.Errorf("asked %q without the site's path", q.Argv)
 	}
@@ -153,9 +137,7 @@ func TestVersionOfTheProgramIsAsked(t *testing.T) {
 
 func TestSizesOfAssetsMayBeRounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	if err := os.WriteFile(path, make([]byte, 1000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, make([]byte, 1000), 0o600))
 	for _, tt := range []struct {
 		size  int64
 		about bool
@@ -172,16 +154,11 @@ func TestDamagedAssetsAreFoundByTheirDigest(t *testing.T) {
 	dir := t.TempDir()
 	sum := sha256.Sum256([]byte("right"))
 	text := strings.Replace(siteFile, "size = 10\n", "sha256 = \""+hex.EncodeToString(sum[:])+"\"\n", 1)
-	a, mistakes := Parse("predict.toml", []byte(text))
-	if mistakes != nil {
-		t.Fatal(mistakes)
-	}
+	a := parseOK(t, text)
 	site := map[string]string{"data": dir}
 	for _, tt := range []struct{ text, says string }{{"", ""}, {"right", ""}, {"wrong", "weights at " + dir + "/weights.bin has another SHA-256"}} {
 		if tt.text != "" {
-			if err := os.WriteFile(filepath.Join(dir, "weights.bin"), []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(dir, "weights.bin"), []byte(tt.text), 0o600))
 		}
 		got := strings.Join(a.DamagedAssets(t.Context(), site), "\n")
 		if !strings.HasPrefix(got, tt.says) || (got == "") != (tt.says == "") {
@@ -234,7 +211,5 @@ default = false
 		t.Fatal(mistakes)
 	}
 	want := []string{"/home/ann/probe.sh", "/home/ann/fold.py", "/home/ann/b"}
-	if diff := cmp.Diff(want, a.Reach().Named); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "what has names in the sandbox", a.Reach().Named, want)
 }

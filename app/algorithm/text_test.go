@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 )
 
 const textsFile = format2Head + `
@@ -50,9 +49,7 @@ func TestTextsAreMadeFromSettings(t *testing.T) {
 			"structure = /w/in/structure.cif\nhalf = [3,14]X\n",
 		"/w/out/deep/opt.txt": "{{.settings.scale}} {out}",
 	}
-	if diff := cmp.Diff(want, run.Texts); diff != "" {
-		t.Errorf("texts (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "texts", run.Texts, want)
 	run = expandWith(t, a, `{"structure":"x","rounds":12345678,"method":"exact"}`, placement.Resources{CPUs: 1}, map[string][]string{"structure": {"/w/in/structure.cif"}})
 	if got := run.Texts["/w/em.mdp"]; len(run.Texts) != 1 || !strings.Contains(got, "rounds = 12345678\n") || !strings.Contains(got, "integrator = cg\n") {
 		t.Errorf("texts %q", run.Texts)

@@ -8,17 +8,14 @@ import (
 
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/strictjson"
-
-	"github.com/google/go-cmp/cmp"
+	"molrun/app/test/must"
 )
 
 var updateGolden = flag.Bool("update", false, "rewrite golden files")
 
 func TestViewsOfAnAlgorithm(t *testing.T) {
 	text, err := os.ReadFile("testdata/algorithms/fold-compare.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a := parseOK(t, string(text))
 	m := placement.Machine{CPUs: 4, MemoryBytes: 1 << 30}
 	for file, view := range map[string]View{
@@ -26,30 +23,20 @@ func TestViewsOfAnAlgorithm(t *testing.T) {
 		"testdata/algorithms/summary.json": a.Summary(a.Missing(m), []string{"2023.1", "2024.1"}),
 	} {
 		got, err := json.MarshalIndent(view, "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got = append(got, '\n'); *updateGolden {
-			if err := os.WriteFile(file, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, got, 0o644))
 		}
 		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", file, diff)
-		}
+		must.OK(t, err)
+		must.Equal(t, file, string(got), string(want))
 	}
 }
 
 // Lists are never null, because clients iterate over them.
 func TestViewOfTheSmallestFile(t *testing.T) {
 	text, err := json.Marshal(parseOK(t, head).View([]string{}, []string{"1"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	v := parseJSON(t, string(text))
 	for _, list := range []string{"versions", "categories", "functions", "missing", "cite", "parameters", "metrics"} {
 		if m := v.Member(list); m == nil || m.Kind != strictjson.Array {

@@ -7,20 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 )
 
 func builtIn(t *testing.T, typ string) *algorithm.File {
 	t.Helper()
 	all, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	i := slices.IndexFunc(all, func(a *algorithm.File) bool { return a.Type == typ })
 	if i < 0 {
 		t.Fatalf("no %s among %d algorithms", typ, len(all))
@@ -31,18 +28,14 @@ func builtIn(t *testing.T, typ string) *algorithm.File {
 func check(t *testing.T, a *algorithm.File, settings string) (string, []fault.Field) {
 	t.Helper()
 	v, err := strictjson.Parse([]byte(settings))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	normalized, faults := a.CheckSettings(v)
 	return string(normalized), faults
 }
 
 func TestBuiltInAlgorithmsMakeACatalogue(t *testing.T) {
 	all, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := algorithm.NewCatalogue(all); err != nil {
 		t.Fatal(err)
 	}
@@ -149,29 +142,17 @@ func TestLoadSiteFolder(t *testing.T) {
 		".hidden.toml": "x",
 		"notes.txt":    "x",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	if err := os.Mkdir(filepath.Join(dir, "d.toml"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, "d.toml"), 0o700))
 	site, mistakes, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := []algorithm.Mistake{{File: filepath.Join(dir, "a.toml"), Line: 1, Msg: "nothing to run: write a command or [[steps]]", Type: "a"}}
-	if diff := cmp.Diff(want, mistakes); diff != "" {
-		t.Errorf("mistakes (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "mistakes", mistakes, want)
 	all, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, err := algorithm.NewCatalogue(append(all, site...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got := strings.Join(c.Types(), " "); got != "b cg-binodal cg-condensate cg-idp sequence-properties structure-summary" {
 		t.Errorf("types %s", got)
 	}
@@ -180,41 +161,17 @@ func TestLoadSiteFolder(t *testing.T) {
 	}
 }
 
-func TestSiteCannotRedefineABuiltInVersion(t *testing.T) {
-	dir := t.TempDir()
-	text := "format = 1\ntype = \"cg-idp\"\nversion = \"1\"\ncommand = [\"true\"]\n"
-	if err := os.WriteFile(filepath.Join(dir, "mine.toml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	site, _, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = algorithm.NewCatalogue(append(all, site...))
-	if err == nil || !strings.Contains(err.Error(), "(built in) cg-idp.toml and "+filepath.Join(dir, "mine.toml")) {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestLoadReportsUnreadableFiles(t *testing.T) {
 	if _, _, err := Load(filepath.Join(t.TempDir(), "nosuch")); !os.IsNotExist(err) {
 		t.Errorf("error %v", err)
 	}
 	dir := t.TempDir()
-	if err := os.Symlink("/dev/zero", filepath.Join(dir, "x.toml")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("/dev/zero", filepath.Join(dir, "x.toml")))
 	if _, _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "x.toml is no regular file") {
 		t.Errorf("error %v", err)
 	}
 	dir = t.TempDir()
-	if err := os.Symlink("nosuch", filepath.Join(dir, "x.toml")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("nosuch", filepath.Join(dir, "x.toml")))
 	if _, _, err := Load(dir); !os.IsNotExist(err) || !strings.Contains(err.Error(), "x.toml") {
 		t.Errorf("error %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/results"
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 )
 
 // doi is a DOI as registration agencies recommend to find them.
@@ -27,9 +28,7 @@ var doi = regexp.MustCompile(`^10\.\d{4,9}/[-._;()/:A-Za-z0-9]+$`)
 func catalogueOf(t *testing.T) []*algorithm.File {
 	t.Helper()
 	all, err := embedded(catalogue.Files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	entries, err := catalogue.Files.ReadDir(".")
 	if err != nil || len(entries) != len(all) || len(all) == 0 {
 		t.Fatalf("%d folders, %d algorithms, %v", len(entries), len(all), err)
@@ -71,14 +70,10 @@ func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
 // the line ends of old Macs: those that let molrun or a script of their own read them.
 func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
 	pdb, err := catalogue.Files.ReadFile("gromacs/example/lysozyme.pdb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	fasta := []byte(">a\nMKVLAADLE\nKV\n")
 	builtin, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	takes := map[string]bool{}
 	for _, a := range slices.Concat(builtin, catalogueOf(t)) {
 		for _, p := range a.Parameters {
@@ -92,9 +87,7 @@ func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
 			}
 			path := filepath.Join(t.TempDir(), "x")
 			text = append([]byte("\uFEFF"), bytes.ReplaceAll(text, []byte("\n"), []byte("\r"))...)
-			if err := os.WriteFile(path, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, text, 0o600))
 			_, mistakes, err := content.Check(t.Context(), path, *want)
 			if err != nil || len(mistakes) > 1 || len(mistakes) == 1 && !strings.Contains(mistakes[0], "byte order mark") {
 				t.Errorf("%s: %q, %v", a.Type, mistakes, err)
@@ -119,9 +112,7 @@ func TestScriptsReadTextOfAllSystems(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	run := func(script string, args ...string) {
@@ -152,9 +143,7 @@ func TestScriptsOfOneNameAreCopies(t *testing.T) {
 		}
 		for _, path := range found {
 			text, err := catalogue.Files.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if first == "" {
 				first = string(text)
 			}
@@ -186,9 +175,7 @@ func TestExamplesOfTheCatalogueAreSubmissions(t *testing.T) {
 			continue
 		}
 		settings, err := strictjson.Parse(a.Example.Settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, faults := a.CheckSettings(settings); faults != nil {
 			t.Errorf("%s: %v", a.Path, faults)
 		}
@@ -201,13 +188,9 @@ func TestExamplesOfTheCatalogueAreSubmissions(t *testing.T) {
 					t.Errorf("%s: %s comes from elsewhere", a.Path, reference)
 				}
 				text, err := a.Folder.ReadFile(folder.Examples + "/" + name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				path := filepath.Join(dir, name)
-				if err := os.WriteFile(path, text, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(path, text, 0o600))
 				used = append(used, name)
 				if want := p.Content(); want != nil {
 					if _, mistakes, err := content.Check(t.Context(), path, *want); err != nil || mistakes != nil {
@@ -240,9 +223,7 @@ func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
 	}
 	for heavy, want := range map[int][2]float64{8: {1, 1}, 32: {1, 2}, 63: {2, 4}, 100: {5.2, 8}, 300: {5.2, 8}} { // above 100, none is docked
 		file := filepath.Join(t.TempDir(), "ligands.csv")
-		if err := os.WriteFile(file, []byte("name,smiles\n"+strings.Repeat("a,CCO\n", 500)+"b,"+chain(heavy)+"\nc,C1C(\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte("name,smiles\n"+strings.Repeat("a,CCO\n", 500)+"b,"+chain(heavy)+"\nc,C1C(\n"), 0o600))
 		found, mistakes, err := content.Check(t.Context(), file, *vina.Parameters.Named("ligands").Content())
 		if err != nil || mistakes != nil {
 			t.Fatal(err, mistakes)
@@ -264,9 +245,7 @@ func TestOfferedTypesOfTheCatalogue(t *testing.T) {
 	types := func(offered ...string) string {
 		t.Helper()
 		c, err := Catalogue("", offered, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return strings.Join(c.Types(), " ")
 	}
 	if got := types(All); !strings.Contains(got, "cg-idp") || !strings.Contains(got, "tm-align") {
@@ -291,23 +270,17 @@ func TestSiteTakesThePlaceOfATypeOfTheCatalogue(t *testing.T) {
 	own := filepath.Join(dir, "mine")
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	for _, folder := range []string{own, filepath.Join(dir, "wrong"), filepath.Join(dir, "notes"), filepath.Join(dir, ".git")} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(folder, 0o700))
 		write(filepath.Join(folder, "a.txt"), "x")
 	}
 	write(filepath.Join(own, folder.Main), "format = 2\ntype = \"tm-align\"\nversion = \"own\"\ncommand = [\"true\"]\n")
 	write(filepath.Join(dir, "wrong", "vina.toml"), "format = 2\n")
 	var mistakes []string
 	c, err := Catalogue(dir, []string{All}, func(m algorithm.Mistake) { mistakes = append(mistakes, m.String()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got := c.VersionNames("tm-align"); !slices.Equal(got, []string{"own"}) {
 		t.Errorf("versions %q", got)
 	}
@@ -329,16 +302,10 @@ func TestMistakesOfTheSiteHideTheCatalogue(t *testing.T) {
 		"docks/algorithm.toml": "# ours\ntype = 'vina'\nformat = 9\n",
 	} {
 		dir := t.TempDir()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		c, err := Catalogue(dir, []string{All}, func(algorithm.Mistake) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		a, ok := c.Find("vina", "")
 		if !ok {
 			t.Fatal("vina is gone")
@@ -351,76 +318,5 @@ func TestMistakesOfTheSiteHideTheCatalogue(t *testing.T) {
 		if got := other.Missing(placement.Machine{}); strings.Contains(strings.Join(got, ""), "mistake") {
 			t.Errorf("%s: tm-align lacks %q", name, got)
 		}
-	}
-}
-
-// BenchmarkCatalogue is what the service reads at each start.
-func BenchmarkCatalogue(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Catalogue("", []string{All}, func(algorithm.Mistake) {}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// TestBrokenFilesKeepWhatTheySaid reads a folder again after its files have changed.
-func TestBrokenFilesKeepWhatTheySaid(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	file := func(typ, version string) string {
-		return "format = 1\ntype = \"" + typ + "\"\nversion = \"" + version + "\"\ntitle = \"T\"\ncommand = [\"true\"]\n"
-	}
-	var kept []string
-	again := func(before *algorithm.Catalogue) *algorithm.Catalogue {
-		t.Helper()
-		kept = nil
-		c, err := Again(dir, []string{All}, before.Own(), func(m algorithm.Mistake, old *algorithm.File) {
-			if old != nil {
-				kept = append(kept, old.Type+" "+old.Version)
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	write("a.toml", file("a", "1"))
-	write("b/algorithm.toml", file("b", "1"))
-	write("dssp.toml", file("dssp", "9"))
-	first, err := Catalogue(dir, []string{All}, func(m algorithm.Mistake) { t.Error(m) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	write("a.toml", "nonsense")
-	write("b/algorithm.toml", file("b", "1")+"x = 1\n")
-	write("dssp.toml", "type = \"dssp\"\n")
-	second := again(first)
-	slices.Sort(kept)
-	if got := strings.Join(slices.Compact(kept), ", "); got != "a 1, b 1, dssp 9" {
-		t.Errorf("kept %s", got)
-	}
-	for _, typ := range []string{"a", "b", "dssp"} {
-		if was, is := first.Versions(typ), second.Versions(typ); len(is) != 1 || is[0] != was[0] {
-			t.Errorf("%s is %v, was %v", typ, is, was)
-		}
-	}
-	write("c.toml", file("a", "1")) // the same in another file, which is sound
-	if third := again(second); strings.Contains(strings.Join(kept, ", "), "a 1") || third.Versions("a")[0] == first.Versions("a")[0] {
-		t.Errorf("kept %q beside a sound file", kept)
-	}
-	write("d.toml", file("c", "1"))
-	write("e.toml", file("c", "1"))
-	if _, err := Again(dir, []string{All}, second.Own(), func(algorithm.Mistake, *algorithm.File) {}); err == nil || !strings.Contains(err.Error(), "both define c version 1") {
-		t.Errorf("two of one version: %v", err)
 	}
 }

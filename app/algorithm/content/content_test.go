@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 const pdb = `HEADER    A
@@ -197,9 +199,7 @@ func TestContent(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file.csv")
-			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
 			_, mistakes, err := Check(t.Context(), path, tt.want)
 			got := strings.Join(mistakes, "|")
 			if err != nil || (got == "") != (tt.mistakes == "") || !strings.HasPrefix(got, tt.mistakes) && !strings.Contains(got, tt.mistakes) {
@@ -214,9 +214,7 @@ func TestContent(t *testing.T) {
 
 func TestCheckEndsWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.fasta")
-	if err := os.WriteFile(path, []byte(">a\n"+strings.Repeat("MKV\n", 5000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(">a\n"+strings.Repeat("MKV\n", 5000)), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, mistakes, err := Check(ctx, path, Want{Kind: ProteinSequences}); !errors.Is(err, context.Canceled) {
@@ -234,13 +232,9 @@ func FuzzContent(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, kind uint8) {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		_, mistakes, err := Check(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, m := range mistakes {
 			if m == "" || len(m) > 2000 {
 				t.Errorf("%q", m)
@@ -275,9 +269,7 @@ func TestFactsAreCounted(t *testing.T) {
 		{Table, "name,value\na,1\nb,2\nc,3\n", Facts{"records": 3}},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
 		got, mistakes, err := Check(t.Context(), path, Want{Kind: tt.kind})
 		if diff := cmp.Diff(tt.want, got); diff != "" || mistakes != nil || err != nil {
 			t.Errorf("%s: %v, %v (-want +got)\n%s", tt.kind, mistakes, err, diff)
@@ -287,38 +279,5 @@ func TestFactsAreCounted(t *testing.T) {
 				t.Errorf("%s has no fact %s", tt.kind, fact)
 			}
 		}
-	}
-}
-
-// BenchmarkStructures checks structures of about 20 MB.
-func BenchmarkStructures(b *testing.B) {
-	const atoms = 250_000
-	var pdb, cif strings.Builder
-	cif.WriteString("data_X\nloop_\n")
-	for name := range strings.FieldsSeq(`group_PDB id type_symbol label_atom_id label_alt_id label_comp_id label_asym_id label_entity_id label_seq_id
-		pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy B_iso_or_equiv pdbx_formal_charge auth_seq_id auth_comp_id auth_asym_id auth_atom_id pdbx_PDB_model_num`) {
-		cif.WriteString("_atom_site." + name + "\n")
-	}
-	for i := range atoms {
-		n := i/8%9999 + 1
-		x, y, z := 1.5*float64(i%100), -1.5*float64(i/100%100), 1.5*float64(i/10_000)
-		fmt.Fprintf(&pdb, "ATOM  %5d  CA  ALA A%4d    %8.3f%8.3f%8.3f  1.00 20.00           C\n", i%100_000, n, x, y, z)
-		fmt.Fprintf(&cif, "ATOM %d C CA . ALA A 1 %d ? %.3f %.3f %.3f 1.00 20.00 ? %d ALA A CA 1\n", i+1, n, x, y, z, n)
-	}
-	for name, text := range map[string]string{"PDB": pdb.String(), "mmCIF": cif.String()} {
-		path := filepath.Join(b.TempDir(), "x")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				found, mistakes, err := Check(b.Context(), path, Want{Kind: ProteinStructure})
-				if err != nil || len(mistakes) > 0 || found["atoms"] != atoms {
-					b.Fatal(found, mistakes, err)
-				}
-			}
-		})
 	}
 }

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/algorithm"
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 )
 
 const dockFile = `
@@ -101,17 +100,13 @@ func (t texts) Reserve(int64) error { return nil }
 func expand(t *testing.T, files texts, request string) (*Rows, []string, []string) {
 	t.Helper()
 	v, err := strictjson.Parse([]byte(request))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, faults := Read(v)
 	if faults != nil {
 		t.Fatal(faults)
 	}
 	rows, faults, err := Expand(t.Context(), r, "b", dock(t), files, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var settings []string
 	if rows != nil {
 		for _, v := range rows.Settings {
@@ -133,13 +128,6 @@ func sentences(faults []fault.Field) (all []string) {
 		all = append(all, fmt.Sprint(f.Loc, ": ", f.Msg))
 	}
 	return all
-}
-
-func same[T any](t *testing.T, what string, got, want T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
 }
 
 func TestCellsBecomeWhatTheParameterTakes(t *testing.T) {
@@ -172,7 +160,7 @@ func TestCellsBecomeWhatTheParameterTakes(t *testing.T) {
 		{"ligand", "12", `"12"`},
 	} {
 		v := a.Parameters.Named(tt.parameter).FromText(tt.text)
-		same(t, tt.parameter+" "+tt.text, string(v.AppendCanonical(nil)), tt.want)
+		must.Equal(t, tt.parameter+" "+tt.text, string(v.AppendCanonical(nil)), tt.want)
 		if !json.Valid(v.Raw) {
 			t.Errorf("%s %s: the bytes %s are not JSON", tt.parameter, tt.text, v.Raw)
 		}
@@ -182,16 +170,16 @@ func TestCellsBecomeWhatTheParameterTakes(t *testing.T) {
 func TestRecordsBecomeSequences(t *testing.T) {
 	files := texts{"p.fa": "\ufeff; a comment\r\n>P1 Human protein\r\nmk v\r\nLAA*\r\n\r\n>sp|Q2|X_Y\nGG-G\n;more\nA\n>p1\nA"}
 	rows, settings, faults := expand(t, files, `{"each":{"sequences":"fasta:p.fa"},"settings":{"count":3}}`)
-	same(t, "faults", faults, nil)
-	same(t, "rows", settings, []string{
+	must.Equal(t, "faults", faults, nil)
+	must.Equal(t, "rows", settings, []string{
 		`{"count":3,"sequences":["MKVLAA*"]}`, `{"count":3,"sequences":["GG-GA"]}`, `{"count":3,"sequences":["A"]}`,
 	})
-	same(t, "sources", rows.Sources, []string{"P1", "sp|Q2|X_Y", "p1"})
-	same(t, "names", rows.Names, []string{"b-P1", "b-sp_Q2_X_Y", "b-p1"})
+	must.Equal(t, "sources", rows.Sources, []string{"P1", "sp|Q2|X_Y", "p1"})
+	must.Equal(t, "names", rows.Names, []string{"b-P1", "b-sp_Q2_X_Y", "b-p1"})
 	_, settings, _ = expand(t, files, `{"each":{"sequence":"fasta:p.fa"}}`)
-	same(t, "a parameter of one text", settings[1], `{"sequence":"GG-GA"}`)
+	must.Equal(t, "a parameter of one text", settings[1], `{"sequence":"GG-GA"}`)
 	f, isNew := rows.Place(1, fault.Field{Loc: []any{"sequences", 0}, Msg: "must be a protein"})
-	same(t, "a fault", []any{f.Loc, f.Msg, isNew}, []any{[]any{"fanOut", "each", "sequences"}, "sp|Q2|X_Y: must be a protein", true})
+	must.Equal(t, "a fault", []any{f.Loc, f.Msg, isNew}, []any{[]any{"fanOut", "each", "sequences"}, "sp|Q2|X_Y: must be a protein", true})
 }
 
 func TestFaultyRecordsAreTold(t *testing.T) {
@@ -213,7 +201,7 @@ func TestFaultyRecordsAreTold(t *testing.T) {
 		{strings.Repeat(">a\n", 1), []string{`[fanOut each sequence 1]: line 1: the record "a" has no sequence`}},
 	} {
 		_, _, faults := expand(t, texts{"p": tt.text}, `{"each":{"sequence":"fasta:p"}}`)
-		same(t, fmt.Sprintf("%.40q", tt.text), faults, tt.want)
+		must.Equal(t, fmt.Sprintf("%.40q", tt.text), faults, tt.want)
 	}
 }
 
@@ -224,9 +212,9 @@ func TestLinesMayEndAnyWay(t *testing.T) {
 		strings.Replace(strings.ReplaceAll(text, "\n", "\r"), "\r", "\r\n", 1), strings.Replace(text, "\n", "\r", 2),
 	} {
 		rows, settings, faults := expand(t, texts{"t": text}, `{"each":{"*":"csv:t"}}`)
-		same(t, "faults", faults, nil)
-		same(t, "rows", settings, []string{`{"count":1,"sequence":"a\u000ab"}`, `{"count":2,"sequence":"c"}`})
-		same(t, "sources", rows.Sources, []string{"line 2", "line 5"})
+		must.Equal(t, "faults", faults, nil)
+		must.Equal(t, "rows", settings, []string{`{"count":1,"sequence":"a\u000ab"}`, `{"count":2,"sequence":"c"}`})
+		must.Equal(t, "sources", rows.Sources, []string{"line 2", "line 5"})
 	}
 }
 
@@ -241,19 +229,19 @@ func TestSeparatorsAreFoundInTheFirstLine(t *testing.T) {
 		"count,sequence\n1,\"a \"\"b\"\"\"": `{"count":1,"sequence":"a \"b\""}`,
 	} {
 		_, settings, faults := expand(t, texts{"t": text}, `{"each":{"*":"csv:t"}}`)
-		same(t, text+" faults", faults, nil)
-		same(t, text, settings, []string{want})
+		must.Equal(t, text+" faults", faults, nil)
+		must.Equal(t, text, settings, []string{want})
 	}
 	_, settings, _ := expand(t, texts{"t": "sequence\na,b\n"}, `{"each":{"*":"tsv:t"}}`)
-	same(t, "tsv", settings, []string{`{"sequence":"a,b"}`})
+	must.Equal(t, "tsv", settings, []string{`{"sequence":"a,b"}`})
 }
 
 func TestFilesAreInNaturalOrder(t *testing.T) {
 	names := []string{"lig10.sdf", "a.sdf", "lig2.sdf.gz", "lig2.sdf", "lig02.sdf", "2.sdf", "10.sdf", "x.pdb", ".sdf"}
 	rows, _, faults := expand(t, texts{"in/": strings.Join(names, " ")}, `{"each":{"ligand":"folder:in/*"}}`)
-	same(t, "faults", faults, nil)
-	same(t, "order", rows.Sources, []string{".sdf", "2.sdf", "10.sdf", "a.sdf", "lig02.sdf", "lig2.sdf", "lig2.sdf.gz", "lig10.sdf", "x.pdb"})
-	same(t, "names", rows.Names, []string{"b-1", "b-2", "b-10", "b-a", "b-lig02", "b-lig2", "b-lig2-2", "b-lig10", "b-x"})
+	must.Equal(t, "faults", faults, nil)
+	must.Equal(t, "order", rows.Sources, []string{".sdf", "2.sdf", "10.sdf", "a.sdf", "lig02.sdf", "lig2.sdf", "lig2.sdf.gz", "lig10.sdf", "x.pdb"})
+	must.Equal(t, "names", rows.Names, []string{"b-1", "b-2", "b-10", "b-a", "b-lig02", "b-lig2", "b-lig2-2", "b-lig10", "b-x"})
 }
 
 func TestNamesOfRowsAreUniqueAndAllowed(t *testing.T) {
@@ -271,7 +259,7 @@ func TestNamesOfRowsAreUniqueAndAllowed(t *testing.T) {
 			t.Errorf("row %d is named %q: %s", i, name, msg)
 		}
 	}
-	same(t, "alike", rows.Names[:5], []string{"b-a_b", "b-a_b-2", "b-a_b-3", "b-4", "b-5"})
+	must.Equal(t, "alike", rows.Names[:5], []string{"b-a_b", "b-a_b-2", "b-a_b-3", "b-4", "b-5"})
 
 	// Ten thousand that collide take no longer than others.
 	var many strings.Builder
@@ -285,7 +273,7 @@ func TestNamesOfRowsAreUniqueAndAllowed(t *testing.T) {
 		t.Errorf("%v %v", faults, err)
 	}
 	_, faults, _ = Expand(t.Context(), r, strings.Repeat("n", maxBatchName+1), dock(t), texts{"p": ">a\nM"}, 10)
-	same(t, "a long name", sentences(faults), []string{"[batchName]: use at most 150 characters, not 151: the names of the rows begin with it"})
+	must.Equal(t, "a long name", sentences(faults), []string{"[batchName]: use at most 150 characters, not 151: the names of the rows begin with it"})
 }
 
 func TestThereAreLimits(t *testing.T) {
@@ -300,15 +288,15 @@ func TestThereAreLimits(t *testing.T) {
 		}
 		setting := map[string]string{"csv:t": "count", "fasta:t": "sequence", "folder:t/*": "ligand"}[name]
 		rows, _, faults := expand(t, files, fmt.Sprintf(`{"each":{%q:%q}}`, setting, name))
-		same(t, name, faults, []string{"[fanOut each " + setting + "]: a batch has at most 100 rows, and this gives more"})
+		must.Equal(t, name, faults, []string{"[fanOut each " + setting + "]: a batch has at most 100 rows, and this gives more"})
 		if rows != nil {
 			t.Errorf("%s: there are rows", name)
 		}
 	}
 	_, _, faults := expand(t, texts{"t": lines(99)}, `{"each":{"*":"csv:t"},"settings":{"sequence":"`+strings.Repeat("x", 1<<20)+`"}}`)
-	same(t, "bytes of all rows", faults, []string{"[fanOut]: the settings of all rows take more than 64 MiB; put what rows share into a file, or submit several batches"})
+	must.Equal(t, "bytes of all rows", faults, []string{"[fanOut]: the settings of all rows take more than 64 MiB; put what rows share into a file, or submit several batches"})
 	_, _, faults = expand(t, texts{"t": "count" + strings.Repeat(",", maxCells+1)}, `{"each":{"*":"csv:t"}}`)
-	same(t, "cells", faults, []string{"[fanOut each *]: the table has 2000001 times ','; at most 2000000 are read"})
+	must.Equal(t, "cells", faults, []string{"[fanOut each *]: the table has 2000001 times ','; at most 2000000 are read"})
 }
 
 func records(n int) (all []string) {
@@ -362,9 +350,7 @@ func FuzzExpand(f *testing.F) {
 		}
 		r := Request{Sources: []Source{{Setting: setting, Kind: Kind(kind), Ref: "f"}}}
 		rows, faults, err := Expand(t.Context(), r, "b", a, texts{"f": string(text)}, 50)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, f := range faults {
 			if f.Msg == "" || f.Type == "" || !utf8.ValidString(f.Msg) {
 				t.Errorf("an incomplete fault: %+v", f)
@@ -394,20 +380,4 @@ func FuzzExpand(f *testing.F) {
 			}
 		}
 	})
-}
-
-func BenchmarkTable(b *testing.B) {
-	var text strings.Builder
-	text.WriteString("count,sequence,size,fast\n")
-	for i := range 10_000 {
-		fmt.Fprintf(&text, "%d,SEQ%d,%d.5,true\n", i+1, i, i)
-	}
-	a := dock(b)
-	r := Sent([]byte(text.String()), false)
-	b.ReportAllocs()
-	for b.Loop() {
-		if rows, faults, err := Expand(b.Context(), r, "b", a, texts{}, 10_000); err != nil || faults != nil || len(rows.Settings) != 10_000 {
-			b.Fatal(faults, err)
-		}
-	}
 }

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"molrun/app/test/must"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const main = "format = 2\n"
@@ -66,9 +64,7 @@ func TestFolderIsListedWithoutWhatEditorsAndPythonLeave(t *testing.T) {
 		got = append(got, fmt.Sprint(file.Path, " ", file.Executable, " ", file.Size))
 	}
 	want := []string{"algorithm.toml false 11", "example/x.pdb false 4", "lib/a.py false 0", "run.sh true 5"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "files", got, want)
 	if f.Named("lib") != nil || !f.Has("lib") || f.Has("li") || f.Has("x") || !slices.Equal(f.Under(Examples), []string{"x.pdb"}) {
 		t.Error("it does not know what it has")
 	}
@@ -144,9 +140,7 @@ func TestListIsReadBack(t *testing.T) {
 	if err != nil || string(text) != main || got.Digest != f.Digest {
 		t.Errorf("%q, %v, %v", text, got, err)
 	}
-	if diff := cmp.Diff(f.Files, got.Files); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "files", got.Files, f.Files)
 	if text, none, err := Split([]byte(main)); err != nil || none != nil || string(text) != main {
 		t.Errorf("%q, %v, %v", text, none, err)
 	}

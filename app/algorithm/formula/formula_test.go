@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"molrun/app/base/strictjson"
+	"molrun/app/test/must"
 )
 
 func jobOf(t *testing.T, settings string, files map[string]int64) *Job {
 	t.Helper()
 	v, err := strictjson.Parse([]byte(settings))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return &Job{Settings: v, Files: files}
 }
 
@@ -88,9 +87,7 @@ func TestMistakes(t *testing.T) {
 
 func TestUses(t *testing.T) {
 	f, err := Parse("settings.a + files.b * length(settings.c)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := []Use{{"settings", "a", ""}, {"files", "b", ""}, {"settings", "c", "length"}}
 	if len(f.Uses) != 3 || f.Uses[0] != want[0] || f.Uses[1] != want[1] || f.Uses[2] != want[2] {
 		t.Errorf("uses %v, want %v", f.Uses, want)

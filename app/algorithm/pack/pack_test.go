@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"molrun/app/algorithm/pack"
+	"molrun/app/test/must"
 )
 
 // parts are an algorithm with a weight and a database.
@@ -52,9 +53,7 @@ func into(t *testing.T, dir string, archive io.Reader, replace bool) ([]pack.Pla
 func below(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	_ = filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if info, _ := e.Info(); !e.IsDir() {
 			mark := ""
 			if info.Mode()&0o100 != 0 {
@@ -71,9 +70,7 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	dir := t.TempDir()
 	archive := packed(t)
 	placed, err := into(t, dir, bytes.NewReader(archive), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := []string{"algorithm/algorithm.toml", "algorithm/scripts/run.sh*", "assets/db/one/index.dat", "assets/db/sequences.fa", "assets/weights"}
 	if got := below(t, dir); !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
@@ -85,9 +82,7 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	if err != nil || !again[0].Already || !again[1].Already || !again[2].Already {
 		t.Errorf("once more: %+v, %v", again, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "assets", "db", "sequences.fa"), []byte(">a\nV\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "assets", "db", "sequences.fa"), []byte(">a\nV\n"), 0o600))
 	if _, err := into(t, dir, bytes.NewReader(archive), false); err == nil || !strings.Contains(err.Error(), "other content") {
 		t.Errorf("other content: %v", err)
 	}
@@ -155,13 +150,9 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 				h.Typeflag = tar.TypeReg
 			}
 			h.Mode = 0o644
-			if err := w.WriteHeader(&h); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, w.WriteHeader(&h))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.Close())
 		dir := t.TempDir()
 		if _, err := into(t, dir, &b, true); err == nil || strings.Contains(err.Error(), "not whole") {
 			t.Errorf("%s: %v", name, err)
@@ -178,9 +169,7 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 func TestLeftoversOfKilledRunsAreSwept(t *testing.T) {
 	dir := t.TempDir()
 	left := filepath.Join(dir, ".molrun-unpack-KILLED")
-	if err := os.MkdirAll(filepath.Join(left, "content"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(left, "content"), 0o700))
 	if _, err := into(t, dir, bytes.NewReader(packed(t)), false); err != nil {
 		t.Fatal(err)
 	}
@@ -192,20 +181,14 @@ func TestLeftoversOfKilledRunsAreSwept(t *testing.T) {
 func TestOnlyFilesArePacked(t *testing.T) {
 	dir := t.TempDir()
 	for link, to := range map[string]string{"ok": "file", "folder": "."} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600))
 	_, err := pack.Write(t.Context(), io.Discard, "t", []pack.Part{{pack.Algorithm, os.DirFS(dir), "."}})
 	if err == nil || !strings.Contains(err.Error(), "folder of algorithm is no regular file") {
 		t.Errorf("a link to a folder: %v", err)
 	}
-	if err := os.Remove(filepath.Join(dir, "folder")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Join(dir, "folder")))
 	if n, err := pack.Write(t.Context(), io.Discard, "t", []pack.Part{{pack.Algorithm, os.DirFS(dir), "."}}); err != nil || n != 2 {
 		t.Errorf("a link to a file: %d bytes, %v", n, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"molrun/app/base/tomltree"
+	"molrun/app/test/must"
 )
 
 const resultsFile = `
@@ -78,9 +79,7 @@ func TestFigures(t *testing.T) {
 
 func TestOnlyTheEndOfALongFileIsRead(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "x"), []byte("0123456789"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "x"), []byte("0123456789"), 0o600))
 	for _, out := range []fs.FS{os.DirFS(dir), fstest.MapFS{"x": &fstest.MapFile{Data: []byte("0123456789")}}} {
 		for most, want := range map[int64]string{3: "789", 10: "0123456789", 99: "0123456789"} {
 			if got, err := readTail(out, "x", most); string(got) != want || err != nil {
@@ -93,12 +92,8 @@ func TestOnlyTheEndOfALongFileIsRead(t *testing.T) {
 // A program may leave anything, but nothing may block the service.
 func TestFiguresIgnorePipesAndFolders(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(dir, "metrics.json"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "log", "tm.txt"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Mkfifo(filepath.Join(dir, "metrics.json"), 0o600))
+	must.OK(t, os.MkdirAll(filepath.Join(dir, "log", "tm.txt"), 0o700))
 	got, problems := read(t, ReadMetrics, resultsFile).Read(os.DirFS(dir))
 	if got != nil || len(problems) != 2 || !strings.Contains(problems[0], "no regular file") {
 		t.Errorf("figures %s, problems %q", got, problems)

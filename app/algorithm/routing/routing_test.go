@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/routing"
@@ -95,9 +93,7 @@ account = "gpu"
 				t.Errorf("executor %s, want %s", executor, tt.executor)
 			}
 			got := router.Placement(tt.algorithm, executor, tt.by, tt.needs)
-			if diff := cmp.Diff(tt.placement, got); diff != "" {
-				t.Errorf("placement (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "placement", got, tt.placement)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app/task/protocol"
+	"molrun/app/test/must"
 )
 
 func unconfined(*exec.Cmd, protocol.Sandbox, []string) (func(), error) { return func() {}, nil }
@@ -20,9 +21,7 @@ func unconfined(*exec.Cmd, protocol.Sandbox, []string) (func(), error) { return 
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "prog")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
 	return path
 }
 
@@ -40,9 +39,7 @@ func TestProgramsAreAskedOnceUntilTheyChange(t *testing.T) {
 	if text, _ := os.ReadFile(asked); string(text) != "x\n" {
 		t.Errorf("asked %q", text)
 	}
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho version: 1.10\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("#!/bin/sh\necho version: 1.10\n"), 0o700))
 	if v, err := p.Of(t.Context(), q); v != "1.10" || err != nil {
 		t.Errorf("%q, %v", v, err)
 	}

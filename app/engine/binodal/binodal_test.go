@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"molrun/app/engine/input"
+	"molrun/app/test/must"
 )
 
 // tree is JSON that a test changes before it is read.
@@ -114,13 +115,9 @@ func evaluatedIn(t *testing.T, order []int, unconverged bool, summaries ...tree)
 	var paths []string
 	for _, i := range order {
 		text, err := json.Marshal(summaries[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		path := filepath.Join(dir, fmt.Sprintf("%d.json", i))
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, text, 0o600))
 		paths, s.Points = append(paths, path), append(s.Points, fmt.Sprintf("job:s%d/@summary", i+1))
 	}
 	var printed bytes.Buffer
@@ -129,9 +126,7 @@ func evaluatedIn(t *testing.T, order []int, unconverged bool, summaries ...tree)
 	entries, _ := os.ReadDir(out)
 	for _, e := range entries {
 		text, err := os.ReadFile(filepath.Join(out, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		files[e.Name()] = string(text)
 	}
 	for name, text := range files {
@@ -149,9 +144,7 @@ func evaluatedIn(t *testing.T, order []int, unconverged bool, summaries ...tree)
 func figuresOf(t *testing.T, files map[string]string) tree {
 	t.Helper()
 	var m tree
-	if err := json.Unmarshal([]byte(files[metricsFile]), &m); err != nil {
-		t.Fatalf("metrics.json: %v\n%s", err, files[metricsFile])
-	}
+	must.OK(t, json.Unmarshal([]byte(files[metricsFile]), &m))
 	return m
 }
 
@@ -164,9 +157,7 @@ func near(t *testing.T, m tree, name string, want float64) {
 
 func TestCriticalPointOfSummaries(t *testing.T) {
 	files, log, err := evaluated(t, false, append(slabs(283, 293, 303, 313, 323, 331), single(slab(353)))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m, want := figuresOf(t, files), truth()
 	near(t, m, "Tc_K", want.Tc.Mean)
 	near(t, m, "rhoc_mg_mL", want.Rhoc.Mean)
@@ -261,9 +252,7 @@ func TestBoundsCountWithTheirWidth(t *testing.T) {
 	_, dilute := truth().At(283)
 	bounded(all[0], 2*dilute)
 	files, log, err := evaluated(t, false, all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m := figuresOf(t, files)
 	near(t, m, "Tc_K", truth().Tc.Mean) // half of the bound is the truth
 	if !strings.Contains(log, fmt.Sprintf("anywhere from 0 to %.3g mg/mL", 2*dilute)) || m["points_used"] != 6.0 {
@@ -275,9 +264,7 @@ func TestBoundsCountWithTheirWidth(t *testing.T) {
 	}
 	wide := bounded(slab(283), 100*dilute)
 	loose, _, err := evaluated(t, false, append([]tree{wide}, all[1:]...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if a, b := m["width_se_mg_mL"].(float64), figuresOf(t, loose)["width_se_mg_mL"].(float64); a >= b {
 		t.Errorf("errors of the width: %g with a bound close by, %g with one far away", a, b)
 	}
@@ -286,13 +273,9 @@ func TestBoundsCountWithTheirWidth(t *testing.T) {
 func TestPointsThatAreNotConverged(t *testing.T) {
 	all := append(slabs(283, 293, 303), doubtful(slab(313)), doubtful(single(slab(353))))
 	without, _, err := evaluated(t, false, all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	with, log, err := evaluated(t, true, all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a, b := figuresOf(t, without), figuresOf(t, with)
 	if a["points_used"] != 3.0 || a["Tc_above_K"] != 303.0 || a["Tc_below_K"] != nil || a["points_used_unconverged"] != 0.0 {
 		t.Errorf("without: %v", a)
@@ -317,9 +300,7 @@ func TestSlabsThatDoNotTellBoundNothing(t *testing.T) {
 	} {
 		for _, unconverged := range []bool{false, true} {
 			files, log, err := evaluated(t, unconverged, append(slices.Clone(good), s)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if m := figuresOf(t, files); m["Tc_below_K"] != nil || m["points_used"] != 6.0 || m["Tc_K"] == nil {
 				t.Errorf("%s: %v", name, m)
 			}
@@ -330,9 +311,7 @@ func TestSlabsThatDoNotTellBoundNothing(t *testing.T) {
 				t.Errorf("%s: condensed %q", name, got)
 			}
 			var sum struct{ Points []tree }
-			if err := json.Unmarshal([]byte(files[summaryFile]), &sum); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal([]byte(files[summaryFile]), &sum))
 			if last := sum.Points[6]; last["condensed"] != nil || last["reason"] == nil || sum.Points[0]["condensed"] != true {
 				t.Errorf("%s: %v", name, last)
 			}
@@ -426,9 +405,7 @@ func TestBinodalOverIonicStrength(t *testing.T) {
 		all = append(all, s)
 	}
 	files, log, err := evaluated(t, false, all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m := figuresOf(t, files)
 	if m["over"] != "ionic_strength" || m["Tc_K"] != nil || m["Tc_above_K"] != nil || !strings.Contains(log, "Over ionic strength there is no law") {
 		t.Errorf("%v\n%s", m, log)
@@ -450,15 +427,11 @@ func TestOrderOfPointsMakesNoDifference(t *testing.T) {
 	all := append(slabs(283, 293, 303, 313, 323), single(slab(353)), seeded(slab(303), 2), slab(293))
 	bounded(all[0], 4)
 	want, _, err := evaluated(t, false, all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 5 {
 		got, _, err := evaluatedIn(t, random.Perm(len(all)), false, all...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for name, text := range want {
 			if got[name] != text {
 				t.Errorf("%s differs with the order of the points:\n%s\n%s", name, text, got[name])
@@ -471,9 +444,7 @@ func TestOrderOfPointsMakesNoDifference(t *testing.T) {
 func cells(t *testing.T, text string) map[string][]string {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	columns := map[string][]string{}
 	for _, row := range rows[1:] {
 		for k, cell := range row {
@@ -488,9 +459,7 @@ func TestTables(t *testing.T) {
 	phasesIn(all[5])["cden_mg_mL"] = phasesIn(all[5])["cden_mg_mL"].(float64) + 40
 	bounded(all[0], 8)
 	files, _, err := evaluated(t, false, all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got := cells(t, files[tableFile])
 	for name, want := range map[string][]string{
 		"job":              {"s1", "s2", "s3", "s6", "s4", "s5", "s7"},
@@ -535,9 +504,7 @@ func TestCurveHasNoNegativeConcentration(t *testing.T) {
 		f["cdil_mg_mL"] = 0.1
 	}
 	files, _, err := evaluated(t, false, all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got, empty := cells(t, files[curveFile]), 0
 	for i, text := range got["cdil_mg_mL"] {
 		if v, err := strconv.ParseFloat(text, 64); text == "" {

@@ -98,26 +98,6 @@ func TestErrorsAreThoseOfManySamples(t *testing.T) {
 	}
 }
 
-// The errors of one sample are those of samples drawn from what was fitted to it: an independent
-// way to them.
-func TestErrorsAgreeWithABootstrap(t *testing.T) {
-	const samples = 2000
-	random := rand.New(rand.NewPCG(3, 4))
-	l := fitted(t, pairsOf(truth(), temperatures, 1, random))
-	drawn := make([][]float64, len(names))
-	for range samples {
-		again := fitted(t, pairsOf(l, temperatures, 1, random))
-		for k, v := range numbers(again) {
-			drawn[k] = append(drawn[k], v.Mean)
-		}
-	}
-	for k, v := range numbers(l) {
-		if _, sd := moments(drawn[k]); math.Abs(sd/v.SE-1) > 0.1 {
-			t.Errorf("%s: error %.4g, of the bootstrap %.4g", names[k], v.SE, sd)
-		}
-	}
-}
-
 // Points worse than their errors make the errors of the law larger.
 func TestErrorsGrowWherePointsDisagree(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))

@@ -11,6 +11,7 @@ import (
 	"molrun/app/engine/md"
 	"molrun/app/engine/sequence"
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // memory computes a replica again, without files, and keeps the frames that its
@@ -27,9 +28,7 @@ func newMemory(t *testing.T, s *Settings, index, replica int) *memory {
 	q := s.Sequences[index]
 	model := md.NewModel(q.Residues, s.conditions())
 	d := md.NewDynamics(model, md.NewRandom(s.Seed, index, replica))
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Start())
 	return &memory{Dynamics: d, model: model, every: int(q.FrameEvery)}
 }
 
@@ -37,9 +36,7 @@ func newMemory(t *testing.T, s *Settings, index, replica int) *memory {
 func (m *memory) first(t *testing.T, count int) [][][3]float64 {
 	t.Helper()
 	for len(m.frames) < count {
-		if err := m.Advance(m.every); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, m.Advance(m.every))
 		m.frames = append(m.frames, m.frame())
 	}
 	return m.frames[:count]
@@ -140,21 +137,21 @@ func TestLibrariesReadFiles(t *testing.T) {
 	t.Run("finished", func(t *testing.T) {
 		settings := `{"sequences":["` + hst5 + `","ACDEFGHIKLMNPQRSTVWY"],"names":["Hst5","all"],
 			"steps":7000,"replicas":2,"frame_every":700,"equilibration":0.3,"seed":3,"cores":2}`
-		dir, _ := simulate(t, settings)
+		dir, _ := engine.Simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
 	t.Run("long chain", func(t *testing.T) { // the longest allowed, when tested at length
 		settings := `{"sequences":["` + strings.Repeat("GSWED", enginetest.Length(10, 40, 400)) + `"],"steps":1000,"frame_every":500,"equilibration":0}`
-		dir, _ := simulate(t, settings)
+		dir, _ := engine.Simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
 	t.Run("resumed", func(t *testing.T) {
 		settings := `{"sequences":["` + hst5 + `"],"steps":9000,"replicas":2,"frame_every":300,"equilibration":0,"seed":4}`
 		dir := t.TempDir()
 		for _, bursts := range []int{5, 9, 8} {
-			stopped(t, dir, settings, bursts)
+			stop(t, settings, dir, bursts)
 		}
-		resumeLog(t, dir, settings)
+		engine.Finish(t, settings, dir)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
 	t.Run("running", func(t *testing.T) { checkRunning(t, readers) })

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
 
@@ -80,16 +81,10 @@ func startReader(t *testing.T, python, library string) *libraryReader {
 	var complaints bytes.Buffer
 	c.Stderr = &complaints
 	requests, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	answers, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, c.Start())
 	t.Cleanup(func() {
 		requests.Close()
 		io.Copy(io.Discard, answers) //nolint:errcheck // a failed test may leave answers unread
@@ -109,9 +104,7 @@ func (r *libraryReader) read(t *testing.T, topology, trajectory string) inLibrar
 		request["trajectory"] = trajectory
 	}
 	line, err := json.Marshal(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := r.requests.Write(append(line, '\n')); err != nil {
 		t.Fatalf("%s: %v", r.library, err)
 	}

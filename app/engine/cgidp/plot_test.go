@@ -2,67 +2,47 @@ package cgidp
 
 import (
 	"bytes"
-	"image"
-	"image/color"
 	"image/png"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"molrun/app/engine/plot"
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 func TestPlotsShowResults(t *testing.T) {
 	t.Parallel()
-	dir, _ := simulate(t, `{"sequences":["`+hst5+`"],"names":["Hst5"],"steps":20000,"replicas":2}`)
-	svg, err := os.ReadFile(filepath.Join(dir, "Hst5", "rg.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, _ := engine.Simulate(t, `{"sequences":["`+hst5+`"],"names":["Hst5"],"steps":20000,"replicas":2}`)
+	svg := string(enginetest.Read(t, dir, "Hst5", "rg.svg"))
 	for _, want := range []string{"Hst5", "Rg of 2 replicas", "running mean", "equilibration, left out"} {
-		if !strings.Contains(string(svg), want) {
+		if !strings.Contains(svg, want) {
 			t.Errorf("rg.svg lacks %q", want)
 		}
 	}
-	got, err := os.ReadFile(filepath.Join(dir, "Hst5", "distance_map.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	distances := readCSV(t, dir, "Hst5", "distance_map.csv")
+	distances := enginetest.ReadCSV(t, dir, "Hst5", "distance_map.csv")
 	want, err := plot.DistanceMap("Hst5", len(distances), func(i, j int) float64 { return enginetest.Parse(t, distances[i][j]) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	comparePictures(t, got, want)
+	must.OK(t, err)
+	comparePictures(t, enginetest.Read(t, dir, "Hst5", "distance_map.png"), want)
 }
 
 // comparePictures looks at the map, left of the colour bar. It allows for distances
 // that are rounded in the table.
 func comparePictures(t *testing.T, got, want []byte) {
 	t.Helper()
-	a, b := decodePNG(t, got), decodePNG(t, want)
-	if a.Bounds() != b.Bounds() {
-		t.Fatalf("pixels %v, want %v", a.Bounds(), b.Bounds())
-	}
+	a, err := png.Decode(bytes.NewReader(got))
+	must.OK(t, err)
+	b, err := png.Decode(bytes.NewReader(want))
+	must.OK(t, err)
+	must.Equal(t, "bounds", a.Bounds(), b.Bounds())
+	near := func(a, b uint32) bool { return max(a, b)-min(a, b) <= 2<<8 }
 	for y := range a.Bounds().Dy() {
 		for x := range a.Bounds().Dy() { // the map is a square
-			c, d := color.NRGBAModel.Convert(a.At(x, y)).(color.NRGBA), color.NRGBAModel.Convert(b.At(x, y)).(color.NRGBA)
-			if !near8(c.R, d.R) || !near8(c.G, d.G) || !near8(c.B, d.B) {
-				t.Fatalf("pixel %d, %d is %v, want %v", x, y, c, d)
+			r, g, blue, _ := a.At(x, y).RGBA()
+			wantR, wantG, wantBlue, _ := b.At(x, y).RGBA()
+			if !near(r, wantR) || !near(g, wantG) || !near(blue, wantBlue) {
+				t.Fatalf("pixel %d, %d is %v, want %v", x, y, a.At(x, y), b.At(x, y))
 			}
 		}
 	}
 }
-
-func decodePNG(t *testing.T, content []byte) image.Image {
-	t.Helper()
-	img, err := png.Decode(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return img
-}
-
-func near8(a, b uint8) bool { return max(a, b)-min(a, b) <= 2 }

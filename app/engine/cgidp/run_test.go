@@ -3,108 +3,34 @@ package cgidp
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/engine/md"
 	"molrun/app/engine/store"
 	"molrun/app/engine/trajectory"
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
-func settingsOf(t *testing.T, text string) *Settings {
+func settingsOf(t testing.TB, text string) *Settings {
 	t.Helper()
 	s, faults := Parse([]byte(text), nil)
 	if faults != nil {
 		t.Fatal(faults)
 	}
 	return s
-}
-
-// simulate runs settings and returns the folder of results and the log.
-func simulate(t *testing.T, settings string) (dir, log string) {
-	t.Helper()
-	dir = t.TempDir()
-	var b bytes.Buffer
-	if err := Run(t.Context(), settingsOf(t, settings), dir, &b); err != nil {
-		t.Fatalf("%v; log:\n%s", err, b.String())
-	}
-	return dir, b.String()
-}
-
-func readJSON(t *testing.T, into any, path ...string) {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(content, into); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-}
-
-func readCSV(t *testing.T, path ...string) [][]string {
-	t.Helper()
-	file, err := os.Open(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
-var timing = regexp.MustCompile(`(?s)"(steps_per_second|wall_s|cores)": [0-9.e+]+|"performance": \{[^}]*\}`)
-
-// files returns all results of a folder, without numbers that depend on time and
-// cores.
-func files(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		name, _ := filepath.Rel(dir, path)
-		if strings.HasSuffix(name, ".json") {
-			content = timing.ReplaceAll(content, nil)
-		}
-		all[name] = string(content)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-func names(all map[string]string) []string {
-	var list []string
-	for name := range all {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
 }
 
 // The published value is 1.671 ± 0.008 nm.
@@ -115,12 +41,11 @@ func TestRunFCP1(t *testing.T) {
 	if enginetest.RaceDetector {
 		steps, tolerance = 50_000, 0.5
 	}
-	dir, log := simulate(t, fmt.Sprintf(
+	dir, log := engine.Simulate(t, fmt.Sprintf(
 		`{"sequences":[%q],"names":["FCP1"],"temperature_K":%g,"pH":%g,"ionic_strength_M":%g,"steps":%d,"seed":1}`,
 		p.Sequence, p.Temperature, p.PH, p.IonicStrength, steps))
 
-	var m map[string]any
-	readJSON(t, &m, dir, "metrics.json")
+	m := enginetest.ReadJSON[map[string]any](t, dir, "metrics.json")
 	enginetest.Near(t, "Rg", m["rg_nm"].(float64), p.Rg, tolerance)
 	for _, key := range []string{"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "nu_se", "converged", "steps_per_second"} {
 		if m[key] == nil {
@@ -138,47 +63,20 @@ func TestRunFCP1(t *testing.T) {
 	if len(d.Frames) != steps/1000 || d.Beads != 32 {
 		t.Errorf("%d frames of %d beads", len(d.Frames), d.Beads)
 	}
-	checkTop(t, filepath.Join(dir, "FCP1", "top.pdb"), d)
-	if rows := readCSV(t, dir, "FCP1", "timeseries.csv"); len(rows) != 1+steps/200 {
+	if rows := enginetest.ReadCSV(t, dir, "FCP1", "timeseries.csv"); len(rows) != 1+steps/200 {
 		t.Errorf("%d rows in timeseries.csv, want %d", len(rows), 1+steps/200)
 	}
-	pdb, err := os.ReadFile(filepath.Join(dir, "FCP1", "ensemble.pdb"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, want := bytes.Count(pdb, []byte("\nENDMDL")), min(100, steps/1000*9/10); n != want {
-		t.Errorf("%d models in ensemble.pdb, want %d", n, want)
-	}
+	models := bytes.Count(enginetest.Read(t, dir, "FCP1", "ensemble.pdb"), []byte("\nENDMDL"))
+	must.Equal(t, "models in ensemble.pdb", models, min(100, steps/1000*9/10))
 	if last := "molrun:progress 1 done"; !strings.Contains(log, last) {
 		t.Errorf("log lacks %q:\n%s", last, log)
 	}
 }
 
-// checkTop compares a topology with the first frame of the trajectory.
-func checkTop(t *testing.T, path string, d enginetest.DCD) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(text), "\n")
-	for i := range d.Beads {
-		for axis := range 3 {
-			field := lines[i][30+8*axis : 38+8*axis]
-			v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			enginetest.Near(t, "coordinate", v, float64(d.Frames[0][axis][i]), 0.0006)
-		}
-	}
-}
-
 func TestSummary(t *testing.T) {
 	t.Parallel()
-	dir, _ := simulate(t, `{"sequences":["`+hst5+`"],"names":["Hst5"],"temperature_K":293,"pH":7.5,"steps":10000}`)
-	var got map[string]any
-	readJSON(t, &got, dir, "Hst5", "summary.json")
+	dir, _ := engine.Simulate(t, `{"sequences":["`+hst5+`"],"names":["Hst5"],"temperature_K":293,"pH":7.5,"steps":10000}`)
+	got := enginetest.ReadJSON[map[string]any](t, dir, "Hst5", "summary.json")
 	delete(got, "results")
 	delete(got, "performance")
 	want := map[string]any{
@@ -193,9 +91,7 @@ func TestSummary(t *testing.T) {
 		"warnings": got["warnings"],
 		"cite":     []any{"10.12688/openreseurope.14967.2"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "summary", got, want)
 	if warnings := fmt.Sprint(got["warnings"]); !strings.Contains(warnings, "the run is short") {
 		t.Errorf("warnings %s", warnings)
 	}
@@ -204,9 +100,9 @@ func TestSummary(t *testing.T) {
 // The means of the rows are those of the summary, if all samples have a row.
 func TestResultsMatchTimeseries(t *testing.T) {
 	t.Parallel()
-	dir, _ := simulate(t, `{"sequences":["`+hst5+`"],"steps":15000,"replicas":2,"equilibration":0.3,"frame_every":700}`)
+	dir, _ := engine.Simulate(t, `{"sequences":["`+hst5+`"],"steps":15000,"replicas":2,"equilibration":0.3,"frame_every":700}`)
 	var rg, ree, temperature md.Series
-	for _, row := range readCSV(t, dir, "seq1", "timeseries.csv")[1:] {
+	for _, row := range enginetest.ReadCSV(t, dir, "seq1", "timeseries.csv")[1:] {
 		if enginetest.Parse(t, row[0]) <= 4500 {
 			continue
 		}
@@ -215,10 +111,7 @@ func TestResultsMatchTimeseries(t *testing.T) {
 		ree.Add(enginetest.Parse(t, row[4]))
 		temperature.Add(enginetest.Parse(t, row[6]))
 	}
-	var s struct {
-		Results map[string]any
-	}
-	readJSON(t, &s, dir, "seq1", "summary.json")
+	s := enginetest.ReadJSON[struct{ Results map[string]any }](t, dir, "seq1", "summary.json")
 	mean := func(key string) float64 { return s.Results[key].(map[string]any)["mean"].(float64) }
 	enginetest.Near(t, "Rg", mean("rg_nm"), rg.Mean(), 1e-4)
 	enginetest.Near(t, "end to end", mean("ree_nm"), ree.Mean(), 1e-4)
@@ -226,7 +119,7 @@ func TestResultsMatchTimeseries(t *testing.T) {
 	if rg.Count() != 2*53 {
 		t.Errorf("%d samples after equilibration, want 106", rg.Count())
 	}
-	distance := readCSV(t, dir, "seq1", "distance_map.csv")
+	distance := enginetest.ReadCSV(t, dir, "seq1", "distance_map.csv")
 	enginetest.Near(t, "distance of the ends", enginetest.Parse(t, distance[0][23]), ree.Mean(), 0.3)
 	if distance[0][23] != distance[23][0] || distance[5][5] != "0.0000" {
 		t.Errorf("the distance map is not symmetric: %s and %s", distance[0][23], distance[23][0])
@@ -244,18 +137,17 @@ const several = `{"sequences":["` + hst5 + `","GSGSGSGSGS","ACDEFGHIKLMNPQRSTVWY
 
 func TestCoresMakeNoDifference(t *testing.T) {
 	t.Parallel()
-	one, _ := simulate(t, fmt.Sprintf(several, 1))
-	want := files(t, one)
+	one, _ := engine.Simulate(t, fmt.Sprintf(several, 1))
+	want := enginetest.Files(t, one)
 	others := []int{2, 64}
 	if enginetest.RaceDetector {
 		others = others[:1]
 	}
 	for _, cores := range others {
-		dir, _ := simulate(t, fmt.Sprintf(several, cores))
-		if diff := cmp.Diff(want, files(t, dir)); diff != "" {
-			t.Errorf("with %d cores -want +got:\n%s", cores, diff)
-		}
+		dir, _ := engine.Simulate(t, fmt.Sprintf(several, cores))
+		must.Equal(t, fmt.Sprintf("files with %d cores", cores), enginetest.Files(t, dir), want)
 	}
+	checkTables(t, one)
 	wantNames := []string{"metrics.json", "results.csv"}
 	for _, name := range []string{"Hst5", "all", "short"} {
 		for _, file := range []string{
@@ -266,19 +158,16 @@ func TestCoresMakeNoDifference(t *testing.T) {
 		}
 	}
 	slices.Sort(wantNames)
-	if diff := cmp.Diff(wantNames, names(want)); diff != "" {
-		t.Errorf("files -want +got:\n%s", diff)
-	}
+	must.Equal(t, "files", slices.Sorted(maps.Keys(want)), wantNames)
 }
 
-func TestTablesHaveAllSequences(t *testing.T) {
-	t.Parallel()
-	dir, _ := simulate(t, fmt.Sprintf(several, 2))
-	rows := readCSV(t, dir, "results.csv")
-	var m struct {
+// checkTables checks that tables have all sequences.
+func checkTables(t *testing.T, dir string) {
+	t.Helper()
+	rows := enginetest.ReadCSV(t, dir, "results.csv")
+	m := enginetest.ReadJSON[struct {
 		Sequences map[string]map[string]any
-	}
-	readJSON(t, &m, dir, "metrics.json")
+	}](t, dir, "metrics.json")
 	for k, name := range []string{"Hst5", "short", "all"} {
 		row := rows[k+1]
 		if row[0] != name || row[5] != "3000" || row[6] != "3" {
@@ -331,33 +220,21 @@ func TestShortRunsAreNotConverged(t *testing.T) {
 	}
 }
 
-func TestResultsDependOnSettingsAlone(t *testing.T) {
+func TestReplicasAndSeedsDiffer(t *testing.T) {
 	t.Parallel()
-	settings := `{"sequences":["` + hst5 + `"],"steps":5000,"seed":%d}`
-	a, _ := simulate(t, fmt.Sprintf(settings, 3))
-	b, _ := simulate(t, fmt.Sprintf(settings, 3))
-	if diff := cmp.Diff(files(t, a), files(t, b)); diff != "" {
-		t.Errorf("two runs differ:\n%s", diff)
-	}
-	c, _ := simulate(t, fmt.Sprintf(settings, 4))
-	if files(t, a)["seq1/traj.dcd"] == files(t, c)["seq1/traj.dcd"] {
-		t.Error("another seed gives the same trajectory")
-	}
-}
-
-func TestReplicasDiffer(t *testing.T) {
-	t.Parallel()
-	dir, _ := simulate(t, `{"sequences":["`+hst5+`","`+hst5+`"],"steps":2000,"replicas":2}`)
 	seen := map[string]string{}
-	for name, content := range files(t, dir) {
-		if !strings.HasSuffix(name, ".dcd") {
-			continue
+	for _, seed := range []int{1, 2} {
+		dir, _ := engine.Simulate(t, fmt.Sprintf(`{"sequences":["%s","%s"],"steps":2000,"replicas":2,"seed":%d}`, hst5, hst5, seed))
+		for name, content := range enginetest.Files(t, dir) {
+			if !strings.HasSuffix(name, ".dcd") {
+				continue
+			}
+			coordinates := content[trajectory.HeaderSize:]
+			if other, ok := seen[coordinates]; ok {
+				t.Errorf("%s of seed %d and %s are the same", name, seed, other)
+			}
+			seen[coordinates] = fmt.Sprintf("%s of seed %d", name, seed)
 		}
-		coordinates := content[trajectory.HeaderSize:]
-		if other, ok := seen[coordinates]; ok {
-			t.Errorf("%s and %s are the same", name, other)
-		}
-		seen[coordinates] = name
 	}
 }
 
@@ -392,10 +269,8 @@ func TestCancelledRunCanResume(t *testing.T) {
 			t.Errorf("cancelled at %q: error %v", text, err)
 		}
 		if text == "molrun:progress" {
-			var sum struct{ Complete *bool }
-			readJSON(t, &sum, dir, "seq1", "summary.json")
-			if sum.Complete == nil || *sum.Complete {
-				t.Error("a cancelled run counts as complete")
+			if sum := enginetest.ReadJSON[map[string]any](t, dir, "seq1", "summary.json"); sum["complete"] != false {
+				t.Errorf("a cancelled run counts as complete: %v", sum["complete"])
 			}
 			checkGoesOn(t, s, dir)
 		}
@@ -410,9 +285,7 @@ func checkGoesOn(t *testing.T, s *Settings, dir string) {
 	t.Helper()
 	c := newChain(s, 0, dir)
 	var log bytes.Buffer
-	if err := c.restore(&log); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.restore(&log))
 	defer c.reset()
 	if c.replicas[0] == nil || c.replicas[0].Step() == 0 {
 		t.Errorf("there is nothing to resume: %s", log.String())
@@ -426,14 +299,20 @@ func TestRunNeedsFASTA(t *testing.T) {
 	}
 }
 
-func TestRunReportsUnusableFolder(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "seq1"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	err := Run(t.Context(), settingsOf(t, `{"sequences":["`+hst5+`"],"steps":1000}`), dir, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "sequence seq1, replica 1") {
-		t.Errorf("error %v", err)
+// A file that can't be written ends the run: its files would lack what its results are about.
+func TestRunEndsWithTheFirstErrorOfAReplica(t *testing.T) {
+	for _, inTheWay := range []string{"seq1", filepath.Join("seq1", topologyFile)} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, inTheWay)
+		if inTheWay != "seq1" {
+			path = filepath.Join(path, "file") // a folder cannot be replaced
+		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.OK(t, os.WriteFile(path, nil, 0o600))
+		err := Run(t.Context(), settingsOf(t, `{"sequences":["`+hst5+`"],"steps":1000,"frame_every":100}`), dir, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "sequence seq1, replica 1: ") || !strings.Contains(err.Error(), inTheWay) {
+			t.Errorf("error %v, want one about %s", err, inTheWay)
+		}
 	}
 }
 
@@ -446,15 +325,11 @@ func TestProgressLine(t *testing.T) {
 		p.chains = append(p.chains, newChain(s, i, dir))
 	}
 	r, err := p.chains[0].begin(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.trajectory.Close()
 	p.report()
 	for range 10 {
-		if err := r.burst(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, r.burst())
 	}
 	p.report()
 	want := regexp.MustCompile(`^molrun:progress 0 seq1 step 0/10000 0\.0% replica 1/1 equilibrating Rg \d\.\d\d nm T \d+\.\d K
@@ -472,18 +347,5 @@ func TestShortDuration(t *testing.T) {
 		if got := store.ShortDuration(seconds); got != want {
 			t.Errorf("%g s is %q, want %q", seconds, got, want)
 		}
-	}
-}
-
-// A trajectory or structure that can't be written ends the run: its files would lack
-// what its results are about.
-func TestRunEndsWithTheFirstErrorOfAReplica(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "short", topologyFile, "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	err := Run(t.Context(), settingsOf(t, `{"sequences":["GSGSGSGS"],"names":["short"],"steps":1000,"frame_every":100}`), dir, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "sequence short, replica 1: ") || !strings.Contains(err.Error(), topologyFile) {
-		t.Errorf("error %v, want one about %s", err, topologyFile)
 	}
 }

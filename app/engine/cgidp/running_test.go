@@ -2,19 +2,17 @@ package cgidp
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"molrun/app/engine/md"
 	"molrun/app/engine/trajectory"
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // checkRunning reads the files of another process, which is killed and resumed in
@@ -28,13 +26,18 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 	m := newMemory(t, settingsOf(t, settings), 0, 1)
 	reached := 0 // the largest number of frames so far
 	for _, sign := range []string{"molrun:progress", "goes on from"} {
-		p := startProcess(t, dir, settings, sign)
-		awaitFile(t, filepath.Join(folder, "ensemble.pdb"))
+		kill := startProcess(t, dir, settings, sign)
+		must.Become(t, "ensemble.pdb is there", func() bool {
+			_, err := os.Stat(filepath.Join(folder, "ensemble.pdb"))
+			return err == nil
+		})
 		all := readOften(t, readers, folder)
-		p.kill(t)
+		kill()
 		// Models are saved before the checkpoint: a resumed run may have models of
 		// frames that it has yet to compute again.
-		reached = max(reached, framesIn(t, folder))
+		info, err := os.Stat(filepath.Join(folder, trajectoryFile))
+		must.OK(t, err)
+		reached = max(reached, int(info.Size()-trajectory.HeaderSize)/trajectory.FrameSize(len(hst5), md.Vec{}))
 		before := 0
 		for k, found := range all {
 			found.check(t, fmt.Sprintf("%s, reading %d", sign, k), m, reached)
@@ -47,20 +50,6 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 		t.Logf("%s: %d readings, of %d to %d frames", sign, len(all), all[0].frames(), before)
 		if before == all[0].frames() {
 			t.Errorf("%s: the files did not grow while they were read", sign)
-		}
-	}
-}
-
-// awaitFile waits for a file of a running process, a minute at most.
-func awaitFile(t *testing.T, path string) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		_, err := os.Stat(path)
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
 		}
 	}
 }
@@ -80,16 +69,6 @@ func readOften(t *testing.T, readers []*libraryReader, folder string) []readInPa
 		}
 	}
 	return all
-}
-
-// framesIn is the number of frames in a trajectory, by its size.
-func framesIn(t *testing.T, folder string) int {
-	t.Helper()
-	info, err := os.Stat(filepath.Join(folder, "traj.dcd"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return int(info.Size()-trajectory.HeaderSize) / trajectory.FrameSize(len(hst5), md.Vec{})
 }
 
 // readInPassing is what a library read from a running simulation.
@@ -124,48 +103,31 @@ func (found *readInPassing) check(t *testing.T, what string, m *memory, reached 
 func oneVersion(t *testing.T, path string) string {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), filepath.Base(path))
-	if err := os.Link(path, link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Link(path, link))
 	return link
 }
 
-// process is this test binary as a simulation, see TestMain.
-type process struct {
-	command *exec.Cmd
-	log     io.Reader
-}
-
-// startProcess returns once a line of its log contains a sign.
-func startProcess(t *testing.T, dir, settings, sign string) *process {
+// startProcess returns once a line of its log contains a sign, and how to kill it, which fails
+// the test if the process has ended before.
+func startProcess(t *testing.T, dir, settings, sign string) (kill func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	c := exec.CommandContext(ctx, os.Args[0])
-	c.Env = append(os.Environ(), "CGIDP_TEST_DIR="+dir, "CGIDP_TEST_SETTINGS="+settings)
+	c := engine.Process(t.Context(), settings, dir)
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, c.Start())
 	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), sign) {
-			return &process{c, out}
-		}
+	seen := false
+	for !seen && lines.Scan() {
+		seen = strings.Contains(lines.Text(), sign)
 	}
-	t.Fatalf("the process ended without %q in its log: %v", sign, c.Wait())
-	return nil
-}
-
-// kill fails the test if the process ended before.
-func (p *process) kill(t *testing.T) {
-	t.Helper()
-	p.command.Process.Kill()   //nolint:errcheck // Wait tells
-	io.Copy(io.Discard, p.log) //nolint:errcheck // Wait needs the pipe drained
-	if p.command.Wait() == nil {
-		t.Error("the process ended before it was killed")
+	if !seen {
+		t.Fatalf("the process ended without %q in its log: %v", sign, c.Wait())
+	}
+	return func() {
+		c.Process.Kill()         //nolint:errcheck // Wait tells
+		io.Copy(io.Discard, out) //nolint:errcheck // Wait needs the pipe drained
+		if c.Wait() == nil {
+			t.Error("the process ended before it was killed")
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"molrun/app/engine/md"
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // campaign runs settings below CONDENSATE_DIR, or goes on with them where an earlier call was
@@ -24,7 +25,7 @@ func campaign(t *testing.T, name, settings string) map[string]any {
 	t.Helper()
 	dir := filepath.Join(os.Getenv("CONDENSATE_DIR"), name)
 	if summary, err := os.ReadFile(filepath.Join(dir, summaryFile)); err == nil && strings.Contains(string(summary), `"complete": true`) {
-		return readJSON(t, dir, metricsFile)
+		return enginetest.ReadJSON[map[string]any](t, dir, metricsFile)
 	}
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -34,7 +35,7 @@ func campaign(t *testing.T, name, settings string) map[string]any {
 		}
 		t.Fatal(err)
 	}
-	return readJSON(t, dir, metricsFile)
+	return enginetest.ReadJSON[map[string]any](t, dir, metricsFile)
 }
 
 func asked(t *testing.T) {
@@ -142,21 +143,15 @@ func pressure(t *testing.T, p enginetest.Coexistence, times float64, copies, ste
 	s.Box = md.Vec{X: edge, Y: edge, Z: edge} // not rounded
 	mix := s.mixture()
 	x, err := md.Pack(mix, 1, 1, 0, edge)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	team := md.NewTeam(cores)
 	defer team.Close()
 	motion := md.NewMotion(mix, team, 1, 1)
-	if err := motion.Start(x); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, motion.Start(x))
 	kT, volume := mix.Components[0].Model.KT(), edge*edge*edge
 	series := md.NewSeries(int64(steps / every * 3 / 4))
 	for motion.Step() < int64(steps) {
-		if err := motion.Advance(every); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, motion.Advance(every))
 		if motion.Step() > int64(steps/4) {
 			series.Add((float64(mix.Size())*kT + motion.Sums().Virial/3) / volume * megapascals)
 		}

@@ -1,106 +1,16 @@
 package condensate
 
 import (
-	"bytes"
-	"context"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
-
-// simulate runs settings and returns the folder of results and the log.
-func simulate(t *testing.T, settings string) (dir, log string) {
-	t.Helper()
-	dir = t.TempDir()
-	var b bytes.Buffer
-	if err := runUnsaved(t, t.Context(), settings, dir, &b); err != nil {
-		t.Fatalf("%v; log:\n%s", err, b.String())
-	}
-	return dir, b.String()
-}
-
-// runUnsaved is Run without results and checkpoints before the end, which the clock would ask for.
-func runUnsaved(t *testing.T, ctx context.Context, settings, dir string, log io.Writer) error {
-	t.Helper()
-	r := newRun(settingsOf(t, settings), dir, log)
-	defer r.team.Close()
-	r.saveEvery = 24 * time.Hour
-	r.pause = r.saveEvery
-	return r.run(ctx)
-}
-
-func readJSON(t *testing.T, path ...string) map[string]any {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var into map[string]any
-	if err := json.Unmarshal(content, &into); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return into
-}
-
-func readCSV(t *testing.T, path ...string) [][]string {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(bytes.NewReader(content)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
-var timing = regexp.MustCompile(`(?s)"(steps_per_second|ns_per_day)": [0-9.e+]+|"performance": \{[^}]*\}`)
-
-// files returns all results of a folder, without numbers that depend on time and cores.
-func files(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		name, _ := filepath.Rel(dir, path)
-		if strings.HasSuffix(name, ".json") {
-			content = timing.ReplaceAll(content, nil)
-		}
-		all[name] = string(content)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-func number(t *testing.T, text string) float64 {
-	t.Helper()
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 // mixed is two kinds of chains in a slab.
 func mixed(steps, cores int) string {
@@ -111,7 +21,7 @@ func mixed(steps, cores int) string {
 func TestResultsOfASlab(t *testing.T) {
 	t.Parallel()
 	steps := enginetest.Length(2000, 4000, 4000)
-	dir, log := simulate(t, mixed(steps, 1))
+	dir, log := engine.Simulate(t, mixed(steps, 1))
 	want := []string{
 		"centres.csv", "components.csv", "contacts_plain_plain.csv", "contacts_plain_plain.png",
 		"contacts_sticky_plain.csv", "contacts_sticky_plain.png", "contacts_sticky_sticky.csv", "contacts_sticky_sticky.png",
@@ -120,31 +30,25 @@ func TestResultsOfASlab(t *testing.T) {
 	}
 	var got []string
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files -want +got:\n%s", diff)
-	}
+	must.Equal(t, "files", got, want)
 	if !strings.Contains(log, "34 chains, 484 residues, in a box of 9 x 9 x 45 nm (slab), 2 replicas, 1 core") || !strings.Contains(log, "molrun:progress 1 done") {
 		t.Errorf("log:\n%s", log)
 	}
-	if s := readJSON(t, dir, "summary.json"); s["complete"] != true {
+	if s := enginetest.ReadJSON[map[string]any](t, dir, "summary.json"); s["complete"] != true {
 		t.Errorf("summary: %v", s)
 	}
 	// The profile holds all chains.
 	var sums [3]float64
-	rows := readCSV(t, dir, "profile.csv")
-	if diff := cmp.Diff([]string{"z_nm", "total_mg_mL", "sticky_mM", "plain_mM"}, rows[0]); diff != "" {
-		t.Error(diff)
-	}
+	rows := enginetest.ReadCSV(t, dir, "profile.csv")
+	must.Equal(t, "columns", rows[0], []string{"z_nm", "total_mg_mL", "sticky_mM", "plain_mM"})
 	layer := 9 * 9 * 45 / float64(len(rows)-1) // nm³
 	for _, row := range rows[1:] {
 		for k := range sums {
-			sums[k] += number(t, row[1+k]) * layer
+			sums[k] += enginetest.Parse(t, row[1+k]) * layer
 		}
 	}
 	s := settingsOf(t, mixed(steps, 1))
@@ -152,20 +56,20 @@ func TestResultsOfASlab(t *testing.T) {
 	enginetest.Near(t, "sticky chains", sums[1]*6.02214076e-4, 24, 0.01)
 	enginetest.Near(t, "plain chains", sums[2]*6.02214076e-4, 10, 0.01)
 	// Each row of the profile over time does so, too.
-	history := readCSV(t, dir, "profile_time.csv")
+	history := enginetest.ReadCSV(t, dir, "profile_time.csv")
 	for k, row := range history {
 		sum := 0.0
 		for _, field := range row {
-			sum += number(t, field) * 9 * 9 * 45 / float64(len(row)) * 6.02214076e-1
+			sum += enginetest.Parse(t, field) * 9 * 9 * 45 / float64(len(row)) * 6.02214076e-1
 		}
 		if math.Abs(sum/s.mass()-1) > 1e-3 {
 			t.Errorf("row %d of the profile over time: %g g/mol, want %g", k, sum, s.mass())
 		}
 	}
-	if n := len(readCSV(t, dir, "timeseries.csv")) - 1; n != 2*steps/50 {
+	if n := len(enginetest.ReadCSV(t, dir, "timeseries.csv")) - 1; n != 2*steps/50 {
 		t.Errorf("%d rows of timeseries.csv", n)
 	}
-	if n := len(readCSV(t, dir, "centres.csv")) - 1; n != 34*2*steps/200 {
+	if n := len(enginetest.ReadCSV(t, dir, "centres.csv")) - 1; n != 34*2*steps/200 {
 		t.Errorf("%d rows of centres.csv", n)
 	}
 }
@@ -174,7 +78,7 @@ func TestResultsOfASlab(t *testing.T) {
 func TestTrajectoryIsCentred(t *testing.T) {
 	t.Parallel()
 	steps := enginetest.Length(1000, 4000, 4000)
-	dir, _ := simulate(t, mixed(steps, 2))
+	dir, _ := engine.Simulate(t, mixed(steps, 2))
 	d := enginetest.ReadDCD(t, filepath.Join(dir, "traj.dcd"))
 	if d.Beads != 484 || len(d.Frames) != steps/200 || len(d.Cells) != len(d.Frames) || d.Cells[0] != [6]float64{90, 0, 90, 0, 0, 450} {
 		t.Fatalf("%d beads, %d frames, cells %v", d.Beads, len(d.Frames), d.Cells)
@@ -205,9 +109,7 @@ func TestTrajectoryIsCentred(t *testing.T) {
 		}
 	}
 	top, err := os.ReadFile(filepath.Join(dir, "top.pdb"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if n := strings.Count(string(top), "\nTER"); n != 34 {
 		t.Errorf("%d chains in top.pdb", n)
 	}
@@ -215,9 +117,9 @@ func TestTrajectoryIsCentred(t *testing.T) {
 
 func TestBulkAndDilute(t *testing.T) {
 	t.Parallel()
-	dir, log := simulate(t, fmt.Sprintf(`{"components":[{"name":"a","sequence":"GFYRGSYDGF","copies":2}],"protocol":"dilute","box_nm":[9,9,9],"steps":%d,"sample_every":20}`,
+	dir, log := engine.Simulate(t, fmt.Sprintf(`{"components":[{"name":"a","sequence":"GFYRGSYDGF","copies":2}],"protocol":"dilute","box_nm":[9,9,9],"steps":%d,"sample_every":20}`,
 		enginetest.Length(60_000, 200_000, 200_000)))
-	m := readJSON(t, dir, "metrics.json")
+	m := enginetest.ReadJSON[map[string]any](t, dir, "metrics.json")
 	for _, name := range []string{"b22_nm3", "b22_se_nm3", "kd_mM", "kd_se_mM", "bound_fraction", "rg_nm"} {
 		if _, ok := m[name].(float64); !ok {
 			t.Errorf("%s is %v", name, m[name])
@@ -232,8 +134,8 @@ func TestBulkAndDilute(t *testing.T) {
 	if !strings.Contains(log, "second virial coefficient") {
 		t.Errorf("log:\n%s", log)
 	}
-	dir, _ = simulate(t, `{"components":[{"name":"a","sequence":"GFYRGSYDGF","copies":60}],"protocol":"bulk","concentration_mg_mL":100,"steps":2000,"sample_every":100}`)
-	m = readJSON(t, dir, "metrics.json")
+	dir, _ = engine.Simulate(t, `{"components":[{"name":"a","sequence":"GFYRGSYDGF","copies":60}],"protocol":"bulk","concentration_mg_mL":100,"steps":2000,"sample_every":100}`)
+	m = enginetest.ReadJSON[map[string]any](t, dir, "metrics.json")
 	if _, ok := m["b22_nm3"]; ok || m["bound_fraction"].(float64) <= 0 || m["condensed"] != nil {
 		t.Errorf("bulk: %v", m)
 	}

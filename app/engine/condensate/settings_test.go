@@ -12,7 +12,7 @@ import (
 	"molrun/app/engine/md"
 )
 
-func settingsOf(t *testing.T, text string) *Settings {
+func settingsOf(t testing.TB, text string) *Settings {
 	t.Helper()
 	s, faults := Parse([]byte(text), nil)
 	if faults != nil {

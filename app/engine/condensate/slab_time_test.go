@@ -11,6 +11,7 @@ import (
 
 	"molrun/app/engine/md"
 	"molrun/app/engine/store"
+	"molrun/app/test/must"
 )
 
 // layered is a run of one replica with samples of chains whose beads lie in a layer of some
@@ -54,16 +55,12 @@ func TestSlabsThatDoNotTell(t *testing.T) {
 		s.Results.Components = make([]resultView, 1)
 		settled := r.addPhases(s, true)
 		text, err := json.Marshal(s.metrics())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var m struct {
 			Condensed json.RawMessage
 			Reason    string `json:"condensed_reason"`
 		}
-		if err := json.Unmarshal(text, &m); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(text, &m))
 		if settled != tt.settled || string(m.Condensed) != tt.condensed || m.Reason != tt.reason || !strings.HasPrefix(s.Results.Reason, tt.reason) {
 			t.Errorf("%s: settled %v, %s", name, settled, text)
 		}

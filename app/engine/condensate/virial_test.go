@@ -1,16 +1,15 @@
 package condensate
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"molrun/app/engine/md"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // TestPairsByTwoWays compares the second virial coefficient and the dissociation constant of two chains that
@@ -30,9 +29,9 @@ func TestPairsByTwoWays(t *testing.T) {
 			t.Parallel()
 			want := mayer(t, pair, edge, enginetest.Length(30_000, 200_000, 3_000_000))
 			components := fmt.Sprintf(`{"name":"a","sequence":%q,"copies":1},{"name":"b","sequence":%q,"copies":1}`, pair[0], pair[1])
-			dir, _ := simulate(t, fmt.Sprintf(`{"protocol":"dilute","components":[%s],"box_nm":[%g,%g,%g],"temperature_K":293,"charged_termini":false,"steps":%d,"sample_every":50}`,
+			dir, _ := engine.Simulate(t, fmt.Sprintf(`{"protocol":"dilute","components":[%s],"box_nm":[%g,%g,%g],"temperature_K":293,"charged_termini":false,"steps":%d,"sample_every":50}`,
 				components, edge, edge, edge, enginetest.Length(100_000, 1_000_000, 10_000_000)))
-			m := readJSON(t, dir, metricsFile)
+			m := enginetest.ReadJSON[map[string]any](t, dir, metricsFile)
 			t.Logf("B22 = %.1f±%.1f nm³, Kd = %.2f±%.2f mM", figureOf(m, "b22_nm3"), figureOf(m, "b22_se_nm3"), figureOf(m, "kd_mM"), figureOf(m, "kd_se_mM"))
 			got := fractions(m, edge)
 			agree(t, "nearby", got.near, want.near)
@@ -125,14 +124,10 @@ func conformations(t *testing.T, residues string, number, count int) [][]md.Vec 
 	t.Helper()
 	model := md.NewModel(residues, md.Conditions{Temperature: 293, PH: 7, IonicStrength: 0.15, Friction: 0.2})
 	d := md.NewDynamics(model, md.NewRandom(1, number, 1))
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Start())
 	var all [][]md.Vec
 	for range count {
-		if err := d.Advance(100); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, d.Advance(100))
 		var middle md.Vec
 		for _, at := range d.Positions() {
 			middle = middle.AddScaled(1/float64(len(residues)), at)
@@ -160,17 +155,8 @@ type residue struct{ sigma, lambda, charge float64 }
 
 func residueTable(t *testing.T) map[byte]residue {
 	t.Helper()
-	f, err := os.Open("../md/residues.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[byte]residue{}
-	for _, row := range rows[1:] {
+	for _, row := range enginetest.ReadCSV(t, "..", "md", "residues.csv")[1:] {
 		all[row[0][0]] = residue{enginetest.Parse(t, row[4]), enginetest.Parse(t, row[3]), enginetest.Parse(t, row[5])}
 	}
 	return all
@@ -178,18 +164,11 @@ func residueTable(t *testing.T) map[byte]residue {
 
 // energy is that of two beads of different chains at 293 K and 0.15 mol/L, for which the constants are known.
 func (a residue) energy(b residue, r float64) float64 {
-	const epsilon, lBkT, kappa = 0.8368, 1.730014, 1.269740
-	u := 0.0
-	if r < 2 {
-		sigma, lambda := (a.sigma+b.sigma)/2, (a.lambda+b.lambda)/2
-		lj := func(r float64) float64 { s := math.Pow(sigma/r, 6); return 4 * epsilon * (s*s - s) }
-		u = lambda * (lj(r) - lj(2))
-		if r < math.Pow(2, 1./6)*sigma {
-			u = lj(r) + epsilon*(1-lambda) - lambda*lj(2)
-		}
+	pair := enginetest.Pair{
+		Sigma: (a.sigma + b.sigma) / 2, Lambda: (a.lambda + b.lambda) / 2,
+		Strength: 1.730014 * a.charge * b.charge, Kappa: 1.269740,
 	}
-	if r < 4 {
-		u += lBkT * a.charge * b.charge * (math.Exp(-kappa*r)/r - math.Exp(-kappa*4)/4)
-	}
-	return u
+	stick, _ := pair.Stick(r)
+	screen, _ := pair.Screen(r)
+	return stick + screen
 }

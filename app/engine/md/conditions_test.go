@@ -17,58 +17,49 @@ type subject struct {
 }
 
 // The environment of a chain, and the order of its charges, change its size in the
-// direction known from experiment. Small chains show that in little time.
+// direction known from experiment. Small chains show that in little time; at length, proteins
+// are compared with sizes from another implementation.
 func TestSizeFollowsConditions(t *testing.T) {
 	t.Parallel()
-	steps := enginetest.Length(3000, 100_000, 1_000_000)
-	negative, histidines := strings.Repeat("EG", 15), strings.Repeat("HG", 12)
-	for name, chains := range map[string][]subject{
-		"salt screens like charges": {
-			{"0.01 mol/L", negative, in(298, 7, 0.01), 0},
-			{"1 mol/L", negative, in(298, 7, 1), 0},
-		},
-		"blocks of charges attract each other": {
-			{"alternating", strings.Repeat("EK", 16), in(298, 7, 0.05), 0},
-			{"in two blocks", strings.Repeat("E", 16) + strings.Repeat("K", 16), in(298, 7, 0.05), 0},
-		},
-		"acid charges histidine": {
-			{"pH 4", histidines, in(298, 4, 0.02), 0},
-			{"pH 8", histidines, in(298, 8, 0.02), 0},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			checkShrinks(t, chains, steps, 0)
-		})
-	}
-}
-
-// The same with proteins, compared with sizes from another implementation.
-func TestSizesUnderConditions(t *testing.T) {
-	if !enginetest.Physics() {
-		t.Skip("set CGIDP_PHYSICS to run")
-	}
-	t.Parallel()
-	ptma, hst5 := enginetest.ReferenceProtein(t, "PTMA").Sequence, enginetest.ReferenceProtein(t, "Hst5").Sequence
-	tests := []struct {
+	type comparison struct {
 		name      string
 		steps     int
 		tolerance float64 // nm: the error of the other implementation's run
 		chains    []subject
-	}{
-		{"PTMA in salt", 2_000_000, 0.25, []subject{
-			{"0.01 mol/L", ptma, in(288, 7.4, 0.01), 5.2},
-			{"0.16 mol/L", ptma, in(288, 7.4, 0.16), 4.2},
-			{"1 mol/L", ptma, in(288, 7.4, 1), 3.5},
+	}
+	steps := enginetest.Length(3000, 100_000, 1_000_000)
+	negative, histidines := strings.Repeat("EG", 15), strings.Repeat("HG", 12)
+	tests := []comparison{
+		{"salt screens like charges", steps, 0, []subject{
+			{"0.01 mol/L", negative, in(298, 7, 0.01), 0},
+			{"1 mol/L", negative, in(298, 7, 1), 0},
 		}},
-		{"order of charges", 2_000_000, 0.1, []subject{
-			{"(EK)25", strings.Repeat("EK", 25), in(298, 7, 0.15), 2.35},
-			{"E25K25", strings.Repeat("E", 25) + strings.Repeat("K", 25), in(298, 7, 0.15), 1.43},
+		{"blocks of charges attract each other", steps, 0, []subject{
+			{"alternating", strings.Repeat("EK", 16), in(298, 7, 0.05), 0},
+			{"in two blocks", strings.Repeat("E", 16) + strings.Repeat("K", 16), in(298, 7, 0.05), 0},
 		}},
-		{"Hst5 in acid", 4_000_000, 0.04, []subject{
-			{"pH 4", hst5, in(293, 4, 0.15), 1.48},
-			{"pH 8", hst5, in(293, 8, 0.15), 1.31},
+		{"acid charges histidine", steps, 0, []subject{
+			{"pH 4", histidines, in(298, 4, 0.02), 0},
+			{"pH 8", histidines, in(298, 8, 0.02), 0},
 		}},
+	}
+	if enginetest.Physics() {
+		ptma, hst5 := enginetest.ReferenceProtein(t, "PTMA").Sequence, enginetest.ReferenceProtein(t, "Hst5").Sequence
+		tests = append(tests, []comparison{
+			{"PTMA in salt", 2_000_000, 0.25, []subject{
+				{"0.01 mol/L", ptma, in(288, 7.4, 0.01), 5.2},
+				{"0.16 mol/L", ptma, in(288, 7.4, 0.16), 4.2},
+				{"1 mol/L", ptma, in(288, 7.4, 1), 3.5},
+			}},
+			{"order of charges", 2_000_000, 0.1, []subject{
+				{"(EK)25", strings.Repeat("EK", 25), in(298, 7, 0.15), 2.35},
+				{"E25K25", strings.Repeat("E", 25) + strings.Repeat("K", 25), in(298, 7, 0.15), 1.43},
+			}},
+			{"Hst5 in acid", 4_000_000, 0.04, []subject{
+				{"pH 4", hst5, in(293, 4, 0.15), 1.48},
+				{"pH 8", hst5, in(293, 8, 0.15), 1.31},
+			}},
+		}...)
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,61 +6,44 @@ import (
 	"testing"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
-// thermostatted returns a chain at a temperature in K with a friction in 1/ps.
-func thermostatted(t *testing.T, sequence string, temperature, friction float64) *Dynamics {
-	t.Helper()
-	c := in(temperature, 7.5, 0.15)
-	c.Friction = friction
-	return started(t, NewModel(sequence, c))
-}
-
-// Two beads have only a bond: p(r) is proportional to r² exp(-k(r-r0)²/2kT).
-func TestBondDistribution(t *testing.T) {
+// Two beads have only a bond: p(r) is proportional to r² exp(-k(r-r0)²/2kT). The means of
+// longer chains were measured with another implementation.
+func TestBonds(t *testing.T) {
 	t.Parallel()
-	d := thermostatted(t, "GG", 298, 1)
-	advance(t, d, 10_000)
-	var bond moments
-	for range enginetest.Length(200_000, 1_000_000, 4_000_000) {
-		advance(t, d, 1)
-		bond.add(EndToEnd(d.x))
-	}
-	t.Logf("bond of %.5f nm, sd %.5f nm", bond.mean, bond.sd())
-	enginetest.Near(t, "mean", bond.mean, 0.38162, enginetest.UnlessPhysics(0.0005, 0.0002))
-	enginetest.Near(t, "sd", bond.sd(), 0.01753, enginetest.UnlessPhysics(0.0005, 0.0003))
-}
-
-// The means were measured with another implementation.
-func TestBondsOfChain(t *testing.T) {
-	t.Parallel()
+	hst5, dss1, usual := referenceModel(t, "Hst5"), referenceModel(t, "DSS1"), enginetest.UnlessPhysics
 	tests := []struct {
-		name    string
-		mean    float64
-		samples int
+		name                 string
+		model                *Model
+		every, samples       int
+		mean, sd             float64
+		meanWithin, sdWithin float64
 	}{
-		{"Hst5", 0.3836, enginetest.Length(200, 2000, 40_000)},
-		{"DSS1", 0.3832, enginetest.Length(100, 200, 20_000)},
+		{"two beads", NewModel("GG", in(298, 7.5, 0.15)), 1, enginetest.Length(200_000, 1_000_000, 4_000_000), 0.38162, 0.01753, usual(0.0005, 0.0002), usual(0.0005, 0.0003)},
+		{"Hst5", hst5, 50, enginetest.Length(200, 2000, 40_000), 0.3836, 0.0172, usual(0.0010, 0.0005), usual(0.0008, 0.0003)},
+		{"DSS1", dss1, 50, enginetest.Length(100, 200, 20_000), 0.3832, 0.0172, usual(0.0010, 0.0005), usual(0.0008, 0.0003)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			d := started(t, referenceModel(t, tt.name))
+			d := started(t, tt.model)
 			d.bath = newThermostat(d.model, 1)
 			advance(t, d, 10_000)
-			bond := bondLengths(t, d, tt.samples)
+			bond := bondLengths(t, d, tt.every, tt.samples)
 			t.Logf("bonds of %.5f nm, sd %.5f nm", bond.mean, bond.sd())
-			enginetest.Near(t, "mean", bond.mean, tt.mean, enginetest.UnlessPhysics(0.0010, 0.0005))
-			enginetest.Near(t, "sd", bond.sd(), 0.0172, enginetest.UnlessPhysics(0.0008, 0.0003))
+			enginetest.Near(t, "mean", bond.mean, tt.mean, tt.meanWithin)
+			enginetest.Near(t, "sd", bond.sd(), tt.sd, tt.sdWithin)
 		})
 	}
 }
 
-func bondLengths(t *testing.T, d *Dynamics, samples int) moments {
+func bondLengths(t *testing.T, d *Dynamics, every, samples int) moments {
 	t.Helper()
 	var bond moments
 	for range samples {
-		advance(t, d, 50)
+		advance(t, d, every)
 		for i := 1; i < len(d.x); i++ {
 			r := d.x[i].Sub(d.x[i-1]).Norm()
 			bond.add(r)
@@ -75,7 +58,8 @@ func bondLengths(t *testing.T, d *Dynamics, samples int) moments {
 func TestTemperature(t *testing.T) {
 	t.Parallel()
 	samples := enginetest.Length(1500, 15_000, 200_000)
-	d := thermostatted(t, enginetest.ReferenceProtein(t, "Hst5").Sequence, 293, 1)
+	d := started(t, referenceModel(t, "Hst5"))
+	d.bath = newThermostat(d.model, 1)
 	advance(t, d, 2000)
 	temperature := NewSeries(int64(samples))
 	for range samples {
@@ -184,9 +168,7 @@ func TestStartStructure(t *testing.T) {
 		m := referenceModel(t, name)
 		for replica := range 5 {
 			d := NewDynamics(m, NewRandom(7, 0, replica))
-			if err := d.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, d.Start())
 			checkWalk(t, m, d.x)
 		}
 	}
@@ -236,9 +218,10 @@ func TestOneStepFollowsTheScheme(t *testing.T) {
 		noise := make([]float64, 3*m.Size())
 		random.normals(noise)
 		decay := math.Exp(-friction * 0.01)
+		_, forces := chainSums(m, d.x, m.screen)
 		var x, v []Vec
 		for i := range d.x {
-			u := d.v[i].AddScaled(0.01/m.mass[i], plainForces(m, d.x)[i])
+			u := d.v[i].AddScaled(0.01/m.mass[i], forces[i])
 			middle := d.x[i].AddScaled(0.005, u)
 			width := math.Sqrt(8.31446261815324e-3 * m.Temperature / m.mass[i] * (1 - decay*decay))
 			w := Vec{}.AddScaled(decay, u).AddScaled(width, Vec{noise[3*i], noise[3*i+1], noise[3*i+2]})
@@ -260,9 +243,7 @@ func TestVelocitiesBeginWithTheTemperature(t *testing.T) {
 	const replicas = 400
 	for replica := range replicas {
 		d := NewDynamics(m, NewRandom(3, 0, replica))
-		if err := d.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, d.Start())
 		temperature.add(d.Temperature())
 		drift = drift.AddScaled(1.0/replicas, d.v[5])
 	}

@@ -1,59 +1,116 @@
 package md
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
 
-func vectorLoops() []loops {
-	var all []loops
-	add := func(name string,
-		stick func(*quad, *int32, *tile, int),
-		screen func(*quad, *int32, *tile, int, *screenTable),
-	) {
-		all = append(all, loops{
-			name,
-			func(quads []quad, l *pairList) { stick(&quads[0], &l.start[0], &l.tiles[0], l.rows()) },
-			func(quads []quad, l *pairList, table *screenTable) {
-				screen(&quads[0], &l.start[0], &l.tiles[0], l.rows(), table)
-			},
-		})
+// eachProcessor calls f as each kind of processor with vector instructions that this one can
+// stand for, and restores what it is.
+func eachProcessor(t *testing.T, f func(name string)) {
+	t.Helper()
+	with512 := hasAVX512
+	defer func() { hasAVX512 = with512 }()
+	if with512 {
+		f("AVX-512")
 	}
-	if hasAVX2 {
-		add("AVX2", avx2Stick, avx2Screen)
-	}
-	if hasAVX512 {
-		add("AVX-512", avx512Stick, avx512Screen)
-	}
-	return all
+	hasAVX512 = false
+	f("AVX2")
 }
 
-// Whatever the processor has, the same loops are run for both kinds of pairs, and the
-// forces are the same.
-func TestForcesDoNotDependOnTheProcessor(t *testing.T) {
-	with512, with2 := hasAVX512, hasAVX2
-	t.Cleanup(func() { hasAVX512, hasAVX2 = with512, with2 })
-	m := referenceModel(t, "DSS1")
-	x := spiral(m.Size())
-	hasAVX512, hasAVX2 = false, false
-	plain := newField(m)
-	plain.compute(x)
-	for name, has := range map[string][2]bool{"AVX-512": {true, true}, "AVX2": {false, true}} {
-		if has[0] && !with512 || has[1] && !with2 {
-			continue
-		}
-		hasAVX512, hasAVX2 = has[0], has[1]
-		f := newField(m)
-		f.compute(x)
-		if !slices.Equal(f.forces(), plain.forces()) {
-			t.Errorf("with %s, forces differ", name)
-		}
+// The loops over pairs in assembly give the same bits as those in Go, during a run and with
+// beads on top of each other, just within a cutoff, or out of reach.
+func TestVectorLoopsEqualPortableOnes(t *testing.T) {
+	if !hasAVX2 {
+		t.Skip("skipped: this processor has no vector instructions that the engine uses")
 	}
-	for i, want := range plainForces(m, x) {
-		if off := plain.force(i).Sub(want).Norm(); off > 1e-9*(1+want.Norm()) {
-			t.Errorf("bead %d: force %v, over all pairs %v", i, plain.force(i), want)
+	for _, name := range []string{"Hst5", "DSS1", "aSyn140"} {
+		d := started(t, referenceModel(t, name))
+		f := d.field
+		for range 50 {
+			advance(t, d, 40)
+			f.compareLoops(t)
+		}
+		for _, r := range []float64{0, 1e-200, 1e-9, 0.01, 0.2, 2, 4, 1e5} {
+			last, lane := bead(f.beads, len(d.x)-1)
+			last.setPosition(lane, f.beads[0].position(0).AddScaled(r, Vec{X: 1}))
+			charge, lane := bead(f.charges, len(f.charged)-1)
+			charge.setPosition(lane, f.charges[0].position(0).AddScaled(r, Vec{Y: 1}))
+			f.stick.build(f.beads)
+			f.screen.build(f.charges)
+			f.compareLoops(t)
 		}
 	}
 }
 
-func hasVectorLoops32() bool { return hasAVX2 }
+func (f *field) compareLoops(t *testing.T) {
+	t.Helper()
+	stick, screen := slices.Clone(f.beads), slices.Clone(f.charges)
+	portableStick(stick, &f.stick.pairList)
+	portableScreen(screen, &f.screen.pairList, f.model.screen)
+	eachProcessor(t, func(name string) {
+		quads := slices.Clone(f.beads)
+		addStick(quads, &f.stick.pairList)
+		compareForces(t, name+" Ashbaugh-Hatch", quads, stick)
+		quads = slices.Clone(f.charges)
+		addScreen(quads, &f.screen.pairList, f.model.screen)
+		compareForces(t, name+" Debye-Hückel", quads, screen)
+	})
+}
+
+// The same for the loops over pairs of mixtures, in single precision.
+func TestVectorLoopsOfMixturesEqualPortableOnes(t *testing.T) {
+	if !hasAVX2 {
+		t.Skip("skipped: this processor has no vector instructions that the engine uses")
+	}
+	d := setOut(t, mixed(t, 5, Vec{10, 9, 30}), 1)
+	for range 20 {
+		d.advance(t, 20)
+		d.compareLoops(t)
+	}
+	for _, r := range []float64{0, fine, 1e-6, 0.01, 0.2, 2, 4, 60} {
+		for _, kind := range []*domains{d.stick, d.screen} {
+			for k := range kind.domain {
+				quads := kind.domain[k].quads
+				last := &quads[len(quads)-1]
+				last.x[0], last.y[0], last.z[0] = quads[0].x[0]+toFine(r), quads[0].y[0], quads[0].z[0]
+			}
+		}
+		d.compareLoops(t)
+	}
+}
+
+func (d *Motion) compareLoops(t *testing.T) {
+	t.Helper()
+	for k := range d.stick.domain {
+		domain := &d.stick.domain[k]
+		got, want := slices.Clone(domain.quads), slices.Clone(domain.quads)
+		addStick32(got, &domain.pairList)
+		portableStick32(want, &domain.pairList)
+		compareForces(t, "Ashbaugh-Hatch", got, want)
+	}
+	for k := range d.screen.domain {
+		domain := &d.screen.domain[k]
+		got, want := slices.Clone(domain.quads), slices.Clone(domain.quads)
+		addScreen32(got, &domain.pairList, d.mix.screen)
+		portableScreen32(want, &domain.pairList, d.mix.screen)
+		compareForces(t, "Debye-Hückel", got, want)
+	}
+}
+
+func compareForces[Q any, P interface {
+	*Q
+	force(lane int) Vec
+}](t *testing.T, kind string, got, want []Q) {
+	t.Helper()
+	same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+	for k := range want {
+		for lane := range quadSize {
+			g, w := P(&got[k]).force(lane), P(&want[k]).force(lane)
+			if !same(g.X, w.X) || !same(g.Y, w.Y) || !same(g.Z, w.Z) {
+				t.Fatalf("%s: force on bead %d is %v, in portable Go %v", kind, k*quadSize+lane, g, w)
+			}
+		}
+	}
+}

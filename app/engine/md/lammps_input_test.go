@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // lammpsKind is a type in the sense of LAMMPS. Beads at the ends of the chain differ
@@ -94,65 +97,12 @@ func corners(x []Vec) (low, high Vec) {
 	return low.Sub(margin), high.AddScaled(1, margin)
 }
 
-// lammpsPair is the interaction of two kinds of beads by the formulas: it shares
-// only parameters with the engine.
-type lammpsPair struct {
-	sigma, lambda   float64
-	strength, kappa float64 // lBkT q q and 1/Debye length
-}
-
-func newLAMMPSPair(m *Model, a, b lammpsKind) lammpsPair {
-	ra, rb := residues[a.residue], residues[b.residue]
-	return lammpsPair{
-		sigma:    (ra.sigma + rb.sigma) / 2,
-		lambda:   (ra.lambda + rb.lambda) / 2,
-		strength: m.lBkT * a.charge * b.charge,
-		kappa:    m.kappa,
-	}
-}
-
-func (p lammpsPair) minimum() float64 { return math.Pow(2, 1.0/6) * p.sigma }
-
-// cutoff is where the last of the pair's potentials ends.
-func (p lammpsPair) cutoff() float64 {
-	if p.strength != 0 {
-		return chargeCutoff
-	}
-	return stickCutoff
-}
-
-func (p lammpsPair) lennardJones(r float64) (energy, force float64) {
-	s6 := math.Pow(p.sigma/r, 6)
-	return 4 * stickEnergy * (s6*s6 - s6), 24 * stickEnergy * (2*s6*s6 - s6) / r
-}
-
-// at is the energy and the force, positive if the beads repel each other.
-func (p lammpsPair) at(r float64) (energy, force float64) {
-	if r < stickCutoff {
-		end, _ := p.lennardJones(stickCutoff)
-		energy, force = p.lennardJones(r)
-		if r <= p.minimum() {
-			energy += stickEnergy * (1 - p.lambda)
-		} else {
-			energy *= p.lambda
-			force *= p.lambda
-		}
-		energy -= p.lambda * end
-	}
-	if r < chargeCutoff {
-		u := p.strength * math.Exp(-p.kappa*r) / r
-		energy += u - p.strength*math.Exp(-p.kappa*chargeCutoff)/chargeCutoff
-		force += u * (p.kappa + 1/r)
-	}
-	return energy, force
-}
-
 // lammpsPairs calls f for each pair of kinds.
-func lammpsPairs(m *Model, f func(a, b int, p lammpsPair)) {
+func lammpsPairs(m *Model, f func(a, b int, p enginetest.Pair)) {
 	kinds, _ := lammpsKinds(m)
 	for a := range kinds {
 		for b := a; b < len(kinds); b++ {
-			f(a+1, b+1, newLAMMPSPair(m, kinds[a], kinds[b]))
+			f(a+1, b+1, plainPair(m, kinds[a].residue, kinds[b].residue, kinds[a].charge*kinds[b].charge))
 		}
 	}
 }
@@ -160,16 +110,16 @@ func lammpsPairs(m *Model, f func(a, b int, p lammpsPair)) {
 // exactPairs gives the potentials as LAMMPS's own formulas: Ashbaugh-Hatch is
 // lambda times a shifted Lennard-Jones potential, plus 1 - lambda times one that
 // ends in its minimum; Debye-Hückel is a shifted Yukawa potential.
-func exactPairs(m *Model) string {
+func exactPairs(_ testing.TB, _ string, m *Model) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pair_style hybrid/overlay lj/cut %g lj/cut %g yukawa %.17g %g\n",
 		stickCutoff, stickCutoff, m.kappa, chargeCutoff)
-	lammpsPairs(m, func(i, j int, p lammpsPair) {
-		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 1 %.17g %.17g\n", i, j, stickEnergy*p.lambda, p.sigma)
+	lammpsPairs(m, func(i, j int, p enginetest.Pair) {
+		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 1 %.17g %.17g\n", i, j, stickEnergy*p.Lambda, p.Sigma)
 		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 2 %.17g %.17g %.17g\n",
-			i, j, stickEnergy*(1-p.lambda), p.sigma, p.minimum())
-		if p.strength != 0 {
-			fmt.Fprintf(&b, "pair_coeff %d %d yukawa %.17g\n", i, j, p.strength)
+			i, j, stickEnergy*(1-p.Lambda), p.Sigma, p.Minimum())
+		if p.Strength != 0 {
+			fmt.Fprintf(&b, "pair_coeff %d %d yukawa %.17g\n", i, j, p.Strength)
 		}
 	})
 	b.WriteString("pair_modify shift yes\n")
@@ -180,61 +130,61 @@ func exactPairs(m *Model) string {
 // the smallest beads, would have 900 kT there.
 const tableStart = 0.26
 
+// tableBits is the number of bits of the number of an entry; README.md in testdata/lammps lists
+// other tables that were tried.
+const tableBits = 9
+
 // tabledPairs gives the potentials as one table for each pair of kinds, in one file
 // each in dir. The entries are at the distances of the table style, so that LAMMPS
 // does not interpolate them.
-func tabledPairs(t testing.TB, dir string, m *Model, s lammpsSettings) string {
+func tabledPairs(t testing.TB, dir string, m *Model) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "pair_style table %s %d\n", s.style, s.size)
-	lammpsPairs(m, func(i, j int, p lammpsPair) {
+	fmt.Fprintf(&b, "pair_style table bitmap %d\n", tableBits)
+	lammpsPairs(m, func(i, j int, p enginetest.Pair) {
 		path := filepath.Join(dir, fmt.Sprintf("%d-%d.table", i, j))
-		writeText(t, path, p.table(s))
-		fmt.Fprintf(&b, "pair_coeff %d %d %s PAIR %g\n", i, j, path, p.cutoff())
+		writeText(t, path, lammpsTable(p))
+		fmt.Fprintf(&b, "pair_coeff %d %d %s PAIR %g\n", i, j, path, pairCutoff(p))
 	})
 	return b.String()
 }
 
-func (p lammpsPair) table(s lammpsSettings) string {
-	var b strings.Builder
-	distances, spacing := evenSquares(s.size, p.cutoff()), "RSQ"
-	if s.style == "bitmap" {
-		distances, spacing = evenBits(s.size, p.cutoff()), "BITMAP"
+// pairCutoff is where the last of a pair's potentials ends.
+func pairCutoff(p enginetest.Pair) float64 {
+	if p.Strength != 0 {
+		return chargeCutoff
 	}
-	fmt.Fprintf(&b, "# nm, kJ/mol, kJ/mol/nm\n\nPAIR\nN %d %s %g %g\n\n", len(distances), spacing, tableStart, p.cutoff())
+	return stickCutoff
+}
+
+func lammpsTable(p enginetest.Pair) string {
+	var b strings.Builder
+	distances := evenBits(pairCutoff(p))
+	fmt.Fprintf(&b, "# nm, kJ/mol, kJ/mol/nm\n\nPAIR\nN %d BITMAP %g %g\n\n", len(distances), tableStart, pairCutoff(p))
 	for i, r := range distances {
-		energy, force := p.at(r)
-		fmt.Fprintf(&b, "%d %.17g %.17g %.17g\n", i+1, r, energy, force)
+		stick, stickForce := p.Stick(r)
+		screen, screenForce := p.Screen(r)
+		fmt.Fprintf(&b, "%d %.17g %.17g %.17g\n", i+1, r, stick+screen, stickForce+screenForce)
 	}
 	return b.String()
 }
 
-// evenSquares are n distances with evenly spaced squares.
-func evenSquares(n int, end float64) []float64 {
-	r := make([]float64, n)
-	for i := range r {
-		part := float64(i) / float64(n-1)
-		r[i] = math.Sqrt(tableStart*tableStart + part*(end*end-tableStart*tableStart))
-	}
-	return r
-}
-
-// evenBits are 2^bits distances whose squares, as float32, contain their index in
+// evenBits are 2^tableBits distances whose squares, as float32, contain their index in
 // the table: in the top bits of the fraction and the bottom ones of the exponent.
 // Indices of squares below that of tableStart, which are never looked up, are used
 // for squares above that of the cutoff. One of these is needed: an r² just below
 // the cutoff may be rounded up to it. LAMMPS would take it for the smallest one and
 // throw the beads apart, which happens within a million steps.
-func evenBits(bits int, end float64) []float64 {
+func evenBits(end float64) []float64 {
 	const mantissa = 23
 	start := math.Float32bits(tableStart*tableStart) >> mantissa
 	octaves := math.Float32bits(float32(end*end))>>mantissa - start
 	octaveBits := int(math.Ceil(math.Log2(float64(octaves))))
 	period := uint32(1) << (mantissa + octaveBits)
 	low := start << mantissa / period * period
-	r := make([]float64, 1<<bits)
+	r := make([]float64, 1<<tableBits)
 	for i := range r {
-		place := low + uint32(i)<<(mantissa+octaveBits-bits)
+		place := low + uint32(i)<<(mantissa+octaveBits-tableBits)
 		square := float64(math.Float32frombits(place))
 		if square < tableStart*tableStart {
 			square = float64(math.Float32frombits(place + period))
@@ -246,7 +196,5 @@ func evenBits(bits int, end float64) []float64 {
 
 func writeText(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }

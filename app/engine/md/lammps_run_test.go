@@ -13,29 +13,9 @@ import (
 	"time"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
-
-// lammpsSettings are choices that do not change the physics.
-type lammpsSettings struct {
-	style  string  // of tables: bitmap, linear, lookup or spline; or exact, without tables
-	size   int     // entries of a table; for bitmap, the bits of their number
-	skin   float64 // nm
-	lists  string  // how neighbour lists are built: nsq or bin
-	every  int     // steps between checks of the lists
-	newton string  // on or off
-}
-
-func (s lammpsSettings) String() string {
-	return fmt.Sprintf("%s %d, skin %g %s every %d, newton %s", s.style, s.size, s.skin, s.lists, s.every, s.newton)
-}
-
-// fastLAMMPS are about the fastest settings; README.md in testdata/lammps lists the
-// others that were tried.
-var fastLAMMPS = lammpsSettings{style: "bitmap", size: 9, skin: 0.4, lists: "nsq", every: 10, newton: "on"}
-
-// exactLAMMPS leave no error but rounding: LAMMPS computes by its own formulas.
-var exactLAMMPS = lammpsSettings{style: "exact", skin: 0.4, lists: "nsq", every: 10, newton: "on"}
 
 // lammps is the program with chains at given settings.
 type lammps struct {
@@ -45,26 +25,26 @@ type lammps struct {
 	options []string
 }
 
+// potentials are exactPairs, which leave no error but rounding, or tabledPairs, for speed.
+type potentials func(t testing.TB, dir string, m *Model) string
+
 // newLAMMPS writes the potentials of chains. The environment variable LAMMPS names
 // a program other than lmp, CGIDP_LAMMPS_DIR a folder in which the files for LAMMPS
 // are kept.
-func newLAMMPS(t testing.TB, m *Model, s lammpsSettings) *lammps {
+func newLAMMPS(t testing.TB, m *Model, pairs potentials) *lammps {
 	t.Helper()
-	l := &lammps{program: lammpsProgram(t), dir: lammpsDir(t, m, s), ranks: 1}
-	pairs := exactPairs(m)
-	if s.style != "exact" {
-		pairs = tabledPairs(t, l.dir, m, s)
+	l := &lammps{program: lammpsProgram(t), dir: t.TempDir(), ranks: 1}
+	if keep := os.Getenv("CGIDP_LAMMPS_DIR"); keep != "" {
+		var err error
+		l.dir, err = os.MkdirTemp(keep, fmt.Sprintf("%d-", m.Size()))
+		must.OK(t, err)
 	}
-	writeText(t, l.path("pair.in"), pairs)
+	writeText(t, l.path("pair.in"), pairs(t, l.dir, m))
 	l.options = []string{
 		"-var", "pair", l.path("pair.in"),
 		"-var", "data", l.path("chain.data"),
 		"-var", "kT", fmt.Sprintf("%.17g", m.kT),
 		"-var", "friction", fmt.Sprintf("%.17g", m.Friction),
-		"-var", "skin", fmt.Sprint(s.skin),
-		"-var", "lists", s.lists,
-		"-var", "every", fmt.Sprint(s.every),
-		"-var", "newton", s.newton,
 	}
 	return l
 }
@@ -79,23 +59,13 @@ func lammpsProgram(t testing.TB) string {
 	return need.Program(t, name)
 }
 
-func lammpsDir(t testing.TB, m *Model, s lammpsSettings) string {
-	t.Helper()
-	keep := os.Getenv("CGIDP_LAMMPS_DIR")
-	if keep == "" {
-		return t.TempDir()
-	}
-	dir := filepath.Join(keep, fmt.Sprintf("%d-%s-%d", m.Size(), s.style, s.size))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 func (l *lammps) path(name string) string { return filepath.Join(l.dir, name) }
 
+// lammpsSource is where LAMMPS begins.
+type lammpsSource interface{ beads() lammpsBeads }
+
 // run computes steps from the present state of d and returns the log.
-func (l *lammps) run(t testing.TB, d interface{ beads() lammpsBeads }, steps int, options ...string) lammpsLog {
+func (l *lammps) run(t testing.TB, d lammpsSource, steps int, options ...string) lammpsLog {
 	t.Helper()
 	writeLAMMPSData(t, l.path("chain.data"), d.beads())
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)

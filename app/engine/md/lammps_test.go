@@ -7,50 +7,56 @@ import (
 	"testing"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
-// lammpsProteins are compared with LAMMPS: 24, 71, 140 and 441 residues.
-var lammpsProteins = []string{"Hst5", "DSS1", "aSyn140", "ht2N4R"}
+// tableError is the largest error of tabledPairs, in kJ/mol per bead. They reach less than
+// half of it.
+const tableError = 1e-3
 
-func TestPotentialEnergyEqualsLAMMPS(t *testing.T) {
+// Chains of 24, 71, 140 and 441 residues.
+func TestChainsEqualLAMMPS(t *testing.T) {
 	lammpsProgram(t)
-	for _, name := range lammpsProteins {
+	for _, name := range []string{"Hst5", "DSS1", "aSyn140", "ht2N4R"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := equilibrated(t, name, 60)
 			e := d.field.energy(d.x)
-			exact := newLAMMPS(t, d.model, exactLAMMPS).run(t, d, 0)
+			forces, exact := newLAMMPS(t, d.model, exactPairs).forces(t, d)
 			enginetest.Near(t, "bond energy", e.bond, exact.bond, 1e-9)
 			enginetest.Near(t, "pair energy", e.stick+e.screen, exact.pair, 1e-9)
 			enginetest.Near(t, "potential energy", e.total(), exact.total, 1e-9)
+			enginetest.Near(t, "relative difference of forces", relativeDifference(d.field.forces(), forces), 0, 1e-7)
 
 			// The tables with which speeds are compared.
-			fast := newLAMMPS(t, d.model, fastLAMMPS).run(t, d, 0)
+			forces, fast := newLAMMPS(t, d.model, tabledPairs).forces(t, d)
 			enginetest.Near(t, "pair energy of tables", fast.pair, exact.pair, tableError*float64(len(d.x)))
-			t.Logf("%.6f kJ/mol, LAMMPS %+.1e, with %s tables %+.1e",
-				e.total(), exact.total-e.total(), fastLAMMPS.style, fast.total-e.total())
+			enginetest.Near(t, "relative difference of forces of tables", relativeDifference(d.field.forces(), forces), 0, 1e-3)
 		})
 	}
 }
 
-// tableError is the largest error of the tables of fastLAMMPS, in kJ/mol per bead.
-// They reach less than half of it.
-const tableError = 1e-3
-
-func TestForcesEqualLAMMPS(t *testing.T) {
+// The slab crosses every side of its box. Its 20 chains of 50 residues have all kinds of beads.
+func TestSlabEqualsLAMMPS(t *testing.T) {
+	t.Parallel()
 	lammpsProgram(t)
-	for _, name := range lammpsProteins {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := equilibrated(t, name, 60)
-			exact := relativeDifference(d.field.forces(), lammpsForces(t, d, exactLAMMPS))
-			fast := relativeDifference(d.field.forces(), lammpsForces(t, d, fastLAMMPS))
-			t.Logf("forces differ by %.1e of their size, with %s tables by %.1e", exact, fastLAMMPS.style, fast)
-			if exact > 1e-7 || fast > 1e-3 {
-				t.Error("that is too much")
-			}
-		})
+	model := NewModel(strings.Repeat(residueLetters, 2)+"KRDEKRDEYF", in(293, 6.5, 0.15))
+	const copies, wide, thick = 20, 9.5, 9.
+	m := NewMixture([]Component{{model, copies}}, Vec{wide, wide + 0.5, 4 * thick})
+	x, err := Pack(m, 1, 1, 0, thick)
+	must.OK(t, err)
+	for i := range x {
+		x[i].Z -= thick / 2 // half of the slab lies at the other end of the box
 	}
+	d := startedAt(t, m, x, 2)
+	d.advance(t, enginetest.Length(100, 500, 5000))
+
+	want, log := newLAMMPS(t, model, exactPairs).forces(t, d, "-var", "lists", "bin", "-var", "sides", "p")
+	sums, volume := d.Sums(), m.Box.X*m.Box.Y*m.Box.Z
+	enginetest.Near(t, "bonds", sums.Bond, log.bond, 1e-6*math.Abs(log.bond))
+	enginetest.Near(t, "pairs", sums.Stick+sums.Screen, log.pair, 1e-6*math.Abs(log.pair))
+	enginetest.Near(t, "virial", sums.Virial, 3*log.pressure*volume, 1e-6*math.Abs(3*log.pressure*volume))
+	enginetest.Near(t, "relative difference of forces", relativeDifference(d.forces(), want), 0, 1e-6)
 }
 
 // equilibrated is a chain after some steps per residue. The correlation time of Rg
@@ -65,24 +71,15 @@ func equilibrated(t testing.TB, name string, steps int) *Dynamics {
 	return d
 }
 
-// lammpsForces are the forces of the potential alone.
-func lammpsForces(t testing.TB, d *Dynamics, s lammpsSettings) []Vec {
-	t.Helper()
-	forces, _ := newLAMMPS(t, d.model, s).forces(t, d)
-	return forces
-}
-
 // forces are those of the potential alone, with what the log says. LAMMPS would add those of
 // the thermostat, which vanish with the friction.
-func (l *lammps) forces(t testing.TB, d interface{ beads() lammpsBeads }, options ...string) ([]Vec, lammpsLog) {
+func (l *lammps) forces(t testing.TB, d lammpsSource, options ...string) ([]Vec, lammpsLog) {
 	t.Helper()
 	still := *l
 	still.options = append([]string{"-var", "friction", "1e-30"}, l.options...) // the first one counts
 	log := still.run(t, d, 0, append(options, "-var", "forces", l.path("forces.txt"))...)
 	text, err := os.ReadFile(l.path("forces.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, rows, _ := strings.Cut(string(text), "ITEM: ATOMS id fx fy fz")
 	var forces []Vec
 	for row := range strings.Lines(strings.TrimSpace(rows)) {
@@ -93,14 +90,4 @@ func (l *lammps) forces(t testing.TB, d interface{ beads() lammpsBeads }, option
 		t.Fatalf("LAMMPS gave %d forces for %d beads", len(forces), n)
 	}
 	return forces, log
-}
-
-// relativeDifference is the root mean square of a - b divided by that of b.
-func relativeDifference(a, b []Vec) float64 {
-	var wrong, all float64
-	for i := range b {
-		wrong += a[i].Sub(b[i]).Norm2()
-		all += b[i].Norm2()
-	}
-	return math.Sqrt(wrong / all)
 }

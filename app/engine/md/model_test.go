@@ -2,7 +2,6 @@ package md
 
 import (
 	"math"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -36,26 +35,6 @@ func TestChargesAndMasses(t *testing.T) {
 	at.ChargedTermini = false
 	enginetest.Near(t, "charge of a free end", NewModel("HKDEH", at).charge[0], 0.5, 1e-12)
 	enginetest.Near(t, "mass of a free end", NewModel("HKDEH", at).mass[0], 137.14+2, 1e-9)
-}
-
-func TestTableOfResiduesHasToBeWhole(t *testing.T) {
-	for name, text := range map[string]string{
-		"nothing":     "",
-		"no CSV":      strings.Replace(residuesCSV, "\nC,", "\n\"C,", 1),
-		"a row short": residuesCSV[:strings.LastIndex(strings.TrimSpace(residuesCSV), "\n")+1],
-		"a row more":  residuesCSV + residuesCSV[strings.LastIndex(strings.TrimSpace(residuesCSV), "\n")+1:],
-		"its order":   strings.Replace(residuesCSV, "\nC,", "\nX,", 1),
-		"a word":      regexp.MustCompile(`\nC,([^,]*),[^,]*`).ReplaceAllString(residuesCSV, "\nC,$1,heavy"),
-	} {
-		func() {
-			defer func() {
-				if text, _ := recover().(string); !strings.HasPrefix(text, "residues.csv: ") {
-					t.Errorf("%s: got %q, want a panic", name, text)
-				}
-			}()
-			mustReadResidues(text)
-		}()
-	}
 }
 
 func pairOf(a, b byte) *stickPair {
@@ -93,22 +72,27 @@ func TestScreenedEnergy(t *testing.T) {
 	}
 }
 
-// stickForceOf is the force of two types as the loops over pairs put it together.
-func stickForceOf(pair string, r2 float64) float64 {
-	sizeA, strengthA := halfStick(uint8(strings.IndexByte(residueLetters, pair[0])))
-	sizeB, strengthB := halfStick(uint8(strings.IndexByte(residueLetters, pair[1])))
-	return stickForce(r2, sizeA+sizeB, strengthA+strengthB)
-}
-
 func TestPairForcesAreSlopes(t *testing.T) {
-	const h = 1e-6
-	for _, pair := range []string{"AA", "YY", "KE", "GR"} {
-		p := pairOf(pair[0], pair[1])
-		for r := 0.4; r < 1.99; r += 0.013 {
-			slope := (p.energy((r+h)*(r+h)) - p.energy((r-h)*(r-h))) / (2 * h)
-			enginetest.Near(t, pair, stickForceOf(pair, r*r)*r, -slope, 1e-5+1e-6*math.Abs(slope))
+	check := func(what string, end, tolerance float64, force, energy func(r float64) float64) {
+		const h = 1e-6
+		for r := 0.4; r < end; r += 0.013 {
+			slope := (energy(r+h) - energy(r-h)) / (2 * h)
+			enginetest.Near(t, what, force(r), -slope, 1e-5+tolerance*math.Abs(slope))
 		}
 	}
+	for _, pair := range []string{"AA", "YY", "KE", "GR"} {
+		p := pairOf(pair[0], pair[1])
+		// As the loops over pairs put the parameters together.
+		sizeA, strengthA := halfStick(uint8(strings.IndexByte(residueLetters, pair[0])))
+		sizeB, strengthB := halfStick(uint8(strings.IndexByte(residueLetters, pair[1])))
+		check(pair, 1.99, 1e-6,
+			func(r float64) float64 { return stickForce(r*r, sizeA+sizeB, strengthA+strengthB) * r },
+			func(r float64) float64 { return p.energy(r * r) })
+	}
+	table := newScreenTable(1.27)
+	check("Debye-Hückel", 3.99, 3e-6,
+		func(r float64) float64 { return table.forceOverR(r*r) * r },
+		func(r float64) float64 { return screenedEnergy(1, 1.27, r) })
 }
 
 func TestScreenTable(t *testing.T) {

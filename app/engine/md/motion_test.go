@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // mixed returns chains of three proteins of different lengths and charges in a box.
@@ -27,24 +28,34 @@ func mixed(t testing.TB, copies int, box Vec) *Mixture {
 // setOut returns chains that were packed into all of their box.
 func setOut(t testing.TB, m *Mixture, cores int) *Motion {
 	t.Helper()
+	x, err := Pack(m, 1, 1, 0, m.Box.Z)
+	must.OK(t, err)
+	return startedAt(t, m, x, cores)
+}
+
+func startedAt(t testing.TB, m *Mixture, x []Vec, cores int) *Motion {
+	t.Helper()
 	team := NewTeam(cores)
 	t.Cleanup(team.Close)
-	x, err := Pack(m, 1, 1, 0, m.Box.Z)
-	if err != nil {
-		t.Fatal(err)
-	}
 	d := NewMotion(m, team, 1, 1)
-	if err := d.Start(x); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Start(x))
+	return d
+}
+
+// resumed goes on from a stored state.
+func resumed(t testing.TB, m *Mixture, state *numbers, cores int) *Motion {
+	t.Helper()
+	team := NewTeam(cores)
+	t.Cleanup(team.Close)
+	d := NewMotion(m, team, 7, 1)
+	d.Archive(&numbers{left: slices.Clone(state.written), reading: true})
+	must.OK(t, d.Resume())
 	return d
 }
 
 func (d *Motion) advance(t testing.TB, steps int) {
 	t.Helper()
-	if err := d.Advance(steps); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Advance(steps))
 }
 
 // forces of the present positions without springs.
@@ -59,45 +70,6 @@ func (d *Motion) forces() []Vec {
 	return all
 }
 
-// plainSums are those over all pairs of beads with the nearest image of each, and the
-// forces that follow.
-func plainSums(m *Mixture, x []Vec) (Sums, []Vec) {
-	var s Sums
-	force := make([]Vec, len(x))
-	chainOf, local := make([]int, len(x)), make([]int, len(x))
-	for chain := range m.Chains() {
-		from, to := m.Span(chain)
-		for i := from; i < to; i++ {
-			chainOf[i], local[i] = chain, i-from
-		}
-	}
-	for i := range x {
-		for j := i + 1; j < len(x); j++ {
-			a, b := m.model[chainOf[i]], m.model[chainOf[j]]
-			d, w := m.Image(x[i].Sub(x[j])), 0.0
-			if chainOf[i] == chainOf[j] && local[j] == local[i]+1 {
-				d = x[i].Sub(x[j])
-				r := d.Norm()
-				w = bondStiffness * (bondLength - r) / r
-				s.Bond += bondStiffness / 2 * (r - bondLength) * (r - bondLength)
-			} else if r2 := d.Norm2(); r2 < 16 {
-				charges := m.shared.lBkT * a.charge[local[i]] * b.charge[local[j]]
-				s.Screen += screenedEnergy(charges, m.shared.kappa, math.Sqrt(r2))
-				w += charges * screenedForceOverR(m.shared.kappa, math.Sqrt(r2))
-				if r2 < 4 {
-					pair := m.shared.stick[a.types[local[i]]][b.types[local[j]]]
-					s.Stick += pair.energy(r2)
-					w += plainStickForce(pair, r2)
-				}
-			}
-			force[i] = force[i].AddScaled(w, d)
-			force[j] = force[j].AddScaled(-w, d)
-			s.Virial += w * d.Norm2()
-		}
-	}
-	return s, force
-}
-
 // Lists and domains give the forces, energies and the virial of all pairs, in boxes in
 // which a bead nearly sees itself and in long ones, from positions anywhere.
 func TestForcesOfManyChainsAreThoseOfAllPairs(t *testing.T) {
@@ -110,10 +82,9 @@ func TestForcesOfManyChainsAreThoseOfAllPairs(t *testing.T) {
 			d := setOut(t, m, 2)
 			for k := range 5 {
 				d.advance(t, 60*(k+1)) // the last time through several lists
-				sums, want := plainSums(m, d.x)
+				sums, want := plainSums(m, d.x, nil)
 				compareSums(t, d.Sums(), sums)
-				worst := 0.0
-				scale := 0.0
+				worst, scale := 0.0, 0.0
 				for i, f := range d.forces() {
 					worst = max(worst, f.Sub(want[i]).Norm())
 					scale = max(scale, want[i].Norm())
@@ -176,16 +147,12 @@ func TestChainsMeetThemselves(t *testing.T) {
 	few := strings.Repeat("G", 20)
 	m := NewMixture([]Component{{NewModel(few+"K"+few+"E"+few+"K"+few+"G", in(293, 7, 0.15)), 1}}, Vec{9, 9.2, 9.4})
 	for _, along := range []Vec{{X: 1}, {Y: 1}, {Z: 1}, {Z: -1}, {X: 0.6, Y: -0.8}} {
-		d := NewMotion(m, NewTeam(1), 1, 1)
 		x := make([]Vec, m.Size())
 		for i := range x {
 			x[i] = Vec{0.1 * math.Sin(float64(i)), 0.1 * math.Cos(float64(i)), 0}.AddScaled(0.36*float64(i), along)
 		}
-		if err := d.Start(x); err != nil {
-			t.Fatal(err)
-		}
-		sums, _ := plainSums(m, x)
-		compareSums(t, d.Sums(), sums)
+		sums, _ := plainSums(m, x, nil)
+		compareSums(t, startedAt(t, m, x, 1).Sums(), sums)
 	}
 }
 
@@ -236,13 +203,7 @@ func TestMotionDependsOnItsStateAlone(t *testing.T) {
 		if !slices.Equal(whole.x, one.x) || !slices.Equal(whole.v, one.v) {
 			t.Errorf("with %d workers, positions are others", cores)
 		}
-		team := NewTeam(cores)
-		t.Cleanup(team.Close)
-		later := NewMotion(m, team, 7, 1)
-		later.Archive(&numbers{left: slices.Clone(state.written), reading: true})
-		if err := later.Resume(); err != nil {
-			t.Fatal(err)
-		}
+		later := resumed(t, m, state, cores)
 		if !reflect.DeepEqual(later.lists(), listed) {
 			t.Errorf("after a restart with %d workers, the lists are not those of the positions for which they had been built", cores)
 		}
@@ -315,9 +276,7 @@ func TestPackedChainsKeepApart(t *testing.T) {
 	t.Parallel()
 	m := mixed(t, 6, Vec{10, 10, 60})
 	x, err := Pack(m, 3, 1, 22, 38)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(x) != m.Size() {
 		t.Fatalf("%d positions of %d beads", len(x), m.Size())
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // The default of the setting friction_per_ps.
@@ -26,15 +27,11 @@ func in(temperature, pH, ionicStrength float64) Conditions {
 func started(t testing.TB, m *Model) *Dynamics {
 	t.Helper()
 	d := NewDynamics(m, NewRandom(1, 0, 1))
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Start())
 	return d
 }
 
 func advance(t testing.TB, d *Dynamics, steps int) {
 	t.Helper()
-	if err := d.Advance(steps); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Advance(steps))
 }

@@ -43,18 +43,6 @@ func TestRandomNumbersAreThoseOfTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// Most numbers take the fast path, and only where the standard library does too.
-func TestLayersOfTheZiggurat(t *testing.T) {
-	for i, l := range ziggurat {
-		if edge := l.width * layerUnit; !(edge > 0.1 && edge < 4) {
-			t.Errorf("layer %d: integers of width %g", i, l.width)
-		}
-		if i != 1 && (l.safe < layerUnit/2 || l.safe >= layerUnit) {
-			t.Errorf("layer %d: %d integers of %d are under the curve", i, l.safe, layerUnit)
-		}
-	}
-}
-
 func TestRandomNumbersOfReplicasDiffer(t *testing.T) {
 	const sequences, replicas = 64, 64
 	seen := map[uint64]bool{}
@@ -65,13 +53,5 @@ func TestRandomNumbersOfReplicasDiffer(t *testing.T) {
 	}
 	if len(seen) != sequences*replicas {
 		t.Errorf("%d sources of %d differ", len(seen), sequences*replicas)
-	}
-}
-
-func BenchmarkNormal(b *testing.B) {
-	s, numbers := NewRandom(1, 0, 1), make([]float64, 300)
-	b.SetBytes(int64(len(numbers)))
-	for b.Loop() {
-		s.normals(numbers)
 	}
 }

@@ -59,13 +59,6 @@ func TestSeriesMatchesBlocking(t *testing.T) {
 	}
 }
 
-func TestStandardErrorNeedsEnoughBlocks(t *testing.T) {
-	s := seriesOf(correlated(15, 0))
-	if se := s.StandardError(); !math.IsNaN(se) {
-		t.Errorf("error of 15 numbers is %g, want none", se)
-	}
-}
-
 // For correlation a^lag the error of the mean is sqrt((1+a)/(1-a)/n).
 func TestStandardErrorOfCorrelatedNumbers(t *testing.T) {
 	const n, keep = 1 << 18, 0.95
@@ -162,7 +155,10 @@ func TestErrorsOfShortReplicasAreThoseOfRepetitions(t *testing.T) {
 	}
 }
 
-func TestErrorIsUnknownWithoutThatOfAReplica(t *testing.T) {
+func TestUnknownErrors(t *testing.T) {
+	if e := Pool([]Series{{}}); !math.IsNaN(e.Mean) || !math.IsNaN(e.SE) || e.Converged() {
+		t.Errorf("estimate of nothing is %+v", e)
+	}
 	if e := Pool([]Series{seriesOf(correlated(15, 0)), seriesOf(correlated(15, 0.5))}); !math.IsNaN(e.SE) || math.IsNaN(e.Mean) {
 		t.Errorf("two replicas of 15 samples: %+v", e)
 	}
@@ -226,23 +222,6 @@ func TestExponentAtTheEndOfTheRangeIsUnknown(t *testing.T) {
 		if fit := FitScaling(rms); !math.IsNaN(fit.Nu) || !math.IsNaN(fit.At(9)) || math.IsNaN(fit.Misfit) {
 			t.Errorf("%+v", fit)
 		}
-	}
-}
-
-func TestDriftPreventsConvergence(t *testing.T) {
-	values := correlated(4096, 0.5)
-	for i := range values {
-		values[i] += float64(i) / 4096
-	}
-	if e := Pool([]Series{seriesOf(values)}); e.Converged() {
-		t.Errorf("a drifting series counts as converged: %+v", e)
-	}
-}
-
-func TestEstimateOfNothing(t *testing.T) {
-	e := Pool([]Series{{}})
-	if !math.IsNaN(e.Mean) || !math.IsNaN(e.SE) || e.Converged() {
-		t.Errorf("estimate of nothing is %+v", e)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 var unknownBar = Bar{math.NaN(), math.NaN()}
@@ -27,9 +29,7 @@ func drawn() *Binodal {
 
 func TestBinodalSVG(t *testing.T) {
 	content, err := drawn().SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	texts, elements := readSVG(t, content)
 	for _, want := range []string{
 		"Binodal", "temperature / K", "concentration / mg/mL", "transfer / kT", "dense phase", "dilute phase",

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestRgSVG(t *testing.T) {
@@ -25,9 +27,7 @@ func TestRgSVG(t *testing.T) {
 		g.Curves = append(g.Curves, curve)
 	}
 	content, err := g.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	texts, elements := readSVG(t, content)
 	for _, want := range []string{
 		"Hst5", "million steps", "radius of gyration / nm", "Rg of 2 replicas", "running mean",
@@ -53,9 +53,7 @@ func readSVG(t *testing.T, content []byte) (texts []string, elements map[string]
 		if errors.Is(err, io.EOF) {
 			return texts, elements
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		switch token := token.(type) {
 		case xml.StartElement:
 			inside = token.Name.Local
@@ -75,13 +73,9 @@ func readSVG(t *testing.T, content []byte) (texts []string, elements map[string]
 func TestDistanceMap(t *testing.T) {
 	at := func(i, j int) float64 { return 0.5 * math.Sqrt(math.Abs(float64(i-j))) }
 	content, err := DistanceMap("Hst5", 24, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	img, err := png.Decode(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if size := img.Bounds().Size(); size != image.Pt(mapWidth, mapHeight) {
 		t.Errorf("%v pixels", size)
 	}
@@ -181,9 +175,7 @@ func TestHistogramIsADensity(t *testing.T) {
 		}
 		g := Rg{Steps: int64(samples), Curves: [][]Point{curve}}
 		p, err := g.histogram(g.curves())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if p.X.Max < 1.9 || p.X.Max > 2.3 { // evenly over half a nm
 			t.Errorf("%d samples: the axis ends at %g per nm, want about 2", samples, p.X.Max)
 		}
@@ -199,9 +191,7 @@ func TestProfileSVG(t *testing.T) {
 		{Name: "three", Z: []float64{-15, -5, 5, 15}, Level: []float64{0, 0, 0, 0}},
 	}}
 	content, err := f.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	texts, elements := readSVG(t, content)
 	for _, want := range []string{"slab", "z / nm", "concentration / mg/mL", "one", "two", "0.1", "100"} {
 		if !slices.Contains(texts, want) {
@@ -225,13 +215,9 @@ func TestMapOfTwoChains(t *testing.T) {
 		return 0
 	}}
 	content, err := m.PNG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	img, err := png.Decode(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if n := pixelsLike(img, img.Bounds(), colorOf(0, distanceColors(1))); n < mapHeight*mapHeight/2 {
 		t.Errorf("%d pixels have the colour of nothing", n)
 	}

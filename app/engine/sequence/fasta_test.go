@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 func headed(name, letters string, lines ...int) Record { return Record{name, letters, lines, true} }
@@ -37,9 +36,7 @@ func TestParseFASTA(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ParseFASTA([]byte(tt.text))
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			must.Equal(t, "records", got, tt.want)
 		})
 	}
 }
@@ -84,9 +81,7 @@ func TestPlainText(t *testing.T) {
 func TestExampleFiles(t *testing.T) {
 	for file, want := range map[string]string{"hst5": "Hst5", "actr": "ACTR", "asyn": "aSyn140"} {
 		text, err := os.ReadFile("testdata/" + file + ".fasta")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		records := ParseFASTA(text)
 		if sequence := enginetest.ReferenceProtein(t, want).Sequence; len(records) != 1 || records[0].Letters != sequence {
 			t.Errorf("%s.fasta holds %v, want %s", file, records, sequence)
@@ -120,9 +115,7 @@ func FuzzParseFASTA(f *testing.F) {
 				records[k].Lines, records[k].Headed = nil, true
 			}
 		}
-		if diff := cmp.Diff(first, second); diff != "" {
-			t.Errorf("read again: %s", diff)
-		}
+		must.Equal(t, "read again", second, first)
 	})
 }
 

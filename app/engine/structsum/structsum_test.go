@@ -2,89 +2,53 @@ package structsum
 
 import (
 	"bytes"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
+	"io"
 	"math"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 const lysozyme = "../../algorithm/builtin/examples/lysozyme.pdb"
 
-// results is what Run has written.
-type results struct {
-	t    *testing.T
-	dir  string
-	text string
-}
-
-func run(t *testing.T, file string) *results {
+// run returns the folder of results and what is printed.
+func run(t *testing.T, file string) (dir, text string) {
 	t.Helper()
-	r := &results{t: t, dir: t.TempDir()}
+	dir = t.TempDir()
 	var log bytes.Buffer
-	if err := Run(t.Context(), strings.NewReader(file), 4.5, r.dir, &log); err != nil {
-		t.Fatal(err)
-	}
-	r.text = log.String()
-	return r
+	must.OK(t, Run(t.Context(), strings.NewReader(file), 4.5, dir, &log))
+	return dir, log.String()
 }
 
-func (r *results) table(name string) [][]string {
-	r.t.Helper()
-	text, err := os.ReadFile(filepath.Join(r.dir, name))
-	var rows [][]string
-	if err == nil {
-		rows, err = csv.NewReader(bytes.NewReader(text)).ReadAll()
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return rows
-}
-
-func (r *results) metrics() (m map[string]float64) {
-	r.t.Helper()
-	text, err := os.ReadFile(filepath.Join(r.dir, "metrics.json"))
-	if err == nil {
-		err = json.Unmarshal(text, &m)
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return m
+func metrics(t *testing.T, dir string) map[string]float64 {
+	t.Helper()
+	return enginetest.ReadJSON[map[string]float64](t, dir, "metrics.json")
 }
 
 // TestFiguresAgreeWithBiopython compares with Bio.PDB of Biopython 1.80: NeighborSearch, and
 // the radius of gyration by NumPy.
 func TestFiguresAgreeWithBiopython(t *testing.T) {
-	text, err := os.ReadFile(lysozyme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := run(t, string(text))
+	dir, text := run(t, string(enginetest.Read(t, lysozyme)))
 	want := map[string]float64{
 		"models": 1, "chains": 1, "residues": 129, "ligands": 0, "waters": 0, "gaps": 0, "missing_residues": 0,
 		"contacts": 304, "disulfides": 4, "rg_A": 13.908, "mean_b": 98.24,
 	}
-	if diff := cmp.Diff(want, r.metrics()); diff != "" {
-		t.Error(diff)
-	}
-	if rows := r.table("distances.csv"); len(rows) != 129 || rows[0][0] != "0.00" || rows[3][7] != rows[7][3] {
+	must.Equal(t, "metrics", metrics(t, dir), want)
+	if rows := enginetest.ReadCSV(t, dir, "distances.csv"); len(rows) != 129 || rows[0][0] != "0.00" || rows[3][7] != rows[7][3] {
 		t.Error("the map is not that of 129 residues")
 	}
-	if rows := r.table("chains.csv"); rows[1][2] != "129" || rows[1][3] != "19" || !strings.HasPrefix(rows[1][9], "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAK") {
+	if rows := enginetest.ReadCSV(t, dir, "chains.csv"); rows[1][2] != "129" || rows[1][3] != "19" || !strings.HasPrefix(rows[1][9], "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAK") {
 		t.Error(rows)
 	}
-	if rows := r.table("residues.csv"); len(rows) != 130 || rows[1][6] != "97.21" {
+	if rows := enginetest.ReadCSV(t, dir, "residues.csv"); len(rows) != 130 || rows[1][6] != "97.21" {
 		t.Error(len(rows), rows[1])
 	}
-	if !strings.Contains(r.text, "Disulfide bond: A:CYS24 and A:CYS145.\n") {
-		t.Error(r.text)
+	if !strings.Contains(text, "Disulfide bond: A:CYS24 and A:CYS145.\n") {
+		t.Error(text)
 	}
 }
 
@@ -124,32 +88,26 @@ func TestWhatAStructureLacks(t *testing.T) {
 	f.residue("HETATM", "ATP", "A", "300 ", "PG,13", "O1,14")
 	f.residue("HETATM", "ZN", "A", "301 ", "ZN,200")
 	f.residue("HETATM", "HOH", "A", "401 ", "O,13")
-	r := run(t, f.String())
+	dir, text := run(t, f.String())
 	wantGaps := [][]string{
 		{"chain", "before", "after", "missing", "distance_A"},
 		{"A", "GLY2", "SER5", "2", "5.10"},
 		{"A", "LEU6", "VAL7", "0", "68.80"},
 	}
-	if diff := cmp.Diff(wantGaps, r.table("gaps.csv")); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "gaps", enginetest.ReadCSV(t, dir, "gaps.csv"), wantGaps)
 	wantChains := [][]string{
 		{"chain", "kind", "residues", "first", "last", "gaps", "missing", "not_standard", "incomplete_backbone", "sequence"},
 		{"A", "protein", "6", "1", "7", "2", "2", "MSE5A", "LEU6", "AGSXLV"},
 		{"B", "nucleic", "1", "1", "1", "0", "0", "", "", "A"},
 	}
-	if diff := cmp.Diff(wantChains, r.table("chains.csv")); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "chains", enginetest.ReadCSV(t, dir, "chains.csv"), wantChains)
 	wantLigands := [][]string{
 		{"ligand", "chain", "number", "heavy_atoms", "neighbours", "residues"},
 		{"ATP", "A", "300", "2", "2", "A:SER5 A:MSE5A"},
 		{"ZN", "A", "301", "1", "0", ""},
 	}
-	if diff := cmp.Diff(wantLigands, r.table("ligands.csv")); diff != "" {
-		t.Error(diff)
-	}
-	m := r.metrics()
+	must.Equal(t, "ligands", enginetest.ReadCSV(t, dir, "ligands.csv"), wantLigands)
+	m := metrics(t, dir)
 	if m["ligands"] != 2 || m["waters"] != 1 || m["residues"] != 6 || m["gaps"] != 2 || m["missing_residues"] != 2 {
 		t.Error(m)
 	}
@@ -158,31 +116,23 @@ Chain B: nucleic with 1 residue, 1 to 1.
 Ligands and ions: A:ATP300, A:ZN301.
 1 water molecule.
 `
-	if !strings.HasPrefix(r.text, want) || !strings.Contains(r.text, "Broken between A:GLY2 and A:SER5: 2 residues missing.\nBroken between A:LEU6 and A:VAL7: the numbers go on.\n"+
+	if !strings.HasPrefix(text, want) || !strings.Contains(text, "Broken between A:GLY2 and A:SER5: 2 residues missing.\nBroken between A:LEU6 and A:VAL7: the numbers go on.\n"+
 		"Not standard in chain A: MSE5A.\nWithout the whole backbone in chain A: LEU6.\n"+
 		"With atoms at several places, of which the most occupied counts: A:VAL7.\n") {
-		t.Error(r.text)
+		t.Error(text)
 	}
 }
 
 func TestNoFigureWithoutAProtein(t *testing.T) {
 	var f file
 	f.residue("HETATM", "ATP", "A", "300 ", "PG,13", "O1,14")
-	m := run(t, f.String()).metrics()
-	if diff := cmp.Diff(map[string]float64{"models": 1, "chains": 0, "residues": 0, "ligands": 1, "waters": 0}, m); diff != "" {
-		t.Error(diff)
-	}
+	dir, _ := run(t, f.String())
+	must.Equal(t, "metrics", metrics(t, dir), map[string]float64{"models": 1, "chains": 0, "residues": 0, "ligands": 1, "waters": 0})
 }
 
 func TestContactsAreThoseOfAllPairs(t *testing.T) {
-	text, err := os.ReadFile(lysozyme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := read(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, err := read(bytes.NewReader(enginetest.Read(t, lysozyme)))
+	must.OK(t, err)
 	for _, cutoff := range []float64{2, 4.5, 9} {
 		var want []contact
 		for k, a := range s.residues {
@@ -199,13 +149,8 @@ func TestContactsAreThoseOfAllPairs(t *testing.T) {
 			}
 		}
 		got := contacts(s.residues, cutoff)
-		if len(got) != len(want) {
-			t.Fatalf("%v: %d contacts, want %d", cutoff, len(got), len(want))
-		}
-		for k := range want {
-			if got[k] != want[k] {
-				t.Fatalf("%v: contact %d is %v, want %v", cutoff, k, got[k], want[k])
-			}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: contacts %v, want %v", cutoff, got, want)
 		}
 	}
 }
@@ -215,7 +160,7 @@ func TestMistakesAreSentences(t *testing.T) {
 		"":                        "the structure has no atoms",
 		"ATOM      1  N   ALA A ": "the structure breaks off in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
 	} {
-		if err := Run(t.Context(), strings.NewReader(text), 4.5, t.TempDir(), os.Stderr); err == nil || err.Error() != want {
+		if err := Run(t.Context(), strings.NewReader(text), 4.5, t.TempDir(), io.Discard); err == nil || err.Error() != want {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

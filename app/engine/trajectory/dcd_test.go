@@ -8,6 +8,7 @@ import (
 
 	"molrun/app/engine/md"
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // zigzag is a conformation without symmetry.
@@ -31,17 +32,13 @@ func testTrajectory(t *testing.T, box md.Vec) {
 	const beads, every = 7, 500
 	w := NewDCD(beads, every, box)
 	err := w.Create(path, "Hst5", "a test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Close()
 	centre := md.Vec{X: 1, Y: -2, Z: 3}
 	for frame := range 4 {
 		x := zigzag(beads)
 		x[0].X = float64(frame)
-		if err := w.Append(x, centre); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.Append(x, centre))
 		d := enginetest.ReadDCD(t, path)
 		if d.Beads != beads || len(d.Frames) != frame+1 {
 			t.Fatalf("%d beads and %d frames, want %d and %d", d.Beads, len(d.Frames), beads, frame+1)
@@ -87,21 +84,15 @@ func TestReadFrame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "traj.dcd")
 	w := NewDCD(5, 100, md.Vec{X: 9, Y: 9, Z: 70})
 	err := w.Create(path, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Close()
 	x := zigzag(5)
 	for range 3 {
 		x[4].Z++
-		if err := w.Append(x, md.Vec{}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.Append(x, md.Vec{}))
 	}
 	got, err := ReadFrame(w.file, 5, w.box, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range x {
 		enginetest.Near(t, "distance", got[i].Sub(md.Vec{}.AddScaled(10, x[i])).Norm(), 0, 1e-5)
 	}

@@ -3,9 +3,8 @@ package trajectory
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/engine/md"
+	"molrun/app/test/must"
 )
 
 func TestTopologyPDB(t *testing.T) {
@@ -18,9 +17,7 @@ func TestTopologyPDB(t *testing.T) {
 		"CONECT    2    1    3\n" +
 		"CONECT    3    2\n" +
 		"END\n"
-	if diff := cmp.Diff(want, string(PDB([]string{"DWG"}, x))); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "topology", string(PDB([]string{"DWG"}, x)), want)
 }
 
 func TestEnsemblePDB(t *testing.T) {
@@ -37,7 +34,5 @@ func TestEnsemblePDB(t *testing.T) {
 		"CONECT    1    2\n" +
 		"CONECT    2    1\n" +
 		"END\n"
-	if diff := cmp.Diff(want, string(ModelsPDB([]string{"AC"}, [][]md.Vec{x, x}))); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "ensemble", string(ModelsPDB([]string{"AC"}, [][]md.Vec{x, x})), want)
 }

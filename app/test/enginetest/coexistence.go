@@ -5,6 +5,8 @@ import (
 	"encoding/csv"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // Coexistence is a row of reference_coexistence.csv: the concentrations of the two phases
@@ -25,9 +27,7 @@ var coexistence string
 func Coexistences(t testing.TB) []Coexistence {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(coexistence)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all []Coexistence
 	for _, row := range rows[1:] {
 		all = append(all, Coexistence{

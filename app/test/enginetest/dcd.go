@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // DCD is the content of a file as it is read independently of the writer.
@@ -20,9 +22,7 @@ type DCD struct {
 func ReadDCD(t *testing.T, path string) DCD {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	record := func() []byte {
 		n := binary.LittleEndian.Uint32(b)
 		payload := b[4 : 4+n]

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // Protein is a row of reference_rg.csv.
@@ -24,9 +26,7 @@ var reference string
 func ReferenceProtein(t testing.TB, name string) Protein {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(reference)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, row := range rows {
 		if row[0] == name {
 			return Protein{
@@ -50,8 +50,6 @@ func Parse(t testing.TB, text string) float64 {
 		return 0
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return v
 }

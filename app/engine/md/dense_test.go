@@ -1,47 +1,12 @@
 package md
 
 import (
-	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 
 	"molrun/app/test/enginetest"
 )
-
-// BenchmarkMotion times slabs. CPU time, of all cores together, suffers less than time from what else runs.
-func BenchmarkMotion(b *testing.B) {
-	for _, copies := range []int{10, 100, 500} {
-		for _, cores := range []int{1, 2} {
-			b.Run(fmt.Sprintf("beads=%d/cores=%d", 202*copies, cores), func(b *testing.B) {
-				d := slabOf(b, copies, cores)
-				b.ReportAllocs()
-				start := userSeconds(b)
-				for b.Loop() {
-					d.advance(b, 1)
-				}
-				beadSteps := float64(b.N) * float64(d.mix.Size())
-				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
-				b.ReportMetric(b.Elapsed().Seconds()/beadSteps*1e9, "ns/bead")
-				b.ReportMetric((userSeconds(b)-start)/beadSteps*1e9, "cpu-ns/bead")
-				b.ReportMetric(float64(d.stick.tileCount())/float64(d.mix.Size()), "stick-tiles/bead")
-				near := 0
-				for k := range d.stick.domain {
-					near += len(d.stick.domain[k].near.tiles)
-				}
-				b.ReportMetric(float64(near)/float64(d.mix.Size()), "near-tiles/bead")
-				b.ReportMetric(float64(d.screen.tileCount())/float64(d.mix.Size()), "screen-tiles/bead")
-			})
-		}
-	}
-}
-
-func (d *domains) tileCount() (n int) {
-	for k := range d.domain {
-		n += len(d.domain[k].tiles)
-	}
-	return n
-}
 
 // denseBeads is how many beads a nm³ of the dense phase of slabProtein has.
 const denseBeads = 2.53
@@ -65,32 +30,17 @@ func dense(t testing.TB, model *Model, copies int, wide float64) (x []Vec, heigh
 	const packed, shrink, relax = 1.6, 0.99, 20
 	beads := float64(copies * model.Size())
 	height = beads / packed / wide / wide
-	team := NewTeam(1)
-	defer team.Close()
-	m := NewMixture([]Component{{model, copies}}, Vec{wide, wide, height})
-	x, err := Pack(m, 1, 1, 0, height)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mixture := func() *Mixture { return NewMixture([]Component{{model, copies}}, Vec{wide, wide, height}) }
+	d := setOut(t, mixture(), 1)
 	for final := beads / denseBeads / wide / wide; height > final; {
 		next := max(final, height*shrink)
-		lower(m, x, 1-next/height)
+		lower(d.mix, d.x, 1-next/height)
 		height = next
-		m = NewMixture([]Component{{model, copies}}, Vec{wide, wide, height})
-		x = moved(t, m, team, x, relax)
+		d = startedAt(t, mixture(), d.x, 1)
+		d.advance(t, relax)
 	}
-	return moved(t, m, team, x, 20*relax), height
-}
-
-// moved returns positions after some steps.
-func moved(t testing.TB, m *Mixture, team *Team, x []Vec, steps int) []Vec {
-	t.Helper()
-	d := NewMotion(m, team, 1, 1)
-	if err := d.Start(x); err != nil {
-		t.Fatal(err)
-	}
-	d.advance(t, steps)
-	return d.x
+	d.advance(t, 20*relax)
+	return d.x, height
 }
 
 // lower moves whole chains towards z = 0 by a part of the height of their middle.
@@ -141,13 +91,9 @@ func stackOf(t testing.TB, copies, cores int, length func(height float64) float6
 			all = append(all, at)
 		}
 	}
-	team := NewTeam(cores)
-	t.Cleanup(team.Close)
-	all = moved(t, NewMixture([]Component{{&damped, copies}}, box), team, all, 40)
-	d := NewMotion(NewMixture([]Component{{model, copies}}, box), team, 1, 1)
-	if err := d.Start(all); err != nil {
-		t.Fatal(err)
-	}
+	relaxed := startedAt(t, NewMixture([]Component{{&damped, copies}}, box), all, cores)
+	relaxed.advance(t, 40)
+	d := startedAt(t, NewMixture([]Component{{model, copies}}, box), relaxed.x, cores)
 	d.advance(t, 20)
 	return d
 }
@@ -165,12 +111,5 @@ func (d *Motion) with(t testing.TB, cores int) *Motion {
 	t.Helper()
 	state := &numbers{}
 	d.Archive(state)
-	team := NewTeam(cores)
-	t.Cleanup(team.Close)
-	other := NewMotion(d.mix, team, 1, 1)
-	other.Archive(&numbers{left: state.written, reading: true})
-	if err := other.Resume(); err != nil {
-		t.Fatal(err)
-	}
-	return other
+	return resumed(t, d.mix, state, cores)
 }

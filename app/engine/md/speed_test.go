@@ -1,0 +1,186 @@
+package md
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
+)
+
+const (
+	compareRounds  = 5
+	compareSeconds = 3.5 // of each run of one chain, for the faster program
+)
+
+// asked skips a measurement that takes minutes unless an environment variable is set.
+func asked(t *testing.T, variable string) string {
+	t.Helper()
+	value := os.Getenv(variable)
+	switch {
+	case value == "":
+		t.Skipf("set %s to run", variable)
+	case enginetest.RaceDetector:
+		t.Fatal("the race detector makes steps slower: run this without it")
+	}
+	return value
+}
+
+// speeds are steps per second of one program: by the clock, and by the CPU time of its cores,
+// which other programs on the machine disturb less.
+type speeds struct{ clock, cpu []float64 }
+
+func (s *speeds) add(steps int, clock, cpu float64) {
+	s.clock = append(s.clock, float64(steps)/clock)
+	s.cpu = append(s.cpu, float64(steps)/cpu)
+}
+
+// ours adds the speed of molrun on some cores.
+func (s *speeds) ours(t testing.TB, d interface{ Advance(steps int) error }, cores, steps int) {
+	t.Helper()
+	cpu, clock := userSeconds(t), time.Now()
+	must.OK(t, d.Advance(steps))
+	s.add(steps, time.Since(clock).Seconds(), (userSeconds(t)-cpu)/float64(cores))
+}
+
+// theirs adds the speed of LAMMPS.
+func (s *speeds) theirs(t testing.TB, l *lammps, d lammpsSource, steps int) {
+	t.Helper()
+	log := l.run(t, d, steps)
+	if log.late {
+		t.Error("LAMMPS checked its neighbour lists too seldom, which makes it faster and wrong")
+	}
+	s.add(steps, log.seconds/log.share, log.seconds)
+}
+
+// over is a speed by that of another program, round by round: the median and the range.
+func over(a, b []float64) (middle, low, high float64) {
+	ratios := make([]float64, len(a))
+	for i := range a {
+		ratios[i] = a[i] / b[i]
+	}
+	return median(ratios), slices.Min(ratios), slices.Max(ratios)
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+// userSeconds is the user CPU time of this process, as LAMMPS measures its own.
+func userSeconds(t testing.TB) float64 {
+	t.Helper()
+	var usage syscall.Rusage
+	must.OK(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return float64(usage.Utime.Sec) + float64(usage.Utime.Usec)/1e6
+}
+
+// TestSpeedNextToLAMMPS prints a table of steps per second of both programs, by CPU time. It
+// takes four minutes, so it runs only if CGIDP_LAMMPS names proteins of
+// enginetest/reference_rg.csv, as in
+//
+//	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R taskset -c 1 go test -run TestSpeedNextToLAMMPS -timeout 0
+//
+// The programs take turns, each time from the same positions and velocities.
+func TestSpeedNextToLAMMPS(t *testing.T) {
+	fmt.Println("| N | LAMMPS steps/s | molrun steps/s | molrun : LAMMPS | in single rounds |\n|---|---|---|---|---|")
+	for name := range strings.SplitSeq(asked(t, "CGIDP_LAMMPS"), ",") {
+		d := equilibrated(t, name, 600)
+		l := newLAMMPS(t, d.model, tabledPairs)
+		var other, own speeds
+		round := func(steps int) {
+			other.theirs(t, l, d, steps)
+			own.ours(t, d, 1, steps)
+		}
+		round(1_000_000 / len(d.x))
+		steps := int(compareSeconds * max(other.cpu[0], own.cpu[0]))
+		other, own = speeds{}, speeds{}
+		for range compareRounds {
+			round(steps)
+		}
+		ratio, low, high := over(own.cpu, other.cpu)
+		fmt.Printf("| %d | %.0f | %.0f | %.2f | %.2f to %.2f |\n", len(d.x), median(other.cpu), median(own.cpu), ratio, low, high)
+	}
+}
+
+// TestSlabSpeedNextToLAMMPS prints how fast both programs move a slab of 100 chains of 202 residues: LAMMPS
+// with its own formulas and with tables, with one process and two, and molrun with one core and two. They
+// take turns, each time from the same positions. CPU time counts the waiting of a core for the others.
+func TestSlabSpeedNextToLAMMPS(t *testing.T) {
+	asked(t, "CGIDP_LAMMPS_SLAB")
+	const copies, steps = 100, 300
+	one := slabOf(t, copies, 1)
+	fmt.Println("| cores | LAMMPS | its steps/s by the clock (CPU time) | molrun | molrun : LAMMPS | in single rounds |\n|---|---|---|---|---|---|")
+	for _, cores := range []int{1, 2} {
+		d := one.with(t, cores)
+		for name, pairs := range map[string]potentials{"formulas": exactPairs, "tables": tabledPairs} {
+			l := newLAMMPS(t, d.mix.shared, pairs)
+			l.ranks = cores // processes
+			l.options = append(l.options, "-var", "lists", "bin", "-var", "sides", "p", "-suffix", "opt")
+			var other, own speeds
+			for range compareRounds {
+				other.theirs(t, l, d, steps/10)
+				own.ours(t, d, cores, steps)
+			}
+			clock, lowest, highest := over(own.clock, other.clock)
+			cpu, low, high := over(own.cpu, other.cpu)
+			fmt.Printf("| %d | %s | %.1f (%.1f) | %.1f (%.1f) | %.2f (%.2f) | %.2f to %.2f (%.2f to %.2f) |\n", cores, name,
+				median(other.clock), median(other.cpu), median(own.clock), median(own.cpu), clock, cpu, lowest, highest, low, high)
+		}
+	}
+}
+
+// TestSlabCosts prints what a step of a bead costs in slabs of 2,020 to 101,000 beads with one core and two,
+// and how much memory a bead takes.
+func TestSlabCosts(t *testing.T) {
+	asked(t, "CGIDP_SLAB_COSTS")
+	const beadSteps = 1_000_000
+	fmt.Println("| beads | ns of CPU for a bead and step, one core | without a surface | two cores | two cores : one, by the clock | efficiency by CPU time | bytes of a bead |\n|---|---|---|---|---|---|---|")
+	for _, copies := range []int{10, 25, 100, 250, 500} {
+		before := heap()
+		slab := slabOf(t, copies, 1)
+		beads := float64(slab.mix.Size())
+		memory := float64(heap()-before) / beads
+		both, filled := slab.with(t, 2), denseOf(t, copies, 1) // by the dense phase, without a surface
+		steps := max(20, beadSteps/slab.mix.Size())
+		var one, two, dense speeds
+		for range compareRounds {
+			one.ours(t, slab, 1, steps)
+			dense.ours(t, filled, 1, steps)
+			two.ours(t, both, 2, steps)
+		}
+		faster, _, _ := over(two.clock, one.clock)
+		efficiency, _, _ := over(two.cpu, one.cpu)
+		fmt.Printf("| %.0f | %.0f | %.0f | %.0f | %.2f | %.2f | %.0f |\n",
+			beads, 1e9/beads/median(one.cpu), 1e9/beads/median(dense.cpu), 1e9/beads/(median(two.cpu)/2), faster, efficiency/2, memory)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	for _, name := range []string{"Hst5", "DSS1", "aSyn140", "ht2N4R"} {
+		d := equilibrated(b, name, 600)
+		b.Run(fmt.Sprintf("N=%d", d.model.Size()), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				advance(b, d, 1)
+			}
+		})
+	}
+}
+
+func BenchmarkMotion(b *testing.B) {
+	for _, copies := range []int{10, 100} {
+		b.Run(fmt.Sprintf("beads=%d", 202*copies), func(b *testing.B) {
+			d := slabOf(b, copies, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				d.advance(b, 1)
+			}
+		})
+	}
+}

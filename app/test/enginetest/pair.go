@@ -1,0 +1,41 @@
+package enginetest
+
+import "math"
+
+// Pair is the interaction of two beads by the formulas of the model.
+type Pair struct {
+	Sigma, Lambda   float64 // nm; 1
+	Strength, Kappa float64 // kJ/mol nm of two charges; 1/Debye length, 1/nm
+}
+
+const epsilon = 0.8368 // kJ/mol
+
+// Minimum is the distance of the minimum of the Lennard-Jones potential.
+func (p Pair) Minimum() float64 { return math.Pow(2, 1.0/6) * p.Sigma }
+
+func (p Pair) lennardJones(r float64) (energy, force float64) {
+	s6 := math.Pow(p.Sigma/r, 6)
+	return 4 * epsilon * (s6*s6 - s6), 24 * epsilon * (2*s6*s6 - s6) / r
+}
+
+// Stick is the Ashbaugh-Hatch energy and force, positive if the beads repel each other.
+func (p Pair) Stick(r float64) (energy, force float64) {
+	if r >= 2 {
+		return 0, 0
+	}
+	end, _ := p.lennardJones(2)
+	energy, force = p.lennardJones(r)
+	if r <= p.Minimum() {
+		return energy + epsilon*(1-p.Lambda) - p.Lambda*end, force
+	}
+	return p.Lambda * (energy - end), p.Lambda * force
+}
+
+// Screen is the same for Debye-Hückel.
+func (p Pair) Screen(r float64) (energy, force float64) {
+	if r >= 4 || p.Strength == 0 {
+		return 0, 0
+	}
+	u := p.Strength * math.Exp(-p.Kappa*r) / r
+	return u - p.Strength*math.Exp(-p.Kappa*4)/4, u * (p.Kappa + 1/r)
+}

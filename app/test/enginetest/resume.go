@@ -1,0 +1,234 @@
+package enginetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/engine/store"
+	"molrun/app/test/must"
+)
+
+// Engine is one whose runs can be interrupted and go on. Its methods are the tests that all
+// of them pass.
+type Engine struct {
+	// Run computes settings and saves after each interval.
+	Run func(ctx context.Context, settings, dir string, log io.Writer, saveEvery time.Duration) error
+	// Stop computes a number of bursts of steps of what is left, and only then saves.
+	Stop func(t testing.TB, settings, dir string, bursts int)
+	// Folder is that of the first checkpoint below the one of the run.
+	Folder string
+}
+
+const (
+	dirVariable      = "ENGINE_TEST_DIR"
+	settingsVariable = "ENGINE_TEST_SETTINGS"
+	rarely           = 24 * time.Hour
+)
+
+// Main turns the test binary into a simulation, to be killed from outside, if [Engine.Process]
+// started it.
+func (e Engine) Main(m *testing.M) {
+	dir := os.Getenv(dirVariable)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	saveEvery := time.Duration(Length(200, 20, 20)) * time.Millisecond // a save takes longer with the race detector
+	if err := e.Run(context.Background(), os.Getenv(settingsVariable), dir, os.Stdout, saveEvery); err != nil {
+		panic(err)
+	}
+}
+
+// Process is a run by itself.
+func (e Engine) Process(ctx context.Context, settings, dir string) *exec.Cmd {
+	c := exec.CommandContext(ctx, os.Args[0])
+	c.Env = append(os.Environ(), dirVariable+"="+dir, settingsVariable+"="+settings)
+	return c
+}
+
+// Simulate runs settings and returns the folder of results and the log.
+func (e Engine) Simulate(t testing.TB, settings string) (dir, log string) {
+	t.Helper()
+	dir = t.TempDir()
+	return dir, e.Finish(t, settings, dir)
+}
+
+// Finish runs settings to the end, on from a checkpoint if there is one, and returns the log.
+func (e Engine) Finish(t testing.TB, settings, dir string) (log string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := e.Run(t.Context(), settings, dir, &b, rarely); err != nil {
+		t.Fatalf("%v; log:\n%s", err, b.String())
+	}
+	return b.String()
+}
+
+// StopAfter is a context that ends after a number of calls of Err, one for each burst of steps.
+type StopAfter struct {
+	context.Context
+	Bursts int
+}
+
+// Err implements context.Context.
+func (s *StopAfter) Err() error {
+	if s.Bursts--; s.Bursts < 0 {
+		return context.Canceled
+	}
+	return s.Context.Err()
+}
+
+// ResumesAfterKills kills a run at any times, with one core or two. It ends with the same
+// files as one that is not killed.
+func (e Engine) ResumesAfterKills(t *testing.T, settings func(cores int) string, kills int) {
+	t.Helper()
+	began := time.Now()
+	whole, _ := e.Simulate(t, settings(1))
+	longest := max(100*time.Millisecond, time.Since(began)/5) // allows several kills of a run, at all its stages
+	dir := t.TempDir()
+	killed, resumed := 0, 0
+	for ended := false; !ended; {
+		// A kill may come when the checkpoint is gone, just before the end.
+		kill := killed < kills || resumed == 0 && killed < kills+10
+		var log string
+		ended, log = e.untilKilled(t, settings(1+killed%2), dir, kill, rand.N(longest))
+		if strings.Contains(log, "cannot be used") {
+			t.Errorf("after %d kills:\n%s", killed, log)
+		}
+		resumed += strings.Count(log, "goes on from")
+		if !ended {
+			killed++
+		}
+	}
+	if diff := cmp.Diff(Files(t, whole), Files(t, dir)); diff != "" {
+		t.Errorf("killed %d times: -whole +killed:\n%.3000s", killed, diff)
+	}
+	if resumed == 0 {
+		t.Error("no checkpoint was used")
+	}
+}
+
+// untilKilled is one run in its own process, which can be killed some time after its first
+// checkpoint. It reports whether the run came to its end.
+func (e Engine) untilKilled(t *testing.T, settings, dir string, kill bool, delay time.Duration) (ended bool, log string) {
+	t.Helper()
+	c := e.Process(t.Context(), settings, dir)
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	must.OK(t, c.Start())
+	exited := make(chan error, 1)
+	go func() { exited <- c.Wait() }()
+	killed := false
+	for {
+		select {
+		case err := <-exited:
+			if err != nil && !killed {
+				t.Fatalf("%v; log:\n%s", err, out.String())
+			}
+			return err == nil, out.String()
+		case <-time.After(time.Millisecond):
+			if _, err := os.Stat(filepath.Join(dir, e.Folder, store.CheckpointFile)); err != nil || !kill || killed {
+				continue
+			}
+			time.Sleep(delay)
+			killed = true
+			c.Process.Kill() //nolint:errcheck // it may have ended
+		}
+	}
+}
+
+// ResumesAfterStops stops runs after some bursts of steps, again and again. They end with the
+// same files as one that is not stopped.
+func (e Engine) ResumesAfterStops(t *testing.T, settings func(cores int) string, cases ...[]int) {
+	t.Helper()
+	whole, _ := e.Simulate(t, settings(1))
+	for _, stops := range cases {
+		dir := t.TempDir()
+		for _, bursts := range stops {
+			e.Stop(t, settings(2), dir, bursts)
+		}
+		if log := e.Finish(t, settings(1), dir); !strings.Contains(log, "goes on from checkpoint.bin") {
+			t.Errorf("stops %v:\n%s", stops, log)
+		}
+		if diff := cmp.Diff(Files(t, whole), Files(t, dir)); diff != "" {
+			t.Errorf("stops %v: -whole +resumed:\n%.3000s", stops, diff)
+		}
+	}
+}
+
+// Damage is what may have happened to the folder of a run that was stopped twice.
+type Damage struct {
+	Name string
+	Do   func(t *testing.T, folder string)
+	Log  string // part of what the next run says
+}
+
+// Undamaged leaves all as it is.
+func Undamaged(*testing.T, string) {}
+
+// Spoil changes the content of files.
+func Spoil(change func([]byte) []byte, names ...string) func(t *testing.T, folder string) {
+	return func(t *testing.T, folder string) {
+		for _, name := range names {
+			path := filepath.Join(folder, name)
+			must.OK(t, os.WriteFile(path, change(Read(t, path)), 0o600))
+		}
+	}
+}
+
+// Flip changes a bit in the middle.
+func Flip(content []byte) []byte {
+	content[len(content)/2] ^= 1
+	return content
+}
+
+// CutTo returns what keeps the first bytes.
+func CutTo(n int) func([]byte) []byte { return func(content []byte) []byte { return content[:n] } }
+
+// Removed removes a file.
+func Removed(name string) func(t *testing.T, folder string) {
+	return func(t *testing.T, folder string) { must.OK(t, os.Remove(filepath.Join(folder, name))) }
+}
+
+// ResumesAfterDamage goes on with a run that was stopped twice, each time after some bursts of
+// steps. Whatever damage is done, it ends with the same files as one that was not stopped.
+// Checkpoints of other settings, of which the seed is left out, are of no use.
+func (e Engine) ResumesAfterDamage(t *testing.T, settings string, bursts int, tests []Damage) {
+	t.Helper()
+	first, second := fmt.Sprintf(settings, 1), fmt.Sprintf(settings, 2)
+	twice := t.TempDir()
+	e.Stop(t, first, twice, bursts)
+	e.Stop(t, first, twice, bursts)
+	check := func(t *testing.T, settings, whole, wantLog string, damage func(t *testing.T, folder string)) {
+		dir := t.TempDir()
+		must.OK(t, os.CopyFS(dir, os.DirFS(twice)))
+		damage(t, filepath.Join(dir, e.Folder))
+		if log := e.Finish(t, settings, dir); !strings.Contains(log, wantLog) {
+			t.Errorf("log lacks %q:\n%s", wantLog, log)
+		}
+		if diff := cmp.Diff(Files(t, whole), Files(t, dir)); diff != "" {
+			t.Errorf("-whole +resumed:\n%.3000s", diff)
+		}
+	}
+	whole, _ := e.Simulate(t, first)
+	for _, tt := range append(tests,
+		Damage{Name: "both", Do: Spoil(Flip, store.CheckpointFile, store.OldCheckpointFile), Log: "starts from the beginning"},
+		Damage{Name: "between renames", Do: Removed(store.CheckpointFile), Log: "goes on from checkpoint.old.bin"},
+		Damage{Name: "cut short", Do: Spoil(CutTo(10), store.CheckpointFile), Log: "it is no checkpoint of this version"},
+	) {
+		t.Run(tt.Name, func(t *testing.T) { check(t, first, whole, tt.Log, tt.Do) })
+	}
+	t.Run("other settings", func(t *testing.T) {
+		whole, _ := e.Simulate(t, second)
+		check(t, second, whole, "it belongs to other settings", Undamaged)
+	})
+}
