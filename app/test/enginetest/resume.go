@@ -99,8 +99,12 @@ func (e Engine) ResumesAfterKills(t *testing.T, settings func(cores int) string,
 	for ended := false; !ended; {
 		// A kill may come when the checkpoint is gone, just before the end.
 		kill := killed < kills || resumed == 0 && killed < kills+10
+		var delay time.Duration // none at first, so that a run that became faster has not ended
+		if killed > 0 {
+			delay = rand.N(longest)
+		}
 		var log string
-		ended, log = e.untilKilled(t, settings(1+killed%2), dir, kill, rand.N(longest))
+		ended, log = e.untilKilled(t, settings(1+killed%2), dir, kill, delay)
 		if strings.Contains(log, "cannot be used") {
 			t.Errorf("after %d kills:\n%s", killed, log)
 		}
