@@ -68,8 +68,8 @@ signs: ## what heat, salt and mutations do to condensates, below DIR=signs; an h
 compare: ## compare the engines' speed with LAMMPS (lmp) for one chain and a slab of 100, and what beads and cores cost; about ten minutes
 	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R CGIDP_LAMMPS_SLAB=1 CGIDP_SLAB_COSTS=1 $(GO) test -run 'SpeedNextToLAMMPS|SlabCosts' -count 1 -timeout 0 -v ./app/engine/md
 
-mutants: ## plant mistakes and list those that no test notices; an hour or more for all: MUTANTS_FLAGS='-lines 60 ./storage'
-	@$(GO) run ./app/test/mutants $(MUTANTS_FLAGS)
+mutants: ## plant mistakes and list those that the package's tests do not notice: PACKAGES='./storage ./blobs'
+	@GO='$(GO)' .ci/mutants $(PACKAGES)
 
 simulate: ## run the whole service on random seeds: SEEDS=10000
 	$(GO) test ./app/test/simulation -run TestSeeds -timeout 2h -seeds $(or $(SEEDS),10000)
