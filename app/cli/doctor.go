@@ -145,7 +145,7 @@ The log is that of the unit molrun.service in the journal, or the file that --lo
 		if err != nil {
 			return err
 		}
-		o.Version = versionText()
+		o.Version = version
 		o.Counts = func(ctx context.Context) (storage *client.StorageReport, users []client.User, err error) {
 			err = server.WithControl(ctx, config, func(ctx context.Context, control *client.Control) (err error) {
 				if storage, err = control.Storage(ctx, "organization"); err == nil {
