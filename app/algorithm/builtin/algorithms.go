@@ -22,11 +22,6 @@ import (
 //go:embed cg-binodal.toml cg-condensate.toml cg-idp.toml sequence-properties.toml structure-summary.toml
 var files embed.FS
 
-// Format describes algorithm files, in Markdown.
-//
-//go:embed README.md
-var Format string
-
 //go:embed examples
 var examples embed.FS
 

@@ -36,7 +36,7 @@ func catalogueOf(t *testing.T) []*algorithm.File {
 	return all
 }
 
-// TestCatalogueHasWhatItsReadersNeed holds the catalogue to what README.md asks of it.
+// TestCatalogueHasWhatItsReadersNeed holds the catalogue to what web/docs/format.md asks of it.
 func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
 	for _, a := range catalogueOf(t) {
 		lacks := func(what string, missing bool) {
