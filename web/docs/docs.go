@@ -40,6 +40,7 @@ var sources = []source{
 	{"cg-condensate", "cg-condensate", "the built-in engine for condensates: protocols, results, limits"},
 	{"cg-binodal", "cg-binodal", "phase diagrams of condensates: points, critical temperature, limits"},
 	{"server", "Server", "from the installation to troubleshooting, for administrators"},
+	{"proxy", "Behind a proxy", "nginx, Apache and Caddy, and how to check them"},
 	{"monitoring", "Monitoring", "metrics, alerts, a dashboard"},
 	{"security", "Security", "what is protected and what is not"},
 	{"faults", "Faults", "fault-injection tests and their results"},
