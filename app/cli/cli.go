@@ -66,7 +66,7 @@ keeps their results.`,
 		engineCommand(), healthCommand(), versionCommand(),
 		secretCommand(), auditCommand(),
 		drainCommand(), resumeCommand(), storageCommand(), usageCommand(), pruneCommand(), unitCommand(), makeRoomCommand(),
-		sitePackCommand(), siteUnpackCommand(),
+		packCommand(), unpackCommand(),
 		backupCommand(), restoreCommand(), checkCommand(), compactCommand(), doctorCommand(), reportCommand(),
 	)
 	return root
