@@ -161,13 +161,13 @@ func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 		return err
 	}
 	for i, asset := range here {
-		if _, err := os.Stat(asset.Path); err != nil {
-			return fmt.Errorf("the asset %s: %w", asset.Name, err)
-		}
 		name, movable := strings.CutPrefix(there[i].Path, "/"+siteAssets+"/")
 		if !movable {
-			fmt.Fprintf(c.ErrOrStderr(), "%s: its asset %s is not packed: copy %s to the same path there\n", a.Type, asset.Name, asset.Path)
+			fmt.Fprintf(c.ErrOrStderr(), "%s: its asset %s is not packed; it must be at %s there, too\n", a.Type, asset.Name, asset.Path)
 			continue
+		}
+		if _, err := os.Stat(asset.Path); err != nil {
+			return fmt.Errorf("the asset %s: %w", asset.Name, err)
 		}
 		name = path.Join(siteAssets, name)
 		if slices.ContainsFunc(s.parts, func(other pack.Part) bool { return other.Name == name }) {
@@ -176,7 +176,7 @@ func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 		s.parts = append(s.parts, pack.Part{Name: name, From: os.DirFS(filepath.Dir(asset.Path)), Root: filepath.Base(asset.Path)})
 	}
 	if image := a.Sandbox.Image; filepath.IsAbs(image) {
-		fmt.Fprintf(c.ErrOrStderr(), "%s: its image is not packed: copy %s to the same path there\n", a.Type, image)
+		fmt.Fprintf(c.ErrOrStderr(), "%s: its image is not packed; it must be at %s there, too\n", a.Type, image)
 	}
 	return nil
 }

@@ -28,13 +28,7 @@ var examples embed.FS
 // BuiltIn returns the algorithms of this program. An error is a mistake in the
 // program itself.
 func BuiltIn() ([]*algorithm.File, error) {
-	return embedded(files)
-}
-
-func builtInName(name string) string { return "(built in) " + name }
-
-func embedded(from fs.FS) ([]*algorithm.File, error) {
-	all, mistakes, err := read(from, builtInName, fs.Sub)
+	all, mistakes, err := read(files, builtInName, fs.Sub)
 	if err == nil && len(mistakes) > 0 {
 		err = errors.New(mistakes[0].String())
 	}
@@ -43,6 +37,8 @@ func embedded(from fs.FS) ([]*algorithm.File, error) {
 	}
 	return all, err
 }
+
+func builtInName(name string) string { return "(built in) " + name }
 
 // Load reads the algorithms of a folder: every file whose name ends in .toml, and every
 // folder with a file algorithm.toml. Names that begin with a dot are left out, and so are

@@ -89,8 +89,8 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 	table := filepath.Join(weights, "model.ckpt")
 	must.OK(t, os.WriteFile(filepath.Join(here.dir, "fixed.toml"), []byte(strings.ReplaceAll(fixed, "PATH", table)), 0o600))
 	archive := filepath.Join(here.dir, "site.tar")
-	out, errs, code := here.run("pack", "weighing.toml", "tm-align", "fixed.toml", "--image", "localhost/fold:1", "-o", archive)
-	if code != 0 || !strings.Contains(errs, "3 algorithms and 1 image") || !strings.Contains(errs, "asset table is not packed: copy "+table+" to the same path there") ||
+	out, errs, code := here.run("pack", "weighing.toml", "mafft", "fixed.toml", "--image", "localhost/fold:1", "-o", archive)
+	if code != 0 || !strings.Contains(errs, "3 algorithms and 1 image") || !strings.Contains(errs, "asset table is not packed; it must be at "+table+" there") ||
 		strings.TrimSpace(out) != archive {
 		t.Fatalf("pack: exit code %d: %s%s", code, out, errs)
 	}
@@ -123,6 +123,9 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 	}
 	if got := readFile(t, filepath.Join(dir, "assets", "weights", "model.ckpt")); got != "weights" {
 		t.Errorf("the asset is %q", got)
+	}
+	if got := readFile(t, filepath.Join(dir, "algorithms", "mafft", "summary.awk")); got != readFile(t, filepath.Join(root, "app/algorithm/catalogue/lib/summary.awk")) {
+		t.Errorf("the script that mafft takes from the catalogue's lib is %q", got)
 	}
 	if got := readFile(t, filepath.Join(dir, "images", "localhost-fold-1.tar")); got != "localhost/fold:1\n" {
 		t.Errorf("the image is %q", got)
