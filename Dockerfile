@@ -14,8 +14,8 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X molrun/app/cli.version=${VERSION}" -o /molrun . \
+ARG VERSION
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X molrun/app/cli.version=${VERSION:-$(.ci/version)}" -o /molrun . \
  && mkdir /data && chmod 700 /data
 
 # The base image has a shell, so that sites can add programs for their algorithms.

@@ -18,7 +18,7 @@ import (
 // formatReference is the documentation of algorithm files.
 func formatReference(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("builtin/README.md")
+	text, err := os.ReadFile("../../web/docs/format.md")
 	must.OK(t, err)
 	return string(text)
 }

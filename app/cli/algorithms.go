@@ -30,7 +30,7 @@ for the operator, on the machine of the service: they read the configuration ins
 the service.`,
 	}
 	remote.SearchAlgorithms(c)
-	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand(), algorithmsTestCommand(), newCommand(), reloadCommand(), packCommand(), unpackCommand())
+	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand(), algorithmsTestCommand(), newCommand(), reloadCommand())
 	return c
 }
 

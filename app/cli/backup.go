@@ -61,7 +61,7 @@ backup is, and with 1 if the backup lacks something or was not made.`,
 		if err != nil {
 			return err
 		}
-		options := backup.Options{Deep: deep, Program: versionText(), Pruned: func(names []string) {
+		options := backup.Options{Deep: deep, Program: version, Pruned: func(names []string) {
 			fmt.Fprintf(c.ErrOrStderr(), "no longer kept, removed: %s\n", strings.Join(names, ", "))
 		}}
 		if options.Dir, err = placeOfBackups(c, config, args, marked); err != nil {

@@ -56,17 +56,17 @@ keeps their results.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.Version = versionText() // --version
+	root.Version = version // --version
 	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(remote.LoginCommand(localKey))
-	root.AddCommand(remote.Commands(versionText())...)
+	root.AddCommand(remote.Commands(version)...)
 	root.AddCommand(
 		serveCommand(), keyCommand(), userCommand(), signInCommand(), demoCommand(), algorithmsCommand(),
 		engineCommand(), healthCommand(), versionCommand(),
 		secretCommand(), auditCommand(),
 		drainCommand(), resumeCommand(), storageCommand(), usageCommand(), pruneCommand(), unitCommand(), makeRoomCommand(),
-		sitePackCommand(), siteUnpackCommand(),
+		packCommand(), unpackCommand(),
 		backupCommand(), restoreCommand(), checkCommand(), compactCommand(), doctorCommand(), reportCommand(),
 	)
 	return root

@@ -78,7 +78,7 @@ func (d *demo) demonstrate(ctx context.Context, config config.Config) error {
 		return err
 	}
 	defer logFile.Close()
-	o := server.Options{Log: zerolog.New(logFile).With().Timestamp().Logger(), Version: versionText(), Init: true}
+	o := server.Options{Log: zerolog.New(logFile).With().Timestamp().Logger(), Version: version, Init: true}
 	return server.While(ctx, config, o, func(ctx context.Context, base string) error {
 		d.sayf("The service listens on %s; its data is in %s.", base, config.Data)
 		running, cancel := context.WithTimeout(ctx, demoPatience)

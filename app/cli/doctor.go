@@ -14,16 +14,12 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/cli/doctor"
 	"molrun/app/cli/report"
-	"molrun/app/cli/session"
-	"molrun/app/cli/through"
 	"molrun/app/client"
 	"molrun/app/server"
-	"molrun/app/server/datadir"
 )
 
 func doctorCommand() *cobra.Command {
 	var asJSON bool
-	var url string
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what is wrong with this installation",
@@ -32,31 +28,18 @@ programs that jobs need, while the service runs or while it does not, and say wh
 do about what is wrong. It changes nothing; on a cluster it runs a job that ends at
 once. Whether records and files are sound is a question for molrun check.
 
-With --through URL it examines nothing of that, but what lies between users and the
-service: nginx, Apache, Caddy or another proxy. It sends and gets files of 2, 30 and
-200 MB, breaks an upload off, runs a job for a minute and deletes all of it, and names the
-setting of the proxy that is at fault. It asks with the key in MOLRUN_KEY; on the machine
-of the service, without one, it makes a key of the organization doctor for it and deletes
-that, too.
-
 Exits with 1 if there is a problem; warnings do not count.`,
-		Example: "  molrun doctor\n  molrun doctor --json\n  molrun doctor --through https://lab.example/molrun",
+		Example: "  molrun doctor\n  molrun doctor --json",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, true)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&url, "through", "", "address that users see, to examine the proxy there")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var findings []doctor.Finding
 		config, err := flags.load()
-		switch {
-		case c.Flags().Changed("through"):
-			if findings, err = examineThrough(c, flags, url); err != nil {
-				return err
-			}
-		case err != nil:
+		if err != nil {
 			findings = []doctor.Finding{{Check: "configuration", Result: doctor.Problem, Text: fault.Text(err)}}
-		default:
+		} else {
 			nameData(c, config)
 			findings = doctor.Examine(c.Context(), config)
 		}
@@ -76,40 +59,6 @@ Exits with 1 if there is a problem; warnings do not count.`,
 		return nil
 	}
 	return c
-}
-
-// throughUser is whom a key is made for that examines a proxy.
-const throughOrganization, throughUser = "doctor", "doctor@molrun.invalid"
-
-// examineThrough examines a proxy, with a key of its own if there is none.
-func examineThrough(c *cobra.Command, flags *configFlags, url string) ([]doctor.Finding, error) {
-	given, err := session.Key(os.Getenv("MOLRUN_KEY"), "in $MOLRUN_KEY")
-	if err != nil {
-		return nil, err
-	}
-	o := through.Options{URL: url, Key: given}
-	if o.Key != "" {
-		return through.Examine(c.Context(), o), nil
-	}
-	config, err := flags.existing(c)
-	if err != nil {
-		return nil, fmt.Errorf("%w; on another machine than that of the service, set MOLRUN_KEY to an API key", err)
-	}
-	if !datadir.Running(c.Context(), config.Data) {
-		return nil, fault.Errorf(fault.Invalid, "the service does not run, so nothing can be asked through %s; start it, or set MOLRUN_KEY to an API key if it runs elsewhere", url)
-	}
-	control := datadir.Control(config.Data)
-	key, err := control.CreateKey(c.Context(), client.KeyRequest{
-		Organization: throughOrganization, Email: throughUser, Name: "doctor --through", Expires: time.Hour,
-	})
-	if err != nil {
-		return nil, err
-	}
-	o.Key = key.Secret
-	findings := through.Examine(c.Context(), o)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), 10*time.Second)
-	defer cancel()
-	return findings, control.DeleteKey(ctx, key.ID)
 }
 
 func printFindings(c *cobra.Command, findings []doctor.Finding) error {
@@ -145,7 +94,7 @@ The log is that of the unit molrun.service in the journal, or the file that --lo
 		if err != nil {
 			return err
 		}
-		o.Version = versionText()
+		o.Version = version
 		o.Counts = func(ctx context.Context) (storage *client.StorageReport, users []client.User, err error) {
 			err = server.WithControl(ctx, config, func(ctx context.Context, control *client.Control) (err error) {
 				if storage, err = control.Storage(ctx, "organization"); err == nil {

@@ -2,12 +2,19 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,36 +22,54 @@ import (
 	"molrun/app/algorithm/builtin"
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/pack"
+	"molrun/app/base/durable"
 	"molrun/app/base/fault"
+	"molrun/app/base/unit"
 	"molrun/app/cli/terminal"
 	"molrun/app/server/config"
+	"molrun/app/task/process"
+)
+
+// Names in an archive of a whole site, and so in the folder where it is unpacked.
+const (
+	siteProgram    = "molrun"
+	siteAlgorithms = "algorithms"
+	siteAssets     = "assets"
+	siteImages     = "images"
+	siteSettings   = "site.toml" // made when it is unpacked
 )
 
 func packCommand() *cobra.Command {
 	var out string
+	var images []string
 	c := &cobra.Command{
-		Use: "pack TYPE|FOLDER", Short: "Put an algorithm and its assets into one archive",
-		Long: `Put an algorithm (one on offer here, or a file or folder), its scripts and its assets, such as
-weights and databases, into one tar archive for a site without a network. The archive has the
-SHA-256 of each file. Container images in registries are not packed.`,
-		Example: "  molrun algorithms pack vina -o vina.tar\n  molrun algorithms pack ./boltz -o boltz.tar",
-		Args:    exactlyOne("the type of an algorithm, or its folder"),
+		Use: "pack [TYPE...]", Short: "Put molrun, algorithms, weights and images into one archive",
+		Long: `Put this program, algorithms (types on offer here, files or folders), their weights and databases,
+and container images into one tar archive, for a machine without a network. The archive has the SHA-256
+of each file. Programs that algorithms run, and that are not in images, are not packed.`,
+		Example: "  molrun pack vina boltz -o site.tar\n  molrun pack colabfold --image localhost/colabfold:1.5.5 -o site.tar",
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVarP(&out, "output", "o", "", "archive to write (default TYPE.tar)")
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.Flags().StringVarP(&out, "output", "o", "site.tar", "archive to write")
+	c.Flags().StringArrayVar(&images, "image", nil, "image of the runtime of containers, by name; may be given several times")
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		config, err := flags.load()
 		if err != nil {
 			return err
 		}
-		a, err := algorithmNamed(c, config, args[0])
+		s := &packing{config: config}
+		defer func() { err = errors.Join(err, s.close()) }()
+		if err := s.gather(c, args, images, filepath.Dir(out)); err != nil {
+			return err
+		}
+		total, err := writePack(c.Context(), out, s.parts)
 		if err != nil {
 			return err
 		}
-		if out == "" {
-			out = a.Type + ".tar"
-		}
-		return packTo(c, config, a, out)
+		fmt.Fprintf(c.ErrOrStderr(), "%s with %s and %s, %s; unpack it there with: tar -xf %[5]s molrun && ./molrun unpack %[5]s FOLDER\n",
+			out, unit.Count(len(s.types), "algorithm"), unit.Count(len(images), "image"), terminal.Size(total), filepath.Base(out))
+		_, err = fmt.Fprintln(c.OutOrStdout(), out)
+		return err
 	}
 	return c
 }
@@ -72,182 +97,219 @@ func algorithmNamed(c *cobra.Command, config config.Config, name string) (*algor
 	return a, nil
 }
 
-// packTo writes an archive, whole or not at all.
-func packTo(c *cobra.Command, config config.Config, a *algorithm.File, out string) (err error) {
-	parts, done, err := partsOf(a, config.Site.Paths)
+// packing is what goes into the archive of a site.
+type packing struct {
+	config config.Config
+	parts  []pack.Part
+	types  []string
+	done   []func() error
+}
+
+func (s *packing) close() error {
+	var errs []error
+	for _, f := range s.done {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *packing) gather(c *cobra.Command, names, images []string, scratch string) error {
+	program, err := os.Readlink(process.Self)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, done()) }()
-	total, err := writePack(c.Context(), out, a.Type, parts)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s %s with %d assets, %s, is in %s\n", a.Type, a.Version, len(parts)-1, terminal.Size(total), out)
-	if image := a.Sandbox.Image; image != "" && !filepath.IsAbs(image) {
-		fmt.Fprintf(c.ErrOrStderr(), "its image %s is not in it: save it with the runtime of containers, and load it there\n", image)
-	}
-	_, err = fmt.Fprintln(c.OutOrStdout(), out)
-	return err
-}
-
-// partsOf returns the parts of an archive, and what ends their use.
-func partsOf(a *algorithm.File, site map[string]string) (parts []pack.Part, done func() error, err error) {
-	done = func() error { return nil }
-	if a.Folder != nil && a.Folder.Source() != nil {
-		parts = []pack.Part{{Name: pack.Algorithm, From: a.Folder.Source(), Root: "."}}
-	} else {
-		dir, err := os.MkdirTemp("", "molrun-pack-")
-		if err != nil {
-			return nil, done, err
-		}
-		done = func() error { return os.RemoveAll(dir) }
-		if err := os.WriteFile(filepath.Join(dir, folder.Main), a.Source, 0o600); err != nil {
-			return nil, done, errors.Join(err, done())
-		}
-		parts = []pack.Part{{Name: pack.Algorithm, From: os.DirFS(dir), Root: "."}}
-	}
-	assets, err := a.AssetPlaces(site)
-	if err != nil {
-		return nil, done, errors.Join(err, done())
-	}
-	for _, asset := range assets {
-		if _, err := os.Stat(asset.Path); err != nil {
-			return nil, done, errors.Join(fmt.Errorf("the asset %s: %w", asset.Name, err), done())
-		}
-		parts = append(parts, pack.Part{Name: "assets/" + asset.Name, From: os.DirFS(filepath.Dir(asset.Path)), Root: filepath.Base(asset.Path)})
-	}
-	if image := a.Sandbox.Image; filepath.IsAbs(image) {
-		parts = append(parts, pack.Part{Name: "assets/" + imageAsset, From: os.DirFS(filepath.Dir(image)), Root: filepath.Base(image)})
-	}
-	return parts, done, nil
-}
-
-// imageAsset is the name of the part that is a container image in a file.
-const imageAsset = ".image"
-
-func unpackCommand() *cobra.Command {
-	var dir, assets string
-	var replace bool
-	c := &cobra.Command{
-		Use: "unpack FILE", Short: "Take an algorithm and its assets out of an archive",
-		Long: `Take an algorithm out of an archive that pack has made: its folder goes into the site's folder
-of algorithms, its assets where [site.paths] says, or below --assets-dir. Nothing appears before
-all files have arrived and are those that were packed. What is there already stays if it is the
-same.`,
-		Example: "  molrun algorithms unpack vina.tar --dir algorithms\n  molrun algorithms unpack boltz.tar --assets-dir /data/weights",
-		Args:    exactlyOne("an archive of `molrun algorithms pack`"),
-	}
-	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&dir, "dir", "", "folder of algorithms (default the setting algorithms)")
-	c.Flags().StringVar(&assets, "assets-dir", "", "folder for assets of which [site.paths] says nothing")
-	c.Flags().BoolVar(&replace, "force", false, "replace what is there with other content")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		config, err := flags.load()
+	s.parts = append(s.parts, pack.Part{Name: siteProgram, From: os.DirFS(filepath.Dir(program)), Root: filepath.Base(program)})
+	for _, name := range names {
+		a, err := algorithmNamed(c, s.config, name)
 		if err != nil {
 			return err
 		}
-		if dir == "" {
-			dir = config.Algorithms
+		if err := s.addAlgorithm(c, a); err != nil {
+			return fmt.Errorf("%s: %w", a.Type, err)
 		}
-		if dir == "" {
-			return usageError{errors.New("say into which folder with --dir, or set algorithms in the configuration")}
+	}
+	for _, image := range images {
+		if err := s.addImage(c.Context(), image, scratch); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// addAlgorithm adds its folder, and its assets at places that its file names by
+// [site.paths], which are in one folder there. Files at fixed paths are only named.
+func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
+	if slices.Contains(s.types, a.Type) {
+		return fault.Errorf(fault.Invalid, "it is named twice")
+	}
+	s.types = append(s.types, a.Type)
+	from, err := s.folderOf(a)
+	if err != nil {
+		return err
+	}
+	s.parts = append(s.parts, pack.Part{Name: path.Join(siteAlgorithms, a.Type), From: from, Root: "."})
+	here, err := a.AssetPlaces(s.config.Site.Paths)
+	if err != nil {
+		return err
+	}
+	sites := map[string]string{}
+	for _, name := range a.SiteNames() {
+		sites[name] = "/" + path.Join(siteAssets, name)
+	}
+	there, err := a.AssetPlaces(sites)
+	if err != nil {
+		return err
+	}
+	for i, asset := range here {
+		name, movable := strings.CutPrefix(there[i].Path, "/"+siteAssets+"/")
+		if !movable {
+			fmt.Fprintf(c.ErrOrStderr(), "%s: its asset %s is not packed; it must be at %s there, too\n", a.Type, asset.Name, asset.Path)
+			continue
+		}
+		if _, err := os.Stat(asset.Path); err != nil {
+			return fmt.Errorf("the asset %s: %w", asset.Name, err)
+		}
+		name = path.Join(siteAssets, name)
+		if slices.ContainsFunc(s.parts, func(other pack.Part) bool { return other.Name == name }) {
+			continue // of another algorithm too
+		}
+		s.parts = append(s.parts, pack.Part{Name: name, From: os.DirFS(filepath.Dir(asset.Path)), Root: filepath.Base(asset.Path)})
+	}
+	if image := a.Sandbox.Image; filepath.IsAbs(image) {
+		fmt.Fprintf(c.ErrOrStderr(), "%s: its image is not packed; it must be at %s there, too\n", a.Type, image)
+	}
+	return nil
+}
+
+// folderOf returns the folder of an algorithm, made for one that is a file.
+func (s *packing) folderOf(a *algorithm.File) (fs.FS, error) {
+	if a.Folder != nil && a.Folder.Source() != nil {
+		return a.Folder.Source(), nil
+	}
+	dir, err := os.MkdirTemp("", "molrun-pack-")
+	if err != nil {
+		return nil, err
+	}
+	s.done = append(s.done, func() error { return os.RemoveAll(dir) })
+	return os.DirFS(dir), os.WriteFile(filepath.Join(dir, folder.Main), a.Source, 0o600)
+}
+
+// addImage has the runtime of containers save an image.
+func (s *packing) addImage(ctx context.Context, image, scratch string) error {
+	dir, err := os.MkdirTemp(scratch, ".molrun-pack-")
+	if err != nil {
+		return err
+	}
+	s.done = append(s.done, func() error { return os.RemoveAll(dir) })
+	runtime := s.config.Containers.Runtime
+	if runtime == "auto" {
+		runtime = "podman"
+	}
+	file := regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(image, "-") + ".tar"
+	if out, err := exec.CommandContext(ctx, runtime, "save", "-o", filepath.Join(dir, file), image).CombinedOutput(); err != nil {
+		return fmt.Errorf("save the image %s with %s: %w: %s", image, runtime, err, strings.TrimSpace(string(out)))
+	}
+	s.parts = append(s.parts, pack.Part{Name: path.Join(siteImages, file), From: os.DirFS(dir), Root: file})
+	return nil
+}
+
+// writePack writes an archive, whole or not at all.
+func writePack(ctx context.Context, out string, parts []pack.Part) (total int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(out), ".molrun-pack-")
+	if err != nil {
+		return 0, err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	total, err = pack.Write(ctx, w, parts)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), out)
+	}
+	if err != nil {
+		return 0, errors.Join(err, os.Remove(f.Name()))
+	}
+	return total, nil
+}
+
+func unpackCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "unpack FILE FOLDER", Short: "Take molrun, algorithms, weights and images out of an archive",
+		Long: `Take what molrun pack has put into an archive into a new folder. It appears only when all of it has
+arrived and is what was packed. What to do next is printed.`,
+		Example: "  molrun unpack site.tar /opt/molrun",
+		Args:    cobra.ExactArgs(2),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
 		f, err := os.Open(args[0])
 		if err != nil {
 			return err
 		}
 		defer f.Close() // only read from
-		u := &unpacker{dir: dir, assets: assets, site: maps.Clone(config.Site.Paths)}
-		placed, err := pack.Read(c.Context(), bufio.NewReaderSize(f, 1<<20), u.read, u.place, replace)
-		if err != nil {
+		if err := pack.Unpack(c.Context(), bufio.NewReaderSize(f, 1<<20), args[1]); err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
-		return u.report(c, config, placed)
+		dir, err := filepath.Abs(args[1])
+		if err != nil {
+			return err
+		}
+		return settle(c, dir)
 	}
 	return c
 }
 
-// unpacker knows where the parts of an archive go.
-type unpacker struct {
-	dir, assets string
-	site        map[string]string
-	algorithm   *algorithm.File
-	told        []string // names of [site.paths] that the configuration lacks
-}
-
-// read reads the algorithm, which has arrived in a folder.
-func (u *unpacker) read(folder string) error {
-	a, mistakes, err := builtin.Read(folder)
+// settle writes the settings of what was unpacked, and says what to do with it.
+func settle(c *cobra.Command, dir string) error {
+	folders, err := filepath.Glob(filepath.Join(dir, siteAlgorithms, "*"))
 	if err != nil {
 		return err
 	}
-	if len(mistakes) > 0 {
-		return fault.Errorf(fault.Invalid, "the algorithm in the archive has a mistake in line %d: %s", mistakes[0].Line, mistakes[0].Msg)
-	}
-	u.algorithm = a
-	if u.site == nil {
-		u.site = map[string]string{}
-	}
-	for _, name := range a.SiteNames() {
-		if u.site[name] != "" {
-			continue
+	paths := map[string]string{}
+	for _, folder := range folders {
+		a, mistakes, err := builtin.Read(folder)
+		if err == nil && len(mistakes) > 0 {
+			err = fmt.Errorf("line %d: %s", mistakes[0].Line, mistakes[0].Msg)
 		}
-		if u.assets == "" {
-			return fault.Errorf(fault.Invalid, "[site.paths] has no %s; add it to the configuration, or say with --assets-dir where its assets may go", name)
-		}
-		path, err := filepath.Abs(filepath.Join(u.assets, name))
 		if err != nil {
+			return fmt.Errorf("%s: %w", folder, err)
+		}
+		for _, name := range a.SiteNames() {
+			paths[name] = filepath.Join(dir, siteAssets, name)
+		}
+	}
+	text := fmt.Sprintf("# Made by molrun unpack. Add what else this machine needs; config.example.toml lists all settings.\nalgorithms = %q\n", filepath.Join(dir, siteAlgorithms))
+	if len(paths) > 0 {
+		text += "\n[site.paths]\n"
+		for _, name := range slices.Sorted(maps.Keys(paths)) {
+			text += fmt.Sprintf("%s = %q\n", name, paths[name])
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(durable.Replace(root, siteSettings, []byte(text)), root.Close()); err != nil {
+		return err
+	}
+	return next(c.OutOrStdout(), dir, filepath.Join(dir, siteSettings))
+}
+
+// next prints the commands that follow.
+func next(w io.Writer, dir, settings string) error {
+	images, err := filepath.Glob(filepath.Join(dir, siteImages, "*"))
+	if err != nil {
+		return err
+	}
+	for _, image := range images {
+		if _, err := fmt.Fprintf(w, "podman load -i %s\n", image); err != nil {
 			return err
 		}
-		u.site[name] = path
-		u.told = append(u.told, name)
 	}
-	return nil
-}
-
-// place says where a part goes.
-func (u *unpacker) place(name, arrived string) (string, error) {
-	if name == pack.Algorithm && arrived == "" {
-		return filepath.Abs(filepath.Join(u.dir, "arriving")) // its type is not known yet
-	}
-	if name == pack.Algorithm {
-		return filepath.Abs(filepath.Join(u.dir, u.algorithm.Type))
-	}
-	if name == "assets/"+imageAsset && filepath.IsAbs(u.algorithm.Sandbox.Image) {
-		return u.algorithm.Sandbox.Image, nil
-	}
-	places, err := u.algorithm.AssetPlaces(u.site)
-	if err != nil {
-		return "", err
-	}
-	i := slices.IndexFunc(places, func(p algorithm.AssetPlace) bool { return "assets/"+p.Name == name })
-	if i < 0 {
-		return "", fmt.Errorf("the archive has %s, which its algorithm does not name", name)
-	}
-	return places[i].Path, nil
-}
-
-// report says what is where, and what is still to be done.
-func (u *unpacker) report(c *cobra.Command, config config.Config, placed []pack.Placed) error {
-	w := c.ErrOrStderr()
-	for _, p := range placed {
-		state := "is in"
-		if p.Already {
-			state = "was there already:"
-		}
-		fmt.Fprintf(w, "%s %s %s\n", p.Name, state, p.Path)
-	}
-	if len(u.told) > 0 {
-		fmt.Fprintln(w, "add to the configuration:\n\n[site.paths]")
-		for _, name := range u.told {
-			fmt.Fprintf(w, "%s = %q\n", name, u.site[name])
-		}
-		fmt.Fprintln(w)
-	}
-	if there, err := filepath.Abs(config.Algorithms); err != nil || config.Algorithms == "" || filepath.Dir(placed[0].Path) != there {
-		fmt.Fprintf(w, "the setting algorithms must name %s\n", filepath.Dir(placed[0].Path))
-	}
-	_, err := fmt.Fprintf(c.OutOrStdout(), "%s\n", placed[0].Path)
+	program := filepath.Join(dir, siteProgram)
+	_, err = fmt.Fprintf(w, "%s doctor --config %s\n%s serve --config %[2]s --init --data DIRECTORY\n", program, settings, program)
 	return err
 }

@@ -34,7 +34,7 @@ on), and a variable over the configuration file.`,
 		if err != nil {
 			return err
 		}
-		o := server.Options{Log: newLogger(config, os.Stderr), Version: versionText(), Init: *init}
+		o := server.Options{Log: newLogger(config, os.Stderr), Version: version, Init: *init}
 		o.Started = func(string) { greet(c.Context(), config, c.OutOrStdout()) }
 		return server.Run(c.Context(), config, o)
 	}

@@ -163,7 +163,7 @@ func testAlgorithms(c *cobra.Command, site config.Config, chosen []*algorithm.Fi
 	report := newTrialReport(c.OutOrStdout(), chosen, o)
 	err = server.While(c.Context(), site, server.Options{
 		Init: true,
-		Log:  zerolog.New(logFile).With().Timestamp().Logger(), Version: versionText(), Algorithms: chosen,
+		Log:  zerolog.New(logFile).With().Timestamp().Logger(), Version: version, Algorithms: chosen,
 	}, func(ctx context.Context, base string) error {
 		return runTrials(ctx, site, base, chosen, o.limit, report.add)
 	})

@@ -3,13 +3,12 @@ package cli
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker.
-var version = "dev"
+// version is replaced by the linker when the build is of a tag; see .ci/version.
+var version = "1.0.0"
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -24,13 +23,5 @@ func versionCommand() *cobra.Command {
 }
 
 func versionLine() string {
-	return fmt.Sprintf("molrun %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-}
-
-// versionText returns the version that the linker set, or that of the module.
-func versionText() string {
-	if info, ok := debug.ReadBuildInfo(); ok && version == "dev" && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return version
+	return fmt.Sprintf("molrun %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

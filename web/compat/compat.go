@@ -1,14 +1,13 @@
 // Package compat is the API in the words of another one: a mount at /compat/ for scripts
 // and command-line clients of a hosted service, which work unchanged when they are pointed
 // at it. It holds no rule: each request becomes requests to the API in the same process,
-// with the caller's key, and their answers are translated. README.md beside this file says
+// with the caller's key, and their answers are translated. web/docs/compat.md says
 // what clients need.
 package compat
 
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"io"
@@ -19,11 +18,6 @@ import (
 	"molrun/app/client"
 	"molrun/web/inner"
 )
-
-// Guide says what clients need, in Markdown.
-//
-//go:embed README.md
-var Guide string
 
 // Path begins all paths of the mount.
 const Path = "/compat/"

@@ -1,6 +1,5 @@
 // Package docs serves the documentation, which is part of the program, so that a site without
-// the Internet has it. It needs no API key. The pages are Markdown beside this file and beside
-// the code that they describe.
+// the Internet has it. It needs no API key. The pages are the Markdown files of this folder.
 package docs
 
 import (
@@ -12,13 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"molrun/app/algorithm/builtin"
 	"molrun/app/base/fault"
-	"molrun/app/client/python"
-	"molrun/app/engine/binodal"
-	"molrun/app/engine/cgidp"
-	"molrun/app/engine/condensate"
-	"molrun/web/compat"
 	"molrun/web/page"
 	"molrun/web/redact"
 	"molrun/web/respond"
@@ -30,38 +23,27 @@ const Prefix = "/docs/"
 //go:embed *.md
 var files embed.FS
 
-// source is the Markdown of a page.
-type source struct {
-	name, file  string // of the page in addresses, and of the file in the repository
-	menu, about string
-	text        func() string
-}
-
-func ours(name, menu, about string) source {
-	return source{name, "web/docs/" + name + ".md", menu, about, func() string {
-		text, err := files.ReadFile(name + ".md")
-		if err != nil {
-			panic(err) // a mistake in the program itself
-		}
-		return string(text)
-	}}
-}
+// source is a page: its name in addresses and of its file, and how menus call it.
+type source struct{ name, menu, about string }
 
 // sources lists the pages in the order of the menu.
 var sources = []source{
-	ours("clients", "Clients", "the browser, the command line, Python, language models, workflows"),
-	ours("api", "API", "a tour with curl: files, jobs, batches, events, webhooks"),
-	ours("algorithms", "Algorithms", "using and writing them"),
-	{"format", "app/algorithm/builtin/README.md", "Algorithm files", "each key of their format", func() string { return builtin.Format }},
-	{"cg-idp", "app/engine/cgidp/README.md", "cg-idp", "the built-in engine: its science and its limits", func() string { return cgidp.Guide }},
-	{"cg-condensate", "app/engine/condensate/README.md", "cg-condensate", "the built-in engine for condensates: protocols, results, limits", func() string { return condensate.Guide }},
-	{"cg-binodal", "app/engine/binodal/README.md", "cg-binodal", "phase diagrams of condensates: points, critical temperature, limits", func() string { return binodal.Guide }},
-	{"python", "app/client/python/README.md", "Python", "the package molrun", python.Guide},
-	{"compat", "web/compat/README.md", "Hosted service", "for clients of a hosted service", func() string { return compat.Guide }},
-	ours("server", "Server", "from the installation to troubleshooting, for administrators"),
-	ours("monitoring", "Monitoring", "metrics, alerts, a dashboard"),
-	ours("security", "Security", "what is protected and what is not"),
-	ours("faults", "Faults", "what was tried to break it"),
+	{"clients", "Clients", "the browser, the command line, Python, language models, workflows"},
+	{"python", "Python", "the package molrun"},
+	{"workflows", "Workflows", "Snakemake and Nextflow"},
+	{"api", "API", "a tour with curl: files, jobs, batches, events, webhooks"},
+	{"rules", "Rules of the API", "what the API guarantees, and the tests of each rule"},
+	{"compat", "Hosted service", "for clients of a hosted service"},
+	{"algorithms", "Algorithms", "using and writing them"},
+	{"format", "Algorithm files", "each key of their format"},
+	{"cg-idp", "cg-idp", "the built-in engine: its science and its limits"},
+	{"cg-condensate", "cg-condensate", "the built-in engine for condensates: protocols, results, limits"},
+	{"cg-binodal", "cg-binodal", "phase diagrams of condensates: points, critical temperature, limits"},
+	{"server", "Server", "from the installation to troubleshooting, for administrators"},
+	{"proxy", "Behind a proxy", "nginx, Apache and Caddy, and how to check them"},
+	{"monitoring", "Monitoring", "metrics, alerts, a dashboard"},
+	{"security", "Security", "what is protected and what is not"},
+	{"faults", "Faults", "fault-injection tests and their results"},
 }
 
 // pages are made at their first use.

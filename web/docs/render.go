@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"html/template"
-	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -72,8 +72,12 @@ func render() (map[string]rendered, error) {
 	}
 	err := add(all, "", "Documentation", "<h1>Documentation</h1>\n", list.String(), nil)
 	for _, s := range sources {
+		var content []byte
 		if err == nil {
-			err = s.render(all)
+			content, err = files.ReadFile(s.name + ".md")
+		}
+		if err == nil {
+			err = s.render(all, content)
 		}
 	}
 	return all, err
@@ -104,8 +108,8 @@ var (
 	tables = strings.NewReplacer("<table>", `<div class="table" tabindex="0"><table>`, "</table>", "</table></div>", "<pre>", `<pre class="block" tabindex="0">`)
 )
 
-func (s source) render(all map[string]rendered) error {
-	content := []byte(comment.ReplaceAllString(needs.ReplaceAllString(s.text(), "*Needs $1.*\n"), ""))
+func (s source) render(all map[string]rendered, content []byte) error {
+	content = comment.ReplaceAll(needs.ReplaceAll(content, []byte("*Needs $1.*\n")), nil)
 	document := markdown.Parser().Parse(text.NewReader(content))
 	title, contents := s.menu, []heading(nil)
 	var nodes []ast.Node
@@ -128,7 +132,7 @@ func (s source) render(all map[string]rendered) error {
 				contents = append(contents, heading{string(name), plain(n, content), n.Level == 3})
 			}
 		case *ast.Link:
-			s.link(n)
+			link(n)
 		case *ast.Image:
 			n.Parent().RemoveChild(n.Parent(), n) // no picture is part of the program
 		}
@@ -145,23 +149,22 @@ func (s source) render(all map[string]rendered) error {
 
 // link makes a link of the repository one between pages, or plain text if its target is not
 // served.
-func (s source) link(n *ast.Link) {
-	to, anchor, _ := strings.Cut(string(n.Destination), "#")
+func link(n *ast.Link) {
+	to, anchor, anchored := strings.Cut(string(n.Destination), "#")
 	switch {
 	case strings.Contains(to, "://"), to == "":
 		return
-	case path.Join(path.Dir(s.file), to) == "web/openapi.yaml":
-		n.Destination = []byte("../openapi.yaml")
+	case to == "../openapi.yaml":
+		n.Destination = []byte(to)
 		return
 	}
-	for _, other := range sources {
-		if other.file == path.Join(path.Dir(s.file), to) {
-			n.Destination = []byte(other.name)
-			if anchor != "" {
-				n.Destination = []byte(other.name + "#" + anchor)
-			}
-			return
+	name, isPage := strings.CutSuffix(to, ".md")
+	if isPage && slices.ContainsFunc(sources, func(s source) bool { return s.name == name }) {
+		if anchored {
+			name += "#" + anchor
 		}
+		n.Destination = []byte(name)
+		return
 	}
 	parent := n.Parent()
 	for child := n.FirstChild(); child != nil; child = n.FirstChild() {

@@ -22,24 +22,13 @@ import (
 //go:embed cg-binodal.toml cg-condensate.toml cg-idp.toml sequence-properties.toml structure-summary.toml
 var files embed.FS
 
-// Format describes algorithm files, in Markdown.
-//
-//go:embed README.md
-var Format string
-
 //go:embed examples
 var examples embed.FS
 
 // BuiltIn returns the algorithms of this program. An error is a mistake in the
 // program itself.
 func BuiltIn() ([]*algorithm.File, error) {
-	return embedded(files)
-}
-
-func builtInName(name string) string { return "(built in) " + name }
-
-func embedded(from fs.FS) ([]*algorithm.File, error) {
-	all, mistakes, err := read(from, builtInName, fs.Sub)
+	all, mistakes, err := read(files, builtInName, fs.Sub)
 	if err == nil && len(mistakes) > 0 {
 		err = errors.New(mistakes[0].String())
 	}
@@ -48,6 +37,8 @@ func embedded(from fs.FS) ([]*algorithm.File, error) {
 	}
 	return all, err
 }
+
+func builtInName(name string) string { return "(built in) " + name }
 
 // Load reads the algorithms of a folder: every file whose name ends in .toml, and every
 // folder with a file algorithm.toml. Names that begin with a dot are left out, and so are

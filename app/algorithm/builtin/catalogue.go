@@ -2,13 +2,13 @@ package builtin
 
 import (
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/catalogue"
+	"molrun/app/algorithm/folder"
 	"molrun/app/base/fault"
 	"molrun/app/base/plaintext"
 )
@@ -102,7 +102,7 @@ func entryOf(folder, path string) string {
 
 // catalogueType reads a type of the catalogue. A mistake is one in the program itself.
 func catalogueType(name, hidden string) *algorithm.File {
-	a, mistakes, err := readFolder(catalogue.Files, name, builtInName, fs.Sub)
+	a, mistakes, err := parseFolder(catalogue.Folder(name), filepath.Join(builtInName(name), folder.Main))
 	if err != nil || len(mistakes) > 0 {
 		panic(fmt.Sprintf("the catalogue's %s: %v %v", name, mistakes, err))
 	}
@@ -115,14 +115,7 @@ func catalogued(offered []string) ([]string, error) {
 	if slices.Equal(offered, []string{None}) || len(offered) == 0 {
 		return nil, nil
 	}
-	entries, err := fs.ReadDir(catalogue.Files, ".")
-	if err != nil {
-		return nil, err
-	}
-	all := make([]string, len(entries))
-	for i, entry := range entries {
-		all[i] = entry.Name()
-	}
+	all := catalogue.Types()
 	if slices.Equal(offered, []string{All}) {
 		return all, nil
 	}

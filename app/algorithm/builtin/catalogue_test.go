@@ -25,18 +25,18 @@ import (
 var doi = regexp.MustCompile(`^10\.\d{4,9}/[-._;()/:A-Za-z0-9]+$`)
 
 // catalogueOf returns the types of the catalogue.
-func catalogueOf(t *testing.T) []*algorithm.File {
+func catalogueOf(t *testing.T) (all []*algorithm.File) {
 	t.Helper()
-	all, err := embedded(catalogue.Files)
-	must.OK(t, err)
-	entries, err := catalogue.Files.ReadDir(".")
-	if err != nil || len(entries) != len(all) || len(all) == 0 {
-		t.Fatalf("%d folders, %d algorithms, %v", len(entries), len(all), err)
+	for _, name := range catalogue.Types() {
+		all = append(all, catalogueType(name, ""))
+	}
+	if len(all) < 30 {
+		t.Fatalf("only %d types", len(all))
 	}
 	return all
 }
 
-// TestCatalogueHasWhatItsReadersNeed holds the catalogue to what README.md asks of it.
+// TestCatalogueHasWhatItsReadersNeed holds the catalogue to what web/docs/format.md asks of it.
 func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
 	for _, a := range catalogueOf(t) {
 		lacks := func(what string, missing bool) {
@@ -69,7 +69,7 @@ func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
 // TestOwnReadersTakeTextOfAllSystems checks which types take files with a byte order mark or
 // the line ends of old Macs: those that let molrun or a script of their own read them.
 func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
-	pdb, err := catalogue.Files.ReadFile("gromacs/example/lysozyme.pdb")
+	pdb, err := fs.ReadFile(catalogue.Folder("gromacs"), "example/lysozyme.pdb")
 	must.OK(t, err)
 	fasta := []byte(">a\nMKVLAADLE\nKV\n")
 	builtin, err := BuiltIn()
@@ -131,27 +131,6 @@ func TestScriptsReadTextOfAllSystems(t *testing.T) {
 		}
 	}
 	run("contacts/cell.py", write("a.cif", "data_x\n_CELL.Length_A 12.5\n"))
-}
-
-// A type is one folder, so scripts that several types need are copies, and stay equal.
-func TestScriptsOfOneNameAreCopies(t *testing.T) {
-	for _, name := range []string{"molecules.py", "read.py"} {
-		var first string
-		found, err := fs.Glob(catalogue.Files, "*/"+name)
-		if err != nil || len(found) < 2 {
-			t.Fatalf("%s: %v, %v", name, found, err)
-		}
-		for _, path := range found {
-			text, err := catalogue.Files.ReadFile(path)
-			must.OK(t, err)
-			if first == "" {
-				first = string(text)
-			}
-			if string(text) != first {
-				t.Errorf("%s differs from %s; change both", path, found[0])
-			}
-		}
-	}
 }
 
 // references returns the files of a setting: one, a list of them, or none.

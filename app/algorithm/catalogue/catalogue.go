@@ -1,10 +1,88 @@
 // Package catalogue embeds the algorithms that come with molrun and need other programs: a
-// folder for each type.
+// folder for each type, and one of scripts that several types take.
 package catalogue
 
-import "embed"
+import (
+	"cmp"
+	"embed"
+	"io/fs"
+	"path"
+	"slices"
+)
 
-// Files has a folder for each type, named after it.
-//
 //go:embed */*
-var Files embed.FS
+var files embed.FS
+
+// lib is the folder of the scripts that several types take.
+const lib = "lib"
+
+// takers lists the types that take a script of lib.
+var takers = map[string][]string{
+	"molecule.py":  {"psi4", "xtb"},
+	"molecules.py": {"conformers", "properties", "vina"},
+	"read.py":      {"mustang", "theseus"},
+	"summary.awk":  {"clustalo", "kalign", "mafft", "muscle"},
+}
+
+// Types returns the names of all types, in order.
+func Types() (names []string) {
+	entries, err := files.ReadDir(".")
+	check(err)
+	for _, e := range entries {
+		if e.Name() != lib {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// Folder returns the folder of a type, with the scripts that it takes from lib beside its own
+// files.
+func Folder(name string) fs.FS {
+	own, err := fs.Sub(files, name)
+	check(err)
+	var taken []string
+	for script, types := range takers {
+		if slices.Contains(types, name) {
+			taken = append(taken, script)
+		}
+	}
+	return typeFolder{own, taken}
+}
+
+// typeFolder is a folder with some files of lib.
+type typeFolder struct {
+	own   fs.FS
+	taken []string
+}
+
+func (f typeFolder) Open(name string) (fs.File, error) {
+	if slices.Contains(f.taken, name) {
+		return files.Open(path.Join(lib, name))
+	}
+	return f.own.Open(name)
+}
+
+// ReadDir has fs.ReadDir and fs.WalkDir list the files of lib, too.
+func (f typeFolder) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(f.own, name)
+	if err != nil || name != "." {
+		return entries, err
+	}
+	for _, script := range f.taken {
+		info, err := fs.Stat(files, path.Join(lib, script))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, fs.FileInfoToDirEntry(info))
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+// check panics at a mistake in the program itself.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

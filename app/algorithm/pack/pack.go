@@ -1,6 +1,6 @@
-// Package pack carries an algorithm with all that belongs to it, weights and databases
-// too, in one tar archive: to a site without a network, for instance. Files are read and
-// written once, as a stream.
+// Package pack carries files and folders, such as algorithms with their weights and databases,
+// in one tar archive to a machine without a network. Files are read and written once, as a
+// stream. The last member of an archive lists them with their SHA-256.
 package pack
 
 import (
@@ -16,10 +16,6 @@ import (
 
 	"molrun/app/base/digest"
 )
-
-// Algorithm is the name of the part that is the algorithm's folder; those of assets are
-// assets/NAME.
-const Algorithm = "algorithm"
 
 // manifestName is the last member of an archive.
 const manifestName = "MANIFEST.json"
@@ -37,15 +33,7 @@ type Part struct {
 // manifest lists the files of an archive, as they were read.
 type manifest struct {
 	Format int     `json:"format"`
-	Type   string  `json:"type"`
-	Parts  []part  `json:"parts"`
 	Files  []entry `json:"files"`
-}
-
-// part says what a part is.
-type part struct {
-	Name   string `json:"name"`
-	Folder bool   `json:"folder"`
 }
 
 // entry is a file of an archive.
@@ -56,18 +44,12 @@ type entry struct {
 	Executable bool   `json:"executable,omitempty"`
 }
 
-// Write writes an archive of an algorithm of this type. Its parts begin with Algorithm.
-// It returns the number of bytes of their files.
-func Write(ctx context.Context, w io.Writer, typ string, parts []Part) (total int64, err error) {
+// Write writes an archive of the parts. It returns the number of bytes of their files.
+func Write(ctx context.Context, w io.Writer, parts []Part) (total int64, err error) {
 	t, d := tar.NewWriter(w), digest.New()
-	m := manifest{Format: format, Type: typ}
+	m := manifest{Format: format}
 	for _, p := range parts {
-		info, err := fs.Stat(p.From, p.Root)
-		if err != nil {
-			return total, err
-		}
-		m.Parts = append(m.Parts, part{p.Name, info.IsDir()})
-		err = fs.WalkDir(p.From, p.Root, func(name string, e fs.DirEntry, err error) error {
+		err := fs.WalkDir(p.From, p.Root, func(name string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}

@@ -16,7 +16,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// parts are an algorithm with a weight and a database.
+// parts are an algorithm with a weight and a database, and a file at the top.
 func parts() []pack.Part {
 	from := fstest.MapFS{
 		"algorithm.toml":     {Data: []byte("type = \"t\"\n")},
@@ -28,25 +28,16 @@ func parts() []pack.Part {
 		"alg/scripts/run.sh": {Data: []byte("#!/bin/sh\n"), Mode: 0o755},
 	}
 	sub, _ := from.Sub("alg")
-	return []pack.Part{{pack.Algorithm, sub, "."}, {"assets/weights", from, "weights.ckpt"}, {"assets/db", from, "db"}}
+	return []pack.Part{{"program", from, "scripts/run.sh"}, {"algorithms/t", sub, "."}, {"assets/weights", from, "weights.ckpt"}, {"assets/db", from, "db"}}
 }
 
 func packed(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if n, err := pack.Write(t.Context(), &b, "t", parts()); err != nil || n < 100_000 {
+	if n, err := pack.Write(t.Context(), &b, parts()); err != nil || n < 100_000 {
 		t.Fatal(n, err)
 	}
 	return b.Bytes()
-}
-
-// into unpacks below dir.
-func into(t *testing.T, dir string, archive io.Reader, replace bool) ([]pack.Placed, error) {
-	t.Helper()
-	return pack.Read(t.Context(), archive, func(folder string) error {
-		_, err := os.Stat(filepath.Join(folder, "algorithm.toml"))
-		return err
-	}, func(name, _ string) (string, error) { return filepath.Join(dir, filepath.FromSlash(name)), nil }, replace)
 }
 
 // below lists the files of a folder, with marks for those that may be run.
@@ -67,32 +58,22 @@ func below(t *testing.T, dir string) (names []string) {
 }
 
 func TestWhatIsPackedIsUnpacked(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "new")
 	archive := packed(t)
-	placed, err := into(t, dir, bytes.NewReader(archive), false)
-	must.OK(t, err)
-	want := []string{"algorithm/algorithm.toml", "algorithm/scripts/run.sh*", "assets/db/one/index.dat", "assets/db/sequences.fa", "assets/weights"}
+	must.OK(t, pack.Unpack(t.Context(), bytes.NewReader(archive), dir))
+	want := []string{
+		"algorithms/t/algorithm.toml", "algorithms/t/scripts/run.sh*", "assets/db/one/index.dat", "assets/db/sequences.fa", "assets/weights", "program*",
+	}
 	if got := below(t, dir); !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
 	}
-	if len(placed) != 3 || placed[0].Name != pack.Algorithm || placed[0].Already {
-		t.Errorf("placed %+v", placed)
-	}
-	again, err := into(t, dir, bytes.NewReader(archive), false)
-	if err != nil || !again[0].Already || !again[1].Already || !again[2].Already {
-		t.Errorf("once more: %+v, %v", again, err)
-	}
-	must.OK(t, os.WriteFile(filepath.Join(dir, "assets", "db", "sequences.fa"), []byte(">a\nV\n"), 0o600))
-	if _, err := into(t, dir, bytes.NewReader(archive), false); err == nil || !strings.Contains(err.Error(), "other content") {
-		t.Errorf("other content: %v", err)
-	}
-	if _, err := into(t, dir, bytes.NewReader(archive), true); err != nil {
-		t.Fatal(err)
-	}
 	if text, _ := os.ReadFile(filepath.Join(dir, "assets", "db", "sequences.fa")); string(text) != ">a\nM\n" {
-		t.Errorf("after --force: %q", text)
+		t.Errorf("a file has %q", text)
 	}
-	if got := below(t, dir); !slices.Equal(got, want) {
+	if err := pack.Unpack(t.Context(), bytes.NewReader(archive), dir); err == nil || !strings.Contains(err.Error(), "is there already") {
+		t.Errorf("once more: %v", err)
+	}
+	if got := below(t, filepath.Dir(dir)); len(got) != len(want) {
 		t.Errorf("afterwards: %q", got)
 	}
 }
@@ -103,7 +84,7 @@ func TestNothingAppearsOfABrokenArchive(t *testing.T) {
 	try := func(what string, broken io.Reader) {
 		t.Helper()
 		dir := t.TempDir()
-		if _, err := into(t, dir, broken, false); err == nil {
+		if err := pack.Unpack(t.Context(), broken, filepath.Join(dir, "new")); err == nil {
 			t.Errorf("%s: no error", what)
 		}
 		if got := below(t, dir); len(got) > 0 {
@@ -126,7 +107,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is broken") }
 
-// TestHostileArchivesAreRefused: no file gets out of its part.
+// TestHostileArchivesAreRefused: no file gets out of the folder.
 func TestHostileArchivesAreRefused(t *testing.T) {
 	for name, headers := range map[string][]tar.Header{
 		"a way out":      {{Name: "algorithm/../../evil"}},
@@ -135,8 +116,6 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		"a hard link":    {{Name: "algorithm/link", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}},
 		"a device":       {{Name: "algorithm/null", Typeflag: tar.TypeChar}},
 		"a folder":       {{Name: "algorithm/x", Typeflag: tar.TypeDir}},
-		"no part":        {{Name: "other/x"}},
-		"assets first":   {{Name: "assets/x"}},
 		"twice":          {{Name: "algorithm/algorithm.toml"}, {Name: "algorithm/algorithm.toml"}},
 		"a backslash":    {{Name: `algorithm/..\evil`}},
 		"molrun's own":   {{Name: "algorithm/.molrun-unpack-x/y"}},
@@ -154,14 +133,14 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		}
 		must.OK(t, w.Close())
 		dir := t.TempDir()
-		if _, err := into(t, dir, &b, true); err == nil || strings.Contains(err.Error(), "not whole") {
+		if err := pack.Unpack(t.Context(), &b, filepath.Join(dir, "new")); err == nil || strings.Contains(err.Error(), "not whole") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := below(t, dir); len(got) > 0 {
 			t.Errorf("%s: left %q", name, got)
 		}
 	}
-	if _, err := into(t, t.TempDir(), strings.NewReader("this is no archive, "+strings.Repeat("x", 1000)), false); err == nil {
+	if err := pack.Unpack(t.Context(), strings.NewReader("this is no archive, "+strings.Repeat("x", 1000)), filepath.Join(t.TempDir(), "new")); err == nil {
 		t.Error("a text is taken for an archive")
 	}
 }
@@ -170,9 +149,7 @@ func TestLeftoversOfKilledRunsAreSwept(t *testing.T) {
 	dir := t.TempDir()
 	left := filepath.Join(dir, ".molrun-unpack-KILLED")
 	must.OK(t, os.MkdirAll(filepath.Join(left, "content"), 0o700))
-	if _, err := into(t, dir, bytes.NewReader(packed(t)), false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, pack.Unpack(t.Context(), bytes.NewReader(packed(t)), filepath.Join(dir, "new")))
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Errorf("what a killed run has left is still there: %v", err)
 	}
@@ -184,12 +161,12 @@ func TestOnlyFilesArePacked(t *testing.T) {
 		must.OK(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	must.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600))
-	_, err := pack.Write(t.Context(), io.Discard, "t", []pack.Part{{pack.Algorithm, os.DirFS(dir), "."}})
+	_, err := pack.Write(t.Context(), io.Discard, []pack.Part{{"algorithm", os.DirFS(dir), "."}})
 	if err == nil || !strings.Contains(err.Error(), "folder of algorithm is no regular file") {
 		t.Errorf("a link to a folder: %v", err)
 	}
 	must.OK(t, os.Remove(filepath.Join(dir, "folder")))
-	if n, err := pack.Write(t.Context(), io.Discard, "t", []pack.Part{{pack.Algorithm, os.DirFS(dir), "."}}); err != nil || n != 2 {
+	if n, err := pack.Write(t.Context(), io.Discard, []pack.Part{{"algorithm", os.DirFS(dir), "."}}); err != nil || n != 2 {
 		t.Errorf("a link to a file: %d bytes, %v", n, err)
 	}
 }

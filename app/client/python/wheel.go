@@ -16,11 +16,8 @@ import (
 	"time"
 )
 
-//go:embed molrun/*.py molrun/py.typed README.md backend.py
+//go:embed molrun/*.py molrun/py.typed backend.py
 var sources embed.FS
-
-// Guide describes the package, in Markdown.
-func Guide() string { return string(read(sources, "README.md")) }
 
 // File is a file to download.
 type File struct {
@@ -65,9 +62,9 @@ Classifier: Typing :: Typed
 Requires-Python: >=3.9
 Provides-Extra: pandas
 Requires-Dist: pandas; extra == "pandas"
-Description-Content-Type: text/markdown
 
-%s`
+The client of a molrun service, which documents it at /docs/python.
+`
 
 // format describes the wheel (PEP 427).
 const format = `Wheel-Version: 1.0
@@ -86,7 +83,7 @@ func wheel(sources fs.FS, version string) File {
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	info := "molrun-" + version + ".dist-info/"
 	files = append(files,
-		File{info + "METADATA", fmt.Appendf(nil, metadata, version, read(sources, "README.md"))},
+		File{info + "METADATA", fmt.Appendf(nil, metadata, version)},
 		File{info + "WHEEL", []byte(format)})
 	files = append(files, File{info + "RECORD", record(files, info+"RECORD")})
 	return File{"molrun-" + version + "-py3-none-any.whl", zipped(files)}

@@ -3,15 +3,8 @@
 // temperature, it extrapolates to the critical point.
 //
 // Parse checks settings, Read reads a result; Run evaluates them and writes a folder of results.
-// README.md explains the results and their limits.
+// web/docs/cg-binodal.md explains the results and their limits.
 package binodal
-
-import _ "embed"
-
-// Guide explains the results and their limits, in Markdown.
-//
-//go:embed README.md
-var Guide string
 
 // Names in the results.
 const (

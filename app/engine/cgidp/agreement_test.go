@@ -166,7 +166,7 @@ func (r *agreementRun) compute(t *testing.T, root string) error {
 	return err
 }
 
-// agreementTable is Markdown, as README.md shows it.
+// agreementTable is Markdown, as web/docs/cg-idp.md shows it.
 func agreementTable(all []*subject) string {
 	var b strings.Builder
 	b.WriteString("| protein | residues | steps / million | published Rg / nm | Rg / nm | error / % | difference / % | z |\n")

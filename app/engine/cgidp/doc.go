@@ -3,16 +3,9 @@
 // 2:94). It needs no other program.
 //
 // Parse checks settings and fills in defaults; Run simulates and writes a folder
-// of results. The physics is in package md. README.md explains the results and
+// of results. The physics is in package md. web/docs/cg-idp.md explains the results and
 // the limits of the model.
 package cgidp
-
-import _ "embed"
-
-// Guide explains the results and the limits of the model, in Markdown.
-//
-//go:embed README.md
-var Guide string
 
 // Names in the results.
 const (

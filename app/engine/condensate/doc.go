@@ -8,15 +8,8 @@
 // concentrations on both sides with their errors are in profile.go, phases.go and
 // interface.go: lengths are in nm, the dense phase is a slab across the box, and because it
 // wanders each frame is moved along z to where it fits the mean of the frames before it
-// best. README.md explains the results and the limits of the model.
+// best. web/docs/cg-condensate.md explains the results and the limits of the model.
 package condensate
-
-import _ "embed"
-
-// Guide explains the results and the limits of the model, in Markdown.
-//
-//go:embed README.md
-var Guide string
 
 // Names in the results.
 const (

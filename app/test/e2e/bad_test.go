@@ -20,7 +20,7 @@ import (
 )
 
 // badRow is a row of testdata/bad/<type>.toml: what of the type's example is replaced, and
-// how that has to end. README.md there says how to write one.
+// how that has to end. web/docs/format.md says how to write one.
 type badRow struct {
 	Name     string
 	Settings map[string]any

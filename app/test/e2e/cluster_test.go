@@ -41,7 +41,7 @@ func TestJobsOnTheCluster(t *testing.T) {
 		"a batch needs few calls of sbatch":            batchNeedsFewSubmissions,
 		"the shared folder is mounted later":           sharedFolderIsMountedLater,
 		"a job too large for any node is refused":      tooLargeJobIsRefused,
-		"the README's instructions for clusters work":  readmeForClusters,
+		"the documented setup of a cluster works":      readmeForClusters,
 		"doctor and readyz report the cluster's state": doctorAndReadyz,
 		"metrics tell of the cluster":                  metricsOfTheCluster,
 	} {
@@ -427,7 +427,7 @@ func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	s.eventually("/readyz reports that the cluster answers again", func() bool { return answers() == "ok" })
 }
 
-// readmeForClusters follows the README's instructions for administrators. Only the
+// readmeForClusters follows the documentation for administrators. Only the
 // shared folder and the account differ.
 func readmeForClusters(t *testing.T, c *cluster.Cluster) {
 	dir := t.TempDir()

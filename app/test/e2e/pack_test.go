@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -54,35 +57,103 @@ size = 7
 from = "https://weights.example"
 `
 
-func TestAlgorithmsTravelWithTheirAssets(t *testing.T) {
+// fixed is an algorithm with an asset at a fixed path.
+const fixed = `
+format = 2
+type = "fixed"
+version = "1"
+command = ["cat", "PATH"]
+
+[[assets]]
+name = "table"
+path = "PATH"
+size = 7
+from = "https://weights.example"
+`
+
+// podmanStandIn is a script in place of Podman, which saves an image as its name.
+const podmanStandIn = `#!/bin/sh
+[ "$1 $2" = "save -o" ] || exit 9
+[ "$4" = localhost/fold:1 ] || { echo "$4: image not known" >&2; exit 125; }
+echo "$4" > "$3"
+`
+
+func TestASiteTravelsInOneFile(t *testing.T) {
 	t.Parallel()
-	weights := t.TempDir()
+	weights, bin := t.TempDir(), t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(weights, "model.ckpt"), []byte("weights"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(bin, "podman"), []byte(podmanStandIn), 0o700))
 	here := unstarted(t, "[site.paths]\nweights = \""+weights+"\"\n")
+	here.env = append(here.env, "PATH="+bin+":"+os.Getenv("PATH"))
 	must.OK(t, os.WriteFile(filepath.Join(here.dir, "weighing.toml"), []byte(weighing), 0o600))
-	archive := filepath.Join(here.dir, "weighing.tar")
-	if out, errs, code := here.run("algorithms", "pack", "weighing.toml", "-o", archive); code != 0 || !strings.Contains(errs, "1 assets") {
+	table := filepath.Join(weights, "model.ckpt")
+	must.OK(t, os.WriteFile(filepath.Join(here.dir, "fixed.toml"), []byte(strings.ReplaceAll(fixed, "PATH", table)), 0o600))
+	archive := filepath.Join(here.dir, "site.tar")
+	out, errs, code := here.run("pack", "weighing.toml", "mafft", "fixed.toml", "--image", "localhost/fold:1", "-o", archive)
+	if code != 0 || !strings.Contains(errs, "3 algorithms and 1 image") || !strings.Contains(errs, "asset table is not packed; it must be at "+table+" there") ||
+		strings.TrimSpace(out) != archive {
 		t.Fatalf("pack: exit code %d: %s%s", code, out, errs)
 	}
-	there := unstarted(t, "algorithms = \"algorithms\"\n")
-	if _, errs, code := there.run("algorithms", "unpack", archive); code != exitInvalid || !strings.Contains(errs, "[site.paths] has no weights") {
-		t.Errorf("without a place: exit code %d: %s", code, errs)
+	if left, err := filepath.Glob(filepath.Join(here.dir, ".molrun-pack-*")); err != nil || len(left) > 0 {
+		t.Errorf("it left %q, %v", left, err)
 	}
-	out, errs, code := there.run("algorithms", "unpack", archive, "--assets-dir", "data")
-	if code != 0 || !strings.Contains(errs, "weights = \""+filepath.Join(there.dir, "data", "weights")+"\"") || strings.TrimSpace(out) != filepath.Join(there.dir, "algorithms", "weighing") {
-		t.Fatalf("unpack: exit code %d: %s%s", code, out, errs)
+
+	// There, nothing but the archive is needed.
+	dir := filepath.Join(t.TempDir(), "molrun")
+	must.OK(t, exec.Command("tar", "-xf", archive, "-C", here.dir, "molrun").Run())
+	unpack := exec.Command(filepath.Join(here.dir, "molrun"), "unpack", archive, dir)
+	unpack.Env = here.env
+	said, err := unpack.Output()
+	if err != nil {
+		t.Fatalf("unpack: %v: %s", err, said)
 	}
-	if got := readFile(t, filepath.Join(there.dir, "data", "weights", "model.ckpt")); got != "weights" {
+	for _, line := range []string{
+		"podman load -i " + filepath.Join(dir, "images", "localhost-fold-1.tar") + "\n",
+		filepath.Join(dir, "molrun") + " doctor --config " + filepath.Join(dir, "site.toml") + "\n",
+	} {
+		if !strings.Contains(string(said), line) {
+			t.Errorf("unpack said %s, want %s", said, line)
+		}
+	}
+	list := exec.Command(filepath.Join(dir, "molrun"), "algorithms", "list", "--config", filepath.Join(dir, "site.toml"))
+	list.Env = here.env
+	types, err := list.Output()
+	if err != nil || !regexp.MustCompile(`(?m)^weighing .* yes\b`).Match(types) || !strings.Contains(string(types), "fixed") {
+		t.Errorf("the algorithms there: %v: %s", err, types)
+	}
+	if got := readFile(t, filepath.Join(dir, "assets", "weights", "model.ckpt")); got != "weights" {
 		t.Errorf("the asset is %q", got)
 	}
-	must.OK(t, os.WriteFile(filepath.Join(there.dir, "config.toml"), []byte("algorithms = \"algorithms\"\n[site.paths]\nweights = \""+filepath.Join(there.dir, "data", "weights")+"\"\n"), 0o600))
-	if out, _, _ := there.run("algorithms", "list"); !strings.Contains(out, "weighing") || !strings.Contains(strings.Split(strings.SplitAfter(out, "weighing")[1], "\n")[0], "yes") {
-		t.Errorf("the algorithm is not ready there:\n%s", out)
+	if got := readFile(t, filepath.Join(dir, "algorithms", "mafft", "summary.awk")); got != readFile(t, filepath.Join(root, "app/algorithm/catalogue/lib/summary.awk")) {
+		t.Errorf("the script that mafft takes from the catalogue's lib is %q", got)
 	}
-	if out, errs, code := here.run("algorithms", "pack", "tm-align", "-o", filepath.Join(here.dir, "tm.tar")); code != 0 {
-		t.Errorf("pack of the catalogue: exit code %d: %s%s", code, out, errs)
+	if got := readFile(t, filepath.Join(dir, "images", "localhost-fold-1.tar")); got != "localhost/fold:1\n" {
+		t.Errorf("the image is %q", got)
 	}
-	if _, errs, code := here.run("algorithms", "pack", "absent"); code != exitMissing {
-		t.Errorf("pack of nothing: exit code %d: %s", code, errs)
+
+	fails := func(says string, args ...string) {
+		t.Helper()
+		if out, errs, code := here.run(args...); code == 0 || !strings.Contains(errs, says) {
+			t.Errorf("molrun %s: exit code %d: %s%s; want %q", strings.Join(args, " "), code, out, errs, says)
+		}
+	}
+	fails("is there already", "unpack", archive, dir)
+	fails("image not known", "pack", "--image", "localhost/other", "-o", archive+".2")
+	fails("there is no algorithm", "pack", "absent", "-o", archive+".2")
+	fails("named twice", "pack", "tm-align", "tm-align", "-o", archive+".2")
+
+	// An archive that is damaged or cut off leaves nothing.
+	text := []byte(readFile(t, archive))
+	at := bytes.LastIndex(text, []byte("localhost/fold:1\n"))
+	changed := bytes.Clone(text)
+	changed[at]++
+	for name, content := range map[string][]byte{"changed": changed, "short": text[:len(text)/2], "none": nil} {
+		path := filepath.Join(here.dir, name+".tar")
+		must.OK(t, os.WriteFile(path, content, 0o600))
+		above := t.TempDir()
+		fails("opy", "unpack", path, filepath.Join(above, "new")) // "copy it again"
+		if entries, err := os.ReadDir(above); err != nil || len(entries) > 0 {
+			t.Errorf("%s: %d entries are left, %v", name, len(entries), err)
+		}
 	}
 }

@@ -150,7 +150,7 @@ func TestTestRunsTheProbe(t *testing.T) {
 func TestProbeOfTheFormatReferenceWorks(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "python3")
-	text, err := os.ReadFile("../../algorithm/builtin/README.md")
+	text, err := os.ReadFile("../../../web/docs/format.md")
 	must.OK(t, err)
 	blocks := regexp.MustCompile("(?ms)^```toml\n([^`]*?^probe = .*?)^```").FindAllStringSubmatch(string(text), -1)
 	if len(blocks) != 1 {

@@ -19,7 +19,9 @@ func TestPythonClient(t *testing.T) {
 	folder := t.TempDir()
 	examples, err := filepath.Abs(filepath.Join(root, "app", "algorithm", "builtin", "examples"))
 	must.OK(t, err)
-	for _, name := range []string{"molrun", "tests", "README.md", "pyproject.toml"} {
+	docs, err := filepath.Abs(filepath.Join(root, "web", "docs"))
+	must.OK(t, err)
+	for _, name := range []string{"molrun", "tests", "pyproject.toml"} {
 		from := filepath.Join(root, "app", "client", "python", name)
 		if info, err := os.Stat(from); err == nil && info.IsDir() {
 			must.OK(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(from)))
@@ -33,7 +35,7 @@ func TestPythonClient(t *testing.T) {
 		defer cancel()
 		c := exec.CommandContext(ctx, "/usr/bin/python3", args...)
 		c.Dir, c.WaitDelay = folder, time.Minute
-		c.Env = append(os.Environ(), "MOLRUN_BINARY="+molrun, "MOLRUN_EXAMPLES="+examples, "PYTHONDONTWRITEBYTECODE=1")
+		c.Env = append(os.Environ(), "MOLRUN_BINARY="+molrun, "MOLRUN_EXAMPLES="+examples, "MOLRUN_DOCS="+docs, "PYTHONDONTWRITEBYTECODE=1")
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("python3 %q: %v\n%s", args, err, out)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // TestReadmeRecordingIsWhatTheCommandsShow runs the commands of the recording in
-// README.md. Numbers may differ; … stands for anything.
+// web/docs/clients.md. Numbers may differ; … stands for anything.
 func TestReadmeRecordingIsWhatTheCommandsShow(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
@@ -25,7 +25,7 @@ func TestReadmeRecordingIsWhatTheCommandsShow(t *testing.T) {
 			return
 		}
 		if !like(want).MatchString(shown) {
-			t.Errorf("%s shows\n%s\nand README.md says\n%s", line, shown, want)
+			t.Errorf("%s shows\n%s\nand the documentation says\n%s", line, shown, want)
 		}
 	}
 	want := ""

@@ -238,7 +238,7 @@ func TestCheckAndBackupKnowParts(t *testing.T) {
 	u.do("PUT", again, strings.NewReader("abcdef"), "Upload-Complete", "?1").want(200)
 }
 
-// TestCurlGoesOnWithAnUpload follows the README with a real curl.
+// TestCurlGoesOnWithAnUpload follows the documentation with a real curl.
 func TestCurlGoesOnWithAnUpload(t *testing.T) {
 	t.Parallel()
 	curl := need.Program(t, "curl")

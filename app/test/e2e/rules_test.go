@@ -47,7 +47,7 @@ var checkRules = map[string]bool{
 // TestRulesNameExistingTests checks that each rule in rules.md names existing tests
 // and that each test of the wire and of commands checks a rule.
 func TestRulesNameExistingTests(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("testdata", "rules.md"))
+	text, err := os.ReadFile(filepath.Join(root, "web/docs/rules.md"))
 	must.OK(t, err)
 	tests := testsOfTheTree(t)
 	named := map[string]bool{}

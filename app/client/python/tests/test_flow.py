@@ -162,7 +162,7 @@ def test_sharing(lab: molrun.Client, service: Service) -> None:
     assert job.url == f"{service.base}/ui/jobs/{job.name}"
 
 
-def test_readme(lab: molrun.Client, service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guide(lab: molrun.Client, service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     package = pathlib.Path(molrun.__file__).parent.parent
     structure = pathlib.Path(os.environ.get("MOLRUN_EXAMPLES", package / "../../../app/algorithm/builtin/examples"), "lysozyme.pdb").read_text()
@@ -173,7 +173,8 @@ def test_readme(lab: molrun.Client, service: Service, tmp_path: pathlib.Path, mo
     monkeypatch.setenv("MOLRUN_SERVER", service.base)
     monkeypatch.setenv("MOLRUN_KEY", service.key)
     names: Dict[str, Any] = {}
-    blocks = re.findall(r"```python\n(.*?)```", (package / "README.md").read_text(), re.DOTALL)
+    guide = pathlib.Path(os.environ.get("MOLRUN_DOCS", package / "../../../web/docs"), "python.md")
+    blocks = re.findall(r"```python\n(.*?)```", guide.read_text(), re.DOTALL)
     assert len(blocks) == 6
     for block in blocks:
         exec(block, names)
