@@ -25,11 +25,16 @@ import (
 
 // Main runs the command line and returns the exit code of the process.
 func Main(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	go func() { // ends with the process; a second signal ends the process at once
-		<-ctx.Done()
-		stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2) // a second one that follows at once is not lost
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() { // ends with the process
+		<-signals
+		cancel()
+		second := <-signals
+		signal.Reset(second)
+		syscall.Kill(os.Getpid(), second.(syscall.Signal)) //nolint:errcheck // a process may signal itself
 	}()
 	syscall.Umask(0o077) // new files are private to their owner
 	root := newRoot()

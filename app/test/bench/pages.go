@@ -167,9 +167,11 @@ func askPatiently(c **conn, address string, ask func() error, refusals ...string
 		}
 		(*c).close()
 		time.Sleep(askAgain)
-		if *c, err = dial(address); err != nil {
+		again, err := dial(address)
+		if err != nil {
 			return err
 		}
+		*c = again
 	}
 	return err
 }
