@@ -18,12 +18,13 @@ func TestUnseenDependsOnTheSandbox(t *testing.T) {
 		isolation, path string
 		hint            bool
 	}{
-		{"bubblewrap", "/etc/xyz", false},
-		{"bubblewrap", "/etc/app/conf", false},
+		{"bubblewrap", "/etc/fonts/xyz", false},
+		{"bubblewrap", "/etc/xyz", true},
+		{"bubblewrap", "/etc/app/conf", true},
 		{"bubblewrap", "/opt/app/conf", false},
 		{"bubblewrap", "/etc/pam.d/xyz", true},
 		{"bubblewrap", "/etc/molrun/config.toml", true},
-		{"bubblewrap", "/etc/app/private/xyz", true},
+		{"bubblewrap", "/etc/ssl/private/xyz", true},
 		{"bubblewrap", "/etcetera/xyz", true},
 		{"podman", "/opt/app/conf", true},
 		{"bubblewrap", "/home/ann/fold.py", false},

@@ -142,7 +142,7 @@ func (s *service) join(secret *link.Secret) error {
 	s.gpus = len(capacity.GPUs)
 	s.executor = local.New(local.Options{
 		CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: capacity.GPUs, Cores: capacity.Cores,
-		SandboxOf: s.sandboxOf, ConfinedMemory: int64(s.config.Validators.Memory), EtcDir: filepath.Join(s.config.Data, datadir.Etc),
+		SandboxOf: s.sandboxOf, ConfinedMemory: int64(s.config.Validators.Memory),
 	})
 	s.catalogue, err = s.algorithms()
 	if err != nil {

@@ -29,9 +29,6 @@ type Isolation struct {
 	Cgroup string `json:"cgroup,omitempty"`
 	// Hide lists what no program may see, wherever it is: the data directory, the configuration, keys.
 	Hide []string `json:"hide,omitempty"`
-	// Etc is a copy of what programs see of /etc; "": they see its own entries. The starter has the task
-	// inherit a file that keeps it.
-	Etc string `json:"etc,omitempty"`
 	// Processes is how many processes and threads may exist at once; 0 is no
 	// limit.
 	Processes int64 `json:"processes,omitempty"`

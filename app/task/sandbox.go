@@ -132,7 +132,6 @@ func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 		Work:       r.work,
 		ReadOnly:   readOnlyInputs(r.work),
 		Hide:       r.isolation.Hide,
-		Etc:        r.isolation.Etc,
 		GPUs:       r.spec.grantedGPUs(),
 		Stdin:      io.stdin, Stdout: io.stdout, Stderr: io.stderr,
 		Fork:   r.forkExec,

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"sync"
 	"time"
@@ -34,8 +33,6 @@ type Options struct {
 	SandboxOf func(context.Context, app.JobID) (app.Sandbox, error)
 	// ConfinedMemory is what each process of a confined command may use; 0: no limit.
 	ConfinedMemory int64
-	// EtcDir takes the copy of what sandboxed programs see of /etc; "": they see its own entries, and start later.
-	EtcDir string
 	// StopMargin is how long a task may take to end, beyond the grace that it
 	// gives its program, before it is killed; 0 is 15 s.
 	StopMargin time.Duration
@@ -51,8 +48,6 @@ type Executor struct {
 	sandboxOf      func(context.Context, app.JobID) (app.Sandbox, error)
 	stopMargin     time.Duration
 	confinedMemory int64
-	etcDir         string
-	etc            *sandbox.Copies // nil: there are none
 	reaper         *reaper
 	close          sync.Once
 }
@@ -70,36 +65,21 @@ func New(o Options) *Executor {
 	if o.SandboxOf == nil {
 		o.SandboxOf = func(context.Context, app.JobID) (app.Sandbox, error) { return app.Sandbox{}, nil }
 	}
-	e := &Executor{
+	return &Executor{
 		program:        o.Program,
 		capacity:       app.Capacity{CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, GPUs: o.GPUs, Cores: o.Cores},
 		sandboxOf:      o.SandboxOf,
 		stopMargin:     o.StopMargin,
 		confinedMemory: o.ConfinedMemory,
-		etcDir:         o.EtcDir,
+		isolation:      o.Isolation,
 		reaper:         newReaper(),
 	}
-	e.Use(o.Isolation)
-	return e
 }
 
 // Use sets the isolation of tasks. It is for callers that make an Executor
 // before they know whether any task will run, and must be called before the
 // first task starts.
-func (e *Executor) Use(i Isolation) {
-	e.isolation, e.etc = i, nil
-	if e.etcDir != "" && i.Bubblewrap != "" {
-		e.etc = sandbox.NewCopies(e.etcDir, i.Hide)
-	}
-}
-
-// copyOfEtc returns the copy of /etc for a sandbox and the file that keeps it, if there is one.
-func (e *Executor) copyOfEtc() (path string, keep *os.File) {
-	if e.etc == nil {
-		return "", nil
-	}
-	return e.etc.Use()
-}
+func (e *Executor) Use(i Isolation) { e.isolation = i }
 
 // Isolation names the isolation in force, as run.json does.
 func (e *Executor) Isolation() string { return e.isolation.Kind() }
@@ -108,15 +88,9 @@ func (e *Executor) Isolation() string { return e.isolation.Kind() }
 // and limits the memory of its processes.
 func (e *Executor) Confine(c *exec.Cmd, s app.Sandbox, files []string) (done func(), err error) {
 	if i := e.isolation; i.Bubblewrap != "" {
-		etc, keep := e.copyOfEtc()
-		done, err := sandbox.Confine(c, sandbox.Confinement{
-			Bubblewrap: i.Bubblewrap, Sized: i.Sized, Allowed: s, Files: files, Hide: i.Hide, Etc: etc, MemoryBytes: e.confinedMemory,
+		return sandbox.Confine(c, sandbox.Confinement{
+			Bubblewrap: i.Bubblewrap, Sized: i.Sized, Allowed: s, Files: files, Hide: i.Hide, MemoryBytes: e.confinedMemory,
 		})
-		if err != nil {
-			keep.Close()
-			return nil, err
-		}
-		return func() { done(); keep.Close() }, nil // without a copy, closing fails and does nothing
 	}
 	if c.Err == nil {
 		c.Args = process.WithMemoryLimit(append([]string{c.Path}, c.Args[1:]...), e.confinedMemory)

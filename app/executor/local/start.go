@@ -66,18 +66,11 @@ func (e *Executor) fork(ctx context.Context, s shim, lock *os.File) (int, error)
 		return 0, err
 	}
 	defer log.Close()
-	files := []uintptr{stdin.Fd(), log.Fd(), log.Fd(), lockDescriptor: lock.Fd()}
-	if isolation.Sandbox.Image == "" {
-		if etc, keep := e.copyOfEtc(); keep != nil {
-			defer keep.Close()
-			isolation.Etc, files = etc, append(files, keep.Fd())
-		}
-	}
 	argv := append([]string{"molrun", "task", s.dir, "--lock-fd", "3", "--isolation", isolation.String()}, s.flags...)
 	pid, err := syscall.ForkExec(e.program, argv, &syscall.ProcAttr{
 		Dir:   s.dir,
 		Env:   append(task.InheritedEnv(), process.TokenVariable+"="+s.token),
-		Files: files,
+		Files: []uintptr{stdin.Fd(), log.Fd(), log.Fd(), lockDescriptor: lock.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if isAway(err) {

@@ -13,7 +13,7 @@ import (
 
 // ownNames are patterns of what the service and its commands keep in a data directory.
 var ownNames = []string{
-	datadir.Database, datadir.Database + ".*", datadir.Algorithms, datadir.Etc, datadir.Socket, "command.sock",
+	datadir.Database, datadir.Database + ".*", datadir.Algorithms, datadir.Socket, "command.sock",
 	"jobs", "uploads", "trash", "secret", ".secret*", "audit.log*", "tls", "set-aside", "restoring", "demo.log", "test.log", "lost+found",
 }
 

@@ -14,7 +14,6 @@ import (
 const (
 	Database   = "jobs.db"
 	Algorithms = "algorithms"   // folders of algorithms that jobs need
-	Etc        = "etc"          // copies of what sandboxed programs see of /etc
 	Socket     = "control.sock" // the operator's; mode 0600, so whoever may open it is the operator
 )
 

@@ -42,12 +42,10 @@ func (c Config) seen(program Program) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{
+	return &view{
 		work: c.Work, readOnly: c.ReadOnly, read: read, hide: c.Hide,
 		devices: gpuDevices("/", c.GPUs), network: c.Allowed.Network, shmBytes: c.SharedMemoryBytes,
-	}
-	v.useCopy(c.Etc)
-	return v, nil
+	}, nil
 }
 
 // start starts bwrap. Nothing about the program is in bwrap's arguments or

@@ -21,7 +21,6 @@ type Confinement struct {
 	Allowed    protocol.Sandbox
 	Files      []string // to be read
 	Hide       []string // of what programs see otherwise
-	Etc        string   // copy of /etc, of Copies; "": programs see its own entries
 
 	MemoryBytes int64 // of each process; 0: no limit
 }
@@ -41,7 +40,6 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 	if v.read, err = readable(path, "", c.Dir, c.Env, slices.Concat(o.Allowed.Read, o.Files), namedFiles(o.Allowed.Named, o.Hide)); err != nil {
 		return nil, err
 	}
-	v.useCopy(o.Etc)
 	d := &descriptors{}
 	remove := func() {}
 	if o.Sized {

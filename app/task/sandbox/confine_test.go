@@ -42,6 +42,21 @@ func confinement(t *testing.T) Confinement {
 	return Confinement{Bubblewrap: bwrap, Sized: sized}
 }
 
+// inside runs a script that must succeed.
+func inside(t *testing.T, o Confinement, script string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", "-c", script)
+	c.Dir, c.Env = t.TempDir(), []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	done, err := Confine(c, o)
+	must.OK(t, err)
+	defer done()
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v, %s", script, err, out)
+	}
+	return string(out)
+}
+
 // confined runs a script like a validator. It returns the script's output and the
 // files that it left in its directory.
 func confined(t *testing.T, o Confinement, script string) (out string, left []os.DirEntry, err error) {

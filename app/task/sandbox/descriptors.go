@@ -69,11 +69,8 @@ func (d *descriptors) connect() {
 }
 
 // names adds /etc/passwd and /etc/group for the sandbox, and /etc/hosts if it has no
-// network but its own. A copy of /etc has them.
+// network but its own.
 func (d *descriptors) names(v *view) {
-	if v.etc != "" {
-		return
-	}
 	users, groups := accounts()
 	d.addText(users)
 	d.addText(groups)

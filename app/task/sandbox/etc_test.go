@@ -2,38 +2,116 @@ package sandbox
 
 import (
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"molrun/app/test/must"
 )
 
-func TestSettingsThatNotEverybodyMayReadStayOutside(t *testing.T) {
+func TestPatternsAreValid(t *testing.T) {
+	for _, pattern := range slices.Concat(shownOfEtc, secretNames) {
+		if _, err := path.Match(pattern, "name"); err != nil {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+}
+
+func TestOnlySettingsForProgramsAreSeen(t *testing.T) {
 	dir := t.TempDir()
 	for path, mode := range map[string]os.FileMode{
-		"matplotlibrc": 0o644, "shadow": 0o644, "token": 0o640, "molrun.toml": 0o644, "host.key": 0o644, "passwd": 0o644,
-		"fonts/conf/a.conf": 0o644, "ssl/openssl.cnf": 0o644, "ssl/private/key.pem": 0o644, "ssl/certs/a.pem": 0o644, "app/a": 0o644, "app/b": 0o600,
+		"matplotlibrc": 0o644, "services": 0o640, "shadow": 0o644, "molrun/config.toml": 0o644, "passwd": 0o644,
+		"slurm/slurm.conf": 0o644, "java-21-openjdk/a": 0o644, "ssl/openssl.cnf": 0o644, "ssl/private/key.pem": 0o644,
+		"ssl/certs/a.pem": 0o644, "static/fonts/a.conf": 0o644,
 	} {
 		path = filepath.Join(dir, path)
 		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must.OK(t, os.WriteFile(path, nil, mode))
 	}
-	for link, target := range map[string]string{"inside": "fonts/conf/a.conf", "outside": "/var/secret", "secret": "shadow"} {
+	must.OK(t, os.MkdirAll(filepath.Join(dir, "openmpi"), 0o750))
+	for link, target := range map[string]string{
+		"localtime": "/usr/share", "mtab": "/proc/mounts", "fonts": "static/fonts", "profile": "no-such-file",
+	} {
 		must.OK(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
-	s := settings{links: []string{dir}}
-	var all []string
-	for _, each := range s.below(dir, madeInside, mostLevels) {
-		text := strings.TrimPrefix(each.path, dir+"/")
-		if each.target != "" {
-			text += " to " + each.target
+	look := func(read ...string) string {
+		var all []string
+		for a := settings(dir, read); len(a) > 0; a = a[3:] {
+			from := strings.TrimPrefix(a[1], dir+"/")
+			if a[0] == "--symlink" {
+				from = "to " + from
+			}
+			all = append(all, strings.TrimPrefix(a[2], "/etc/")+" "+from)
 		}
-		all = append(all, text)
+		slices.Sort(all)
+		return strings.Join(all, "\n")
 	}
-	got := strings.Join(all, ", ")
-	const want = "app/a, fonts, inside to fonts/conf/a.conf, matplotlibrc, ssl/certs, ssl/openssl.cnf"
-	if got != want {
-		t.Errorf("seen inside: %s\nwant %s", got, want)
+	const want = `fonts fonts
+java-21-openjdk java-21-openjdk
+localtime to /usr/share
+matplotlibrc matplotlibrc
+mtab to /proc/mounts
+ssl/certs ssl/certs
+ssl/openssl.cnf ssl/openssl.cnf`
+	must.Equal(t, "what is seen", look(), want)
+	replaced := strings.Replace(want, "to /usr/share", "localtime", 1)
+	must.Equal(t, "what is seen where a link is listed", look("/etc/localtime"), replaced)
+}
+
+func TestShowsFollowsTheListOfSettings(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/etc": true, "/etc/fonts/fonts.conf": true, "/etc/java-21-openjdk/a": true, "/etc/ssl/certs/a": true,
+		"/etc/pam.d": false, "/etc/ssl": false, "/etc/ssl/private": false, "/etc/ssl/certsx": false, "/etc/fontsx": false,
+		"/etc/passwd": false, "/usr/bin/env": true, "/opt/tool": true, "/home": false, "/etcetera": false,
+	} {
+		if Shows(path) != want {
+			t.Errorf("%s: %v", path, !want)
+		}
+	}
+}
+
+// TestEtcHoldsWhatIsListedAlone looks at this machine's own /etc.
+func TestEtcHoldsWhatIsListedAlone(t *testing.T) {
+	o := confinement(t)
+	for _, network := range []bool{false, true} {
+		o.Allowed.Network = network
+		made := []string{"/etc/passwd", "/etc/group", "/etc/hosts"}
+		if network {
+			made = append(made, "/etc/resolv.conf")
+		}
+		const list = "ls -d /etc/* /etc/.[!.]* /etc/ssl/* /etc/pki/* /etc/pki/tls/* 2>/dev/null; true"
+		for at := range strings.Lines(inside(t, o, list)) {
+			at = strings.TrimSuffix(at, "\n")
+			if !Shows(at) && !slices.Contains(append(made, "/etc/ssl", "/etc/pki", "/etc/pki/tls"), at) {
+				t.Errorf("network %v: %s is seen", network, at)
+			}
+		}
+		inside(t, o, "ls /etc/nsswitch.conf /etc/ld.so.cache "+strings.Join(made, " "))
+	}
+	for _, path := range []string{"/etc/x", "/etc/passwd", "/etc/fonts/x"} {
+		if out := inside(t, o, "touch "+path+" 2>/dev/null || echo refused"); out != "refused\n" {
+			t.Errorf("it may write %s: %s", path, out)
+		}
+	}
+}
+
+func TestHiddenSettingsStayHidden(t *testing.T) {
+	o := confinement(t)
+	o.Hide = []string{"/etc/nsswitch.conf", "/etc/fonts/conf.d", "/etc/alternatives"}
+	const look = "cat /etc/nsswitch.conf 2>/dev/null; ls -A /etc/fonts/conf.d /etc/alternatives; ls /etc/fonts/fonts.conf"
+	must.Equal(t, "what is seen", inside(t, o, look), "/etc/alternatives:\n\n/etc/fonts/conf.d:\n/etc/fonts/fonts.conf\n")
+}
+
+// TestWhatIsListedInEtcIsSeen lists what programs do not see otherwise, and what they do.
+func TestWhatIsListedInEtcIsSeen(t *testing.T) {
+	o := confinement(t)
+	for listed, text := range map[string]string{"/etc/pam.d/other": "pam", "/etc/host.conf": "multi", "/etc/localtime": "TZif"} {
+		o.Allowed.Read = []string{listed}
+		out := inside(t, o, "cat "+listed+"; ls -d /etc/nsswitch.conf /etc/shadow /etc/pam.d/login 2>/dev/null; true")
+		if !strings.Contains(out, text) || !strings.HasSuffix(out, "/etc/nsswitch.conf\n") {
+			t.Errorf("%s is listed, and seen is %s", listed, out)
+		}
 	}
 }

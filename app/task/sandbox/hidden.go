@@ -15,15 +15,19 @@ type cover struct {
 
 // covered returns where the hidden paths are below what is seen, each once, without what a hidden folder holds.
 func covered(hidden, seen []string) (all []cover) {
+	paths := make([]string, len(hidden))
+	for i, h := range hidden {
+		paths[i] = resolved(h)
+	}
 	for _, path := range seen {
 		at := resolved(path)
-		for _, h := range hidden {
-			h = resolved(h)
+		for _, h := range paths {
+			inside := func(o string) bool { return o != h && isBelow(h, o) && isBelow(o, at) }
+			if !isBelow(h, at) || slices.ContainsFunc(paths, inside) {
+				continue
+			}
 			info, err := os.Stat(h)
-			if err != nil || !isBelow(h, at) || slices.ContainsFunc(hidden, func(o string) bool {
-				o = resolved(o)
-				return o != h && isBelow(h, o) && isBelow(o, at)
-			}) {
+			if err != nil {
 				continue
 			}
 			if c := (cover{filepath.Join(path, strings.TrimPrefix(h, at)), info.IsDir()}); !slices.Contains(all, c) {

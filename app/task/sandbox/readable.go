@@ -60,6 +60,19 @@ func namedFiles(paths, hidden []string) (files []string) {
 	return files
 }
 
+// secretNames are patterns of files that hold secrets wherever they are.
+var secretNames = []string{
+	"molrun*", "ssh_host_*", "credentials", "netrc",
+	"*.key", "*.keytab", "*.p12", "*.pfx", "*_rsa", "*_ed25519", "*_ecdsa",
+}
+
+func secret(name string) bool {
+	return slices.ContainsFunc(secretNames, func(pattern string) bool {
+		matches, _ := filepath.Match(pattern, name) // a test reads the patterns
+		return matches
+	})
+}
+
 func isReadable(path, work string, read []string) bool {
 	covers := func(folder string) bool { return isBelow(path, folder) }
 	return covers(work) || slices.ContainsFunc(systemFolders, covers) || slices.ContainsFunc(read, covers)

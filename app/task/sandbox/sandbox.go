@@ -30,7 +30,6 @@ type Config struct {
 	ReadOnly          []string // below Work
 	Own               string   // the path of molrun in its commands, to be read; "": that of this process
 	Hide              []string // of what programs see otherwise
-	Etc               string   // copy of /etc, of Copies; "": programs see its own entries
 	GPUs              []string
 	SharedMemoryBytes int64    // size of /dev/shm; 0 leaves it to the kernel
 	CPUs              []int    // to which the program is pinned in a shared sandbox; none: to no ones

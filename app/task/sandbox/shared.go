@@ -82,10 +82,10 @@ func (c Config) kind(p Program) string {
 		program = ""
 	}
 	text, err := json.Marshal(struct {
-		Bubblewrap, Etc, Own, Program, Path string
-		Allowed                             protocol.Sandbox
-		Hide, GPUs                          []string
-	}{c.Bubblewrap, c.Etc, c.Own, program, process.Variable(p.Env, "PATH"), c.Allowed, c.Hide, c.GPUs})
+		Bubblewrap, Own, Program, Path string
+		Allowed                        protocol.Sandbox
+		Hide, GPUs                     []string
+	}{c.Bubblewrap, c.Own, program, process.Variable(p.Env, "PATH"), c.Allowed, c.Hide, c.GPUs})
 	if err != nil {
 		panic(err) // never: JSON can represent every field
 	}

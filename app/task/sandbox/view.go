@@ -1,11 +1,11 @@
 package sandbox
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // systemFolders hold the system's programs and libraries, which every program
@@ -28,7 +28,6 @@ type view struct {
 	shared   bool     // by steps, each of which gets a place: work is the folder above all, and temp is not used
 	read     []string // beyond the system's own, only read
 	hide     []string // unless it is work or below what is hidden, and in read
-	etc      string   // copy of what programs see of /etc; "": they see its own entries
 	devices  []string
 	network  bool
 	cgroups  bool  // programs are started in cgroups beside that of the sandbox, which the kernel allows nobody in a cgroup namespace below
@@ -65,9 +64,9 @@ func (v *view) arguments(names int) []string {
 	if !v.network {
 		a = append(a, "--unshare-net")
 	}
-	system := v.system()
+	system := append(v.system(), settings(etc, v.read)...)
 	a = append(a, system...)
-	a = append(a, v.settings(names)...)
+	a = append(a, v.names(names)...)
 	a = append(a, "--proc", "/proc")
 	a = append(a, v.deviceFolder()...)
 	a = append(a, "--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
@@ -125,8 +124,7 @@ func bound(arguments []string) (paths []string) {
 	return paths
 }
 
-// system lets in what is the same for all programs: the system's folders, and what everybody may enter
-// of /opt.
+// system lets in the system's folders, and what everybody may enter of /opt.
 func (v *view) system() []string {
 	var a []string
 	for _, path := range systemFolders {
@@ -148,52 +146,30 @@ func (v *view) system() []string {
 	return a
 }
 
-// settings makes /etc: what everybody may read of it, with users, groups and hosts of its own. Those of
-// the machine may be links to where programs see nothing, as /etc/resolv.conf to /run.
-func (v *view) settings(names int) (a []string) {
-	if v.etc != "" {
-		a = []string{"--ro-bind", v.etc, etc}
-	} else {
-		for _, each := range settingsOf(v.read, v.hide).all(etc) {
-			if each.target != "" {
-				a = append(a, "--symlink", each.target, each.path)
-			} else {
-				a = append(a, "--ro-bind-try", each.path, each.path)
-			}
-		}
-		a = append(a, "--file", strconv.Itoa(names), "/etc/passwd", "--file", strconv.Itoa(names+1), "/etc/group")
-		if !v.network {
-			a = append(a, "--file", strconv.Itoa(names+2), "/etc/hosts")
-		}
+// names makes the users, groups and hosts of the sandbox. The hosts and name servers of the machine may be links to
+// where programs see nothing, as /etc/resolv.conf to /run.
+func (v *view) names(first int) (a []string) {
+	a = []string{"--file", strconv.Itoa(first), "/etc/passwd", "--file", strconv.Itoa(first + 1), "/etc/group"}
+	if !v.network {
+		return append(a, "--file", strconv.Itoa(first+2), "/etc/hosts")
 	}
-	if v.network {
-		for _, name := range networkNames {
-			a = append(a, "--ro-bind-try", filepath.Join(etc, name), filepath.Join(etc, name))
-		}
-	}
-	return a
-}
-
-// useCopy takes the copy of /etc, if it is there and has a place for all that is let in beside it.
-func (v *view) useCopy(path string) {
-	at := resolved(path)
-	if path == "" || !exists(path) || slices.ContainsFunc(v.read, func(read string) bool {
-		place := filepath.Join(at, strings.TrimPrefix(read, etc))
-		return isBelow(read, etc) && (!exists(place) || resolved(place) != place)
-	}) {
-		return
-	}
-	v.etc = path
+	return append(a, "--ro-bind-try", "/etc/hosts", "/etc/hosts", "--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf")
 }
 
 // Shows reports whether programs see what is at a path of the machine, if anything is and everybody may read it.
 func Shows(path string) bool {
 	if isBelow(path, etc) {
-		parts := strings.Split(strings.TrimPrefix(path, etc), "/")
-		left := slices.Concat(madeInside, serviceNames)
-		return len(parts) < 2 || !slices.Contains(left, parts[1]) && !slices.ContainsFunc(parts, secret)
+		return path == etc || showsOfEtc(path)
 	}
 	return slices.ContainsFunc(append([]string{optional}, systemFolders...), func(folder string) bool { return isBelow(path, folder) })
+}
+
+// isPublic reports whether everybody may read the file or enter the folder.
+func isPublic(info fs.FileInfo) bool {
+	if info.IsDir() {
+		return info.Mode()&0o005 == 0o005
+	}
+	return info.Mode().IsRegular() && info.Mode()&0o004 != 0
 }
 
 // deviceFolder makes /dev: the virtual devices (null, zero, random), and those

@@ -244,8 +244,8 @@ func (r shortRows) xargs(ctx context.Context, dir string) (s starts, err error) 
 }
 
 // bubblewrap begins a command in the nearest simple equivalent of the service's sandbox:
-// the same namespaces, but with the whole of the machine's /etc, which takes one mount as
-// the service's copy of it does, an empty /tmp, and no process in between.
+// the same namespaces, but with the whole of the machine's /etc, which takes one mount,
+// an empty /tmp, and no process in between.
 func bubblewrap(work string) []string {
 	a := []string{
 		"bwrap", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",

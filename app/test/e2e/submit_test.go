@@ -104,10 +104,7 @@ func TestNamesAreNeverUsedAsPathsOrShellWords(t *testing.T) {
 			t.Errorf("%q: result %q", name, files)
 		}
 	}
-	err := filepath.WalkDir(s.dir, func(path string, e os.DirEntry, err error) error {
-		if e != nil && e.IsDir() && path == filepath.Join(s.data(), "etc") {
-			return filepath.SkipDir // what jobs see of the machine's
-		}
+	err := filepath.WalkDir(s.dir, func(path string, _ os.DirEntry, err error) error {
 		for _, word := range []string{"pwned", "rf", "2e", "touch"} {
 			if strings.Contains(strings.TrimPrefix(path, s.dir), word) {
 				t.Errorf("a file is named after a job: %s", path)
