@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"molrun/app/engine/md"
+	"molrun/app/engine/run"
 	"molrun/app/engine/sequence"
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
@@ -179,7 +180,7 @@ func checkResults(t *testing.T, readers []*libraryReader, s *Settings, dir strin
 func (r *libraryReader) checkTrajectories(t *testing.T, q Sequence, folder string, want [][][][3]float64) {
 	t.Helper()
 	for k := range want {
-		name := trajectoryName(k + 1)
+		name := run.TrajectoryName(k + 1)
 		what := fmt.Sprintf("%s, %s, %s", r.library, q.Name, name)
 		got := r.read(t, filepath.Join(folder, "top.pdb"), filepath.Join(folder, name))
 		checkChain(t, what, got, q.Residues)

@@ -1,8 +1,6 @@
 package cgidp
 
 import (
-	"path/filepath"
-
 	"molrun/app/engine/md"
 )
 
@@ -18,10 +16,9 @@ type system struct {
 	index    int // among the sequences
 	model    *md.Model
 	plan     plan
-	folder   string // of its results
 }
 
-func newSystem(s *Settings, index int, dir string) *system {
+func newSystem(s *Settings, index int) *system {
 	q := s.Sequences[index]
 	return &system{
 		Sequence: q,
@@ -29,7 +26,6 @@ func newSystem(s *Settings, index int, dir string) *system {
 		index:    index,
 		model:    md.NewModel(q.Residues, s.conditions()),
 		plan:     newPlan(s, &q),
-		folder:   filepath.Join(dir, q.Name),
 	}
 }
 

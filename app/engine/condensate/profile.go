@@ -183,7 +183,7 @@ func (p *Profile) join() {
 }
 
 // Archive stores or restores what was gathered.
-func (p *Profile) Archive(a md.Archive) {
+func (p *Profile) Archive(a *md.Archive) {
 	n := int64(len(p.blocks))
 	a.Integer(&p.frames)
 	a.Integer(&p.size)

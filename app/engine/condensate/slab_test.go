@@ -292,11 +292,10 @@ func TestFramesMayBeAddedInParts(t *testing.T) {
 			first.Add(s.Mixture, x)
 		}
 	}
-	kept := &memory{}
+	kept := md.Storing(nil)
 	first.Archive(kept)
 	second := NewProfile(s.Mixture)
-	kept.restores = true
-	second.Archive(kept)
+	second.Archive(md.Restoring(kept.Bytes()))
 	for _, x := range frames[70:] {
 		second.Add(s.Mixture, x)
 	}
@@ -316,28 +315,6 @@ func TestFramesMayBeAddedInParts(t *testing.T) {
 	}
 	within(t, "the number of chains", total/150, float64(s.Chains()), 1e-6)
 }
-
-// memory archives numbers in memory.
-type memory struct {
-	restores bool
-	numbers  []float64
-}
-
-func (m *memory) Float(v *float64) {
-	if m.restores {
-		*v, m.numbers = m.numbers[0], m.numbers[1:]
-		return
-	}
-	m.numbers = append(m.numbers, *v)
-}
-
-func (m *memory) Integer(v *int64) {
-	f := float64(*v)
-	m.Float(&f)
-	*v = int64(f)
-}
-
-func (m *memory) Word(*uint64) { panic("a profile has none") }
 
 func TestFramesAreLaidUponEachOther(t *testing.T) {
 	reference := []float64{0, 0, 1, 5, 9, 5, 2, 0}

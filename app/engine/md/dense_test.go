@@ -109,7 +109,7 @@ func heap() uint64 {
 // with returns the same slab with another number of workers.
 func (d *Motion) with(t testing.TB, cores int) *Motion {
 	t.Helper()
-	state := &numbers{}
+	state := Storing(nil)
 	d.Archive(state)
 	return resumed(t, d.mix, state, cores)
 }

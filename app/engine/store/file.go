@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,36 +10,11 @@ import (
 
 // WriteFile replaces a file by an atomic rename.
 func WriteFile(path string, content []byte) error {
-	temporary := temporaryName(path)
+	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 	if err := os.WriteFile(temporary, content, 0o644); err != nil {
 		return err
 	}
 	return os.Rename(temporary, path)
-}
-
-func temporaryName(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
-}
-
-// writeTemporary writes the future content of a file to a temporary one beside it,
-// with fsync, and returns its path.
-func writeTemporary(path string, content []byte) (temporary string, err error) {
-	temporary = temporaryName(path)
-	file, err := os.Create(temporary)
-	if err != nil {
-		return "", err
-	}
-	_, err = file.Write(content)
-	return temporary, errors.Join(err, file.Sync(), file.Close())
-}
-
-// syncFolder makes renames durable.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // WriteJSON replaces a file by a value.
