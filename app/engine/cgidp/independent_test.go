@@ -10,7 +10,6 @@ import (
 
 	"molrun/app/engine/md"
 	"molrun/app/engine/run"
-	"molrun/app/engine/sequence"
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )
@@ -104,7 +103,7 @@ func checkChain(t *testing.T, what string, got inLibrary, letters string) {
 	t.Helper()
 	var want []string
 	for i := range letters {
-		want = append(want, sequence.Code(letters[i]))
+		want = append(want, md.Code(letters[i]))
 	}
 	if !slices.Equal(got.Residues, want) {
 		t.Errorf("%s: residues %v, want %v", what, got.Residues, want)

@@ -8,7 +8,6 @@ import (
 	"molrun/app/base/unit"
 
 	"molrun/app/engine/input"
-	"molrun/app/engine/sequence"
 )
 
 const maxSequences = 64
@@ -44,15 +43,15 @@ func (r *reader) inlineSources() []input.Source {
 			continue
 		}
 		if records, ok := r.records(*item, i); ok {
-			sources = append(sources, input.Source{Record: append(records, sequence.Record{})[0], Index: i, Loc: input.Loc(key, i)})
+			sources = append(sources, input.Source{Record: append(records, input.Record{})[0], Index: i, Loc: input.Loc(key, i)})
 		}
 	}
 	return r.Counted(key, len(items), sources)
 }
 
 // records reads an item of sequences, which may hold one.
-func (r *reader) records(item string, index int) ([]sequence.Record, bool) {
-	records := sequence.ParseFASTA([]byte(item))
+func (r *reader) records(item string, index int) ([]input.Record, bool) {
+	records := input.ParseFASTA([]byte(item))
 	if len(records) > 1 {
 		r.Fault(input.Loc("sequences", index), input.Sequence, "item %d of sequences holds %d sequences; make each an item of its own",
 			index+1, len(records))
@@ -76,7 +75,7 @@ func (r *reader) sequences(sources []input.Source) []Sequence {
 		} else {
 			r.checkName(name, s.Loc, taken, s.Index)
 		}
-		for _, wrong := range sequence.Check(name, s.Letters) {
+		for _, wrong := range input.CheckSequence(name, s.Letters) {
 			r.Fault(s.Loc, input.Sequence, "%s", wrong)
 		}
 		sequences[k] = Sequence{Name: name, Residues: s.Letters}
@@ -117,7 +116,7 @@ var reservedNames = []string{metricsFile, resultsFile, "log"}
 // case makes no difference, as on the file systems of many users.
 func (r *reader) checkName(name string, where []any, taken map[string]int, index int) {
 	lower := strings.ToLower(name)
-	wrong := sequence.CheckName(name)
+	wrong := input.CheckName(name)
 	if slices.Contains(reservedNames, lower) {
 		wrong = "is that of a result file; choose another"
 	}

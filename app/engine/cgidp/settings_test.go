@@ -10,7 +10,7 @@ import (
 
 	"molrun/app/engine/input"
 	"molrun/app/engine/md"
-	"molrun/app/engine/sequence"
+
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )
@@ -308,8 +308,8 @@ func TestLAMMPSSettingsMatchReference(t *testing.T) {
 
 // Every letter that a sequence may have has parameters.
 func TestModelHasAllLetters(t *testing.T) {
-	m := md.NewModel(sequence.Letters, md.Conditions{Temperature: 298, PH: 7, IonicStrength: 0.15})
-	if m.Size() != len(sequence.Letters) {
-		t.Errorf("%d beads, want %d", m.Size(), len(sequence.Letters))
+	m := md.NewModel(md.Letters, md.Conditions{Temperature: 298, PH: 7, IonicStrength: 0.15})
+	if m.Size() != len(md.Letters) {
+		t.Errorf("%d beads, want %d", m.Size(), len(md.Letters))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"molrun/app/engine/input"
-	"molrun/app/engine/sequence"
 )
 
 // componentKeys are all keys of a component.
@@ -65,7 +64,7 @@ func (r *reader) component(item json.RawMessage, index int, taken map[string]int
 		r.Faults = append(r.Faults, f)
 	}
 	text, isText := values.Text("sequence")
-	records := sequence.ParseFASTA([]byte(text))
+	records := input.ParseFASTA([]byte(text))
 	switch {
 	case !values.Has("sequence"):
 		r.Fault(at("sequence"), input.Missing, "give the sequence of component %d: amino acids in one-letter code", index+1)
@@ -74,7 +73,7 @@ func (r *reader) component(item json.RawMessage, index int, taken map[string]int
 	case len(records) > 1:
 		r.Fault(at("sequence"), input.Sequence, "component %d holds %d sequences; make each a component of its own", index+1, len(records))
 	default:
-		record := append(records, sequence.Record{})[0]
+		record := append(records, input.Record{})[0]
 		if record.Name != "" {
 			c.Name = record.Name
 		}
@@ -89,7 +88,7 @@ func (r *reader) component(item json.RawMessage, index int, taken map[string]int
 	}
 	r.checkName(c.Name, at("name"), taken, index)
 	if len(records) == 1 || values.Has("sequence") && isText && len(records) == 0 {
-		for _, wrong := range sequence.Check(c.Name, c.Residues) {
+		for _, wrong := range input.CheckSequence(c.Name, c.Residues) {
 			r.Fault(at("sequence"), input.Sequence, "%s", wrong)
 		}
 	}
@@ -108,7 +107,7 @@ func (r *reader) fileComponents(fasta []byte) []Component {
 			c.Name = fmt.Sprintf("seq%d", s.Index+1)
 		}
 		r.checkName(c.Name, s.Loc, taken, s.Index)
-		for _, wrong := range sequence.Check(c.Name, s.Letters) {
+		for _, wrong := range input.CheckSequence(c.Name, s.Letters) {
 			r.Fault(s.Loc, input.Sequence, "%s", wrong)
 		}
 		all = append(all, c)
@@ -145,7 +144,7 @@ func (r *reader) copies(sequences int) []int {
 // checkName checks one name against the rules and the names before it. Letter case makes no
 // difference, as on the file systems of many users.
 func (r *reader) checkName(name string, where []any, taken map[string]int, index int) {
-	if wrong := sequence.CheckName(name); wrong != "" {
+	if wrong := input.CheckName(name); wrong != "" {
 		r.Fault(where, input.Name, "the name %q of component %d %s", name, index+1, wrong)
 	}
 	lower := strings.ToLower(name)

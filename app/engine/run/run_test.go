@@ -45,8 +45,10 @@ type counters struct {
 }
 
 func (c *counters) New(number int) *counter {
-	base := Base{Number: number, Folder: c.Folder, Trajectory: trajectory.NewDCD(1, 1, md.Vec{})}
-	return &counter{Base: base, broken: c.broken[number-1]}
+	return &counter{
+		Base:   Base{Number: number, Folder: c.Folder, Trajectory: trajectory.NewDCD(1, 1, md.Vec{})},
+		broken: c.broken[number-1],
+	}
 }
 func (c *counters) Gather([]*counter)   {}
 func (c *counters) Archive(*md.Archive) {}

@@ -15,7 +15,8 @@ import (
 	"strings"
 
 	"molrun/app/base/durable"
-	"molrun/app/engine/sequence"
+	"molrun/app/engine/input"
+	"molrun/app/engine/md"
 )
 
 // Options say what to compute.
@@ -58,7 +59,7 @@ var columns = []struct {
 //   - profiles/NAME.csv: windows along each of the first 200 sequences
 //   - metrics.json: the figures of the only sequence, or the number of sequences
 func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer) error {
-	records := sequence.ParseFASTA(fasta)
+	records := input.ParseFASTA(fasta)
 	if len(records) == 0 {
 		return errors.New("there is no sequence")
 	}
@@ -71,7 +72,7 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 		return err
 	}
 	all := make([]Properties, len(records))
-	composed := [][]string{append([]string{"name"}, strings.Split(letters, "")...)}
+	composed := [][]string{append([]string{"name"}, strings.Split(md.Letters, "")...)}
 	for k, name := range names(records) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -96,7 +97,7 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 
 // names returns a name for each record, fit for a file and not taken by another one, in
 // any case of letters.
-func names(records []sequence.Record) []string {
+func names(records []input.Record) []string {
 	taken := map[string]bool{}
 	all := make([]string, len(records))
 	for k, r := range records {
@@ -117,10 +118,10 @@ func names(records []sequence.Record) []string {
 // percentages is a row of composition.csv.
 func percentages(name, text string) []string {
 	row := []string{name}
-	for k := range letters {
+	for k := range md.Letters {
 		share := math.NaN()
 		if text != "" {
-			share = 100 * float64(strings.Count(text, letters[k:k+1])) / float64(len([]rune(text)))
+			share = 100 * float64(strings.Count(text, md.Letters[k:k+1])) / float64(len([]rune(text)))
 		}
 		row = append(row, number(share, 3))
 	}
