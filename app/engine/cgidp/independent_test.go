@@ -26,7 +26,7 @@ type memory struct {
 func newMemory(t *testing.T, s *Settings, index, replica int) *memory {
 	t.Helper()
 	q := s.Sequences[index]
-	model := md.NewModel(q.Residues, s.conditions())
+	model := md.NewModel(q.Residues, s.Conditions)
 	d := md.NewDynamics(model, md.NewRandom(s.Seed, index, replica))
 	must.OK(t, d.Start())
 	return &memory{Dynamics: d, model: model, every: int(q.FrameEvery)}

@@ -2,8 +2,6 @@ package cgidp
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"molrun/app/base/unit"
 
@@ -62,8 +60,7 @@ func (r *reader) records(item string, index int) ([]input.Record, bool) {
 
 // sequences checks the sources and names them.
 func (r *reader) sequences(sources []input.Source) []Sequence {
-	taken := map[string]int{}
-	names := r.names(len(sources), taken)
+	names := r.names(len(sources))
 	sequences := make([]Sequence, len(sources))
 	for k, s := range sources {
 		name := s.Name
@@ -73,11 +70,9 @@ func (r *reader) sequences(sources []input.Source) []Sequence {
 		if s.Index < len(names) && names[s.Index] != nil {
 			name = *names[s.Index]
 		} else {
-			r.checkName(name, s.Loc, taken, s.Index)
+			r.CheckName(name, s.Loc, s.Index, reservedNames...)
 		}
-		for _, wrong := range input.CheckSequence(name, s.Letters) {
-			r.Fault(s.Loc, input.Sequence, "%s", wrong)
-		}
+		r.CheckSequence(name, s.Letters, s.Loc)
 		sequences[k] = Sequence{Name: name, Residues: s.Letters}
 	}
 	return sequences
@@ -85,7 +80,7 @@ func (r *reader) sequences(sources []input.Source) []Sequence {
 
 // names returns the setting names. Their number cannot be checked while the
 // sequences are wrong or not known.
-func (r *reader) names(sequences int, taken map[string]int) []*string {
+func (r *reader) names(sequences int) []*string {
 	if !r.Has("names") {
 		return nil
 	}
@@ -103,7 +98,7 @@ func (r *reader) names(sequences int, taken map[string]int) []*string {
 	}
 	for i, name := range names {
 		if name != nil {
-			r.checkName(*name, input.Loc("names", i), taken, i)
+			r.CheckName(*name, input.Loc("names", i), i, reservedNames...)
 		}
 	}
 	return names
@@ -111,21 +106,3 @@ func (r *reader) names(sequences int, taken map[string]int) []*string {
 
 // reservedNames belong to files beside the folders of the sequences.
 var reservedNames = []string{metricsFile, resultsFile, "log"}
-
-// checkName checks one name against the rules and the names before it. Letter
-// case makes no difference, as on the file systems of many users.
-func (r *reader) checkName(name string, where []any, taken map[string]int, index int) {
-	lower := strings.ToLower(name)
-	wrong := input.CheckName(name)
-	if slices.Contains(reservedNames, lower) {
-		wrong = "is that of a result file; choose another"
-	}
-	if wrong != "" {
-		r.Fault(where, input.Name, "the name %q of sequence %d %s", name, index+1, wrong)
-	}
-	if first, ok := taken[lower]; ok {
-		r.Fault(where, input.Name, "sequences %d and %d are both called %q; give them different names", first+1, index+1, name)
-		return
-	}
-	taken[lower] = index
-}

@@ -27,8 +27,8 @@ func TestParseFillsDefaults(t *testing.T) {
 			{Name: "seq1", Residues: hst5, Steps: 500_000, FrameEvery: 1000},
 			{Name: "seq2", Residues: strings.Repeat("ES", 50), Steps: 2_000_000, FrameEvery: 2000},
 		},
-		Cores: 1, Temperature: 298, PH: 7, IonicStrength: 0.15, Equilibration: 0.1, Replicas: 1, Seed: 1,
-		SampleEvery: 200, Friction: 0.01, ChargedTermini: true,
+		Conditions: md.Conditions{Temperature: 298, PH: 7, IonicStrength: 0.15, Friction: 0.01, ChargedTermini: true},
+		Cores:      1, Equilibration: 0.1, Replicas: 1, Seed: 1, SampleEvery: 200,
 	}
 	if diff := cmp.Diff(want, s, cmp.AllowUnexported(Settings{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -47,8 +47,8 @@ func TestParseAcceptsAllSettings(t *testing.T) {
 			{Name: "a", Residues: "ACDEF", Steps: 1e6, FrameEvery: 500},
 			{Name: "B.2-c_d", Residues: "GHIKL", Steps: 1e6, FrameEvery: 500},
 		},
-		Cores: 64, Temperature: 293, PH: 7.5, IonicStrength: 0.2, Replicas: 64, Seed: 1<<53 - 1,
-		SampleEvery: 10, Friction: 1, fasta: "upload:x",
+		Conditions: md.Conditions{Temperature: 293, PH: 7.5, IonicStrength: 0.2, Friction: 1},
+		Cores:      64, Replicas: 64, Seed: 1<<53 - 1, SampleEvery: 10, fasta: "upload:x",
 	}
 	for i := range s.Sequences {
 		s.Sequences[i].Warnings = nil
@@ -300,16 +300,8 @@ func TestLAMMPSSettingsMatchReference(t *testing.T) {
 			Temperature: p.Temperature, PH: p.PH, IonicStrength: p.IonicStrength,
 			Friction: input.Friction.Preset, ChargedTermini: true,
 		}
-		if got := s.conditions(); got != want {
+		if got := s.Conditions; got != want {
 			t.Errorf("%s: conditions %+v, want %+v", path, got, want)
 		}
-	}
-}
-
-// Every letter that a sequence may have has parameters.
-func TestModelHasAllLetters(t *testing.T) {
-	m := md.NewModel(md.Letters, md.Conditions{Temperature: 298, PH: 7, IonicStrength: 0.15})
-	if m.Size() != len(md.Letters) {
-		t.Errorf("%d beads, want %d", m.Size(), len(md.Letters))
 	}
 }

@@ -24,7 +24,7 @@ func newSystem(s *Settings, index int) *system {
 		Sequence: q,
 		settings: s,
 		index:    index,
-		model:    md.NewModel(q.Residues, s.conditions()),
+		model:    md.NewModel(q.Residues, s.Conditions),
 		plan:     newPlan(s, &q),
 	}
 }

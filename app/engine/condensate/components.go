@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 
 	"molrun/app/engine/input"
 )
@@ -37,16 +36,15 @@ func (r *reader) inlineComponents() []Component {
 	if r.Counted(key, len(items), []input.Source{{}}) == nil || len(items) == 0 {
 		return nil
 	}
-	taken := map[string]int{}
 	var all []Component
 	for i, item := range items {
-		all = append(all, r.component(item, i, taken))
+		all = append(all, r.component(item, i))
 	}
 	return all
 }
 
 // component reads one of them; its faults are below its index.
-func (r *reader) component(item json.RawMessage, index int, taken map[string]int) Component {
+func (r *reader) component(item json.RawMessage, index int) Component {
 	at := func(path ...any) []any { return append(input.Loc("components", index), path...) }
 	values, wrong := input.NewReader(item, componentKeys)
 	if wrong != nil {
@@ -86,11 +84,9 @@ func (r *reader) component(item json.RawMessage, index int, taken map[string]int
 		}
 		c.Name = name
 	}
-	r.checkName(c.Name, at("name"), taken, index)
+	r.CheckName(c.Name, at("name"), index)
 	if len(records) == 1 || values.Has("sequence") && isText && len(records) == 0 {
-		for _, wrong := range input.CheckSequence(c.Name, c.Residues) {
-			r.Fault(at("sequence"), input.Sequence, "%s", wrong)
-		}
+		r.CheckSequence(c.Name, c.Residues, at("sequence"))
 	}
 	return c
 }
@@ -99,17 +95,14 @@ func (r *reader) component(item json.RawMessage, index int, taken map[string]int
 func (r *reader) fileComponents(fasta []byte) []Component {
 	sources := r.File(fasta)
 	copies := r.copies(len(sources))
-	taken := map[string]int{}
 	var all []Component
 	for k, s := range sources {
 		c := Component{Name: s.Name, Residues: s.Letters, Copies: copies[k]}
 		if c.Name == "" {
 			c.Name = fmt.Sprintf("seq%d", s.Index+1)
 		}
-		r.checkName(c.Name, s.Loc, taken, s.Index)
-		for _, wrong := range input.CheckSequence(c.Name, s.Letters) {
-			r.Fault(s.Loc, input.Sequence, "%s", wrong)
-		}
+		r.CheckName(c.Name, s.Loc, s.Index)
+		r.CheckSequence(c.Name, s.Letters, s.Loc)
 		all = append(all, c)
 	}
 	return all
@@ -139,18 +132,4 @@ func (r *reader) copies(sequences int) []int {
 		}
 	}
 	return all
-}
-
-// checkName checks one name against the rules and the names before it. Letter case makes no
-// difference, as on the file systems of many users.
-func (r *reader) checkName(name string, where []any, taken map[string]int, index int) {
-	if wrong := input.CheckName(name); wrong != "" {
-		r.Fault(where, input.Name, "the name %q of component %d %s", name, index+1, wrong)
-	}
-	lower := strings.ToLower(name)
-	if first, ok := taken[lower]; ok {
-		r.Fault(where, input.Name, "components %d and %d are both called %q; give them different names", first+1, index+1, name)
-		return
-	}
-	taken[lower] = index
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"molrun/app/base/unit"
 	"molrun/app/engine/md"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // Check returns what is wrong with a sequence of letters, and how to correct it:
 // one sentence per mistake, which calls the sequence by its name.
-func CheckSequence(name, letters string) []string {
+func checkSequence(name, letters string) []string {
 	if looksLikeRNA(letters) {
 		return []string{fmt.Sprintf("sequence %q has only A, C, G and U, so it looks like RNA; give the protein that it codes for", name)}
 	}
@@ -40,8 +41,8 @@ func CheckSequence(name, letters string) []string {
 			name, places(w.positions), w.title(), hint(w.character)))
 	}
 	if more := len(wrong) - shownCharacters; more > 0 {
-		faults = append(faults, fmt.Sprintf("sequence %q has %d other character%s that are not amino acids",
-			name, more, pluralS(more)))
+		faults = append(faults, fmt.Sprintf("sequence %q has %s that are not amino acids",
+			name, unit.Count(more, "other character")))
 	}
 	if fault := checkLength(name, residues); fault != "" {
 		faults = append(faults, fault)
@@ -54,20 +55,12 @@ func checkLength(name string, n int) string {
 	case n == 0:
 		return fmt.Sprintf("sequence %q is empty; give it %d to %d residues, or remove it", name, minResidues, maxResidues)
 	case n < minResidues:
-		return fmt.Sprintf("sequence %q has %d residue%s; it needs at least %d", name, n, pluralS(n), minResidues)
+		return fmt.Sprintf("sequence %q has %s; it needs at least %d", name, unit.Count(n, "residue"), minResidues)
 	case n > maxResidues:
 		return fmt.Sprintf("sequence %q has %d residues; at most %d can be simulated: give its disordered regions as sequences of their own",
 			name, n, maxResidues)
 	}
 	return ""
-}
-
-// pluralS ends a noun that follows a number.
-func pluralS(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }
 
 // wrongCharacter is a character that is not an amino acid, with its positions

@@ -17,7 +17,7 @@ type Record struct {
 }
 
 // ParseFASTA splits a text into records. A text without headers is one sequence.
-// Any text is accepted: [Check] looks at the letters.
+// Any text is accepted: checkSequence looks at the letters.
 func ParseFASTA(text []byte) []Record {
 	var records []Record
 	var letters strings.Builder

@@ -1,9 +1,48 @@
 package input
 
-// ChainReader takes sequences from settings, of which a job may have so many.
+import (
+	"slices"
+	"strings"
+)
+
+// ChainReader takes sequences from settings.
 type ChainReader struct {
 	*Reader
-	Most int
+	Noun string // what a sequence is called
+	Most int    // that a job may have
+
+	taken map[string]int // names in lower case, with their indexes
+}
+
+// NewChainReader is like NewReader.
+func NewChainReader(settings []byte, keys []string, noun string, most int) (*ChainReader, *Fault) {
+	r, fault := NewReader(settings, keys)
+	return &ChainReader{Reader: r, Noun: noun, Most: most, taken: map[string]int{}}, fault
+}
+
+// CheckSequence checks the letters of a sequence.
+func (r *ChainReader) CheckSequence(name, letters string, loc []any) {
+	for _, wrong := range checkSequence(name, letters) {
+		r.Fault(loc, Sequence, "%s", wrong)
+	}
+}
+
+// CheckName checks one name against the rules and the names before it. Letter case makes no
+// difference, as on the file systems of many users. Names of result files are reserved.
+func (r *ChainReader) CheckName(name string, loc []any, index int, reserved ...string) {
+	lower := strings.ToLower(name)
+	wrong := checkName(name)
+	if slices.Contains(reserved, lower) {
+		wrong = "is that of a result file; choose another"
+	}
+	if wrong != "" {
+		r.Fault(loc, Name, "the name %q of %s %d %s", name, r.Noun, index+1, wrong)
+	}
+	if first, ok := r.taken[lower]; ok {
+		r.Fault(loc, Name, "%ss %d and %d are both called %q; give them different names", r.Noun, first+1, index+1, name)
+		return
+	}
+	r.taken[lower] = index
 }
 
 // Source is a record with the place it came from.
