@@ -98,36 +98,13 @@ func (c *chain) writePairs(res *results) error {
 	if err != nil {
 		return err
 	}
-	files := []struct {
-		name    string
-		content []byte
-	}{
-		{distanceFile, matrix(n, res.pairs.MeanDistance)},
-		{contactFile, matrix(n, res.pairs.Contact)},
-		{scalingFile, scalingTable(res.rms, res.scaling)},
-		{distancePlotFile, picture},
-	}
-	for _, t := range files {
-		if err := store.WriteFile(filepath.Join(c.Folder, t.name), t.content); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// matrix is a table without header: row i, column j.
-func matrix(n int, at func(i, j int) float64) []byte {
-	var b []byte
-	for i := range n {
-		for j := range n {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendFloat(b, at(i, j), 'f', 4, 64)
-		}
-		b = append(b, '\n')
-	}
-	return b
+	in := func(name string) string { return filepath.Join(c.Folder, name) }
+	return errors.Join(
+		store.WriteMatrix(in(distanceFile), n, n, 'f', 4, res.pairs.MeanDistance),
+		store.WriteMatrix(in(contactFile), n, n, 'f', 4, res.pairs.Contact),
+		store.WriteFile(in(scalingFile), scalingTable(res.rms, res.scaling)),
+		store.WriteFile(in(distancePlotFile), picture),
+	)
 }
 
 func scalingTable(rms []float64, fit md.Scaling) []byte {

@@ -41,7 +41,7 @@ func (r *results) write(complete bool) (*summary, error) {
 		r.writeHistory(),
 		r.writeContacts(complete),
 		r.WriteEnsemble(r.letters, r.plan.discarded/r.plan.frameEvery, min(maxModels, max(1, maxAtoms/r.mix.Size()))),
-		store.WriteFile(filepath.Join(r.Folder, componentsFile), s.table()),
+		store.WriteCSV(filepath.Join(r.Folder, componentsFile), s.table()),
 		store.WriteJSON(filepath.Join(r.Folder, summaryFile), s),
 		store.WriteJSON(filepath.Join(r.Folder, metricsFile), s.metrics()),
 	)
@@ -68,7 +68,7 @@ func (r *results) writeProfile(s *summary) error {
 		picture.Curves = append(picture.Curves, plot.Curve{Name: r.Components[k].Name})
 	}
 	b = append(b, '\n')
-	for _, layer := range Mean(all) {
+	for _, layer := range Mean(all...) {
 		total, fields := 0.0, ""
 		for k, level := range layer.MilliMol {
 			mass := level * r.mix.Components[k].Model.TotalMass() / 1000
@@ -94,7 +94,7 @@ func (r *results) writeHistory() error {
 	if r.Protocol != Slab || rows == 0 {
 		return nil
 	}
-	return store.WriteFile(filepath.Join(r.Folder, historyFile), matrix(rows, r.history.bins, r.history.at))
+	return store.WriteMatrix(filepath.Join(r.Folder, historyFile), rows, r.history.bins, 'g', 5, r.history.at)
 }
 
 // bigMap is how many values a map of contacts has that is written in the end only.
@@ -120,28 +120,13 @@ func (r *results) writeContacts(complete bool) error {
 			image, err := picture.PNG()
 			path := filepath.Join(r.Folder, contactName(a, b))
 			err = errors.Join(err, store.WriteFile(path+".png", image),
-				store.WriteFile(path+".csv", matrix(len(a.Residues), len(b.Residues), at)))
+				store.WriteMatrix(path+".csv", len(a.Residues), len(b.Residues), 'g', 5, at))
 			if err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// matrix is a table without header: row i, column j.
-func matrix(rows, columns int, at func(i, j int) float64) []byte {
-	var b []byte
-	for i := range rows {
-		for j := range columns {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendFloat(b, at(i, j), 'g', 5, 64)
-		}
-		b = append(b, '\n')
-	}
-	return b
 }
 
 // Structures in ensemble.pdb: so many at most, with so many atoms together.

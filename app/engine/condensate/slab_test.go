@@ -238,7 +238,7 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 	}
 	mean, seen := 0.0, 0.0
 	c = Evaluate([]*Profile{p}).Components[0]
-	for _, layer := range p.Layers() {
+	for _, layer := range Mean(p) {
 		if math.Abs(layer.Z) > 20 {
 			mean, seen = mean+layer.MilliMol[0], seen+1
 		}
@@ -302,9 +302,9 @@ func TestFramesMayBeAddedInParts(t *testing.T) {
 	if whole.Frames() != 150 || second.Frames() != 150 || len(whole.blocks) != len(second.blocks) {
 		t.Fatalf("%d and %d frames", whole.Frames(), second.Frames())
 	}
-	for i, layer := range whole.Layers() {
-		if layer.MilliMol[0] != second.Layers()[i].MilliMol[0] {
-			t.Fatalf("layer %d: %v and %v", i, layer, second.Layers()[i])
+	for i, layer := range Mean(whole) {
+		if layer.MilliMol[0] != Mean(second)[i].MilliMol[0] {
+			t.Fatalf("layer %d: %v and %v", i, layer, Mean(second)[i])
 		}
 	}
 	total := 0.0

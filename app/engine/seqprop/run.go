@@ -1,22 +1,20 @@
 package seqprop
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 
-	"molrun/app/base/durable"
 	"molrun/app/engine/input"
 	"molrun/app/engine/md"
+	"molrun/app/engine/store"
 )
 
 // Options say what to compute.
@@ -63,12 +61,7 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 	if len(records) == 0 {
 		return errors.New("there is no sequence")
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close() // only holds the folder
-	if err := root.MkdirAll("profiles", 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "profiles"), 0o755); err != nil {
 		return err
 	}
 	all := make([]Properties, len(records))
@@ -84,7 +77,7 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 		}
 		composed = append(composed, percentages(name, text))
 		if k < mostProfiles {
-			if err := write(root, path.Join("profiles", name+".csv"), profile(text, o.Window)); err != nil {
+			if err := store.WriteCSV(filepath.Join(dir, "profiles", name+".csv"), profile(text, o.Window)); err != nil {
 				return err
 			}
 		}
@@ -92,7 +85,10 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 			fmt.Fprintf(log, "molrun:progress %.4f %d of %d sequences\n", float64(k)/float64(len(records)), k, len(records))
 		}
 	}
-	return errors.Join(write(root, "composition.csv", composed), write(root, "properties.csv", rows(all)), writeMetrics(root, all))
+	return errors.Join(
+		store.WriteCSV(filepath.Join(dir, "composition.csv"), composed),
+		store.WriteCSV(filepath.Join(dir, "properties.csv"), rows(all)),
+		store.WriteJSON(filepath.Join(dir, "metrics.json"), jobMetrics(all)))
 }
 
 // names returns a name for each record, fit for a file and not taken by another one, in
@@ -172,15 +168,7 @@ func number(v float64, digits int) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-func write(root *os.Root, name string, table [][]string) error {
-	var text bytes.Buffer
-	if err := csv.NewWriter(&text).WriteAll(table); err != nil {
-		return err
-	}
-	return durable.Replace(root, name, text.Bytes())
-}
-
-func writeMetrics(root *os.Root, all []Properties) error {
+func jobMetrics(all []Properties) map[string]json.Number {
 	figures := map[string]json.Number{"sequences": json.Number(strconv.Itoa(len(all)))}
 	if len(all) == 1 {
 		for _, c := range columns {
@@ -189,9 +177,5 @@ func writeMetrics(root *os.Root, all []Properties) error {
 			}
 		}
 	}
-	text, err := json.MarshalIndent(figures, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.Replace(root, "metrics.json", append(text, '\n'))
+	return figures
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"math"
 	"os"
@@ -24,6 +26,31 @@ func WriteJSON(path string, value any) error {
 		return err
 	}
 	return WriteFile(path, append(content, '\n'))
+}
+
+// WriteCSV replaces a file by a table.
+func WriteCSV(path string, rows [][]string) error {
+	var b bytes.Buffer
+	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
+		return err
+	}
+	return WriteFile(path, b.Bytes())
+}
+
+// WriteMatrix replaces a file by a table without header: row i, column j. Numbers have a format
+// and digits as in strconv.FormatFloat.
+func WriteMatrix(path string, rows, columns int, format byte, digits int, at func(i, j int) float64) error {
+	var b []byte
+	for i := range rows {
+		for j := range columns {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendFloat(b, at(i, j), format, digits, 64)
+		}
+		b = append(b, '\n')
+	}
+	return WriteFile(path, b)
 }
 
 // Number has at most four decimals in JSON, and is null if it is unknown.
