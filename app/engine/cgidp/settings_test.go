@@ -143,7 +143,7 @@ var rules = []struct {
 	{`{"sequences":"ACDEF","names":["../a"]}`, "", "[names 0]", input.Name, "begins with a dot; begin it with a letter or digit"},
 	{`{"sequences":"ACDEF","names":["Metrics.json"]}`, "", "[names 0]", input.Name, "is that of a result file; choose another"},
 	{`{"sequences":"ACDEF","names":["` + strings.Repeat("a", 65) + `"]}`, "", "[names 0]", input.Name, "is too long; use at most 64 characters"},
-	{`{"sequences":["ACDEF","ACDEF"],"names":["a","A"]}`, "", "[names 1]", input.Name, `sequences 1 and 2 are both called "A"`},
+	{`{"sequences":["ACDEF","ACDEF"],"names":["A","a"]}`, "", "[names 1]", input.Name, `sequences 1 and 2 are both called "a"`},
 	{`{"sequences":">a\nACDEF\n>a\nACDEF"}`, "", "[sequences]", input.Name, `sequences 1 and 2 are both called "a"`},
 
 	{`{"sequences":"ACDEF","temperature":300}`, "", "[temperature]", input.Unknown, `no setting "temperature"; did you mean "temperature_K"?`},
@@ -169,6 +169,7 @@ var rules = []struct {
 	{`{"sequences":"ACDEF","frame_every":99}`, "", "[frame_every]", input.Range, "between 100 and 10000000 steps"},
 	{`{"sequences":"ACDEF","steps":1e7,"frame_every":100}`, "", "[frame_every]", input.Conflict, "saves 100000 frames in 10000000 steps; at most 20000 are possible: choose at least 500"},
 	{`{"sequences":"ACDEF","steps":1000,"frame_every":2000}`, "", "[frame_every]", input.Conflict, "no frame would be saved; choose at most 1000"},
+	{`{"sequences":["ACDEF","` + strings.Repeat("ACDEF", 10) + `"],"frame_every":6e5}`, "", "[frame_every]", input.Conflict, "no frame would be saved; choose at most 500000"},
 	{`{"sequences":"ACDEF","sample_every":9}`, "", "[sample_every]", input.Range, "between 10 and 100000 steps"},
 	{`{"sequences":"ACDEF","steps":1000,"sample_every":600,"equilibration":0.7}`, "", "[sample_every]", input.Conflict, "leaves no sample after equilibration in 1000 steps; choose at most 300"},
 	{`{"sequences":"ACDEF","friction_per_ps":0}`, "", "[friction_per_ps]", input.Range, "between 0.001 and 10 per ps"},

@@ -52,9 +52,9 @@ func mustReadResidues(text string) [len(Letters)]residue {
 // Code returns the three-letter code of one of Letters.
 func Code(letter byte) string { return residues[strings.IndexByte(Letters, letter)].code }
 
-// LetterOf is the amino acid with a three-letter code, in any case of letters; false if there is none.
+// LetterOf is the amino acid with a three-letter code in capitals; false if there is none.
 func LetterOf(code string) (letter byte, ok bool) {
-	t := slices.IndexFunc(residues[:], func(r residue) bool { return strings.EqualFold(r.code, code) })
+	t := slices.IndexFunc(residues[:], func(r residue) bool { return r.code == code })
 	if t < 0 {
 		return 0, false
 	}

@@ -31,7 +31,7 @@ type System[R Replica] interface {
 // Part is the replicas of one system, with a folder of results and a checkpoint of its own.
 type Part[R Replica] struct {
 	System System[R]
-	Name   string // of the sequence, if there are several parts
+	Name   string // of the sequence, for the log; "" if the part is the whole run
 	Folder string
 	Count  int     // of replicas
 	Steps  int64   // of each
