@@ -65,8 +65,8 @@ dense-phases: ## pressures of five condensates around their published concentrat
 signs: ## what heat, salt and mutations do to condensates, below DIR=signs; an hour, and the next call goes on: STEPS=500000 CORES=2 CASES=heat,aromatics,salt
 	CONDENSATE_DIR='$(abspath $(or $(DIR),signs))' STEPS='$(STEPS)' CORES='$(CORES)' CASES='$(CASES)' $(GO) test ./app/engine/condensate -run '^TestSigns$$' -count 1 -timeout 0 -v
 
-compare: ## compare the engines' speed with LAMMPS (lmp) for one chain and a slab of 100, and what beads and cores cost; about ten minutes
-	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R CGIDP_LAMMPS_SLAB=1 CGIDP_SLAB_COSTS=1 $(GO) test -run 'SpeedNextToLAMMPS|SlabCosts' -count 1 -timeout 0 -v ./app/engine/md
+compare: ## compare the engines' speed with LAMMPS (lmp) for one chain and a slab of 100, and benchmark steps; about ten minutes
+	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R CGIDP_LAMMPS_SLAB=1 $(GO) test -run SpeedNextToLAMMPS -bench . -count 1 -timeout 0 -v ./app/engine/md
 
 mutants: ## plant mistakes and list those that the package's tests do not notice: PACKAGES='./storage ./blobs'
 	@GO='$(GO)' .ci/mutants $(PACKAGES)

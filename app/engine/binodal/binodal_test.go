@@ -69,12 +69,6 @@ func undecided(s tree) tree {
 	return s
 }
 
-// before is a summary of an earlier version, which wrote that a slab did not condense where it was too thin.
-func before(s tree, reason string) tree {
-	resultsOf(single(s))["reason"] = reason
-	return s
-}
-
 // bounded leaves only a bound of the dilute phase, in mg/mL.
 func bounded(s tree, below float64) tree {
 	f := phasesIn(s)
@@ -288,41 +282,31 @@ func TestPointsThatAreNotConverged(t *testing.T) {
 	}
 }
 
-// Slabs that do not tell whether they condense bound no critical temperature, whoever wrote their summaries.
+// Slabs that do not tell whether they condense bound no critical temperature; those of one phase do.
 func TestSlabsThatDoNotTellBoundNothing(t *testing.T) {
 	good := slabs(283, 293, 303, 313, 323, 331)
-	for name, s := range map[string]tree{
-		"null": undecided(slab(335)),
-		"thin": before(slab(335), "What is dense is thinner than its interfaces (3.7 and 6.0 nm wide): the chains do not condense under these conditions, or are too few to tell."),
-		"full": before(slab(335), "The dense phase and its interfaces fill the box, so there is no dilute phase beside it: the chains do not condense under these conditions, or the box is too short to tell."),
-		"even": before(slab(335), "Where one half of the chains is dense, the other half has 50 mg/mL, and elsewhere 48 mg/mL: no different within the errors (9 and 7; unknown below 16 frames), so "+
-			"the chains do not condense under these conditions, or the run is too short to tell."),
-	} {
-		for _, unconverged := range []bool{false, true} {
-			files, log, err := evaluated(t, unconverged, append(slices.Clone(good), s)...)
-			must.OK(t, err)
-			if m := figuresOf(t, files); m["Tc_below_K"] != nil || m["points_used"] != 6.0 || m["Tc_K"] == nil {
-				t.Errorf("%s: %v", name, m)
-			}
-			if !strings.Contains(log, "s7: not known whether it condenses: ") || strings.Contains(log, "do not condense") || strings.Contains(log, "Warning") {
-				t.Errorf("%s: printed\n%s", name, log)
-			}
-			if got := cells(t, files[tableFile])["condensed"]; !slices.Equal(got, []string{"true", "true", "true", "true", "true", "true", ""}) {
-				t.Errorf("%s: condensed %q", name, got)
-			}
-			var sum struct{ Points []tree }
-			must.OK(t, json.Unmarshal([]byte(files[summaryFile]), &sum))
-			if last := sum.Points[6]; last["condensed"] != nil || last["reason"] == nil || sum.Points[0]["condensed"] != true {
-				t.Errorf("%s: %v", name, last)
-			}
-			if !strings.Contains(files[plotFile], "phases unknown") || strings.Contains(files[plotFile], "one phase") {
-				t.Errorf("%s: the picture shows one phase", name)
-			}
+	for _, unconverged := range []bool{false, true} {
+		files, log, err := evaluated(t, unconverged, append(slices.Clone(good), undecided(slab(335)))...)
+		must.OK(t, err)
+		if m := figuresOf(t, files); m["Tc_below_K"] != nil || m["points_used"] != 6.0 || m["Tc_K"] == nil {
+			t.Error(m)
+		}
+		if !strings.Contains(log, "s7: not known whether it condenses: slab thinner") || strings.Contains(log, "do not condense") || strings.Contains(log, "Warning") {
+			t.Errorf("printed\n%s", log)
+		}
+		if got := cells(t, files[tableFile])["condensed"]; !slices.Equal(got, []string{"true", "true", "true", "true", "true", "true", ""}) {
+			t.Errorf("condensed %q", got)
+		}
+		var sum struct{ Points []tree }
+		must.OK(t, json.Unmarshal([]byte(files[summaryFile]), &sum))
+		if last := sum.Points[6]; last["condensed"] != nil || last["reason"] == nil || sum.Points[0]["condensed"] != true {
+			t.Error(last)
+		}
+		if !strings.Contains(files[plotFile], "phases unknown") || strings.Contains(files[plotFile], "one phase") {
+			t.Error("the picture shows one phase")
 		}
 	}
-	// The same along the whole box is one phase, in summaries of any version.
-	flat := before(slab(345), "The concentration is the same all along the box, or even lower in its middle: the chains do not condense under these conditions.")
-	files, _, err := evaluated(t, false, append(slices.Clone(good), flat)...)
+	files, _, err := evaluated(t, false, append(good, single(slab(345)))...)
 	if err != nil || figuresOf(t, files)["Tc_below_K"] != 345.0 {
 		t.Errorf("%v, %v", err, figuresOf(t, files))
 	}

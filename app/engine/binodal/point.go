@@ -3,7 +3,6 @@ package binodal
 import (
 	"encoding/json"
 	"math"
-	"strings"
 
 	"molrun/app/engine/input"
 )
@@ -125,19 +124,6 @@ func known(v *float64) float64 {
 
 func (e estimate) level() Level { return Level{known(e.Mean), known(e.SE)} }
 
-// decided returns whether a slab condensed, nil if the run does not tell, and the reason. Earlier
-// versions of the source wrote false in both cases, with a reason like "… : the chains do not
-// condense under these conditions, or are too few to tell."
-func decided(condensed *bool, reason string) (*bool, string) {
-	if condensed == nil || *condensed || !strings.HasSuffix(reason, "to tell.") {
-		return condensed, reason
-	}
-	for _, verdict := range []string{": the chains do not condense", ", so the chains do not condense", ": no different within"} {
-		reason, _, _ = strings.Cut(reason, verdict)
-	}
-	return nil, reason
-}
-
 // condensed reports whether there are two phases.
 func (p *Point) condensed() bool { return p.Condensed != nil && *p.Condensed }
 
@@ -176,7 +162,7 @@ func Read(job string, summary []byte, loc []any) (Point, []input.Fault) {
 		same:      system{s.Model, s.EngineVersion, c.Components[0].Sequence, c.PH, c.ChargedTermini},
 		run:       run{c.Components[0].Copies, c.Replicas, c.Box, c.Steps, c.Equilibration, c.Friction, c.SampleEvery, c.Seed},
 	}
-	p.Condensed, p.Reason = decided(s.Results.Condensed, s.Results.Reason)
+	p.Condensed, p.Reason = s.Results.Condensed, s.Results.Reason
 	var f phases // all unknown
 	if p.condensed() && len(s.Results.Components) == 1 && s.Results.Components[0].Phases != nil {
 		f = *s.Results.Components[0].Phases

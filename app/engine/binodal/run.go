@@ -106,10 +106,10 @@ func (v *Verdict) write(s *Settings, folder string) error {
 		return fmt.Errorf("draw the binodal: %w", err)
 	}
 	if v.curve() != nil {
-		err = store.WriteFile(filepath.Join(folder, curveFile), v.curveTable())
+		err = store.WriteCSV(filepath.Join(folder, curveFile), v.curveTable())
 	}
 	return errors.Join(err,
-		store.WriteFile(filepath.Join(folder, tableFile), v.table()),
+		store.WriteCSV(filepath.Join(folder, tableFile), v.table()),
 		store.WriteFile(filepath.Join(folder, plotFile), picture),
 		store.WriteJSON(filepath.Join(folder, summaryFile), v.summary(s)),
 		store.WriteJSON(filepath.Join(folder, metricsFile), v.metrics()))

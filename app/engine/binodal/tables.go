@@ -1,8 +1,6 @@
 package binodal
 
 import (
-	"bytes"
-	"encoding/csv"
 	"math"
 	"strconv"
 
@@ -16,7 +14,7 @@ const (
 )
 
 // table is binodal.csv: a row for each point, in the order of the series.
-func (v *Verdict) table() []byte {
+func (v *Verdict) table() [][]string {
 	rows := [][]string{{
 		"job", "temperature_K", "ionic_strength_M", "condensed", "converged", "used",
 		"cdil_mg_mL", "cdil_se_mg_mL", "cdil_below_mg_mL", "cden_mg_mL", "cden_se_mg_mL",
@@ -47,7 +45,7 @@ func (v *Verdict) table() []byte {
 		)...)
 		rows = append(rows, append(row, c.Note))
 	}
-	return comma(rows)
+	return rows
 }
 
 // curvePoints is how many points the curve of the law has.
@@ -55,7 +53,7 @@ const curvePoints = 101
 
 // curveTable is curve.csv: the law from the lowest temperature that is used up to Tc. Where it
 // would have a negative concentration, which shows that it does not hold there, there is none.
-func (v *Verdict) curveTable() []byte {
+func (v *Verdict) curveTable() [][]string {
 	rows := [][]string{{"temperature_K", "cdil_mg_mL", "cden_mg_mL", "diameter_mg_mL"}}
 	for _, c := range v.curve() {
 		rows = append(rows, figures(c.temperature, c.dilute, c.dense, (c.dense+c.dilute)/2))
@@ -63,7 +61,7 @@ func (v *Verdict) curveTable() []byte {
 			last[1] = ""
 		}
 	}
-	return comma(rows)
+	return rows
 }
 
 // coexisting is a place on the curve of the law.
@@ -97,10 +95,4 @@ func figures(values ...float64) []string {
 		texts[k] = store.Figure(value).String()
 	}
 	return texts
-}
-
-func comma(rows [][]string) []byte {
-	var b bytes.Buffer
-	csv.NewWriter(&b).WriteAll(rows) //nolint:errcheck // into memory
-	return b.Bytes()
 }

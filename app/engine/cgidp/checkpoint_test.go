@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/engine/store"
+	"molrun/app/engine/run"
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )
@@ -21,9 +21,9 @@ var engine = enginetest.Engine{
 		if len(faults) > 0 {
 			return fmt.Errorf("%v", faults)
 		}
-		r := newRun(s, dir, log)
-		r.saveEvery = saveEvery
-		return r.run(ctx)
+		m := newSimulation(s, dir, log)
+		m.SaveEvery = saveEvery
+		return m.run(ctx)
 	},
 	Stop:   stop,
 	Folder: "Hst5",
@@ -31,21 +31,14 @@ var engine = enginetest.Engine{
 
 func TestMain(m *testing.M) { engine.Main(m) }
 
-// stop computes one replica after the other, without the clock that asks for results so far.
+// stop computes one replica after the other, and saves only in the end.
 func stop(t testing.TB, settings, dir string, bursts int) {
 	t.Helper()
-	r := newRun(settingsOf(t, settings), dir, io.Discard)
-	must.OK(t, r.resume())
-	ctx := &enginetest.StopAfter{Context: t.Context(), Bursts: bursts}
-	for _, c := range r.chains {
-		for _, number := range c.pending() {
-			err := r.compute(ctx, assignment{c, number})
-			if errors.Is(err, context.Canceled) {
-				must.OK(t, r.saveStarted())
-				return
-			}
-			must.OK(t, err)
-		}
+	m := newSimulation(settingsOf(t, settings), dir, io.Discard)
+	m.Workers, m.SaveEvery = 1, 24*time.Hour
+	err := m.Compute(&enginetest.StopAfter{Context: t.Context(), Bursts: bursts})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
 	}
 }
 
@@ -77,13 +70,13 @@ func TestResumeAfterDamage(t *testing.T) {
 	engine.ResumesAfterDamage(t, settings, 1, []enginetest.Damage{
 		{Name: "none", Do: enginetest.Undamaged, Log: "goes on from checkpoint.bin, with 0 of 1 replica finished and 1000 of 3000 steps done"},
 		{
-			Name: "last", Do: enginetest.Spoil(enginetest.Flip, store.CheckpointFile),
+			Name: "last", Do: enginetest.Spoil(enginetest.Flip, enginetest.CheckpointFile),
 			Log: "checkpoint.bin cannot be used: it is damaged\nHst5 goes on from checkpoint.old.bin, with 0 of 1 replica finished and 500 of 3000 steps done",
 		},
-		{Name: "trajectory cut short", Do: enginetest.Spoil(enginetest.CutTo(1000), trajectoryFile), Log: "traj.dcd lacks some of its frames"},
-		{Name: "no trajectory", Do: enginetest.Removed(trajectoryFile), Log: "warning: Hst5 starts from the beginning"},
+		{Name: "trajectory cut short", Do: enginetest.Spoil(enginetest.CutTo(1000), run.TrajectoryName(1)), Log: "traj.dcd lacks some of its frames"},
+		{Name: "no trajectory", Do: enginetest.Removed(run.TrajectoryName(1)), Log: "warning: Hst5 starts from the beginning"},
 		{Name: "rows beyond the checkpoint", Log: "goes on from checkpoint.bin", Do: func(t *testing.T, folder string) {
-			must.OK(t, os.WriteFile(filepath.Join(folder, seriesFile), []byte("no rows"), 0o600))
+			must.OK(t, os.WriteFile(filepath.Join(folder, run.SeriesFile), []byte("no rows"), 0o600))
 		}},
 	})
 }

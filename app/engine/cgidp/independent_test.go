@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"molrun/app/engine/md"
-	"molrun/app/engine/sequence"
+	"molrun/app/engine/run"
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )
@@ -26,7 +26,7 @@ type memory struct {
 func newMemory(t *testing.T, s *Settings, index, replica int) *memory {
 	t.Helper()
 	q := s.Sequences[index]
-	model := md.NewModel(q.Residues, s.conditions())
+	model := md.NewModel(q.Residues, s.Conditions)
 	d := md.NewDynamics(model, md.NewRandom(s.Seed, index, replica))
 	must.OK(t, d.Start())
 	return &memory{Dynamics: d, model: model, every: int(q.FrameEvery)}
@@ -103,7 +103,7 @@ func checkChain(t *testing.T, what string, got inLibrary, letters string) {
 	t.Helper()
 	var want []string
 	for i := range letters {
-		want = append(want, sequence.Code(letters[i]))
+		want = append(want, md.Code(letters[i]))
 	}
 	if !slices.Equal(got.Residues, want) {
 		t.Errorf("%s: residues %v, want %v", what, got.Residues, want)
@@ -179,7 +179,7 @@ func checkResults(t *testing.T, readers []*libraryReader, s *Settings, dir strin
 func (r *libraryReader) checkTrajectories(t *testing.T, q Sequence, folder string, want [][][][3]float64) {
 	t.Helper()
 	for k := range want {
-		name := trajectoryName(k + 1)
+		name := run.TrajectoryName(k + 1)
 		what := fmt.Sprintf("%s, %s, %s", r.library, q.Name, name)
 		got := r.read(t, filepath.Join(folder, "top.pdb"), filepath.Join(folder, name))
 		checkChain(t, what, got, q.Residues)

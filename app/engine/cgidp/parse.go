@@ -12,25 +12,19 @@ type reader struct{ *input.ChainReader }
 // that file; while it is nil, the sequences are not checked and Run will refuse.
 // Parse returns all faults at once; without faults, the settings are not nil.
 func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
-	values, wrong := input.NewReader(settings, keys)
+	chains, wrong := input.NewChainReader(settings, keys, "sequence", maxSequences)
 	if wrong != nil {
 		return nil, []input.Fault{*wrong}
 	}
-	r := &reader{&input.ChainReader{Reader: values, Most: maxSequences}}
-	sequences := r.sequences(r.sources(fasta))
-	c := r.Conditions()
+	r := &reader{chains}
 	s := &Settings{
-		Sequences:      sequences,
-		Cores:          int(r.Integer(input.Cores)),
-		Temperature:    c.Temperature,
-		PH:             c.PH,
-		IonicStrength:  c.IonicStrength,
-		Equilibration:  r.Number(input.Equilibration),
-		Replicas:       int(r.Integer(limitReplicas)),
-		Seed:           uint64(r.Integer(input.Seed)),
-		SampleEvery:    r.Integer(limitSampleEvery),
-		Friction:       c.Friction,
-		ChargedTermini: c.ChargedTermini,
+		Sequences:     r.sequences(r.sources(fasta)),
+		Conditions:    r.Conditions(),
+		Cores:         int(r.Integer(input.Cores)),
+		Equilibration: r.Number(input.Equilibration),
+		Replicas:      int(r.Integer(limitReplicas)),
+		Seed:          uint64(r.Integer(input.Seed)),
+		SampleEvery:   r.Integer(limitSampleEvery),
 	}
 	s.fasta, _ = r.Text("fasta")
 	r.lengths(s)
@@ -53,7 +47,6 @@ func Check(settings, fasta []byte) []input.Fault {
 const (
 	defaultStepsPerResidue = 20_000
 	defaultLeastSteps      = 500_000
-	maxFrames              = 20_000
 )
 
 // lengths sets how long each sequence runs and how often frames are saved.
@@ -71,8 +64,12 @@ func (r *reader) lengths(s *Settings) {
 		}
 		shortest, longest = min(shortest, q.Steps), max(longest, q.Steps)
 	}
-	r.checkFrameEvery(every, shortest, longest)
-	r.checkSamples(s, shortest)
+	if every > 0 {
+		r.CheckFrames(every, shortest, longest)
+	}
+	if s.SampleEvery > 0 {
+		r.CheckSamples(s.SampleEvery, shortest, s.discarded(shortest))
+	}
 }
 
 // setLengths takes what is set, or, instead of 0, what suits the number of
@@ -92,23 +89,4 @@ func (q *Sequence) setLengths(steps, frameEvery int64) {
 func defaultFrameEvery(steps int64) int64 {
 	every := max(1000, (steps+999)/1000)
 	return (every + 999) / 1000 * 1000
-}
-
-func (r *reader) checkFrameEvery(every, shortest, longest int64) {
-	switch {
-	case every == 0:
-	case every > shortest:
-		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every is %d, but the run has %d steps: no frame would be saved; choose at most %d",
-			every, shortest, shortest)
-	case longest/every > maxFrames:
-		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every of %d saves %d frames in %d steps; at most %d are possible: choose at least %d",
-			every, longest/every, longest, maxFrames, (longest+maxFrames-1)/maxFrames)
-	}
-}
-
-func (r *reader) checkSamples(s *Settings, steps int64) {
-	if s.SampleEvery > 0 && steps/s.SampleEvery <= s.discarded(steps)/s.SampleEvery {
-		r.Fault(input.Loc("sample_every"), input.Conflict, "sample_every of %d leaves no sample after equilibration in %d steps; choose at most %d",
-			s.SampleEvery, steps, steps-s.discarded(steps))
-	}
 }

@@ -1,31 +1,25 @@
 package cgidp
 
 import (
-	"context"
-	"path/filepath"
+	"fmt"
 	"strconv"
-	"sync"
-	"time"
+	"strings"
 
 	"molrun/app/engine/md"
+	"molrun/app/engine/run"
 	"molrun/app/engine/store"
 	"molrun/app/engine/trajectory"
 )
 
-// burstSteps is the number of steps between looks at cancellation.
+// burstSteps is the number of steps of a burst.
 const burstSteps = 500
 
-// replica is one run of a chain: its dynamics, the statistics and the trajectory.
-// Its lock is held during a burst of steps; between bursts others may read.
+// replica is one run of a chain: its dynamics, the statistics and what it has written.
 type replica struct {
-	sync.Mutex
+	run.Base
 	*md.Dynamics
 	*system
-	number     int // from 1
-	trajectory *trajectory.DCD
-	rows       []byte // lines of timeseries.csv
-	last       sample
-	busy       time.Duration
+	last sample
 
 	rg, ree, kinetic md.Series
 	pairs            *md.PairSums // nil once the chain has taken them over
@@ -38,73 +32,36 @@ type sample struct {
 	temperature float64 // K
 }
 
-// newReplica returns a replica without a start structure and an open trajectory:
-// start gives it both, or archive and resume restore them.
-func newReplica(s *system, number int) *replica {
+func newReplica(s *system, number int, folder string) *replica {
 	n, samples := s.model.Size(), s.plan.samples()
 	return &replica{
-		Dynamics:   md.NewDynamics(s.model, md.NewRandom(s.settings.Seed, s.index, number)),
-		system:     s,
-		number:     number,
-		trajectory: trajectory.NewDCD(n, s.plan.frameEvery, md.Vec{}),
-		rg:         md.NewSeries(samples),
-		ree:        md.NewSeries(samples),
-		kinetic:    md.NewSeries(samples),
-		pairs:      md.NewPairSums(n),
-		parts:      md.NewScalingParts(n, s.plan.pairs()),
+		Base:     run.Base{Number: number, Folder: folder, Trajectory: trajectory.NewDCD(n, s.plan.frameEvery, md.Vec{})},
+		Dynamics: md.NewDynamics(s.model, md.NewRandom(s.settings.Seed, s.index, number)),
+		system:   s,
+		rg:       md.NewSeries(samples),
+		ree:      md.NewSeries(samples),
+		kinetic:  md.NewSeries(samples),
+		pairs:    md.NewPairSums(n),
+		parts:    md.NewScalingParts(n, s.plan.pairs()),
 	}
 }
 
-func (r *replica) start() error {
-	if err := r.Start(); err != nil {
+// Start implements run.Replica, as do the other methods.
+func (r *replica) Start() error {
+	if err := r.Dynamics.Start(); err != nil {
 		return err
 	}
 	r.last = r.sample()
-	return r.trajectory.Create(r.trajectoryPath(), r.Name, madeBy)
+	return r.Create(r.Name, madeBy)
 }
 
-// resume prepares a replica from a checkpoint for its next step.
-func (r *replica) resume() error {
-	if err := r.trajectory.Resume(r.trajectoryPath()); err != nil {
-		return err
-	}
+func (r *replica) Resume() error {
 	r.last = r.sample()
-	if r.done() {
-		return r.trajectory.Close()
-	}
-	return r.Resume()
+	return r.Dynamics.Resume()
 }
 
-func (r *replica) trajectoryPath() string { return filepath.Join(r.folder, trajectoryName(r.number)) }
-
-func (r *replica) done() bool { return r.Step() == r.plan.steps }
-
-// finished reports whether all steps are done. It takes the lock.
-func (r *replica) finished() bool {
-	r.Lock()
-	defer r.Unlock()
-	return r.done()
-}
-
-// run continues until the last step, an error, or the end of ctx.
-func (r *replica) run(ctx context.Context) error {
-	for !r.done() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := r.burst(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *replica) burst() error {
-	r.Lock()
-	defer r.Unlock()
-	began := time.Now()
-	defer func() { r.busy += time.Since(began) }()
-	for left := int64(burstSteps); left > 0 && !r.done(); {
+func (r *replica) Burst() error {
+	for left := int64(burstSteps); left > 0 && r.Step() < r.plan.steps; {
 		n := min(left, r.plan.untilEvent(r.Step()))
 		if err := r.Advance(int(n)); err != nil {
 			return err
@@ -123,7 +80,7 @@ func (r *replica) record() error {
 		r.recordSample()
 	}
 	if r.Step()%r.plan.frameEvery == 0 {
-		return r.recordFrame()
+		return r.Frame(r.Positions(), r.model.Centre(r.Positions()), []string{r.Residues})
 	}
 	return nil
 }
@@ -153,50 +110,49 @@ func (r *replica) recordSample() {
 const seriesHeader = "step,time_ps,replica,rg_nm,ree_nm,epot_kJ_mol,temperature_K\n"
 
 func (r *replica) appendRow() {
-	b := strconv.AppendInt(r.rows, r.Step(), 10)
+	b := strconv.AppendInt(r.Rows, r.Step(), 10)
 	field := func(v float64, decimals int) {
 		b = strconv.AppendFloat(append(b, ','), v, 'f', decimals, 64)
 	}
 	field(float64(r.Step())*md.TimeStep, 2)
-	b = strconv.AppendInt(append(b, ','), int64(r.number), 10)
+	b = strconv.AppendInt(append(b, ','), int64(r.Number), 10)
 	field(r.last.rg, 4)
 	field(r.last.ree, 4)
 	field(r.PotentialEnergy(), 3)
 	field(r.last.temperature, 2)
-	r.rows = append(b, '\n')
+	r.Rows = append(b, '\n')
 }
 
-func (r *replica) recordFrame() error {
-	x := r.Positions()
-	centre := r.model.Centre(x)
-	if err := r.trajectory.Append(x, centre); err != nil {
-		return err
+func (r *replica) Status() string {
+	var b strings.Builder
+	if r.Step() <= r.plan.discarded {
+		b.WriteString("equilibrating ")
 	}
-	if r.number > 1 || r.trajectory.Frames > 1 {
-		return nil
+	fmt.Fprintf(&b, "Rg %.2f nm ", r.last.rg)
+	temperature := r.last.temperature
+	if r.rg.Count() > 0 {
+		b.WriteString("<Rg> " + store.WithError(r.rg.Mean(), r.rg.StandardError()) + " nm ")
+		temperature = r.kinetic.Mean()
 	}
-	first := make([]md.Vec, len(x))
-	for i := range first {
-		first[i] = md.Vec{}.AddScaled(trajectory.Angstrom, x[i].Sub(centre))
+	fmt.Fprintf(&b, "T %.1f K", temperature)
+	if r.Busy > 0 {
+		fmt.Fprintf(&b, " %.0f ksteps/s", float64(r.Step())/r.Busy.Seconds()/1000)
 	}
-	return store.WriteFile(filepath.Join(r.folder, topologyFile), trajectory.PDB([]string{r.Residues}, first))
+	return b.String()
 }
 
-// archive leaves out what follows from the positions, and pairs, which the chain
-// may have taken over.
-func (r *replica) archive(a *store.Archive) {
-	r.Archive(a)
-	a.Integer(&r.trajectory.Frames)
-	a.Text(&r.rows)
-	a.Duration(&r.busy)
+// Archive leaves out what follows from the positions.
+func (r *replica) Archive(a *md.Archive) {
+	r.Dynamics.Archive(a)
 	r.rg.Archive(a)
 	r.ree.Archive(a)
 	r.kinetic.Archive(a)
 	r.parts.Archive(a)
-}
-
-// release frees what a finished replica no longer needs.
-func (r *replica) release() {
-	r.rows, r.parts = nil, nil
-	r.Release()
+	left := r.pairs != nil
+	a.Flag(&left)
+	if left {
+		r.pairs.Archive(a)
+	} else {
+		r.pairs = nil
+	}
 }

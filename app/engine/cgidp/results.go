@@ -3,7 +3,7 @@ package cgidp
 import (
 	"bytes"
 	"errors"
-	"os"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,7 +12,6 @@ import (
 	"molrun/app/engine/md"
 	"molrun/app/engine/plot"
 	"molrun/app/engine/store"
-	"molrun/app/engine/trajectory"
 )
 
 // results are what the replicas of a system have shown so far.
@@ -26,130 +25,86 @@ type results struct {
 	steps            int64         // of all replicas
 	busy             time.Duration // of all replicas
 	wall             time.Duration
-	replicas         []recorded // those that have begun
 }
 
-// recorded is what a replica has written.
-type recorded struct {
-	number int    // from 1
-	rows   []byte // lines of timeseries.csv
-	frames int64  // of its trajectory
-}
-
-// write replaces all files of a system but trajectories and checkpoints.
-func (s *system) write(res *results) (*summary, error) {
-	sum := s.summary(res)
-	err := errors.Join(
-		s.writeTimeseries(res),
-		s.writeEnsemble(res),
-		s.writePairs(res),
-		s.writeRgPlot(res),
-		store.WriteJSON(filepath.Join(s.folder, summaryFile), sum),
-	)
-	return sum, err
-}
-
-func (s *system) writeTimeseries(res *results) error {
-	b := []byte(seriesHeader)
-	for _, r := range res.replicas {
-		b = append(b, r.rows...)
+// results pools what replicas have shown so far.
+func (c *chain) results(replicas []*replica, complete bool) *results {
+	res := &results{complete: complete, pairs: md.NewPairSums(c.system.model.Size()), wall: c.Wall()}
+	var rg, ree, kinetic []md.Series
+	for _, r := range replicas {
+		r.Lock()
+		rg, ree, kinetic = append(rg, r.rg), append(ree, r.ree), append(kinetic, r.kinetic)
+		res.steps += r.Step()
+		res.busy += r.Busy
+		r.Unlock()
 	}
-	return store.WriteFile(filepath.Join(s.folder, seriesFile), b)
+	res.rg, res.ree, res.kinetic = md.Pool(rg), md.Pool(ree), md.Pool(kinetic)
+	c.addPairs(res, replicas)
+	res.rms = res.pairs.RMS()
+	res.scaling = md.FitScaling(res.rms)
+	res.nuSE = exponentError(res, replicas)
+	return res
+}
+
+// exponentError is the standard error of the scaling exponent, NaN until all replicas are finished:
+// it takes as many fits as there are parts of replicas.
+func exponentError(res *results, replicas []*replica) float64 {
+	if !res.complete || math.IsNaN(res.scaling.Nu) {
+		return math.NaN()
+	}
+	var nu []md.Series
+	for _, r := range replicas {
+		nu = append(nu, r.parts.Nu())
+	}
+	return md.Pool(nu).SE
+}
+
+// addPairs adds the pairs of all replicas, finished or not.
+func (c *chain) addPairs(res *results, replicas []*replica) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	res.pairs.Merge(c.total)
+	for _, r := range replicas {
+		r.Lock()
+		if r.pairs != nil {
+			res.pairs.Merge(r.pairs)
+		}
+		r.Unlock()
+	}
 }
 
 // maxModels is the largest number of structures in ensemble.pdb.
 const maxModels = 100
 
-// frame is a place in a trajectory.
-type frame struct {
-	replica int // from 1
-	index   int64
-}
-
-// ensembleFrames are evenly spaced among those after equilibration; before that,
-// they are the last frames of the replicas.
-func (s *system) ensembleFrames(res *results) []frame {
-	var all []frame
-	for _, r := range res.replicas {
-		first := min(s.plan.discarded/s.plan.frameEvery, r.frames-1)
-		for k := max(0, first); k < r.frames; k++ {
-			all = append(all, frame{r.number, k})
-		}
-	}
-	models := min(maxModels, len(all))
-	picked := make([]frame, models)
-	for k := range picked {
-		picked[k] = all[(2*k+1)*len(all)/(2*models)]
-	}
-	return picked
-}
-
-// writeEnsemble writes nothing before the first frame: readers take a file without
-// models for a damaged one.
-func (s *system) writeEnsemble(res *results) error {
-	var models [][]md.Vec
-	for _, f := range s.ensembleFrames(res) {
-		x, err := s.readFrame(f)
-		if err != nil {
-			return err
-		}
-		models = append(models, x)
-	}
-	if len(models) == 0 {
-		return nil
-	}
-	return store.WriteFile(filepath.Join(s.folder, ensembleFile), trajectory.ModelsPDB([]string{s.Residues}, models))
-}
-
-func (s *system) readFrame(f frame) ([]md.Vec, error) {
-	file, err := os.Open(filepath.Join(s.folder, trajectoryName(f.replica)))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return trajectory.ReadFrame(file, s.model.Size(), md.Vec{}, f.index)
+// write replaces all files of a chain but trajectories and checkpoints.
+func (c *chain) write(res *results) (*summary, error) {
+	y, sum := c.system, c.system.summary(res)
+	return sum, errors.Join(
+		c.WriteSeries(seriesHeader),
+		c.WriteEnsemble([]string{y.Residues}, y.plan.discarded/y.plan.frameEvery, maxModels),
+		c.writePairs(res),
+		c.writeRgPlot(res),
+		store.WriteJSON(filepath.Join(c.Folder, summaryFile), sum),
+	)
 }
 
 // writePairs writes the averages over pairs, once there are any.
-func (s *system) writePairs(res *results) error {
+func (c *chain) writePairs(res *results) error {
 	if res.pairs.Frames() == 0 {
 		return nil
 	}
-	n := s.model.Size()
-	picture, err := plot.DistanceMap(s.Name, n, res.pairs.MeanDistance)
+	n := c.system.model.Size()
+	picture, err := plot.DistanceMap(c.Name, n, res.pairs.MeanDistance)
 	if err != nil {
 		return err
 	}
-	files := []struct {
-		name    string
-		content []byte
-	}{
-		{distanceFile, matrix(n, res.pairs.MeanDistance)},
-		{contactFile, matrix(n, res.pairs.Contact)},
-		{scalingFile, scalingTable(res.rms, res.scaling)},
-		{distancePlotFile, picture},
-	}
-	for _, t := range files {
-		if err := store.WriteFile(filepath.Join(s.folder, t.name), t.content); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// matrix is a table without header: row i, column j.
-func matrix(n int, at func(i, j int) float64) []byte {
-	var b []byte
-	for i := range n {
-		for j := range n {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendFloat(b, at(i, j), 'f', 4, 64)
-		}
-		b = append(b, '\n')
-	}
-	return b
+	in := func(name string) string { return filepath.Join(c.Folder, name) }
+	return errors.Join(
+		store.WriteMatrix(in(distanceFile), n, n, 'f', 4, res.pairs.MeanDistance),
+		store.WriteMatrix(in(contactFile), n, n, 'f', 4, res.pairs.Contact),
+		store.WriteFile(in(scalingFile), scalingTable(res.rms, res.scaling)),
+		store.WriteFile(in(distancePlotFile), picture),
+	)
 }
 
 func scalingTable(rms []float64, fit md.Scaling) []byte {
@@ -162,17 +117,17 @@ func scalingTable(rms []float64, fit md.Scaling) []byte {
 }
 
 // writeRgPlot writes nothing before the first sample.
-func (s *system) writeRgPlot(res *results) error {
+func (c *chain) writeRgPlot(res *results) error {
 	g := plot.Rg{
-		Title:     s.Name,
-		Replicas:  s.settings.Replicas,
-		Steps:     s.plan.steps,
-		Discarded: s.plan.discarded,
+		Title:     c.Name,
+		Replicas:  c.Count,
+		Steps:     c.Steps,
+		Discarded: c.system.plan.discarded,
 		Mean:      res.rg.Mean,
 		SE:        res.rg.SE,
 	}
-	for _, r := range res.replicas {
-		if curve := rgCurve(r.rows); len(curve) > 0 {
+	for _, rows := range c.Rows() {
+		if curve := rgCurve(rows); len(curve) > 0 {
 			g.Curves = append(g.Curves, curve)
 		}
 	}
@@ -183,7 +138,7 @@ func (s *system) writeRgPlot(res *results) error {
 	if err != nil {
 		return err
 	}
-	return store.WriteFile(filepath.Join(s.folder, rgPlotFile), content)
+	return store.WriteFile(filepath.Join(c.Folder, rgPlotFile), content)
 }
 
 // rgCurve takes steps and Rg from rows of timeseries.csv.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"molrun/app/engine/md"
+	"molrun/app/engine/run"
 	"molrun/app/engine/store"
 	"molrun/app/engine/trajectory"
 	"molrun/app/test/enginetest"
@@ -125,7 +126,7 @@ func TestResultsMatchTimeseries(t *testing.T) {
 		t.Errorf("the distance map is not symmetric: %s and %s", distance[0][23], distance[23][0])
 	}
 	for replica := 1; replica <= 2; replica++ {
-		d := enginetest.ReadDCD(t, filepath.Join(dir, "seq1", trajectoryName(replica)))
+		d := enginetest.ReadDCD(t, filepath.Join(dir, "seq1", run.TrajectoryName(replica)))
 		if len(d.Frames) != 15000/700 || d.Words[3] != 15000/700*700 {
 			t.Errorf("replica %d: %d frames, the last of step %d", replica, len(d.Frames), d.Words[3])
 		}
@@ -190,19 +191,20 @@ func TestErrorsKnowThatReplicasDiffer(t *testing.T) {
 	t.Parallel()
 	c := newChain(settingsOf(t, `{"sequences":["`+hst5+`"],"steps":100000,"replicas":4}`), 0, t.TempDir())
 	rng := rand.New(rand.NewPCG(2, 1))
-	for k := range c.replicas {
-		r := newReplica(c.system, k+1)
+	var replicas []*replica
+	for k := range 4 {
+		r := newReplica(c.system, k+1, c.Folder)
 		shift := 0.1 * float64(k)
-		for range c.plan.samples() {
+		for range c.system.plan.samples() {
 			v := 1.3 + shift + 0.05*rng.NormFloat64()
 			r.rg.Add(v)
 			r.ree.Add(2 * v)
 			r.kinetic.Add(293)
 		}
-		c.replicas[k] = r
+		replicas = append(replicas, r)
 	}
-	c.total = md.NewPairSums(c.model.Size())
-	res := c.results()
+	c.total = md.NewPairSums(c.system.model.Size())
+	res := c.results(replicas, false)
 	want := 0.1 * math.Sqrt(5./3) / 2 // of the mean of 0, 0.1, 0.2, 0.3
 	enginetest.Near(t, "error of Rg", res.rg.SE, want, 0.1*want)
 	enginetest.Near(t, "error of the end-to-end distance", res.ree.SE, 2*want, 0.2*want)
@@ -212,7 +214,7 @@ func TestErrorsKnowThatReplicasDiffer(t *testing.T) {
 func TestShortRunsAreNotConverged(t *testing.T) {
 	t.Parallel()
 	for steps, want := range map[int]bool{150_000: false, 170_000: true} {
-		y := newSystem(settingsOf(t, fmt.Sprintf(`{"sequences":[%q],"steps":%d}`, hst5, steps)), 0, t.TempDir())
+		y := newSystem(settingsOf(t, fmt.Sprintf(`{"sequences":[%q],"steps":%d}`, hst5, steps)), 0)
 		res := &results{complete: true, rg: md.Estimate{Mean: 1.3, SE: 0.01, SD: 0.2, Independent: 400}}
 		if got := y.converged(res); got != want {
 			t.Errorf("%d steps: converged %v, want %v", steps, got, want)
@@ -272,23 +274,15 @@ func TestCancelledRunCanResume(t *testing.T) {
 			if sum := enginetest.ReadJSON[map[string]any](t, dir, "seq1", "summary.json"); sum["complete"] != false {
 				t.Errorf("a cancelled run counts as complete: %v", sum["complete"])
 			}
-			checkGoesOn(t, s, dir)
+			var log bytes.Buffer
+			err := Run(ctx, s, dir, &log)
+			if !errors.Is(err, context.Canceled) || !strings.Contains(log.String(), "seq1 goes on from checkpoint.bin, with 0 of 2 replicas finished") {
+				t.Errorf("there is nothing to resume: %v; log:\n%s", err, log.String())
+			}
 		}
 		if _, err := os.Stat(filepath.Join(dir, "metrics.json")); err == nil {
 			t.Error("a cancelled run has metrics")
 		}
-	}
-}
-
-// checkGoesOn checks that the checkpoint of a folder has steps done.
-func checkGoesOn(t *testing.T, s *Settings, dir string) {
-	t.Helper()
-	c := newChain(s, 0, dir)
-	var log bytes.Buffer
-	must.OK(t, c.restore(&log))
-	defer c.reset()
-	if c.replicas[0] == nil || c.replicas[0].Step() == 0 {
-		t.Errorf("there is nothing to resume: %s", log.String())
 	}
 }
 
@@ -301,7 +295,7 @@ func TestRunNeedsFASTA(t *testing.T) {
 
 // A file that can't be written ends the run: its files would lack what its results are about.
 func TestRunEndsWithTheFirstErrorOfAReplica(t *testing.T) {
-	for _, inTheWay := range []string{"seq1", filepath.Join("seq1", topologyFile)} {
+	for _, inTheWay := range []string{"seq1", filepath.Join("seq1", run.TopologyFile)} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, inTheWay)
 		if inTheWay != "seq1" {
@@ -316,28 +310,23 @@ func TestRunEndsWithTheFirstErrorOfAReplica(t *testing.T) {
 	}
 }
 
-func TestProgressLine(t *testing.T) {
-	dir := t.TempDir()
-	s := settingsOf(t, `{"sequences":["`+hst5+`","GSGSGS"],"steps":10000}`)
-	var log bytes.Buffer
-	p := progress{log: &log, started: time.Now()}
-	for i := range s.Sequences {
-		p.chains = append(p.chains, newChain(s, i, dir))
+func TestStatus(t *testing.T) {
+	y := newSystem(settingsOf(t, `{"sequences":["`+hst5+`"],"steps":10000}`), 0)
+	r := newReplica(y, 1, t.TempDir())
+	must.OK(t, r.Start())
+	defer r.Trajectory.Close()
+	check := func(want string) {
+		t.Helper()
+		if got := r.Status(); !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("after %d steps %q, want %s", r.Step(), got, want)
+		}
 	}
-	r, err := p.chains[0].begin(1)
-	must.OK(t, err)
-	defer r.trajectory.Close()
-	p.report()
+	check(`^equilibrating Rg \d\.\d\d nm T \d+\.\d K$`)
 	for range 10 {
-		must.OK(t, r.burst())
+		must.OK(t, r.Burst())
 	}
-	p.report()
-	want := regexp.MustCompile(`^molrun:progress 0 seq1 step 0/10000 0\.0% replica 1/1 equilibrating Rg \d\.\d\d nm T \d+\.\d K
-molrun:progress 0\.4\d* seq1 step 5000/10000 50\.0% replica 1/1 Rg \d\.\d\d nm <Rg> \d\.\d{3}±\d\.\d{3} nm T \d+\.\d K \d+ ksteps/s ETA .* s
-$`)
-	if !want.Match(log.Bytes()) {
-		t.Errorf("progress:\n%s\nwant\n%s", log.String(), want)
-	}
+	r.Busy = time.Second
+	check(`^Rg \d\.\d\d nm <Rg> \d\.\d{3}±\d\.\d{3} nm T \d+\.\d K 5 ksteps/s$`)
 }
 
 func TestShortDuration(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"molrun/app/engine/md"
+	"molrun/app/engine/run"
 	"molrun/app/engine/trajectory"
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
@@ -35,7 +36,7 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 		kill()
 		// Models are saved before the checkpoint: a resumed run may have models of
 		// frames that it has yet to compute again.
-		info, err := os.Stat(filepath.Join(folder, trajectoryFile))
+		info, err := os.Stat(filepath.Join(folder, run.TrajectoryName(1)))
 		must.OK(t, err)
 		reached = max(reached, int(info.Size()-trajectory.HeaderSize)/trajectory.FrameSize(len(hst5), md.Vec{}))
 		before := 0

@@ -2,13 +2,10 @@ package cgidp
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"molrun/app/base/unit"
 
 	"molrun/app/engine/input"
-	"molrun/app/engine/sequence"
 )
 
 const maxSequences = 64
@@ -44,15 +41,15 @@ func (r *reader) inlineSources() []input.Source {
 			continue
 		}
 		if records, ok := r.records(*item, i); ok {
-			sources = append(sources, input.Source{Record: append(records, sequence.Record{})[0], Index: i, Loc: input.Loc(key, i)})
+			sources = append(sources, input.Source{Record: append(records, input.Record{})[0], Index: i, Loc: input.Loc(key, i)})
 		}
 	}
 	return r.Counted(key, len(items), sources)
 }
 
 // records reads an item of sequences, which may hold one.
-func (r *reader) records(item string, index int) ([]sequence.Record, bool) {
-	records := sequence.ParseFASTA([]byte(item))
+func (r *reader) records(item string, index int) ([]input.Record, bool) {
+	records := input.ParseFASTA([]byte(item))
 	if len(records) > 1 {
 		r.Fault(input.Loc("sequences", index), input.Sequence, "item %d of sequences holds %d sequences; make each an item of its own",
 			index+1, len(records))
@@ -63,8 +60,7 @@ func (r *reader) records(item string, index int) ([]sequence.Record, bool) {
 
 // sequences checks the sources and names them.
 func (r *reader) sequences(sources []input.Source) []Sequence {
-	taken := map[string]int{}
-	names := r.names(len(sources), taken)
+	names := r.names(len(sources))
 	sequences := make([]Sequence, len(sources))
 	for k, s := range sources {
 		name := s.Name
@@ -74,11 +70,9 @@ func (r *reader) sequences(sources []input.Source) []Sequence {
 		if s.Index < len(names) && names[s.Index] != nil {
 			name = *names[s.Index]
 		} else {
-			r.checkName(name, s.Loc, taken, s.Index)
+			r.CheckName(name, s.Loc, s.Index, reservedNames...)
 		}
-		for _, wrong := range sequence.Check(name, s.Letters) {
-			r.Fault(s.Loc, input.Sequence, "%s", wrong)
-		}
+		r.CheckSequence(name, s.Letters, s.Loc)
 		sequences[k] = Sequence{Name: name, Residues: s.Letters}
 	}
 	return sequences
@@ -86,7 +80,7 @@ func (r *reader) sequences(sources []input.Source) []Sequence {
 
 // names returns the setting names. Their number cannot be checked while the
 // sequences are wrong or not known.
-func (r *reader) names(sequences int, taken map[string]int) []*string {
+func (r *reader) names(sequences int) []*string {
 	if !r.Has("names") {
 		return nil
 	}
@@ -104,7 +98,7 @@ func (r *reader) names(sequences int, taken map[string]int) []*string {
 	}
 	for i, name := range names {
 		if name != nil {
-			r.checkName(*name, input.Loc("names", i), taken, i)
+			r.CheckName(*name, input.Loc("names", i), i, reservedNames...)
 		}
 	}
 	return names
@@ -112,21 +106,3 @@ func (r *reader) names(sequences int, taken map[string]int) []*string {
 
 // reservedNames belong to files beside the folders of the sequences.
 var reservedNames = []string{metricsFile, resultsFile, "log"}
-
-// checkName checks one name against the rules and the names before it. Letter
-// case makes no difference, as on the file systems of many users.
-func (r *reader) checkName(name string, where []any, taken map[string]int, index int) {
-	lower := strings.ToLower(name)
-	wrong := sequence.CheckName(name)
-	if slices.Contains(reservedNames, lower) {
-		wrong = "is that of a result file; choose another"
-	}
-	if wrong != "" {
-		r.Fault(where, input.Name, "the name %q of sequence %d %s", name, index+1, wrong)
-	}
-	if first, ok := taken[lower]; ok {
-		r.Fault(where, input.Name, "sequences %d and %d are both called %q; give them different names", first+1, index+1, name)
-		return
-	}
-	taken[lower] = index
-}

@@ -11,17 +11,13 @@ import (
 // Settings are complete and within their bounds. Lengths of runs that depend on
 // the number of residues are in each Sequence.
 type Settings struct {
-	Sequences      []Sequence
-	Cores          int     // replicas and sequences computed at once
-	Temperature    float64 // K
-	PH             float64
-	IonicStrength  float64 // mol/L
-	Equilibration  float64 // fraction of the steps that is discarded
-	Replicas       int     // independent runs of each sequence
-	Seed           uint64
-	SampleEvery    int64   // steps between samples of the observables
-	Friction       float64 // 1/ps
-	ChargedTermini bool
+	Sequences []Sequence
+	md.Conditions
+	Cores         int     // replicas and sequences computed at once
+	Equilibration float64 // fraction of the steps that is discarded
+	Replicas      int     // independent runs of each sequence
+	Seed          uint64
+	SampleEvery   int64 // steps between samples of the observables
 
 	fasta string // reference to the FASTA file, if the sequences come from one
 }
@@ -76,14 +72,4 @@ func (q *Sequence) cost() float64 {
 // discarded is the number of steps of equilibration.
 func (s *Settings) discarded(steps int64) int64 {
 	return int64(math.Round(s.Equilibration * float64(steps)))
-}
-
-func (s *Settings) conditions() md.Conditions {
-	return md.Conditions{
-		Temperature:    s.Temperature,
-		PH:             s.PH,
-		IonicStrength:  s.IonicStrength,
-		Friction:       s.Friction,
-		ChargedTermini: s.ChargedTermini,
-	}
 }

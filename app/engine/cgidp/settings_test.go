@@ -10,7 +10,7 @@ import (
 
 	"molrun/app/engine/input"
 	"molrun/app/engine/md"
-	"molrun/app/engine/sequence"
+
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )
@@ -27,8 +27,8 @@ func TestParseFillsDefaults(t *testing.T) {
 			{Name: "seq1", Residues: hst5, Steps: 500_000, FrameEvery: 1000},
 			{Name: "seq2", Residues: strings.Repeat("ES", 50), Steps: 2_000_000, FrameEvery: 2000},
 		},
-		Cores: 1, Temperature: 298, PH: 7, IonicStrength: 0.15, Equilibration: 0.1, Replicas: 1, Seed: 1,
-		SampleEvery: 200, Friction: 0.01, ChargedTermini: true,
+		Conditions: md.Conditions{Temperature: 298, PH: 7, IonicStrength: 0.15, Friction: 0.01, ChargedTermini: true},
+		Cores:      1, Equilibration: 0.1, Replicas: 1, Seed: 1, SampleEvery: 200,
 	}
 	if diff := cmp.Diff(want, s, cmp.AllowUnexported(Settings{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -47,8 +47,8 @@ func TestParseAcceptsAllSettings(t *testing.T) {
 			{Name: "a", Residues: "ACDEF", Steps: 1e6, FrameEvery: 500},
 			{Name: "B.2-c_d", Residues: "GHIKL", Steps: 1e6, FrameEvery: 500},
 		},
-		Cores: 64, Temperature: 293, PH: 7.5, IonicStrength: 0.2, Replicas: 64, Seed: 1<<53 - 1,
-		SampleEvery: 10, Friction: 1, fasta: "upload:x",
+		Conditions: md.Conditions{Temperature: 293, PH: 7.5, IonicStrength: 0.2, Friction: 1},
+		Cores:      64, Replicas: 64, Seed: 1<<53 - 1, SampleEvery: 10, fasta: "upload:x",
 	}
 	for i := range s.Sequences {
 		s.Sequences[i].Warnings = nil
@@ -143,7 +143,7 @@ var rules = []struct {
 	{`{"sequences":"ACDEF","names":["../a"]}`, "", "[names 0]", input.Name, "begins with a dot; begin it with a letter or digit"},
 	{`{"sequences":"ACDEF","names":["Metrics.json"]}`, "", "[names 0]", input.Name, "is that of a result file; choose another"},
 	{`{"sequences":"ACDEF","names":["` + strings.Repeat("a", 65) + `"]}`, "", "[names 0]", input.Name, "is too long; use at most 64 characters"},
-	{`{"sequences":["ACDEF","ACDEF"],"names":["a","A"]}`, "", "[names 1]", input.Name, `sequences 1 and 2 are both called "A"`},
+	{`{"sequences":["ACDEF","ACDEF"],"names":["A","a"]}`, "", "[names 1]", input.Name, `sequences 1 and 2 are both called "a"`},
 	{`{"sequences":">a\nACDEF\n>a\nACDEF"}`, "", "[sequences]", input.Name, `sequences 1 and 2 are both called "a"`},
 
 	{`{"sequences":"ACDEF","temperature":300}`, "", "[temperature]", input.Unknown, `no setting "temperature"; did you mean "temperature_K"?`},
@@ -169,6 +169,7 @@ var rules = []struct {
 	{`{"sequences":"ACDEF","frame_every":99}`, "", "[frame_every]", input.Range, "between 100 and 10000000 steps"},
 	{`{"sequences":"ACDEF","steps":1e7,"frame_every":100}`, "", "[frame_every]", input.Conflict, "saves 100000 frames in 10000000 steps; at most 20000 are possible: choose at least 500"},
 	{`{"sequences":"ACDEF","steps":1000,"frame_every":2000}`, "", "[frame_every]", input.Conflict, "no frame would be saved; choose at most 1000"},
+	{`{"sequences":["ACDEF","` + strings.Repeat("ACDEF", 10) + `"],"frame_every":6e5}`, "", "[frame_every]", input.Conflict, "no frame would be saved; choose at most 500000"},
 	{`{"sequences":"ACDEF","sample_every":9}`, "", "[sample_every]", input.Range, "between 10 and 100000 steps"},
 	{`{"sequences":"ACDEF","steps":1000,"sample_every":600,"equilibration":0.7}`, "", "[sample_every]", input.Conflict, "leaves no sample after equilibration in 1000 steps; choose at most 300"},
 	{`{"sequences":"ACDEF","friction_per_ps":0}`, "", "[friction_per_ps]", input.Range, "between 0.001 and 10 per ps"},
@@ -300,16 +301,8 @@ func TestLAMMPSSettingsMatchReference(t *testing.T) {
 			Temperature: p.Temperature, PH: p.PH, IonicStrength: p.IonicStrength,
 			Friction: input.Friction.Preset, ChargedTermini: true,
 		}
-		if got := s.conditions(); got != want {
+		if got := s.Conditions; got != want {
 			t.Errorf("%s: conditions %+v, want %+v", path, got, want)
 		}
-	}
-}
-
-// Every letter that a sequence may have has parameters.
-func TestModelHasAllLetters(t *testing.T) {
-	m := md.NewModel(sequence.Letters, md.Conditions{Temperature: 298, PH: 7, IonicStrength: 0.15})
-	if m.Size() != len(sequence.Letters) {
-		t.Errorf("%d beads, want %d", m.Size(), len(sequence.Letters))
 	}
 }

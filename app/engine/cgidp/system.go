@@ -1,8 +1,6 @@
 package cgidp
 
 import (
-	"path/filepath"
-
 	"molrun/app/engine/md"
 )
 
@@ -18,18 +16,16 @@ type system struct {
 	index    int // among the sequences
 	model    *md.Model
 	plan     plan
-	folder   string // of its results
 }
 
-func newSystem(s *Settings, index int, dir string) *system {
+func newSystem(s *Settings, index int) *system {
 	q := s.Sequences[index]
 	return &system{
 		Sequence: q,
 		settings: s,
 		index:    index,
-		model:    md.NewModel(q.Residues, s.conditions()),
+		model:    md.NewModel(q.Residues, s.Conditions),
 		plan:     newPlan(s, &q),
-		folder:   filepath.Join(dir, q.Name),
 	}
 }
 

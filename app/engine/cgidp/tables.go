@@ -1,8 +1,6 @@
 package cgidp
 
 import (
-	"bytes"
-	"encoding/csv"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,14 +39,10 @@ func writeTables(dir string, all []*summary) error {
 	if err := store.WriteJSON(path, map[string]any{"sequences": bySequence}); err != nil {
 		return err
 	}
-	content, err := resultsTable(all)
-	if err != nil {
-		return err
-	}
-	return store.WriteFile(filepath.Join(dir, resultsFile), content)
+	return store.WriteCSV(filepath.Join(dir, resultsFile), resultsTable(all))
 }
 
-func resultsTable(all []*summary) ([]byte, error) {
+func resultsTable(all []*summary) [][]string {
 	rows := [][]string{{
 		"name", "n_residues", "temperature_K", "pH", "ionic_strength_M", "steps", "replicas",
 		"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "nu_se", "converged", "warnings",
@@ -63,7 +57,5 @@ func resultsTable(all []*summary) ([]byte, error) {
 			store.Decimals(float64(r.Nu)), store.Decimals(float64(r.NuSE)), strconv.FormatBool(r.Converged), strings.Join(s.Warnings, "; "),
 		})
 	}
-	var b bytes.Buffer
-	err := csv.NewWriter(&b).WriteAll(rows)
-	return b.Bytes(), err
+	return rows
 }

@@ -9,7 +9,7 @@ import (
 
 // warnings say what makes the results of a sequence doubtful. The run goes on.
 func (s *Settings) warnings(q *Sequence) []string {
-	texts := input.ConditionWarnings(s.conditions())
+	texts := input.ConditionWarnings(s.Conditions)
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
 	n := len(q.Residues)
 	if expected := s.expectedError(q); expected > 0.05 {

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/engine/store"
+	"molrun/app/engine/run"
 	"molrun/app/test/enginetest"
-	"molrun/app/test/must"
 )
 
 var engine = enginetest.Engine{Run: runSaving, Stop: stop}
@@ -20,10 +19,10 @@ func runSaving(ctx context.Context, settings, dir string, log io.Writer, saveEve
 	if len(faults) > 0 {
 		return fmt.Errorf("%v", faults)
 	}
-	r := newRun(s, dir, log)
-	defer r.team.Close()
-	r.saveEvery, r.pause = saveEvery, saveEvery
-	return r.run(ctx)
+	m := newSimulation(s, dir, log)
+	defer m.team.Close()
+	m.SaveEvery = saveEvery
+	return m.run(ctx)
 }
 
 func TestMain(m *testing.M) { engine.Main(m) }
@@ -61,9 +60,9 @@ func TestResumeAfterDamage(t *testing.T) {
 	t.Parallel()
 	settings := `{"components":[{"name":"a","sequence":"GFYRGSYD","copies":20}],"box_nm":[9,9,40],"steps":1000,"sample_every":50,"frame_every":100,"seed":%d}`
 	engine.ResumesAfterDamage(t, settings, 5, []enginetest.Damage{
-		{Name: "none", Do: enginetest.Undamaged, Log: "goes on from checkpoint.bin, with 450 of 1000 steps of replica 1 done"},
-		{Name: "last", Do: enginetest.Spoil(enginetest.Flip, store.CheckpointFile), Log: "it is damaged\ngoes on from checkpoint.old.bin, with 200 of 1000 steps"},
-		{Name: "trajectory", Do: enginetest.Spoil(enginetest.CutTo(500), trajectoryFile), Log: "lacks some of its frames\nwarning: the run starts from the beginning"},
+		{Name: "none", Do: enginetest.Undamaged, Log: "goes on from checkpoint.bin, with 0 of 1 replica finished and 450 of 1000 steps done"},
+		{Name: "last", Do: enginetest.Spoil(enginetest.Flip, enginetest.CheckpointFile), Log: "it is damaged\nthe run goes on from checkpoint.old.bin, with 0 of 1 replica finished and 200 of 1000 steps"},
+		{Name: "trajectory", Do: enginetest.Spoil(enginetest.CutTo(500), run.TrajectoryName(1)), Log: "lacks some of its frames\nwarning: the run starts from the beginning"},
 	})
 }
 
@@ -73,17 +72,21 @@ func TestCheckpointHasAll(t *testing.T) {
 	for _, bursts := range []int{4, 12} { // while chains are drawn together, and later
 		dir := t.TempDir()
 		stop(t, mixed(1000, 1), dir, bursts)
-		r := newRun(settingsOf(t, mixed(1000, 1)), dir, io.Discard)
-		defer r.team.Close()
-		must.OK(t, r.restore())
-		rep := r.replicas[0]
-		kept := max(0, rep.step()-r.plan.discarded) / r.plan.sampleEvery
-		early := rep.step()/r.plan.sampleEvery - kept
+		m := newSimulation(settingsOf(t, mixed(1000, 1)), dir, io.Discard)
+		defer m.team.Close()
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if err := m.Compute(ended); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		rep := m.Begun()[0]
+		kept := max(0, rep.Step()-m.plan.discarded) / m.plan.sampleEvery
+		early := rep.Step()/m.plan.sampleEvery - kept
 		if rep.track.Frames() != early || rep.profile.Frames() != kept || rep.sizes.frames != kept || rep.temperature.Count() != kept {
-			t.Errorf("after %d steps: %d and %d frames, %d sizes, %d temperatures; want %d and %d", rep.step(),
+			t.Errorf("after %d steps: %d and %d frames, %d sizes, %d temperatures; want %d and %d", rep.Step(),
 				rep.track.Frames(), rep.profile.Frames(), rep.sizes.frames, rep.temperature.Count(), early, kept)
 		}
-		rep.trajectory.Close()
+		rep.Trajectory.Close()
 	}
 }
 

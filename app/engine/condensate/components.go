@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 
 	"molrun/app/engine/input"
-	"molrun/app/engine/sequence"
 )
 
 // componentKeys are all keys of a component.
@@ -38,16 +36,15 @@ func (r *reader) inlineComponents() []Component {
 	if r.Counted(key, len(items), []input.Source{{}}) == nil || len(items) == 0 {
 		return nil
 	}
-	taken := map[string]int{}
 	var all []Component
 	for i, item := range items {
-		all = append(all, r.component(item, i, taken))
+		all = append(all, r.component(item, i))
 	}
 	return all
 }
 
 // component reads one of them; its faults are below its index.
-func (r *reader) component(item json.RawMessage, index int, taken map[string]int) Component {
+func (r *reader) component(item json.RawMessage, index int) Component {
 	at := func(path ...any) []any { return append(input.Loc("components", index), path...) }
 	values, wrong := input.NewReader(item, componentKeys)
 	if wrong != nil {
@@ -65,7 +62,7 @@ func (r *reader) component(item json.RawMessage, index int, taken map[string]int
 		r.Faults = append(r.Faults, f)
 	}
 	text, isText := values.Text("sequence")
-	records := sequence.ParseFASTA([]byte(text))
+	records := input.ParseFASTA([]byte(text))
 	switch {
 	case !values.Has("sequence"):
 		r.Fault(at("sequence"), input.Missing, "give the sequence of component %d: amino acids in one-letter code", index+1)
@@ -74,7 +71,7 @@ func (r *reader) component(item json.RawMessage, index int, taken map[string]int
 	case len(records) > 1:
 		r.Fault(at("sequence"), input.Sequence, "component %d holds %d sequences; make each a component of its own", index+1, len(records))
 	default:
-		record := append(records, sequence.Record{})[0]
+		record := append(records, input.Record{})[0]
 		if record.Name != "" {
 			c.Name = record.Name
 		}
@@ -87,11 +84,9 @@ func (r *reader) component(item json.RawMessage, index int, taken map[string]int
 		}
 		c.Name = name
 	}
-	r.checkName(c.Name, at("name"), taken, index)
+	r.CheckName(c.Name, at("name"), index)
 	if len(records) == 1 || values.Has("sequence") && isText && len(records) == 0 {
-		for _, wrong := range sequence.Check(c.Name, c.Residues) {
-			r.Fault(at("sequence"), input.Sequence, "%s", wrong)
-		}
+		r.CheckSequence(c.Name, c.Residues, at("sequence"))
 	}
 	return c
 }
@@ -100,17 +95,14 @@ func (r *reader) component(item json.RawMessage, index int, taken map[string]int
 func (r *reader) fileComponents(fasta []byte) []Component {
 	sources := r.File(fasta)
 	copies := r.copies(len(sources))
-	taken := map[string]int{}
 	var all []Component
 	for k, s := range sources {
 		c := Component{Name: s.Name, Residues: s.Letters, Copies: copies[k]}
 		if c.Name == "" {
 			c.Name = fmt.Sprintf("seq%d", s.Index+1)
 		}
-		r.checkName(c.Name, s.Loc, taken, s.Index)
-		for _, wrong := range sequence.Check(c.Name, s.Letters) {
-			r.Fault(s.Loc, input.Sequence, "%s", wrong)
-		}
+		r.CheckName(c.Name, s.Loc, s.Index)
+		r.CheckSequence(c.Name, s.Letters, s.Loc)
 		all = append(all, c)
 	}
 	return all
@@ -140,18 +132,4 @@ func (r *reader) copies(sequences int) []int {
 		}
 	}
 	return all
-}
-
-// checkName checks one name against the rules and the names before it. Letter case makes no
-// difference, as on the file systems of many users.
-func (r *reader) checkName(name string, where []any, taken map[string]int, index int) {
-	if wrong := sequence.CheckName(name); wrong != "" {
-		r.Fault(where, input.Name, "the name %q of component %d %s", name, index+1, wrong)
-	}
-	lower := strings.ToLower(name)
-	if first, ok := taken[lower]; ok {
-		r.Fault(where, input.Name, "components %d and %d are both called %q; give them different names", first+1, index+1, name)
-		return
-	}
-	taken[lower] = index
 }

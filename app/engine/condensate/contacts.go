@@ -108,7 +108,7 @@ func (c *contacts) mean(a, b, i, j int) float64 {
 }
 
 // archive stores or restores the sums.
-func (c *contacts) archive(a md.Archive) {
+func (c *contacts) archive(a *md.Archive) {
 	a.Integer(&c.frames)
 	for _, counts := range c.counts {
 		for k := range counts {

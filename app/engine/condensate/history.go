@@ -59,7 +59,7 @@ func (h *history) seen() int {
 	return n
 }
 
-func (h *history) archive(a md.Archive) {
+func (h *history) archive(a *md.Archive) {
 	for k := range h.frames {
 		a.Integer(&h.frames[k])
 		for i := range h.mass[k] {

@@ -14,11 +14,11 @@ type reader struct{ *input.ChainReader }
 // that file; while it is nil, the sequences are not checked and Run will refuse.
 // Parse returns all faults at once; without faults, the settings are not nil.
 func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
-	values, wrong := input.NewReader(settings, keys)
+	chains, wrong := input.NewChainReader(settings, keys, "component", maxComponents)
 	if wrong != nil {
 		return nil, []input.Fault{*wrong}
 	}
-	r := &reader{&input.ChainReader{Reader: values, Most: maxComponents}}
+	r := &reader{chains}
 	s := &Settings{
 		Components:    r.components(fasta),
 		Protocol:      r.protocol(),
@@ -88,9 +88,8 @@ func (r *reader) checkAmount(s *Settings) {
 	}
 }
 
-// Frames of a trajectory: at most so many, and about so many bytes, unless more are asked for.
+// Frames of a trajectory: about so many, of so many bytes, unless more are asked for.
 const (
-	maxFrames     = 20_000
 	defaultFrames = 1000
 	defaultBytes  = 500e6
 )
@@ -105,22 +104,16 @@ func (r *reader) lengths(s *Settings) {
 	if !r.Has(limitSampleEvery.Key) {
 		s.SampleEvery = max(int64(limitSampleEvery.Low), min(s.SampleEvery, kept/leastSamples))
 	}
-	if s.Steps/s.SampleEvery <= s.discarded()/s.SampleEvery {
-		r.Fault(input.Loc(limitSampleEvery.Key), input.Conflict, "sample_every of %d leaves no sample after equilibration in %d steps; choose at most %d",
-			s.SampleEvery, s.Steps, kept)
+	if !r.CheckSamples(s.SampleEvery, s.Steps, s.discarded()) {
 		return
 	}
-	switch {
-	case every == 0:
+	if every == 0 {
 		s.FrameEvery = s.defaultFrameEvery()
 		return
-	case every > s.Steps:
-		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every is %d, but the run has %d steps: no frame would be saved; choose at most %d",
-			every, s.Steps, s.Steps)
-	case s.Steps/every > maxFrames:
-		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every of %d saves %d frames in %d steps; at most %d are possible: choose at least %d",
-			every, s.Steps/every, s.Steps, maxFrames, (s.Steps+maxFrames-1)/maxFrames)
-	case every%s.SampleEvery != 0:
+	}
+	faults := len(r.Faults)
+	r.CheckFrames(every, s.Steps, s.Steps)
+	if len(r.Faults) == faults && every%s.SampleEvery != 0 {
 		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every of %d is no multiple of sample_every, which is %d: frames are centred on what is sampled; choose %d",
 			every, s.SampleEvery, (every/s.SampleEvery+1)*s.SampleEvery)
 	}

@@ -17,7 +17,7 @@ import (
 
 func systemOf(t *testing.T, settings string) *system {
 	t.Helper()
-	return newSystem(settingsOf(t, settings), t.TempDir())
+	return newSystem(settingsOf(t, settings))
 }
 
 // scattered puts beads anywhere, also outside of the box.
@@ -202,20 +202,21 @@ func TestChainsAreDrawnTogether(t *testing.T) {
 	steps := int64(enginetest.Length(8000, 20_000, 20_000))
 	// apart is how far from the middle the beads are on average when the springs end, or at last.
 	apart := func(equilibration float64, withSprings bool) float64 {
-		r := newRun(settingsOf(t, fmt.Sprintf(`{"components":[{"sequence":"EGEGEGEG","copies":20}],"box_nm":[9,9,60],"steps":%d,"equilibration":%g}`,
+		m := newSimulation(settingsOf(t, fmt.Sprintf(`{"components":[{"sequence":"EGEGEGEG","copies":20}],"box_nm":[9,9,60],"steps":%d,"equilibration":%g}`,
 			steps, equilibration)), t.TempDir(), io.Discard)
-		defer r.team.Close()
+		defer m.team.Close()
 		until := steps
 		if withSprings {
-			until = r.plan.restrained
+			until = m.plan.restrained
 		}
-		rep, err := r.current()
-		must.OK(t, err)
-		for rep.step() < until {
-			must.OK(t, rep.advance(until-rep.step()))
+		r := m.New(1)
+		must.OK(t, r.Start())
+		defer r.Trajectory.Close()
+		for r.Step() < until {
+			must.OK(t, r.advance(until-r.Step()))
 		}
 		sum := 0.0
-		for _, at := range rep.motion.Positions() {
+		for _, at := range r.motion.Positions() {
 			sum += math.Abs(r.mix.Image(md.Vec{Z: at.Z - r.Box.Z/2}).Z)
 		}
 		return sum / float64(r.mix.Size())

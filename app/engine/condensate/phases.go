@@ -69,7 +69,7 @@ const (
 // frames or more.
 func Evaluate(replicas []*Profile) Phases {
 	p := replicas[0]
-	all := layers(replicas)
+	all := Mean(replicas...)
 	mass := make([]float64, p.bins)
 	for i, layer := range all {
 		for c, amount := range layer.MilliMol {

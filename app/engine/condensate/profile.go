@@ -183,7 +183,7 @@ func (p *Profile) join() {
 }
 
 // Archive stores or restores what was gathered.
-func (p *Profile) Archive(a md.Archive) {
+func (p *Profile) Archive(a *md.Archive) {
 	n := int64(len(p.blocks))
 	a.Integer(&p.frames)
 	a.Integer(&p.size)
@@ -208,13 +208,8 @@ type Layer struct {
 	MilliMol []float64 // concentration of each component in mM
 }
 
-// Layers returns the mean concentrations, from below to above.
-func (p *Profile) Layers() []Layer { return layers([]*Profile{p}) }
-
 // Mean returns the mean concentrations of replicas of one system, from below to above.
-func Mean(replicas []*Profile) []Layer { return layers(replicas) }
-
-func layers(replicas []*Profile) []Layer {
+func Mean(replicas ...*Profile) []Layer {
 	p := replicas[0]
 	all := make([]Layer, p.bins)
 	frames := int64(0)

@@ -2,22 +2,24 @@ package condensate
 
 import (
 	"fmt"
-	"path/filepath"
-	"strconv"
 
 	"molrun/app/engine/md"
+	"molrun/app/engine/run"
 
-	"molrun/app/engine/store"
 	"molrun/app/engine/trajectory"
 )
 
+// burstBeads is the number of beads times steps of a burst.
+const burstBeads = 500_000
+
 // replica is one run of the system: what it has shown, and, while it runs, its motion.
 type replica struct {
+	run.Base
 	*system
-	number     int        // from 1
+	simulation *simulation
 	motion     *md.Motion // nil once the replica is finished
-	trajectory *trajectory.DCD
-	moved      float64 // nm along z by which the last sample lies in the middle of the box
+	moved      float64    // nm along z by which the last sample lies in the middle of the box
+	centred    []byte     // lines of centres.csv
 
 	track       *Profile // of equilibration
 	profile     *Profile // of what follows
@@ -36,11 +38,13 @@ type sample struct {
 	clusters
 }
 
-func newReplica(y *system, number int) *replica {
+func newReplica(m *simulation, number int) *replica {
+	y := m.system
 	n := y.plan.samples()
 	r := &replica{
-		system: y, number: number,
-		trajectory:  trajectory.NewDCD(y.mix.Size(), y.plan.frameEvery, y.Box),
+		Base:        run.Base{Number: number, Folder: m.Folder, Trajectory: trajectory.NewDCD(y.mix.Size(), y.plan.frameEvery, y.Box)},
+		system:      y,
+		simulation:  m,
 		track:       NewProfile(y.mix),
 		profile:     NewProfile(y.mix),
 		sizes:       newSizes(y),
@@ -53,47 +57,51 @@ func newReplica(y *system, number int) *replica {
 	return r
 }
 
-// start places the chains and begins the trajectory.
-func (r *replica) start(team *md.Team) error {
+// Start implements run.Replica, as do the other methods.
+func (r *replica) Start() error {
 	low, high := 0.0, r.Box.Z
 	if r.Protocol == Slab {
 		low, high = (r.Box.Z-r.packHeight())/2, (r.Box.Z+r.packHeight())/2
 	}
-	x, err := md.Pack(r.mix, r.Seed, r.number, low, high)
+	x, err := md.Pack(r.mix, r.Seed, r.Number, low, high)
 	if err != nil {
 		return err
 	}
-	r.motion = md.NewMotion(r.mix, team, r.Seed, r.number)
+	r.motion = r.newMotion()
 	if err := r.motion.Start(x); err != nil {
 		return err
 	}
-	return r.trajectory.Create(r.trajectoryPath(), "chains in a box", madeBy)
+	return r.Create("chains in a box", madeBy)
 }
 
-// resume prepares a replica from a checkpoint.
-func (r *replica) resume() error {
-	if err := r.trajectory.Resume(r.trajectoryPath()); err != nil {
-		return err
-	}
+func (r *replica) newMotion() *md.Motion {
+	return md.NewMotion(r.mix, r.simulation.team, r.Seed, r.Number)
+}
+
+func (r *replica) Resume() error {
 	if r.motion == nil {
-		return r.trajectory.Close()
+		return nil
 	}
 	return r.motion.Resume()
 }
 
-func (r *replica) trajectoryPath() string { return filepath.Join(r.folder, trajectoryName(r.number)) }
-
-// step is the number of steps done.
-func (r *replica) step() int64 {
+func (r *replica) Step() int64 {
 	if r.motion == nil {
 		return r.plan.steps
 	}
 	return r.motion.Step()
 }
 
+func (r *replica) Burst() error {
+	if err := r.advance(max(1, int64(burstBeads/r.mix.Size()))); err != nil {
+		return err
+	}
+	return r.record()
+}
+
 // advance computes at most so many steps.
 func (r *replica) advance(most int64) error {
-	step := r.step()
+	step := r.Step()
 	r.motion.Pull(0)
 	if step < r.plan.restrained {
 		r.motion.Pull(r.restraint())
@@ -101,9 +109,25 @@ func (r *replica) advance(most int64) error {
 	return r.motion.Advance(int(min(most, r.plan.untilEvent(step))))
 }
 
+// record saves what is due at the present step.
+func (r *replica) record() error {
+	step := r.Step()
+	if step%r.plan.sampleEvery != 0 {
+		return nil
+	}
+	r.sample(r.simulation.contacts, r.simulation.history)
+	if step/r.plan.sampleEvery%r.plan.rowEvery == 0 {
+		r.appendRow()
+	}
+	if step%r.plan.frameEvery != 0 {
+		return nil
+	}
+	return r.frame()
+}
+
 // sample evaluates the present step, at which a sample is due, and adds it to the sums.
 func (r *replica) sample(c *contacts, h *history) {
-	step, x := r.step(), r.motion.Positions()
+	step, x := r.Step(), r.motion.Positions()
 	kept := step > r.plan.discarded
 	if r.Protocol == Slab {
 		p := r.track
@@ -137,10 +161,9 @@ func (r *replica) sample(c *contacts, h *history) {
 }
 
 // appendRow adds a line of timeseries.csv.
-func (r *replica) appendRow(b []byte) []byte {
-	b = fmt.Appendf(b, "%d,%.2f,%d,%.2f,%.3f,%.4f,%.4f\n", r.step(), float64(r.step())*md.TimeStep, r.number,
+func (r *replica) appendRow() {
+	r.Rows = fmt.Appendf(r.Rows, "%d,%.2f,%d,%.2f,%.3f,%.4f,%.4f\n", r.Step(), float64(r.Step())*md.TimeStep, r.Number,
 		r.last.temperature, r.motion.Sums().Energy()/float64(r.mix.Size()), r.last.bound, r.last.largest)
-	return b
 }
 
 const (
@@ -149,45 +172,43 @@ const (
 )
 
 // frame adds a frame to the trajectory and, if it is due, lines of centres.csv.
-func (r *replica) frame(rows []byte) ([]byte, error) {
+func (r *replica) frame() error {
 	x := r.motion.Positions()
 	centres := r.centres(x, r.moved)
-	whole := r.whole(x, centres)
-	if err := r.trajectory.Append(whole, md.Vec{}); err != nil {
-		return rows, err
+	if err := r.Frame(r.whole(x, centres), md.Vec{}, r.letters); err != nil {
+		return err
 	}
-	if r.trajectory.Frames%r.plan.centreEvery == 0 {
+	if r.Trajectory.Frames%r.plan.centreEvery == 0 {
 		for k, c := range centres {
-			rows = strconv.AppendInt(rows, r.step(), 10)
-			rows = fmt.Appendf(rows, ",%d,%d,%s,%.3f,%.3f,%.3f\n", r.number, k+1, r.Components[r.kindOf[k]].Name, c.X, c.Y, c.Z)
+			r.centred = fmt.Appendf(r.centred, "%d,%d,%d,%s,%.3f,%.3f,%.3f\n",
+				r.Step(), r.Number, k+1, r.Components[r.kindOf[k]].Name, c.X, c.Y, c.Z)
 		}
 	}
-	if r.number > 1 || r.trajectory.Frames > 1 {
-		return rows, nil
-	}
-	for i := range whole {
-		whole[i] = md.Vec{}.AddScaled(trajectory.Angstrom, whole[i])
-	}
-	return rows, store.WriteFile(filepath.Join(r.folder, topologyFile), trajectory.PDB(r.letters, whole))
+	return nil
 }
 
-// finish frees what a finished replica no longer needs.
-func (r *replica) finish() error {
-	r.motion, r.track = nil, nil
-	return r.trajectory.Close()
+func (r *replica) Status() string {
+	phase := ""
+	switch step := r.Step(); {
+	case step <= r.plan.restrained:
+		phase = "drawn together, "
+	case step <= r.plan.discarded:
+		phase = "equilibrating, "
+	}
+	return fmt.Sprintf("%sT %.1f K largest cluster %.0f%% of the chains %.3g ns/day",
+		phase, r.last.temperature, 100*r.last.largest, nanosecondsPerDay(float64(r.Step())/r.Busy.Seconds()))
 }
 
-// archive stores or restores what was seen and, unless the replica is finished, its state.
-func (r *replica) archive(a *store.Archive, team *md.Team) {
+func (r *replica) Archive(a *md.Archive) {
 	running := r.motion != nil
 	if a.Flag(&running); a.Reading() && running {
-		r.motion = md.NewMotion(r.mix, team, r.Seed, r.number)
+		r.motion = r.newMotion()
 	}
 	if running {
 		r.motion.Archive(a)
 		r.track.Archive(a)
 	}
-	a.Integer(&r.trajectory.Frames)
+	a.Text(&r.centred)
 	r.profile.Archive(a)
 	r.sizes.archive(a)
 	for k := range r.radius {

@@ -2,7 +2,6 @@ package condensate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,35 +9,24 @@ import (
 
 	"molrun/app/base/unit"
 	"molrun/app/engine/md"
+	"molrun/app/engine/run"
 	"molrun/app/engine/store"
 )
 
-const (
-	reportEvery = time.Second      // lines of progress
-	firstSave   = time.Second      // until the first results so far and checkpoint
-	saveEvery   = 60 * time.Second // between them later
+// saveEvery is the longest time between saves of results so far.
+const saveEvery = 60 * time.Second
 
-	burstBeads = 500_000 // beads times steps between looks at the clock
-)
-
-// run is one call of Run. Nothing of it is used by two goroutines but the motion, whose team
-// shares the work of a step.
-type run struct {
+// simulation is one call of Run. Its replicas run one after the other, and a team shares the work
+// of a step.
+type simulation struct {
+	run.Run[*replica]
+	run.Part[*replica]
 	*system
-	log  io.Writer
-	team *md.Team
-
-	replicas []*replica // those that have begun; all but the last one are finished
+	team     *md.Team
 	contacts *contacts
 	history  *history
-	rows     []byte        // lines of timeseries.csv
-	centred  []byte        // lines of centres.csv
-	busy     time.Duration // spent on steps, by all processes that the run had
 
-	progress  progress
-	saveEvery time.Duration // longest time between saves
-	pause     time.Duration // until the next
-	saved     time.Time
+	final *summary // nil until all replicas are finished
 }
 
 // Run simulates the chains. It writes results below dir and progress to log. Soon after ctx
@@ -49,168 +37,92 @@ func Run(ctx context.Context, s *Settings, dir string, log io.Writer) error {
 	if len(s.Components) == 0 {
 		return fmt.Errorf("the settings name the FASTA file %q, but its content was not given", s.fasta)
 	}
-	r := newRun(s, dir, log)
-	defer r.team.Close()
-	return r.run(ctx)
+	m := newSimulation(s, dir, log)
+	defer m.team.Close()
+	return m.run(ctx)
 }
 
-func newRun(s *Settings, dir string, log io.Writer) *run {
-	r := &run{system: newSystem(s, dir), log: log, team: md.NewTeam(s.Cores), saveEvery: saveEvery, pause: firstSave}
-	r.reset()
-	return r
-}
-
-// reset leaves the run as new.
-func (r *run) reset() {
-	for _, rep := range r.replicas {
-		if rep.trajectory.Opened() {
-			rep.trajectory.Close()
-		}
+func newSimulation(s *Settings, dir string, log io.Writer) *simulation {
+	m := &simulation{system: newSystem(s), team: md.NewTeam(s.Cores)}
+	m.Part = run.Part[*replica]{
+		System: m, Folder: dir, Count: s.Replicas, Steps: s.Steps, Cost: 1, Hash: s.hash(),
 	}
-	r.replicas, r.rows, r.centred, r.busy = nil, nil, nil, 0
-	r.contacts, r.history = newContacts(r.system), newHistory(r.system)
+	m.Run = run.Run[*replica]{Parts: []*run.Part[*replica]{&m.Part}, Workers: 1, Log: log, SaveEvery: saveEvery}
+	m.Reset()
+	return m
 }
 
-func (r *run) run(ctx context.Context) error {
-	if err := os.MkdirAll(r.folder, 0o755); err != nil {
+// hash distinguishes settings that give different results. The number of cores makes no
+// difference, and warnings follow from the rest.
+func (s *Settings) hash() []byte {
+	settings := *s
+	settings.Cores, settings.Warnings = 0, nil
+	return run.SettingsHash(engineName, engineVersion, settings)
+}
+
+func (m *simulation) run(ctx context.Context) error {
+	if err := os.MkdirAll(m.Folder, 0o755); err != nil {
 		return err
 	}
-	r.announce()
-	if err := r.restore(); err != nil {
+	m.announce()
+	if err := m.Compute(ctx); err != nil {
 		return err
 	}
-	r.progress = newProgress(r)
-	r.saved, r.pause = time.Now(), min(r.pause, r.saveEvery)
-	if err := r.simulate(ctx); err != nil {
-		return r.giveUp(ctx, err)
+	for _, line := range m.final.sentences() {
+		fmt.Fprintln(m.Log, line)
 	}
-	return r.conclude()
+	for _, w := range m.final.Warnings {
+		fmt.Fprintf(m.Log, "warning: %s\n", w)
+	}
+	return m.End()
 }
 
-func (r *run) announce() {
-	s := r.Settings
-	fmt.Fprintf(r.log, "%s %s, %s: %s, %s, in a box of %s x %s x %s nm (%s), %s, %s; about %s on an idle machine\n",
+func (m *simulation) announce() {
+	s := m.Settings
+	fmt.Fprintf(m.Log, "%s %s, %s: %s, %s, in a box of %s x %s x %s nm (%s), %s, %s; about %s on an idle machine\n",
 		engineName, engineVersion, modelName, unit.Count(s.chains(), "chain"), unit.Count(s.beads(), "residue"),
 		short(s.Box.X), short(s.Box.Y), short(s.Box.Z), s.Protocol, unit.Count(s.Replicas, "replica"), unit.Count(s.Cores, "core"),
 		store.ShortDuration(s.Estimate().Seconds()))
 	if s.Protocol == Slab {
-		fmt.Fprintf(r.log, "concentrations outside of the slab below about %.2g mM can only be bounded in this box\n", s.leastDilute())
+		fmt.Fprintf(m.Log, "concentrations outside of the slab below about %.2g mM can only be bounded in this box\n", s.leastDilute())
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(r.log, "warning: %s\n", w)
+		fmt.Fprintf(m.Log, "warning: %s\n", w)
 	}
 }
 
 func short(v float64) string { return fmt.Sprintf("%.4g", v) }
 
-// simulate computes what is left of the replicas, one after the other.
-func (r *run) simulate(ctx context.Context) error {
-	for {
-		rep, err := r.current()
-		if err != nil || rep == nil {
-			return err
+// New implements run.System, as do the other methods.
+func (m *simulation) New(number int) *replica { return newReplica(m, number) }
+
+// Gather frees what finished replicas no longer need.
+func (m *simulation) Gather(begun []*replica) {
+	for _, r := range begun {
+		r.Lock()
+		if r.Reached() == m.plan.steps {
+			r.motion, r.track = nil, nil
 		}
-		if err := r.complete(ctx, rep); err != nil {
-			return fmt.Errorf("replica %d: %w", rep.number, err)
-		}
-		if err := rep.finish(); err != nil {
-			return err
-		}
+		r.Unlock()
 	}
 }
 
-// current returns the replica to go on with, a new one if need be; nil if there is none.
-func (r *run) current() (*replica, error) {
-	n := len(r.replicas)
-	if n > 0 && r.replicas[n-1].motion != nil {
-		return r.replicas[n-1], nil
-	}
-	if n == r.Replicas {
-		return nil, nil
-	}
-	rep := newReplica(r.system, n+1)
-	if err := rep.start(r.team); err != nil {
-		return nil, err
-	}
-	r.replicas = append(r.replicas, rep)
-	return rep, nil
+func (m *simulation) Archive(a *md.Archive) {
+	m.contacts.archive(a)
+	m.history.archive(a)
 }
 
-// complete computes a replica up to its last step.
-func (r *run) complete(ctx context.Context, rep *replica) error {
-	burst := max(1, int64(burstBeads/r.mix.Size()))
-	for rep.step() < r.plan.steps {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		began := time.Now()
-		if err := rep.advance(burst); err != nil {
-			return err
-		}
-		if err := r.record(rep); err != nil {
-			return err
-		}
-		r.busy += time.Since(began)
-		r.progress.report(r, rep)
-		if err := r.saveIfDue(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (m *simulation) Reset() { m.contacts, m.history = newContacts(m.system), newHistory(m.system) }
 
-// record saves what is due at the present step.
-func (r *run) record(rep *replica) error {
-	step := rep.step()
-	if step%r.plan.sampleEvery != 0 {
-		return nil
+// Write lets no replica go on, since they share contacts and history.
+func (m *simulation) Write(replicas []*replica, complete bool) error {
+	for _, r := range replicas {
+		r.Lock()
+		defer r.Unlock()
 	}
-	rep.sample(r.contacts, r.history)
-	if step/r.plan.sampleEvery%r.plan.rowEvery == 0 {
-		r.rows = rep.appendRow(r.rows)
+	s, err := (&results{m, replicas}).write(complete)
+	if complete {
+		m.final = s
 	}
-	if step%r.plan.frameEvery != 0 {
-		return nil
-	}
-	var err error
-	r.centred, err = rep.frame(r.centred)
 	return err
-}
-
-// saveIfDue saves at growing intervals: a new run soon has results to look at, and loses
-// little when it is killed.
-func (r *run) saveIfDue() error {
-	if time.Since(r.saved) < r.pause {
-		return nil
-	}
-	_, err := r.save(false)
-	r.saved, r.pause = time.Now(), min(2*r.pause, r.saveEvery)
-	return err
-}
-
-// giveUp saves the results so far and returns why the run ended.
-func (r *run) giveUp(ctx context.Context, err error) error {
-	if ctx.Err() == nil || len(r.replicas) == 0 {
-		return err
-	}
-	_, saving := r.save(false)
-	return errors.Join(ctx.Err(), saving)
-}
-
-func (r *run) conclude() error {
-	s, err := r.save(true)
-	if err != nil {
-		return err
-	}
-	if err := store.RemoveCheckpoints(r.folder); err != nil {
-		return err
-	}
-	for _, line := range s.sentences() {
-		fmt.Fprintln(r.log, line)
-	}
-	for _, w := range s.Warnings {
-		fmt.Fprintf(r.log, "warning: %s\n", w)
-	}
-	r.progress.line(r.log, 1, "done in "+store.ShortDuration(time.Since(r.progress.started).Seconds()))
-	return nil
 }

@@ -69,7 +69,7 @@ func meanSize(replicas []*sizes, component int, in func(z float64) bool) md.Esti
 // unknown is a number that the run does not tell.
 var unknown = md.Estimate{Mean: math.NaN(), SE: math.NaN(), SD: math.NaN(), Independent: math.NaN(), Drift: math.NaN()}
 
-func (s *sizes) archive(a md.Archive) {
+func (s *sizes) archive(a *md.Archive) {
 	a.Integer(&s.frames)
 	for _, all := range [][]float64{s.count, s.sum} {
 		for k := range all {

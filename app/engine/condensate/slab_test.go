@@ -238,7 +238,7 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 	}
 	mean, seen := 0.0, 0.0
 	c = Evaluate([]*Profile{p}).Components[0]
-	for _, layer := range p.Layers() {
+	for _, layer := range Mean(p) {
 		if math.Abs(layer.Z) > 20 {
 			mean, seen = mean+layer.MilliMol[0], seen+1
 		}
@@ -292,20 +292,19 @@ func TestFramesMayBeAddedInParts(t *testing.T) {
 			first.Add(s.Mixture, x)
 		}
 	}
-	kept := &memory{}
+	kept := md.Storing(nil)
 	first.Archive(kept)
 	second := NewProfile(s.Mixture)
-	kept.restores = true
-	second.Archive(kept)
+	second.Archive(md.Restoring(kept.Bytes()))
 	for _, x := range frames[70:] {
 		second.Add(s.Mixture, x)
 	}
 	if whole.Frames() != 150 || second.Frames() != 150 || len(whole.blocks) != len(second.blocks) {
 		t.Fatalf("%d and %d frames", whole.Frames(), second.Frames())
 	}
-	for i, layer := range whole.Layers() {
-		if layer.MilliMol[0] != second.Layers()[i].MilliMol[0] {
-			t.Fatalf("layer %d: %v and %v", i, layer, second.Layers()[i])
+	for i, layer := range Mean(whole) {
+		if layer.MilliMol[0] != Mean(second)[i].MilliMol[0] {
+			t.Fatalf("layer %d: %v and %v", i, layer, Mean(second)[i])
 		}
 	}
 	total := 0.0
@@ -316,28 +315,6 @@ func TestFramesMayBeAddedInParts(t *testing.T) {
 	}
 	within(t, "the number of chains", total/150, float64(s.Chains()), 1e-6)
 }
-
-// memory archives numbers in memory.
-type memory struct {
-	restores bool
-	numbers  []float64
-}
-
-func (m *memory) Float(v *float64) {
-	if m.restores {
-		*v, m.numbers = m.numbers[0], m.numbers[1:]
-		return
-	}
-	m.numbers = append(m.numbers, *v)
-}
-
-func (m *memory) Integer(v *int64) {
-	f := float64(*v)
-	m.Float(&f)
-	*v = int64(f)
-}
-
-func (m *memory) Word(*uint64) { panic("a profile has none") }
 
 func TestFramesAreLaidUponEachOther(t *testing.T) {
 	reference := []float64{0, 0, 1, 5, 9, 5, 2, 0}

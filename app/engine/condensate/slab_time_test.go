@@ -14,23 +14,22 @@ import (
 	"molrun/app/test/must"
 )
 
-// layered is a run of one replica with samples of chains whose beads lie in a layer of some
+// layered is what a run shows that has one replica with samples of chains whose beads lie in a layer of some
 // thickness in nm in the middle of a box of 9 x 9 x 60 nm.
-func layered(t *testing.T, steps int, thickness float64) *run {
+func layered(t *testing.T, steps int, thickness float64) *results {
 	settings := fmt.Sprintf(`{"components":[{"sequence":"GFYRGSYDGFYRGSYDGFYRGSYD","copies":60}],"box_nm":[9,9,60],"equilibration":0.3,"steps":%d}`, steps)
-	r := newRun(settingsOf(t, settings), t.TempDir(), io.Discard)
-	t.Cleanup(r.team.Close)
-	rep := newReplica(r.system, 1)
+	m := newSimulation(settingsOf(t, settings), t.TempDir(), io.Discard)
+	t.Cleanup(m.team.Close)
+	rep := m.New(1)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
-		x := make([]md.Vec, r.mix.Size())
+		x := make([]md.Vec, m.mix.Size())
 		for i := range x {
 			x[i] = md.Vec{X: 9 * rng.Float64(), Y: 9 * rng.Float64(), Z: 30 + thickness*(rng.Float64()-0.5)}
 		}
-		rep.profile.Add(r.mix, x)
+		rep.profile.Add(m.mix, x)
 	}
-	r.replicas = append(r.replicas, rep)
-	return r
+	return &results{m, []*replica{rep}}
 }
 
 // What a slab without a plateau shows is neither a condensate nor none, and never converged.

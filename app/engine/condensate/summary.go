@@ -131,7 +131,12 @@ func (y *system) energy(kT, se float64) energyView {
 }
 
 // summary evaluates what the replicas have shown so far.
-func (r *run) summary(complete bool) *summary {
+func (r *results) summary(complete bool) *summary {
+	steps, seconds := int64(0), 0.0
+	for _, rep := range r.replicas {
+		steps, seconds = steps+rep.Step(), seconds+rep.Busy.Seconds()
+	}
+	speed := float64(steps) / seconds
 	s := &summary{
 		Engine:        engineName,
 		EngineVersion: engineVersion,
@@ -145,19 +150,19 @@ func (r *run) summary(complete bool) *summary {
 			LeastDilute:   store.Figure(math.NaN()),
 		},
 		Performance: performanceView{
-			StepsPerSecond: store.Figure(r.stepsPerSecond()),
-			NanosecondsDay: store.Figure(r.nanosecondsPerDay()),
-			Wall:           store.Figure(r.busy.Seconds()),
+			StepsPerSecond: store.Figure(speed),
+			NanosecondsDay: store.Figure(nanosecondsPerDay(speed)),
+			Wall:           store.Figure(seconds),
 			Cores:          r.Cores,
 		},
 		Warnings: append([]string{}, r.Warnings...),
 		Cite:     []string{modelDOI, protocolDOI},
 	}
-	r.results(s)
+	r.evaluate(s)
 	return s
 }
 
-func (r *run) settingsView() settingsView {
+func (r *results) settingsView() settingsView {
 	s := r.Settings
 	v := settingsView{
 		nil, s.Protocol,
@@ -171,15 +176,13 @@ func (r *run) settingsView() settingsView {
 	return v
 }
 
-func (r *run) stepsPerSecond() float64 {
-	return r.done() * float64(r.plan.steps) * float64(r.Replicas) / r.busy.Seconds()
+// nanosecondsPerDay is the speed in simulated time, which is not physical.
+func nanosecondsPerDay(stepsPerSecond float64) float64 {
+	return stepsPerSecond * md.TimeStep / 1000 * 86400
 }
 
-// nanosecondsPerDay is the speed in simulated time, which is not physical.
-func (r *run) nanosecondsPerDay() float64 { return r.stepsPerSecond() * md.TimeStep / 1000 * 86400 }
-
 // pooled combines a series of the replicas that have it.
-func (r *run) pooled(of func(*replica) md.Series) md.Estimate {
+func (r *results) pooled(of func(*replica) md.Series) md.Estimate {
 	var all []md.Series
 	for _, rep := range r.replicas {
 		if s := of(rep); s.Count() > 0 {
@@ -192,7 +195,7 @@ func (r *run) pooled(of func(*replica) md.Series) md.Estimate {
 	return md.Pool(all)
 }
 
-func (r *run) results(s *summary) {
+func (r *results) evaluate(s *summary) {
 	res := &s.Results
 	bound := r.pooled(func(rep *replica) md.Series { return rep.bound })
 	res.Bound = view(bound)
@@ -222,7 +225,7 @@ func (r *run) results(s *summary) {
 
 // addPhases evaluates the slab and reports whether its concentrations are settled or, if there
 // is one phase, whether the sizes of the chains are. What the run does not tell is not settled.
-func (r *run) addPhases(s *summary, sizes bool) bool {
+func (r *results) addPhases(s *summary, sizes bool) bool {
 	all, evaluated := r.profiles()
 	if len(all) == 0 || !evaluated {
 		return false
@@ -261,7 +264,7 @@ func (r *run) addPhases(s *summary, sizes bool) bool {
 
 // bound returns the bound of a concentration or an energy, nothing as long as chains had no
 // time to leave the slab.
-func (r *run) bound(v float64) float64 {
+func (r *results) bound(v float64) float64 {
 	if r.tooShort() {
 		return math.NaN()
 	}
@@ -275,9 +278,9 @@ func steady(e md.Estimate) bool {
 }
 
 // milligrams is the concentration in mg/mL of 1 mM of a component.
-func (r *run) milligrams(k int) float64 { return r.mix.Components[k].Model.TotalMass() / 1000 }
+func (r *results) milligrams(k int) float64 { return r.mix.Components[k].Model.TotalMass() / 1000 }
 
-func (r *run) phasesView(k int, f *Phases) *phasesView {
+func (r *results) phasesView(k int, f *Phases) *phasesView {
 	c := f.Components[k]
 	var sizes []*sizes
 	for _, rep := range r.replicas {

@@ -14,13 +14,12 @@ type system struct {
 	*Settings
 	mix     *md.Mixture
 	plan    plan
-	folder  string   // of the results
 	kindOf  []int    // component of each chain
 	letters []string // residues of each chain
 }
 
-func newSystem(s *Settings, dir string) *system {
-	y := &system{Settings: s, mix: s.mixture(), plan: newPlan(s), folder: dir}
+func newSystem(s *Settings) *system {
+	y := &system{Settings: s, mix: s.mixture(), plan: newPlan(s)}
 	for k, c := range s.Components {
 		for range c.Copies {
 			y.kindOf = append(y.kindOf, k)

@@ -1,8 +1,6 @@
 package condensate
 
 import (
-	"bytes"
-	"encoding/csv"
 	"strconv"
 	"strings"
 
@@ -93,7 +91,7 @@ func (v *resultsView) briefly() string {
 }
 
 // table is components.csv: a row for each component.
-func (s *summary) table() []byte {
+func (s *summary) table() [][]string {
 	rows := [][]string{{
 		"name", "n_residues", "copies", "cden_mM", "cden_se_mM", "cden_mg_mL", "cdil_mM", "cdil_se_mM", "cdil_mg_mL", "cdil_below_mM",
 		"dG_kT", "dG_se_kT", "dG_kJ_mol", "dG_kcal_mol", "rg_nm", "rg_se_nm", "rg_dense_nm", "rg_dilute_nm",
@@ -115,7 +113,5 @@ func (s *summary) table() []byte {
 		}
 		rows = append(rows, row)
 	}
-	var b bytes.Buffer
-	csv.NewWriter(&b).WriteAll(rows) //nolint:errcheck // into memory
-	return b.Bytes()
+	return rows
 }

@@ -2,7 +2,6 @@ package input
 
 import (
 	"molrun/app/engine/md"
-	"molrun/app/engine/sequence"
 )
 
 // Conditions reads what surrounds the chains.
@@ -34,11 +33,11 @@ func ConditionWarnings(c md.Conditions) []string {
 // Warnings say what makes a sequence doubtful.
 func Warnings(residues string) []string {
 	var texts []string
-	if sequence.LooksFolded(residues) {
+	if looksFolded(residues) {
 		texts = append(texts, "the composition is typical of folded proteins (Uversky 2000); "+
 			"the model has no secondary or tertiary structure and means nothing for folded domains")
 	}
-	if sequence.LooksLikeDNA(residues) {
+	if looksLikeDNA(residues) {
 		texts = append(texts, "all residues are A, C, G or T: is this DNA? It is simulated as a protein")
 	}
 	return texts

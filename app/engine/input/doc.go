@@ -1,4 +1,4 @@
-// Package input reads the settings of an engine and collects all that is wrong with them
-// in words for the user; it reads chains from settings and FASTA files, with the conditions
-// around them and what makes both doubtful.
+// Package input reads the settings of an engine and protein sequences as people write them,
+// from settings and FASTA text in the encodings of several systems. It says in words for the
+// user what is wrong with all that, how to correct it, and what makes results doubtful.
 package input

@@ -1,18 +1,53 @@
 package input
 
 import (
-	"molrun/app/engine/sequence"
+	"slices"
+	"strings"
 )
 
-// ChainReader takes sequences from settings, of which a job may have so many.
+// ChainReader takes sequences from settings.
 type ChainReader struct {
 	*Reader
-	Most int
+	Noun string // what a sequence is called
+	Most int    // that a job may have
+
+	taken map[string]int // names in lower case, with their indexes
+}
+
+// NewChainReader is like NewReader.
+func NewChainReader(settings []byte, keys []string, noun string, most int) (*ChainReader, *Fault) {
+	r, fault := NewReader(settings, keys)
+	return &ChainReader{Reader: r, Noun: noun, Most: most, taken: map[string]int{}}, fault
+}
+
+// CheckSequence checks the letters of a sequence.
+func (r *ChainReader) CheckSequence(name, letters string, loc []any) {
+	for _, wrong := range checkSequence(name, letters) {
+		r.Fault(loc, Sequence, "%s", wrong)
+	}
+}
+
+// CheckName checks one name against the rules and the names before it. Letter case makes no
+// difference, as on the file systems of many users. Names of result files are reserved.
+func (r *ChainReader) CheckName(name string, loc []any, index int, reserved ...string) {
+	lower := strings.ToLower(name)
+	wrong := checkName(name)
+	if slices.Contains(reserved, lower) {
+		wrong = "is that of a result file; choose another"
+	}
+	if wrong != "" {
+		r.Fault(loc, Name, "the name %q of %s %d %s", name, r.Noun, index+1, wrong)
+	}
+	if first, ok := r.taken[lower]; ok {
+		r.Fault(loc, Name, "%ss %d and %d are both called %q; give them different names", r.Noun, first+1, index+1, name)
+		return
+	}
+	r.taken[lower] = index
 }
 
 // Source is a record with the place it came from.
 type Source struct {
-	sequence.Record
+	Record
 	Index int // among the sequences as given
 	Loc   []any
 }
@@ -33,17 +68,17 @@ func (r *ChainReader) File(fasta []byte) []Source {
 func (r *ChainReader) FASTA(key string, text []byte) []Source {
 	if len(text) > MaxFASTA {
 		r.Fault(Loc(key), Sequence, "%s has more than %d MiB; give at most %d sequences of at most %d residues",
-			key, MaxFASTA>>20, r.Most, sequence.MaxResidues)
+			key, MaxFASTA>>20, r.Most, maxResidues)
 		return nil
 	}
-	text, instead := sequence.PlainText(text)
+	text, instead := plainText(text)
 	if instead != "" {
 		r.Fault(Loc(key), Sequence, "%s is %s; save the sequences as plain text in FASTA format: a line \">name\" above the letters of each",
 			key, instead)
 		return nil
 	}
 	var sources []Source
-	for i, rec := range r.headed(key, sequence.ParseFASTA(text)) {
+	for i, rec := range r.headed(key, ParseFASTA(text)) {
 		sources = append(sources, Source{rec, i, Loc(key)})
 	}
 	return r.Counted(key, len(sources), sources)
@@ -51,14 +86,14 @@ func (r *ChainReader) FASTA(key string, text []byte) []Source {
 
 // headed refuses a text in which the beginnings of sequences are uncertain: text
 // that is not meant as one chain must not be simulated as one.
-func (r *ChainReader) headed(key string, records []sequence.Record) []sequence.Record {
+func (r *ChainReader) headed(key string, records []Record) []Record {
 	switch {
 	case len(records) == 0 || records[0].Headed:
 	case len(records) > 1:
 		r.Fault(Loc(key), Sequence, "%s has text before the first header, %q; give it a header (a line \">name\") or remove it",
-			key, sequence.Shorten(records[0].Letters, 20))
+			key, shorten(records[0].Letters, 20))
 		return records[1:]
-	case records[0].MayBeSeveral():
+	case records[0].mayBeSeveral():
 		r.Fault(Loc(key), Sequence, "%s has %d lines but no header, so these may be several sequences; write a line \">name\" above each sequence",
 			key, len(records[0].Lines))
 		return nil

@@ -1,7 +1,6 @@
 package md
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 
@@ -58,21 +57,9 @@ func lower(m *Mixture, x []Vec, part float64) {
 }
 
 // slabOf returns a slab of copies of a protein, 15 nm wide and in a box of 150 nm for 100 copies, as the
-// published ones. It is in the middle of the box, where LAMMPS divides the box between two processes.
+// published ones: equal boxes of the dense phase on each other. It is in the middle of the box, where LAMMPS
+// divides the box between two processes.
 func slabOf(t testing.TB, copies, cores int) *Motion {
-	t.Helper()
-	return stackOf(t, copies, cores, func(height float64) float64 { return max(1.5*float64(copies), 2*height) })
-}
-
-// denseOf returns the dense phase alone, which fills its box.
-func denseOf(t testing.TB, copies, cores int) *Motion {
-	t.Helper()
-	return stackOf(t, copies, cores, func(height float64) float64 { return height })
-}
-
-// stackOf returns equal boxes of the dense phase on each other, in the middle of a box whose length follows from
-// the height of the stack.
-func stackOf(t testing.TB, copies, cores int, length func(height float64) float64) *Motion {
 	t.Helper()
 	model, wide, cell := slabProtein(t), 15., 25
 	damped := *model
@@ -82,7 +69,7 @@ func stackOf(t testing.TB, copies, cores int, length func(height float64) float6
 	}
 	x, height := dense(t, &damped, cell, wide)
 	stack := height * float64(copies/cell)
-	box := Vec{wide, wide, length(stack)}
+	box := Vec{wide, wide, max(1.5*float64(copies), 2*stack)}
 	below := (box.Z - stack) / 2
 	var all []Vec
 	for k := range copies / cell {
@@ -98,18 +85,10 @@ func stackOf(t testing.TB, copies, cores int, length func(height float64) float6
 	return d
 }
 
-// heap is how much memory is in use.
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
 // with returns the same slab with another number of workers.
 func (d *Motion) with(t testing.TB, cores int) *Motion {
 	t.Helper()
-	state := &numbers{}
+	state := Storing(nil)
 	d.Archive(state)
 	return resumed(t, d.mix, state, cores)
 }

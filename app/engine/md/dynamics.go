@@ -45,10 +45,10 @@ func (d *Dynamics) Start() error {
 }
 
 // Archive stores or restores the state.
-func (d *Dynamics) Archive(a Archive) {
+func (d *Dynamics) Archive(a *Archive) {
 	a.Integer(&d.step)
-	archiveVectors(a, d.x)
-	archiveVectors(a, d.v)
+	a.vectors(d.x)
+	a.vectors(d.v)
 	d.source.archive(a)
 }
 

@@ -65,7 +65,7 @@ func writeLAMMPSData(t testing.TB, path string, c lammpsBeads) {
 	fmt.Fprintf(&b, "%g %g xlo xhi\n%g %g ylo yhi\n%g %g zlo zhi\n", c.low.X, c.high.X, c.low.Y, c.high.Y, c.low.Z, c.high.Z)
 	b.WriteString("\nMasses\n\n")
 	for k, kind := range kinds {
-		fmt.Fprintf(&b, "%d %.17g # %s\n", k+1, kind.mass, residueLetters[kind.residue:kind.residue+1])
+		fmt.Fprintf(&b, "%d %.17g # %s\n", k+1, kind.mass, Letters[kind.residue:kind.residue+1])
 	}
 	b.WriteString("\nAtoms # bond\n\n")
 	for i, x := range c.x {

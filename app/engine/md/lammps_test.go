@@ -40,7 +40,7 @@ func TestChainsEqualLAMMPS(t *testing.T) {
 func TestSlabEqualsLAMMPS(t *testing.T) {
 	t.Parallel()
 	lammpsProgram(t)
-	model := NewModel(strings.Repeat(residueLetters, 2)+"KRDEKRDEYF", in(293, 6.5, 0.15))
+	model := NewModel(strings.Repeat(Letters, 2)+"KRDEKRDEYF", in(293, 6.5, 0.15))
 	const copies, wide, thick = 20, 9.5, 9.
 	m := NewMixture([]Component{{model, copies}}, Vec{wide, wide + 0.5, 4 * thick})
 	x, err := Pack(m, 1, 1, 0, thick)

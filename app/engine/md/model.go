@@ -55,7 +55,7 @@ func inverseDebyeLength(temperature, ionicStrength float64) float64 {
 // changes, so any number of simulations may share it.
 type Model struct {
 	Conditions
-	types  []uint8   // index in residueLetters
+	types  []uint8   // index in Letters
 	mass   []float64 // g/mol
 	charge []float64 // elementary charges
 	kT     float64   // kJ/mol
@@ -82,7 +82,7 @@ func NewModel(sequence string, c Conditions) *Model {
 	m.lBkT = bjerrumLength(c.Temperature) * m.kT
 	m.screen = newScreenTable(m.kappa)
 	for i := range n {
-		t := strings.IndexByte(residueLetters, sequence[i])
+		t := strings.IndexByte(Letters, sequence[i])
 		if t < 0 {
 			panic(fmt.Sprintf("%q in the sequence is not an amino acid", sequence[i]))
 		}

@@ -83,8 +83,8 @@ func TestPairForcesAreSlopes(t *testing.T) {
 	for _, pair := range []string{"AA", "YY", "KE", "GR"} {
 		p := pairOf(pair[0], pair[1])
 		// As the loops over pairs put the parameters together.
-		sizeA, strengthA := halfStick(uint8(strings.IndexByte(residueLetters, pair[0])))
-		sizeB, strengthB := halfStick(uint8(strings.IndexByte(residueLetters, pair[1])))
+		sizeA, strengthA := halfStick(uint8(strings.IndexByte(Letters, pair[0])))
+		sizeB, strengthB := halfStick(uint8(strings.IndexByte(Letters, pair[1])))
 		check(pair, 1.99, 1e-6,
 			func(r float64) float64 { return stickForce(r*r, sizeA+sizeB, strengthA+strengthB) * r },
 			func(r float64) float64 { return p.energy(r * r) })

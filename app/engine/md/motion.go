@@ -95,11 +95,11 @@ func (d *Motion) Start(x []Vec) error {
 }
 
 // Archive stores or restores the state.
-func (d *Motion) Archive(a Archive) {
+func (d *Motion) Archive(a *Archive) {
 	a.Integer(&d.step)
-	archiveVectors(a, d.x)
-	archiveVectors(a, d.v)
-	archiveVectors(a, d.built)
+	a.vectors(d.x)
+	a.vectors(d.v)
+	a.vectors(d.built)
 	for chain := range d.sources {
 		d.sources[chain].archive(a)
 	}

@@ -1,7 +1,6 @@
 package md
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -43,12 +42,12 @@ func startedAt(t testing.TB, m *Mixture, x []Vec, cores int) *Motion {
 }
 
 // resumed goes on from a stored state.
-func resumed(t testing.TB, m *Mixture, state *numbers, cores int) *Motion {
+func resumed(t testing.TB, m *Mixture, state *Archive, cores int) *Motion {
 	t.Helper()
 	team := NewTeam(cores)
 	t.Cleanup(team.Close)
 	d := NewMotion(m, team, 7, 1)
-	d.Archive(&numbers{left: slices.Clone(state.written), reading: true})
+	d.Archive(Restoring(state.Bytes()))
 	must.OK(t, d.Resume())
 	return d
 }
@@ -192,7 +191,7 @@ func TestMotionDependsOnItsStateAlone(t *testing.T) {
 	one := setOut(t, m, 1)
 	one.Pull(0.01)
 	one.advance(t, 70)
-	state := &numbers{}
+	state := Storing(nil)
 	one.Archive(state)
 	listed := one.lists()
 	one.advance(t, 80)
@@ -225,25 +224,6 @@ func (d *Motion) lists() (all []pairList) {
 	}
 	return all
 }
-
-// numbers is an archive in memory.
-type numbers struct {
-	written, left []byte
-	reading       bool
-}
-
-func (n *numbers) next(v uint64) uint64 {
-	if n.reading {
-		v = binary.LittleEndian.Uint64(n.left)
-		n.left = n.left[8:]
-		return v
-	}
-	n.written = binary.LittleEndian.AppendUint64(n.written, v)
-	return v
-}
-func (n *numbers) Integer(v *int64) { *v = int64(n.next(uint64(*v))) }
-func (n *numbers) Word(v *uint64)   { *v = n.next(*v) }
-func (n *numbers) Float(v *float64) { *v = math.Float64frombits(n.next(math.Float64bits(*v))) }
 
 // Without friction, energy stays.
 func TestManyChainsConserveEnergy(t *testing.T) {

@@ -57,7 +57,7 @@ func (p *PairSums) Merge(o *PairSums) {
 }
 
 // Archive stores or restores the sums.
-func (p *PairSums) Archive(a Archive) {
+func (p *PairSums) Archive(a *Archive) {
 	a.Integer(&p.frames)
 	for _, sums := range [][]float64{p.distance, p.separation} {
 		for k := range sums {

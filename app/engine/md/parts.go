@@ -70,7 +70,7 @@ func (p *ScalingParts) fit(last, without, before int) float64 {
 }
 
 // Archive stores or restores the sums.
-func (p *ScalingParts) Archive(a Archive) {
+func (p *ScalingParts) Archive(a *Archive) {
 	for k := range p.frames {
 		a.Integer(&p.frames[k])
 		for i := range p.squares[k] {

@@ -58,7 +58,7 @@ func (g *Random) Uint64() uint64 {
 }
 
 // archive stores or restores the state.
-func (g *Random) archive(a Archive) {
+func (g *Random) archive(a *Archive) {
 	a.Word(&g.hi)
 	a.Word(&g.lo)
 }

@@ -4,16 +4,18 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// residueLetters are the twenty amino acids in the order of residues.csv, which
+// Letters are the twenty amino acids in one-letter code, in the order of residues.csv, which
 // is alphabetical. The index of a letter is the type of its bead.
-const residueLetters = "ACDEFGHIKLMNPQRSTVWY"
+const Letters = "ACDEFGHIKLMNPQRSTVWY"
 
 // residue holds the parameters of one amino acid.
 type residue struct {
+	code   string  // of three letters
 	mass   float64 // g/mol, within a chain
 	lambda float64 // stickiness, 0 to 1
 	sigma  float64 // diameter, nm
@@ -23,17 +25,17 @@ type residue struct {
 //go:embed residues.csv
 var residuesCSV string
 
-// residues is the table of CALVADOS 2, in the order of residueLetters.
+// residues is the table of CALVADOS 2, in the order of Letters.
 var residues = mustReadResidues(residuesCSV)
 
-func mustReadResidues(text string) [len(residueLetters)]residue {
+func mustReadResidues(text string) [len(Letters)]residue {
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil || len(rows) != len(residueLetters)+1 {
+	if err != nil || len(rows) != len(Letters)+1 {
 		panic(fmt.Sprintf("residues.csv: %d rows, %v", len(rows), err))
 	}
-	var table [len(residueLetters)]residue
+	var table [len(Letters)]residue
 	for i, row := range rows[1:] {
-		if row[0] != residueLetters[i:i+1] {
+		if row[0] != Letters[i:i+1] {
 			panic("residues.csv: unexpected order at " + row[0])
 		}
 		var number [4]float64
@@ -42,9 +44,21 @@ func mustReadResidues(text string) [len(residueLetters)]residue {
 				panic("residues.csv: " + err.Error())
 			}
 		}
-		table[i] = residue{number[0], number[1], number[2], number[3]}
+		table[i] = residue{row[1], number[0], number[1], number[2], number[3]}
 	}
 	return table
+}
+
+// Code returns the three-letter code of one of Letters.
+func Code(letter byte) string { return residues[strings.IndexByte(Letters, letter)].code }
+
+// LetterOf is the amino acid with a three-letter code in capitals; false if there is none.
+func LetterOf(code string) (letter byte, ok bool) {
+	t := slices.IndexFunc(residues[:], func(r residue) bool { return r.code == code })
+	if t < 0 {
+		return 0, false
+	}
+	return Letters[t], true
 }
 
 // CubedDiameters is the sum of the cubed diameters of a chain's beads, in nm³: what places for
@@ -52,7 +66,7 @@ func mustReadResidues(text string) [len(residueLetters)]residue {
 func CubedDiameters(sequence string) float64 {
 	sum := 0.0
 	for _, letter := range sequence {
-		sigma := residues[strings.IndexRune(residueLetters, letter)].sigma
+		sigma := residues[strings.IndexRune(Letters, letter)].sigma
 		sum += sigma * sigma * sigma
 	}
 	return sum

@@ -52,7 +52,7 @@ func (m *moments) sd() float64 {
 	return math.Sqrt(m.m2 / float64(m.n-1))
 }
 
-func (m *moments) archive(a Archive) {
+func (m *moments) archive(a *Archive) {
 	a.Integer(&m.n)
 	a.Float(&m.mean)
 	a.Float(&m.m2)
@@ -107,7 +107,7 @@ func (s *Series) StandardError() float64 {
 }
 
 // Archive stores or restores the sums.
-func (s *Series) Archive(a Archive) {
+func (s *Series) Archive(a *Archive) {
 	for k := range s.halves {
 		s.halves[k].archive(a)
 	}

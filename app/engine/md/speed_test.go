@@ -135,32 +135,6 @@ func TestSlabSpeedNextToLAMMPS(t *testing.T) {
 	}
 }
 
-// TestSlabCosts prints what a step of a bead costs in slabs of 2,020 to 101,000 beads with one core and two,
-// and how much memory a bead takes.
-func TestSlabCosts(t *testing.T) {
-	asked(t, "CGIDP_SLAB_COSTS")
-	const beadSteps = 1_000_000
-	fmt.Println("| beads | ns of CPU for a bead and step, one core | without a surface | two cores | two cores : one, by the clock | efficiency by CPU time | bytes of a bead |\n|---|---|---|---|---|---|---|")
-	for _, copies := range []int{10, 25, 100, 250, 500} {
-		before := heap()
-		slab := slabOf(t, copies, 1)
-		beads := float64(slab.mix.Size())
-		memory := float64(heap()-before) / beads
-		both, filled := slab.with(t, 2), denseOf(t, copies, 1) // by the dense phase, without a surface
-		steps := max(20, beadSteps/slab.mix.Size())
-		var one, two, dense speeds
-		for range compareRounds {
-			one.ours(t, slab, 1, steps)
-			dense.ours(t, filled, 1, steps)
-			two.ours(t, both, 2, steps)
-		}
-		faster, _, _ := over(two.clock, one.clock)
-		efficiency, _, _ := over(two.cpu, one.cpu)
-		fmt.Printf("| %.0f | %.0f | %.0f | %.0f | %.2f | %.2f | %.0f |\n",
-			beads, 1e9/beads/median(one.cpu), 1e9/beads/median(dense.cpu), 1e9/beads/(median(two.cpu)/2), faster, efficiency/2, memory)
-	}
-}
-
 func BenchmarkStep(b *testing.B) {
 	for _, name := range []string{"Hst5", "DSS1", "aSyn140", "ht2N4R"} {
 		d := equilibrated(b, name, 600)
@@ -175,12 +149,14 @@ func BenchmarkStep(b *testing.B) {
 
 func BenchmarkMotion(b *testing.B) {
 	for _, copies := range []int{10, 100} {
-		b.Run(fmt.Sprintf("beads=%d", 202*copies), func(b *testing.B) {
-			d := slabOf(b, copies, 1)
-			b.ReportAllocs()
-			for b.Loop() {
-				d.advance(b, 1)
-			}
-		})
+		for _, cores := range []int{1, 2} {
+			b.Run(fmt.Sprintf("beads=%d/cores=%d", 202*copies, cores), func(b *testing.B) {
+				d := slabOf(b, copies, cores)
+				b.ReportAllocs()
+				for b.Loop() {
+					d.advance(b, 1)
+				}
+			})
+		}
 	}
 }

@@ -19,7 +19,7 @@ type stickPair struct {
 }
 
 // stickTable has a row and a column for each type.
-type stickTable [len(residueLetters)][len(residueLetters)]stickPair
+type stickTable [len(Letters)][len(Letters)]stickPair
 
 func newStickTable() *stickTable {
 	table := new(stickTable)

@@ -1,6 +1,10 @@
 package seqprop
 
-import "math"
+import (
+	"math"
+
+	"molrun/app/engine/md"
+)
 
 // group is something of a protein that takes and gives a proton.
 type group struct {
@@ -40,7 +44,7 @@ func groups(sequence string) []group {
 		sequence = sequence[:last]
 	}
 	counts := composition(sequence)
-	for k, letter := range []byte(letters) {
+	for k, letter := range []byte(md.Letters) {
 		if g, ok := sideChains[letter]; ok {
 			g.count = counts[k]
 			all = append(all, g)

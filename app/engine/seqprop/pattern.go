@@ -3,13 +3,15 @@ package seqprop
 import (
 	"math"
 	"slices"
+
+	"molrun/app/engine/input"
 )
 
 // charges returns the charge of each residue, in e.
 func charges(sequence string) []int {
 	q := make([]int, len(sequence))
 	for k := range sequence {
-		q[k] = charge(sequence[k])
+		q[k] = input.Charge(sequence[k])
 	}
 	return q
 }

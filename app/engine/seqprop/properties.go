@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"molrun/app/engine/input"
+	"molrun/app/engine/md"
 )
 
 // Properties are those of one sequence. What means nothing for it is NaN.
@@ -47,7 +50,7 @@ func Of(name, sequence string, pH float64) Properties {
 	p.Charge, p.IsoelectricPoint = netCharge(all, pH), isoelectricPoint(all)
 	q := charges(sequence)
 	p.ChargeDecoration, p.Kappa = chargeDecoration(q), kappa(q)
-	p.Disorder = disorder(p.Hydropathy, p.NetCharge)
+	p.Disorder = input.Disorder(p.Hydropathy, p.NetCharge)
 	p.Note = p.notes()
 	return p
 }
@@ -58,11 +61,11 @@ func (p *Properties) ofComposition(sequence string) {
 	p.Mass, p.Hydropathy = water, 0
 	for k, count := range counts {
 		p.Mass += float64(count) * masses[k]
-		p.Hydropathy += float64(count) * hydropathies[k] / n
+		p.Hydropathy += float64(count) * input.Hydropathies[k] / n
 	}
 	of := func(some string) (sum float64) {
 		for k := range some {
-			sum += float64(counts[strings.IndexByte(letters, some[k])])
+			sum += float64(counts[strings.IndexByte(md.Letters, some[k])])
 		}
 		return sum
 	}
@@ -71,14 +74,6 @@ func (p *Properties) ofComposition(sequence string) {
 	p.ExtinctionDisulfide = p.Extinction + 125*math.Floor(of("C")/2)
 	p.Aromatic = of("FWY") / n
 	p.Charged, p.NetCharge = of("DEKR")/n, (of("KR")-of("DE"))/n
-}
-
-// disorder is how far a sequence lies from the line that separates folded from disordered
-// proteins in the plot of Uversky, Gillespie and Fink
-// (10.1002/1097-0134(20001115)41:3<415::AID-PROT130>3.0.CO;2-7); above 0 are the disordered.
-func disorder(hydropathy, netCharge float64) float64 {
-	scaled := (hydropathy + 4.5) / 9
-	return math.Abs(netCharge) - (2.785*scaled - 1.151)
 }
 
 // leastForDisorder is the least number of residues for which the plot says something.

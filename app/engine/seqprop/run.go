@@ -1,21 +1,20 @@
 package seqprop
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 
-	"molrun/app/base/durable"
-	"molrun/app/engine/sequence"
+	"molrun/app/engine/input"
+	"molrun/app/engine/md"
+	"molrun/app/engine/store"
 )
 
 // Options say what to compute.
@@ -58,20 +57,15 @@ var columns = []struct {
 //   - profiles/NAME.csv: windows along each of the first 200 sequences
 //   - metrics.json: the figures of the only sequence, or the number of sequences
 func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer) error {
-	records := sequence.ParseFASTA(fasta)
+	records := input.ParseFASTA(fasta)
 	if len(records) == 0 {
 		return errors.New("there is no sequence")
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close() // only holds the folder
-	if err := root.MkdirAll("profiles", 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "profiles"), 0o755); err != nil {
 		return err
 	}
 	all := make([]Properties, len(records))
-	composed := [][]string{append([]string{"name"}, strings.Split(letters, "")...)}
+	composed := [][]string{append([]string{"name"}, strings.Split(md.Letters, "")...)}
 	for k, name := range names(records) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -83,7 +77,7 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 		}
 		composed = append(composed, percentages(name, text))
 		if k < mostProfiles {
-			if err := write(root, path.Join("profiles", name+".csv"), profile(text, o.Window)); err != nil {
+			if err := store.WriteCSV(filepath.Join(dir, "profiles", name+".csv"), profile(text, o.Window)); err != nil {
 				return err
 			}
 		}
@@ -91,12 +85,15 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 			fmt.Fprintf(log, "molrun:progress %.4f %d of %d sequences\n", float64(k)/float64(len(records)), k, len(records))
 		}
 	}
-	return errors.Join(write(root, "composition.csv", composed), write(root, "properties.csv", rows(all)), writeMetrics(root, all))
+	return errors.Join(
+		store.WriteCSV(filepath.Join(dir, "composition.csv"), composed),
+		store.WriteCSV(filepath.Join(dir, "properties.csv"), rows(all)),
+		store.WriteJSON(filepath.Join(dir, "metrics.json"), jobMetrics(all)))
 }
 
 // names returns a name for each record, fit for a file and not taken by another one, in
 // any case of letters.
-func names(records []sequence.Record) []string {
+func names(records []input.Record) []string {
 	taken := map[string]bool{}
 	all := make([]string, len(records))
 	for k, r := range records {
@@ -117,10 +114,10 @@ func names(records []sequence.Record) []string {
 // percentages is a row of composition.csv.
 func percentages(name, text string) []string {
 	row := []string{name}
-	for k := range letters {
+	for k := range md.Letters {
 		share := math.NaN()
 		if text != "" {
-			share = 100 * float64(strings.Count(text, letters[k:k+1])) / float64(len([]rune(text)))
+			share = 100 * float64(strings.Count(text, md.Letters[k:k+1])) / float64(len([]rune(text)))
 		}
 		row = append(row, number(share, 3))
 	}
@@ -171,15 +168,7 @@ func number(v float64, digits int) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-func write(root *os.Root, name string, table [][]string) error {
-	var text bytes.Buffer
-	if err := csv.NewWriter(&text).WriteAll(table); err != nil {
-		return err
-	}
-	return durable.Replace(root, name, text.Bytes())
-}
-
-func writeMetrics(root *os.Root, all []Properties) error {
+func jobMetrics(all []Properties) map[string]json.Number {
 	figures := map[string]json.Number{"sequences": json.Number(strconv.Itoa(len(all)))}
 	if len(all) == 1 {
 		for _, c := range columns {
@@ -188,9 +177,5 @@ func writeMetrics(root *os.Root, all []Properties) error {
 			}
 		}
 	}
-	text, err := json.MarshalIndent(figures, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.Replace(root, "metrics.json", append(text, '\n'))
+	return figures
 }

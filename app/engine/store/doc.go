@@ -1,3 +1,3 @@
-// Package store keeps the files of an engine: results, each replaced as a whole, and
-// checkpoints, from which a run goes on after it was killed.
+// Package store writes the results of engines: files, each replaced as a whole, and the numbers
+// in them.
 package store

@@ -1,8 +1,9 @@
 package store
 
 import (
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,36 +12,11 @@ import (
 
 // WriteFile replaces a file by an atomic rename.
 func WriteFile(path string, content []byte) error {
-	temporary := temporaryName(path)
+	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 	if err := os.WriteFile(temporary, content, 0o644); err != nil {
 		return err
 	}
 	return os.Rename(temporary, path)
-}
-
-func temporaryName(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
-}
-
-// writeTemporary writes the future content of a file to a temporary one beside it,
-// with fsync, and returns its path.
-func writeTemporary(path string, content []byte) (temporary string, err error) {
-	temporary = temporaryName(path)
-	file, err := os.Create(temporary)
-	if err != nil {
-		return "", err
-	}
-	_, err = file.Write(content)
-	return temporary, errors.Join(err, file.Sync(), file.Close())
-}
-
-// syncFolder makes renames durable.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // WriteJSON replaces a file by a value.
@@ -50,6 +26,31 @@ func WriteJSON(path string, value any) error {
 		return err
 	}
 	return WriteFile(path, append(content, '\n'))
+}
+
+// WriteCSV replaces a file by a table.
+func WriteCSV(path string, rows [][]string) error {
+	var b bytes.Buffer
+	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
+		return err
+	}
+	return WriteFile(path, b.Bytes())
+}
+
+// WriteMatrix replaces a file by a table without header: row i, column j. Numbers have a format
+// and digits as in strconv.FormatFloat.
+func WriteMatrix(path string, rows, columns int, format byte, digits int, at func(i, j int) float64) error {
+	var b []byte
+	for i := range rows {
+		for j := range columns {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendFloat(b, at(i, j), format, digits, 64)
+		}
+		b = append(b, '\n')
+	}
+	return WriteFile(path, b)
 }
 
 // Number has at most four decimals in JSON, and is null if it is unknown.

@@ -1,20 +1,18 @@
 package structsum
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"molrun/app/base/durable"
+	"molrun/app/engine/store"
 )
 
 // mostInMap is how many residues a map of distances may have.
@@ -34,12 +32,7 @@ func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close() // only holds the folder
-	r := &report{root: root, structure: s, chains: s.chains(), proteins: s.of(protein)}
+	r := &report{folder: dir, structure: s, chains: s.chains(), proteins: s.of(protein)}
 	nearby := slices.DeleteFunc(slices.Clone(s.residues), func(x *residue) bool { return x.kind == water })
 	r.contacts = contacts(nearby, cutoff)
 	if err := ctx.Err(); err != nil {
@@ -53,13 +46,13 @@ func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io
 	fmt.Fprint(log, text)
 	return errors.Join(
 		r.writeChains(), r.writeGaps(), r.writeLigands(), r.writeResidues(), r.writeContacts(), r.writeDistances(),
-		durable.Replace(root, "summary.txt", []byte(text)), r.writeMetrics(),
+		store.WriteFile(filepath.Join(dir, "summary.txt"), []byte(text)), r.writeMetrics(),
 	)
 }
 
 // report is what Run writes.
 type report struct {
-	root           *os.Root
+	folder         string
 	structure      *structure
 	chains         []*chain
 	proteins       []*residue
@@ -68,11 +61,7 @@ type report struct {
 }
 
 func (r *report) write(name string, rows [][]string) error {
-	var text bytes.Buffer
-	if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
-		return err
-	}
-	return durable.Replace(r.root, name, text.Bytes())
+	return store.WriteCSV(filepath.Join(r.folder, name), rows)
 }
 
 func (r *report) writeChains() error {
@@ -194,11 +183,7 @@ func (r *report) writeMetrics() error {
 		figures["rg_A"] = json.Number(decimal(radiusOfGyration(r.proteins), 3))
 		figures["mean_b"] = json.Number(decimal(meanB(r.proteins), 2))
 	}
-	text, err := json.MarshalIndent(figures, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.Replace(r.root, "metrics.json", append(text, '\n'))
+	return store.WriteJSON(filepath.Join(r.folder, "metrics.json"), figures)
 }
 
 func decimal(v float64, digits int) string {

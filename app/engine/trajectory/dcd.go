@@ -158,10 +158,15 @@ func (t *DCD) appendCell(b []byte) []byte {
 	return little.AppendUint32(b, cellSize-8)
 }
 
-// ReadFrame returns the positions of a frame of a file, counted from 0, in Å. It takes
-// what NewDCD took.
-func ReadFrame(file *os.File, beads int, box md.Vec, frame int64) ([]md.Vec, error) {
-	size := FrameSize(beads, box)
+// Read returns the positions of a frame, counted from 0, in Å. The trajectory at path may be
+// closed, or written at the same time.
+func (t *DCD) Read(path string, frame int64) ([]md.Vec, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	beads, size := t.beads, FrameSize(t.beads, t.box)
 	b := make([]byte, size)
 	if _, err := file.ReadAt(b, HeaderSize+frame*int64(size)); err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func TestTrajectoryHeader(t *testing.T) {
 	}
 }
 
-func TestReadFrame(t *testing.T) {
+func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "traj.dcd")
 	w := NewDCD(5, 100, md.Vec{X: 9, Y: 9, Z: 70})
 	err := w.Create(path, "", "")
@@ -91,12 +91,12 @@ func TestReadFrame(t *testing.T) {
 		x[4].Z++
 		must.OK(t, w.Append(x, md.Vec{}))
 	}
-	got, err := ReadFrame(w.file, 5, w.box, 2)
+	got, err := w.Read(path, 2)
 	must.OK(t, err)
 	for i := range x {
 		enginetest.Near(t, "distance", got[i].Sub(md.Vec{}.AddScaled(10, x[i])).Norm(), 0, 1e-5)
 	}
-	if _, err := ReadFrame(w.file, 5, w.box, 3); err == nil {
+	if _, err := w.Read(path, 3); err == nil {
 		t.Error("a fourth frame of three was read")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"molrun/app/engine/md"
-	"molrun/app/engine/sequence"
 )
 
 // PDB is one structure with its bonds, for positions in Å of all chains, of each of which
@@ -39,7 +38,7 @@ func appendAtoms(b []byte, chains []string, x []md.Vec) []byte {
 			at := x[bead]
 			bead++
 			b = fmt.Appendf(b, "ATOM  %5d  CA  %3s %c%4d    %s%s%s%6.2f%6.2f          %2s  \n",
-				bead, sequence.Code(residues[i]), chainNames[c%len(chainNames)], i+1, column(at.X), column(at.Y), column(at.Z), 1.0, 0.0, "C")
+				bead, md.Code(residues[i]), chainNames[c%len(chainNames)], i+1, column(at.X), column(at.Y), column(at.Z), 1.0, 0.0, "C")
 		}
 		if len(chains) > 1 {
 			b = append(b, "TER\n"...)

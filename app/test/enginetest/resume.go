@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/engine/store"
 	"molrun/app/test/must"
 )
 
@@ -29,6 +28,12 @@ type Engine struct {
 	// Folder is that of the first checkpoint below the one of the run.
 	Folder string
 }
+
+// Names of checkpoints.
+const (
+	CheckpointFile    = "checkpoint.bin"
+	OldCheckpointFile = "checkpoint.old.bin"
+)
 
 const (
 	dirVariable      = "ENGINE_TEST_DIR"
@@ -140,7 +145,7 @@ func (e Engine) untilKilled(t *testing.T, settings, dir string, kill bool, delay
 			}
 			return err == nil, out.String()
 		case <-time.After(time.Millisecond):
-			if _, err := os.Stat(filepath.Join(dir, e.Folder, store.CheckpointFile)); err != nil || !kill || killed {
+			if _, err := os.Stat(filepath.Join(dir, e.Folder, CheckpointFile)); err != nil || !kill || killed {
 				continue
 			}
 			time.Sleep(delay)
@@ -225,9 +230,9 @@ func (e Engine) ResumesAfterDamage(t *testing.T, settings string, bursts int, te
 	}
 	whole, _ := e.Simulate(t, first)
 	for _, tt := range append(tests,
-		Damage{Name: "both", Do: Spoil(Flip, store.CheckpointFile, store.OldCheckpointFile), Log: "starts from the beginning"},
-		Damage{Name: "between renames", Do: Removed(store.CheckpointFile), Log: "goes on from checkpoint.old.bin"},
-		Damage{Name: "cut short", Do: Spoil(CutTo(10), store.CheckpointFile), Log: "it is no checkpoint of this version"},
+		Damage{Name: "both", Do: Spoil(Flip, CheckpointFile, OldCheckpointFile), Log: "starts from the beginning"},
+		Damage{Name: "between renames", Do: Removed(CheckpointFile), Log: "goes on from checkpoint.old.bin"},
+		Damage{Name: "cut short", Do: Spoil(CutTo(10), CheckpointFile), Log: "it is no checkpoint of this version"},
 	) {
 		t.Run(tt.Name, func(t *testing.T) { check(t, first, whole, tt.Log, tt.Do) })
 	}

@@ -1,4 +1,4 @@
-package sequence
+package input
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ type Record struct {
 }
 
 // ParseFASTA splits a text into records. A text without headers is one sequence.
-// Any text is accepted: [Check] looks at the letters.
+// Any text is accepted: checkSequence looks at the letters.
 func ParseFASTA(text []byte) []Record {
 	var records []Record
 	var letters strings.Builder
@@ -67,9 +67,9 @@ func clean(text string) string {
 // leastWrap is the least width at which programs wrap the lines of a sequence.
 const leastWrap = 40
 
-// MayBeSeveral reports whether the lines of a record without a header may be
+// mayBeSeveral reports whether the lines of a record without a header may be
 // sequences of their own: they are not one sequence wrapped at a fixed width.
-func (r Record) MayBeSeveral() bool {
+func (r Record) mayBeSeveral() bool {
 	if r.Headed || len(r.Lines) < 2 {
 		return false
 	}

@@ -1,9 +1,18 @@
-package sequence
+package input
 
 import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"molrun/app/base/unit"
+	"molrun/app/engine/md"
+)
+
+// Limits of the length of a sequence.
+const (
+	minResidues = 5
+	maxResidues = 2000
 )
 
 const (
@@ -17,13 +26,13 @@ const (
 
 // Check returns what is wrong with a sequence of letters, and how to correct it:
 // one sentence per mistake, which calls the sequence by its name.
-func Check(name, letters string) []string {
+func checkSequence(name, letters string) []string {
 	if looksLikeRNA(letters) {
 		return []string{fmt.Sprintf("sequence %q has only A, C, G and U, so it looks like RNA; give the protein that it codes for", name)}
 	}
 	if translated := fromCodes(letters); translated != "" {
 		return []string{fmt.Sprintf("sequence %q is written in three-letter codes; write one letter for each residue: %s",
-			name, Shorten(translated, 60))}
+			name, shorten(translated, 60))}
 	}
 	wrong, residues := wrongCharacters(letters)
 	var faults []string
@@ -32,8 +41,8 @@ func Check(name, letters string) []string {
 			name, places(w.positions), w.title(), hint(w.character)))
 	}
 	if more := len(wrong) - shownCharacters; more > 0 {
-		faults = append(faults, fmt.Sprintf("sequence %q has %d other character%s that are not amino acids",
-			name, more, pluralS(more)))
+		faults = append(faults, fmt.Sprintf("sequence %q has %s that are not amino acids",
+			name, unit.Count(more, "other character")))
 	}
 	if fault := checkLength(name, residues); fault != "" {
 		faults = append(faults, fault)
@@ -44,22 +53,14 @@ func Check(name, letters string) []string {
 func checkLength(name string, n int) string {
 	switch {
 	case n == 0:
-		return fmt.Sprintf("sequence %q is empty; give it %d to %d residues, or remove it", name, MinResidues, MaxResidues)
-	case n < MinResidues:
-		return fmt.Sprintf("sequence %q has %d residue%s; it needs at least %d", name, n, pluralS(n), MinResidues)
-	case n > MaxResidues:
+		return fmt.Sprintf("sequence %q is empty; give it %d to %d residues, or remove it", name, minResidues, maxResidues)
+	case n < minResidues:
+		return fmt.Sprintf("sequence %q has %s; it needs at least %d", name, unit.Count(n, "residue"), minResidues)
+	case n > maxResidues:
 		return fmt.Sprintf("sequence %q has %d residues; at most %d can be simulated: give its disordered regions as sequences of their own",
-			name, n, MaxResidues)
+			name, n, maxResidues)
 	}
 	return ""
-}
-
-// pluralS ends a noun that follows a number.
-func pluralS(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }
 
 // wrongCharacter is a character that is not an amino acid, with its positions
@@ -95,7 +96,7 @@ func wrongCharacters(letters string) (found []wrongCharacter, residues int) {
 		if unicode.IsLetter(c) {
 			residues++
 		}
-		if c <= unicode.MaxASCII && strings.IndexByte(Letters, byte(c)) >= 0 {
+		if c <= unicode.MaxASCII && strings.IndexByte(md.Letters, byte(c)) >= 0 {
 			continue
 		}
 		if unicode.IsDigit(c) {
@@ -131,11 +132,11 @@ func places(positions []int) string {
 // looksLikeRNA recognises sequences that cannot be proteins. DNA consists of
 // letters of amino acids alone; it gets a warning instead.
 func looksLikeRNA(letters string) bool {
-	return len(letters) >= MinResidues && strings.Contains(letters, "U") && strings.Trim(letters, "ACGU") == ""
+	return len(letters) >= minResidues && strings.Contains(letters, "U") && strings.Trim(letters, "ACGU") == ""
 }
 
-// Shorten keeps the beginning of a long text.
-func Shorten(text string, most int) string {
+// shorten keeps the beginning of a long text.
+func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
@@ -169,7 +170,7 @@ func hint(c rune) string {
 	case !unicode.IsPrint(c):
 		return "type the sequence anew there, or copy it as plain text"
 	case c > unicode.MaxASCII && unicode.IsLetter(c):
-		return "type it anew as one of the plain letters " + Letters
+		return "type it anew as one of the plain letters " + md.Letters
 	}
-	return "use the letters " + Letters
+	return "use the letters " + md.Letters
 }

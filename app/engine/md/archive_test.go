@@ -1,4 +1,4 @@
-package store
+package md
 
 import (
 	"math"
@@ -29,10 +29,10 @@ func (v *archived) archive(a *Archive) {
 
 func TestArchiveRestoresWhatItStored(t *testing.T) {
 	for _, want := range []archived{{}, {-1, math.Inf(1), 1 << 63, time.Hour, true, []byte("text")}} {
-		stored := &Archive{}
+		stored := Storing(nil)
 		want.archive(stored)
 		got := archived{Integer: 5, Float: 5, Word: 5, Duration: 5, Set: !want.Set, Text: []byte("of the past")}
-		a := &Archive{bytes: stored.bytes, reading: true}
+		a := Restoring(stored.bytes)
 		got.archive(a)
 		if len(want.Text) == 0 {
 			want.Text = []byte{}
@@ -41,17 +41,17 @@ func TestArchiveRestoresWhatItStored(t *testing.T) {
 			t.Errorf("short %t, %d bytes left, -stored +restored:\n%s", a.short, len(a.bytes), diff)
 		}
 		for n := range stored.bytes {
-			a := &Archive{bytes: stored.bytes[:n], reading: true}
+			a := Restoring(stored.bytes[:n])
 			new(archived).archive(a)
 			if !a.short {
 				t.Errorf("%d of %d bytes are enough", n, len(stored.bytes))
 			}
 		}
 	}
-	negative := &Archive{}
+	negative := Storing(nil)
 	length := int64(-1)
 	negative.Integer(&length)
-	a := &Archive{bytes: negative.bytes, reading: true}
+	a := Restoring(negative.bytes)
 	var text []byte
 	if a.Text(&text); !a.short || text != nil {
 		t.Errorf("a text of -1 bytes: %q", text)

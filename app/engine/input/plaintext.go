@@ -1,4 +1,4 @@
-package sequence
+package input
 
 import (
 	"bytes"
@@ -29,9 +29,9 @@ var formats = []format{
 	{"#NEXUS", "", "a NEXUS file"},
 }
 
-// PlainText decodes a text that Windows programs may have written as UTF-16. If
+// plainText decodes a text that Windows programs may have written as UTF-16. If
 // it is not plain text, it returns what it is instead.
-func PlainText(text []byte) (plain []byte, instead string) {
+func plainText(text []byte) (plain []byte, instead string) {
 	text = fromUTF16(text)
 	trimmed := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
 	for _, f := range formats {

@@ -1,4 +1,4 @@
-package sequence
+package input
 
 import (
 	"os"
@@ -51,7 +51,7 @@ func TestMayBeSeveralWithoutHeader(t *testing.T) {
 		"ACDEFGHIK\nLMNPQRSTV\nWYACDEFGH":          true, // a library of peptides
 		">a\nACDEF\nACDEFG\nACD":                   false,
 	} {
-		if got := ParseFASTA([]byte(text))[0].MayBeSeveral(); got != want {
+		if got := ParseFASTA([]byte(text))[0].mayBeSeveral(); got != want {
 			t.Errorf("%q: several is %t", text, got)
 		}
 	}
@@ -71,7 +71,7 @@ func TestPlainText(t *testing.T) {
 		{"web page", "\ufeff \n<!DOCTYPE html>", "", "a web page or XML"},
 	}
 	for _, tt := range tests {
-		plain, instead := PlainText([]byte(tt.text))
+		plain, instead := plainText([]byte(tt.text))
 		if string(plain) != tt.want || instead != tt.instead {
 			t.Errorf("%s: got %q and %q, want %q and %q", tt.name, plain, instead, tt.want, tt.instead)
 		}

@@ -1,4 +1,4 @@
-package sequence
+package input
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ func isNameByte(c byte) bool {
 		c == '_' || c == '.' || c == '-'
 }
 
-// CheckName returns what is wrong with a name that is to name a folder, and how
+// checkName returns what is wrong with a name that is to name a folder, and how
 // to correct it, as the rest of a sentence; "" if it is right.
-func CheckName(name string) string {
+func checkName(name string) string {
 	switch {
 	case name == "":
 		return "is empty; write at least one letter"

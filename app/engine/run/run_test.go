@@ -1,0 +1,140 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"molrun/app/engine/md"
+	"molrun/app/engine/trajectory"
+	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
+)
+
+// counter is a replica of a system in which nothing moves.
+type counter struct {
+	Base
+	step   int64
+	broken int64 // step at which it fails
+}
+
+func (c *counter) Start() error          { return c.Create("", "") }
+func (c *counter) Resume() error         { return nil }
+func (c *counter) Step() int64           { return c.step }
+func (c *counter) Status() string        { return "counting" }
+func (c *counter) Archive(a *md.Archive) { a.Integer(&c.step) }
+
+func (c *counter) Burst() error {
+	if c.step++; c.step == c.broken || c.step > 10 {
+		return errors.New("it broke")
+	}
+	return nil
+}
+
+// counters are a part of them.
+type counters struct {
+	Part[*counter]
+	broken   [2]int64 // of each replica
+	complete bool
+}
+
+func (c *counters) New(number int) *counter {
+	return &counter{
+		Base:   Base{Number: number, Folder: c.Folder, Trajectory: trajectory.NewDCD(1, 1, md.Vec{})},
+		broken: c.broken[number-1],
+	}
+}
+func (c *counters) Gather([]*counter)   {}
+func (c *counters) Archive(*md.Archive) {}
+func (c *counters) Reset()              {}
+
+func (c *counters) Write(_ []*counter, complete bool) error {
+	c.complete = complete
+	return nil
+}
+
+// counting is a run of parts with two replicas of ten steps each.
+func counting(dir string, log io.Writer, parts ...string) (*Run[*counter], []*counters) {
+	r := &Run[*counter]{Workers: 1, Log: log, SaveEvery: time.Hour}
+	var all []*counters
+	for _, name := range parts {
+		c := &counters{Part: Part[*counter]{Name: name, Folder: filepath.Join(dir, name), Count: 2, Steps: 10, Cost: 1}}
+		c.Hash = SettingsHash(name)
+		c.System = c
+		all, r.Parts = append(all, c), append(r.Parts, &c.Part)
+	}
+	return r, all
+}
+
+func TestProgress(t *testing.T) {
+	for prefix, parts := range map[string][]string{"": {""}, "b ": {"b", "a"}} {
+		var log bytes.Buffer
+		r, _ := counting(t.TempDir(), &log, parts...)
+		_, c, err := r.next()
+		must.OK(t, err)
+		defer c.Trajectory.Close()
+		r.report()
+		for range 5 {
+			must.OK(t, burst(c))
+		}
+		r.started = time.Now().Add(-time.Minute)
+		r.report()
+		done := map[int]string{1: `0\.25`, 2: `0\.125`}[len(parts)]
+		want := `^molrun:progress 0 ` + prefix + `step 0/10 0\.0% replica 1/2 counting
+molrun:progress ` + done + ` ` + prefix + `step 5/10 50\.0% replica 1/2 counting ETA \d+m
+$`
+		if !regexp.MustCompile(want).Match(log.Bytes()) {
+			t.Errorf("progress:\n%s\nwant\n%s", log.String(), want)
+		}
+	}
+}
+
+// The first error ends the run, and the state that it left is not saved. The end of the context
+// is no such error.
+func TestRunEndsWithTheFirstError(t *testing.T) {
+	saved := func(c *counters) bool {
+		_, err := os.Stat(filepath.Join(c.Folder, checkpointFile))
+		return err == nil
+	}
+	for name, want := range map[string]string{"": "replica 2: it broke", "a": "sequence a, replica 2: it broke"} {
+		var log bytes.Buffer
+		r, all := counting(t.TempDir(), &log, name)
+		all[0].broken[1] = 3
+		if err := r.Compute(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if saved(all[0]) {
+			t.Error("a replica that failed was saved")
+		}
+	}
+	dir := t.TempDir()
+	goesOn := []string{
+		"",
+		"a goes on from checkpoint.bin, with 0 of 2 replicas finished and 7 of 20 steps done\n",
+		"a goes on from checkpoint.bin, with 1 of 2 replicas finished and 13 of 20 steps done\n",
+	}
+	for stops, want := range goesOn {
+		var log bytes.Buffer
+		r, all := counting(dir, &log, "a", "b")
+		err := r.Compute(&enginetest.StopAfter{Context: t.Context(), Bursts: 7 - stops})
+		if !errors.Is(err, context.Canceled) || !saved(all[0]) || saved(all[1]) || all[0].complete {
+			t.Errorf("stop %d: %v; saved %v and %v", stops, err, saved(all[0]), saved(all[1]))
+		}
+		must.Equal(t, "log", log.String(), want)
+	}
+	r, all := counting(dir, io.Discard, "a", "b")
+	must.OK(t, r.Compute(t.Context()))
+	if !saved(all[0]) || !saved(all[1]) || !all[0].complete || !all[1].complete {
+		t.Error("a complete run can't go on before it ends")
+	}
+	must.OK(t, r.End())
+	if saved(all[0]) || saved(all[1]) {
+		t.Error("checkpoints are left")
+	}
+}
