@@ -15,7 +15,6 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/validator"
-	"molrun/app/algorithm/version"
 	"molrun/app/base/fault"
 	"molrun/app/executor/local"
 	"molrun/app/executor/slurm"
@@ -55,7 +54,7 @@ type service struct {
 	catalogue  *algorithm.Catalogue
 	offer      *offer
 	folders    *folder.Store
-	versions   *version.Prober
+	versions   *validator.Prober
 	validators *validator.Pool
 	app        *app.Service
 	accounts   *access.Accounts
@@ -154,9 +153,9 @@ func (s *service) join(secret *link.Secret) error {
 	s.catalogue.KeepFolders(s.folders)
 	s.keepFolders()
 	s.catalogue.KnowSite(s.config.Site.Paths)
-	s.versions = version.NewProber(s.executor.Confine, validator.SearchPath())
+	s.versions = validator.NewProber(s.executor.Confine, validator.SearchPath())
 	v := s.config.Validators
-	s.validators = validator.NewPool(validator.Options{
+	s.validators = validator.NewPool(validator.PoolOptions{
 		AtOnce: v.AtOnce, Wait: time.Duration(v.Wait), Timeout: time.Duration(v.Timeout), TempDir: s.files.TempDir, Confine: s.executor.Confine, Builtin: s.builtin,
 	})
 	s.app, err = app.NewService(s.store, s.files, s.catalogue, app.Options{

@@ -1,4 +1,4 @@
-package version
+package validator
 
 import (
 	"context"
@@ -14,25 +14,25 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// Try runs the program and says in a sentence why it does not work where jobs run, nil if it does: it ends
+// SelfTest runs the program and says in a sentence why it does not work where jobs run, nil if it does: it ends
 // with the exit status 0 or, if it is asked for its version, says that.
-func (p *Prober) Try(ctx context.Context, q Question) error {
-	path, _, err := p.find(q)
+func (p *Prober) SelfTest(ctx context.Context, probe Probe) error {
+	path, _, err := p.find(probe)
 	if err != nil {
-		return fmt.Errorf("the program %s is not there", q.Argv[0])
+		return fmt.Errorf("the program %s is not there", probe.Argv[0])
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	said, ended, err := p.ask(ctx, path, q)
+	said, ended, err := p.ask(ctx, path, probe)
 	switch {
 	case errors.As(err, new(*tooLong)):
-		return fmt.Errorf("%q did not end within %s where jobs run", strings.Join(q.Argv, " "), timeLimit)
+		return fmt.Errorf("%q did not end within %s where jobs run", strings.Join(probe.Argv, " "), probeTimeLimit)
 	case err != nil:
-		return fmt.Errorf("%s does not start where jobs run: %w", q.Argv[0], err)
-	case q.Pattern != nil && q.Pattern.Match(said), q.Pattern == nil && ended == nil:
+		return fmt.Errorf("%s does not start where jobs run: %w", probe.Argv[0], err)
+	case probe.Pattern != nil && probe.Pattern.Match(said), probe.Pattern == nil && ended == nil:
 		return nil
 	}
-	return fmt.Errorf("%q does not work where jobs run: %s", strings.Join(q.Argv, " "), why(path, string(said), ended))
+	return fmt.Errorf("%q does not work where jobs run: %s", strings.Join(probe.Argv, " "), why(path, string(said), ended))
 }
 
 var (

@@ -1,4 +1,4 @@
-package version
+package validator
 
 import (
 	"context"
@@ -15,8 +15,6 @@ import (
 	"molrun/app/test/must"
 )
 
-func unconfined(*exec.Cmd, protocol.Sandbox, []string) (func(), error) { return func() {}, nil }
-
 // program is a script in a folder of its own.
 func program(t *testing.T, script string) string {
 	t.Helper()
@@ -30,9 +28,9 @@ func TestProgramsAreAskedOnceUntilTheyChange(t *testing.T) {
 	asked := filepath.Join(t.TempDir(), "asked")
 	path := program(t, "echo x >> "+asked+"; echo 'Prog version: 1.2 (x)' >&2; exit 3\n")
 	p := NewProber(unconfined, filepath.Dir(path)+":/usr/bin:/bin")
-	q := Question{Argv: []string{"prog", "--version"}, Pattern: regexp.MustCompile(`version:\s+(\S+)`)}
+	probe := Probe{Argv: []string{"prog", "--version"}, Pattern: regexp.MustCompile(`version:\s+(\S+)`)}
 	for range 2 {
-		if v, err := p.Of(t.Context(), q); v != "1.2" || err != nil {
+		if v, err := p.Version(t.Context(), probe); v != "1.2" || err != nil {
 			t.Errorf("%q, %v", v, err)
 		}
 	}
@@ -40,7 +38,7 @@ func TestProgramsAreAskedOnceUntilTheyChange(t *testing.T) {
 		t.Errorf("asked %q", text)
 	}
 	must.OK(t, os.WriteFile(path, []byte("#!/bin/sh\necho version: 1.10\n"), 0o700))
-	if v, err := p.Of(t.Context(), q); v != "1.10" || err != nil {
+	if v, err := p.Version(t.Context(), probe); v != "1.10" || err != nil {
 		t.Errorf("%q, %v", v, err)
 	}
 }
@@ -53,27 +51,27 @@ func TestVersionsAreBounded(t *testing.T) {
 		"head -c 100000 /dev/zero; echo v7\n": {"", "has no match"},
 		"printf 'v%0100d' 7\n":                {"v0", ""},
 	} {
-		q := Question{Argv: []string{program(t, script)}, Pattern: regexp.MustCompile(`v\d+`)}
-		v, err := NewProber(unconfined, "/usr/bin:/bin").Of(t.Context(), q)
+		probe := Probe{Argv: []string{program(t, script)}, Pattern: regexp.MustCompile(`v\d+`)}
+		v, err := NewProber(unconfined, "/usr/bin:/bin").Version(t.Context(), probe)
 		if (err == nil) != (want.says == "") || err != nil && !strings.Contains(err.Error(), want.says) || len(v) > maxVersion+len("…") || !strings.HasPrefix(v, want.version) {
 			t.Errorf("%q: %q, %v", script, v, err)
 		}
 	}
-	if _, err := NewProber(unconfined, "/usr/bin").Of(t.Context(), Question{Argv: []string{"no-such-program"}, Pattern: any}); err == nil || !strings.Contains(err.Error(), "find no-such-program") {
+	if _, err := NewProber(unconfined, "/usr/bin").Version(t.Context(), Probe{Argv: []string{"no-such-program"}, Pattern: any}); err == nil || !strings.Contains(err.Error(), "find no-such-program") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := NewProber(func(*exec.Cmd, protocol.Sandbox, []string) (func(), error) { return nil, fmt.Errorf("no sandbox") }, "/bin").Of(t.Context(), Question{Argv: []string{"/bin/sh"}, Pattern: any}); err == nil || err.Error() != "no sandbox" {
+	if _, err := NewProber(func(*exec.Cmd, protocol.Sandbox, []string) (func(), error) { return nil, fmt.Errorf("no sandbox") }, "/bin").Version(t.Context(), Probe{Argv: []string{"/bin/sh"}, Pattern: any}); err == nil || err.Error() != "no sandbox" {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestTryIsBounded ends a program that hangs.
-func TestTryIsBounded(t *testing.T) {
+// TestSelfTestIsBounded ends a program that hangs.
+func TestSelfTestIsBounded(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	q := Question{Argv: []string{program(t, "sleep 1000 & sleep 1000\n"), "-v"}}
-	if err := NewProber(unconfined, "/usr/bin:/bin").Try(ctx, q); err == nil || !strings.Contains(err.Error(), `-v" did not end within 10s where jobs run`) {
+	probe := Probe{Argv: []string{program(t, "sleep 1000 & sleep 1000\n"), "-v"}}
+	if err := NewProber(unconfined, "/usr/bin:/bin").SelfTest(ctx, probe); err == nil || !strings.Contains(err.Error(), `-v" did not end within 10s where jobs run`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -83,14 +81,14 @@ func TestProgramThatHangsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	asked := filepath.Join(t.TempDir(), "asked")
 	p := NewProber(unconfined, "/usr/bin:/bin")
-	q := Question{Argv: []string{program(t, "echo x >> "+asked+"; sleep 1000 & sleep 1000\n")}, Pattern: regexp.MustCompile(`.+`)}
+	probe := Probe{Argv: []string{program(t, "echo x >> "+asked+"; sleep 1000 & sleep 1000\n")}, Pattern: regexp.MustCompile(`.+`)}
 	begin := time.Now()
 	for range 3 {
-		if v, err := p.Of(t.Context(), q); err == nil || !strings.Contains(err.Error(), "did not say its version within 10s") {
+		if v, err := p.Version(t.Context(), probe); err == nil || !strings.Contains(err.Error(), "did not say its version within 10s") {
 			t.Errorf("%q, %v", v, err)
 		}
 	}
-	if text, _ := os.ReadFile(asked); string(text) != "x\n" || time.Since(begin) < timeLimit {
+	if text, _ := os.ReadFile(asked); string(text) != "x\n" || time.Since(begin) < probeTimeLimit {
 		t.Errorf("asked %q", text)
 	}
 }
