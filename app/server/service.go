@@ -28,11 +28,11 @@ import (
 	"molrun/app/job/share"
 	"molrun/app/job/upload"
 	"molrun/app/job/usage"
+	"molrun/app/server/backup"
 	"molrun/app/server/config"
 	"molrun/app/server/datadir"
 	"molrun/app/server/host"
 	"molrun/app/server/metrics"
-	"molrun/app/server/schedule"
 	"molrun/app/task/process"
 	"molrun/blobs"
 	"molrun/blobs/link"
@@ -70,7 +70,7 @@ type service struct {
 	metrics    *metrics.Metrics
 	isolation  web.Isolation // zero before isolate
 	program    string        // path of this binary
-	backups    *schedule.Schedule
+	backups    *backup.Schedule
 	version    string // of it
 }
 
@@ -96,7 +96,7 @@ func openWith(c config.Config, o Options) (s *service, err error) {
 		return s, err
 	}
 	s.config.Data = data
-	s.backups = &schedule.Schedule{Config: s.config, Program: process.Self, Log: log, Now: time.Now}
+	s.backups = &backup.Schedule{Config: s.config, Program: process.Self, Log: log, Now: time.Now}
 	// The database first: its lock keeps others out of the directory.
 	s.store, err = storage.Open(filepath.Join(data, datadir.Database), datadir.StorageOptions(c, log))
 	if err != nil {

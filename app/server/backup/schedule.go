@@ -1,7 +1,4 @@
-// Package schedule takes backups of a running service at the times that its settings say,
-// and restores one on trial now and then. Each is a process of its own, so that it can
-// neither hold up the service nor take its memory.
-package schedule
+package backup
 
 import (
 	"bytes"
@@ -19,18 +16,18 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/base/fault"
-	"molrun/app/server/backup"
 	"molrun/app/server/config"
 )
 
 const (
-	look       = time.Minute      // between looks at the clock
-	retryAfter = time.Hour        // after one that failed
-	endWithin  = 10 * time.Second // from TERM to KILL, when the service stops
-	lowest     = 19               // priority of the processes
+	lookEvery        = time.Minute      // between looks at the clock
+	retryFailedAfter = time.Hour        // after one that failed
+	endWithin        = 10 * time.Second // from TERM to KILL, when the service stops
+	lowestPriority   = 19               // priority of the processes
 )
 
-// Schedule takes the backups of one service.
+// Schedule takes backups of a running service at the times that its settings say, and restores one on trial now
+// and then. Each is a process of its own, so that it can neither hold up the service nor take its memory.
 type Schedule struct {
 	Config  config.Config
 	Program string // this program's file
@@ -38,13 +35,13 @@ type Schedule struct {
 	Now     func() time.Time
 
 	mu     sync.Mutex
-	state  State
+	state  ScheduleState
 	failed time.Time // when the last one failed; zero after one that did not
 	absent string    // why there is no place for them, as it was last told
 }
 
-// State is what there is to know about the backups.
-type State struct {
+// ScheduleState is what there is to know about the backups.
+type ScheduleState struct {
 	There    bool          // the directory; a disk that is not mounted is not
 	Every    time.Duration // one is due
 	Taken    time.Time     // the newest backup; zero if there is none
@@ -56,7 +53,7 @@ type State struct {
 }
 
 // State returns what is known now.
-func (s *Schedule) State() State {
+func (s *Schedule) State() ScheduleState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state
@@ -64,7 +61,7 @@ func (s *Schedule) State() State {
 	return state
 }
 
-func (s *Schedule) dir() backup.Dir { return backup.Dir(s.Config.Backup.To) }
+func (s *Schedule) dir() Dir { return Dir(s.Config.Backup.To) }
 
 // Run takes backups until ctx ends. Without a place for them it does nothing.
 func (s *Schedule) Run(ctx context.Context) error {
@@ -72,7 +69,7 @@ func (s *Schedule) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	ticker := time.NewTicker(look)
+	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
 		s.once(ctx)
@@ -94,7 +91,7 @@ func (s *Schedule) once(ctx context.Context) {
 		return
 	}
 	s.absent = ""
-	if !s.failed.IsZero() && within(s.Now().Sub(s.failed), retryAfter) {
+	if !s.failed.IsZero() && within(s.Now().Sub(s.failed), retryFailedAfter) {
 		return
 	}
 	err := s.due(ctx)
@@ -169,7 +166,7 @@ func (s *Schedule) look() error {
 // take takes a backup.
 func (s *Schedule) take(ctx context.Context) error {
 	began := s.Now()
-	var taken backup.Record
+	var taken Record
 	if err := s.run(ctx, &taken, "backup", string(s.dir()), "--marked", "--keep", s.Config.Backup.Keep.String(), "--json"); err != nil {
 		return errors.Join(err, s.look())
 	}
@@ -184,7 +181,7 @@ func (s *Schedule) take(ctx context.Context) error {
 
 // try restores the newest backup on trial.
 func (s *Schedule) try(ctx context.Context) error {
-	var tried backup.Tried
+	var tried Tried
 	if err := s.run(ctx, &tried, "restore", string(s.dir()), "--try", "--json"); err != nil {
 		return errors.Join(fmt.Errorf("restore on trial: %w", err), s.look())
 	}
@@ -208,7 +205,7 @@ func (s *Schedule) run(ctx context.Context, said any, args ...string) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, lowest) // without it, it only takes more of the CPUs
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, lowestPriority) // else it only takes more CPU
 	if err := c.Wait(); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()

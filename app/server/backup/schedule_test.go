@@ -1,4 +1,4 @@
-package schedule
+package backup
 
 import (
 	"context"
@@ -69,8 +69,8 @@ func (s *scheduled) after(d time.Duration) string {
 }
 
 const (
-	take  = "backup TO --marked --keep 7d,4w,6m --json --data /srv/molrun;"
-	trial = "restore TO --try --json --data /srv/molrun;"
+	takeCommand  = "backup TO --marked --keep 7d,4w,6m --json --data /srv/molrun;"
+	trialCommand = "restore TO --try --json --data /srv/molrun;"
 )
 
 func TestBackupsAndTrialsComeWhenTheyAreDue(t *testing.T) {
@@ -85,19 +85,19 @@ func TestBackupsAndTrialsComeWhenTheyAreDue(t *testing.T) {
 		after time.Duration
 		calls string
 	}{
-		{time.Minute, take + trial},
+		{time.Minute, takeCommand + trialCommand},
 		{time.Minute, ""},
-		{24*time.Hour - time.Minute, take},
-		{24 * time.Hour, take},
-		{24 * time.Hour, take + trial},
-		{-48 * time.Hour, take + trial}, // a clock that was set back
+		{24*time.Hour - time.Minute, takeCommand},
+		{24 * time.Hour, takeCommand},
+		{24 * time.Hour, takeCommand + trialCommand},
+		{-48 * time.Hour, takeCommand + trialCommand}, // a clock that was set back
 		{time.Hour, ""},
 	} {
 		if calls := s.after(step.after); calls != step.calls {
 			t.Errorf("at %s: %q, want %q", s.now, calls, step.calls)
 		}
 	}
-	want := State{There: true, Every: 24 * time.Hour, Taken: s.now.Add(-time.Hour), Bytes: 7, Failures: 1, Tried: s.now.Add(-time.Hour), TriedOK: true}
+	want := ScheduleState{There: true, Every: 24 * time.Hour, Taken: s.now.Add(-time.Hour), Bytes: 7, Failures: 1, Tried: s.now.Add(-time.Hour), TriedOK: true}
 	if got := s.State(); got != want {
 		t.Errorf("state %+v, want %+v", got, want)
 	}
@@ -109,7 +109,7 @@ func TestABackupThatFailsIsTriedAgainInAnHour(t *testing.T) {
 	s.Log = zerolog.New(&log)
 	s.put("backups/molrun-backups.json", `{"format":1}`)
 	s.put("FAIL", "")
-	if calls := s.after(0); calls != take {
+	if calls := s.after(0); calls != takeCommand {
 		t.Errorf("calls %q", calls)
 	}
 	var line struct{ Error, Message string }
@@ -120,7 +120,7 @@ func TestABackupThatFailsIsTriedAgainInAnHour(t *testing.T) {
 		t.Errorf("calls %q before an hour had passed", calls)
 	}
 	must.OK(t, os.Remove(filepath.Join(s.dir, "FAIL")))
-	if calls := s.after(time.Minute); calls != take+trial || s.State().Failures != 1 {
+	if calls := s.after(time.Minute); calls != takeCommand+trialCommand || s.State().Failures != 1 {
 		t.Errorf("calls %q, %+v", calls, s.State())
 	}
 }
