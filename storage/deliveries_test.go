@@ -1,4 +1,4 @@
-package outbox
+package storage
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ type box struct {
 func newBox(t *testing.T) *box {
 	t.Helper()
 	schema := &kv.Schema{
-		Buckets: []string{BucketHooks, BucketDeliveries}, Tables: []kv.AnyTable{&Hooks, &Deliveries},
+		Buckets: []string{bucketHooks, bucketDeliveries}, Tables: []kv.AnyTable{&hooks, &deliveries},
 		Check: func(context.Context, *kv.Tx, *kv.Findings) error { return nil },
 	}
 	db, err := kv.Open(filepath.Join(t.TempDir(), "box.db"), schema, kv.Options{Fatal: func(err error) { t.Error(err) }, AnyFileSystem: true})
@@ -47,41 +47,46 @@ func newBox(t *testing.T) *box {
 	return b
 }
 
-func (b *box) update(fn func(Records) error) {
+func (b *box) update(fn func(tx) error) {
 	b.t.Helper()
-	must.OK(b.t, b.Update(b.t.Context(), func(tx *kv.Tx) error { return fn(Records{tx}) }))
+	must.OK(b.t, b.Update(b.t.Context(), func(tx *kv.Tx) error { return fn(newTx(tx)) }))
 }
 
-func (b *box) view(fn func(Records) error) {
+func (b *box) view(fn func(tx) error) {
 	b.t.Helper()
-	must.OK(b.t, b.View(b.t.Context(), func(tx *kv.Tx) error { return fn(Records{tx}) }))
+	must.OK(b.t, b.View(b.t.Context(), func(tx *kv.Tx) error { return fn(newTx(tx)) }))
 }
 
-var start = time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)
+var noticeStart = time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)
 
-// id returns the n-th ID.
-func id(n int) string { return sortid.First(start.Add(time.Duration(n) * time.Millisecond)).String() }
+// noticeID returns the n-th ID.
+func noticeID(n int) string {
+	return sortid.First(noticeStart.Add(time.Duration(n) * time.Millisecond)).String()
+}
 
 func hook(n int, organization string) *notice.Hook {
-	return &notice.Hook{ID: id(n), Organization: organization, URL: "https://a.example/", Events: notice.DefaultEvents, Secret: notice.NewSecret()}
+	return &notice.Hook{
+		ID: noticeID(n), Organization: organization, URL: "https://a.example/",
+		Events: notice.DefaultEvents, Secret: notice.NewSecret(),
+	}
 }
 
 // pending is a delivery whose next attempt is after some seconds.
 func pending(n int, organization, hook string, seconds int) *notice.Delivery {
 	return &notice.Delivery{
-		ID: id(n), Message: fmt.Sprint("msg_", n), Organization: organization, Hook: hook, Job: "job-" + fmt.Sprint(n%3),
+		ID: noticeID(n), Message: fmt.Sprint("msg_", n), Organization: organization, Hook: hook, Job: "job-" + fmt.Sprint(n%3),
 		Event: notice.JobFailed, Target: "https://a.example/", State: notice.Pending, Body: []byte(`{}`),
-		CreatedAt: unit.At(start), NextAt: unit.At(start.Add(time.Duration(seconds) * time.Second)),
+		CreatedAt: unit.At(noticeStart), NextAt: unit.At(noticeStart.Add(time.Duration(seconds) * time.Second)),
 	}
 }
 
 func TestHooksBelongToTheirOrganization(t *testing.T) {
 	b := newBox(t)
-	b.update(func(r Records) error {
+	b.update(func(r tx) error {
 		return errors.Join(r.PutHook(hook(3, "lab")), r.PutHook(hook(1, "lab")), r.PutHook(hook(2, "lab2")), r.PutHook(hook(4, "la")))
 	})
 	list := func(organization string) (ids []string) {
-		b.view(func(r Records) error {
+		b.view(func(r tx) error {
 			all, err := r.Hooks(organization)
 			for _, h := range all {
 				ids = append(ids, h.ID)
@@ -90,17 +95,17 @@ func TestHooksBelongToTheirOrganization(t *testing.T) {
 		})
 		return ids
 	}
-	for organization, want := range map[string][]string{"lab": {id(1), id(3)}, "lab2": {id(2)}, "la": {id(4)}, "": nil, "nobody": nil} {
+	for organization, want := range map[string][]string{"lab": {noticeID(1), noticeID(3)}, "lab2": {noticeID(2)}, "la": {noticeID(4)}, "": nil, "nobody": nil} {
 		if got := list(organization); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", organization, got, want)
 		}
 	}
-	b.view(func(r Records) error {
-		h, err := r.Hook(id(2))
+	b.view(func(r tx) error {
+		h, err := r.Hook(noticeID(2))
 		if err != nil || h.Organization != "lab2" || h.Secret == "" {
 			t.Errorf("%+v, %v", h, err)
 		}
-		for _, absent := range []string{id(9), "", "no ID"} {
+		for _, absent := range []string{noticeID(9), "", "no ID"} {
 			_, noHook := r.Hook(absent)
 			_, noDelivery := r.Delivery(absent)
 			if !errors.Is(noHook, fault.NotFound) || !errors.Is(noDelivery, fault.NotFound) {
@@ -109,14 +114,14 @@ func TestHooksBelongToTheirOrganization(t *testing.T) {
 		}
 		return nil
 	})
-	if err := b.Update(t.Context(), func(tx *kv.Tx) error { return Records{tx}.DeleteHook(id(9)) }); !errors.Is(err, fault.NotFound) {
+	if err := b.Update(t.Context(), func(tx *kv.Tx) error { return newTx(tx).DeleteHook(noticeID(9)) }); !errors.Is(err, fault.NotFound) {
 		t.Errorf("deletion of no hook: %v", err)
 	}
-	for _, put := range []func(Records) error{
-		func(r Records) error { return r.PutHook(&notice.Hook{ID: "no ID"}) },
-		func(r Records) error { return r.PutDelivery(&notice.Delivery{ID: "no ID"}) },
+	for _, put := range []func(tx) error{
+		func(r tx) error { return r.PutHook(&notice.Hook{ID: "no ID"}) },
+		func(r tx) error { return r.PutDelivery(&notice.Delivery{ID: "no ID"}) },
 	} {
-		if err := b.Update(t.Context(), func(tx *kv.Tx) error { return put(Records{tx}) }); err == nil {
+		if err := b.Update(t.Context(), func(tx *kv.Tx) error { return put(newTx(tx)) }); err == nil {
 			t.Error("a record without an ID is stored")
 		}
 	}
@@ -124,21 +129,21 @@ func TestHooksBelongToTheirOrganization(t *testing.T) {
 
 // Beyond their bounds, the oldest that have ended are forgotten, and new ones are given
 // up at once. What is pending already may change. Each log counts for itself.
-func TestLogsHaveBounds(t *testing.T) {
+func TestDeliveryLogsHaveBounds(t *testing.T) {
 	b := newBox(t)
 	h, other := hook(1, "lab"), hook(2, "lab")
-	b.update(func(r Records) error { return errors.Join(r.PutHook(h), r.PutHook(other)) })
+	b.update(func(r tx) error { return errors.Join(r.PutHook(h), r.PutHook(other)) })
 	const n = notice.MaxEnded + 3
-	b.update(func(r Records) (err error) {
+	b.update(func(r tx) (err error) {
 		for i := range n {
 			d := pending(10+i, "lab", h.ID, 0)
-			d.GiveUp("for the test", start)
+			d.GiveUp("for the test", noticeStart)
 			err = errors.Join(err, r.PutDelivery(d))
 		}
 		return errors.Join(err, r.PutDelivery(pending(5, "lab", h.ID, 0))) // the oldest, and pending
 	})
 	logOf := func(hook string) (ids []string) {
-		b.view(func(r Records) error {
+		b.view(func(r tx) error {
 			for d, err := range r.Deliveries(notice.Log{Organization: "lab", Hook: hook}) {
 				must.OK(t, err)
 				ids = append(ids, d.ID)
@@ -147,17 +152,17 @@ func TestLogsHaveBounds(t *testing.T) {
 		})
 		return ids
 	}
-	if got := logOf(h.ID); len(got) != notice.MaxEnded+1 || got[0] != id(10+n-1) || got[notice.MaxEnded-1] != id(13) || got[notice.MaxEnded] != id(5) {
+	if got := logOf(h.ID); len(got) != notice.MaxEnded+1 || got[0] != noticeID(10+n-1) || got[notice.MaxEnded-1] != noticeID(13) || got[notice.MaxEnded] != noticeID(5) {
 		t.Errorf("%d entries, from %s to %s", len(got), got[0], got[len(got)-1])
 	}
-	b.update(func(r Records) (err error) {
+	b.update(func(r tx) (err error) {
 		for i := range notice.MaxPending - 1 {
 			err = errors.Join(err, r.PutDelivery(pending(1000+i, "lab", h.ID, i)))
 		}
 		return err
 	})
 	one, late, elsewhere := pending(5, "lab", h.ID, 7), pending(20_000, "lab", h.ID, 0), pending(20_001, "lab", other.ID, 0)
-	b.update(func(r Records) error {
+	b.update(func(r tx) error {
 		return errors.Join(r.PutDelivery(one), r.PutDelivery(late), r.PutDelivery(elsewhere))
 	})
 	if one.State != notice.Pending || elsewhere.State != notice.Pending {
@@ -166,9 +171,9 @@ func TestLogsHaveBounds(t *testing.T) {
 	if late.State != notice.GivenUp || late.Error != "given up at once: 10000 others wait for this receiver" || late.Body != nil {
 		t.Errorf("one too many: %+v", late)
 	}
-	b.update(func(r Records) error { return r.DeleteDelivery(id(1000)) })
+	b.update(func(r tx) error { return r.DeleteDelivery(noticeID(1000)) })
 	again := pending(20_002, "lab", h.ID, 0)
-	b.update(func(r Records) error { return r.PutDelivery(again) })
+	b.update(func(r tx) error { return r.PutDelivery(again) })
 	if again.State != notice.Pending {
 		t.Errorf("when there is room again: %+v", again)
 	}
@@ -180,22 +185,22 @@ func TestDeliveriesAreFoundInEveryOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	model := map[string]*notice.Delivery{}
 	hooks := []*notice.Hook{hook(1, "lab"), hook(2, "lab"), hook(3, "other")}
-	b.update(func(r Records) (err error) {
+	b.update(func(r tx) (err error) {
 		for _, h := range hooks {
 			err = errors.Join(err, r.PutHook(h))
 		}
 		return err
 	})
-	change := func(r Records) error {
+	change := func(r tx) error {
 		n := random.IntN(60)
 		if random.IntN(20) == 0 { // a hook goes with its deliveries, pending or not
 			h := hooks[random.IntN(len(hooks))]
 			maps.DeleteFunc(model, func(_ string, d *notice.Delivery) bool { return d.Hook == h.ID })
 			return errors.Join(r.DeleteHook(h.ID), r.PutHook(h))
 		}
-		if model[id(n)] != nil && random.IntN(3) == 0 {
-			delete(model, id(n))
-			return r.DeleteDelivery(id(n))
+		if model[noticeID(n)] != nil && random.IntN(3) == 0 {
+			delete(model, noticeID(n))
+			return r.DeleteDelivery(noticeID(n))
 		}
 		d := pending(n, "lab", "", random.IntN(10))
 		switch of := n % 5; of { // the receiver of one delivery does not change
@@ -206,7 +211,7 @@ func TestDeliveriesAreFoundInEveryOrder(t *testing.T) {
 		}
 		switch random.IntN(4) {
 		case 0:
-			d.GiveUp("for the test", start)
+			d.GiveUp("for the test", noticeStart)
 		case 1:
 			d.Job = ""
 		}
@@ -214,13 +219,13 @@ func TestDeliveriesAreFoundInEveryOrder(t *testing.T) {
 		return r.PutDelivery(d)
 	}
 	for range 200 {
-		b.update(func(r Records) (err error) {
+		b.update(func(r tx) (err error) {
 			for range random.IntN(5) {
 				err = errors.Join(err, change(r))
 			}
 			return err
 		})
-		b.view(func(r Records) error { compare(t, r, model); return nil })
+		b.view(func(r tx) error { compareDeliveries(t, r, model); return nil })
 		if t.Failed() {
 			return
 		}
@@ -237,7 +242,7 @@ func selected(model map[string]*notice.Delivery, match func(*notice.Delivery) bo
 	return ids
 }
 
-func compare(t *testing.T, r Records, model map[string]*notice.Delivery) {
+func compareDeliveries(t *testing.T, r tx, model map[string]*notice.Delivery) {
 	t.Helper()
 	collect := func(d *notice.Delivery, err error, ids []string) []string {
 		must.OK(t, err)
@@ -246,7 +251,7 @@ func compare(t *testing.T, r Records, model map[string]*notice.Delivery) {
 		}
 		return append(ids, d.ID)
 	}
-	logs := map[notice.Log]bool{{Organization: "lab", Hook: id(1)}: true}
+	logs := map[notice.Log]bool{{Organization: "lab", Hook: noticeID(1)}: true}
 	for _, d := range model {
 		logs[d.Log()] = true
 	}
@@ -273,7 +278,7 @@ func compare(t *testing.T, r Records, model map[string]*notice.Delivery) {
 
 // compareDue compares what is to be delivered: all of it, the first of each lane, and
 // the first alone.
-func compareDue(t *testing.T, r Records, model map[string]*notice.Delivery) {
+func compareDue(t *testing.T, r tx, model map[string]*notice.Delivery) {
 	t.Helper()
 	var want []notice.Due
 	for _, d := range model {
@@ -296,7 +301,7 @@ func compareDue(t *testing.T, r Records, model map[string]*notice.Delivery) {
 }
 
 // A check finds what disagrees with the deliveries, and a count that is wrong.
-func TestCheckFindsWrongCounts(t *testing.T) {
+func TestCheckFindsWrongCountsOfDeliveries(t *testing.T) {
 	for name, spoil := range map[string]func(*kv.Tx) error{
 		"another number": func(tx *kv.Tx) error {
 			return count[notice.Delivery]{countDeliveries, deliveryLogs}.add(tx, logKey(notice.Log{Organization: "lab"}, logPending), 1)
@@ -309,7 +314,7 @@ func TestCheckFindsWrongCounts(t *testing.T) {
 		},
 	} {
 		b := newBox(t)
-		b.update(func(r Records) error { return r.PutDelivery(pending(1, "lab", "", 0)) })
+		b.update(func(r tx) error { return r.PutDelivery(pending(1, "lab", "", 0)) })
 		b.spoiled = true
 		must.OK(t, b.Update(t.Context(), spoil))
 		if err := b.Check(t.Context()); err == nil || !strings.Contains(err.Error(), countDeliveries) {

@@ -1,10 +1,6 @@
-// Package outbox keeps webhooks and the deliveries of notices. A change of a job adds
-// its deliveries in the transaction that stores it, so none is lost and none is made up.
-package outbox
+package storage
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -17,18 +13,16 @@ import (
 	"molrun/storage/kv"
 )
 
-// Records implements notice.Tx on one transaction.
-type Records struct{ *kv.Tx }
-
-// Note adds the deliveries of a change to those who want notice of it. Nobody
-// does of most changes.
-func Note(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
+// addDeliveries adds the deliveries of a change to those who want notice of it. Nobody
+// does of most changes. It does so in the transaction that stores the change, so none is lost
+// and none is made up.
+func addDeliveries(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
 	for _, told := range notify.Of(old, e) {
 		all, err := told.AsAsked()
 		if err != nil {
 			return err
 		}
-		hooks, err := Records{t}.Hooks(e.Job.Organization)
+		hooks, err := newTx(t).Hooks(e.Job.Organization)
 		if err != nil {
 			return err
 		}
@@ -43,8 +37,8 @@ func Note(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
 			all = append(all, d)
 		}
 		for _, d := range all {
-			d.ID = newID(t, d.CreatedAt.Time)
-			if err := (Records{t}).PutDelivery(d); err != nil {
+			d.ID = newDeliveryID(t, d.CreatedAt.Time)
+			if err := newTx(t).PutDelivery(d); err != nil {
 				return err
 			}
 		}
@@ -52,13 +46,13 @@ func Note(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
 	return nil
 }
 
-// newID returns an ID above those of all deliveries of the same moment: what happens
+// newDeliveryID returns an ID above those of all deliveries of the same moment: what happens
 // first is sent first, and is first in the log.
-func newID(t *kv.Tx, at time.Time) string {
+func newDeliveryID(t *kv.Tx, at time.Time) string {
 	var highest sortid.ID
 	moment := sortid.First(at)
 	prefix := kv.Key(moment[:6])
-	for k := range t.Descend(BucketDeliveries, prefix, prefix.End()) {
+	for k := range t.Descend(bucketDeliveries, prefix, prefix.End()) {
 		highest = sortid.ID(k)
 		break
 	}
@@ -66,7 +60,7 @@ func newID(t *kv.Tx, at time.Time) string {
 }
 
 // Hooks returns the hooks of an organization.
-func (t Records) Hooks(organization string) (all []*notice.Hook, err error) {
+func (t tx) Hooks(organization string) (all []*notice.Hook, err error) {
 	for k := range t.Ascend(indexHooksList, kv.Key{}.Text(organization)) {
 		id, err := k.LastID()
 		if err != nil {
@@ -82,7 +76,7 @@ func (t Records) Hooks(organization string) (all []*notice.Hook, err error) {
 }
 
 // Hook returns a hook.
-func (t Records) Hook(id string) (*notice.Hook, error) {
+func (t tx) Hook(id string) (*notice.Hook, error) {
 	key, err := sortid.Parse(id)
 	if err != nil {
 		return nil, noHook(id)
@@ -91,26 +85,26 @@ func (t Records) Hook(id string) (*notice.Hook, error) {
 }
 
 func readHook(t *kv.Tx, id sortid.ID) (*notice.Hook, error) {
-	value := t.Bucket(BucketHooks).Get(id[:])
+	value := t.Bucket(bucketHooks).Get(id[:])
 	if value == nil {
 		return nil, noHook(id.String())
 	}
-	return decoded[notice.Hook]("webhook", id, value)
+	return decodedRecord[notice.Hook]("webhook", id, value)
 }
 
 func noHook(id string) error { return fault.Errorf(fault.NotFound, "there is no webhook %s", id) }
 
 // PutHook inserts or replaces a hook.
-func (t Records) PutHook(h *notice.Hook) error {
+func (t tx) PutHook(h *notice.Hook) error {
 	id, err := sortid.Parse(h.ID)
 	if err != nil {
 		return fmt.Errorf("put webhook %q: %w", h.ID, err)
 	}
-	return put(t.Tx, &Hooks, id, h)
+	return putRecord(t.Tx, &hooks, id, h)
 }
 
 // DeleteHook deletes a hook with its deliveries.
-func (t Records) DeleteHook(id string) error {
+func (t tx) DeleteHook(id string) error {
 	h, err := t.Hook(id)
 	if err != nil {
 		return err
@@ -121,11 +115,11 @@ func (t Records) DeleteHook(id string) error {
 		}
 	}
 	key, _ := sortid.Parse(id) // it was found
-	return Hooks.Delete(t.Tx, key, h)
+	return hooks.Delete(t.Tx, key, h)
 }
 
 // Delivery returns a delivery.
-func (t Records) Delivery(id string) (*notice.Delivery, error) {
+func (t tx) Delivery(id string) (*notice.Delivery, error) {
 	key, err := sortid.Parse(id)
 	if err != nil {
 		return nil, noDelivery(id)
@@ -134,33 +128,33 @@ func (t Records) Delivery(id string) (*notice.Delivery, error) {
 }
 
 func readDelivery(t *kv.Tx, id sortid.ID) (*notice.Delivery, error) {
-	value := t.Bucket(BucketDeliveries).Get(id[:])
+	value := t.Bucket(bucketDeliveries).Get(id[:])
 	if value == nil {
 		return nil, noDelivery(id.String())
 	}
-	return decoded[notice.Delivery]("delivery", id, value)
+	return decodedRecord[notice.Delivery]("delivery", id, value)
 }
 
 func noDelivery(id string) error { return fault.Errorf(fault.NotFound, "there is no delivery %s", id) }
 
 // PutDelivery inserts or replaces a delivery, within the bounds of its log.
-func (t Records) PutDelivery(d *notice.Delivery) error {
+func (t tx) PutDelivery(d *notice.Delivery) error {
 	id, err := sortid.Parse(d.ID)
 	if err != nil {
 		return fmt.Errorf("put delivery %q: %w", d.ID, err)
 	}
 	waiting := countAt(t.Tx, countDeliveries, logKey(d.Log(), logPending))
-	if d.State == notice.Pending && waiting >= notice.MaxPending && t.Bucket(BucketDeliveries).Get(id[:]) == nil {
+	if d.State == notice.Pending && waiting >= notice.MaxPending && t.Bucket(bucketDeliveries).Get(id[:]) == nil {
 		d.GiveUp(fmt.Sprintf("given up at once: %d others wait for this receiver", waiting), d.CreatedAt.Time)
 	}
-	if err := put(t.Tx, &Deliveries, id, d); err != nil {
+	if err := putRecord(t.Tx, &deliveries, id, d); err != nil {
 		return err
 	}
 	return t.trim(d)
 }
 
 // trim forgets the oldest ended deliveries of a log that has too many.
-func (t Records) trim(d *notice.Delivery) error {
+func (t tx) trim(d *notice.Delivery) error {
 	if d.State == notice.Pending {
 		return nil
 	}
@@ -177,18 +171,18 @@ func (t Records) trim(d *notice.Delivery) error {
 }
 
 // DeleteDelivery deletes a delivery.
-func (t Records) DeleteDelivery(id string) error {
+func (t tx) DeleteDelivery(id string) error {
 	d, err := t.Delivery(id)
 	if err != nil {
 		return err
 	}
 	key, _ := sortid.Parse(id) // it was found
-	return Deliveries.Delete(t.Tx, key, d)
+	return deliveries.Delete(t.Tx, key, d)
 }
 
 // deleteAt deletes the delivery of an index entry. It has two in the log, so it may be
 // gone.
-func (t Records) deleteAt(k kv.Key) error {
+func (t tx) deleteAt(k kv.Key) error {
 	id, err := k.LastID()
 	if err != nil {
 		return err
@@ -197,20 +191,20 @@ func (t Records) deleteAt(k kv.Key) error {
 	if err != nil || d == nil {
 		return err
 	}
-	return Deliveries.Delete(t.Tx, id, d)
+	return deliveries.Delete(t.Tx, id, d)
 }
 
 // Deliveries walks a log, newest first.
-func (t Records) Deliveries(of notice.Log) iter.Seq2[*notice.Delivery, error] {
+func (t tx) Deliveries(of notice.Log) iter.Seq2[*notice.Delivery, error] {
 	return t.deliveriesAt(indexDeliveriesLog, logKey(of, logAll))
 }
 
 // DeliveriesOf walks the deliveries that a job's submission asked for, newest first.
-func (t Records) DeliveriesOf(job string) iter.Seq2[*notice.Delivery, error] {
+func (t tx) DeliveriesOf(job string) iter.Seq2[*notice.Delivery, error] {
 	return t.deliveriesAt(indexDeliveriesJob, kv.Key{}.Text(job))
 }
 
-func (t Records) deliveriesAt(index string, prefix kv.Key) iter.Seq2[*notice.Delivery, error] {
+func (t tx) deliveriesAt(index string, prefix kv.Key) iter.Seq2[*notice.Delivery, error] {
 	return func(yield func(*notice.Delivery, error) bool) {
 		for k := range t.Descend(index, prefix, prefix.End()) {
 			id, err := k.LastID()
@@ -226,7 +220,7 @@ func (t Records) deliveriesAt(index string, prefix kv.Key) iter.Seq2[*notice.Del
 }
 
 // PendingDeliveries visits what is to be delivered, by lane.
-func (t Records) PendingDeliveries(visit func(notice.Due) notice.Visit) error {
+func (t tx) PendingDeliveries(visit func(notice.Due) notice.Visit) error {
 	w := t.Walk(indexDeliveriesDue)
 	for w.Seek(nil); w.Key != nil; {
 		d, err := readDue(w.Key)
@@ -246,31 +240,72 @@ func (t Records) PendingDeliveries(visit func(notice.Due) notice.Visit) error {
 	return nil
 }
 
-func decoded[T any](noun string, id sortid.ID, value []byte) (*T, error) {
-	v := new(T)
-	if err := json.Unmarshal(value, v); err != nil {
-		return nil, fmt.Errorf("read %s %s: %w", noun, id, err)
-	}
-	return v, nil
+const (
+	indexHooksList     = "hooks.list"
+	indexDeliveriesLog = "deliveries.log"
+	indexDeliveriesJob = "deliveries.job"
+	indexDeliveriesDue = "deliveries.due"
+	countDeliveries    = "deliveries.count"
+)
+
+// hookList: organization, id.
+func hookList(id sortid.ID, h *notice.Hook) []kv.Entry {
+	return []kv.Entry{{Key: kv.Key{}.Text(h.Organization).ID(id)}}
 }
 
-// put stores a record as JSON.
-func put[T any](t *kv.Tx, table *kv.Table[T], id sortid.ID, v *T) error {
-	old, err := present(table.Read(t, id))
-	if err != nil {
-		return err
+// Parts of a log.
+const (
+	logAll     = "*"
+	logPending = "p"
+	logEnded   = "e"
+)
+
+// deliveryLog: organization, hook, part of the log, id.
+func deliveryLog(id sortid.ID, d *notice.Delivery) []kv.Entry {
+	all := []kv.Entry{{Key: logKey(d.Log(), logAll).ID(id)}}
+	if d.State != notice.Pending {
+		all = append(all, kv.Entry{Key: logKey(d.Log(), logEnded).ID(id)})
 	}
-	value, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("put into %s: %w", table.Bucket, err)
-	}
-	return table.Put(t, id, value, old, v)
+	return all
 }
 
-// present turns NotFound into nil.
-func present[T any](v *T, err error) (*T, error) {
-	if errors.Is(err, fault.NotFound) {
-		return nil, nil
+// logKey returns the prefix of a part of a log, or with "" of all parts.
+func logKey(l notice.Log, part string) kv.Key {
+	return append(kv.Key{}.Text(l.Organization).Text(l.Hook), part...)
+}
+
+// deliveryJob: job, id; only what its submission asked for.
+func deliveryJob(id sortid.ID, d *notice.Delivery) []kv.Entry {
+	if d.Hook != "" || d.Job == "" {
+		return nil
 	}
-	return v, err
+	return []kv.Entry{{Key: kv.Key{}.Text(d.Job).ID(id)}}
+}
+
+// deliveryDue: lane, time of the next attempt, id; only pending ones.
+func deliveryDue(id sortid.ID, d *notice.Delivery) []kv.Entry {
+	if d.State != notice.Pending {
+		return nil
+	}
+	return []kv.Entry{{Key: kv.Key{}.Text(d.Lane()).Time(d.NextAt.Time).ID(id)}}
+}
+
+func readDue(k kv.Key) (d notice.Due, err error) {
+	if d.Lane, k, err = k.CutText(); err != nil {
+		return d, err
+	}
+	if d.At, k, err = k.CutTime(); err != nil {
+		return d, err
+	}
+	id, err := k.LastID()
+	d.ID = id.String()
+	return d, err
+}
+
+// deliveryLogs returns the part of a log in which a delivery counts.
+func deliveryLogs(d *notice.Delivery) kv.Key {
+	if d.State == notice.Pending {
+		return logKey(d.Log(), logPending)
+	}
+	return logKey(d.Log(), logEnded)
 }
