@@ -12,7 +12,6 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/client/python"
 	"molrun/web/page"
-	"molrun/web/redact"
 	"molrun/web/respond"
 )
 
@@ -66,7 +65,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *site) answer(w http.ResponseWriter, r *http.Request) error {
 	if !page.Reads(r) {
 		w.Header().Set("Allow", "GET, HEAD")
-		return fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use GET, HEAD.", redact.Clip(r.Method))
+		return fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use GET, HEAD.", respond.Clip(r.Method))
 	}
 	switch name := strings.TrimPrefix(r.URL.Path, Prefix); name {
 	case "":

@@ -13,7 +13,6 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/web/page"
-	"molrun/web/redact"
 	"molrun/web/respond"
 )
 
@@ -66,7 +65,7 @@ func Before(next http.Handler) http.Handler {
 func answer(w http.ResponseWriter, r *http.Request) error {
 	if !page.Reads(r) {
 		w.Header().Set("Allow", "GET, HEAD")
-		return fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use GET, HEAD.", redact.Clip(r.Method))
+		return fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use GET, HEAD.", respond.Clip(r.Method))
 	}
 	all, err := pages()
 	if err != nil {

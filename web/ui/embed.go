@@ -19,7 +19,6 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/web/edge"
-	"molrun/web/redact"
 	"molrun/web/respond"
 )
 
@@ -162,7 +161,7 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		respond.Error(w, r, fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use GET, HEAD.", redact.Clip(r.Method)))
+		respond.Error(w, r, fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use GET, HEAD.", respond.Clip(r.Method)))
 	case found:
 		f.serve(w, r, name)
 	case strings.HasPrefix(name, assets):

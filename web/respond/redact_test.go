@@ -1,4 +1,4 @@
-package redact_test
+package respond_test
 
 import (
 	"fmt"
@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 
 	"molrun/app/test/must"
-	"molrun/web/redact"
+	"molrun/web/respond"
 )
 
-func TestForLogRemovesSecrets(t *testing.T) {
+func TestRedactRemovesSecrets(t *testing.T) {
 	for text, want := range map[string]string{
 		"/jobs/hst5": "/jobs/hst5",
 		"/jobs/molrun_aaaaaaaaaaaa_" + strings.Repeat("A", 43) + "_AAAAAA/x": "/jobs/…/x",
@@ -19,20 +19,20 @@ func TestForLogRemovesSecrets(t *testing.T) {
 		"/shared/01M82R1GQMYR4YE3ZKZS62KJ0GSECRET/files/a":                   "/shared/01M82R1GQMYR4YE3ZKZS62KJ0G…/files/a",
 		"molrun_short": "molrun_short",
 	} {
-		must.Equal(t, fmt.Sprintf("%q", text), redact.ForLog(text), want)
+		must.Equal(t, fmt.Sprintf("%q", text), respond.Redact(text), want)
 	}
 }
 
 func TestClipKeepsValidUTF8(t *testing.T) {
 	for _, text := range []string{strings.Repeat("x", 1000), strings.Repeat("蛋", 1000)} {
-		if got := redact.Clip(text); len(got) > 210 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
+		if got := respond.Clip(text); len(got) > 210 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
 			t.Errorf("%d bytes: %q", len(got), got)
 		}
 	}
-	if got, want := redact.Clip(strings.Repeat("x", 201)), strings.Repeat("x", 200)+"…"; got != want {
+	if got, want := respond.Clip(strings.Repeat("x", 201)), strings.Repeat("x", 200)+"…"; got != want {
 		t.Errorf("201 bytes: %q", got)
 	}
-	if text := strings.Repeat("x", 200); redact.Clip(text) != text {
+	if text := strings.Repeat("x", 200); respond.Clip(text) != text {
 		t.Error("a short text was clipped")
 	}
 }
