@@ -1,4 +1,4 @@
-package clients
+package static
 
 import (
 	"crypto/sha256"
@@ -39,15 +39,15 @@ func sum(content []byte) string {
 }
 
 // checksums answers with lines for sha256sum -c.
-func (s *site) checksums(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.program()
+func (c *clients) checksums(w http.ResponseWriter, r *http.Request) error {
+	p, err := c.program()
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("%s  molrun\n", p.sum)
-	for _, f := range []python.File{s.wheel, s.archive} {
+	for _, f := range []python.File{c.wheel, c.archive} {
 		text += fmt.Sprintf("%s  %s\n", sum(f.Content), f.Name)
 	}
-	serve(w, r, "text/plain; charset=utf-8", python.File{Name: "checksums.txt", Content: []byte(text)})
+	newFile(typeOf("checksums.txt"), []byte(text)).serve(w, r)
 	return nil
 }

@@ -1,4 +1,4 @@
-package ui
+package static
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"molrun/web/ui"
 )
 
 func zipped(t *testing.T, text string) []byte {
@@ -27,8 +29,8 @@ func zipped(t *testing.T, text string) []byte {
 
 const script = "console.log('hello, hello, hello')"
 
-// application is a small one, served as the real one is, beside an API that answers 418.
-func application(t *testing.T) http.Handler {
+// smallApplication is served as the real one is.
+func smallApplication(t *testing.T) http.Handler {
 	t.Helper()
 	return before(fstest.MapFS{
 		"dist/index.html":            {Data: []byte(`<!doctype html><head><base href="./"><script src="assets/a-1.js"></script>`)},
@@ -37,21 +39,11 @@ func application(t *testing.T) http.Handler {
 		"dist/assets/style-2.css.gz": {Data: zipped(t, "a{}")},
 		"dist/assets/font.woff2":     {Data: []byte("font")},
 		"dist/.gitkeep":              {},
-	}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	}, teapot, Options{Version: "v1.2.0"})
 }
 
-func ask(h http.Handler, method, path string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, nil)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
-func TestPagesAndFilesAreServed(t *testing.T) {
-	h := application(t)
+func TestTheApplicationIsServed(t *testing.T) {
+	h := smallApplication(t)
 	for _, tt := range []struct {
 		method, path, headers string
 		status                int
@@ -97,7 +89,7 @@ func TestPagesAndFilesAreServed(t *testing.T) {
 
 // Pages that are made to be embedded, and no others, are shown in frames of other pages.
 func TestOnlyEmbeddedPagesAreShownInFrames(t *testing.T) {
-	h := application(t)
+	h := smallApplication(t)
 	for path, framed := range map[string]bool{"/ui/embed/TOKEN": true, "/ui/shared/TOKEN": false, "/ui/embed": false, "/ui/jobs/embed/": false, "/ui/": false} {
 		a := ask(h, "GET", path, "Accept-Encoding", "")
 		csp, refused := a.Header().Get("Content-Security-Policy"), a.Header().Get("X-Frame-Options") == "DENY"
@@ -108,7 +100,7 @@ func TestOnlyEmbeddedPagesAreShownInFrames(t *testing.T) {
 }
 
 func TestBrowsersAreSentToTheApplication(t *testing.T) {
-	h := application(t)
+	h := smallApplication(t)
 	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
 	for _, tt := range []struct {
 		method, path, accept string
@@ -135,7 +127,7 @@ func TestBrowsersAreSentToTheApplication(t *testing.T) {
 // TestRelativeAddressesHoldOnEveryPage follows the base of a page as a browser does, with
 // and without a path that a proxy cuts off.
 func TestRelativeAddressesHoldOnEveryPage(t *testing.T) {
-	h := application(t)
+	h := smallApplication(t)
 	for _, path := range []string{"/ui/", "/ui/jobs", "/ui/jobs/", "/ui/jobs/a", "/ui/jobs/a%20b/files/c", "/ui/jobs/a%2Fb", "/ui//x", "/ui/x?y=/z/"} {
 		_, rest, _ := strings.Cut(ask(h, "GET", path).Body.String(), `<base href="`)
 		base, _, _ := strings.Cut(rest, `"`)
@@ -153,7 +145,7 @@ func TestRelativeAddressesHoldOnEveryPage(t *testing.T) {
 }
 
 func TestClientsWithoutGzipGetPlainFiles(t *testing.T) {
-	h := application(t)
+	h := smallApplication(t)
 	for accepted, zips := range map[string]bool{
 		"gzip": true, "gzip, deflate, br": true, "br, GZIP;q=0.5": true, "gzip;q=0.001": true,
 		"": false, "identity": false, "br": false, "gzip;q=0": false, "xgzip": false, "gzip;q=0, br": false,
@@ -175,8 +167,8 @@ func TestClientsWithoutGzipGetPlainFiles(t *testing.T) {
 	}
 }
 
-func TestWhatIsCachedIsNotSentAgain(t *testing.T) {
-	h := application(t)
+func TestCachedFilesAreNotSentAgain(t *testing.T) {
+	h := smallApplication(t)
 	tags := map[string]string{}
 	for _, path := range []string{"/ui/", "/ui/jobs/a", "/ui/favicon.svg", "/ui/assets/a-1.js", "/ui/assets/style-2.css"} {
 		for _, coding := range []string{"gzip", "identity"} {
@@ -206,7 +198,7 @@ func TestWhatIsCachedIsNotSentAgain(t *testing.T) {
 
 // TestTheApplicationIsPartOfTheProgram looks at what was built, or at what stands for it.
 func TestTheApplicationIsPartOfTheProgram(t *testing.T) {
-	h := Before(http.NotFoundHandler())
+	h := Before(http.NotFoundHandler(), Options{Version: "v1.2.0"})
 	page := ask(h, "GET", "/ui/").Body.String()
 	if !strings.Contains(page, "<title>") || !strings.Contains(page, `<base href="./">`) {
 		t.Errorf("the start page is %s", page)
@@ -223,7 +215,7 @@ func TestTheApplicationIsPartOfTheProgram(t *testing.T) {
 		rest = tail
 	}
 	var size int64
-	if err := fs.WalkDir(built, ".", func(_ string, entry fs.DirEntry, err error) error {
+	if err := fs.WalkDir(ui.Built, ".", func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			info, err := entry.Info()
 			if err != nil {

@@ -1,9 +1,8 @@
-package clients
+package static
 
 import (
 	"bytes"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/test/must"
 	"molrun/app/test/need"
-	"molrun/web/page"
 )
 
 // stdSender sends files as the standard library does.
@@ -35,23 +33,13 @@ func (s stdSender) Send(w http.ResponseWriter, r *http.Request, f app.Download) 
 
 // served is the page of a version at an address, beside an API that answers 418.
 func served(address string, sender Sender) http.Handler {
-	return Before(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }), Options{
+	return Before(teapot, Options{
 		Version: "v1.2.0", Sender: sender,
 		Address: func(*http.Request) (string, error) { return address, nil },
 	})
 }
 
-func ask(h http.Handler, method, path string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, nil)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
-func TestPageAndFilesAreServed(t *testing.T) {
+func TestClientsAreServed(t *testing.T) {
 	h := served("http://lab.example:8080", stdSender{})
 	for _, tt := range []struct {
 		method, path string
@@ -93,8 +81,8 @@ func TestPageAndFilesAreServed(t *testing.T) {
 	must.Equal(t, "the archive is sent again", ask(h, "GET", "/client/molrun.zip", "If-None-Match", first.Header().Get("ETag")).Code, 304)
 }
 
-// TestPageShowsItsAddressAsText gives the page an address that would be a script.
-func TestPageShowsItsAddressAsText(t *testing.T) {
+// TestClientsPageShowsItsAddressAsText gives the page an address that would be a script.
+func TestClientsPageShowsItsAddressAsText(t *testing.T) {
 	text := ask(served(`http://lab.example/"><script>alert(1)</script>`, stdSender{}), "GET", "/client/").Body.String()
 	if strings.Contains(text, "<script") || !strings.Contains(text, "http://lab.example/&#34;&gt;&lt;script&gt;") {
 		t.Errorf("the page is\n%s", text)
@@ -107,16 +95,6 @@ func TestPageShowsItsAddressAsText(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}
-	}
-}
-
-// TestPolicyAllowsTheStyleOfThePage computes what a browser does.
-func TestPolicyAllowsTheStyleOfThePage(t *testing.T) {
-	a := ask(served("http://lab.example", stdSender{}), "GET", "/client/")
-	_, rest, _ := strings.Cut(a.Body.String(), "<style>")
-	shown, _, found := strings.Cut(rest, "</style>")
-	if !found || !strings.Contains(a.Header().Get("Content-Security-Policy"), "style-src 'sha256-"+page.Digest(shown)+"'") {
-		t.Errorf("the policy %s does not allow the style\n%s", a.Header().Get("Content-Security-Policy"), shown)
 	}
 }
 

@@ -1,9 +1,7 @@
-package docs
+package static
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"html/template"
 	"regexp"
 	"slices"
@@ -15,16 +13,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 
-	"molrun/web/page"
+	"molrun/web/docs"
 )
-
-const contentType = "text/html; charset=utf-8"
-
-// rendered is a page as it is sent.
-type rendered struct {
-	html []byte
-	etag string
-}
 
 // heading is a line of a table of contents.
 type heading struct {
@@ -32,7 +22,7 @@ type heading struct {
 	Deeper    bool
 }
 
-var around = template.Must(template.New("docs").Parse(`<div class="wide">
+var docsFrame = template.Must(template.New("docs").Parse(`<div class="wide">
 <nav class="pages" aria-label="Pages"><ul>
 <li><a href="../ui/">molrun</a></li>
 <li><a href="./"{{if eq .Name ""}} aria-current="page"{{end}}>Documentation</a></li>
@@ -46,35 +36,35 @@ var around = template.Must(template.New("docs").Parse(`<div class="wide">
 </div>
 `))
 
-// entry is a line of the menu.
-type entry struct{ Name, Menu, About string }
+// menuEntry is a line of the menu.
+type menuEntry struct{ Name, Menu, About string }
 
-func menu() (entries []entry) {
-	for _, s := range sources {
-		entries = append(entries, entry{s.name, s.menu, s.about})
+func docsMenu() (entries []menuEntry) {
+	for _, s := range docSources {
+		entries = append(entries, menuEntry{s.name, s.menu, s.about})
 	}
 	return entries
 }
 
-var start = template.Must(template.New("start").Parse(`<table>
+var docsTable = template.Must(template.New("table").Parse(`<table>
 <tr><th scope="col">Page</th><th scope="col">About</th></tr>
 {{range .}}<tr><td><a href="{{.Name}}">{{.Menu}}</a></td><td>{{.About}}</td></tr>
 {{end}}</table>
 <p>The contract of the API is <a href="../openapi.yaml">openapi.yaml</a>; programs to download are at <a href="../client/">client</a>.</p>
 `))
 
-// render makes all pages.
-func render() (map[string]rendered, error) {
-	all := map[string]rendered{}
+// renderDocs makes all pages.
+func renderDocs() (map[string]file, error) {
+	all := map[string]file{}
 	var list bytes.Buffer
-	if err := start.Execute(&list, menu()); err != nil {
+	if err := docsTable.Execute(&list, docsMenu()); err != nil {
 		return nil, err
 	}
-	err := add(all, "", "Documentation", "<h1>Documentation</h1>\n", list.String(), nil)
-	for _, s := range sources {
+	err := addPage(all, "", "Documentation", "<h1>Documentation</h1>\n", list.String(), nil)
+	for _, s := range docSources {
 		var content []byte
 		if err == nil {
-			content, err = files.ReadFile(s.name + ".md")
+			content, err = docs.Pages.ReadFile(s.name + ".md")
 		}
 		if err == nil {
 			err = s.render(all, content)
@@ -83,18 +73,17 @@ func render() (map[string]rendered, error) {
 	return all, err
 }
 
-// add completes a page from its parts.
-func add(all map[string]rendered, name, title, head, body string, contents []heading) error {
+// addPage completes a page from its parts.
+func addPage(all map[string]file, name, title, head, body string, contents []heading) error {
 	var inner bytes.Buffer
-	err := around.Execute(&inner, map[string]any{
-		"Name": name, "Menu": menu(), "Title": template.HTML(head), "Body": template.HTML(body), "Contents": contents,
+	err := docsFrame.Execute(&inner, map[string]any{
+		"Name": name, "Menu": docsMenu(), "Title": template.HTML(head), "Body": template.HTML(body), "Contents": contents,
 	})
 	if err != nil {
 		return err
 	}
-	html, err := page.HTML(title, template.HTML(inner.String()))
-	sum := sha256.Sum256(html)
-	all[name] = rendered{html, `"` + hex.EncodeToString(sum[:16]) + `"`}
+	page, err := pageOf(title, template.HTML(inner.String()))
+	all[name] = page
 	return err
 }
 
@@ -105,10 +94,10 @@ var (
 	needs   = regexp.MustCompile(`(?m)^<!-- needs: (.*) -->$`)
 	comment = regexp.MustCompile(`(?m)^<!-- .* -->\n`)
 	// What a small screen scrolls.
-	tables = strings.NewReplacer("<table>", `<div class="table" tabindex="0"><table>`, "</table>", "</table></div>", "<pre>", `<pre class="block" tabindex="0">`)
+	scrollable = strings.NewReplacer("<table>", `<div class="table" tabindex="0"><table>`, "</table>", "</table></div>", "<pre>", `<pre class="block" tabindex="0">`)
 )
 
-func (s source) render(all map[string]rendered, content []byte) error {
+func (s docSource) render(all map[string]file, content []byte) error {
 	content = comment.ReplaceAll(needs.ReplaceAll(content, []byte("*Needs $1.*\n")), nil)
 	document := markdown.Parser().Parse(text.NewReader(content))
 	title, contents := s.menu, []heading(nil)
@@ -127,12 +116,12 @@ func (s source) render(all map[string]rendered, content []byte) error {
 			name, _ := id.([]byte)
 			switch {
 			case n.Level == 1:
-				title, first = plain(n, content), n
+				title, first = plainText(n, content), n
 			case n.Level <= 3:
-				contents = append(contents, heading{string(name), plain(n, content), n.Level == 3})
+				contents = append(contents, heading{string(name), plainText(n, content), n.Level == 3})
 			}
 		case *ast.Link:
-			link(n)
+			relink(n)
 		case *ast.Image:
 			n.Parent().RemoveChild(n.Parent(), n) // no picture is part of the program
 		}
@@ -144,12 +133,12 @@ func (s source) render(all map[string]rendered, content []byte) error {
 	if err := markdown.Renderer().Render(&body, content, document); err != nil {
 		return err
 	}
-	return add(all, s.name, title, "<h1>"+template.HTMLEscapeString(title)+"</h1>\n", tables.Replace(body.String()), contents)
+	return addPage(all, s.name, title, "<h1>"+template.HTMLEscapeString(title)+"</h1>\n", scrollable.Replace(body.String()), contents)
 }
 
-// link makes a link of the repository one between pages, or plain text if its target is not
+// relink makes a link of the repository one between pages, or plain text if its target is not
 // served.
-func link(n *ast.Link) {
+func relink(n *ast.Link) {
 	to, anchor, anchored := strings.Cut(string(n.Destination), "#")
 	switch {
 	case strings.Contains(to, "://"), to == "":
@@ -159,7 +148,7 @@ func link(n *ast.Link) {
 		return
 	}
 	name, isPage := strings.CutSuffix(to, ".md")
-	if isPage && slices.ContainsFunc(sources, func(s source) bool { return s.name == name }) {
+	if isPage && slices.ContainsFunc(docSources, func(s docSource) bool { return s.name == name }) {
 		if anchored {
 			name += "#" + anchor
 		}
@@ -174,8 +163,8 @@ func link(n *ast.Link) {
 	parent.RemoveChild(parent, n)
 }
 
-// plain is the text of a node.
-func plain(n ast.Node, content []byte) string {
+// plainText is the text of a node.
+func plainText(n ast.Node, content []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if t, ok := n.(*ast.Text); ok && entering {

@@ -1,30 +1,22 @@
-package docs
+package static
 
 import (
 	"fmt"
+	"io/fs"
 	"net/http"
-	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/web/page"
+	"molrun/web/docs"
 )
 
-func ask(method, path string, headers ...string) *httptest.ResponseRecorder {
-	h := Before(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
-	r := httptest.NewRequest(method, path, nil)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
+// docsHandler serves the documentation beside an API that answers 418.
+func docsHandler() http.Handler { return Before(teapot, Options{Version: "v1.2.0"}) }
 
-func TestPagesAreServed(t *testing.T) {
+func TestTheDocumentationIsServed(t *testing.T) {
+	h := docsHandler()
 	for _, tt := range []struct {
 		method, path string
 		status       int
@@ -35,14 +27,14 @@ func TestPagesAreServed(t *testing.T) {
 		{"GET", "/docs/format", 200},
 		{"GET", "/docs/nothing", 404},
 		{"GET", "/docs/server.md", 404},
-		{"GET", "/docs/docs.go", 404},
+		{"GET", "/docs/embed.go", 404},
 		{"GET", "/docs/../server", 404},
 		{"GET", "/docs/%00", 404},
 		{"POST", "/docs/server", 405},
 		{"GET", "/docsx", 418},
 		{"POST", "/docs", 418},
 	} {
-		a := ask(tt.method, tt.path)
+		a := ask(h, tt.method, tt.path)
 		must.Equal(t, fmt.Sprintf("%s %s", tt.method, tt.path), a.Code, tt.status)
 		csp := a.Header().Get("Content-Security-Policy")
 		if tt.status != 418 && (!strings.HasPrefix(csp, "default-src 'none';") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "script")) {
@@ -52,17 +44,17 @@ func TestPagesAreServed(t *testing.T) {
 			t.Errorf("HEAD %s has a body", tt.path)
 		}
 	}
-	if a := ask("GET", "/docs/a/b"); !strings.Contains(a.Body.String(), `href="../"`) {
+	if a := ask(h, "GET", "/docs/a/b"); !strings.Contains(a.Body.String(), `href="../"`) {
 		t.Errorf("no way back from /docs/a/b: %s", a.Body)
 	}
-	if a := ask("GET", "/docs"); a.Code != 302 || a.Header().Get("Location") != "docs/" {
+	if a := ask(h, "GET", "/docs"); a.Code != 302 || a.Header().Get("Location") != "docs/" {
 		t.Errorf("/docs: %d to %q", a.Code, a.Header().Get("Location"))
 	}
-	first := ask("GET", "/docs/api")
-	if again := ask("GET", "/docs/api", "If-None-Match", first.Header().Get("ETag")); again.Code != 304 || again.Body.Len() > 0 {
+	first := ask(h, "GET", "/docs/api")
+	if again := ask(h, "GET", "/docs/api", "If-None-Match", first.Header().Get("ETag")); again.Code != 304 || again.Body.Len() > 0 {
 		t.Errorf("an unchanged page: %d", again.Code)
 	}
-	if first.Header().Get("ETag") == ask("GET", "/docs/server").Header().Get("ETag") {
+	if first.Header().Get("ETag") == ask(h, "GET", "/docs/server").Header().Get("ETag") {
 		t.Error("two pages have the same ETag")
 	}
 }
@@ -70,12 +62,12 @@ func TestPagesAreServed(t *testing.T) {
 // TestLinksOfPagesLeadSomewhere follows every link of every page as a browser below a path
 // of a proxy would: all are relative, and name a page and an anchor that exist.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
-	all, err := pages()
+	all, err := docPages()
 	must.OK(t, err)
 	outside := map[string]bool{"../ui/": true, "../openapi.yaml": true, "../client/": true, "./": true}
 	n := 0
 	for name, p := range all {
-		for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(string(p.html), -1) {
+		for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(string(p.content), -1) {
 			to, anchor, _ := strings.Cut(link[1], "#")
 			if strings.HasPrefix(to, "http") || strings.HasPrefix(to, "data:") || outside[link[1]] {
 				continue
@@ -85,7 +77,7 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 			if to == "" {
 				target, ok = p, true
 			}
-			if !ok || anchor != "" && !strings.Contains(string(target.html), ` id="`+anchor+`"`) {
+			if !ok || anchor != "" && !strings.Contains(string(target.content), ` id="`+anchor+`"`) {
 				t.Errorf("%q links to %s", name, link[1])
 			}
 		}
@@ -96,19 +88,19 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 }
 
 func TestEachFileIsAPage(t *testing.T) {
-	found, err := filepath.Glob("*.md")
+	found, err := fs.ReadDir(docs.Pages, ".")
 	must.OK(t, err)
 	for _, file := range found {
-		must.Equal(t, file, ask("GET", "/docs/"+strings.TrimSuffix(file, ".md")).Code, 200)
+		must.Equal(t, file.Name(), ask(docsHandler(), "GET", "/docs/"+strings.TrimSuffix(file.Name(), ".md")).Code, 200)
 	}
 }
 
 func TestPagesHoldNoHTMLOfTheirFiles(t *testing.T) {
-	all := map[string]rendered{}
+	all := map[string]file{}
 	text := "# A < title\n\n<b>bold</b>\n\n<script>alert(1)</script>\n\n[a](javascript:alert(1)) [b](../../main.go) [c](server.md#tls)\n\n" +
 		"| a |\n|---|\n| <img src=x onerror=y> |\n\n<!-- needs: root -->\n```sh\nid\n```\n"
-	must.OK(t, source{name: "x", menu: "X"}.render(all, []byte(text)))
-	html := string(all["x"].html)
+	must.OK(t, docSource{name: "x", menu: "X"}.render(all, []byte(text)))
+	html := string(all["x"].content)
 	for _, bad := range []string{"<script", "javascript:", "<img", "<b>", "main.go"} {
 		if strings.Contains(html, bad) {
 			t.Errorf("the page has %q", bad)
@@ -118,15 +110,5 @@ func TestPagesHoldNoHTMLOfTheirFiles(t *testing.T) {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page lacks %q:\n%s", want, html)
 		}
-	}
-}
-
-// TestPolicyAllowsTheStyleOfThePages computes what a browser does.
-func TestPolicyAllowsTheStyleOfThePages(t *testing.T) {
-	a := ask("GET", "/docs/server")
-	_, rest, _ := strings.Cut(a.Body.String(), "<style>")
-	shown, _, found := strings.Cut(rest, "</style>")
-	if !found || !strings.Contains(a.Header().Get("Content-Security-Policy"), "'sha256-"+page.Digest(shown)+"'") {
-		t.Error("the policy does not allow the style")
 	}
 }
