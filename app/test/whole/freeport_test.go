@@ -1,4 +1,4 @@
-package freeport
+package whole
 
 import (
 	"net"
@@ -17,7 +17,7 @@ func TestAddressIsFreeAndGivenToNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 200 {
-		address, err := Address()
+		address, err := FreeAddress()
 		if err != nil {
 			t.Fatal(err)
 		}
