@@ -24,7 +24,7 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 		return nil, errors.New("a service needs a clock")
 	}
 	if o.Validators == nil {
-		o.Validators = validator.NewPool(validator.Options{})
+		o.Validators = validator.NewPool(validator.PoolOptions{})
 	}
 	c := &core{
 		store:     store,

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"molrun/app/base/fault"
-	"molrun/blobs/fields"
 )
 
 // expectation is the digests that a request gives of its bytes, by field and
@@ -23,7 +22,7 @@ type expectation struct {
 func expect(h http.Header, names ...string) (*expectation, error) {
 	e := &expectation{fields: map[string]map[string][]byte{}}
 	for _, name := range names {
-		digests, err := fields.Digests(h, name)
+		digests, err := digestField(h, name)
 		if err != nil {
 			return nil, headerFault(name, err.Error())
 		}
@@ -81,5 +80,5 @@ func (e *expectation) check(sha256 []byte) error {
 
 func digestMismatch(field, algorithm string, found []byte) error {
 	return fault.Errorf(fault.DigestMismatch, "The bytes that arrived have the digest %s, which is not that of %s; send them again.",
-		fields.Digest(algorithm, found), field)
+		formatDigest(algorithm, found), field)
 }

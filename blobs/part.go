@@ -7,7 +7,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/blobs/fields"
 )
 
 // partialType is the media type of a part that PATCH adds.
@@ -30,7 +29,7 @@ type part struct {
 // inParts reports whether a request with an upload link is about a file that arrives in
 // parts. All others are plain PUTs.
 func inParts(r *http.Request) bool {
-	_, told := fields.Boolean(r.Header, "Upload-Complete")
+	_, told := booleanField(r.Header, "Upload-Complete")
 	return r.Method != http.MethodPut || told || len(r.Header.Values("Content-Range")) > 0
 }
 
@@ -56,7 +55,7 @@ func readPart(r *http.Request, l app.Link) (p part, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p.expected, err = fields.Digests(r.Header, "Repr-Digest"); err != nil {
+	if p.expected, err = digestField(r.Header, "Repr-Digest"); err != nil {
 		return p, headerFault("Repr-Digest", err.Error())
 	}
 	return p, p.checkLength()
@@ -64,7 +63,7 @@ func readPart(r *http.Request, l app.Link) (p part, err error) {
 
 // readCreation reads a PUT that begins a file: all of it, or its first part.
 func readCreation(r *http.Request) (part, error) {
-	complete, _ := fields.Boolean(r.Header, "Upload-Complete")
+	complete, _ := booleanField(r.Header, "Upload-Complete")
 	return part{size: r.ContentLength, length: lengthOf(r), last: complete, begin: true}, nil
 }
 
@@ -77,11 +76,11 @@ func readAppend(r *http.Request) (part, error) {
 	missing := func(name, message string) {
 		faults = append(faults, fault.Field{Loc: []any{"header", name}, Msg: message, Type: "missing"})
 	}
-	offset, ok := fields.Integer(r.Header, "Upload-Offset")
+	offset, ok := integerField(r.Header, "Upload-Offset")
 	if !ok {
 		missing("Upload-Offset", "give the number of bytes received before these, as HEAD tells it")
 	}
-	complete, ok := fields.Boolean(r.Header, "Upload-Complete")
+	complete, ok := booleanField(r.Header, "Upload-Complete")
 	if !ok {
 		missing("Upload-Complete", "give ?1 if the file ends with these bytes, ?0 if more will follow")
 	}
@@ -90,7 +89,7 @@ func readAppend(r *http.Request) (part, error) {
 
 // lengthOf returns Upload-Length, -1 if it is absent.
 func lengthOf(r *http.Request) int64 {
-	if n, ok := fields.Integer(r.Header, "Upload-Length"); ok {
+	if n, ok := integerField(r.Header, "Upload-Length"); ok {
 		return n
 	}
 	return -1
@@ -102,7 +101,7 @@ func readRange(r *http.Request) (part, error) {
 	if len(lines) > 1 {
 		return part{}, headerFault("Content-Range", "give it once")
 	}
-	given, err := fields.ContentRange(lines[0])
+	given, err := parseContentRange(lines[0])
 	if err != nil {
 		return part{}, headerFault("Content-Range", err.Error())
 	}
@@ -111,7 +110,7 @@ func readRange(r *http.Request) (part, error) {
 	if r.ContentLength >= 0 && r.ContentLength != p.size {
 		return p, headerFault("Content-Range", "give the range of the bytes in the body: their number differs")
 	}
-	if complete, told := fields.Boolean(r.Header, "Upload-Complete"); told && complete != p.last && !p.asks {
+	if complete, told := booleanField(r.Header, "Upload-Complete"); told && complete != p.last && !p.asks {
 		return p, lengthMismatch("Upload-Complete and Content-Range disagree on whether the file ends with these bytes.")
 	}
 	if length := lengthOf(r); length >= 0 && given.Total >= 0 && length != given.Total {

@@ -16,7 +16,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/blobs/fields"
 )
 
 // resume serves an upload link by the draft of resumable uploads
@@ -83,7 +82,7 @@ type exchange struct {
 func (x *exchange) tell(offset int64, complete bool) {
 	header := x.s.Header()
 	header.Set("Upload-Offset", strconv.FormatInt(offset, 10))
-	header.Set("Upload-Complete", fields.Bool(complete))
+	header.Set("Upload-Complete", formatBoolean(complete))
 	if x.part.ranged && offset > 0 {
 		header.Set("Range", fmt.Sprintf("bytes=0-%d", offset-1))
 	}
@@ -308,7 +307,7 @@ func (x *exchange) answerWhole(f app.StoredFile) error {
 	x.tell(f.Size, true)
 	x.s.Header().Del("Range")
 	if sum, err := hex.DecodeString(f.SHA256); err == nil {
-		x.s.Header().Set("Repr-Digest", fields.Digest("sha-256", sum))
+		x.s.Header().Set("Repr-Digest", formatDigest("sha-256", sum))
 	}
 	return answerReceived(x.s, f)
 }

@@ -23,7 +23,6 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/job/upload"
 	"molrun/app/test/must"
-	"molrun/blobs/fields"
 )
 
 // text returns bytes that no shift of them equals.
@@ -321,10 +320,10 @@ func TestPartsWithoutTheirHeadersAreRefused(t *testing.T) {
 func digestOf(algorithm, content string) string {
 	if algorithm == "sha-512" {
 		sum := sha512.Sum512([]byte(content))
-		return fields.Digest(algorithm, sum[:])
+		return formatDigest(algorithm, sum[:])
 	}
 	sum := sha256.Sum256([]byte(content))
-	return fields.Digest(algorithm, sum[:])
+	return formatDigest(algorithm, sum[:])
 }
 
 func TestDigestsAreChecked(t *testing.T) {

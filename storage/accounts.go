@@ -23,11 +23,7 @@ func readKey(id string, value []byte) (*apikey.Key, error) {
 	if value == nil {
 		return nil, fault.Errorf(fault.NotFound, "there is no API key %s", id)
 	}
-	var k apikey.Key
-	if err := json.Unmarshal(value, &k); err != nil {
-		return nil, fmt.Errorf("read API key %s: %w", id, err)
-	}
-	return &k, nil
+	return decodedRecord[apikey.Key]("API key", id, value)
 }
 
 // PutKey inserts or replaces an API key.
@@ -93,11 +89,7 @@ func storedShare(t *kv.Tx, id sortid.ID) (*app.Share, error) {
 	if value == nil {
 		return nil, noShare(id.String())
 	}
-	var s app.Share
-	if err := json.Unmarshal(value, &s); err != nil {
-		return nil, fmt.Errorf("read share %s: %w", id, err)
-	}
-	return &s, nil
+	return decodedRecord[app.Share]("share", id, value)
 }
 
 func noShare(id string) error { return fault.Errorf(fault.NotFound, "there is no share %s", id) }
@@ -108,15 +100,7 @@ func (t tx) PutShare(s *app.Share) error {
 	if err != nil {
 		return fmt.Errorf("put share %q: %w", s.ID, err)
 	}
-	old, err := present(storedShare(t.Tx, id))
-	if err != nil {
-		return err
-	}
-	value, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("put share %s: %w", s.ID, err)
-	}
-	return shares.Put(t.Tx, id, value, old, s)
+	return putRecord(t.Tx, &shares, id, s)
 }
 
 // DeleteShare removes a share; its ID is never used again.
@@ -169,11 +153,7 @@ func readUser(email string, value []byte) (*apikey.User, error) {
 	if value == nil {
 		return nil, fault.Errorf(fault.NotFound, "there is no record of the user %s", email)
 	}
-	var u apikey.User
-	if err := json.Unmarshal(value, &u); err != nil {
-		return nil, fmt.Errorf("read user %s: %w", email, err)
-	}
-	return &u, nil
+	return decodedRecord[apikey.User]("user", email, value)
 }
 
 // PutUser inserts or replaces the record of a user.

@@ -13,7 +13,6 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/sortid"
 	"molrun/storage/kv"
-	"molrun/storage/outbox"
 )
 
 // Job returns a job with its private part.
@@ -109,7 +108,7 @@ func (t tx) PutEncoded(e app.EncodedJob) error {
 	if err := jobs.Put(t.Tx, id, e.Shown, old, e.Job); err != nil {
 		return err
 	}
-	if err := outbox.Note(t.Tx, old, e); err != nil {
+	if err := addDeliveries(t.Tx, old, e); err != nil {
 		return fmt.Errorf("add notices of job %s: %w", e.Job.ID, err)
 	}
 	return noteChange(t.Tx, old, e)

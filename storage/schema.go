@@ -6,18 +6,18 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/job/notice"
 	"molrun/storage/kv"
-	"molrun/storage/outbox"
 )
 
 var schema = &kv.Schema{
 	Buckets: []string{
-		bucketJobs, bucketJobsPrivate, bucketUploads, bucketShares, outbox.BucketHooks, outbox.BucketDeliveries,
+		bucketJobs, bucketJobsPrivate, bucketUploads, bucketShares, bucketHooks, bucketDeliveries,
 		bucketKeys, bucketUsers, bucketSessions, bucketDefinitions,
 	},
 	// Sessions are never missed: who has none signs in again.
 	Since:   map[string]int{bucketUsers: 5, bucketSessions: math.MaxInt},
-	Tables:  []kv.AnyTable{&jobs, &uploads, &shares, &outbox.Hooks, &outbox.Deliveries},
+	Tables:  []kv.AnyTable{&jobs, &uploads, &shares, &hooks, &deliveries},
 	Journal: &kv.Journal{Bucket: bucketEvents, Entries: maxEvents, Bytes: maxEventBytes},
 	Migrations: []kv.Migration{
 		// 2: private parts of jobs may leave out settings that equal the record's.
@@ -96,6 +96,27 @@ var shares = kv.Table[app.Share]{
 	Derived: []kv.Derived[app.Share]{
 		kv.Index[app.Share]{Bucket: indexSharesOrganization, Entries: shareOrganization},
 		kv.Checksums[app.Share]{Bucket: "shares.checksum", Parts: []string{bucketShares}},
+	},
+}
+
+var hooks = kv.Table[notice.Hook]{
+	Bucket: bucketHooks,
+	Read:   readHook,
+	Derived: []kv.Derived[notice.Hook]{
+		kv.Index[notice.Hook]{Bucket: indexHooksList, Entries: hookList},
+		kv.Checksums[notice.Hook]{Bucket: "hooks.checksum", Parts: []string{bucketHooks}},
+	},
+}
+
+var deliveries = kv.Table[notice.Delivery]{
+	Bucket: bucketDeliveries,
+	Read:   readDelivery,
+	Derived: []kv.Derived[notice.Delivery]{
+		kv.Index[notice.Delivery]{Bucket: indexDeliveriesLog, Entries: deliveryLog},
+		kv.Index[notice.Delivery]{Bucket: indexDeliveriesJob, Entries: deliveryJob},
+		kv.Index[notice.Delivery]{Bucket: indexDeliveriesDue, Entries: deliveryDue},
+		count[notice.Delivery]{countDeliveries, deliveryLogs},
+		kv.Checksums[notice.Delivery]{Bucket: "deliveries.checksum", Parts: []string{bucketDeliveries}},
 	},
 }
 

@@ -1,13 +1,14 @@
 package storage
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/base/sortid"
 	"molrun/storage/kv"
-	"molrun/storage/outbox"
 )
 
 // Buckets of records. Those that follow from them are named beside their
@@ -17,6 +18,8 @@ const (
 	bucketJobsPrivate = "jobs.private"
 	bucketUploads     = "uploads"
 	bucketShares      = "shares"
+	bucketHooks       = "hooks"
+	bucketDeliveries  = "deliveries"
 	bucketKeys        = "keys"
 	bucketUsers       = "users"
 	bucketSessions    = "sessions"
@@ -24,12 +27,9 @@ const (
 )
 
 // tx implements app.Tx. What it returns is copied out of the transaction.
-type tx struct {
-	*kv.Tx
-	outbox.Records
-}
+type tx struct{ *kv.Tx }
 
-func newTx(t *kv.Tx) tx { return tx{t, outbox.Records{Tx: t}} }
+func newTx(t *kv.Tx) tx { return tx{t} }
 
 var _ app.Tx = tx{}
 
@@ -39,6 +39,28 @@ func present[T any](v *T, err error) (*T, error) {
 		return nil, nil
 	}
 	return v, err
+}
+
+// decodedRecord reads a record of JSON.
+func decodedRecord[T any](noun string, id any, value []byte) (*T, error) {
+	v := new(T)
+	if err := json.Unmarshal(value, v); err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", noun, id, err)
+	}
+	return v, nil
+}
+
+// putRecord stores a record as JSON.
+func putRecord[T any](t *kv.Tx, table *kv.Table[T], id sortid.ID, v *T) error {
+	old, err := present(table.Read(t, id))
+	if err != nil {
+		return err
+	}
+	value, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("put into %s: %w", table.Bucket, err)
+	}
+	return table.Put(t, id, value, old, v)
 }
 
 // idOf parses an ID that was checked when its record was put.

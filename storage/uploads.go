@@ -3,7 +3,6 @@ package storage
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"time"
@@ -33,11 +32,7 @@ func readUpload(t *kv.Tx, id sortid.ID) (*app.Upload, error) {
 
 // decodeUpload takes the parts of a record, of which there is one.
 func decodeUpload(id sortid.ID, parts [][]byte) (*app.Upload, error) {
-	var u app.Upload
-	if err := json.Unmarshal(parts[0], &u); err != nil {
-		return nil, fmt.Errorf("read upload %s: %w", id, err)
-	}
-	return &u, nil
+	return decodedRecord[app.Upload]("upload", id, parts[0])
 }
 
 func noUpload(id string) error { return fault.Errorf(fault.NotFound, "there is no file %s", id) }
@@ -61,15 +56,7 @@ func (t tx) PutUpload(u *app.Upload) error {
 	if err != nil {
 		return fmt.Errorf("put upload %q: %w", u.ID, err)
 	}
-	old, err := present(readUpload(t.Tx, id))
-	if err != nil {
-		return err
-	}
-	value, err := json.Marshal(u)
-	if err != nil {
-		return fmt.Errorf("put upload %s: %w", u.ID, err)
-	}
-	return uploads.Put(t.Tx, id, value, old, u)
+	return putRecord(t.Tx, &uploads, id, u)
 }
 
 // DeleteUpload removes an upload; its ID is never used again.

@@ -12,7 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/web/edge"
-	"molrun/web/redact"
+	"molrun/web/respond"
 )
 
 // observer records every request of the API: in the access log, the metrics
@@ -52,7 +52,7 @@ func logAccess(c *gin.Context, took time.Duration) {
 		e.Str("organization", by.Organization).Str("key", by.KeyID)
 	}
 	e.Str("method", c.Request.Method).
-		Str("path", redact.ForLog(c.Request.URL.Path)).
+		Str("path", respond.Redact(c.Request.URL.Path)).
 		Str("remote", edge.Remote(c.Request)).
 		Int("status", c.Writer.Status()).
 		Int("bytes", max(0, c.Writer.Size())).

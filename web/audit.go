@@ -13,7 +13,6 @@ import (
 	"molrun/app/job/apikey"
 	"molrun/app/job/audit"
 	"molrun/web/edge"
-	"molrun/web/redact"
 	"molrun/web/respond"
 )
 
@@ -150,7 +149,7 @@ func objectOf(c *gin.Context) string {
 	}
 	for _, p := range c.Params {
 		if name, err := url.PathUnescape(p.Value); err == nil && naming.Check(name) == "" {
-			return redact.ForLog(name)
+			return respond.Redact(name)
 		}
 	}
 	return ""

@@ -20,7 +20,7 @@ import (
 	"molrun/web/decode"
 	"molrun/web/edge"
 	"molrun/web/respond"
-	"molrun/web/ui"
+	"molrun/web/static"
 )
 
 // ControlOptions configure the operator's routes.
@@ -204,7 +204,7 @@ func (h control) signIn(c *gin.Context, _ app.Caller) error {
 		return err
 	}
 	auditObject(c, made.Email)
-	url := strings.TrimRight(h.options.BaseURL, "/") + ui.Prefix + "#signin=" + made.Token
+	url := strings.TrimRight(h.options.BaseURL, "/") + static.ApplicationPrefix + "#signin=" + made.Token
 	return respond.JSON(c.Writer, http.StatusOK, invitationView{url, made.Organization, made.Email, unit.At(made.ExpiresAt)})
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/web/redact"
 	"molrun/web/respond"
 )
 
@@ -31,7 +30,7 @@ func newEngine(around gin.HandlerFunc) *gin.Engine {
 	e.Use(around)
 	e.NoRoute(func(c *gin.Context) {
 		fail(c, fault.Errorf(fault.NotFound, "There is no %s %s here; GET /openapi.yaml lists what there is.",
-			c.Request.Method, redact.Clip(c.Request.URL.EscapedPath())))
+			c.Request.Method, respond.Clip(c.Request.URL.EscapedPath())))
 	})
 	e.NoMethod(func(c *gin.Context) {
 		fail(c, fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use %s.",

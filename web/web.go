@@ -22,10 +22,8 @@ import (
 	"molrun/app/job/status"
 	"molrun/app/job/upload"
 	"molrun/app/job/usage"
-	"molrun/web/clients"
-	"molrun/web/docs"
 	"molrun/web/edge"
-	"molrun/web/ui"
+	"molrun/web/static"
 )
 
 // Outer joins the API and the links to files. Requests below /blobs/ keep the
@@ -87,5 +85,5 @@ func New(s Services, o Options) http.Handler {
 	around := observer{newRequestMetrics(o.Registry), newAuditor(o.Audit, o.Now)}
 	engine := newEngine(around.observe)
 	mount(engine, api.routes(), newGuard(s.Accounts, o).admit)
-	return clients.Before(docs.Before(ui.Before(engine)), clients.Options{Version: o.Version, Address: base.of, Sender: s.Sender})
+	return static.Before(engine, static.Options{Version: o.Version, Address: base.of, Sender: s.Sender})
 }

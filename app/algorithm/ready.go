@@ -11,7 +11,6 @@ import (
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/validator"
-	"molrun/app/algorithm/version"
 	"molrun/app/base/digest"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
@@ -204,51 +203,51 @@ func (a *File) programOf(argv []command.Argument, site map[string]string) string
 	return path
 }
 
-// VersionQuestion returns how the program is asked for its version, false if it can't be. program
+// VersionProbe returns how the program is asked for its version, false if it can't be. program
 // is the path of this one.
-func (a *File) VersionQuestion(program string) (q version.Question, ok bool) {
+func (a *File) VersionProbe(program string) (probe validator.Probe, ok bool) {
 	if a.versionOf == nil || a.Sandbox.Image != "" { // the digest of an image says more
-		return q, false
+		return probe, false
 	}
-	q, ok = a.question(a.versionOf.command, program)
-	q.Pattern = a.versionOf.pattern
-	return q, ok
+	probe, ok = a.commandProbe(a.versionOf.command, program)
+	probe.Pattern = a.versionOf.pattern
+	return probe, ok
 }
 
-// ProbeQuestion returns how to find out whether the program works where jobs run: by probe, else by
+// SelfTestProbe returns how to find out whether the program works where jobs run: by probe, else by
 // version_command, whose pattern must then match. It is false where neither is said, and for programs of an
 // image or of environment modules, which only a job enters.
-func (a *File) ProbeQuestion(program string, site map[string]string) (q version.Question, ok bool) {
+func (a *File) SelfTestProbe(program string, site map[string]string) (probe validator.Probe, ok bool) {
 	if a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0 {
-		return q, false
+		return probe, false
 	}
 	here := *a
 	here.site = site
 	if a.probe != nil {
-		return here.question(a.probe, program)
+		return here.commandProbe(a.probe, program)
 	}
-	return here.VersionQuestion(program)
+	return here.VersionProbe(program)
 }
 
-// question returns how a command is run, with the variables that are the same for every job.
-func (a *File) question(argv []command.Argument, program string) (q version.Question, ok bool) {
+// commandProbe returns how a command is run, with the variables that are the same for every job.
+func (a *File) commandProbe(argv []command.Argument, program string) (probe validator.Probe, ok bool) {
 	home, _ := a.Folder.Path() // where it is not kept, no command can name it
 	values := &command.Values{Settings: &strictjson.Value{}, Site: a.site, Named: map[string]string{"folder": home, "molrun": program}}
 	var err error
-	if q.Argv, err = command.Argv(argv, values); err != nil {
-		return q, false
+	if probe.Argv, err = command.Argv(argv, values); err != nil {
+		return probe, false
 	}
 	for _, v := range a.env {
 		ofJob := slices.ContainsFunc(v.text, func(p command.Part) bool {
 			return !slices.Contains([]string{"", "folder", "site", "molrun"}, p.Kind)
 		})
 		if text, err := v.text.Expand(values); err == nil && !ofJob {
-			q.Env = append(q.Env, v.name+"="+text)
+			probe.Env = append(probe.Env, v.name+"="+text)
 		}
 	}
-	q.Sandbox = a.Reach()
+	probe.Sandbox = a.Reach()
 	if home != "" {
-		q.Sandbox.Read = append(q.Sandbox.Read, home)
+		probe.Sandbox.Read = append(probe.Sandbox.Read, home)
 	}
-	return q, true
+	return probe, true
 }

@@ -126,11 +126,11 @@ func TestVersionOfTheProgramIsAsked(t *testing.T) {
 		}
 	}
 	a := parseOK(t, head+"version_command = [\"{site.tools}/a\", \"--version\"]\nversion_pattern = 'v(\\d)'\n")
-	if q, ok := a.VersionQuestion("/molrun"); ok {
+	if q, ok := a.VersionProbe("/molrun"); ok {
 		t.Errorf("asked %q without the site's path", q.Argv)
 	}
 	a.site = map[string]string{"tools": "/opt/tools"}
-	if q, ok := a.VersionQuestion("/molrun"); !ok || strings.Join(q.Argv, " ") != "/opt/tools/a --version" || !slices.Contains(q.Sandbox.Read, "/opt/tools") {
+	if q, ok := a.VersionProbe("/molrun"); !ok || strings.Join(q.Argv, " ") != "/opt/tools/a --version" || !slices.Contains(q.Sandbox.Read, "/opt/tools") {
 		t.Errorf("%+v, %v", q, ok)
 	}
 }

@@ -25,7 +25,9 @@ func validated(t *testing.T, script, more string) *File {
 		"\n[[parameters]]\nname = \"n\"\ntype = \"integer\"\ndefault = 0\n[[parameters]]\nname = \"text\"\nfile = [\".txt\"]\n")
 }
 
-func newPool() *validator.Pool { return validator.NewPool(validator.Options{Timeout: 5 * time.Minute}) }
+func newPool() *validator.Pool {
+	return validator.NewPool(validator.PoolOptions{Timeout: 5 * time.Minute})
+}
 
 func rowsOf(settings ...string) []ValidatorRow {
 	rows := make([]ValidatorRow, len(settings))

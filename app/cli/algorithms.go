@@ -201,21 +201,21 @@ The exit status is 0 if there is no mistake, 1 if a program does not work in the
 // checkVersion warns if the program is of another version than the file was written for.
 func checkVersion(c *cobra.Command, here host.Host, a *algorithm.File) {
 	program, _ := os.Executable()
-	q, ok := a.VersionQuestion(program)
+	probe, ok := a.VersionProbe(program)
 	if !ok {
 		return
 	}
 	versions, end, err := here.Versions(c.Context())
 	said := ""
 	if err == nil {
-		said, err = versions.Of(c.Context(), q)
+		said, err = versions.Version(c.Context(), probe)
 		err = errors.Join(err, end())
 	}
 	switch {
 	case err != nil:
 		fmt.Fprintf(c.ErrOrStderr(), "warning: %v\n", err)
 	case said != a.Version && !strings.HasPrefix(said, a.Version+"."):
-		fmt.Fprintf(c.ErrOrStderr(), "warning: %s says that it is version %s, and %s was written for %s\n", filepath.Base(q.Argv[0]), said, a.Type, a.Version)
+		fmt.Fprintf(c.ErrOrStderr(), "warning: %s says that it is version %s, and %s was written for %s\n", filepath.Base(probe.Argv[0]), said, a.Type, a.Version)
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 	"molrun/app/job/eta"
 	"molrun/app/job/upload"
 	"molrun/app/runner/result"
+	"molrun/app/test/fixture"
 	"molrun/app/test/must"
-	"molrun/app/test/resulttest"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -280,7 +280,7 @@ func (w *world) checkResult(id app.JobID) map[string]string {
 	w.t.Helper()
 	m, err := w.files.Manifest(id)
 	must.OK(w.t, err)
-	return resulttest.Read(w.t, w.files.JobDir(id), m)
+	return fixture.ReadResult(w.t, w.files.JobDir(id), m)
 }
 
 // play assigns scripts to tasks by job name and attempt.

@@ -154,11 +154,11 @@ func (s *service) sandboxOf(ctx context.Context, id app.JobID) (app.Sandbox, err
 
 // versionOf asks an algorithm's program for its version, in a sandbox like that of jobs.
 func (s *service) versionOf(ctx context.Context, a *algorithm.File) (string, error) {
-	q, ok := a.VersionQuestion(s.program)
+	probe, ok := a.VersionProbe(s.program)
 	if !ok {
 		return "", nil
 	}
-	return s.versions.Of(ctx, q)
+	return s.versions.Version(ctx, probe)
 }
 
 // runner makes the runner of jobs.

@@ -15,7 +15,6 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/validator"
-	"molrun/app/algorithm/version"
 	"molrun/app/base/fault"
 	"molrun/app/executor/local"
 	"molrun/app/executor/slurm"
@@ -29,11 +28,11 @@ import (
 	"molrun/app/job/share"
 	"molrun/app/job/upload"
 	"molrun/app/job/usage"
+	"molrun/app/server/backup"
 	"molrun/app/server/config"
 	"molrun/app/server/datadir"
 	"molrun/app/server/host"
 	"molrun/app/server/metrics"
-	"molrun/app/server/schedule"
 	"molrun/app/task/process"
 	"molrun/blobs"
 	"molrun/blobs/link"
@@ -55,7 +54,7 @@ type service struct {
 	catalogue  *algorithm.Catalogue
 	offer      *offer
 	folders    *folder.Store
-	versions   *version.Prober
+	versions   *validator.Prober
 	validators *validator.Pool
 	app        *app.Service
 	accounts   *access.Accounts
@@ -71,7 +70,7 @@ type service struct {
 	metrics    *metrics.Metrics
 	isolation  web.Isolation // zero before isolate
 	program    string        // path of this binary
-	backups    *schedule.Schedule
+	backups    *backup.Schedule
 	version    string // of it
 }
 
@@ -97,7 +96,7 @@ func openWith(c config.Config, o Options) (s *service, err error) {
 		return s, err
 	}
 	s.config.Data = data
-	s.backups = &schedule.Schedule{Config: s.config, Program: process.Self, Log: log, Now: time.Now}
+	s.backups = &backup.Schedule{Config: s.config, Program: process.Self, Log: log, Now: time.Now}
 	// The database first: its lock keeps others out of the directory.
 	s.store, err = storage.Open(filepath.Join(data, datadir.Database), datadir.StorageOptions(c, log))
 	if err != nil {
@@ -154,9 +153,9 @@ func (s *service) join(secret *link.Secret) error {
 	s.catalogue.KeepFolders(s.folders)
 	s.keepFolders()
 	s.catalogue.KnowSite(s.config.Site.Paths)
-	s.versions = version.NewProber(s.executor.Confine, validator.SearchPath())
+	s.versions = validator.NewProber(s.executor.Confine, validator.SearchPath())
 	v := s.config.Validators
-	s.validators = validator.NewPool(validator.Options{
+	s.validators = validator.NewPool(validator.PoolOptions{
 		AtOnce: v.AtOnce, Wait: time.Duration(v.Wait), Timeout: time.Duration(v.Timeout), TempDir: s.files.TempDir, Confine: s.executor.Confine, Builtin: s.builtin,
 	})
 	s.app, err = app.NewService(s.store, s.files, s.catalogue, app.Options{

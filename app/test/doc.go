@@ -2,6 +2,6 @@
 // program, as its users see it), faults (the same program killed, starved and lied to),
 // simulation (whole services driven by random seeds), conformance (what the runner relies on
 // in executors), contract (answers against openapi.yaml), house (the order of imports), bench
-// (a program of its own), and helpers: must, need, fixture, whole, freeport,
-// cluster, containertest, enginetest, resulttest.
+// (a program of its own), and helpers: must, need, fixture, whole, cluster,
+// containertest, enginetest.
 package test

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"molrun/app/client"
-	"molrun/web/inner"
+	"molrun/web/edge"
 )
 
 // Handler serves models over HTTP. Each request is answered with the key that it brings,
@@ -17,7 +17,7 @@ import (
 func Handler(api http.Handler, version string) http.Handler {
 	var known described
 	serve := func(r *http.Request) *mcp.Server {
-		caller := inner.Client(api, r)
+		caller := edge.InProcessClient(api, r)
 		spec, err := known.schemas(r.Context(), caller)
 		if err != nil {
 			return nil // answered with 400; the key was checked before
@@ -29,7 +29,7 @@ func Handler(api http.Handler, version string) http.Handler {
 		DisableLocalhostProtection: true, // a key is needed, which no page of a browser has
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if inner.Refuse(api, w, r) {
+		if edge.RefuseCaller(api, w, r) {
 			return
 		}
 		transport.ServeHTTP(w, r)

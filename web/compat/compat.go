@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"molrun/app/client"
-	"molrun/web/inner"
+	"molrun/web/edge"
 )
 
 // Path begins all paths of the mount.
@@ -96,7 +96,7 @@ func (c *call) ctx() context.Context { return c.r.Context() }
 // keyed answers with what handle returns. A string is JSON too, unless it is text.
 func (m *mount) keyed(handle func(*call) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		c := &call{m, w, r, inner.Client(m.api, r)}
+		c := &call{m, w, r, edge.InProcessClient(m.api, r)}
 		if _, err := c.api.Get(r.Context(), nil, "session"); err != nil { // before a body is read
 			c.fail(err)
 			return

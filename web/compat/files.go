@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"molrun/app/client"
-	"molrun/web/inner"
+	"molrun/web/edge"
 	"molrun/web/respond"
 )
 
@@ -194,7 +194,7 @@ func (c *call) upload() (any, error) {
 
 // store sends the body of this request to a link of the API.
 func (c *call) store(link string) error {
-	status, answer := c.put(link[strings.Index(link, inner.LinkPath):])
+	status, answer := c.put(link[strings.Index(link, edge.LinkPath):])
 	if status/100 == 2 {
 		return nil
 	}
@@ -204,10 +204,10 @@ func (c *call) store(link string) error {
 // put passes the body on. The type that a client names says nothing: links of the API
 // allow that of the file's name alone, or none.
 func (c *call) put(target string) (status int, answer []byte) {
-	in := inner.Request(c.r, http.MethodPut, target, c.r.Body)
+	in := edge.InProcessRequest(c.r, http.MethodPut, target, c.r.Body)
 	in.Header.Del("X-Api-Key")
 	in.ContentLength = c.r.ContentLength
-	return inner.Send(c.mount.api, c.w, in)
+	return edge.SendInProcess(c.mount.api, c.w, in)
 }
 
 func (c *call) refusal(status int, answer []byte) error {
@@ -220,7 +220,7 @@ func (c *call) refusal(status int, answer []byte) error {
 
 // ours returns a link of the API as one of this mount.
 func ours(link string) string {
-	i := strings.Index(link, inner.LinkPath)
+	i := strings.Index(link, edge.LinkPath)
 	return link[:i] + Path + link[i+1:]
 }
 
@@ -256,7 +256,7 @@ func (m *mount) putBlob(w http.ResponseWriter, r *http.Request) {
 			respond.Error(w, r, err)
 		}
 	})
-	if status, answer := inner.Send(finish, w, r); status/100 != 2 {
+	if status, answer := edge.SendInProcess(finish, w, r); status/100 != 2 {
 		c.fail(c.refusal(status, answer))
 		return
 	}

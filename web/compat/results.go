@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"molrun/app/client"
-	"molrun/web/inner"
+	"molrun/web/edge"
 )
 
 // logFile is what clients call the log in a result, and logName what it is called here.
@@ -169,7 +169,7 @@ func (m *mount) getLog(w http.ResponseWriter, r *http.Request) {
 		c.fail(&client.Error{Status: http.StatusForbidden, Code: "LINK_EXPIRED", Message: "This link has expired; ask for a new one."})
 		return
 	}
-	in := inner.Request(r, http.MethodGet, "/jobs/"+url.PathEscape(link.job)+"/logs", nil)
+	in := edge.InProcessRequest(r, http.MethodGet, "/jobs/"+url.PathEscape(link.job)+"/logs", nil)
 	in.Header.Set("x-api-key", link.key)
 	m.api.ServeHTTP(w, in)
 }

@@ -17,7 +17,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/plaintext"
-	"molrun/web/redact"
+	"molrun/web/respond"
 )
 
 // Request decodes a request with read, which takes every part that the route
@@ -127,7 +127,7 @@ func (r *Reader) checkUnknown() {
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		loc := []any{"query", strings.ToValidUTF8(name, "�")}
 		if !slices.Contains(r.known, name) {
-			r.Fault("unknown", loc, "there is no query parameter %q here; %s", redact.Clip(name), suggest(name, r.known))
+			r.Fault("unknown", loc, "there is no query parameter %q here; %s", respond.Clip(name), suggest(name, r.known))
 		} else if len(r.query[name]) > 1 && !slices.Contains(r.repeated, name) {
 			r.Fault("value", loc, "send this parameter once")
 		}
@@ -138,7 +138,7 @@ func (r *Reader) checkUnknown() {
 		}
 		for _, m := range o.value.Members {
 			if !slices.Contains(o.known, m.Name) {
-				o.Fault("unknown", m.Name, "there is no member %q here; %s", redact.Clip(m.Name), suggest(m.Name, o.known))
+				o.Fault("unknown", m.Name, "there is no member %q here; %s", respond.Clip(m.Name), suggest(m.Name, o.known))
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/web/redact"
+	"molrun/web/respond"
 )
 
 // Log answers a request and writes its line of the access log.
@@ -18,7 +18,7 @@ func Log(w http.ResponseWriter, r *http.Request, answer http.HandlerFunc) {
 
 // logRequest writes the line of the access log of a request that goes no further.
 func logRequest(r *http.Request, status int) {
-	zerolog.Ctx(r.Context()).Info().Str("method", redact.Clip(r.Method)).Str("path", redact.ForLog(r.URL.Path)).
+	zerolog.Ctx(r.Context()).Info().Str("method", respond.Clip(r.Method)).Str("path", respond.Redact(r.URL.Path)).
 		Str("remote", Remote(r)).Int("status", status).Msg("request")
 }
 

@@ -1,6 +1,7 @@
 // Package edge is what stands between the network and the handlers, and knows
 // no route: bounds for connections and headers, the address of the client,
-// cross-origin rules, request ids, and answers to what is not HTTP.
+// cross-origin rules, request ids, and answers to what is not HTTP. Handlers that translate use it
+// to send requests to the API in the same process.
 package edge
 
 import (

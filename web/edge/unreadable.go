@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -132,7 +131,8 @@ func unreadable(answer []byte) []byte {
 	case bytes.Contains(answer, []byte("HTTPS server")):
 		err = fault.Errorf(fault.BadRequest, "This port accepts only HTTPS; begin the address with https://.")
 	}
-	w := &recorder{header: http.Header{respond.RequestID: {rand.Text()}, "Connection": {"close"}}}
+	w := newRecorder()
+	w.header = http.Header{respond.RequestID: {rand.Text()}, "Connection": {"close"}}
 	respond.Error(w, new(http.Request), err)
 	return w.bytes()
 }
@@ -144,24 +144,4 @@ func reason(status string) string {
 	}
 	_, text, _ := strings.Cut(status, " ")
 	return text
-}
-
-// recorder keeps an answer so that it can be written in one piece.
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (w *recorder) Header() http.Header         { return w.header }
-func (w *recorder) WriteHeader(status int)      { w.status = status }
-func (w *recorder) Write(p []byte) (int, error) { return w.body.Write(p) }
-
-func (w *recorder) bytes() []byte {
-	var text bytes.Buffer
-	fmt.Fprintf(&text, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status))
-	_ = w.header.Write(&text) // a buffer takes all
-	text.WriteString("\r\n")
-	text.Write(w.body.Bytes())
-	return text.Bytes()
 }

@@ -1,5 +1,6 @@
 // Package respond writes answers: JSON bodies, job records, pages of a listing
-// and errors. errors.go alone maps error codes to HTTP statuses.
+// and errors. errors.go alone maps error codes to HTTP statuses. Clip and Redact make what
+// clients send fit for messages and logs.
 package respond
 
 import (

@@ -14,8 +14,8 @@ import (
 	"molrun/app/base/limit"
 )
 
-// Options configure a Pool. Zero values take the defaults named here.
-type Options struct {
+// PoolOptions configure a Pool. Zero values take the defaults named here.
+type PoolOptions struct {
 	AtOnce  int           // programs that run at once, as many as there are CPUs and at least two; a user gets all but one
 	Wait    time.Duration // how long a check may wait for its turn, one minute
 	Timeout time.Duration // how long a check of up to 100 documents may take, five seconds
@@ -26,13 +26,13 @@ type Options struct {
 
 // Pool runs the programs of all algorithms, a bounded number at once.
 type Pool struct {
-	options  Options
+	options  PoolOptions
 	programs *turns
 	builtin  *turns // checks in this process, which slow programs do not hold up
 }
 
 // NewPool returns a pool that needs no end other than Close.
-func NewPool(o Options) *Pool {
+func NewPool(o PoolOptions) *Pool {
 	// One user's checks leave a CPU for the answers to others.
 	enough := max(2, runtime.NumCPU())
 	if o.AtOnce <= 0 {

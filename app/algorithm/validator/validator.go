@@ -1,7 +1,8 @@
 // Package validator runs the programs that check settings beyond what a schema
 // can say. A program reads one JSON document of settings and prints one array of
 // details; or it reads a document on each line and prints an array on each line,
-// in order, so that a batch needs one process.
+// in order, so that a batch needs one process. The package also asks programs for
+// their versions and tests whether they work.
 package validator
 
 import (

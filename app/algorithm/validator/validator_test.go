@@ -22,7 +22,7 @@ import (
 func TestSlowValidatorIsStopped(t *testing.T) {
 	p := Program{Type: "demo", Version: "1"}
 	calls := p.calls([]Question{{Argv: []string{"/bin/sh", "-c", "sleep 600"}, Settings: &strictjson.Value{Kind: strictjson.Object}}})
-	got, err := p.ask(t.Context(), calls[0], time.Millisecond, NewPool(Options{}).process(p.Sandbox))
+	got, err := p.ask(t.Context(), calls[0], time.Millisecond, NewPool(PoolOptions{}).process(p.Sandbox))
 	if got != nil || fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "took longer than 1ms") {
 		t.Errorf("%v, error %v", got, err)
 	}
@@ -48,7 +48,7 @@ func TestTimeLimitGrowsWithQuestions(t *testing.T) {
 
 // builtin returns a pool with a check in this process.
 func builtin(check func(ctx context.Context, documents io.Reader, faults io.Writer) error) *Pool {
-	return NewPool(Options{
+	return NewPool(PoolOptions{
 		Confine: func(*exec.Cmd, protocol.Sandbox, []string) (func(), error) {
 			return nil, errors.New("a process was started")
 		},

@@ -20,8 +20,8 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/base/fault"
 	"molrun/app/task"
+	"molrun/app/test/fixture"
 	"molrun/app/test/must"
-	"molrun/app/test/resulttest"
 	"molrun/blobs"
 	"molrun/blobs/link"
 )
@@ -83,7 +83,7 @@ func (s *site) result() map[string]string {
 	s.t.Helper()
 	m, err := s.files.Manifest("J")
 	must.OK(s.t, err)
-	return resulttest.Read(s.t, s.dir, m)
+	return fixture.ReadResult(s.t, s.dir, m)
 }
 
 // plainAlgorithm has only a program, so its metrics are in metrics.json.

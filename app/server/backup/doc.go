@@ -16,5 +16,6 @@
 // stored files never change: each backup is complete and costs only what is new.
 // Damage to such a file in place damages it in all of them, which molrun backup
 // --deep finds and mends for the backups from then on. Nothing is ever linked to
-// the live data. Package snapshot explains why a backup is of one moment.
+// the live data. Package snapshot explains why a backup is of one moment. Schedule takes
+// the backups of a running service.
 package backup

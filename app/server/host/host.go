@@ -14,7 +14,6 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/validator"
-	"molrun/app/algorithm/version"
 	"molrun/app/executor/local"
 	"molrun/app/server/config"
 )
@@ -58,7 +57,7 @@ func (h Host) Machine() placement.Machine {
 }
 
 // Versions returns what asks programs for their versions, in a sandbox like that of jobs.
-func (h Host) Versions(ctx context.Context) (p *version.Prober, end func() error, err error) {
+func (h Host) Versions(ctx context.Context) (p *validator.Prober, end func() error, err error) {
 	options, err := IsolationOptions(h.config)
 	if err != nil {
 		return nil, nil, err
@@ -68,14 +67,14 @@ func (h Host) Versions(ctx context.Context) (p *version.Prober, end func() error
 		return nil, nil, err
 	}
 	e := local.New(local.Options{Isolation: isolation, ConfinedMemory: int64(h.config.Validators.Memory)})
-	return version.NewProber(e.Confine, validator.SearchPath()), e.Close, nil
+	return validator.NewProber(e.Confine, validator.SearchPath()), e.Close, nil
 }
 
 // Probe runs the command that shows that the program of an algorithm works, in a sandbox like that of jobs.
 // The error is a sentence that says what is missing. What only a cluster or a job has is not looked at;
 // program is the path of this one.
 func (h Host) Probe(ctx context.Context, a *algorithm.File, program string) error {
-	q, ok := a.ProbeQuestion(program, h.config.Site.Paths)
+	probe, ok := a.SelfTestProbe(program, h.config.Site.Paths)
 	if !ok || h.executorOf(a) != placement.Local {
 		return nil
 	}
@@ -83,7 +82,7 @@ func (h Host) Probe(ctx context.Context, a *algorithm.File, program string) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(prober.Try(ctx, q), end())
+	return errors.Join(prober.SelfTest(ctx, probe), end())
 }
 
 // noSandbox says why programs run here without a sandbox, "" if they do not.

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"time"
 
-	"molrun/app/test/freeport"
+	"molrun/app/test/whole"
 )
 
 // serveBare serves the files of a directory with the standard library and
@@ -42,7 +42,7 @@ func startBare(ctx context.Context, dir string) (*bareServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeport.Address()
+	address, err := whole.FreeAddress()
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/test/freeport"
+	"molrun/app/test/whole"
 )
 
 // nginx is the peer for downloads (sendfile) and uploads (DAV).
@@ -57,7 +57,7 @@ func startNginx(ctx context.Context, dir string) (*nginx, error) {
 	if err := os.MkdirAll(filepath.Join(n.files, "dav"), 0o755); err != nil {
 		return nil, err
 	}
-	if n.address, err = freeport.Address(); err != nil {
+	if n.address, err = whole.FreeAddress(); err != nil {
 		return nil, err
 	}
 	text := fmt.Sprintf(nginxConfig, dir, n.address)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/test/freeport"
+	"molrun/app/test/whole"
 )
 
 // server is a molrun process on a data directory.
@@ -86,7 +86,7 @@ func (s *server) pid() int         { return s.process.pid() }
 // start starts the process and returns the time until it answered a request.
 // The first start also makes the API key.
 func (s *server) start(ctx context.Context) (took time.Duration, err error) {
-	if s.address, err = freeport.Address(); err != nil {
+	if s.address, err = whole.FreeAddress(); err != nil {
 		return 0, err
 	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)

@@ -14,8 +14,8 @@ import (
 	"molrun/app/cli/doctor"
 	"molrun/app/server/certificate"
 	"molrun/app/server/datadir"
-	"molrun/app/test/freeport"
 	"molrun/app/test/must"
+	"molrun/app/test/whole"
 	"molrun/storage"
 	"molrun/storage/kv/boltfile"
 )
@@ -72,7 +72,7 @@ func TestDoctorFindsNoProblemsInAHealthyInstallation(t *testing.T) {
 	if findings := healthy(running); !strings.Contains(findings["address"], "the service listens on "+running.base+", a port that it has chosen") {
 		t.Errorf("address with a port of its own: %s", findings["address"])
 	}
-	other, err := freeport.Address()
+	other, err := whole.FreeAddress()
 	must.OK(t, err)
 	if findings, _ := running.diagnosis("--listen", other); !strings.Contains(findings["address"], running.base+", not on "+other) {
 		t.Errorf("another address: %s", findings["address"])

@@ -34,28 +34,18 @@ import (
 var molrun string
 
 // TestMain builds molrun once for all tests.
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-func runTests(m *testing.M) (code int) {
+func TestMain(m *testing.M) {
 	flag.Parse()
-	whole.WaitInParallel()
-	dir, err := os.MkdirTemp("", "molrun-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if molrun, err = whole.Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code = m.Run()
-	containertest.Remove()
-	if err := errors.Join(plainServer.close(), busyServer.close(), slurmDaemons.Close()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
+	os.Exit(whole.Main("", func(program string) int {
+		molrun = program
+		code := m.Run()
+		containertest.Remove()
+		if err := errors.Join(plainServer.close(), busyServer.close(), slurmDaemons.Close()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		return code
+	}))
 }
 
 // Exit codes of molrun.

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/test/freeport"
 	"molrun/app/test/must"
 	"molrun/app/test/need"
+	"molrun/app/test/whole"
 )
 
 // prometheus runs a real Prometheus, from Debian's package of that name, with the files of
@@ -30,7 +30,7 @@ func (s *instance) prometheus() (base string) {
 		changed := strings.NewReplacer(`127.0.0.1:8080`, strings.TrimPrefix(s.base, "http://"), "interval: 15s", "interval: 1s").Replace(string(text))
 		must.OK(s.t, os.WriteFile(filepath.Join(dir, file), []byte(changed), 0o600))
 	}
-	address, err := freeport.Address()
+	address, err := whole.FreeAddress()
 	must.OK(s.t, err)
 	log, err := os.Create(filepath.Join(dir, "log"))
 	must.OK(s.t, err)

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"molrun/app/server/certificate"
-	"molrun/app/test/freeport"
 	"molrun/app/test/must"
 	"molrun/app/test/need"
+	"molrun/app/test/whole"
 )
 
 // nginx runs a real nginx in front of the server, with TLS and the location of
@@ -85,7 +85,7 @@ http {
 // freeAddress returns a local address that nothing listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	address, err := freeport.Address()
+	address, err := whole.FreeAddress()
 	must.OK(t, err)
 	return address
 }

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"molrun/app/client"
-	"molrun/app/test/freeport"
 	"molrun/app/test/must"
 	"molrun/app/test/whole"
 )
@@ -98,7 +97,7 @@ func newGuest(t *testing.T) *guest {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	address, err := freeport.Address()
+	address, err := whole.FreeAddress()
 	must.OK(t, err)
 	_, text, err := net.SplitHostPort(address)
 	must.OK(t, err)

@@ -36,7 +36,6 @@ const patience = must.Patience
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-// run builds the program once for all tests, statically linked as in releases.
 func run(m *testing.M) int {
 	flag.Parse()
 	if yes, err := injected(); yes {
@@ -46,22 +45,11 @@ func run(m *testing.M) int {
 		}
 		return 0
 	}
-	whole.WaitInParallel()
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
-	if *program != "" {
+	return whole.Main(*program, func(built string) int {
+		*program = built
 		return m.Run()
-	}
-	dir, err := os.MkdirTemp("", "molrun-faults-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if *program, err = whole.Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	})
 }

@@ -1,5 +1,5 @@
-// Package whole has what tests of the whole program share: it builds the program, and keeps
-// what programs and services write.
+// Package whole has what tests of the whole program share: it builds the program, keeps what
+// programs and services write, and finds addresses for them.
 package whole
 
 import (
@@ -16,18 +16,37 @@ import (
 	"sync"
 )
 
-// Build builds molrun in a folder and returns its path: statically linked as in releases,
+// Main runs the tests of a package with the path of a program that it builds for them, and
+// returns their exit code. given is the path of one that is built already, "" if none is.
+func Main(given string, tests func(program string) (code int)) (code int) {
+	waitInParallel()
+	if given != "" {
+		return tests(given)
+	}
+	dir, err := os.MkdirTemp("", "molrun-test-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		given, err = build(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return tests(given)
+}
+
+// build builds molrun in a folder and returns its path: statically linked as in releases,
 // or with the race detector if the tests have it.
-func Build(folder string) (path string, err error) {
+func build(folder string) (path string, err error) {
 	path = filepath.Join(folder, "molrun")
 	args := []string{"build", "-o", path, "molrun"}
 	env := append(os.Environ(), "CGO_ENABLED=0")
 	if race() {
 		args, env = slices.Insert(args, 1, "-race"), append(os.Environ(), "CGO_ENABLED=1")
 	}
-	build := exec.Command("go", args...)
-	build.Env = env
-	if out, err := build.CombinedOutput(); err != nil {
+	c := exec.Command("go", args...)
+	c.Env = env
+	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build molrun: %w\n%s", err, out)
 	}
 	return path, nil
@@ -38,9 +57,9 @@ func race() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// WaitInParallel runs twice as many tests at once as there are CPUs, since most of
+// waitInParallel runs twice as many tests at once as there are CPUs, since most of
 // them wait. The command line overrides it.
-func WaitInParallel() {
+func waitInParallel() {
 	set := false
 	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
 	if !set {

@@ -1,0 +1,224 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app/base/fault"
+	"molrun/app/server/config"
+)
+
+const (
+	lookEvery        = time.Minute      // between looks at the clock
+	retryFailedAfter = time.Hour        // after one that failed
+	endWithin        = 10 * time.Second // from TERM to KILL, when the service stops
+	lowestPriority   = 19               // priority of the processes
+)
+
+// Schedule takes backups of a running service at the times that its settings say, and restores one on trial now
+// and then. Each is a process of its own, so that it can neither hold up the service nor take its memory.
+type Schedule struct {
+	Config  config.Config
+	Program string // this program's file
+	Log     zerolog.Logger
+	Now     func() time.Time
+
+	mu     sync.Mutex
+	state  ScheduleState
+	failed time.Time // when the last one failed; zero after one that did not
+	absent string    // why there is no place for them, as it was last told
+}
+
+// ScheduleState is what there is to know about the backups.
+type ScheduleState struct {
+	There    bool          // the directory; a disk that is not mounted is not
+	Every    time.Duration // one is due
+	Taken    time.Time     // the newest backup; zero if there is none
+	Bytes    int64         // it has
+	Took     time.Duration // of the last that this process took
+	Failures int           // of backups and trials since the start
+	Tried    time.Time     // the last trial; zero if there was none
+	TriedOK  bool
+}
+
+// State returns what is known now.
+func (s *Schedule) State() ScheduleState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.state
+	state.Every = time.Duration(s.Config.Backup.Every)
+	return state
+}
+
+func (s *Schedule) dir() Dir { return Dir(s.Config.Backup.To) }
+
+// Run takes backups until ctx ends. Without a place for them it does nothing.
+func (s *Schedule) Run(ctx context.Context) error {
+	if s.Config.Backup.To == "" {
+		<-ctx.Done()
+		return nil
+	}
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		s.once(ctx)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// once does what is due.
+func (s *Schedule) once(ctx context.Context) {
+	if err := s.look(); err != nil {
+		if s.absent != err.Error() {
+			s.absent = err.Error()
+			s.fail(err, "there is no place for backups")
+		}
+		return
+	}
+	s.absent = ""
+	if !s.failed.IsZero() && within(s.Now().Sub(s.failed), retryFailedAfter) {
+		return
+	}
+	err := s.due(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err == nil:
+		s.failed = time.Time{}
+	default:
+		s.failed = s.Now()
+		s.fail(err, "the backup failed; it is tried again in an hour")
+	}
+}
+
+func (s *Schedule) fail(err error, what string) {
+	s.mu.Lock()
+	s.state.Failures++
+	s.mu.Unlock()
+	s.Log.Error().Err(err).Str("to", s.Config.Backup.To).Msg(what)
+}
+
+// within reports whether a time has passed for less than a limit. A clock that was set back
+// makes it negative: then nothing is known, and it is over.
+func within(passed, limit time.Duration) bool { return passed >= 0 && passed < limit }
+
+func (s *Schedule) due(ctx context.Context) error {
+	state := s.State()
+	if !within(s.Now().Sub(state.Taken), time.Duration(s.Config.Backup.Every)) {
+		if err := s.take(ctx); err != nil {
+			return err
+		}
+	}
+	if every := time.Duration(s.Config.Backup.Try); every > 0 && !within(s.Now().Sub(state.Tried), every) {
+		return s.try(ctx)
+	}
+	return nil
+}
+
+// look reads what there is. A disk that is not mounted leaves an empty folder in its place,
+// which must not be filled.
+func (s *Schedule) look() error {
+	marked, err := s.dir().Marked()
+	s.mu.Lock()
+	s.state.There = marked && err == nil
+	s.mu.Unlock()
+	if err == nil && !marked {
+		err = fault.Errorf(fault.Invalid, "%s is no directory of backups; mount its disk, or run molrun backup %[1]s once", s.dir())
+	}
+	if err != nil {
+		return err
+	}
+	newest, err := s.dir().Newest()
+	if err != nil {
+		return err
+	}
+	tried, err := s.dir().Tried()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Taken, s.state.Bytes = time.Time{}, 0
+	if newest != nil {
+		s.state.Taken, s.state.Bytes = newest.TakenAt, newest.Bytes
+	}
+	s.state.Tried, s.state.TriedOK = time.Time{}, false
+	if tried != nil {
+		s.state.Tried, s.state.TriedOK = tried.At, len(tried.Problems) == 0
+	}
+	return nil
+}
+
+// take takes a backup.
+func (s *Schedule) take(ctx context.Context) error {
+	began := s.Now()
+	var taken Record
+	if err := s.run(ctx, &taken, "backup", string(s.dir()), "--marked", "--keep", s.Config.Backup.Keep.String(), "--json"); err != nil {
+		return errors.Join(err, s.look())
+	}
+	took := s.Now().Sub(began)
+	s.mu.Lock()
+	s.state.Took = took
+	s.mu.Unlock()
+	s.Log.Info().Str("backup", taken.Name).Str("to", s.Config.Backup.To).Int("files", taken.Files).
+		Int64("bytes", taken.Bytes).Int64("copied", taken.Copied).Dur("took", took).Msg("took a backup")
+	return s.look()
+}
+
+// try restores the newest backup on trial.
+func (s *Schedule) try(ctx context.Context) error {
+	var tried Tried
+	if err := s.run(ctx, &tried, "restore", string(s.dir()), "--try", "--json"); err != nil {
+		return errors.Join(fmt.Errorf("restore on trial: %w", err), s.look())
+	}
+	s.Log.Info().Str("backup", tried.Backup).Int("files", tried.Files).Int64("bytes", tried.Bytes).Msg("the newest backup can be restored")
+	return s.look()
+}
+
+// run runs this program with the settings of the service, behind everybody else, and reads
+// what it says. When ctx ends, the process is told to end, and what it has done so far is
+// of use to the next.
+func (s *Schedule) run(ctx context.Context, said any, args ...string) error {
+	if s.Config.File != "" {
+		args = append(args, "--config", s.Config.File)
+	}
+	c := exec.CommandContext(ctx, s.Program, append(args, "--data", s.Config.Data)...)
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = endWithin
+	c.Env = os.Environ()
+	var out, complaints bytes.Buffer
+	c.Stdout, c.Stderr = &out, &complaints
+	if err := c.Start(); err != nil {
+		return err
+	}
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, lowestPriority) // else it only takes more CPU
+	if err := c.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %s", err, lastLines(complaints.String()))
+	}
+	return json.Unmarshal(out.Bytes(), said)
+}
+
+// mostLines of what a process complains about are of use in a log.
+const mostLines = 5
+
+func lastLines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-mostLines):], "; ")
+}

@@ -1,0 +1,135 @@
+package blobs
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// integerField returns a structured field that is a count, such as Upload-Offset. One that
+// is anything else counts as absent, as the draft demands.
+func integerField(h http.Header, name string) (n int64, ok bool) {
+	n, ok = fieldItem(h, name).(int64)
+	if !ok || n < 0 {
+		return 0, false
+	}
+	return n, true
+}
+
+// booleanField returns a structured field that is true or false, such as Upload-Complete.
+// One that is anything else counts as absent.
+func booleanField(h http.Header, name string) (value, ok bool) {
+	value, ok = fieldItem(h, name).(bool)
+	return value, ok
+}
+
+// fieldItem returns the value of a field that is an item, nil of any other.
+func fieldItem(h http.Header, name string) any {
+	lines := h.Values(name)
+	if len(lines) == 0 {
+		return nil
+	}
+	it, err := httpsfv.UnmarshalItem(lines)
+	if err != nil {
+		return nil
+	}
+	return it.Value
+}
+
+// formatBoolean formats a boolean as a structured field.
+func formatBoolean(b bool) string {
+	if b {
+		return "?1"
+	}
+	return "?0"
+}
+
+// digestLengths are the lengths of the digests that are checked, in bytes.
+var digestLengths = map[string]int{"sha-256": 32, "sha-512": 64}
+
+// digestField returns the digests of a Content-Digest or Repr-Digest that can be checked,
+// by algorithm: sha-256 and sha-512. Others are left out, as RFC 9530 allows.
+func digestField(h http.Header, name string) (map[string][]byte, error) {
+	lines := h.Values(name)
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	dictionary, err := httpsfv.UnmarshalDictionary(lines)
+	if err != nil {
+		return nil, fmt.Errorf("give it as RFC 9530 does, such as sha-256=:base64:, not so: %w", err)
+	}
+	all := map[string][]byte{}
+	for algorithm, length := range digestLengths {
+		member, ok := dictionary.Get(algorithm)
+		if !ok {
+			continue
+		}
+		it, ok := member.(httpsfv.Item)
+		value, bytes := it.Value.([]byte)
+		if !ok || !bytes || len(value) != length {
+			return nil, fmt.Errorf("give %s as %d bytes in base64 between colons", algorithm, length)
+		}
+		all[algorithm] = value
+	}
+	return all, nil
+}
+
+// formatDigest formats digests as a dictionary of one member.
+func formatDigest(algorithm string, sum []byte) string {
+	d := httpsfv.NewDictionary()
+	d.Add(algorithm, httpsfv.NewItem(sum))
+	text, err := httpsfv.Marshal(d)
+	if err != nil {
+		panic("structured field: " + err.Error()) // only an algorithm that is no key fails
+	}
+	return text
+}
+
+// byteRange is a Content-Range in bytes.
+type byteRange struct {
+	First, Last int64 // -1 where it only asks what is there
+	Total       int64 // -1 if it is not known yet
+}
+
+// Size returns how many bytes it holds, 0 where it only asks.
+func (r byteRange) Size() int64 {
+	if r.Asks() {
+		return 0
+	}
+	return r.Last - r.First + 1
+}
+
+// Asks reports whether it names no bytes.
+func (r byteRange) Asks() bool { return r.First < 0 }
+
+// contentRangeForm has numbers of at most 15 digits, as structured fields do.
+var contentRangeForm = regexp.MustCompile(`^(?i:bytes) (?:(\d{1,15})-(\d{1,15})|\*)/(\d{1,15}|\*)$`)
+
+// parseContentRange reads "bytes 0-9/20", "bytes 0-9/*", "bytes */20" and "bytes */*".
+func parseContentRange(text string) (r byteRange, err error) {
+	m := contentRangeForm.FindStringSubmatch(text)
+	if m == nil {
+		return r, errors.New("give the bytes sent and the length of the file, such as bytes 0-1048575/5000000, or * for a length not known yet; bytes */5000000 asks what was received")
+	}
+	r = byteRange{digitsOrNone(m[1]), digitsOrNone(m[2]), digitsOrNone(m[3])}
+	switch {
+	case r.First > r.Last:
+		return r, errors.New("its first byte is behind its last")
+	case r.Total >= 0 && r.Last >= r.Total:
+		return r, errors.New("its last byte is not within the length it gives")
+	}
+	return r, nil
+}
+
+// digitsOrNone reads digits, -1 of none.
+func digitsOrNone(digits string) int64 {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}

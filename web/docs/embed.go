@@ -1,0 +1,10 @@
+// Package docs has the documentation, which is part of the program, so that a site without the Internet has it.
+// Package static serves it.
+package docs
+
+import "embed"
+
+// Pages holds the Markdown of the pages.
+//
+//go:embed *.md
+var Pages embed.FS

@@ -1,0 +1,39 @@
+package edge
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+)
+
+// recorder keeps an answer in memory. It is for small ones.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+	under  http.ResponseWriter // whose connection it is, if anybody asks
+}
+
+func newRecorder() *recorder { return &recorder{header: http.Header{}, status: http.StatusOK} }
+
+// Header implements http.ResponseWriter.
+func (w *recorder) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) { w.status = status }
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(p []byte) (int, error) { return w.body.Write(p) }
+
+// Unwrap is for http.ResponseController.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.under }
+
+// bytes returns the answer as HTTP/1.1 writes it.
+func (w *recorder) bytes() []byte {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status))
+	_ = w.header.Write(&text) // a buffer takes all
+	text.WriteString("\r\n")
+	text.Write(w.body.Bytes())
+	return text.Bytes()
+}

@@ -1,0 +1,108 @@
+package static
+
+import (
+	"bytes"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"molrun/app/base/fault"
+)
+
+const (
+	startPage = "index.html"
+	assets    = "assets/" // their names change with their content
+)
+
+// applicationPolicy is on every answer of the application: nothing of another origin runs or is loaded. No other page
+// shows ours in a frame, but for those that are made for it.
+const (
+	applicationPolicy = "default-src 'none'; base-uri 'self'; object-src 'none'; form-action 'self'; " +
+		"script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; frame-ancestors "
+	nowhere, anywhere = "'none'", "*"
+)
+
+// embedded begins the pages that show a shared result within another page. They have
+// nothing to click that changes anything, and know nothing of who is signed in.
+const embedded = ApplicationPrefix + "embed/"
+
+// application is the files of the web application by name.
+type application struct {
+	files map[string]file
+	// The start page, without the address that all its relative addresses begin with.
+	head, tail []byte
+	etag       string
+}
+
+// newApplication reads the files. They are part of the program, so that one that can't be
+// read is a mistake in it.
+func newApplication(built fs.FS) *application {
+	a := &application{files: map[string]file{}}
+	orPanic(fs.WalkDir(built, "dist", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || entry.Name() == ".gitkeep" {
+			return err
+		}
+		content, err := fs.ReadFile(built, name)
+		name, zipped := strings.CutSuffix(strings.TrimPrefix(name, "dist/"), ".gz")
+		f := newFile(typeOf(name), content)
+		f.zipped, f.forever = zipped, strings.HasPrefix(name, assets)
+		a.files[name] = f
+		return err
+	}))
+	page, found := a.files[startPage]
+	if !found {
+		content, err := fs.ReadFile(built, "fallback.html")
+		orPanic(err)
+		page = newFile(typeOf(startPage), content)
+	}
+	delete(a.files, startPage)
+	a.head, a.tail = splitAtBase(page.content)
+	a.etag = page.etag
+	return a
+}
+
+func orPanic(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// splitAtBase cuts the address out of <base href="./">.
+func splitAtBase(page []byte) (head, tail []byte) {
+	const before = `<base href="`
+	at := bytes.Index(page, []byte(before))
+	if at < 0 {
+		panic("the start page has no <base href>") // a mistake in the program
+	}
+	at += len(before)
+	return page[:at], page[at+bytes.IndexByte(page[at:], '"'):]
+}
+
+// answer answers with a file. What is none is a page of the application, which looks at the
+// address itself.
+func (a *application) answer(w http.ResponseWriter, r *http.Request) error {
+	name := strings.TrimPrefix(r.URL.Path, ApplicationPrefix)
+	f, found := a.files[name]
+	switch {
+	case found:
+		f.serve(w, r)
+	case strings.HasPrefix(name, assets):
+		return fault.Errorf(fault.NotFound, "The application has no such file; load the page again.")
+	default:
+		a.start(r).serve(w, r)
+	}
+	return nil
+}
+
+// start returns the start page. Its relative addresses begin where the path of the
+// application does, as seen from the page: that holds under any path of a proxy.
+func (a *application) start(r *http.Request) file {
+	base := "./"
+	if depth := strings.Count(r.URL.EscapedPath(), "/") - strings.Count(ApplicationPrefix, "/"); depth > 0 {
+		base = strings.Repeat("../", depth)
+	}
+	page := make([]byte, 0, len(a.head)+len(base)+len(a.tail))
+	page = append(append(append(page, a.head...), base...), a.tail...)
+	return file{contentType: typeOf(startPage), content: page, etag: a.etag + "-" + strconv.Itoa(len(base))}
+}

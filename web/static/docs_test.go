@@ -1,0 +1,114 @@
+package static
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"molrun/app/test/must"
+	"molrun/web/docs"
+)
+
+// docsHandler serves the documentation beside an API that answers 418.
+func docsHandler() http.Handler { return Before(teapot, Options{Version: "v1.2.0"}) }
+
+func TestTheDocumentationIsServed(t *testing.T) {
+	h := docsHandler()
+	for _, tt := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/docs/", 200},
+		{"GET", "/docs/server", 200},
+		{"HEAD", "/docs/server", 200},
+		{"GET", "/docs/format", 200},
+		{"GET", "/docs/nothing", 404},
+		{"GET", "/docs/server.md", 404},
+		{"GET", "/docs/embed.go", 404},
+		{"GET", "/docs/../server", 404},
+		{"GET", "/docs/%00", 404},
+		{"POST", "/docs/server", 405},
+		{"GET", "/docsx", 418},
+		{"POST", "/docs", 418},
+	} {
+		a := ask(h, tt.method, tt.path)
+		must.Equal(t, fmt.Sprintf("%s %s", tt.method, tt.path), a.Code, tt.status)
+		csp := a.Header().Get("Content-Security-Policy")
+		if tt.status != 418 && (!strings.HasPrefix(csp, "default-src 'none';") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "script")) {
+			t.Errorf("%s: policy %q", tt.path, csp)
+		}
+		if tt.method == "HEAD" && a.Body.Len() > 0 {
+			t.Errorf("HEAD %s has a body", tt.path)
+		}
+	}
+	if a := ask(h, "GET", "/docs/a/b"); !strings.Contains(a.Body.String(), `href="../"`) {
+		t.Errorf("no way back from /docs/a/b: %s", a.Body)
+	}
+	if a := ask(h, "GET", "/docs"); a.Code != 302 || a.Header().Get("Location") != "docs/" {
+		t.Errorf("/docs: %d to %q", a.Code, a.Header().Get("Location"))
+	}
+	first := ask(h, "GET", "/docs/api")
+	if again := ask(h, "GET", "/docs/api", "If-None-Match", first.Header().Get("ETag")); again.Code != 304 || again.Body.Len() > 0 {
+		t.Errorf("an unchanged page: %d", again.Code)
+	}
+	if first.Header().Get("ETag") == ask(h, "GET", "/docs/server").Header().Get("ETag") {
+		t.Error("two pages have the same ETag")
+	}
+}
+
+// TestLinksOfPagesLeadSomewhere follows every link of every page as a browser below a path
+// of a proxy would: all are relative, and name a page and an anchor that exist.
+func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+	all, err := docPages()
+	must.OK(t, err)
+	outside := map[string]bool{"../ui/": true, "../openapi.yaml": true, "../client/": true, "./": true}
+	n := 0
+	for name, p := range all {
+		for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(string(p.content), -1) {
+			to, anchor, _ := strings.Cut(link[1], "#")
+			if strings.HasPrefix(to, "http") || strings.HasPrefix(to, "data:") || outside[link[1]] {
+				continue
+			}
+			n++
+			target, ok := all[to]
+			if to == "" {
+				target, ok = p, true
+			}
+			if !ok || anchor != "" && !strings.Contains(string(target.content), ` id="`+anchor+`"`) {
+				t.Errorf("%q links to %s", name, link[1])
+			}
+		}
+	}
+	if n < 250 {
+		t.Errorf("only %d links were found", n)
+	}
+}
+
+func TestEachFileIsAPage(t *testing.T) {
+	found, err := fs.ReadDir(docs.Pages, ".")
+	must.OK(t, err)
+	for _, file := range found {
+		must.Equal(t, file.Name(), ask(docsHandler(), "GET", "/docs/"+strings.TrimSuffix(file.Name(), ".md")).Code, 200)
+	}
+}
+
+func TestPagesHoldNoHTMLOfTheirFiles(t *testing.T) {
+	all := map[string]file{}
+	text := "# A < title\n\n<b>bold</b>\n\n<script>alert(1)</script>\n\n[a](javascript:alert(1)) [b](../../main.go) [c](server.md#tls)\n\n" +
+		"| a |\n|---|\n| <img src=x onerror=y> |\n\n<!-- needs: root -->\n```sh\nid\n```\n"
+	must.OK(t, docSource{name: "x", menu: "X"}.render(all, []byte(text)))
+	html := string(all["x"].content)
+	for _, bad := range []string{"<script", "javascript:", "<img", "<b>", "main.go"} {
+		if strings.Contains(html, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	for _, want := range []string{`href="server#tls"`, "<em>Needs root.</em>", `<div class="table" tabindex="0"><table>`, "<h1>A &lt; title</h1>"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page lacks %q:\n%s", want, html)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package static
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+)
+
+//go:embed page.html
+var pageLayout string
+
+//go:embed page.css
+var pageStyle string
+
+var pageFrame = template.Must(template.New("page").Parse(pageLayout))
+
+// pagePolicy is on every page that needs no script: it has its own style and nothing else.
+var pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; img-src data:; style-src 'sha256-" + styleDigest(pageStyle) + "'"
+
+// styleDigest names a style as a policy does.
+func styleDigest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// pageOf returns a page with this body, which is trusted.
+func pageOf(title string, body template.HTML) (file, error) {
+	var b bytes.Buffer
+	err := pageFrame.Execute(&b, struct {
+		Title string
+		Style template.CSS
+		Body  template.HTML
+	}{title, template.CSS(pageStyle), body})
+	return newFile(typeOf("page.html"), b.Bytes()), err
+}

@@ -1,0 +1,112 @@
+// Package static serves what is part of the program and needs no API key: the web application, the
+// documentation, and the programs that use the service, so that nobody needs another source of them.
+package static
+
+import (
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/web/edge"
+	"molrun/web/respond"
+	"molrun/web/ui"
+)
+
+// What the paths of each kind of files begin with.
+const (
+	ApplicationPrefix = "/ui/"
+	docsPrefix        = "/docs/"
+	clientPrefix      = "/client/"
+)
+
+// answerTime bounds how long an answer takes to leave.
+const answerTime = 2 * time.Minute
+
+// Options configure the page of clients.
+type Options struct {
+	Version string
+	// Address returns where clients find the service, as links say it.
+	Address func(*http.Request) (string, error)
+	Sender  Sender
+}
+
+// Sender answers with an open file.
+type Sender interface {
+	Send(w http.ResponseWriter, r *http.Request, f app.Download) error
+}
+
+// Before returns a handler that serves the files and leaves all else to api. A browser that
+// asks for "/" is sent to the application; other clients get the API's answer.
+func Before(api http.Handler, o Options) http.Handler { return before(ui.Built, api, o) }
+
+func before(built fs.FS, api http.Handler, o Options) http.Handler {
+	a, c := newApplication(built), newClients(o)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch path := r.URL.Path; {
+		case strings.HasPrefix(path, embedded):
+			serve(w, r, applicationPolicy+anywhere, a.answer)
+		case strings.HasPrefix(path, ApplicationPrefix):
+			serve(w, r, applicationPolicy+nowhere, a.answer)
+		case strings.HasPrefix(path, docsPrefix):
+			serve(w, r, pagePolicy, answerDocs)
+		case strings.HasPrefix(path, clientPrefix):
+			serve(w, r, pagePolicy, c.answer)
+		case !reads(r):
+			api.ServeHTTP(w, r)
+		case path+"/" == ApplicationPrefix, path == "/" && wantsPage(r):
+			w.Header().Set("Vary", "Accept")
+			redirect(w, "ui/")
+		case path+"/" == docsPrefix, path+"/" == clientPrefix:
+			redirect(w, path[1:]+"/")
+		default:
+			api.ServeHTTP(w, r)
+		}
+	})
+}
+
+// reads reports whether a request changes nothing.
+func reads(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead
+}
+
+// wantsPage reports whether a browser asks.
+func wantsPage(r *http.Request) bool {
+	return strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
+}
+
+// redirect sends to a relative address, since a proxy may have cut off the beginning of
+// the path.
+func redirect(w http.ResponseWriter, to string) {
+	w.Header().Set("Location", to)
+	respond.Body(w, http.StatusFound, "text/plain; charset=utf-8", nil)
+}
+
+// serve answers with what a function writes, under a policy, and logs the request. An error
+// becomes the API's.
+func serve(w http.ResponseWriter, r *http.Request, policy string, answer func(http.ResponseWriter, *http.Request) error) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // only writers of tests have none
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	if !strings.HasPrefix(r.URL.Path, embedded) {
+		h.Set("X-Frame-Options", "DENY")
+	}
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	edge.Log(w, r, func(w http.ResponseWriter, r *http.Request) {
+		var err error
+		if reads(r) {
+			err = answer(w, r)
+		} else {
+			h.Set("Allow", "GET, HEAD")
+			err = fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use GET, HEAD.", respond.Clip(r.Method))
+		}
+		if err != nil {
+			respond.Error(w, r, err)
+		}
+	})
+}
