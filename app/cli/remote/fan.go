@@ -119,7 +119,7 @@ func (b *batch) settingFor(ctx context.Context, s *session.Session, each []strin
 	if err != nil {
 		return "", err
 	}
-	a, err := client.Decode[algorithm](answer)
+	a, err := client.Decode[client.Algorithm](answer)
 	if err != nil {
 		return "", err
 	}

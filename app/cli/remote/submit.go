@@ -150,7 +150,7 @@ func check(ctx context.Context, s *session.Session, body any) error {
 	if err != nil {
 		return err
 	}
-	e, err := client.Decode[estimate](verdict)
+	e, err := client.Decode[client.Estimate](verdict)
 	if err != nil {
 		return err
 	}
