@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/fanout"
@@ -44,30 +43,12 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 	}
 	plan := newPlan(s.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
 	defer plan.release()
-	waits, err := plan.dependencies(ctx, sub.After, sub.Name, "after")
+	planned, err := plan.planBatch(ctx, sub)
 	if err != nil {
 		return nil, false, err
 	}
-	names, rows, err := plan.batchRows(ctx, sub)
-	if err == nil {
-		plan.checkCircle(names, rowWaits(rows), sub.rowsMember())
-		err = fault.List(plan.faults...)
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	parent, subjobs := plan.batch(sub.Name, names, rows)
-	sub.Body, sub.Rows, plan.siblings, plan.newIDs = nil, nil, nil, nil // large; a batch waits for its commit without them
-	parent.Private.Sent = sent
-	parent.After, parent.AfterAny = sub.After.Names, sub.After.Any
-	for _, j := range subjobs {
-		j.After, j.AfterAny = sub.After.Names, sub.After.Any
-		j.setWaits(mergeWaits(j.Private.Waits, waits))
-	}
-	if err := parent.label(sub.Labels); err != nil {
-		return nil, false, err
-	}
-	return s.insert(ctx, parent, subjobs, plan.algorithm)
+	sub.Body, sub.Rows = nil, nil // large; a batch waits for its commit without them
+	return s.insert(ctx, sent, planned)
 }
 
 // SubmitPipeline queues all rows or none, as SubmitBatch does.
@@ -77,20 +58,11 @@ func (s *Jobs) SubmitPipeline(ctx context.Context, by Caller, sub Pipeline) (rec
 	if err != nil || rec != nil {
 		return rec, false, err
 	}
-	p := &pipeline{plan: &plan{core: s.core, by: by, faults: slices.Clone(sub.Faults)}, sub: sub}
-	err = p.check(ctx)
-	if err == nil {
-		err = fault.List(p.faults...)
-	}
+	planned, err := s.Planner().Pipeline(ctx, by, sub)
 	if err != nil {
 		return nil, false, err
 	}
-	parent, rows, definitions := p.jobs()
-	parent.Private.Sent = sent
-	if err := parent.label(sub.Labels); err != nil {
-		return nil, false, err
-	}
-	return s.insert(ctx, parent, rows, definitions...)
+	return s.insert(ctx, sent, planned)
 }
 
 // rowsMember names the member of the body that the rows come from.
@@ -275,6 +247,3 @@ func (p *plan) placed(row int, faults []fault.Field) []fault.Field {
 	}
 	return placed
 }
-
-// release ends what the expansion has reserved, once its rows are stored.
-func (p *plan) release() { p.expanding.Add(-p.reserved) }

@@ -103,9 +103,13 @@ func (s *Runs) judge(ctx context.Context, j *Job, a *algorithm.File, inputs []In
 	if err != nil {
 		return known, nil, fmt.Errorf("read the settings of job %s: %w", j.ID, err)
 	}
+	settings, err := strictjson.Parse(j.Private.Normalized)
+	if err != nil {
+		return known, nil, fmt.Errorf("read the checked settings of job %s: %w", j.ID, err)
+	}
 	p := &plan{core: s.core, by: Caller{Organization: j.Organization, Email: j.Email}, algorithm: a}
 	facts := FactsOf(references)
-	rows := []row{{sent: sent, normalized: j.Private.Normalized, references: references, facts: facts, faults: a.Parameters.CountFaults(facts)}}
+	rows := []row{{sent: sent, settings: settings, references: references, facts: facts, faults: a.Parameters.CountFaults(facts)}}
 	for _, in := range inputs {
 		rows[0].named = append(rows[0].named, algorithm.FileReference{Loc: []any{in.Setting}}.File(in.Output, in.Path))
 	}
@@ -114,8 +118,8 @@ func (s *Runs) judge(ctx context.Context, j *Job, a *algorithm.File, inputs []In
 	}
 	faults := rows[0].faults
 	if len(faults) == 0 {
-		known.Facts, known.Size = a.Kept(facts), a.Size(j.Private.Normalized, facts)
-		if known.Needs, faults = a.Needs(j.Private.Normalized, facts); len(faults) == 0 {
+		known.Facts, known.Size = a.Kept(facts), a.Size(settings, facts)
+		if known.Needs, faults = a.Needs(settings, facts); len(faults) == 0 {
 			return known, nil, nil
 		}
 	}

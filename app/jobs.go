@@ -10,32 +10,7 @@ import (
 )
 
 // Jobs submits, lists, changes and deletes jobs, and links to their results.
-type Jobs struct {
-	*core
-	planned *Planned // not nil: submissions are checked, and nothing is queued
-}
-
-// Planned is what a submission would queue.
-type Planned struct {
-	job         *Job
-	subjobs     []*Job
-	Definitions []*algorithm.File // of the jobs
-}
-
-// Planning returns Jobs whose submissions queue nothing: what the last one would
-// queue is in planned. Only its submissions may be called.
-func (s *Jobs) Planning() (planning *Jobs, planned *Planned) {
-	planned = &Planned{}
-	return &Jobs{s.core, planned}, planned
-}
-
-// Jobs returns the jobs that would run: the job, or its rows if it is a batch.
-func (p *Planned) Jobs() []*Job {
-	if p.job.IsBatch() {
-		return p.subjobs
-	}
-	return []*Job{p.job}
-}
+type Jobs struct{ *core }
 
 // MaxWait is how long a client may wait for a job's change.
 const MaxWait = time.Minute

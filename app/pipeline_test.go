@@ -193,9 +193,9 @@ func TestPipelineMayNotWaitForTooManyInAll(t *testing.T) {
 	for range 500 {
 		jobs = append(jobs, pipelineStep("", names...))
 	}
-	planning, _ := s.Jobs.Planning()
-	must.OK(t, must.Error3(planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", jobs...))))
-	must.Equal(t, "one too many", faultLocations(t, must.Error3(planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...)))), []string{"[body jobs]"})
+	planner := s.Jobs.Planner()
+	must.OK(t, must.Error2(planner.Pipeline(t.Context(), ann, pipelineOf(t, "p", jobs...))))
+	must.Equal(t, "one too many", faultLocations(t, must.Error2(planner.Pipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...)))), []string{"[body jobs]"})
 }
 
 func TestPipelineIsAllOrNothing(t *testing.T) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -142,7 +143,8 @@ func (p *plan) checkLabels(l Labels) { p.addBelow(nil, l.faults(p.by, p.options.
 // row is the checked settings of one job.
 type row struct {
 	sent       *strictjson.Value
-	normalized json.RawMessage // nil where the settings are faulty
+	settings   *strictjson.Value // checked, with defaults; nil where they are faulty
+	normalized json.RawMessage   // the same as programs read them
 	needs      placement.Resources
 	executor   string
 	maxRuntime int64
@@ -164,7 +166,9 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 			continue
 		}
 		rows[i].sent = settings
-		rows[i].normalized, rows[i].faults = p.algorithm.CheckSettings(settings)
+		if rows[i].settings, rows[i].faults = p.algorithm.CheckSettings(settings); rows[i].settings != nil {
+			rows[i].normalized = algorithm.Normalize(rows[i].settings)
+		}
 	}
 	if err := p.resolveFiles(ctx, rows); err != nil {
 		return nil, err
@@ -173,7 +177,7 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 		return nil, err
 	}
 	for i := range rows {
-		if rows[i].normalized != nil {
+		if rows[i].settings != nil {
 			rows[i].faults = append(rows[i].faults, p.place(&rows[i])...)
 		}
 		p.addBelow(loc(i), p.placed(i, rows[i].faults))
@@ -187,13 +191,13 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 // place determines what a row's job needs and where it runs. It returns a fault
 // for each need that can't be met there.
 func (p *plan) place(r *row) []fault.Field {
-	needs, faults := p.algorithm.Needs(r.normalized, r.facts)
+	needs, faults := p.algorithm.Needs(r.settings, r.facts)
 	if len(faults) > 0 {
 		return faults
 	}
 	r.needs, r.maxRuntime = needs, p.maxRuntime
 	if !p.asksTime {
-		if r.maxRuntime, faults = p.algorithm.Runtime(r.normalized, r.facts); len(faults) > 0 {
+		if r.maxRuntime, faults = p.algorithm.Runtime(r.settings, r.facts); len(faults) > 0 {
 			return faults
 		}
 	}
@@ -267,10 +271,7 @@ func (p *plan) judgeable(r row) bool {
 // question is what the validator reads of a row: the settings as the program
 // would see them, or as sent if they are faulty.
 func (p *plan) question(r row) (algorithm.ValidatorRow, error) {
-	q := algorithm.ValidatorRow{Normalized: r.normalized, Right: r.normalized != nil, Facts: r.facts, Paths: algorithm.Paths{Program: p.options.Program, Files: map[string][]string{}}, Named: map[string][]algorithm.NamedFile{}}
-	if q.Normalized == nil {
-		q.Normalized = strictjson.AppendPlain(nil, r.sent)
-	}
+	q := algorithm.ValidatorRow{Settings: cmp.Or(r.settings, r.sent), Right: r.settings != nil, Facts: r.facts, Paths: algorithm.Paths{Program: p.options.Program, Files: map[string][]string{}}, Named: map[string][]algorithm.NamedFile{}}
 	for i, ref := range r.references {
 		path, err := p.referencePath(ref)
 		if err != nil {
@@ -306,7 +307,7 @@ func (p *plan) job(id JobID, name string, r row) *Job {
 			Folder:     p.algorithm.Folder.Name(),
 			Needs:      r.needs,
 			Class:      p.class(r),
-			Size:       p.algorithm.Size(r.normalized, r.facts),
+			Size:       p.algorithm.Size(r.settings, r.facts),
 			Facts:      p.algorithm.Kept(r.facts),
 			LimitOf:    r.limitOf,
 			Retries:    p.algorithm.Retries,
@@ -318,7 +319,7 @@ func (p *plan) job(id JobID, name string, r row) *Job {
 
 // class says which other jobs run like that of a row, "" for a batch.
 func (p *plan) class(r row) string {
-	if r.normalized == nil {
+	if r.settings == nil {
 		return ""
 	}
 	return ClassOf(p.algorithm, r.executor, p.router.Placement(p.algorithm, r.executor, p.by.routed(), r.needs), r.needs.GPUs)

@@ -37,15 +37,11 @@ func (s *Jobs) Submit(ctx context.Context, by Caller, sub Submission) (rec Recor
 	if err != nil || rec != nil {
 		return rec, false, err
 	}
-	job, definition, faults, err := planJob(ctx, s.core, by, sub)
-	if err == nil {
-		err = fault.List(faults...)
-	}
+	planned, err := s.Planner().Job(ctx, by, sub)
 	if err != nil {
 		return nil, false, err
 	}
-	job.Private.Sent = sent
-	return s.insert(ctx, job, nil, definition)
+	return s.insert(ctx, sent, planned)
 }
 
 // hashVersion begins every hash, so that hashes of a future canonical form can
@@ -60,9 +56,6 @@ func sentHash(kind string, body *strictjson.Value) string {
 // sentBefore returns the record of the job that this very body made, nil if
 // there is none.
 func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (rec Record, err error) {
-	if s.planned != nil {
-		return nil, nil
-	}
 	err = s.store.View(ctx, func(tx Tx) error {
 		old, err := tx.JobNamed(by.Organization, name)
 		if errors.Is(err, fault.NotFound) || err == nil && old.Private.Sent != sent {
@@ -80,21 +73,20 @@ func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (re
 	return rec, err
 }
 
-// insert queues a job with its subjobs, unless the name is taken.
-func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions ...*algorithm.File) (rec Record, created bool, err error) {
-	if s.planned != nil {
-		*s.planned = Planned{job, subjobs, definitions}
-		return nil, false, nil
-	}
+// insert queues a job with its subjobs, unless the name is taken. sent is the hash of the
+// body that asks for it.
+func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec Record, created bool, err error) {
+	job := planned.job
+	job.Private.Sent = sent
 	first, err := job.Encoded()
 	if err != nil {
 		return nil, false, err
 	}
-	rows, err := newRows(subjobs)
+	rows, err := newRows(planned.subjobs)
 	if err != nil {
 		return nil, false, err
 	}
-	for _, a := range definitions {
+	for _, a := range planned.Definitions {
 		if _, err := a.Folder.Path(); err != nil { // the job is to go on with it as it is now
 			return nil, false, err
 		}
@@ -119,7 +111,7 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions
 			return err
 		}
 		id, created = job.ID, true
-		if err := putNew(tx, first, rows, definitions); err != nil {
+		if err := putNew(tx, first, rows, planned.Definitions); err != nil {
 			return err
 		}
 		if told, err = s.settle(tx); err != nil {

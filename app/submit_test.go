@@ -149,6 +149,40 @@ func TestNeedsBeyondTheServerAreFaultsAtTheirSettings(t *testing.T) {
 	}
 }
 
+// repeatingFile is an algorithm whose validator says what it reads.
+const repeatingFile = `
+format = 1
+type = "repeating"
+version = "1"
+title = "Repeat settings"
+command = ["true"]
+
+[[parameters]]
+name = "steps"
+type = "number"
+default = 10
+
+[[parameters]]
+name = "a"
+type = "string"
+default = ""
+
+[validate]
+command = ["/bin/sh", "-c", '''read -r line; printf '[{{"loc":["line"],"msg":"%s"}}]' "$(echo "$line" | tr '"' "'")"''']
+always = true
+`
+
+func TestValidatorsReadSettingsAsProgramsDo(t *testing.T) {
+	s := newSite(t, repeatingFile)
+	for settings, want := range map[string][]string{
+		`{}`:            {`[body settings line] {'a':'','steps':10}`},
+		`{"steps":2e3}`: {`[body settings line] {'a':'','steps':2000}`},
+		`{"steps":"x"}`: {`[body settings steps] must be a number, got text`, `[body settings line] {'steps':'x'}`}, // as sent
+	} {
+		must.Equal(t, settings, validate(t, s.Service, submissionOf(t, "repeating", "a", settings)), want)
+	}
+}
+
 // validate returns the faults that Validate finds, as location and message.
 func validate(t *testing.T, service *app.Service, sub app.Submission) (faults []string) {
 	t.Helper()

@@ -31,6 +31,8 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/durable"
+	"molrun/app/base/fault"
+	"molrun/app/base/limit"
 	"molrun/blobs/link"
 	"molrun/blobs/result"
 )
@@ -78,7 +80,7 @@ type Dir struct {
 	archives *result.Archives
 	run      string // prefix of this process's temporary names
 
-	transfers *transfers
+	transfers limit.Budget
 	space     space
 
 	shardMu sync.Mutex
@@ -130,15 +132,20 @@ func Open(dir string, o Options) (*Dir, error) {
 		return nil, errors.Join(fmt.Errorf("lay out %s: %w", dir, err), root.Close())
 	}
 	d := &Dir{
-		path:      dir,
-		root:      root,
-		tmp:       tmp,
-		options:   o,
-		signer:    link.NewSigner(dir, o.Secret, o.Now),
-		run:       rand.Text()[:8],
-		transfers: newTransfers(o.Streams, o.StreamsPerHolder),
-		shards:    make(map[string]bool),
-		holds:     holds{counts: make(map[string]int), removed: make(map[string]bool)},
+		path:    dir,
+		root:    root,
+		tmp:     tmp,
+		options: o,
+		signer:  link.NewSigner(dir, o.Secret, o.Now),
+		run:     rand.Text()[:8],
+		transfers: limit.Budget{
+			All:        int64(o.Streams),
+			Share:      int64(o.StreamsPerHolder),
+			Spent:      fault.Errorf(fault.Unavailable, "Too many files are on their way at once; try again in a few seconds."),
+			ShareSpent: fault.Errorf(fault.Unavailable, "Too many files are on their way at once by links of one API key; try again when some have arrived."),
+		},
+		shards: make(map[string]bool),
+		holds:  holds{counts: make(map[string]int), removed: make(map[string]bool)},
 	}
 	d.jobs = result.NewJobs(root, d.removeAll)
 	d.archives = result.NewArchives(d.jobs, uploadName)

@@ -145,7 +145,7 @@ func (h *Links) getArchive(s *sender, r *http.Request, l app.Link) error {
 // Serve answers a GET or HEAD with what a link leads to, which nobody has signed: the
 // caller decides who may have it. If it returns an error, it has written nothing.
 func (h *Links) Serve(w http.ResponseWriter, r *http.Request, l app.Link) error {
-	end, err := h.dir.transfers.begin(l.Holder)
+	end, err := h.dir.transfers.One(l.Holder)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (h *Links) Serve(w http.ResponseWriter, r *http.Request, l app.Link) error 
 // written nothing. A file that shrinks meanwhile breaks the connection, so that
 // nobody takes a part for the whole.
 func (d *Dir) Send(w http.ResponseWriter, r *http.Request, f app.Download) error {
-	end, err := d.transfers.begin(f.Holder)
+	end, err := d.transfers.One(f.Holder)
 	if err != nil {
 		return err
 	}

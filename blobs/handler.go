@@ -58,7 +58,7 @@ type Fail func(w http.ResponseWriter, r *http.Request, err error)
 // which a response cannot be completed.
 func Handler(dir *Dir, svc Service, fail Fail) *Links {
 	return &Links{
-		dir: dir, svc: svc, fail: fail, turns: turns{of: map[app.UploadID]*queue{}},
+		dir: dir, svc: svc, fail: fail, turns: newTurns(),
 		buffers: sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }},
 	}
 }
@@ -68,7 +68,7 @@ type Links struct {
 	dir     *Dir
 	svc     Service
 	fail    Fail
-	turns   turns
+	turns   *turns
 	buffers sync.Pool // *[]byte of bufferSize
 }
 
@@ -112,7 +112,7 @@ func (h *Links) serve(s *sender, r *http.Request, a *access) error {
 		return err
 	}
 	a.kind, a.id = l.Kind, l.ID
-	end, err := h.dir.transfers.begin(l.Holder)
+	end, err := h.dir.transfers.One(l.Holder)
 	if err != nil {
 		s.Header().Set("Retry-After", "5")
 		return err

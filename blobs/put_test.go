@@ -303,3 +303,22 @@ func TestUploadKeepsTheReserveFree(t *testing.T) {
 	_, answer := f.dial("PUT", f.putLink(id), "Content-Length: 1000000000000000", "Expect: 100-continue")
 	wantLine(t, answer, "507") // before the body
 }
+
+func TestLinksOfOneHolderShareItsLimit(t *testing.T) {
+	f := start(t, func(o *Options) { o.StreamsPerHolder = 1 })
+	put := func(holder string) string {
+		id := string(f.newUpload("text/plain"))
+		return f.link(app.Link{Kind: app.UploadPut, ID: id, Filename: "a", ContentType: "text/plain", Holder: holder})
+	}
+	conn, answer := f.dial("PUT", put("ann"), "Content-Length: 5", "Expect: 100-continue")
+	wantLine(t, answer, "100 Continue") // so the transfer has begun
+	second := put("ann")
+	f.do("PUT", second, "").want(t, 503, fault.Unavailable)
+	if res := f.do("PUT", put("bob"), ""); res.status != 200 {
+		t.Errorf("another holder: status %d, want 200", res.status)
+	}
+	fmt.Fprint(conn, "hello")
+	wantLine(t, answer, "200 OK")
+	// The response can arrive before the slot is released.
+	must.Become(t, "the slot is free", func() bool { return f.do("PUT", second, "").status == 200 })
+}

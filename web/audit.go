@@ -8,11 +8,11 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/base/limit"
 	"molrun/app/base/naming"
 	"molrun/app/base/unit"
 	"molrun/app/job/apikey"
 	"molrun/app/job/audit"
-	"molrun/web/edge"
 	"molrun/web/respond"
 )
 
@@ -94,15 +94,15 @@ const failuresPerSecond = 5
 type auditor struct {
 	sink            func(audit.Entry)
 	now             func() time.Time
-	failed          *edge.RateLimiter // all failed authentications
-	failedByAddress *edge.RateLimiter
+	failed          *limit.Rates // all failed authentications
+	failedByAddress *limit.Rates
 }
 
 func newAuditor(sink func(audit.Entry), now func() time.Time) *auditor {
 	if sink == nil {
 		return nil
 	}
-	return &auditor{sink, now, edge.NewRateLimiter(4*failuresPerSecond, now), edge.NewRateLimiter(failuresPerSecond, now)}
+	return &auditor{sink, now, limit.NewRates(4*failuresPerSecond, now), limit.NewRates(failuresPerSecond, now)}
 }
 
 // auditObject names the object of a request whose path does not name it.

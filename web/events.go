@@ -15,6 +15,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/base/limit"
 	"molrun/app/job/follow"
 	"molrun/web/decode"
 	"molrun/web/edge"
@@ -23,7 +24,7 @@ import (
 // streams tells clients what happens, as Server-Sent Events.
 type streams struct {
 	follower   *follow.Follower
-	listeners  places
+	listeners  *limit.Budget
 	answerTime time.Duration
 	stopping   context.Context // ends all streams
 }
@@ -73,7 +74,7 @@ func readPlace(r *decode.Reader) *follow.Place {
 // serve opens a stream and sends it until it ends, the client goes or the server
 // stops.
 func (h streams) serve(c *gin.Context, by app.Caller, open func(*gin.Context, app.Caller) (*follow.Stream, error)) error {
-	leave, err := h.listeners.enter(by.KeyID)
+	leave, err := h.listeners.One(by.KeyID)
 	if err != nil {
 		return err
 	}
@@ -217,11 +218,11 @@ func (s sender) send(text []byte) error {
 
 // newListeners bounds the streams. They do not count as requests in flight, which they
 // would use up.
-func newListeners(o Options) places {
-	return places{
-		slots:  make(chan struct{}, o.MaxListeners),
-		perKey: edge.NewShares(o.MaxListenersPerKey),
-		ofKey:  "This API key listens to too many streams of events; close some, or follow several jobs with one GET /events.",
-		ofAll:  "Too many clients listen to events; try again in a few seconds, or list the jobs from time to time.",
+func newListeners(o Options) *limit.Budget {
+	return &limit.Budget{
+		All:        int64(o.MaxListeners),
+		Share:      int64(o.MaxListenersPerKey),
+		ShareSpent: fault.Errorf(fault.RateLimited, "This API key listens to too many streams of events; close some, or follow several jobs with one GET /events."),
+		Spent:      fault.Errorf(fault.Unavailable, "Too many clients listen to events; try again in a few seconds, or list the jobs from time to time."),
 	}
 }

@@ -43,12 +43,13 @@ type guard struct {
 	crossOrigin *http.CrossOriginProtection
 	limits      map[class]*decode.Limits
 	answerTime  time.Duration
-	inFlight    chan struct{}
-	computing   *limit.Gate // submissions
-	perKey      *edge.Shares
-	failed      *edge.RateLimiter           // refused keys by address
-	shared      *edge.RateLimiter           // requests for what is shared, by address
-	rates       map[class]*edge.RateLimiter // requests by key
+	inFlight    limit.Budget           // requests whose bodies have arrived
+	perKey      limit.Budget           // requests
+	perAddress  limit.Budget           // requests without a key
+	computing   *limit.Slots           // submissions
+	failed      *limit.Rates           // refused keys by address
+	shared      *limit.Rates           // requests for what is shared, by address
+	rates       map[class]*limit.Rates // requests by key
 }
 
 func newGuard(accounts *access.Accounts, o Options) *guard {
@@ -57,7 +58,7 @@ func newGuard(accounts *access.Accounts, o Options) *guard {
 	ofBatch.Body, ofBatch.Arrive, ofBatch.Tables = o.MaxBatchBody, o.BatchTime, true
 	ofStranger := *limits
 	ofStranger.Body = min(o.MaxBody, 16<<10)
-	submissions, lists := edge.NewRateLimiter(o.Rates.Submit, o.Now), edge.NewRateLimiter(o.Rates.List, o.Now)
+	submissions, lists := limit.NewRates(o.Rates.Submit, o.Now), limit.NewRates(o.Rates.List, o.Now)
 	return &guard{
 		accounts: accounts,
 		trusted:  o.TrustedProxies,
@@ -68,17 +69,27 @@ func newGuard(accounts *access.Accounts, o Options) *guard {
 			keyed: limits, open: limits, sharing: &ofStranger, querying: limits, submitting: limits, batch: &ofBatch, uploading: limits, following: limits,
 		},
 		answerTime: o.AnswerTime,
-		inFlight:   make(chan struct{}, o.MaxInFlight),
-		computing:  o.Computing,
-		perKey:     edge.NewShares(o.MaxInFlightPerKey),
-		failed:     edge.NewRateLimiter(o.Rates.Failed, o.Now),
-		shared:     edge.NewRateLimiter(o.Rates.Shared, o.Now),
-		rates: map[class]*edge.RateLimiter{
+		inFlight: limit.Budget{
+			All:   int64(o.MaxInFlight),
+			Spent: fault.Errorf(fault.Unavailable, "The service is busy; send the request again in a few seconds."),
+		},
+		perKey: limit.Budget{
+			Share:      int64(o.MaxInFlightPerKey),
+			ShareSpent: fault.Errorf(fault.RateLimited, "This API key has too many requests in progress; send more when some are answered."),
+		},
+		perAddress: limit.Budget{
+			Share:      int64(o.MaxInFlightPerKey),
+			ShareSpent: fault.Errorf(fault.RateLimited, "Too many requests of this address are in progress; send more when some are answered."),
+		},
+		computing: o.Computing,
+		failed:    limit.NewRates(o.Rates.Failed, o.Now),
+		shared:    limit.NewRates(o.Rates.Shared, o.Now),
+		rates: map[class]*limit.Rates{
 			submitting: submissions,
 			batch:      submissions,
 			querying:   lists,
 			following:  lists,
-			uploading:  edge.NewRateLimiter(o.Rates.Upload, o.Now),
+			uploading:  limit.NewRates(o.Rates.Upload, o.Now),
 		},
 	}
 }
@@ -118,23 +129,23 @@ func (g *guard) admit(r route) handler {
 		if of == following {
 			return next(c, by)
 		}
-		release, ok := g.perKey.Take(by.KeyID)
-		if !ok {
-			return fault.Errorf(fault.RateLimited, "This API key has too many requests in progress; send more when some are answered.")
+		release, err := g.perKey.One(by.KeyID)
+		if err != nil {
+			return err
 		}
 		defer release()
 		receive(c, of, by)
 		edge.Admitted(c.Request)
 		if of == submitting {
-			return g.handle(c, by, g.gated(next))
+			return g.handle(c, by, g.inTurn(next))
 		}
 		return g.handle(c, by, next)
 	}
 }
 
-// gated calls next when it is the user's turn. Batches pass no gate: they are few, and
+// inTurn calls next when it is the user's turn. Batches wait for no slot: they are few, and
 // one that computes for long would hold up all that are small.
-func (g *guard) gated(next handler) handler {
+func (g *guard) inTurn(next handler) handler {
 	return func(c *gin.Context, by app.Caller) error {
 		inside, leave, err := g.computing.Enter(c.Request.Context(), by.Organization+"/"+by.Email)
 		if err != nil {
@@ -155,12 +166,11 @@ var errForbidden = map[apikey.Rights]error{
 
 // handle calls next if not too many requests are in flight.
 func (g *guard) handle(c *gin.Context, by app.Caller, next handler) error {
-	select {
-	case g.inFlight <- struct{}{}:
-		defer func() { <-g.inFlight }()
-	default:
-		return fault.Errorf(fault.Unavailable, "The service is busy; send the request again in a few seconds.")
+	release, err := g.inFlight.One("")
+	if err != nil {
+		return err
 	}
+	defer release()
 	return next(c, by)
 }
 
@@ -174,9 +184,9 @@ func (g *guard) admitStranger(c *gin.Context, next handler) error {
 	if !edge.Shared(c.Request, g.trusted) && !g.shared.Allow(address) {
 		return fault.Errorf(fault.RateLimited, "Too many requests without an API key came from this address; wait a second.")
 	}
-	release, ok := g.perKey.Take(address)
-	if !ok {
-		return fault.Errorf(fault.RateLimited, "Too many requests of this address are in progress; send more when some are answered.")
+	release, err := g.perAddress.One(address)
+	if err != nil {
+		return err
 	}
 	defer release()
 	receive(c, sharing, app.Caller{KeyID: address})

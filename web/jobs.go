@@ -12,10 +12,11 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/app/base/limit"
 	"molrun/app/base/strictjson"
 	"molrun/app/job/listing"
 	"molrun/web/decode"
-	"molrun/web/edge"
 	"molrun/web/respond"
 )
 
@@ -23,7 +24,7 @@ import (
 type jobs struct {
 	svc      *app.Jobs
 	lists    *listing.Lists
-	waiters  places
+	waiters  *limit.Budget
 	stopping context.Context // ends all waits
 }
 
@@ -168,7 +169,7 @@ func (h jobs) get(c *gin.Context, by app.Caller) error {
 		return err
 	}
 	if req.wait > 0 {
-		leave, err := h.waiters.enter(by.KeyID)
+		leave, err := h.waiters.One(by.KeyID)
 		if err != nil {
 			return err
 		}
@@ -184,13 +185,13 @@ func (h jobs) get(c *gin.Context, by app.Caller) error {
 
 // newWaiters bounds the requests that wait for a job to change: fewer than requests in
 // flight, to leave some for the others.
-func newWaiters(o Options) places {
-	most := max(1, o.MaxInFlight/2)
-	return places{
-		slots:  make(chan struct{}, most),
-		perKey: edge.NewShares(threeQuarters(most)),
-		ofKey:  "Too many requests of this API key are waiting for a change; send this one again when some are answered, or without wait.",
-		ofAll:  "Too many requests are waiting for a change; send this one again in a few seconds, or without wait.",
+func newWaiters(o Options) *limit.Budget {
+	most := max(1, int64(o.MaxInFlight/2))
+	return &limit.Budget{
+		All:        most,
+		Share:      threeQuarters(most),
+		ShareSpent: fault.Errorf(fault.RateLimited, "Too many requests of this API key are waiting for a change; send this one again when some are answered, or without wait."),
+		Spent:      fault.Errorf(fault.Unavailable, "Too many requests are waiting for a change; send this one again in a few seconds, or without wait."),
 	}
 }
 

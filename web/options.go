@@ -29,8 +29,8 @@ type Options struct {
 	// MaxInFlightPerKey is how many of them one API key may have, three quarters.
 	// It counts those whose bodies are still arriving, too.
 	MaxInFlightPerKey int
-	// Computing is what submissions pass, so that few compute at once; gate.ForProcessors.
-	Computing *limit.Gate
+	// Computing is what submissions pass, so that few compute at once; limit.ForProcessors.
+	Computing *limit.Slots
 	// MaxListeners is how many streams of events there may be at once, 2048, and
 	// MaxListenersPerKey how many of them one API key may have, three quarters.
 	MaxListeners, MaxListenersPerKey int

@@ -126,7 +126,7 @@ type setup struct {
 	users     access.SignIn
 	http2     bool             // over TLS
 	now       func() time.Time // of accounts
-	arrivals  *limit.Gate
+	arrivals  *limit.Slots
 }
 
 func start(t *testing.T, change ...func(*setup)) *service {

@@ -68,9 +68,13 @@ func (h submissions) batch(c *gin.Context, by app.Caller) error {
 
 func (req batchRequest) submit(ctx context.Context, svc *app.Jobs, by app.Caller) (app.Record, bool, error) {
 	if req.pipeline {
-		return svc.SubmitPipeline(ctx, by, app.Pipeline{BatchSubmission: req.BatchSubmission, Jobs: req.jobs})
+		return svc.SubmitPipeline(ctx, by, req.asPipeline())
 	}
 	return svc.SubmitBatch(ctx, by, req.BatchSubmission)
+}
+
+func (req batchRequest) asPipeline() app.Pipeline {
+	return app.Pipeline{BatchSubmission: req.BatchSubmission, Jobs: req.jobs}
 }
 
 // estimate handles POST /estimate. Its body is that of a job or of a batch.
@@ -89,15 +93,16 @@ func (h submissions) estimate(c *gin.Context, by app.Caller) error {
 		return err
 	}
 	ctx := c.Request.Context()
-	est, err := h.estimates.Of(ctx, func(planning *app.Jobs) error {
-		if job != nil {
-			job.Faults = faults
-			_, _, err := planning.Submit(ctx, by, *job)
-			return err
-		}
+	est, err := h.estimates.Of(ctx, func(planner app.Planner) (*app.Planned, error) {
 		batch.Faults = faults
-		_, _, err := batch.submit(ctx, planning, by)
-		return err
+		switch {
+		case job != nil:
+			job.Faults = faults
+			return planner.Job(ctx, by, *job)
+		case batch.pipeline:
+			return planner.Pipeline(ctx, by, batch.asPipeline())
+		}
+		return planner.Batch(ctx, by, batch.BatchSubmission)
 	})
 	if err != nil {
 		return err

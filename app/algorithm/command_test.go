@@ -114,11 +114,11 @@ func TestConditionalArguments(t *testing.T) {
 	for _, tt := range tests {
 		settings := parseJSON(t, tt.settings)
 		settings.Members = append(settings.Members, parseJSON(t, `{"text":"t","pdb":"a/b.pdb"}`).Members...)
-		normalized, faults := a.CheckSettings(settings)
+		given, faults := a.CheckSettings(settings)
 		if faults != nil {
 			t.Fatal(tt.settings, faults)
 		}
-		run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
+		run, err := a.Expand(Normalize(given), placement.Resources{CPUs: 1}, commandPaths)
 		must.OK(t, err)
 		if got := strings.Join(run.Steps[0].Argv[16:], " "); got != tt.want {
 			t.Errorf("%s gives %q, want %q", tt.settings, got, tt.want)
@@ -183,7 +183,7 @@ func TestExpandFailsWithoutNamedValue(t *testing.T) {
 func TestArgumentsReachProgramsUnchanged(t *testing.T) {
 	a := parseOK(t, strings.Replace(head, `["true"]`, `["printf", "%s\\n", "{settings.a}", "{settings.b}"]`, 1)+
 		"[[parameters]]\nname = \"a\"\ntype = \"string\"\nrequired = true\n[[parameters]]\nname = \"b\"\ntype = \"string\"\nrequired = true\n")
-	normalized, _ := a.CheckSettings(parseJSON(t, `{"a":"--help; $(id) *","b":"two  words \u00e9 'x'"}`))
+	normalized := checked(t, a, `{"a":"--help; $(id) *","b":"two  words \u00e9 'x'"}`)
 	run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{})
 	must.OK(t, err)
 	out, err := exec.Command(run.Steps[0].Argv[0], run.Steps[0].Argv[1:]...).Output()

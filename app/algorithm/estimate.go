@@ -2,7 +2,6 @@ package algorithm
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -109,12 +108,12 @@ func (a *File) SizeFormula() string {
 	return ""
 }
 
-// Size returns the size of a job with these normalized settings and facts of files: run
-// times are compared by it. It is 0 if that is unknown.
-func (a *File) Size(normalized json.RawMessage, facts Facts) float64 {
-	settings, err := strictjson.Parse(normalized)
+// Size returns the size of a job with these checked settings and facts of files: run
+// times are compared by it. It is 0 if that is unknown, as it is of a batch, which has no
+// settings.
+func (a *File) Size(settings *strictjson.Value, facts Facts) float64 {
 	switch {
-	case err != nil:
+	case settings == nil:
 	case a.sizeBy != nil:
 		return a.computedSize(settings.Members, facts)
 	case a.size != nil:

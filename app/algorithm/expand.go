@@ -39,10 +39,11 @@ type Run struct {
 // argument, whatever its text. A user's text may begin with "-"; a file that passes one to
 // a program writes "--" before it, --name={settings.NAME}, or a pattern.
 func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p Paths) (*Run, error) {
-	values, err := valuesOf(normalized, p)
+	settings, err := strictjson.Parse(normalized)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read normalized settings: %w", err)
 	}
+	values := valuesOf(settings, p)
 	if values.Site, err = a.site, a.whereabouts.unknown(a.site); err != nil {
 		return nil, err
 	}
@@ -136,16 +137,12 @@ func expandPaths(templates []command.Template, values *command.Values) ([]string
 
 // valuesOf returns what the placeholders of a job stand for, except its
 // resources.
-func valuesOf(normalized json.RawMessage, p Paths) (*command.Values, error) {
-	settings, err := strictjson.Parse(normalized)
-	if err != nil {
-		return nil, fmt.Errorf("read normalized settings: %w", err)
-	}
+func valuesOf(settings *strictjson.Value, p Paths) *command.Values {
 	return &command.Values{Settings: settings, Files: p.Files, Named: map[string]string{
 		"settings_file": p.SettingsFile,
 		"out":           p.Out,
 		"work":          p.Work,
 		"folder":        p.Folder,
 		"molrun":        p.Program,
-	}}, nil
+	}}
 }

@@ -307,7 +307,7 @@ message = "must have fewer than five sequences"
 
 func TestFactsOfFilesDecideAboutAJob(t *testing.T) {
 	a := parseOK(t, factsFile)
-	normalized, faults := a.CheckSettings(parseJSON(t, `{"structure":"a.pdb","list":["a.fasta","b.fasta"]}`))
+	settings, faults := a.CheckSettings(parseJSON(t, `{"structure":"a.pdb","list":["a.fasta","b.fasta"]}`))
 	if faults != nil {
 		t.Fatalf("rules about files that are not read yet: %v", faults)
 	}
@@ -319,39 +319,39 @@ func TestFactsOfFilesDecideAboutAJob(t *testing.T) {
 	facts.add("list", map[string]float64{"records": 2, "residues": 30, "longest": 20})
 	facts.add("list", map[string]float64{"records": 2, "residues": 50, "longest": 40})
 	must.Equal(t, "facts of a list", facts["list"], map[string]float64{"files": 2, "bytes": 30, "records": 4, "residues": 80, "longest": 40})
-	needs, faults := a.Needs(normalized, facts)
+	needs, faults := a.Needs(settings, facts)
 	if want := (placement.Resources{CPUs: 3, MemoryBytes: 3 << 30}); faults != nil || needs != want {
 		t.Errorf("needs %+v, %v; want %+v", needs, faults, want)
 	}
-	if got := a.Size(normalized, facts); got != 500 {
+	if got := a.Size(settings, facts); got != 500 {
 		t.Errorf("size %v, want 500", got)
 	}
-	run, err := a.Expand(normalized, needs, Paths{Work: "/w", Facts: facts})
+	run, err := a.Expand(Normalize(settings), needs, Paths{Work: "/w", Facts: facts})
 	if err != nil || run.Steps[0].Argv[1] != "3" {
 		t.Errorf("%v, %v, want 3 rounds", run, err)
 	}
-	if faults := a.factRules(normalized, facts); faults != nil {
+	if faults := a.factRules(settings, facts); faults != nil {
 		t.Errorf("faults %v", faults)
 	}
 	facts.add("list", map[string]float64{"records": 1})
-	if faults := a.factRules(normalized, facts); len(faults) != 1 || faults[0].Loc[0] != "list" {
+	if faults := a.factRules(settings, facts); len(faults) != 1 || faults[0].Loc[0] != "list" {
 		t.Errorf("faults %v, want one of the list", faults)
 	}
 
 	// What another job is still to make counts as nothing yet, and decides no rule.
 	facts.Add("list", 0, true)
-	if faults := a.factRules(normalized, facts); faults != nil {
+	if faults := a.factRules(settings, facts); faults != nil {
 		t.Errorf("faults of files that are to come: %v", faults)
 	}
-	if needs, _ := a.Needs(normalized, facts); needs.CPUs != 1 {
+	if needs, _ := a.Needs(settings, facts); needs.CPUs != 1 {
 		t.Errorf("%d CPUs for files that are to come", needs.CPUs)
 	}
 	// Files that are not given have none of anything.
-	if needs, faults := a.Needs([]byte(`{"ns":1}`), nil); faults != nil || needs.MemoryBytes != 1<<30 {
+	if needs, faults := a.Needs(parseJSON(t, `{"ns":1}`), nil); faults != nil || needs.MemoryBytes != 1<<30 {
 		t.Errorf("without files: %+v, %v", needs, faults)
 	}
 	facts.add("structure", map[string]float64{"atoms": 1e9})
-	if _, faults := a.Needs(normalized, facts); len(faults) != 1 || faults[0].Loc[0] != "structure" || !strings.Contains(faults[0].Msg, "1 + 0.5 * facts.atoms") {
+	if _, faults := a.Needs(settings, facts); len(faults) != 1 || faults[0].Loc[0] != "structure" || !strings.Contains(faults[0].Msg, "1 + 0.5 * facts.atoms") {
 		t.Errorf("faults %v, want one of the structure", faults)
 	}
 }

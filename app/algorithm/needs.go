@@ -13,13 +13,9 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Needs returns the resources of a job with these normalized settings. A fact that is not
+// Needs returns the resources of a job with these checked settings. A fact that is not
 // known yet counts as 0. A fault names the setting that asks for something impossible.
-func (a *File) Needs(normalized json.RawMessage, facts Facts) (placement.Resources, []fault.Field) {
-	settings, err := strictjson.Parse(normalized)
-	if err != nil || settings.Kind != strictjson.Object {
-		return placement.Resources{}, []fault.Field{{Loc: []any{}, Msg: "settings must be an object", Type: "type"}}
-	}
+func (a *File) Needs(settings *strictjson.Value, facts Facts) (placement.Resources, []fault.Field) {
 	values, faults := a.relations.values(settings.Members, facts, 0.0)
 	take := func(r resource, lowest, highest int64) int64 {
 		n, msg := r.of(settings, lowest, highest)
@@ -40,12 +36,11 @@ func (a *File) Needs(normalized json.RawMessage, facts Facts) (placement.Resourc
 	return needs, faults
 }
 
-// Runtime returns how many seconds a job with these normalized settings may run that asks for
+// Runtime returns how many seconds a job with these checked settings may run that asks for
 // no time of its own. It is the most that there is where facts are not known yet.
-func (a *File) Runtime(normalized json.RawMessage, facts Facts) (seconds int64, faults []fault.Field) {
+func (a *File) Runtime(settings *strictjson.Value, facts Facts) (seconds int64, faults []fault.Field) {
 	most := int64(a.MaxRuntime.Seconds())
-	settings, err := strictjson.Parse(normalized)
-	if a.runtime == nil || err != nil {
+	if a.runtime == nil {
 		return most, nil
 	}
 	values, faults := a.relations.values(settings.Members, facts, nil)
@@ -110,9 +105,8 @@ func (a *File) Advice(normalized json.RawMessage, facts Facts) []fault.Field {
 }
 
 // factRules returns the faults of settings that are right without the facts.
-func (a *File) factRules(normalized json.RawMessage, facts Facts) []fault.Field {
-	settings, err := strictjson.Parse(normalized)
-	if err != nil || !a.UsesFacts() {
+func (a *File) factRules(settings *strictjson.Value, facts Facts) []fault.Field {
+	if !a.UsesFacts() {
 		return nil
 	}
 	return a.relations.check(settings.Members, facts)

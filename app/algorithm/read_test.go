@@ -252,7 +252,7 @@ func TestDefaultsOfAFile(t *testing.T) {
 	if a.Title != "demo" || a.Executor != "any" || a.Retries != 0 || a.MaxRuntime != defaultMaxRuntime || a.Default || a.Resumable {
 		t.Errorf("got %+v", a)
 	}
-	needs, faults := a.Needs([]byte(`{}`), nil)
+	needs, faults := a.Needs(parseJSON(t, `{}`), nil)
 	if want := (placement.Resources{CPUs: 1, MemoryBytes: 1 << 30}); needs != want || faults != nil {
 		t.Errorf("needs %+v %v, want %+v", needs, faults, want)
 	}

@@ -112,7 +112,7 @@ func checkExpansion(t *testing.T, a *File) {
 		if len(faults) > 0 {
 			t.Errorf("resources of %s: %v", a.Path, faults)
 		}
-		if _, err := a.Expand(normal, needs, paths); err != nil {
+		if _, err := a.Expand(Normalize(normal), needs, paths); err != nil {
 			t.Errorf("commands of %s: %v", a.Path, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 )
 
 func TestSizes(t *testing.T) {
@@ -61,10 +62,11 @@ default = 0
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			normalized := checked(t, tt.algorithm, tt.settings)
-			got, faults := tt.algorithm.Needs(normalized, nil)
+			settings, faults := tt.algorithm.CheckSettings(parseJSON(t, tt.settings))
+			must.Equal(t, "faults of the settings", len(faults), 0)
+			got, faults := tt.algorithm.Needs(settings, nil)
 			if got != tt.want || fmt.Sprint(faults) != tt.faults {
-				t.Errorf("Needs(%s) = %+v, %v; want %+v, %s", normalized, got, faults, tt.want, tt.faults)
+				t.Errorf("Needs(%s) = %+v, %v; want %+v, %s", tt.settings, got, faults, tt.want, tt.faults)
 			}
 		})
 	}
@@ -90,7 +92,7 @@ name = "memory"
 type = "number"
 default = 1
 `)
-		needs, faults := a.Needs([]byte(`{"alignment": "a", "memory": 1}`), Facts{"alignment": {"records": 30}})
+		needs, faults := a.Needs(parseJSON(t, `{"alignment": "a", "memory": 1}`), Facts{"alignment": {"records": 30}})
 		if len(faults) > 0 {
 			t.Fatalf("%s: %v", memory, faults)
 		}

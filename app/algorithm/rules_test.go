@@ -116,7 +116,7 @@ message = "is large"
 		`{"smiles":"C","box":[2,3,4,5,6]}`:      "",
 		`{"ligand":"inputs/a.sdf","from":"x"} `: "fault",
 	} {
-		normalized, faults := a.CheckSettings(parseJSON(t, settings))
+		given, faults := a.CheckSettings(parseJSON(t, settings))
 		if len(faults) > 0 {
 			if want != "fault" {
 				t.Errorf("%s: %v", settings, faults)
@@ -128,7 +128,7 @@ message = "is large"
 			facts.Add("ligand", 2000, false)
 		}
 		var got []string
-		for _, f := range a.Advice(normalized, facts) {
+		for _, f := range a.Advice(Normalize(given), facts) {
 			got = append(got, fmt.Sprint(f.Loc, " ", f.Msg, " ", f.Type))
 		}
 		if all := strings.Join(got, "|"); all != want {

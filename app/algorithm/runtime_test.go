@@ -33,8 +33,8 @@ func TestComputedRuntime(t *testing.T) {
 		{`{"structure":"a.pdb","ns":-100}`, known(1000), 1},                     // at least
 		{`{"structure":"job:a/b.pdb"}`, Facts{"structure": {"bytes": 9}}, 7200}, // not known yet
 	} {
-		normalized, _ := a.CheckSettings(parseJSON(t, c.settings))
-		seconds, faults := a.Runtime(normalized, c.facts)
+		settings, _ := a.CheckSettings(parseJSON(t, c.settings))
+		seconds, faults := a.Runtime(settings, c.facts)
 		if seconds != c.want || len(faults) > 0 {
 			t.Errorf("%s: %d s, %v; want %d", c.settings, seconds, faults, c.want)
 		}
@@ -42,14 +42,14 @@ func TestComputedRuntime(t *testing.T) {
 	if a.MaxRuntime != 2*time.Hour || !a.UsesFacts() {
 		t.Errorf("at most %v, uses facts %v", a.MaxRuntime, a.UsesFacts())
 	}
-	if seconds, _ := parseOK(t, format2Head+"command = [\"run\"]\nmax_runtime = \"3h\"\n").Runtime([]byte("{}"), nil); seconds != 10800 {
+	if seconds, _ := parseOK(t, format2Head+"command = [\"run\"]\nmax_runtime = \"3h\"\n").Runtime(parseJSON(t, "{}"), nil); seconds != 10800 {
 		t.Errorf("a fixed limit: %d s", seconds)
 	}
 }
 
 func TestRuntimeThatCannotBeComputed(t *testing.T) {
 	a := parseOK(t, strings.Replace(runtimeFile, "600 + ", "600 / (settings.ns - 2) + ", 1))
-	_, faults := a.Runtime([]byte(`{"ns":2}`), nil)
+	_, faults := a.Runtime(parseJSON(t, `{"ns":2}`), nil)
 	if len(faults) != 1 || faults[0].Loc[0] != "ns" || !strings.Contains(faults[0].Msg, "how long the job may run") {
 		t.Errorf("faults %v", faults)
 	}

@@ -10,12 +10,11 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// CheckSettings returns the normalized settings (constant defaults filled in,
-// members sorted, numbers plain and exact) and every fault; a fault's path
-// begins below the settings. Whether settings go together is only checked where each is
+// CheckSettings returns the settings with constant defaults filled in, nil if there are
+// faults, and every fault; a fault's path begins below the settings. Whether settings go together is only checked where each is
 // right. A null counts as no value, unless the parameter
 // accepts null.
-func (a *File) CheckSettings(v *strictjson.Value) (json.RawMessage, []fault.Field) {
+func (a *File) CheckSettings(v *strictjson.Value) (*strictjson.Value, []fault.Field) {
 	if v == nil || v.Kind != strictjson.Object {
 		return nil, []fault.Field{{Loc: []any{}, Msg: "settings must be an object", Type: "type"}}
 	}
@@ -42,7 +41,13 @@ func (a *File) CheckSettings(v *strictjson.Value) (json.RawMessage, []fault.Fiel
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	return strictjson.AppendPlainMembers(nil, members), nil
+	return &strictjson.Value{Kind: strictjson.Object, Members: members}, nil
+}
+
+// Normalize returns checked settings as programs read them: members sorted, numbers plain
+// and exact.
+func Normalize(settings *strictjson.Value) json.RawMessage {
+	return strictjson.AppendPlain(nil, settings)
 }
 
 func (a *File) unknownSettings(v *strictjson.Value) []fault.Field {

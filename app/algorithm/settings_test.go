@@ -42,11 +42,11 @@ func parseJSON(t testing.TB, text string) *strictjson.Value {
 // checked returns normalized settings that have no fault.
 func checked(t testing.TB, a *File, settings string) json.RawMessage {
 	t.Helper()
-	normalized, faults := a.CheckSettings(parseJSON(t, settings))
+	given, faults := a.CheckSettings(parseJSON(t, settings))
 	if faults != nil {
 		t.Fatalf("%s: %v", settings, faults)
 	}
-	return normalized
+	return Normalize(given)
 }
 
 const settingsFile = head + `
@@ -134,9 +134,8 @@ func TestSettingsAreNormalised(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, faults := a.CheckSettings(parseJSON(t, tt.settings))
-			if string(got) != tt.want || faults != nil {
-				t.Errorf("CheckSettings(%s) = %s, %v; want %s", tt.settings, got, faults, tt.want)
+			if got := string(checked(t, a, tt.settings)); got != tt.want {
+				t.Errorf("CheckSettings(%s) = %s; want %s", tt.settings, got, tt.want)
 			}
 		})
 	}
@@ -194,7 +193,7 @@ func TestFaultsOfSettings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, faults := a.CheckSettings(parseJSON(t, tt.settings))
 			if diff := cmp.Diff(tt.want, faults); diff != "" || got != nil {
-				t.Errorf("CheckSettings(%s) gives %s and faults (-want +got)\n%s", tt.settings, got, diff)
+				t.Errorf("CheckSettings(%s) gives %v and faults (-want +got)\n%s", tt.settings, got, diff)
 			}
 		})
 	}
@@ -242,23 +241,24 @@ func FuzzCheckSettings(f *testing.F) {
 		if err != nil {
 			return
 		}
-		normalized, faults := a.CheckSettings(v)
-		if (normalized == nil) == (len(faults) == 0) {
-			t.Fatalf("normalized %s with faults %v", normalized, faults)
+		given, faults := a.CheckSettings(v)
+		if (given == nil) == (len(faults) == 0) {
+			t.Fatalf("settings %v with faults %v", given, faults)
 		}
 		for _, fault := range faults {
 			if fault.Msg == "" || fault.Type == "" || fault.Loc == nil {
 				t.Errorf("fault %+v", fault)
 			}
 		}
-		if normalized == nil {
+		if given == nil {
 			return
 		}
-		again, faults := a.CheckSettings(parseJSON(t, string(normalized)))
-		if string(again) != string(normalized) || len(faults) > 0 {
-			t.Errorf("normalized %s becomes %s, %v", normalized, again, faults)
+		normalized := string(Normalize(given))
+		again, faults := a.CheckSettings(parseJSON(t, normalized))
+		if len(faults) > 0 || string(Normalize(again)) != normalized {
+			t.Errorf("normalized %s becomes %v, %v", normalized, again, faults)
 		}
-		if err := compileSettingsSchema(t, a).Validate(parseJSON(t, string(normalized)).Any()); err != nil {
+		if err := compileSettingsSchema(t, a).Validate(parseJSON(t, normalized).Any()); err != nil {
 			t.Errorf("%s does not fit the schema of clients: %v", normalized, err)
 		}
 	})

@@ -2,7 +2,6 @@ package algorithm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,15 +12,16 @@ import (
 	"molrun/app/algorithm/content"
 	"molrun/app/algorithm/validator"
 	"molrun/app/base/fault"
+	"molrun/app/base/strictjson"
 )
 
 // ValidatorRow is what a validator is asked about.
 type ValidatorRow struct {
-	Normalized json.RawMessage // as sent where the schema found faults
-	Paths      Paths           // only Files and Program
-	Named      map[string][]NamedFile
-	Facts      Facts // what is known of the files, to which content is added
-	Right      bool  // the schema found no fault
+	Settings *strictjson.Value // checked, or as sent where the schema found faults
+	Paths    Paths             // only Files and Program
+	Named    map[string][]NamedFile
+	Facts    Facts // what is known of the files, to which content is added
+	Right    bool  // the schema found no fault
 }
 
 // HasValidator reports whether RunValidator has to follow CheckSettings.
@@ -41,7 +41,7 @@ func (a *File) RunValidator(ctx context.Context, pool *validator.Pool, user stri
 	faults, err := a.Parameters.checkContent(ctx, pool, user, rows)
 	for i := range rows {
 		if err == nil && rows[i].Right && len(faults[i]) == 0 {
-			faults[i] = a.factRules(rows[i].Normalized, rows[i].Facts)
+			faults[i] = a.factRules(rows[i].Settings, rows[i].Facts)
 		}
 	}
 	if a.checker == nil || err != nil {
@@ -73,12 +73,10 @@ func (a *File) ask(ctx context.Context, pool *validator.Pool, user string, rows 
 	for i, n := range of {
 		row := rows[n]
 		row.Paths.Folder = home
-		values, err := valuesOf(row.Normalized, row.Paths)
-		if err == nil {
-			values.Site = a.site
-			questions[i] = validator.Question{Files: row.Paths.readable(), Settings: values.Settings}
-			questions[i].Argv, err = command.Argv(a.checker.command, values)
-		}
+		values := valuesOf(row.Settings, row.Paths)
+		values.Site = a.site
+		questions[i] = validator.Question{Files: row.Paths.readable(), Settings: values.Settings}
+		questions[i].Argv, err = command.Argv(a.checker.command, values)
 		if err != nil {
 			return nil, &fault.Error{Code: fault.Internal, Message: "the settings could not be checked", Err: fmt.Errorf("validator of %s %s: %w", a.Type, a.Version, err)}
 		}

@@ -29,10 +29,10 @@ func newPool() *validator.Pool {
 	return validator.NewPool(validator.PoolOptions{Timeout: 5 * time.Minute})
 }
 
-func rowsOf(settings ...string) []ValidatorRow {
+func rowsOf(t *testing.T, settings ...string) []ValidatorRow {
 	rows := make([]ValidatorRow, len(settings))
 	for i, s := range settings {
-		rows[i] = ValidatorRow{Normalized: []byte(s), Paths: Paths{Program: "/molrun", Files: map[string][]string{}}}
+		rows[i] = ValidatorRow{Settings: parseJSON(t, s), Paths: Paths{Program: "/molrun", Files: map[string][]string{}}}
 	}
 	return rows
 }
@@ -43,7 +43,7 @@ const faulty = `while read -r line; do case "$line" in *13*) echo "[{\"loc\":[\"
 func TestValidatorAnswersEachRow(t *testing.T) {
 	for _, many := range []string{"", "many = true"} {
 		a := validated(t, faulty, many)
-		got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{"n":1}`, `{"n":13}`, `{"n":2}`, `{"n":130}`, `{"n":3}`))
+		got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{"n":1}`, `{"n":13}`, `{"n":2}`, `{"n":130}`, `{"n":3}`))
 		if want := "[[] [{[n 0] unlucky luck}] [] [{[n 0] unlucky luck}] []]"; err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%q: %v, %v; want %s", many, got, err, want)
 		}
@@ -60,7 +60,7 @@ func TestManyRowsAreOneProcess(t *testing.T) {
 	for i := range settings {
 		settings[i] = fmt.Sprintf(`{"n":%d}`, i)
 	}
-	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(settings...))
+	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, settings...))
 	if err != nil || len(got) != len(settings) || got[13] == nil || got[12] != nil || got[1999] != nil {
 		t.Fatalf("%d answers, %v", len(got), err)
 	}
@@ -73,7 +73,7 @@ func TestManyRowsAreOneProcess(t *testing.T) {
 func TestValidatorReadsFiles(t *testing.T) {
 	a := validated(t, `while read -r line; do printf '[{"loc":[],"msg":"%s"}]\n' "$(cat "${1:-/dev/null}")-"; done`, "many = true")
 	dir := t.TempDir()
-	rows := rowsOf(`{"n":0,"text":"a/b.txt"}`, `{"n":1}`, `{"n":2,"text":"a/c.txt"}`, `{"n":3,"text":"a/b.txt"}`)
+	rows := rowsOf(t, `{"n":0,"text":"a/b.txt"}`, `{"n":1}`, `{"n":2,"text":"a/c.txt"}`, `{"n":3,"text":"a/b.txt"}`)
 	for i, name := range map[int]string{0: "b", 2: "c", 3: "b"} {
 		rows[i].Paths.Files["text"] = []string{filepath.Join(dir, name)}
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
@@ -87,7 +87,7 @@ func TestValidatorReadsFiles(t *testing.T) {
 func TestValidatorSeesNothingOfTheService(t *testing.T) {
 	t.Setenv("MOLRUN_SECRET", "s3cret")
 	a := validated(t, `echo "[{\"loc\":[],\"msg\":\"$(env | cut -d= -f1 | sort | tr '\n' ' ')in $(ls -A | wc -l) files\"}]"`, "")
-	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`))
+	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`))
 	must.OK(t, err)
 	if want := "HOME LANG PATH PWD TMPDIR in 0 files"; strings.ReplaceAll(got[0][0].Msg, " _", "") != want {
 		t.Errorf("environment %q, want %q", got[0][0].Msg, want)
@@ -115,7 +115,7 @@ func TestValidatorThatCannotAnswer(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := validated(t, tt.script, tt.many).RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`, `{"n":1}`))
+			got, err := validated(t, tt.script, tt.many).RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`, `{"n":1}`))
 			var e *fault.Error
 			if got != nil || !errors.As(err, &e) || e.Code != tt.code || e.Message == "" || !strings.Contains(e.Err.Error(), tt.cause) {
 				t.Errorf("%v, error %v; want %s with cause %q", got, err, tt.code, tt.cause)
@@ -127,7 +127,7 @@ func TestValidatorThatCannotAnswer(t *testing.T) {
 // Tools that exit with 1 because they found something have answered.
 func TestValidatorMayFailWithFindings(t *testing.T) {
 	a := validated(t, `echo '[{"loc":["n"],"msg":"bad"}]'; exit 1`, "")
-	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`))
+	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`))
 	if want := "[[{[n] bad value}]]"; err != nil || fmt.Sprint(got) != want {
 		t.Errorf("%v, %v; want %s", got, err, want)
 	}
@@ -139,20 +139,20 @@ func TestValidatorMayLeaveAProcessBehind(t *testing.T) {
 		"[]": "[[]]", `[{"loc":["n"],"msg":"bad"}]`: "[[{[n] bad value}]]",
 	} {
 		a := validated(t, "setsid sleep 8 & echo '"+answer+"'", "")
-		got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`))
+		got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`))
 		if err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%v, %v; want %s", got, err, want)
 		}
 	}
 	cut := validated(t, "setsid sleep 8 & echo '['", "")
-	if _, err := cut.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`)); fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "did not answer in time") {
+	if _, err := cut.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`)); fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "did not answer in time") {
 		t.Errorf("without the end of its output: %v", err)
 	}
 }
 
 func TestMissingValidatorProgram(t *testing.T) {
 	a := parseOK(t, head+"[validate]\ncommand = [\"/nosuch/program\"]\n")
-	if _, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`)); fault.CodeOf(err) != fault.Unavailable {
+	if _, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`)); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("error %v", err)
 	}
 }
@@ -165,7 +165,7 @@ func TestValidatorIsStoppedWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := a.RunValidator(ctx, newPool(), "ann", rowsOf(`{}`))
+		_, err := a.RunValidator(ctx, newPool(), "ann", rowsOf(t, `{}`))
 		done <- err
 	}()
 	f, err := os.Open(pipe) // waits for the validator
@@ -186,7 +186,7 @@ func TestValidatorIsStoppedWithItsCaller(t *testing.T) {
 
 func TestNoValidator(t *testing.T) {
 	a := parseOK(t, head)
-	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`, `{}`))
+	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`, `{}`))
 	if a.HasValidator() || err != nil || len(got) != 2 {
 		t.Errorf("%v, %v", got, err)
 	}

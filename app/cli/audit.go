@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
+	"molrun/app/cli/session"
 	"molrun/app/job/audit"
 )
 
@@ -37,7 +38,7 @@ Works while the service runs and while it does not.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		from, err := parseSince(since, time.Now())
 		if err != nil {
-			return usageError{fmt.Errorf("--since: %w", err)}
+			return session.Usagef("--since: %w", err)
 		}
 		config, err := flags.existing(c)
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/plaintext"
 	"molrun/app/cli/remote"
+	"molrun/app/cli/session"
 	_ "molrun/app/task/gauged" // the command `task`
 )
 
@@ -99,7 +100,7 @@ func findCommand(root *cobra.Command, args []string) error {
 			known = append(known, sub.Name())
 		}
 	}
-	return usageError{fmt.Errorf("unknown command %q%s; see %s --help", rest[word], orNearest("", rest[word], known), c.CommandPath())}
+	return session.Usagef("unknown command %q%s; see %s --help", rest[word], orNearest("", rest[word], known), c.CommandPath())
 }
 
 // flagError says what is wrong with a flag, and which one was meant.
@@ -110,7 +111,7 @@ func flagError(c *cobra.Command, err error) error {
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		hint = orNearest("--", unknown.GetSpecifiedName(), known)
 	}
-	return usageError{fmt.Errorf("%w%s; see %s --help", err, hint, c.CommandPath())}
+	return session.Usagef("%w%s; see %s --help", err, hint, c.CommandPath())
 }
 
 // orNearest asks whether a known word was meant, if one is near.

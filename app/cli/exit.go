@@ -30,11 +30,6 @@ const (
 	// 74 is datadir.ExitDatabaseFailed.
 )
 
-// usageError is a mistake in the command line itself.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 // silent is an error whose message was printed already.
 type silent struct{ code int }
 
@@ -42,7 +37,6 @@ func (s silent) Error() string { return "" }
 
 // exitCode is the one table from errors to exit codes.
 func exitCode(err error) int {
-	var usage usageError
 	var quiet silent
 	var refused *client.Error
 	var damaged damagedError
@@ -53,7 +47,7 @@ func exitCode(err error) int {
 		return quiet.code
 	case errors.As(err, &damaged):
 		return exitDamaged
-	case errors.As(err, &usage), errors.As(err, new(session.UsageError)), foundByCobra(err):
+	case errors.As(err, new(session.UsageError)), foundByCobra(err):
 		return exitUsage
 	case errors.As(err, new(session.KeyError)):
 		return exitKey

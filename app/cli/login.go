@@ -14,6 +14,7 @@ import (
 
 	"molrun/app/cli/profile"
 	"molrun/app/cli/remote"
+	"molrun/app/cli/session"
 	"molrun/app/client"
 	"molrun/app/job/apikey"
 	"molrun/app/server"
@@ -67,9 +68,9 @@ func keyFor(ctx context.Context, control *client.Control, organization, email st
 	case len(fits) == 1:
 		r.Organization, r.Email, r.Role = fits[0].Organization, fits[0].Email, fits[0].Role
 	case len(fits) > 1:
-		return r, usageError{fmt.Errorf("there are several users; say which with --email and --organization, as molrun user list shows them")}
+		return r, session.Usagef("there are several users; say which with --email and --organization, as molrun user list shows them")
 	case len(users) > 0:
-		return r, usageError{fmt.Errorf("there is no user %s of organization %q; molrun key create makes one", email, organization)}
+		return r, session.Usagef("there is no user %s of organization %q; molrun key create makes one", email, organization)
 	}
 	if r.Organization == "" {
 		r.Organization = "lab"

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
+	"molrun/app/cli/session"
 	"molrun/app/client"
 	"molrun/app/server"
 )
@@ -55,7 +56,7 @@ What would be deleted is shown first; the sizes are those on the disk.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		request, err := f.request(time.Now())
 		if err != nil {
-			return usageError{err}
+			return session.Usage(err)
 		}
 		config, err := flags.existing(c)
 		if err != nil {

@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
+	"molrun/app/cli/session"
 	"molrun/app/server"
 	"molrun/app/server/backup"
 	"molrun/app/server/config"
@@ -81,7 +81,7 @@ if their algorithm has retries left, and FAILED otherwise, for their users to re
 // tryBackup restores a backup on trial.
 func tryBackup(c *cobra.Command, config config.Config, r backup.Restore, asJSON bool) error {
 	if r.SkipDamaged {
-		return usageError{errors.New("--try finds damaged files; leave --skip-damaged out")}
+		return session.Usagef("--try finds damaged files; leave --skip-damaged out")
 	}
 	began := time.Now()
 	tried, err := r.Dir.Try(c.Context(), config, r.Name, server.FinishLost)

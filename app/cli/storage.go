@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
+	"molrun/app/cli/session"
 	"molrun/app/client"
 	"molrun/app/job/retention"
 )
@@ -47,7 +48,7 @@ Age counts from the day of a job's end, and of a file's upload.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, sizes in bytes")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if !slices.Contains(reportKinds, by) {
-			return usageError{fmt.Errorf("--by: use %s", strings.Join(reportKinds, ", "))}
+			return session.Usagef("--by: use %s", strings.Join(reportKinds, ", "))
 		}
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
 			report, err := control.Storage(ctx, by)

@@ -7,18 +7,36 @@ import (
 	"net/url"
 )
 
-// Algorithm is something that can be run. Only Client.Algorithm fills in Schema
-// and Example.
+// Algorithm is something that can be run. Only Client.Algorithm fills in Schema,
+// Parameters and Example.
 type Algorithm struct {
 	Type        string          `json:"type"`
 	Version     string          `json:"version"`
 	Versions    []string        `json:"versions"`
 	Title       string          `json:"title"`
 	Description string          `json:"description"`
+	Categories  []string        `json:"categories,omitempty"`
+	Functions   []string        `json:"functions,omitempty"`
+	Status      string          `json:"status,omitempty"`
+	Cite        []string        `json:"cite,omitempty"`
 	Ready       bool            `json:"ready"`
 	Missing     []string        `json:"missing"`
+	Parameters  []Parameter     `json:"parameters,omitempty"`
 	Schema      json.RawMessage `json:"schema,omitempty"`
 	Example     json.RawMessage `json:"example,omitempty"`
+}
+
+// Parameter is a setting of an algorithm.
+type Parameter struct {
+	Name     string          `json:"name"`
+	Title    string          `json:"title"`
+	Type     any             `json:"type"` // a text or several
+	Unit     string          `json:"unit"`
+	Help     string          `json:"help"`
+	Required bool            `json:"required"`
+	Default  json.RawMessage `json:"default"`
+	File     []string        `json:"file"`
+	Schema   any             `json:"schema"`
 }
 
 // Algorithms lists the algorithms.

@@ -11,32 +11,6 @@ import (
 	"time"
 )
 
-// Submission asks for one job.
-type Submission struct {
-	Name       string          `json:"jobName"`
-	Type       string          `json:"type"`
-	Version    string          `json:"version,omitempty"`
-	Settings   json.RawMessage `json:"settings"`
-	Priority   int             `json:"priority,omitempty"`
-	MaxRuntime int64           `json:"maxRuntimeSeconds,omitempty"`
-	After      []string        `json:"after,omitempty"` // jobs that have to be COMPLETED first
-	AfterAny   bool            `json:"afterAny,omitempty"`
-}
-
-// BatchSubmission asks for one job per element of Settings or, without Type, for Jobs.
-type BatchSubmission struct {
-	Name       string            `json:"batchName"`
-	Type       string            `json:"type,omitempty"`
-	Version    string            `json:"version,omitempty"`
-	Settings   []json.RawMessage `json:"settings,omitempty"`
-	Names      []string          `json:"jobNames,omitempty"`
-	Jobs       []Submission      `json:"jobs,omitempty"`
-	Priority   int               `json:"priority,omitempty"`
-	MaxRuntime int64             `json:"maxRuntimeSeconds,omitempty"`
-	After      []string          `json:"after,omitempty"` // of every row
-	AfterAny   bool              `json:"afterAny,omitempty"`
-}
-
 // Job is a job's record.
 type Job struct {
 	ID               string            `json:"jobId"`
@@ -123,29 +97,6 @@ type Failure struct {
 
 // Finished reports whether the job has completed or failed.
 func (j *Job) Finished() bool { return j.Status == "COMPLETED" || j.Status == "FAILED" }
-
-// Submit queues a job, or returns the job that the same submission created
-// before. It is idempotent.
-func (c *Client) Submit(ctx context.Context, s Submission) (*Job, error) {
-	return ask[Job](ctx, c, http.MethodPost, "/submit-job", nil, s)
-}
-
-// SubmitBatch queues many jobs, all or none.
-func (c *Client) SubmitBatch(ctx context.Context, s BatchSubmission) (*Job, error) {
-	return ask[Job](ctx, c, http.MethodPost, "/submit-batch", nil, s)
-}
-
-// Validation is the service's verdict on a submission.
-type Validation struct {
-	Valid      bool            `json:"valid"`
-	Normalized json.RawMessage `json:"normalized,omitempty"`
-	Detail     []Detail        `json:"detail"`
-}
-
-// Validate checks a submission without submitting it.
-func (c *Client) Validate(ctx context.Context, s Submission) (*Validation, error) {
-	return ask[Validation](ctx, c, http.MethodPost, "/validate-job", nil, s)
-}
 
 // Job returns a job as it is now.
 func (c *Client) Job(ctx context.Context, name string) (*Job, error) {

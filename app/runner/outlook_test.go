@@ -295,18 +295,14 @@ func TestEstimateComesTrue(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		rows := `[{"steps":333,"cpus":2},{"steps":101,"cpus":1},{"steps":707,"cpus":4}]`
-		submit := func(jobs *app.Jobs) error {
-			body, err := strictjson.Parse([]byte(rows))
-			must.OK(t, err)
-			_, _, err = jobs.SubmitBatch(t.Context(), bob, app.BatchSubmission{
-				Name: "b", Type: "sim", Rows: body.Items, RowNames: []string{"b333", "b101", "b707"}, Body: body,
-			})
-			return err
-		}
-		est, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), submit)
+		body, err := strictjson.Parse([]byte(rows))
+		must.OK(t, err)
+		batch := app.BatchSubmission{Name: "b", Type: "sim", Rows: body.Items, RowNames: []string{"b333", "b101", "b707"}, Body: body}
+		plan := func(p app.Planner) (*app.Planned, error) { return p.Batch(t.Context(), bob, batch) }
+		est, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), plan)
 		must.OK(t, err)
 		begin := time.Now()
-		must.OK(t, submit(w.Jobs))
+		must.OK(t, must.Error3(w.Jobs.SubmitBatch(t.Context(), bob, batch)))
 		first, last := w.finished("b333").StartedAt.Sub(begin), time.Duration(0)
 		for _, name := range []string{"b333", "b101", "b707"} {
 			r := w.finished(name)
@@ -323,7 +319,7 @@ func TestEstimateComesTrue(t *testing.T) {
 		if est.Queue.Position != 1 || est.RunBasis != "7 runs of sim 1" && est.RunBasis != "3 runs of sim 1" || len(est.Slots) != 3 {
 			t.Errorf("estimate %+v, queue %+v", est, est.Queue)
 		}
-		if again, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), submit); err != nil || again.Queue.ETASeconds != 1 || again.EndSeconds < 707 {
+		if again, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), plan); err != nil || again.Queue.ETASeconds != 1 || again.EndSeconds < 707 {
 			t.Errorf("of a free machine: %+v, %v", again, err)
 		}
 	})

@@ -58,7 +58,7 @@ func serveAPI(api *http.Server, listener net.Listener, cert *certificate.Certifi
 }
 
 // handler joins the API and the links to files.
-func (s *service) handler(stopping context.Context, version string, submissions *limit.Gate) http.Handler {
+func (s *service) handler(stopping context.Context, version string, submissions *limit.Slots) http.Handler {
 	l := s.config.Limits
 	linked := blobs.Handler(s.files, struct {
 		*upload.Files
@@ -111,7 +111,7 @@ func (s *service) handler(stopping context.Context, version string, submissions 
 }
 
 // watch has the metrics tell what there is.
-func (s *service) watch(follower *follow.Follower, submissions *limit.Gate) {
+func (s *service) watch(follower *follow.Follower, submissions *limit.Slots) {
 	sources := metrics.Sources{
 		Store: s.store, Disk: s.files.Disk, Executors: s.executors(),
 		AuditLog: filepath.Join(s.config.Data, audit.Name), AuditLost: s.audit.Lost,

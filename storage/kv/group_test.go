@@ -255,11 +255,11 @@ func TestCloseFinishesTheQueue(t *testing.T) {
 	check(t, db)
 }
 
-// TestCallersInTheQueueHoldNoSlot lets a caller through a gate that another one is
-// expected to pass while the first waits for its commit.
+// TestCallersInTheQueueHoldNoSlot gives a caller the slot that another one is expected
+// to get while the first waits for its commit.
 func TestCallersInTheQueueHoldNoSlot(t *testing.T) {
 	db := openNew(t)
-	g := limit.New(1)
+	g := &limit.Slots{All: 1}
 	release := block(t, db)
 	inside, leave, err := g.Enter(t.Context(), "ann")
 	must.OK(t, err)
@@ -276,7 +276,7 @@ func TestCallersInTheQueueHoldNoSlot(t *testing.T) {
 func TestReadersThatWaitForACommitHoldNoSlot(t *testing.T) {
 	var last lastCommit
 	current := last.begin(1)
-	g := limit.New(1)
+	g := &limit.Slots{All: 1}
 	inside, leave, err := g.Enter(t.Context(), "ann")
 	must.OK(t, err)
 	done := make(chan error, 1)
@@ -287,8 +287,8 @@ func TestReadersThatWaitForACommitHoldNoSlot(t *testing.T) {
 	leave()
 }
 
-// enterSoon passes a gate.
-func enterSoon(t *testing.T, g *limit.Gate) {
+// enterSoon takes a slot.
+func enterSoon(t *testing.T, g *limit.Slots) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
 	defer cancel()

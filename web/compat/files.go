@@ -18,17 +18,8 @@ import (
 // mount name them without it.
 const defaultFolder = "inputs"
 
-// uploaded is a file as the API lists it.
-type uploaded struct {
-	ID         string    `json:"fileId"`
-	Filename   string    `json:"filename"`
-	Folder     string    `json:"folder"`
-	Status     string    `json:"status"`
-	Size       int64     `json:"size"`
-	UploadedAt time.Time `json:"uploadedAt"`
-}
-
-func (u *uploaded) path() string {
+// pathOf returns the name of a file with its folder, as clients give it.
+func pathOf(u *client.File) string {
 	if u.Folder == defaultFolder {
 		return u.Filename
 	}
@@ -36,7 +27,7 @@ func (u *uploaded) path() string {
 }
 
 // uploads calls do for the completed uploads that a query selects, the newest first.
-func (c *call) uploads(ask url.Values, do func(*uploaded)) error {
+func (c *call) uploads(ask url.Values, do func(*client.File)) error {
 	ask.Set("limit", "100")
 	for {
 		a, err := c.api.Get(c.ctx(), ask, "files")
@@ -44,8 +35,8 @@ func (c *call) uploads(ask url.Values, do func(*uploaded)) error {
 			return err
 		}
 		got, err := client.Decode[struct {
-			Files    []*uploaded `json:"files"`
-			StartKey string      `json:"startKey"`
+			Files    []*client.File `json:"files"`
+			StartKey string         `json:"startKey"`
 		}](a)
 		if err != nil {
 			return err
@@ -77,10 +68,10 @@ func (c *call) files() (any, error) {
 		ask.Set("folder", cmp.Or(folder, defaultFolder))
 	}
 	seen, list := map[string]bool{}, []listedFile{}
-	err := c.uploads(ask, func(u *uploaded) {
-		if !seen[u.path()] { // an older one of the same name
-			seen[u.path()] = true
-			list = append(list, listedFile{u.path(), u.Size, u.UploadedAt})
+	err := c.uploads(ask, func(u *client.File) {
+		if !seen[pathOf(u)] { // an older one of the same name
+			seen[pathOf(u)] = true
+			list = append(list, listedFile{pathOf(u), u.Size, u.UploadedAt})
 		}
 	})
 	if err != nil {
@@ -113,7 +104,7 @@ func (c *call) folders() (any, error) {
 
 func (c *call) folderNames() ([]string, error) {
 	seen, names := map[string]bool{defaultFolder: true}, []string{}
-	err := c.uploads(url.Values{}, func(u *uploaded) {
+	err := c.uploads(url.Values{}, func(u *client.File) {
 		if !seen[u.Folder] {
 			seen[u.Folder] = true
 			names = append(names, u.Folder)
@@ -140,7 +131,7 @@ func (c *call) deleteFile() (any, error) {
 		name = file
 	}
 	var ids []string
-	err = c.uploads(ask, func(u *uploaded) {
+	err = c.uploads(ask, func(u *client.File) {
 		if name == "" || u.Filename == name {
 			ids = append(ids, u.ID)
 		}
@@ -188,7 +179,7 @@ func (c *call) upload() (any, error) {
 		return nil, err
 	}
 	return map[string]any{
-		"fileUrl": u.DownloadURL, "filename": (&uploaded{Filename: f.Filename, Folder: f.Folder}).path(), "fileId": f.ID, "size": f.Size, "message": f.Filename + " was uploaded.",
+		"fileUrl": u.DownloadURL, "filename": pathOf(f), "fileId": f.ID, "size": f.Size, "message": f.Filename + " was uploaded.",
 	}, nil
 }
 

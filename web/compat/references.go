@@ -140,7 +140,7 @@ func (f *files) names(folder string) (map[string]bool, error) {
 		return names, nil
 	}
 	names := map[string]bool{}
-	err := f.uploads(url.Values{"folder": {folder}}, func(u *uploaded) { names[u.Filename] = true })
+	err := f.uploads(url.Values{"folder": {folder}}, func(u *client.File) { names[u.Filename] = true })
 	if isInvalid(err) { // no folder can be named so
 		err = nil
 	}
@@ -160,7 +160,7 @@ func (f *files) keep(content, name string) (string, error) {
 		return "", err
 	}
 	there, err := client.Decode[struct {
-		Files []uploaded `json:"files"`
+		Files []client.File `json:"files"`
 	}](a)
 	if err != nil || len(there.Files) > 0 {
 		return ref, err

@@ -8,30 +8,6 @@ import (
 	"molrun/app/client"
 )
 
-// algorithm is what the API says of one.
-type algorithm struct {
-	Type        string          `json:"type"`
-	Title       string          `json:"title"`
-	Description string          `json:"description"`
-	Categories  []string        `json:"categories"`
-	Functions   []string        `json:"functions"`
-	Ready       bool            `json:"ready"`
-	Cite        []string        `json:"cite"`
-	Parameters  []parameter     `json:"parameters"`
-	Example     json.RawMessage `json:"example"`
-}
-
-type parameter struct {
-	Name     string          `json:"name"`
-	Title    string          `json:"title"`
-	Type     any             `json:"type"`
-	Help     string          `json:"help"`
-	Required bool            `json:"required"`
-	Default  json.RawMessage `json:"default"`
-	File     []string        `json:"file"`
-	Schema   any             `json:"schema"`
-}
-
 // setting is a setting under the names that clients read.
 type setting struct {
 	Name        string          `json:"name"`
@@ -44,22 +20,22 @@ type setting struct {
 }
 
 // settings translates the parameters of an algorithm.
-func (a *algorithm) settings() []setting {
+func settingsOf(a *client.Algorithm) []setting {
 	all := make([]setting, len(a.Parameters))
 	for i, p := range a.Parameters {
-		all[i] = setting{p.Name, p.Title, kindOf(p), p.Required, p.Help, p.Default, p.options()}
+		all[i] = setting{p.Name, p.Title, kindOf(p), p.Required, p.Help, p.Default, optionsOf(p)}
 	}
 	return all
 }
 
 // options are the values that a setting may have, if they are listed.
-func (p parameter) options() []any {
+func optionsOf(p client.Parameter) []any {
 	schema, _ := p.Schema.(map[string]any) // or a boolean
 	values, _ := schema["enum"].([]any)
 	return values
 }
 
-func kindOf(p parameter) string {
+func kindOf(p client.Parameter) string {
 	kinds, several := p.Type.([]any)
 	switch {
 	case len(p.File) > 0:
@@ -73,26 +49,26 @@ func kindOf(p parameter) string {
 }
 
 // all returns the algorithms that can run here, without their settings.
-func (c *call) all() (ready []*algorithm, err error) {
+func (c *call) all() (ready []*client.Algorithm, err error) {
 	a, err := c.api.Get(c.ctx(), nil, "algorithms")
 	if err != nil {
 		return nil, err
 	}
 	list, err := client.Decode[struct {
-		Algorithms []*algorithm `json:"algorithms"`
+		Algorithms []*client.Algorithm `json:"algorithms"`
 	}](a)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list.Algorithms, func(a *algorithm) bool { return !a.Ready }), nil
+	return slices.DeleteFunc(list.Algorithms, func(a *client.Algorithm) bool { return !a.Ready }), nil
 }
 
-func (c *call) find(name string) (*algorithm, error) {
+func (c *call) find(name string) (*client.Algorithm, error) {
 	a, err := c.api.Get(c.ctx(), nil, "algorithms", name)
 	if err != nil {
 		return nil, err
 	}
-	return client.Decode[algorithm](a)
+	return client.Decode[client.Algorithm](a)
 }
 
 // tools answers GET tools with a list of all and their settings.
@@ -112,7 +88,7 @@ func (c *call) tools() (any, error) {
 			paper = "https://doi.org/" + a.Cite[0]
 		}
 		list = append(list, map[string]any{
-			"name": a.Type, "displayName": a.Title, "description": a.Description, "github": "", "paper": paper, "settings": a.settings(),
+			"name": a.Type, "displayName": a.Title, "description": a.Description, "github": "", "paper": paper, "settings": settingsOf(a),
 		})
 	}
 	return list, nil
@@ -140,7 +116,7 @@ func (c *call) catalogSchema() (any, error) {
 	}
 	return map[string]any{
 		"name": a.Type, "displayName": a.Title, "description": a.Description, "categories": a.Categories,
-		"parameters": a.settings(), "settings": a.settings(),
+		"parameters": settingsOf(a), "settings": settingsOf(a),
 		"exampleJob": map[string]any{"jobName": a.Type + "-example", "type": a.Type, "settings": example},
 	}, nil
 }
@@ -178,7 +154,7 @@ type group struct {
 	Count int    `json:"toolCount"`
 }
 
-func (c *call) groups(of func(*algorithm) []string) ([]group, error) {
+func (c *call) groups(of func(*client.Algorithm) []string) ([]group, error) {
 	ready, err := c.all()
 	if err != nil {
 		return nil, err
@@ -203,12 +179,12 @@ func (c *call) groups(of func(*algorithm) []string) ([]group, error) {
 
 // modalities answers GET catalog/modalities.
 func (c *call) modalities() (any, error) {
-	list, err := c.groups(func(a *algorithm) []string { return a.Categories })
+	list, err := c.groups(func(a *client.Algorithm) []string { return a.Categories })
 	return map[string]any{"modalities": list}, err
 }
 
 // functions answers GET catalog/functions.
 func (c *call) functions() (any, error) {
-	list, err := c.groups(func(a *algorithm) []string { return a.Functions })
+	list, err := c.groups(func(a *client.Algorithm) []string { return a.Functions })
 	return map[string]any{"functions": list}, err
 }

@@ -55,7 +55,7 @@ func (l *Limits) Apply(c *gin.Context) (release func(*error)) {
 	b := &bounded{Limits: l}
 	c.Set(limitsKey, b)
 	return func(err *error) {
-		l.Budget.give(b.holder, b.taken)
+		l.Budget.Give(b.holder, b.taken)
 		if whole := b.received && b.err == nil; *err != nil && !whole && c.Request.ContentLength != 0 {
 			setReadDeadline(c.Writer, time.Now().Add(restOfRefused))
 		}
@@ -152,14 +152,12 @@ type metered struct {
 
 func (m metered) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
-	m.limits.taken += int64(n)
-	if !m.limits.Budget.take(m.limits.holder, int64(n)) {
-		return n, errNoBudget
+	if spent := m.limits.Budget.Take(m.limits.holder, int64(n)); spent != nil {
+		return n, spent
 	}
+	m.limits.taken += int64(n)
 	return n, err
 }
-
-var errNoBudget = fault.Errorf(fault.Unavailable, "The service is reading too many large requests; send this one again in a few seconds.")
 
 // incomplete says why a body could not be read to its end.
 func incomplete(err error) error {

@@ -1,37 +1,22 @@
 package decode
 
-import "sync"
+import (
+	"sync"
+
+	"molrun/app/base/fault"
+	"molrun/app/base/limit"
+)
 
 // Budget bounds the memory of all bodies together: it counts the bytes of
 // requests that are being received or handled.
 type Budget struct {
-	size, share int64
-	chunks      sync.Pool // *[]byte of largestChunk, reused by all bodies
-
-	mu       sync.Mutex
-	taken    int64
-	byHolder map[string]int64 // without holders that have nothing
+	limit.Budget
+	chunks sync.Pool // *[]byte of largestChunk, reused by all bodies
 }
 
 // NewBudget returns a budget of size bytes, of which each holder may use share.
 func NewBudget(size, share int64) *Budget {
-	return &Budget{size: size, share: share, byHolder: map[string]int64{}}
+	return &Budget{Budget: limit.Budget{All: size, Share: share, Spent: errNoBudget, ShareSpent: errNoBudget}}
 }
 
-// take counts n bytes of a holder, and reports whether they are within the budget.
-func (b *Budget) take(holder string, n int64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.taken += n
-	b.byHolder[holder] += n
-	return b.taken <= b.size && b.byHolder[holder] <= b.share
-}
-
-func (b *Budget) give(holder string, n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.taken -= n
-	if b.byHolder[holder] -= n; b.byHolder[holder] == 0 {
-		delete(b.byHolder, holder)
-	}
-}
+var errNoBudget = fault.Errorf(fault.Unavailable, "The service is reading too many large requests; send this one again in a few seconds.")

@@ -15,12 +15,12 @@ import (
 // LimitConnections returns listener for server with at most so many open
 // connections. When all are taken, the one that has been idle the longest is
 // closed; when none is idle, the next client waits. What is not an HTTP request
-// is answered like any other mistake. Requests that change something pass the gate,
-// unless it is nil, before they are parsed.
-func LimitConnections(server *http.Server, listener net.Listener, most int, g *limit.Gate) net.Listener {
+// is answered like any other mistake. Requests that change something wait for
+// one of the slots to compute, unless that is nil, before they are parsed.
+func LimitConnections(server *http.Server, listener net.Listener, most int, compute *limit.Slots) net.Listener {
 	l := &limitedListener{
 		Listener: listener,
-		gate:     g,
+		compute:  compute,
 		slots:    make(chan struct{}, most),
 		closed:   make(chan struct{}),
 		idle:     map[net.Conn]*list.Element{},
@@ -33,10 +33,10 @@ func LimitConnections(server *http.Server, listener net.Listener, most int, g *l
 // limitedListener learns from the server which connections are idle.
 type limitedListener struct {
 	net.Listener
-	gate   *limit.Gate
-	slots  chan struct{} // one taken by each connection
-	closed chan struct{}
-	once   sync.Once
+	compute *limit.Slots
+	slots   chan struct{} // one taken by each connection
+	closed  chan struct{}
+	once    sync.Once
 
 	mu      sync.Mutex
 	waiting bool                       // a connection waits for a slot
@@ -52,7 +52,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c = newWireConn(c, l.gate)
+	c = newWireConn(c, l.compute)
 	select {
 	case l.slots <- struct{}{}:
 		return c, nil

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"time"
 
+	"molrun/app/base/limit"
+
 	"github.com/rs/zerolog"
 )
 
@@ -31,7 +33,7 @@ func signInBy(s SignIn) func(*http.Request) *http.Request {
 	if s.Header == "" {
 		return func(r *http.Request) *http.Request { return r }
 	}
-	logged := NewRateLimiter(1, time.Now)
+	logged := limit.NewRates(1, time.Now)
 	return func(r *http.Request) *http.Request {
 		values := r.Header.Values(s.Header)
 		if len(values) == 0 || len(values) == 1 && values[0] == "" {
@@ -50,7 +52,7 @@ func signInBy(s SignIn) func(*http.Request) *http.Request {
 	}
 }
 
-func warn(r *http.Request, logged *RateLimiter, msg string) {
+func warn(r *http.Request, logged *limit.Rates, msg string) {
 	if logged.Allow("") {
 		zerolog.Ctx(r.Context()).Warn().Str("remote", Remote(r)).Msg(msg)
 	}

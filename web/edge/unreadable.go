@@ -25,7 +25,7 @@ type wireConn struct {
 	recent       recentBytes // guarded by net/http: it reads, serves and waits in turn
 	closed       func()      // called once, when it is closed after it was taken over
 	once         sync.Once
-	gate         *limit.Gate            // for what may compute; nil has none
+	compute      *limit.Slots           // for requests that may compute; nil has none
 	arrived      atomic.Pointer[func()] // releases the slot of a request that no handler has admitted yet
 }
 
@@ -58,9 +58,9 @@ func trackAnswers(server *http.Server) {
 
 // newWireConn wraps an accepted TCP connection. Other connections are returned
 // as they are.
-func newWireConn(c net.Conn, g *limit.Gate) net.Conn {
+func newWireConn(c net.Conn, compute *limit.Slots) net.Conn {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		return &wireConn{TCPConn: tcp, gate: g}
+		return &wireConn{TCPConn: tcp, compute: compute}
 	}
 	return c
 }
@@ -79,15 +79,15 @@ func (c *wireConn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
 	answering := c.answering.Load()
 	c.recent.add(p[:n], answering)
-	if c.gate != nil && !answering && bytes.HasPrefix(p[:n], []byte("POST ")) {
-		leave := c.gate.Arrive()
+	if c.compute != nil && !answering && bytes.HasPrefix(p[:n], []byte("POST ")) {
+		leave := c.compute.Arrive()
 		c.arrived.Store(&leave)
 	}
 	return n, err
 }
 
-// Admitted says that the user of a request is known, so that it waits for its turn at
-// the gate like the others of that user.
+// Admitted says that the user of a request is known, so that it waits for its turn
+// like the others of that user.
 func Admitted(r *http.Request) {
 	if c, ok := connOf(r); ok {
 		c.admitted()

@@ -25,12 +25,20 @@ func builtIn(t *testing.T, typ string) *algorithm.File {
 	return all[i]
 }
 
-func check(t *testing.T, a *algorithm.File, settings string) (string, []fault.Field) {
+func parsed(t *testing.T, settings string) *strictjson.Value {
 	t.Helper()
 	v, err := strictjson.Parse([]byte(settings))
 	must.OK(t, err)
-	normalized, faults := a.CheckSettings(v)
-	return string(normalized), faults
+	return v
+}
+
+func check(t *testing.T, a *algorithm.File, settings string) (string, []fault.Field) {
+	t.Helper()
+	checked, faults := a.CheckSettings(parsed(t, settings))
+	if checked == nil {
+		return "", faults
+	}
+	return string(algorithm.Normalize(checked)), faults
 }
 
 func TestBuiltInAlgorithmsMakeACatalogue(t *testing.T) {
@@ -62,7 +70,7 @@ func TestDefaultsOfCGIDP(t *testing.T) {
 	if got != want || faults != nil {
 		t.Errorf("normalized %s, %v; want %s", got, faults, want)
 	}
-	needs, faults := a.Needs([]byte(`{"cores":8}`), nil)
+	needs, faults := a.Needs(parsed(t, `{"cores":8}`), nil)
 	if want := (placement.Resources{CPUs: 8, MemoryBytes: 512 << 20}); needs != want || faults != nil {
 		t.Errorf("needs %+v, %v; want %+v", needs, faults, want)
 	}

@@ -194,7 +194,7 @@ func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
 	chain := func(heavy int) string { return "N[C@@H](C)C(=O)" + strings.Repeat("O", heavy-5) }
 	gibibytes := func(settings string, facts algorithm.Facts) float64 {
 		t.Helper()
-		needs, faults := vina.Needs([]byte(settings), facts)
+		needs, faults := vina.Needs(parsed(t, settings), facts)
 		if faults != nil {
 			t.Fatal(faults)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"molrun/app/algorithm/builtin"
+	"molrun/app/base/strictjson"
 	"molrun/app/job/eta"
 	"molrun/app/test/must"
 )
@@ -33,8 +34,9 @@ func TestEstimatesOfPastRuns(t *testing.T) {
 		if _, err := fmt.Sscanf(line, "%d,%d,%f", &residues, &steps, &seconds); err != nil {
 			continue // the heading
 		}
-		settings := fmt.Sprintf(`{"sequences":[%q],"steps":%d,"replicas":1,"cores":1}`, strings.Repeat("G", residues), steps)
-		run := eta.Run{Size: cgidp.Size([]byte(settings), nil), Seconds: seconds}
+		settings, err := strictjson.Parse(fmt.Appendf(nil, `{"sequences":[%q],"steps":%d,"replicas":1,"cores":1}`, strings.Repeat("G", residues), steps))
+		must.OK(t, err)
+		run := eta.Run{Size: cgidp.Size(settings, nil), Seconds: seconds}
 		h := eta.NewHistory("any", past[max(0, len(past)-eta.MaxRuns):])
 		if e := h.Estimate(run.Size); e.Known() {
 			errors = append(errors, math.Abs(e.Seconds()/seconds-1))

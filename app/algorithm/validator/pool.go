@@ -27,8 +27,8 @@ type PoolOptions struct {
 // Pool runs the programs of all algorithms, a bounded number at once.
 type Pool struct {
 	options  PoolOptions
-	programs *turns
-	builtin  *turns // checks in this process, which slow programs do not hold up
+	programs *limit.Slots // by user
+	builtin  *limit.Slots // checks in this process, which slow programs do not hold up
 }
 
 // NewPool returns a pool that needs no end other than Close.
@@ -50,14 +50,30 @@ func NewPool(o PoolOptions) *Pool {
 	if o.Confine == nil {
 		o.Confine = unconfined
 	}
-	return &Pool{options: o, programs: newTurns(o.AtOnce, o.Wait), builtin: newTurns(enough, o.Wait)}
+	return &Pool{options: o, programs: newSlots(o.AtOnce), builtin: newSlots(enough)}
+}
+
+// newSlots returns slots for so many checks at once. No user takes the last one, so that the slow
+// checks of one alone never hold up another's.
+func newSlots(n int) *limit.Slots { return &limit.Slots{All: n, Each: max(1, n-1)} }
+
+var (
+	errBusy     = fault.Errorf(fault.Unavailable, "too many settings are being checked; send the request again in a few seconds")
+	errStopping = fault.Errorf(fault.Unavailable, "the service is stopping; send the request again when it is back")
+)
+
+// take waits for a slot until ctx ends, the wait is too long or the service stops.
+func (p *Pool) take(ctx context.Context, slots *limit.Slots, user string) (release func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.options.Wait, errBusy)
+	defer cancel()
+	return slots.Take(ctx, user)
 }
 
 // Close refuses the checks that wait and those that come later, so that the
 // service can stop. What runs goes on.
 func (p *Pool) Close() {
-	p.programs.close()
-	p.builtin.close()
+	p.programs.Close(errStopping)
+	p.builtin.Close(errStopping)
 }
 
 // Ask returns the faults that a program finds, a list for each question; paths
@@ -72,7 +88,7 @@ func (p *Pool) Ask(ctx context.Context, user string, program Program, questions 
 	var first error
 	var once sync.Once
 	var workers sync.WaitGroup
-	for range min(p.programs.slots, len(calls)) {
+	for range min(p.options.AtOnce, len(calls)) {
 		workers.Go(func() {
 			for call := range work {
 				answers, err := p.ask(ctx, user, program, call)
@@ -105,7 +121,7 @@ func (p *Pool) Read(ctx context.Context, user string, check func(context.Context
 }
 
 func (p *Pool) read(ctx context.Context, user string, check func(context.Context) error) error {
-	release, err := p.builtin.take(ctx, user)
+	release, err := p.take(ctx, p.builtin, user)
 	if err != nil {
 		return err
 	}
@@ -126,11 +142,11 @@ func (p *Pool) ask(ctx context.Context, user string, program Program, c call) (a
 }
 
 func (p *Pool) askInTurn(ctx context.Context, user string, program Program, c call) ([][]fault.Field, error) {
-	run, turns := p.builtinOf(c), p.builtin
+	run, slots := p.builtinOf(c), p.builtin
 	if run == nil {
-		run, turns = p.process(program.Sandbox), p.programs
+		run, slots = p.process(program.Sandbox), p.programs
 	}
-	release, err := turns.take(ctx, user)
+	release, err := p.take(ctx, slots, user)
 	if err != nil {
 		return nil, err
 	}

@@ -121,10 +121,10 @@ func TestBuiltinCheckFailsLikeAProcess(t *testing.T) {
 	}
 }
 
-// TestChecksHoldNoSlotAtTheGate makes checks that end once another request has passed
-// the gate.
-func TestChecksHoldNoSlotAtTheGate(t *testing.T) {
-	g := limit.New(1)
+// TestChecksHoldNoSlotOfTheirRequest makes checks that end once another request has had the
+// only slot.
+func TestChecksHoldNoSlotOfTheirRequest(t *testing.T) {
+	g := &limit.Slots{All: 1}
 	other := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

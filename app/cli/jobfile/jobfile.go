@@ -17,22 +17,17 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"molrun/app/base/plaintext"
+	"molrun/app/client"
 )
 
 // Job describes a job, or the rows that a batch has in common.
 type Job struct {
-	Name       string            `json:"jobName,omitempty"`
-	Type       string            `json:"type,omitempty"`
-	Version    string            `json:"version,omitempty"`
-	Settings   map[string]any    `json:"settings,omitempty"`
-	Files      map[string]Files  `json:"files,omitempty"` // local files by setting
-	Priority   int               `json:"priority,omitempty"`
-	MaxRuntime int64             `json:"maxRuntimeSeconds,omitempty"`
-	After      []string          `json:"after,omitempty"`
-	AfterAny   bool              `json:"afterAny,omitempty"`
-	Tags       map[string]string `json:"tags,omitempty"`
-	Note       string            `json:"note,omitempty"`
-	Notify     []string          `json:"notify,omitempty"`
+	Name     string           `json:"jobName,omitempty"`
+	Type     string           `json:"type,omitempty"`
+	Version  string           `json:"version,omitempty"`
+	Settings map[string]any   `json:"settings,omitempty"`
+	Files    map[string]Files `json:"files,omitempty"` // local files by setting
+	client.Terms
 }
 
 // Files are the files of a setting: one path, or a list for a setting that takes a
@@ -120,10 +115,10 @@ func readJSON(text []byte) (tree map[string]any, err error) {
 
 // members are what a description may have.
 func members[T any]() (names []string) {
-	t := reflect.TypeFor[T]()
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
 	}
 	return names
 }

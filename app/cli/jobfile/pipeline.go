@@ -4,20 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"molrun/app/client"
 )
 
 // Pipeline describes a batch whose jobs have types of their own and may name one another.
 // The jobs' Priority, MaxRuntime and After are those of the batch where they have none.
 type Pipeline struct {
-	Name       string            `json:"batchName,omitempty"`
-	Jobs       []Job             `json:"jobs,omitempty"`
-	Priority   int               `json:"priority,omitempty"`
-	MaxRuntime int64             `json:"maxRuntimeSeconds,omitempty"`
-	After      []string          `json:"after,omitempty"`
-	AfterAny   bool              `json:"afterAny,omitempty"`
-	Tags       map[string]string `json:"tags,omitempty"`
-	Note       string            `json:"note,omitempty"`
-	Notify     []string          `json:"notify,omitempty"`
+	Name string `json:"batchName,omitempty"`
+	Jobs []Job  `json:"jobs,omitempty"`
+	client.Terms
 }
 
 // ReadPipeline reads a description with a list of jobs, in the formats of [Read].

@@ -16,23 +16,6 @@ import (
 	"molrun/app/client"
 )
 
-// algorithm is what the service tells of something that can be run.
-type algorithm struct {
-	client.Algorithm
-	Categories []string `json:"categories"`
-	Status     string   `json:"status"`
-	Parameters []struct {
-		Name     string          `json:"name"`
-		Title    string          `json:"title"`
-		Type     any             `json:"type"` // a text or several
-		Unit     string          `json:"unit"`
-		Required bool            `json:"required"`
-		Default  json.RawMessage `json:"default"`
-		File     []string        `json:"file"`
-	} `json:"parameters"`
-	Cite []string `json:"cite"`
-}
-
 // SearchAlgorithms makes c, which has commands of the administrator below it, list the
 // algorithms of the service.
 func SearchAlgorithms(c *cobra.Command) {
@@ -60,7 +43,7 @@ func SearchAlgorithms(c *cobra.Command) {
 		}
 		rows := make([][]string, len(found))
 		for i, text := range found {
-			one, err := client.Decode[algorithm](text)
+			one, err := client.Decode[client.Algorithm](text)
 			if err != nil {
 				return err
 			}
@@ -72,7 +55,7 @@ func SearchAlgorithms(c *cobra.Command) {
 
 // mentions reports whether what is told of an algorithm has all words, in any case.
 func mentions(text json.RawMessage, words []string) bool {
-	one, err := client.Decode[algorithm](text)
+	one, err := client.Decode[client.Algorithm](text)
 	if err != nil {
 		return true
 	}
@@ -85,7 +68,7 @@ func mentions(text json.RawMessage, words []string) bool {
 	return true
 }
 
-func readiness(a *algorithm) string {
+func readiness(a *client.Algorithm) string {
 	if a.Ready {
 		return "yes"
 	}
@@ -100,7 +83,7 @@ func algorithmCommand() *cobra.Command {
 	c.AddCommand(algorithmPart("show", "Show an algorithm and its settings", showAlgorithm),
 		algorithmPart("example", "Print an example of its settings", printExample),
 		algorithmPart("schema", "Print the JSON Schema of its settings", func(_ context.Context, s *session.Session, a client.Answer) error {
-			one, err := client.Decode[algorithm](a)
+			one, err := client.Decode[client.Algorithm](a)
 			if err != nil {
 				return err
 			}
@@ -132,7 +115,7 @@ func algorithmPart(name, short string, do func(context.Context, *session.Session
 
 func showAlgorithm(_ context.Context, s *session.Session, a client.Answer) error {
 	return s.Show(a, func() error {
-		one, err := client.Decode[algorithm](a)
+		one, err := client.Decode[client.Algorithm](a)
 		if err != nil {
 			return err
 		}
@@ -180,7 +163,7 @@ func defaultOf(value json.RawMessage, required bool) string {
 }
 
 func printExample(_ context.Context, s *session.Session, a client.Answer) error {
-	one, err := client.Decode[algorithm](a)
+	one, err := client.Decode[client.Algorithm](a)
 	if err != nil {
 		return err
 	}

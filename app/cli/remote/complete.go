@@ -50,7 +50,7 @@ func completeSettings(c *cobra.Command, args []string, begun string) ([]string, 
 		if err != nil {
 			return nil, err
 		}
-		a, err := client.Decode[algorithm](answer)
+		a, err := client.Decode[client.Algorithm](answer)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/cli/jobfile"
 	"molrun/app/cli/session"
+	"molrun/app/client"
 )
 
 // description collects what the flags and files of a command say of a job.
@@ -242,7 +244,17 @@ func bringFile(ctx context.Context, s *session.Session, typ, folder, name string
 
 // prepare returns a job's description as the service takes it, with its files
 // uploaded.
-func prepare(ctx context.Context, s *session.Session, j *jobfile.Job, folder string) (*submission, error) {
+func prepare(ctx context.Context, s *session.Session, j *jobfile.Job, folder string) (*client.Submission, error) {
+	settings, err := prepareSettings(ctx, s, j, folder)
+	if err != nil {
+		return nil, err
+	}
+	return &client.Submission{Name: j.Name, Type: j.Type, Version: j.Version, Settings: encoded(settings), Terms: j.Terms}, nil
+}
+
+// prepareSettings uploads the files of a job and returns its settings with references to
+// them.
+func prepareSettings(ctx context.Context, s *session.Session, j *jobfile.Job, folder string) (map[string]any, error) {
 	var paths []string
 	for _, files := range j.Files {
 		paths = append(paths, files.Paths...)
@@ -262,10 +274,19 @@ func prepare(ctx context.Context, s *session.Session, j *jobfile.Job, folder str
 	for name, files := range j.Files {
 		settings[name] = refer(files, references)
 	}
-	return &submission{
-		Name: j.Name, Type: j.Type, Version: j.Version, Settings: settings, Priority: j.Priority, MaxRuntime: j.MaxRuntime,
-		After: j.After, AfterAny: j.AfterAny, Tags: j.Tags, Note: j.Note, Notify: j.Notify,
-	}, nil
+	return settings, nil
+}
+
+// encoded returns settings as JSON, which they were read from. The service keeps them as
+// they are sent.
+func encoded(settings map[string]any) json.RawMessage {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(settings); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSpace(text.Bytes())
 }
 
 func refer(files jobfile.Files, references map[string]string) any {
@@ -277,42 +298,4 @@ func refer(files jobfile.Files, references map[string]string) any {
 		list[i] = references[path]
 	}
 	return list
-}
-
-// submission is the body of POST /submit-job, or of POST /submit-batch.
-type submission struct {
-	Name       string            `json:"jobName,omitempty"`
-	Batch      string            `json:"batchName,omitempty"`
-	Jobs       []*submission     `json:"jobs,omitempty"` // of a pipeline, which has no Type
-	Type       string            `json:"type,omitempty"`
-	Version    string            `json:"version,omitempty"`
-	Settings   map[string]any    `json:"settings,omitzero"`
-	Rows       []map[string]any  `json:"-"` // the settings of a batch
-	Names      []string          `json:"jobNames,omitempty"`
-	FanOut     *fanOut           `json:"fanOut,omitempty"`
-	Priority   int               `json:"priority,omitempty"`
-	MaxRuntime int64             `json:"maxRuntimeSeconds,omitempty"`
-	After      []string          `json:"after,omitempty"`
-	AfterAny   bool              `json:"afterAny,omitempty"`
-	Tags       map[string]string `json:"tags,omitempty"`
-	Note       string            `json:"note,omitempty"`
-	Notify     []string          `json:"notify,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (b *submission) MarshalJSON() ([]byte, error) {
-	type plain submission
-	if b.Rows == nil {
-		return json.Marshal((*plain)(b))
-	}
-	return json.Marshal(struct {
-		*plain
-		Settings []map[string]any `json:"settings"`
-	}{(*plain)(b), b.Rows})
-}
-
-// fanOut makes the rows of a batch.
-type fanOut struct {
-	Each     map[string]string `json:"each"`
-	Settings map[string]any    `json:"settings,omitempty"`
 }

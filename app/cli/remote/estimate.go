@@ -37,27 +37,8 @@ func estimateCommand() *cobra.Command {
 	})
 }
 
-// estimate is the answer of POST /estimate.
-type estimate struct {
-	Possible bool            `json:"possible"`
-	Detail   []client.Detail `json:"detail"`
-	Jobs     int             `json:"jobs"`
-	Slots    []struct {
-		Executor string `json:"executor"`
-		CPUs     int    `json:"cpus"`
-		Memory   int64  `json:"memoryBytes"`
-		GPUs     int    `json:"gpus"`
-		Jobs     int    `json:"jobs"`
-	} `json:"slots"`
-	Queue      *client.Queue   `json:"queue"`
-	RunSeconds int64           `json:"runSeconds"`
-	RunBasis   string          `json:"runBasis"`
-	EndSeconds int64           `json:"endSeconds"`
-	Notes      []client.Detail `json:"notes"`
-}
-
 func showEstimate(s *session.Session, a client.Answer) error {
-	e, err := client.Decode[estimate](a)
+	e, err := client.Decode[client.Estimate](a)
 	if err != nil {
 		return err
 	}

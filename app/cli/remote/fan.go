@@ -58,64 +58,74 @@ another's results, as job:NAME/@OUTPUT or job:NAME/path.`,
 		if err != nil {
 			return err
 		}
-		body, err := prepare(ctx, s, &j, d.folder)
+		common, err := prepareSettings(ctx, s, &j, d.folder)
 		if err != nil {
 			return err
 		}
-		body.Batch, body.Name = body.Name, ""
-		if err := fan(ctx, s, body, rows, each, d.folder); err != nil {
+		b := batch{common: common}
+		b.Name, b.Type, b.Version, b.Terms = j.Name, j.Type, j.Version, j.Terms
+		if err := b.fan(ctx, s, rows, each, d.folder); err != nil {
 			return err
 		}
-		return a.submit(ctx, s, "submit-batch", body)
+		return a.submit(ctx, s, "submit-batch", b.BatchSubmission)
 	})
 }
 
-// fan adds to a submission what its rows are made of.
-func fan(ctx context.Context, s *session.Session, body *submission, rows string, each []string, folder string) error {
+// batch is a batch while it is described.
+type batch struct {
+	client.BatchSubmission
+	common map[string]any // settings of all rows
+}
+
+// fan adds what the rows are made of.
+func (b *batch) fan(ctx context.Context, s *session.Session, rows string, each []string, folder string) error {
 	info, err := os.Stat(rows)
 	if err != nil {
 		return session.Usage(err)
 	}
-	body.FanOut = &fanOut{Each: map[string]string{}, Settings: body.Settings}
-	body.Settings = nil
 	ext := strings.ToLower(filepath.Ext(rows))
 	switch {
 	case info.IsDir():
-		return fanFolder(ctx, s, body, rows, each, folder)
+		return b.fanFolder(ctx, s, rows, each, folder)
 	case ext == ".csv" || ext == ".tsv":
-		return fanTable(ctx, s, body, rows, ext, each, folder)
+		return b.fanTable(ctx, s, rows, ext, each, folder)
 	}
-	setting, err := settingFor(ctx, s, body, each, "sequences")
+	setting, err := b.settingFor(ctx, s, each, "sequences")
 	if err != nil {
 		return err
 	}
-	sent, err := s.Send(ctx, []string{rows}, folder)
+	return b.sendRows(ctx, s, setting, "fasta", rows, folder)
+}
+
+// sendRows uploads the file that the service makes the rows of.
+func (b *batch) sendRows(ctx context.Context, s *session.Session, setting, format, path, folder string) error {
+	sent, err := s.Send(ctx, []string{path}, folder)
 	if err == nil {
-		body.FanOut.Each[setting] = "fasta:" + sent[0].ID
+		b.FanOut = &client.FanOut{Each: map[string]string{setting: format + ":" + sent[0].ID}, Settings: encoded(b.common)}
 	}
 	return err
 }
 
 // settingFor returns the setting that each thing is for: that of --each, or the only
 // one of the algorithm that takes such things and is not given yet.
-func settingFor(ctx context.Context, s *session.Session, body *submission, each []string, things string) (string, error) {
+func (b *batch) settingFor(ctx context.Context, s *session.Session, each []string, things string) (string, error) {
 	if len(each) == 1 {
 		return each[0], nil
 	}
 	if len(each) > 1 {
 		return "", session.Usagef("give --each once: the %s are for one setting", things)
 	}
-	answer, err := s.API.Get(ctx, nil, "algorithms", body.Type)
+	answer, err := s.API.Get(ctx, nil, "algorithms", b.Type)
 	if err != nil {
 		return "", err
 	}
-	a, err := client.Decode[algorithm](answer)
+	a, err := client.Decode[client.Algorithm](answer)
 	if err != nil {
 		return "", err
 	}
 	var fits []string
 	for _, p := range a.Parameters {
-		_, given := body.FanOut.Settings[p.Name]
+		_, given := b.common[p.Name]
 		if takes := len(p.File) > 0; !given && takes == (things == "files") && (takes || strings.HasPrefix(p.Name, "sequence")) {
 			fits = append(fits, p.Name)
 		}
@@ -127,7 +137,7 @@ func settingFor(ctx context.Context, s *session.Session, body *submission, each 
 }
 
 // fanFolder uploads the files of a local folder, and makes a row of each.
-func fanFolder(ctx context.Context, s *session.Session, body *submission, dir string, each []string, folder string) error {
+func (b *batch) fanFolder(ctx context.Context, s *session.Session, dir string, each []string, folder string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -141,11 +151,11 @@ func fanFolder(ctx context.Context, s *session.Session, body *submission, dir st
 	if len(paths) == 0 {
 		return session.Usagef("%s has no files; give a folder with one file for each row", dir)
 	}
-	setting, err := settingFor(ctx, s, body, each, "files")
+	setting, err := b.settingFor(ctx, s, each, "files")
 	if err != nil {
 		return err
 	}
-	sent, err := s.Send(ctx, paths, session.FirstOf(folder, "inputs/"+body.Batch))
+	sent, err := s.Send(ctx, paths, session.FirstOf(folder, "inputs/"+b.Name))
 	if err != nil {
 		return err
 	}
@@ -153,29 +163,25 @@ func fanFolder(ctx context.Context, s *session.Session, body *submission, dir st
 	for i, path := range paths {
 		rows[i] = map[string]any{setting: sent[i].Reference(path)}
 	}
-	return body.list(rows, stems(paths))
+	b.list(rows, stems(paths))
+	return nil
 }
 
 // list makes rows of settings, each with what all have in common.
-func (b *submission) list(rows []map[string]any, names []string) error {
-	common := b.FanOut.Settings
-	b.FanOut = nil
-	for _, row := range rows {
-		for name, value := range common {
+func (b *batch) list(rows []map[string]any, names []string) {
+	for i, row := range rows {
+		for name, value := range b.common {
 			if _, given := row[name]; !given {
 				row[name] = value
 			}
 		}
-	}
-	b.Rows, b.Names = rows, nil
-	for i, name := range names {
-		full := b.Batch + "-" + name
-		if name == "" || slices.Contains(b.Names, full) {
-			full = fmt.Sprintf("%s-%d", b.Batch, i+1)
+		b.Settings = append(b.Settings, encoded(row))
+		full := b.Name + "-" + names[i]
+		if names[i] == "" || slices.Contains(b.Names, full) {
+			full = fmt.Sprintf("%s-%d", b.Name, i+1)
 		}
 		b.Names = append(b.Names, full)
 	}
-	return nil
 }
 
 // stems returns the names of files without their extensions, as far as jobs may be
@@ -197,13 +203,9 @@ func stems(paths []string) []string {
 
 // fanTable uploads a table whose columns are settings. Columns of local files are
 // replaced by what the service calls these files.
-func fanTable(ctx context.Context, s *session.Session, body *submission, path, ext string, each []string, folder string) error {
+func (b *batch) fanTable(ctx context.Context, s *session.Session, path, ext string, each []string, folder string) error {
 	if len(each) == 0 {
-		sent, err := s.Send(ctx, []string{path}, folder)
-		if err == nil {
-			body.FanOut.Each["*"] = ext[1:] + ":" + sent[0].ID
-		}
-		return err
+		return b.sendRows(ctx, s, "*", ext[1:], path, folder)
 	}
 	records, err := readTable(path, ext)
 	if err != nil {
@@ -214,11 +216,11 @@ func fanTable(ctx context.Context, s *session.Session, body *submission, path, e
 		if i < 0 {
 			return session.Usagef("%s has no column %q; it has %s", path, column, strings.Join(records[0], ", "))
 		}
-		if err := sendColumn(ctx, s, records[1:], i, filepath.Dir(path), session.FirstOf(folder, "inputs/"+body.Batch)); err != nil {
+		if err := sendColumn(ctx, s, records[1:], i, filepath.Dir(path), session.FirstOf(folder, "inputs/"+b.Name)); err != nil {
 			return err
 		}
 	}
-	return sendTable(ctx, s, body, records, filepath.Base(path), ext, folder)
+	return b.sendTable(ctx, s, records, filepath.Base(path), ext, folder)
 }
 
 func readTable(path, ext string) ([][]string, error) {
@@ -267,14 +269,14 @@ func sendColumn(ctx context.Context, s *session.Session, rows [][]string, column
 }
 
 // sendTable uploads a changed table.
-func sendTable(ctx context.Context, s *session.Session, body *submission, records [][]string, name, ext, folder string) (err error) {
+func (b *batch) sendTable(ctx context.Context, s *session.Session, records [][]string, name, ext, folder string) (err error) {
 	dir, err := os.MkdirTemp("", "molrun-table-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	var b strings.Builder
-	w := csv.NewWriter(&b)
+	var text strings.Builder
+	w := csv.NewWriter(&text)
 	if ext == ".tsv" {
 		w.Comma = '\t'
 	}
@@ -282,12 +284,8 @@ func sendTable(ctx context.Context, s *session.Session, body *submission, record
 		return err
 	}
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		return err
 	}
-	sent, err := s.Send(ctx, []string{path}, folder)
-	if err == nil {
-		body.FanOut.Each["*"] = ext[1:] + ":" + sent[0].ID
-	}
-	return err
+	return b.sendRows(ctx, s, "*", ext[1:], path, folder)
 }

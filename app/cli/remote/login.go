@@ -122,7 +122,7 @@ func keep(c *cobra.Command, name string, p profile.Profile) error {
 	if err != nil {
 		return fmt.Errorf("nothing was kept: %w", err)
 	}
-	who, err := client.Decode[identity](a)
+	who, err := client.Decode[client.Session](a)
 	if err != nil {
 		return err
 	}
@@ -138,20 +138,6 @@ func keep(c *cobra.Command, name string, p profile.Profile) error {
 	return nil
 }
 
-// identity is the answer of GET /session.
-type identity struct {
-	Organization string   `json:"organization"`
-	Email        string   `json:"email"`
-	Role         string   `json:"role"`
-	Rights       []string `json:"rights"`
-	Version      string   `json:"version"`
-	Key          struct {
-		ID        string `json:"id"`
-		Name      string `json:"name"`
-		ExpiresAt string `json:"expiresAt"`
-	} `json:"key"`
-}
-
 func whoamiCommand() *cobra.Command {
 	return session.Connected(&cobra.Command{
 		Use: "whoami", Short: "Show who you are to the service", Args: cobra.NoArgs,
@@ -162,7 +148,7 @@ func whoamiCommand() *cobra.Command {
 			return err
 		}
 		return s.Show(a, func() error {
-			who, err := client.Decode[identity](a)
+			who, err := client.Decode[client.Session](a)
 			if err != nil {
 				return err
 			}

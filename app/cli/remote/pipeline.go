@@ -11,6 +11,7 @@ import (
 
 	"molrun/app/cli/jobfile"
 	"molrun/app/cli/session"
+	"molrun/app/client"
 )
 
 // describesJobs reports whether a file has a list of jobs, rather than what rows are made of.
@@ -20,7 +21,7 @@ func describesJobs(path string) bool {
 
 // pipeline reads a list of jobs, uploads their files and returns the batch that they are. Flags
 // that are about the whole batch win over the file.
-func (d *description) pipeline(ctx context.Context, s *session.Session, c *cobra.Command, args, each []string) (*submission, error) {
+func (d *description) pipeline(ctx context.Context, s *session.Session, c *cobra.Command, args, each []string) (*client.BatchSubmission, error) {
 	if len(args) > 0 || len(d.set) > 0 || len(d.file) > 0 || len(each) > 0 || d.example || d.version != "" {
 		return nil, session.Usagef("%s has the type and settings of each of its jobs; leave out TYPE, --set, --file, --each, --example and --version", d.input)
 	}
@@ -28,23 +29,17 @@ func (d *description) pipeline(ctx context.Context, s *session.Session, c *cobra
 	if err != nil {
 		return nil, session.Usage(err)
 	}
-	common := jobfile.Job{
-		Name: p.Name, Type: "batch", Priority: p.Priority, MaxRuntime: p.MaxRuntime,
-		After: p.After, AfterAny: p.AfterAny, Tags: p.Tags, Note: p.Note, Notify: p.Notify,
-	}
+	common := jobfile.Job{Name: p.Name, Type: "batch", Terms: p.Terms}
 	if err := d.override(&common, c.Flags()); err != nil {
 		return nil, err
 	}
-	body := &submission{
-		Batch: common.Name, Priority: common.Priority, MaxRuntime: common.MaxRuntime,
-		After: common.After, AfterAny: common.AfterAny, Tags: common.Tags, Note: common.Note, Notify: common.Notify,
-	}
+	body := &client.BatchSubmission{Name: common.Name, Terms: common.Terms}
 	for i := range p.Jobs {
 		job, err := prepare(ctx, s, &p.Jobs[i], d.folder)
 		if err != nil {
 			return nil, err
 		}
-		body.Jobs = append(body.Jobs, job)
+		body.Jobs = append(body.Jobs, *job)
 	}
 	return body, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/cli/session"
+	"molrun/app/client"
 )
 
 func rerunCommand() *cobra.Command {
@@ -47,7 +48,7 @@ with their inputs (molrun results NAME --inputs) bring them along.`,
 
 // earlier returns the submission of a job or of an archive, and the files that the
 // archive brings along.
-func earlier(ctx context.Context, s *session.Session, what string) (*submission, *inputs, error) {
+func earlier(ctx context.Context, s *session.Session, what string) (*client.Submission, *inputs, error) {
 	in := &inputs{}
 	if strings.HasSuffix(strings.ToLower(what), ".zip") {
 		if _, err := os.Stat(what); err == nil {
@@ -74,9 +75,9 @@ func file(ctx context.Context, s *session.Session, job, path string) ([]byte, er
 	return io.ReadAll(io.LimitReader(body, maxRecord))
 }
 
-func submissionIn(record []byte) (*submission, error) {
+func submissionIn(record []byte) (*client.Submission, error) {
 	var j struct {
-		Submission *submission `json:"submission"`
+		Submission *client.Submission `json:"submission"`
 	}
 	if err := exactly(record, &j); err != nil {
 		return nil, fmt.Errorf("job.json: %w", err)
@@ -100,13 +101,13 @@ func (in *inputs) remove() {
 }
 
 // fromArchive reads the archive of a result.
-func fromArchive(name string, in *inputs) (*submission, *inputs, error) {
+func fromArchive(name string, in *inputs) (*client.Submission, *inputs, error) {
 	r, err := zip.OpenReader(name)
 	if err != nil {
 		return nil, in, fmt.Errorf("%s: %w", name, err)
 	}
 	defer r.Close()
-	var body *submission
+	var body *client.Submission
 	for _, f := range r.File {
 		_, inner, _ := strings.Cut(f.Name, "/")
 		switch {

@@ -41,10 +41,7 @@ func shareCommand() *cobra.Command {
 			return err
 		}
 		return s.Show(a, func() error {
-			made, err := client.Decode[struct {
-				URL string `json:"url"`
-				ID  string `json:"id"`
-			}](a)
+			made, err := client.Decode[client.Share](a)
 			if err != nil {
 				return err
 			}
@@ -61,12 +58,7 @@ func listShares(ctx context.Context, s *session.Session) error {
 	}
 	return s.Show(a, func() error {
 		list, err := client.Decode[struct {
-			Shares []struct {
-				ID         string `json:"id"`
-				Job        string `json:"jobName"`
-				ExpiresAt  string `json:"expiresAt"`
-				LastUsedAt string `json:"lastUsedAt"`
-			} `json:"shares"`
+			Shares []client.Share `json:"shares"`
 		}](a)
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ func (a *afterwards) add(c *cobra.Command) {
 }
 
 // submit sends a submission, or only checks it, and does what was asked for afterwards.
-func (a *afterwards) submit(ctx context.Context, s *session.Session, route string, body *submission) error {
+func (a *afterwards) submit(ctx context.Context, s *session.Session, route string, body any) error {
 	if a.dryRun {
 		return check(ctx, s, body)
 	}
@@ -145,12 +145,12 @@ func submitting(c *cobra.Command, a *afterwards) *cobra.Command {
 }
 
 // check validates a submission and shows what would be sent.
-func check(ctx context.Context, s *session.Session, body *submission) error {
+func check(ctx context.Context, s *session.Session, body any) error {
 	verdict, err := s.API.Post(ctx, body, "estimate")
 	if err != nil {
 		return err
 	}
-	e, err := client.Decode[estimate](verdict)
+	e, err := client.Decode[client.Estimate](verdict)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func tableCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := t.hasOrder(); err != nil {
+		if err := hasOrder(t); err != nil {
 			return err
 		}
 		if s.JSON {
@@ -68,38 +68,8 @@ func tableCSV(ctx context.Context, s *session.Session, q url.Values, name string
 	return err
 }
 
-// batchTable is the answer of GET /jobs/{batch}/table, of several pages.
-type batchTable struct {
-	Batch    string         `json:"batch"`
-	Statuses map[string]int `json:"statuses"`
-	Sort     string         `json:"sort"`
-	Order    string         `json:"order"`
-	Settings []tableColumn  `json:"settings"`
-	Metrics  []tableColumn  `json:"metrics"`
-	Rows     []tableRow     `json:"rows"`
-	StartKey string         `json:"startKey,omitempty"`
-}
-
-type tableColumn struct {
-	Name   string `json:"name"`
-	Title  string `json:"title"`
-	Unit   string `json:"unit,omitempty"`
-	Better string `json:"better,omitempty"`
-	Digits *int   `json:"digits,omitempty"`
-}
-
-type tableRow struct {
-	Row         int            `json:"row"`
-	Name        string         `json:"jobName"`
-	Source      string         `json:"source,omitempty"`
-	Status      string         `json:"status"`
-	FailureCode string         `json:"failureCode,omitempty"`
-	Settings    map[string]any `json:"settings"`
-	Metrics     map[string]any `json:"metrics"`
-}
-
-func readBatch(ctx context.Context, s *session.Session, q url.Values, name string, most int) (*batchTable, error) {
-	var rows []tableRow
+func readBatch(ctx context.Context, s *session.Session, q url.Values, name string, most int) (*client.Table, error) {
+	var rows []client.TableRow
 	for {
 		page := 1000
 		if most > 0 {
@@ -110,7 +80,7 @@ func readBatch(ctx context.Context, s *session.Session, q url.Values, name strin
 		if err != nil {
 			return nil, err
 		}
-		t, err := client.Decode[batchTable](a)
+		t, err := client.Decode[client.Table](a)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +94,7 @@ func readBatch(ctx context.Context, s *session.Session, q url.Values, name strin
 }
 
 // hasOrder refuses a figure to sort by that no row has.
-func (t *batchTable) hasOrder() error {
+func hasOrder(t *client.Table) error {
 	wanted, ok := strings.CutPrefix(t.Sort, "metric:")
 	var names []string
 	for _, m := range t.Metrics {
@@ -142,7 +112,7 @@ func (t *batchTable) hasOrder() error {
 
 // showTable prints as many columns as the terminal is wide, the one that rows are sorted
 // by first.
-func showTable(s *session.Session, t *batchTable) error {
+func showTable(s *session.Session, t *client.Table) error {
 	columns := []terminal.Column{{Title: "ROW", Right: true}, {Title: "OF", Least: 10}, {Title: "STATE"}}
 	lines := make([][]string, len(t.Rows))
 	for i, r := range t.Rows {
@@ -153,8 +123,8 @@ func showTable(s *session.Session, t *batchTable) error {
 		lines[i] = []string{fmt.Sprint(r.Row), session.FirstOf(r.Source, r.Name), state}
 	}
 	shown := 0
-	for _, c := range t.columns() {
-		more := append(slices.Clone(columns), terminal.Column{Title: headed(c.tableColumn), Right: c.metric})
+	for _, c := range columnsOf(t) {
+		more := append(slices.Clone(columns), terminal.Column{Title: headed(c.TableColumn), Right: c.metric})
 		wider := make([][]string, len(lines))
 		for i, r := range t.Rows {
 			values := r.Settings
@@ -184,13 +154,13 @@ func showTable(s *session.Session, t *batchTable) error {
 
 // shownColumn is a column with where its values are.
 type shownColumn struct {
-	tableColumn
+	client.TableColumn
 	metric bool
 }
 
 // columns returns all columns, the most wanted first: that of the order, the settings
 // that differ, the other figures.
-func (t *batchTable) columns() (columns []shownColumn) {
+func columnsOf(t *client.Table) (columns []shownColumn) {
 	sorted := strings.TrimPrefix(t.Sort, "metric:")
 	for _, m := range t.Metrics {
 		if m.Name == sorted {
@@ -208,7 +178,7 @@ func (t *batchTable) columns() (columns []shownColumn) {
 	return columns
 }
 
-func headed(m tableColumn) string {
+func headed(m client.TableColumn) string {
 	if m.Unit == "" {
 		return m.Name
 	}

@@ -146,11 +146,11 @@ func (w *watcher) machine(ctx context.Context) string {
 	if err != nil {
 		return head
 	}
-	st, err := client.Decode[adminStatus](a)
+	st, err := client.Decode[client.Status](a)
 	if err != nil {
 		return head
 	}
-	return head + "\r\n" + st.text()
+	return head + "\r\n" + fullness(st)
 }
 
 func (w *watcher) draw() {
@@ -243,28 +243,8 @@ func (r returning) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// adminStatus is a part of the answer of GET /admin/status.
-type adminStatus struct {
-	Drained   bool `json:"drained"`
-	Executors []struct {
-		Name     string   `json:"name"`
-		State    string   `json:"state"`
-		Capacity *amounts `json:"capacity"`
-		Used     amounts  `json:"used"`
-		Running  int      `json:"running"`
-		Queued   int      `json:"queued"`
-		Others   struct{ Running, Queued int }
-	} `json:"executors"`
-}
-
-type amounts struct {
-	CPUs   int   `json:"cpus"`
-	Memory int64 `json:"memoryBytes"`
-	GPUs   int   `json:"gpus"`
-}
-
-// text says how full each executor is, a line each.
-func (st *adminStatus) text() string {
+// fullness says how full each executor is, a line each.
+func fullness(st *client.Status) string {
 	var lines []string
 	for _, e := range st.Executors {
 		line := fmt.Sprintf("%-6s %d running, %d waiting", e.Name, e.Running+e.Others.Running, e.Queued+e.Others.Queued)

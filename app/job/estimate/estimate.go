@@ -51,12 +51,12 @@ func New(jobs *app.Jobs, runs *app.Runs) *Estimates {
 	return &Estimates{jobs, runs, make(chan struct{}, 1)}
 }
 
-// Of estimates what submit submits. It gets Jobs that queue nothing. A submission that
-// is invalid, or can't run here, is no error.
-func (e *Estimates) Of(ctx context.Context, submit func(*app.Jobs) error) (*Estimate, error) {
-	planning, planned := e.jobs.Planning()
+// Of estimates what plan plans. A submission that is invalid, or can't run here, is no
+// error.
+func (e *Estimates) Of(ctx context.Context, plan func(app.Planner) (*app.Planned, error)) (*Estimate, error) {
 	var invalid *fault.Error
-	switch err := submit(planning); {
+	planned, err := plan(e.jobs.Planner())
+	switch {
 	case errors.As(err, &invalid) && invalid.Code == fault.Invalid:
 		return &Estimate{Detail: invalid.Fields}, nil
 	case err != nil:

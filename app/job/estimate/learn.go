@@ -6,6 +6,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/base/strictjson"
 	"molrun/app/job/eta"
 )
 
@@ -86,6 +87,10 @@ func workOf(ctx context.Context, runs *app.Runs, j *app.Job, a *algorithm.File) 
 	if err != nil {
 		return w, err
 	}
+	settings, err := strictjson.Parse(j.Private.Normalized)
+	if err != nil {
+		return w, err
+	}
 	class := app.ClassOf(a, j.Executor, where, j.Private.Needs.GPUs)
-	return eta.Work{Class: class, Size: a.Size(j.Private.Normalized, app.FactsOf(j.Private.References))}, nil
+	return eta.Work{Class: class, Size: a.Size(settings, app.FactsOf(j.Private.References))}, nil
 }

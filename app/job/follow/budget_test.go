@@ -1,7 +1,9 @@
 package follow
 
 import (
+	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"molrun/app"
@@ -38,21 +40,20 @@ func TestNothingListensForAStreamThatFailed(t *testing.T) {
 }
 
 func TestTheBudgetIsTakenWholeOrNotAtAll(t *testing.T) {
-	var b budget
-	now := time.Now()
-	if !b.take(eventsAtOnce, now) || b.take(1, now) {
-		t.Error("at first there is not what may come at once, or more")
-	}
-	now = now.Add(time.Second)
-	if b.take(eventsPerSecond+1, now) || !b.take(eventsPerSecond, now) || b.take(1, now) {
-		t.Error("after a second there is not what may come in one, or more")
-	}
-	if now = now.Add(-time.Hour); b.take(1, now) {
-		t.Error("a clock that goes back gives something")
-	}
-	if now = now.Add(24 * time.Hour); !b.take(eventsAtOnce, now) || b.take(1, now) {
-		t.Error("what is left over in a day adds up")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &Follower{budget: newBudget()}
+		if f.mayTell(math.MaxUint64) || !f.mayTell(eventsAtOnce) || f.mayTell(1) {
+			t.Error("at first there is not what may come at once, or more")
+		}
+		time.Sleep(time.Second)
+		if f.mayTell(eventsPerSecond+1) || !f.mayTell(eventsPerSecond) || f.mayTell(1) {
+			t.Error("after a second there is not what may come in one, or more")
+		}
+		time.Sleep(24 * time.Hour)
+		if !f.mayTell(eventsAtOnce) || f.mayTell(1) {
+			t.Error("what is left over in a day adds up")
+		}
+	})
 }
 
 func TestPlacesHaveOneForm(t *testing.T) {

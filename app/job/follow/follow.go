@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"molrun/app"
 	"molrun/app/base/events"
 	"molrun/app/base/fault"
@@ -29,13 +31,13 @@ type Follower struct {
 	feed     feed.Feed
 	jobs     *app.Jobs
 	accounts *access.Accounts
-	budget   budget
+	budget   *rate.Limiter // of events that all streams tell
 	open     atomic.Int64
 }
 
 // New returns the follower of a service, before anything happens there.
 func New(store app.Store, svc *app.Service, accounts *access.Accounts) *Follower {
-	f := &Follower{store: store, jobs: svc.Jobs, accounts: accounts}
+	f := &Follower{store: store, jobs: svc.Jobs, accounts: accounts, budget: newBudget()}
 	store.OnEvents(f.feed.Publish)
 	svc.Runs.OnProgress(f.feed.Progress)
 	accounts.OnChange(f.feed.WakeAll)
@@ -147,7 +149,7 @@ func (s *Stream) begin(tx app.Tx, after *Place) (err error) {
 	switch {
 	case err != nil:
 		return err
-	case known && s.follower.budget.take((s.place.Number-after.Event.Number)/perPlace, time.Now()):
+	case known && s.follower.mayTell((s.place.Number-after.Event.Number)/perPlace):
 		s.place, s.behind = after.Event, true
 		if s.log != nil {
 			s.log.resume(after)

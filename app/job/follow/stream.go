@@ -222,10 +222,10 @@ func (s *Stream) pick(all []*feed.Event) (out []Message) {
 // tell returns what a listener has heard.
 func (s *Stream) tell(ctx context.Context, news feed.News) (out []Message, err error) {
 	switch n := uint64(len(news.Events)); {
-	case news.Missed && s.follower.budget.take((news.Last.Number-s.place.Number)/perPlace, time.Now()):
+	case news.Missed && s.follower.mayTell((news.Last.Number-s.place.Number)/perPlace):
 		s.behind = true
 		return s.catchUp(ctx)
-	case news.Missed, n > free && !s.follower.budget.take(n, time.Now()):
+	case news.Missed, n > free && !s.follower.mayTell(n):
 		s.place = news.Last
 		return s.reset(ctx, "More happened than can be told to all who listen.")
 	}

@@ -21,6 +21,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/base/limit"
 	"molrun/app/job/listing"
 )
 
@@ -31,7 +32,7 @@ type Outputs struct {
 	jobs       *app.Jobs
 	algorithms *app.Algorithms
 	cursors    listing.CursorKey
-	readers    *readers
+	readers    *limit.Slots // by API key
 }
 
 // New returns the outputs of a service's jobs, whose records are in store and whose

@@ -164,7 +164,7 @@ func (o *Outputs) table(ctx context.Context, by app.Caller, r ViewRequest, kinds
 	if v == nil || !slices.Contains(kinds, v.Kind) {
 		return nil, nil, noView(j, views, r.View, kinds)
 	}
-	release, err := o.readers.begin(ctx, by.KeyID)
+	release, err := o.beginRead(ctx, by.KeyID)
 	if err != nil {
 		return nil, nil, err
 	}

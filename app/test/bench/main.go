@@ -24,6 +24,8 @@ import (
 	"syscall"
 	"time"
 
+	"molrun/app/cli/session"
+
 	"github.com/spf13/cobra"
 )
 
@@ -40,7 +42,7 @@ func run(args []string) int {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return session.Usage(err) })
 	root.AddCommand(runCommand(), growCommand(), rowsCommand(), seedCommand(), bareCommand(),
 		childCommand("person", askSteadily), childCommand("crowd", submitTogether))
 	root.SetArgs(args)
@@ -49,16 +51,13 @@ func run(args []string) int {
 		return 0
 	}
 	fmt.Fprintln(os.Stderr, "bench:", err)
-	if errors.As(err, new(usageError)) {
+	if errors.As(err, new(session.UsageError)) {
 		return exitUsage
 	}
 	return 1
 }
 
 const exitUsage = 2
-
-// usageError is a mistake in the flags.
-type usageError struct{ error }
 
 func runCommand() *cobra.Command {
 	o := options{Size: 1 << 30, Largest: 10 << 30}
@@ -126,7 +125,7 @@ func rowsCommand() *cobra.Command {
 	f.IntVar(&r.Peer, "peer", 0, "programs that xargs starts before the batch, and again after it (default: as many as rows)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if r.Rows < 1 || r.Seconds < 0 || r.Peer < 0 {
-			return usageError{errors.New("give at least one row, and no negative numbers")}
+			return session.Usagef("give at least one row, and no negative numbers")
 		}
 		r.Peer = cmp.Or(r.Peer, r.Rows)
 		o.Lines, o.Log = c.OutOrStdout(), c.ErrOrStderr()

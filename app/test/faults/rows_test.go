@@ -117,7 +117,7 @@ func sum(numbers []int) (all int) {
 // smallestRows returns a batch of the shortest runs that the engine allows, with
 // different seeds.
 func smallestRows(name string, n int) client.BatchSubmission {
-	b := client.BatchSubmission{Name: name, Type: "cg-idp", MaxRuntime: 600}
+	b := client.BatchSubmission{Name: name, Type: "cg-idp", Terms: client.Terms{MaxRuntime: 600}}
 	for i := range n {
 		b.Settings = append(b.Settings, json.RawMessage(fmt.Sprintf(`{"sequences":["GGGGG"],"steps":1000,"seed":%d}`, i)))
 	}

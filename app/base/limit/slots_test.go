@@ -10,12 +10,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"molrun/app/test/must"
 )
 
-// crowd passes a gate, and notes in which order it does.
+// crowd takes slots, and notes in which order it does.
 type crowd struct {
-	t    *testing.T
-	gate *Gate
+	t     *testing.T
+	slots *Slots
 
 	mu     sync.Mutex // requests may be cancelled together
 	passed []string
@@ -23,15 +25,15 @@ type crowd struct {
 	inside map[string]context.Context
 }
 
-func newCrowd(t *testing.T, slots int) *crowd {
-	return &crowd{t: t, gate: New(slots), leave: map[string]func(){}, inside: map[string]context.Context{}}
+func newCrowd(t *testing.T, slots *Slots) *crowd {
+	return &crowd{t: t, slots: slots, leave: map[string]func(){}, inside: map[string]context.Context{}}
 }
 
-// enter makes requests wait; each is named by its user and a number.
+// enter makes requests wait; each is named by its holder and a number.
 func (c *crowd) enter(ctx context.Context, names ...string) {
 	for _, name := range names {
 		go func() {
-			inside, leave, err := c.gate.Enter(ctx, name[:1])
+			inside, leave, err := c.slots.Enter(ctx, name[:1])
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if err != nil {
@@ -67,17 +69,23 @@ func (c *crowd) want(names string) {
 	}
 }
 
-// wantFree checks that so many slots are free, and nobody waits.
+// wantFree checks that so many slots are free, nobody waits and no holder is remembered
+// who has none.
 func (c *crowd) wantFree(slots int) {
 	c.t.Helper()
-	if c.gate.free != slots || c.gate.Waiting() != 0 || len(c.gate.order) != 0 || len(c.gate.waiting) != 0 {
-		c.t.Errorf("%d slots free, want %d; waiting: %v", c.gate.free, slots, c.gate.waiting)
+	remembered := len(c.slots.held)
+	for _, q := range c.slots.queues {
+		remembered += len(q.order) + len(q.waiting)
+	}
+	free := c.slots.All - c.slots.taken
+	if free != slots || c.slots.Waiting() != 0 || remembered > c.slots.taken {
+		c.t.Errorf("%d slots free, want %d; %d wait, %d holders are remembered", free, slots, c.slots.Waiting(), remembered)
 	}
 }
 
-func TestUsersTakeTurns(t *testing.T) {
+func TestHoldersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 2)
+		c := newCrowd(t, &Slots{All: 2})
 		c.enter(t.Context(), "a1", "a2", "a3", "a4", "a5", "b1", "c1")
 		c.want("a1 a2")
 		for _, name := range strings.Fields("a1 a2 a3 b1 c1 a4 a5") {
@@ -88,9 +96,100 @@ func TestUsersTakeTurns(t *testing.T) {
 	})
 }
 
+func TestNoHolderHasMoreThanItsSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, &Slots{All: 3, Each: 2})
+		c.enter(t.Context(), "a1", "a2", "a3", "a4", "a5", "a6", "b1", "b2", "b3", "c1")
+		c.want("a1 a2 b1") // the last slot is for others
+		for _, step := range []struct{ ends, begins string }{
+			{"a1", "a3"}, {"b1", "b2"}, {"a2", "c1"}, {"c1", "a4"}, {"b2", "b3"}, {"a3", "a5"}, {"b3", ""}, {"a4", "a6"},
+		} {
+			before := len(c.passed)
+			c.end(step.ends)
+			if got := strings.Join(c.passed[before:], " "); got != step.begins {
+				t.Errorf("after %s: %q, want %q", step.ends, got, step.begins)
+			}
+		}
+		c.end("a5")
+		c.end("a6")
+		c.wantFree(3)
+	})
+}
+
+func TestSlotsWithoutBoundAreBoundByHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, &Slots{Each: 1})
+		c.enter(t.Context(), "a1", "a2", "b1", "c1", "c2")
+		c.want("a1 b1 c1")
+		c.end("b1")
+		c.want("a1 b1 c1")
+		c.end("a1")
+		c.want("a1 b1 c1 a2")
+	})
+}
+
+func TestOneMoreThanMayWaitIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		crowded := errors.New("crowded")
+		c := newCrowd(t, &Slots{All: 2, Each: 1, Crowd: 3, Crowded: crowded})
+		ctx, cancel := context.WithCancel(t.Context())
+		c.enter(t.Context(), "a1", "b1")
+		c.enter(ctx, "a2")
+		c.enter(t.Context(), "a3", "c1", "c2", "c3")
+		for _, holder := range []string{"a", "c"} { // whether one has a slot or all wait
+			if _, err := c.slots.Take(t.Context(), holder); !errors.Is(err, crowded) {
+				t.Errorf("one more of %s: %v", holder, err)
+			}
+		}
+		c.enter(t.Context(), "b2")
+		cancel()
+		synctest.Wait()
+		c.enter(t.Context(), "a4") // in the place of a2
+		for _, name := range strings.Fields("b1 a1 c1 a3 b2 c2 a4 c3") {
+			c.end(name)
+		}
+		c.want("a1 b1 -a2 c1 a3 b2 c2 a4 c3")
+		c.wantFree(2)
+	})
+}
+
+func TestClosedSlotsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, &Slots{All: 1})
+		c.enter(t.Context(), "a1", "a2", "b1")
+		closed := errors.New("closed")
+		c.slots.Close(closed)
+		synctest.Wait()
+		slices.Sort(c.passed[1:])
+		c.want("a1 -a2 -b1")
+		c.end("a1") // which goes on till then
+		if _, err := c.slots.Take(t.Context(), "c"); !errors.Is(err, closed) {
+			t.Errorf("a request that comes later: %v", err)
+		}
+		c.wantFree(1)
+	})
+}
+
+func TestEndOfAWaitTellsItsCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Slots{All: 1}
+		release, err := s.Take(t.Context(), "a")
+		must.OK(t, err)
+		busy := errors.New("busy")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, busy)
+		defer cancel()
+		if _, err := s.Take(ctx, "b"); !errors.Is(err, busy) {
+			t.Errorf("a wait of a minute ends with %v", err)
+		}
+		release()
+		_, err = s.Take(t.Context(), "b")
+		must.OK(t, err)
+	})
+}
+
 func TestWhoWaitsOutsideHoldsNoSlotAndReturnsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 1)
+		c := newCrowd(t, &Slots{All: 1})
 		c.enter(t.Context(), "a1", "b1", "b2")
 		back := c.outside("a1")
 		c.want("a1 b1")
@@ -108,7 +207,7 @@ func TestWhoWaitsOutsideHoldsNoSlotAndReturnsFirst(t *testing.T) {
 
 func TestSeveralMayWaitOutsideForOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 1)
+		c := newCrowd(t, &Slots{All: 1})
 		c.enter(t.Context(), "a1")
 		first, second := c.outside("a1"), c.outside("a1")
 		c.wantFree(1)
@@ -126,7 +225,7 @@ func TestSeveralMayWaitOutsideForOneRequest(t *testing.T) {
 
 func TestCancelledRequestLeavesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 1)
+		c := newCrowd(t, &Slots{All: 1})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c.enter(t.Context(), "a1")
 		c.enter(ctx, "b1")
@@ -136,7 +235,7 @@ func TestCancelledRequestLeavesItsPlace(t *testing.T) {
 		synctest.Wait()
 		slices.Sort(c.passed[1:])
 		c.want("a1 -b1 -d1")
-		if got := c.gate.Waiting(); got != 2 {
+		if got := c.slots.Waiting(); got != 2 {
 			t.Errorf("%d wait, want 2", got)
 		}
 		c.end("a1")
@@ -149,7 +248,7 @@ func TestCancelledRequestLeavesItsPlace(t *testing.T) {
 
 func TestCancelledRequestDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 1)
+		c := newCrowd(t, &Slots{All: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		c.enter(ctx, "a1")
 		back := c.outside("a1")
@@ -169,12 +268,16 @@ func TestCancelledRequestDoesNotReturn(t *testing.T) {
 // TestSlotGrantedToACancelledRequestGoesOn grants a slot to a request that is
 // cancelled at the same time: whichever it notices first, nothing is lost.
 func TestSlotGrantedToACancelledRequestGoesOn(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the request runs after both
 	synctest.Test(t, func(t *testing.T) {
-		for range 100 {
-			c := newCrowd(t, 1)
+		for i := range 10 {
+			c := newCrowd(t, &Slots{All: 1})
 			ctx, cancel := context.WithCancel(t.Context())
 			c.enter(t.Context(), "a1")
 			c.enter(ctx, "b1")
+			if i%2 == 0 {
+				cancel()
+			}
 			c.leave["a1"]()
 			cancel()
 			synctest.Wait()
@@ -188,10 +291,10 @@ func TestSlotGrantedToACancelledRequestGoesOn(t *testing.T) {
 
 func TestArrivalsComeBeforeUsersAndWaitNotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 1)
+		c := newCrowd(t, &Slots{All: 1})
 		c.enter(t.Context(), "a1", "a2")
 		arrived := make(chan func())
-		go func() { arrived <- c.gate.Arrive() }()
+		go func() { arrived <- c.slots.Arrive() }()
 		synctest.Wait()
 		c.end("a1")
 		leave := <-arrived
@@ -201,7 +304,7 @@ func TestArrivalsComeBeforeUsersAndWaitNotForEver(t *testing.T) {
 		c.want("a1 a2")
 
 		began := time.Now()
-		c.gate.Arrive()() // while a2 stays
+		c.slots.Arrive()() // while a2 stays
 		if took := time.Since(began); took != arrivalTime {
 			t.Errorf("an arrival waited %v, want %v", took, arrivalTime)
 		}
@@ -214,16 +317,16 @@ func TestTwoProcessorsAreLeftToOthers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for procs, want := range map[int]int{1: 2, 2: 2, 4: 2, 5: 3, 16: 14} {
 		runtime.GOMAXPROCS(procs)
-		if got := ForProcessors().free; got != want {
+		if got := ForProcessors().All; got != want {
 			t.Errorf("%d processors: %d slots, want %d", procs, got, want)
 		}
 	}
 }
 
-func TestOutsideNeedsNoGate(t *testing.T) {
+func TestOutsideNeedsNoSlot(t *testing.T) {
 	ran := false
 	Outside(t.Context(), func() { ran = true })
 	if !ran {
-		t.Error("what waits without a gate was not run")
+		t.Error("what waits without a slot was not run")
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// closed is a gate whose only slot somebody else has.
-func closed(t *testing.T) (g *limit.Gate, release func()) {
+// closed is slots of which there is one, which somebody else has.
+func closed(t *testing.T) (g *limit.Slots, release func()) {
 	t.Helper()
-	g = limit.New(1)
+	g = &limit.Slots{All: 1}
 	_, release, err := g.Enter(t.Context(), "somebody")
 	must.OK(t, err)
 	return g, release
@@ -24,7 +24,7 @@ func closed(t *testing.T) (g *limit.Gate, release func()) {
 
 // submitLater sends submissions that have to wait, one after the other, behind those
 // that wait already.
-func (s *service) submitLater(g *limit.Gate, key string, names ...string) (answered <-chan string) {
+func (s *service) submitLater(g *limit.Slots, key string, names ...string) (answered <-chan string) {
 	s.t.Helper()
 	done := make(chan string, len(names))
 	for _, name := range names {
@@ -103,7 +103,7 @@ func TestSlowClientHoldsNoSlot(t *testing.T) {
 // TestRequestsLeaveTheSlotOfTheirArrival makes requests that are answered early, at
 // different places.
 func TestRequestsLeaveTheSlotOfTheirArrival(t *testing.T) {
-	g := limit.New(1)
+	g := &limit.Slots{All: 1}
 	s := start(t, func(with *setup) { with.arrivals, with.options.Computing = g, g })
 	for path, status := range map[string]int{"/submit-job": 422, "/jobs/a/cancel": 404, "/nowhere": 404, "/jobs": 405} {
 		s.wantAs(s.ann, status, "POST", path, "{}")
@@ -120,8 +120,8 @@ func TestRequestsLeaveTheSlotOfTheirArrival(t *testing.T) {
 	enterSoon(t, g)
 }
 
-// enterSoon passes a gate.
-func enterSoon(t *testing.T, g *limit.Gate) {
+// enterSoon takes a slot.
+func enterSoon(t *testing.T, g *limit.Slots) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -1,4 +1,4 @@
-package edge
+package limit
 
 import (
 	"fmt"
@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// A flood of names takes no more memory than maxBuckets of them, and does not
+// A flood of names takes no more memory than maxNames of them, and does not
 // set free a name that has just been refused.
 func TestLimiterForgetsFullBucketsFirst(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	l := NewRateLimiter(2, func() time.Time { return now })
-	for i := range maxBuckets - 2 {
+	l := NewRates(2, func() time.Time { return now })
+	for i := range maxNames - 2 {
 		l.Allow(fmt.Sprint("old ", i))
 	}
 	now = now.Add(time.Second) // their buckets are full again
@@ -20,16 +20,16 @@ func TestLimiterForgetsFullBucketsFirst(t *testing.T) {
 			t.Fatal("the first events of a name are refused")
 		}
 	}
-	for i := range maxBuckets / 2 {
+	for i := range maxNames / 2 {
 		l.Allow(fmt.Sprint("new ", i))
-		if n := len(l.byName); n > maxBuckets {
-			t.Fatalf("%d names are kept, want at most %d", n, maxBuckets)
+		if n := len(l.byName); n > maxNames {
+			t.Fatalf("%d names are kept, want at most %d", n, maxNames)
 		}
 	}
 	if l.Allow("busy") {
 		t.Error("a flood of other names lets a name go on")
 	}
-	if len(l.byName) > maxBuckets/2+1 {
+	if len(l.byName) > maxNames/2+1 {
 		t.Errorf("%d names are kept, want those of the last second", len(l.byName))
 	}
 }
@@ -37,16 +37,16 @@ func TestLimiterForgetsFullBucketsFirst(t *testing.T) {
 // If no bucket is full, the memory is bounded all the same.
 func TestLimiterIsBoundedThoughEveryNameIsBusy(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	l := NewRateLimiter(1, func() time.Time { return now })
-	for i := range 3*maxBuckets + 1 {
+	l := NewRates(1, func() time.Time { return now })
+	for i := range 3*maxNames + 1 {
 		if !l.Allow(fmt.Sprint(i)) {
 			t.Fatalf("name %d is refused", i)
 		}
-		if n := len(l.byName); n > maxBuckets {
-			t.Fatalf("%d names are kept, want at most %d", n, maxBuckets)
+		if n := len(l.byName); n > maxNames {
+			t.Fatalf("%d names are kept, want at most %d", n, maxNames)
 		}
 	}
-	if l.Allow(fmt.Sprint(3 * maxBuckets)) {
+	if l.Allow(fmt.Sprint(3 * maxNames)) {
 		t.Error("a name that is still known is allowed again at once")
 	}
 }

@@ -1,0 +1,103 @@
+package client
+
+// Estimate is the answer of POST /estimate. What is unknown is 0.
+type Estimate struct {
+	Possible   bool     `json:"possible"`
+	Detail     []Detail `json:"detail"`
+	Jobs       int      `json:"jobs"`
+	Slots      []Slot   `json:"slots"`
+	Queue      *Queue   `json:"queue"`
+	RunSeconds int64    `json:"runSeconds"`
+	RunBasis   string   `json:"runBasis"`
+	EndSeconds int64    `json:"endSeconds"`
+	Notes      []Detail `json:"notes"`
+}
+
+// Slot is what each of some jobs needs while it runs.
+type Slot struct {
+	Executor string `json:"executor"`
+	Amounts
+	Jobs int `json:"jobs"`
+}
+
+// Amounts are resources of jobs or of an executor.
+type Amounts struct {
+	CPUs   int   `json:"cpus"`
+	Memory int64 `json:"memoryBytes"`
+	GPUs   int   `json:"gpus"`
+}
+
+// Table is the answer of GET /jobs/{jobName}/table, or a page of it.
+type Table struct {
+	Batch    string         `json:"batch"`
+	Statuses map[string]int `json:"statuses"`
+	Sort     string         `json:"sort"`
+	Order    string         `json:"order"`
+	Settings []TableColumn  `json:"settings"`
+	Metrics  []TableColumn  `json:"metrics"`
+	Rows     []TableRow     `json:"rows"`
+	StartKey string         `json:"startKey,omitempty"`
+}
+
+// TableColumn is a setting or a figure of a table.
+type TableColumn struct {
+	Name   string `json:"name"`
+	Title  string `json:"title"`
+	Unit   string `json:"unit,omitempty"`
+	Better string `json:"better,omitempty"`
+	Digits *int   `json:"digits,omitempty"`
+}
+
+// TableRow is a job of a table.
+type TableRow struct {
+	Row         int            `json:"row"`
+	Name        string         `json:"jobName"`
+	Source      string         `json:"source,omitempty"`
+	Status      string         `json:"status"`
+	FailureCode string         `json:"failureCode,omitempty"`
+	Settings    map[string]any `json:"settings"`
+	Metrics     map[string]any `json:"metrics"`
+}
+
+// Session is the answer of GET /session: whose API key the client has.
+type Session struct {
+	Organization string   `json:"organization"`
+	Email        string   `json:"email"`
+	Role         string   `json:"role"`
+	Rights       []string `json:"rights"`
+	Version      string   `json:"version"`
+	Key          struct {
+		ID        string `json:"id"`
+		Name      string `json:"name"`
+		ExpiresAt string `json:"expiresAt"`
+	} `json:"key"`
+}
+
+// Share is a link for people without an API key. URL is known when it is made.
+type Share struct {
+	ID         string `json:"id"`
+	URL        string `json:"url"`
+	Job        string `json:"jobName"`
+	ExpiresAt  string `json:"expiresAt"`
+	LastUsedAt string `json:"lastUsedAt"`
+}
+
+// Status is the answer of GET /admin/status.
+type Status struct {
+	Drained   bool             `json:"drained"`
+	Executors []ExecutorStatus `json:"executors"`
+}
+
+// ExecutorStatus is how full an executor is.
+type ExecutorStatus struct {
+	Name     string   `json:"name"`
+	State    string   `json:"state"`
+	Capacity *Amounts `json:"capacity"`
+	Used     Amounts  `json:"used"`
+	Running  int      `json:"running"`
+	Queued   int      `json:"queued"`
+	Others   struct { // of other organizations
+		Running int `json:"running"`
+		Queued  int `json:"queued"`
+	} `json:"others"`
+}

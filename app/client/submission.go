@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+)
+
+// Submission asks for one job.
+type Submission struct {
+	Name     string          `json:"jobName,omitempty"`
+	Type     string          `json:"type,omitempty"`
+	Version  string          `json:"version,omitempty"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+	Terms
+}
+
+// BatchSubmission asks for one job per element of Settings, for those that FanOut makes
+// or, without Type, for Jobs.
+type BatchSubmission struct {
+	Name     string            `json:"batchName"`
+	Type     string            `json:"type,omitempty"`
+	Version  string            `json:"version,omitempty"`
+	Settings []json.RawMessage `json:"settings,omitempty"`
+	Names    []string          `json:"jobNames,omitempty"`
+	FanOut   *FanOut           `json:"fanOut,omitempty"`
+	Jobs     []Submission      `json:"jobs,omitempty"`
+	Terms
+}
+
+// Terms are what submissions of jobs and batches have in common.
+type Terms struct {
+	Priority   int               `json:"priority,omitempty"`
+	MaxRuntime int64             `json:"maxRuntimeSeconds,omitempty"`
+	After      []string          `json:"after,omitempty"` // jobs that have to be COMPLETED first
+	AfterAny   bool              `json:"afterAny,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+	Note       string            `json:"note,omitempty"`
+	Notify     []string          `json:"notify,omitempty"` // who is told of the end: https://… or mailto:…
+}
+
+// FanOut makes the jobs of a batch: one for each thing that Each names by setting.
+type FanOut struct {
+	Each     map[string]string `json:"each"`
+	Settings json.RawMessage   `json:"settings,omitempty"` // that all have in common
+}
+
+// Submit queues a job, or returns the job that the same submission created
+// before. It is idempotent.
+func (c *Client) Submit(ctx context.Context, s Submission) (*Job, error) {
+	return ask[Job](ctx, c, http.MethodPost, "/submit-job", nil, s)
+}
+
+// SubmitBatch queues many jobs, all or none.
+func (c *Client) SubmitBatch(ctx context.Context, s BatchSubmission) (*Job, error) {
+	return ask[Job](ctx, c, http.MethodPost, "/submit-batch", nil, s)
+}
+
+// Validation is the service's verdict on a submission.
+type Validation struct {
+	Valid      bool            `json:"valid"`
+	Normalized json.RawMessage `json:"normalized,omitempty"`
+	Detail     []Detail        `json:"detail"`
+}
+
+// Validate checks a submission without submitting it.
+func (c *Client) Validate(ctx context.Context, s Submission) (*Validation, error) {
+	return ask[Validation](ctx, c, http.MethodPost, "/validate-job", nil, s)
+}

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"slices"
+
+	"molrun/app/algorithm"
+	"molrun/app/base/fault"
+)
+
+// Planner checks submissions and makes the jobs that they ask for. It queues nothing.
+type Planner struct{ *core }
+
+// Planner returns what plans the submissions of these jobs.
+func (s *Jobs) Planner() Planner { return Planner{s.core} }
+
+// Planned is what a submission would queue.
+type Planned struct {
+	job         *Job
+	subjobs     []*Job
+	Definitions []*algorithm.File // of the jobs
+}
+
+// Jobs returns the jobs that would run: the job, or its rows if it is a batch.
+func (p *Planned) Jobs() []*Job {
+	if p.job.IsBatch() {
+		return p.subjobs
+	}
+	return []*Job{p.job}
+}
+
+// Job plans a submission.
+func (p Planner) Job(ctx context.Context, by Caller, sub Submission) (*Planned, error) {
+	job, definition, faults, err := planJob(ctx, p.core, by, sub)
+	if err == nil {
+		err = fault.List(faults...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Planned{job: job, Definitions: []*algorithm.File{definition}}, nil
+}
+
+// Batch plans a batch.
+func (p Planner) Batch(ctx context.Context, by Caller, sub BatchSubmission) (*Planned, error) {
+	plan := newPlan(p.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
+	defer plan.release()
+	return plan.planBatch(ctx, sub)
+}
+
+// release ends what the expansion has reserved, once its rows are stored.
+func (p *plan) release() { p.expanding.Add(-p.reserved) }
+
+func (p *plan) planBatch(ctx context.Context, sub BatchSubmission) (*Planned, error) {
+	waits, err := p.dependencies(ctx, sub.After, sub.Name, "after")
+	if err != nil {
+		return nil, err
+	}
+	names, rows, err := p.batchRows(ctx, sub)
+	if err == nil {
+		p.checkCircle(names, rowWaits(rows), sub.rowsMember())
+		err = fault.List(p.faults...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	parent, subjobs := p.batch(sub.Name, names, rows)
+	p.siblings, p.newIDs = nil, nil // large; a batch waits for its commit without them
+	parent.After, parent.AfterAny = sub.After.Names, sub.After.Any
+	for _, j := range subjobs {
+		j.After, j.AfterAny = sub.After.Names, sub.After.Any
+		j.setWaits(mergeWaits(j.Private.Waits, waits))
+	}
+	return &Planned{parent, subjobs, []*algorithm.File{p.algorithm}}, parent.label(sub.Labels)
+}
+
+// Pipeline plans a pipeline.
+func (p Planner) Pipeline(ctx context.Context, by Caller, sub Pipeline) (*Planned, error) {
+	plan := &pipeline{plan: &plan{core: p.core, by: by, faults: slices.Clone(sub.Faults)}, sub: sub}
+	err := plan.check(ctx)
+	if err == nil {
+		err = fault.List(plan.faults...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	parent, rows, definitions := plan.jobs()
+	return &Planned{parent, rows, definitions}, parent.label(sub.Labels)
+}
