@@ -62,14 +62,14 @@ func (c *commandReader) argument(n *tomltree.Node, program bool) command.Argumen
 	case n.Kind != strictjson.Object:
 		c.Mistakef(n.Line, `each element of command must be a text in quotes or { if = "settings.NAME", args = [...] }, got %s`, tomltree.KindName(n.Kind))
 		return command.Argument{}
-	case n.Member("each") != nil && c.Format >= 2:
+	case n.Member("each") != nil:
 		return c.each(n)
 	}
 	return c.conditional(n)
 }
 
 func (c *commandReader) conditional(n *tomltree.Node) command.Argument {
-	c.Known(n, "this part of command", []string{"if", "args"}, "is", "ext", "else", "each")
+	c.Known(n, "this part of command", []string{"if", "args", "is", "ext", "else", "each"})
 	if n.Member("if") == nil || n.Member("args") == nil {
 		c.Mistakef(n.Line, `a conditional part needs both: { if = "settings.NAME", args = [...] }`)
 	}

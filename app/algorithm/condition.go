@@ -16,7 +16,7 @@ func (c *commandReader) condition(t *tomltree.Node) *command.Condition {
 	if n == nil || !c.Is(n, "if", strictjson.String) {
 		return nil
 	}
-	if n.Text == "gpus" && c.Format >= 2 {
+	if n.Text == "gpus" {
 		c.narrowed(t, "is", "gpus")
 		c.narrowed(t, "ext", "gpus")
 		return &command.Condition{Kind: "gpus"}
@@ -24,7 +24,7 @@ func (c *commandReader) condition(t *tomltree.Node) *command.Condition {
 	kind, name, ok := strings.Cut(n.Text, ".")
 	p := c.parameters.Named(name)
 	switch {
-	case !ok || kind != "settings" && (kind != "files" || c.Format < 2):
+	case !ok || kind != "settings" && kind != "files":
 		c.Mistakef(n.Line, `if must name a setting: "settings.NAME", got %q`, n.Text)
 		return nil
 	case p == nil:
@@ -40,7 +40,7 @@ func (c *commandReader) condition(t *tomltree.Node) *command.Condition {
 		when.Ext = c.extensions(t, p)
 	} else {
 		c.narrowed(t, "ext", "a setting that is no file")
-		when.Is, when.Filled = c.values(t, p), c.Format >= 2
+		when.Is = c.values(t, p)
 	}
 	return when
 }

@@ -9,7 +9,7 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// contentKeys are the keys of a file's parameter that came with format 2.
+// contentKeys are the keys of a file's parameter that say what it holds.
 var contentKeys = []string{"content", "min_residues", "max_residues", "max_atoms", "min_records", "max_records", "columns", "unique_names", "any_text", "tolerant"}
 
 // readContent reads what a file has to hold, nil if it may hold anything.

@@ -21,9 +21,9 @@ func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) (*
 	if t == nil {
 		return nil, nil
 	}
-	r.Known(t, "[estimate]", []string{"size"}, expectedKey, perSizeKey)
+	r.Known(t, "[estimate]", []string{"size", expectedKey, perSizeKey})
 	n := t.Member("size")
-	if n == nil && (r.Format < 2 || t.Member(expectedKey) == nil) {
+	if n == nil && t.Member(expectedKey) == nil {
 		r.Mistakef(t.Line, "[estimate] needs size, a formula such as \"settings.steps\"")
 	}
 	if n == nil {
@@ -34,7 +34,7 @@ func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) (*
 		return nil, nil
 	}
 	f, err := formula.Parse(text)
-	if err != nil && r.Format >= 2 {
+	if err != nil {
 		e, wrong := expression.Parse(text, namesOf(parameters, known))
 		if wrong == nil && (e.Kind == expression.Number || e.Kind == expression.Any) {
 			return nil, e
@@ -59,7 +59,7 @@ const (
 // readExpected reads how long a usual job runs, or a job of size 1; 0 if the file does not say.
 func readExpected(r *tomltree.Reader) (usual, perSize float64) {
 	t := r.Root.Member("estimate")
-	if t == nil || r.Format < 2 {
+	if t == nil {
 		return 0, 0
 	}
 	usual, perSize = readSeconds(r, t, expectedKey, 0.001, 20), readSeconds(r, t, perSizeKey, 1e-30, 2e-7)
@@ -152,7 +152,7 @@ func readMaxRuntime(r *tomltree.Reader, parameters Parameters, known []derived) 
 	switch {
 	case n == nil:
 		return defaultMaxRuntime, nil
-	case n.Kind == strictjson.Object && r.Format >= 2:
+	case n.Kind == strictjson.Object:
 		return readComputedRuntime(r, parameters, known, n)
 	}
 	return readLimit(r, r.Root, "max_runtime"), nil
@@ -179,7 +179,7 @@ func readLimit(r *tomltree.Reader, t *tomltree.Node, key string) time.Duration {
 	err := d.UnmarshalText([]byte(r.Text(t, key)))
 	switch {
 	case n.Kind != strictjson.String:
-	case err != nil && key == "max_runtime" && r.Format >= 2:
+	case err != nil && key == "max_runtime":
 		r.Mistakef(n.Line, `%s: %v; or compute it: { seconds = "600 + 2 * facts.residues", most = "7d" }`, key, err)
 	case err != nil:
 		r.Mistakef(n.Line, "%s: %v", key, err)

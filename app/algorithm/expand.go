@@ -72,9 +72,7 @@ func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p P
 		}
 		run.Steps, shares = append(run.Steps, step), append(shares, s.share(computed))
 	}
-	if a.format >= 2 { // before, what a step reports is the whole job's
-		setSpans(run.Steps, shares)
-	}
+	setSpans(run.Steps, shares)
 	if len(run.Steps) == 0 {
 		return nil, errors.New("none of the steps applies to these settings")
 	}

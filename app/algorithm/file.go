@@ -51,7 +51,6 @@ type File struct {
 
 	Hidden string // why it can't be used: a file with mistakes takes its place; "" if none does
 
-	format    int64
 	schema    json.RawMessage   // of the settings
 	site      map[string]string // where the site has things, by name
 	resources resources

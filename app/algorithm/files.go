@@ -20,15 +20,9 @@ const (
 var listKeys = []string{"type", "minItems", "maxItems"}
 
 // isList reports whether a file's parameter is a list of files.
-func isList(r *tomltree.Reader, t *tomltree.Node) bool {
+func isList(t *tomltree.Node) bool {
 	n := t.Member("type")
-	if n == nil || n.Kind != strictjson.String || n.Text != "array" {
-		return false
-	}
-	if r.Format < 2 {
-		r.Mistakef(n.Line, "a list of files needs format = 2 in the first line of the file")
-	}
-	return true
+	return n != nil && n.Kind == strictjson.String && n.Text == "array"
 }
 
 // fileSchema returns the schema of a setting that refers to a file, or to many.

@@ -74,15 +74,13 @@ func readFileParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
 			r.Mistakef(n.Items[i].Line, `%q is no extension: write it like ".pdb" or ".tar.gz"`, ext)
 		}
 	}
-	p.Many = isList(r, t)
+	p.Many = isList(t)
 	for _, m := range t.Members {
 		switch {
 		case m.Name == "default":
 			r.Mistakef(m.Line, "a file has no default: what it refers to belongs to the user who submits")
 		case slices.Contains(parameterKeys, m.Name) || m.Name == "type" && m.Value.Text == "string":
 		case p.Many && slices.Contains(listKeys, m.Name):
-		case slices.Contains(contentKeys, m.Name) && r.Format < 2:
-			r.Mistakef(m.Line, "%q of a parameter needs format = 2 in the first line of the file", m.Name)
 		case slices.Contains(contentKeys, m.Name):
 		case schema.IsWord(m.Name):
 			r.Mistakef(m.Line, "%s says nothing about a file: remove it", m.Name)
@@ -90,9 +88,7 @@ func readFileParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
 			schema.UnknownWord(r, m, parameterKeys)
 		}
 	}
-	if r.Format >= 2 {
-		p.content = readContent(r, t, p.File)
-	}
+	p.content = readContent(r, t, p.File)
 	p.Schema = fileSchema(r, p, t)
 	compileParameter(r, p, t)
 }

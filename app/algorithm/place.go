@@ -22,11 +22,11 @@ var (
 
 // readPlace reads where the programs live, if they are not simply on PATH.
 func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
-	if t := r.Table(r.Root, "container"); t != nil && r.Format >= 2 {
+	if t := r.Table(r.Root, "container"); t != nil {
 		r.Known(t, "[container]", []string{"image"})
 		s.Image = readImage(r, t)
 	}
-	if n := r.Root.Member("modules"); n != nil && r.Format >= 2 {
+	if n := r.Root.Member("modules"); n != nil {
 		s.Modules = r.Texts(r.Root, "modules")
 		for i, name := range s.Modules {
 			if !modulePattern.MatchString(name) {
@@ -35,7 +35,7 @@ func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
 		}
 		noteBeside(r, n.Line, s.Image, "modules")
 	}
-	if n := r.Root.Member("conda"); n != nil && r.Format >= 2 {
+	if n := r.Root.Member("conda"); n != nil {
 		s.Conda = r.Line(r.Root, "conda")
 		if s.Conda != "" && (!filepath.IsAbs(s.Conda) || filepath.Clean(s.Conda) != s.Conda || strings.Contains(s.Conda, ":")) {
 			r.Mistakef(n.Line, "conda must be the absolute path of an environment, such as \"/opt/conda/envs/boltz\", got %q", s.Conda)

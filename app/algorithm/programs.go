@@ -64,7 +64,7 @@ var programPattern = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_.+/-]*$`)
 // readPrograms reads the programs that no command begins with, since scripts run them.
 func readPrograms(r *tomltree.Reader) []string {
 	n := r.Root.Member("programs")
-	if n == nil || r.Format < 2 {
+	if n == nil {
 		return nil
 	}
 	names := r.Texts(r.Root, "programs")
@@ -102,7 +102,7 @@ func readVersion(c commandReader) *versionOf {
 
 // readProbe reads the command that shows that the program works; nil if there is none.
 func readProbe(c commandReader) []command.Argument {
-	if c.Root.Member("probe") == nil || c.Format < 2 {
+	if c.Root.Member("probe") == nil {
 		return nil
 	}
 	c.allowed = []string{"folder", "site", "molrun"}

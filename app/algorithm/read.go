@@ -17,9 +17,8 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// newestFormat is the newest version of the file format. Files of older versions keep their
-// meaning.
-const newestFormat = 2
+// format is the version of the file format.
+const format = 1
 
 // maxFile bounds the size of an algorithm file.
 const maxFile = 256 << 10
@@ -36,13 +35,10 @@ var topKeys = []string{
 	"format", "type", "version", "default", "title", "description", "cite", "categories", "functions",
 	"executor", "retries", "resumable", "max_runtime", "parameters", "resources", "slurm", "sandbox", "env",
 	"command", "stdout", "steps", "validate", "metrics", "failures", "views", "example", "estimate",
-}
-
-// newerKeys came with format 2.
-var newerKeys = slices.Concat(oneStepKeys, []string{
 	"outputs", "derived", "rules", "advice", "one_of", "texts", "status", "assets", "container", "modules", "conda",
 	"version_command", "version_pattern", "probe", "programs",
-})
+	"folder", "stdin", "ok", "fails_if", "makes", "keep", "progress",
+}
 
 // Parse reads an algorithm file and finds every mistake in it, each with its
 // line. The File is nil where there are any.
@@ -78,7 +74,7 @@ func parse(file string, text []byte, f *folder.Folder) (*File, []Mistake) {
 	if len(text) > maxFile {
 		return nil, []Mistake{{File: file, Line: 1, Msg: fmt.Sprintf("the file has %d bytes; an algorithm file may have %d", len(text), maxFile)}}
 	}
-	r := tomltree.Parse(text, slices.Concat(topKeys, newerKeys))
+	r := tomltree.Parse(text, topKeys)
 	a := &File{Path: file, Source: slices.Clone(text), Folder: f}
 	if r.Root != nil && readFormat(r) {
 		readFile(r, a)
@@ -101,29 +97,25 @@ func parse(file string, text []byte, f *folder.Folder) (*File, []Mistake) {
 
 // readFormat reports whether this program understands the rest of the file.
 func readFormat(r *tomltree.Reader) bool {
-	r.Format = newestFormat
 	n := r.Root.Member("format")
 	if n == nil {
-		r.Mistakef(1, "format is missing: begin the file with format = %d", newestFormat)
+		r.Mistakef(1, "format is missing: begin the file with format = %d", format)
 		return true
 	}
 	version, ok := r.Integer(n, "format")
 	switch {
-	case ok && version > newestFormat:
-		r.Mistakef(n.Line, "format %d is newer than this molrun reads (%d): upgrade molrun", version, newestFormat)
+	case ok && version > format:
+		r.Mistakef(n.Line, "format %d is newer than this molrun reads (%d): upgrade molrun", version, format)
 		return false
-	case ok && version < 1:
-		r.Mistakef(n.Line, "format must be 1 or %d, got %d", newestFormat, version)
-	case ok:
-		r.Format = version
+	case ok && version < format:
+		r.Mistakef(n.Line, "format must be %d, got %d", format, version)
 	}
 	return true
 }
 
 func readFile(r *tomltree.Reader, a *File) {
 	root := r.Root
-	a.format = r.Format
-	r.Known(root, "this file", topKeys, newerKeys...)
+	r.Known(root, "this file", topKeys)
 	a.Type = r.Name(root, "type", typePattern, `lower-case letters, digits, ".", "_" and "-", at most 64, beginning with a letter or digit`)
 	a.Version = r.Name(root, "version", versionPattern, `letters, digits and "._+-", at most 64, beginning with a letter or digit`)
 	a.Default = r.Flag(root, "default")
@@ -170,7 +162,7 @@ func readSandbox(r *tomltree.Reader) protocol.Sandbox {
 	if t == nil {
 		return protocol.Sandbox{Read: []string{}}
 	}
-	r.Known(t, "[sandbox]", []string{"read", "network"}, "required")
+	r.Known(t, "[sandbox]", []string{"read", "network", "required"})
 	s := protocol.Sandbox{Read: r.Texts(t, "read"), Network: r.Flag(t, "network"), Required: r.Flag(t, "required")}
 	for i, path := range s.Read {
 		if !filepath.IsAbs(path) {

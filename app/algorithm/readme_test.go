@@ -121,7 +121,7 @@ func checkExpansion(t *testing.T, a *File) {
 // TestFormatReferenceNamesEveryKey finds keys that nobody has documented.
 func TestFormatReferenceNamesEveryKey(t *testing.T) {
 	text := formatReference(t)
-	keys := slices.Concat(topKeys, newerKeys, stepKeys, parameterKeys,
+	keys := slices.Concat(topKeys, stepKeys, parameterKeys,
 		[]string{
 			"cpus", "memory", "gpus", "partition", "account", "qos", "constraint", "options", "read", "network", "many", "pattern", "better", "rank", "message", "settings", "expect", "files", "if", "args", "kind", "topology", "x", "y", "units",
 			"gpu_memory", "required", "name", "path", "size", "sha256", "from", "is", "ext", "else", "each", "join", "digits", "count", "table", "column", "take", "where", "json", "at", "bfactor", "image", "share", "seconds", "most",

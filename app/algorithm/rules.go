@@ -20,11 +20,7 @@ type relations struct {
 	parameters Parameters
 }
 
-// readRelations reads what came with format 2.
 func readRelations(r *tomltree.Reader, parameters Parameters) relations {
-	if r.Format < 2 {
-		return relations{}
-	}
 	known := readDerived(r, parameters)
 	return relations{
 		derived: known, rules: readRules(r, "rules", parameters, known), advice: readRules(r, "advice", parameters, known),

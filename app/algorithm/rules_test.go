@@ -8,7 +8,7 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-const rulesFile = format2Head + `
+const rulesFile = fileHead + `
 command = ["run", "-n", "{derived.nsteps}", "{derived.label}", { if = "settings.box", args = ["--volume", "{derived.volume}"] }]
 
 [[parameters]]
@@ -175,6 +175,6 @@ func TestMistakesInRules(t *testing.T) {
 		{"the clock", command + "[derived]\nx = \"now()\"", []string{"6: unknown name now"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, format2Head+tt.text+format2Parameters, tt.want...) })
+		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, fileHead+tt.text+fileParameters, tt.want...) })
 	}
 }

@@ -40,9 +40,6 @@ type whereabouts struct {
 // readAssets reads [[assets]].
 func readAssets(c commandReader) []Asset {
 	r := c.Reader
-	if r.Format < 2 {
-		return nil
-	}
 	c.allowed = []string{"site"}
 	var all []Asset
 	for _, t := range r.Tables(r.Root, "assets") {

@@ -34,11 +34,11 @@ type step struct {
 	progress *progress // nil: nothing is said of it
 }
 
-// oneStepKeys are the keys that came with format 2 and stand at the top of a file that has
-// one command, stepKeys those of [[steps]].
+// oneStepKeys are keys of a step that also stand at the top of a file that has one command,
+// stepKeys those of [[steps]].
 var (
-	oneStepKeys = []string{"folder", "stdin", "ok", "fails_if", "makes", "keep", "progress"}
-	stepKeys    = slices.Concat([]string{"if", "is", "ext", "env"}, oneStepKeys)
+	oneStepKeys = []string{"command", "stdout", "folder", "stdin", "ok", "fails_if", "makes", "keep", "progress"}
+	stepKeys    = slices.Concat([]string{"name", "if", "is", "ext", "env"}, oneStepKeys)
 )
 
 func readSteps(c commandReader) []step {
@@ -50,7 +50,7 @@ func readSteps(c commandReader) []step {
 	case program != nil && tables != nil:
 		r.Mistakef(program.Line, "write either command or [[steps]], not both")
 	case tables != nil:
-		for _, key := range slices.Concat([]string{"stdout"}, oneStepKeys) {
+		for _, key := range oneStepKeys[1:] {
 			if n := r.Root.Member(key); n != nil {
 				r.Mistakef(n.Line, "%s belongs into one of the [[steps]]", key)
 			}
@@ -61,7 +61,7 @@ func readSteps(c commandReader) []step {
 	}
 	var all []step
 	for i, t := range r.Tables(r.Root, "steps") {
-		r.Known(t, "[[steps]]", []string{"name", "command", "stdout"}, stepKeys...)
+		r.Known(t, "[[steps]]", stepKeys)
 		name := cmp.Or(r.Line(t, "name"), "step "+strconv.Itoa(i+1))
 		if len(name) > maxStepName {
 			r.Mistakef(t.Member("name").Line, "the name of a step may have %d bytes, got %d", maxStepName, len(name))
@@ -79,15 +79,13 @@ func readSteps(c commandReader) []step {
 
 func readStep(c commandReader, t *tomltree.Node, name string) step {
 	s := step{name: name}
-	if c.Format >= 2 && t != c.Root {
+	if t != c.Root {
 		if s.when = c.condition(t); s.when != nil {
 			c.given = s.when.Name
 		}
 		s.env = c.variables(t)
 	}
-	if c.Format >= 2 {
-		s.readChecks(&c, t)
-	}
+	s.readChecks(&c, t)
 	s.command = c.command(t)
 	if n := t.Member("stdout"); n != nil && c.Is(n, "stdout", strictjson.String) {
 		s.stdout = readFilePath(c.Reader, n, "stdout")

@@ -26,13 +26,10 @@ type textFiles struct {
 // textValues are the values that a text reads beside settings, derived values and files.
 var textValues = []string{"out", "work", "folder", "cpus", "gpus"}
 
-// readTexts reads [[texts]], which came with format 2.
+// readTexts reads [[texts]].
 func readTexts(c commandReader) textFiles {
 	r := c.Reader
 	made := textFiles{parameters: c.parameters, derived: c.derived}
-	if r.Format < 2 {
-		return made
-	}
 	for _, t := range r.Tables(r.Root, "texts") {
 		r.Known(t, "[[texts]]", []string{"file", "text", "if", "is", "ext"})
 		one := text{when: c.condition(t)}

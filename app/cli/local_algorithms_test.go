@@ -121,7 +121,7 @@ func TestVersionsOfProgramsAreCompared(t *testing.T) {
 	t.Parallel()
 	for version, warns := range map[string]bool{"2022.5": false, "2022": false, "2021": true, "202": true, "2022.50": true} {
 		file := filepath.Join(t.TempDir(), "tool.toml")
-		must.OK(t, os.WriteFile(file, []byte("format = 2\ntype = \"tool\"\nversion = \""+version+"\"\ncommand = [\"true\"]\nversion_command = [\"echo\", \"tool 2022.5\"]\nversion_pattern = 'tool (\\S+)'\n"), 0o600))
+		must.OK(t, os.WriteFile(file, []byte("format = 1\ntype = \"tool\"\nversion = \""+version+"\"\ncommand = [\"true\"]\nversion_command = [\"echo\", \"tool 2022.5\"]\nversion_pattern = 'tool (\\S+)'\n"), 0o600))
 		if _, errs, code := within(t, "", "algorithms", "check", file); code != 0 || strings.Contains(errs, "was written for "+version) != warns {
 			t.Errorf("%s: exit code %d, %s", version, code, errs)
 		}

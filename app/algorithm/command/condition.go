@@ -14,12 +14,11 @@ type Condition struct {
 	Kind, Name string   // settings or files, and which; or gpus
 	Is         [][]byte // values as plain JSON, of which the setting has one; nil: any
 	Ext        []string // extensions, of which the one file has one; nil: any
-	Filled     bool     // an empty list does not do; format 1 takes it for a value
 }
 
 // Holds reports whether the condition is met. The path of a file ends with the name of its
 // setting and a declared extension. A setting without Is must have a value
-// other than null and false, and from format 2 on no empty list: 0 and "" are values.
+// other than null, false and an empty list: 0 and "" are values.
 func (c *Condition) Holds(v *Values) bool {
 	switch c.Kind {
 	case "gpus":
@@ -32,7 +31,7 @@ func (c *Condition) Holds(v *Values) bool {
 	if c.Is != nil {
 		return value != nil && slices.ContainsFunc(c.Is, func(is []byte) bool { return bytes.Equal(is, strictjson.AppendPlain(nil, value)) })
 	}
-	if value != nil && value.Kind == strictjson.Array && c.Filled && len(value.Items) == 0 {
+	if value != nil && value.Kind == strictjson.Array && len(value.Items) == 0 {
 		return false
 	}
 	return value != nil && value.Kind != strictjson.Null && (value.Kind != strictjson.Bool || value.Text == "true")

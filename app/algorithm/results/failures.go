@@ -32,7 +32,7 @@ var groupPattern = regexp.MustCompile(`\$(?:\$|\d+|\{\d+\})`)
 func ReadFailures(r *tomltree.Reader) Failures {
 	var all Failures
 	for _, t := range r.Tables(r.Root, "failures") {
-		r.Known(t, "[[failures]]", []string{"pattern", "message"}, "file")
+		r.Known(t, "[[failures]]", []string{"pattern", "message", "file"})
 		for _, key := range []string{"pattern", "message"} {
 			if t.Member(key) == nil {
 				r.Mistakef(t.Line, "%s is missing", key)

@@ -78,7 +78,7 @@ func (all Metrics) Ranking() *Metric {
 }
 
 func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
-	r.Known(t, name, []string{"file", "pattern", "better", "rank", "title", "unit"}, "digits", "count", "table", "column", "take", "where", "json", "at", "bfactor")
+	r.Known(t, name, []string{"file", "pattern", "better", "rank", "title", "unit", "digits", "count", "table", "column", "take", "where", "json", "at", "bfactor"})
 	m := Metric{
 		Name: name, Title: r.Line(t, "title"), Unit: r.Line(t, "unit"),
 		Better: r.OneOf(t, "better", "higher", "lower"), Rank: r.Flag(t, "rank"),

@@ -25,12 +25,9 @@ type Output struct {
 	matches *regexp.Regexp
 }
 
-// ReadOutputs reads [[outputs]], which came with format 2.
+// ReadOutputs reads [[outputs]].
 func ReadOutputs(r *tomltree.Reader) Outputs {
 	all := Outputs{}
-	if r.Format < 2 {
-		return all
-	}
 	for _, t := range r.Tables(r.Root, "outputs") {
 		r.Known(t, "[[outputs]]", []string{"name", "title", "kind", "file", "required"})
 		if t.Member("file") == nil {

@@ -72,28 +72,17 @@ func fits(r *tomltree.Reader, name string, t *tomltree.Node, origin string) bool
 	return true
 }
 
-// readPath reads the file of a metric. In format 2, * stands for any text within a name.
+// readPath reads the file of a metric, where * stands for any text within a name.
 func readPath(r *tomltree.Reader, t *tomltree.Node, key string) (string, bool) {
 	n, path := t.Member(key), r.Text(t, key)
-	switch {
-	case n.Kind != strictjson.String:
+	if n.Kind != strictjson.String {
 		return "", false
-	case r.Format < 2 && !IsPath(path):
-		r.Mistakef(n.Line, "%s must be a path below the output folder, such as \"tm.txt\", got %q", key, path)
-		return "", false
-	case r.Format < 2:
-		return escape(path), true
 	}
 	if why := noPattern(path); why != "" {
 		r.Mistakef(n.Line, "%s %q %s", key, path, why)
 		return "", false
 	}
 	return path, true
-}
-
-// escape returns a pattern that matches a path alone.
-func escape(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 func readMatch(r *tomltree.Reader, name string, t *tomltree.Node, path string) source {

@@ -14,7 +14,6 @@ import (
 // so that one reading finds every mistake.
 type Reader struct {
 	Root     *Node // nil: the text is not TOML
-	Format   int64 // of the file, which its own reader finds; 1 knows no newer keys
 	topKeys  []string
 	mistakes []Mistake
 }
@@ -41,20 +40,14 @@ func (r *Reader) Mistakes() []Mistake {
 	return slices.Compact(r.mistakes)
 }
 
-// Known notes unknown keys of a table and suggests the nearest known one. The newer keys
-// are those that came with format 2.
-func (r *Reader) Known(t *Node, where string, keys []string, newer ...string) {
-	if r.Format >= 2 {
-		keys, newer = slices.Concat(keys, newer), nil
-	}
+// Known notes unknown keys of a table and suggests the nearest known one.
+func (r *Reader) Known(t *Node, where string, keys []string) {
 	for _, m := range t.Members {
 		if slices.Contains(keys, m.Name) {
 			continue
 		}
 		near := plaintext.Nearest(m.Name, keys)
 		switch {
-		case slices.Contains(newer, m.Name):
-			r.Mistakef(m.Line, "%q in %s needs format = 2 in the first line of the file", m.Name, where)
 		case t != r.Root && slices.Contains(r.topKeys, m.Name):
 			r.Mistakef(m.Line, "%q does not belong to %s: move it above the first [table] of the file", m.Name, where)
 		case near != "":

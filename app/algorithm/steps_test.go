@@ -12,9 +12,9 @@ import (
 	"molrun/app/test/must"
 )
 
-const format2Head = "format = 2\ntype = \"demo\"\nversion = \"1\"\n"
+const fileHead = "format = 1\ntype = \"demo\"\nversion = \"1\"\n"
 
-const format2Parameters = `
+const fileParameters = `
 [[parameters]]
 name = "method"
 type = "string"
@@ -36,7 +36,7 @@ name = "opt"
 type = "string"
 `
 
-const format2Steps = format2Head + `
+const fileSteps = fileHead + `
 [[steps]]
 name = "prepare"
 command = [
@@ -69,7 +69,7 @@ fails_if = ["a", "b"]
 pattern = "bad"
 message = "It was bad."
 file = "{work}/*.log"
-` + format2Parameters
+` + fileParameters
 
 // withoutSpans leaves out which part of the progress a step has.
 var withoutSpans = cmpopts.IgnoreFields(protocol.Step{}, "Span")
@@ -82,8 +82,8 @@ func expandWith(t *testing.T, a *File, settings string, needs placement.Resource
 	return run
 }
 
-func TestStepOfFormat2(t *testing.T) {
-	a := parseOK(t, format2Steps)
+func TestKeysOfAStep(t *testing.T) {
+	a := parseOK(t, fileSteps)
 	got := expandWith(t, a, `{}`, placement.Resources{CPUs: 2}, nil)
 	want := []protocol.Step{{
 		Name:   "prepare",
@@ -100,8 +100,8 @@ func TestStepOfFormat2(t *testing.T) {
 	must.Equal(t, "files that are shown", got.Shown, []string{"/w/*.log"})
 }
 
-func TestConditionsOfFormat2(t *testing.T) {
-	a := parseOK(t, format2Steps)
+func TestConditions(t *testing.T) {
+	a := parseOK(t, fileSteps)
 	tests := []struct {
 		settings, file string
 		gpus           int
@@ -133,7 +133,7 @@ func TestConditionsOfFormat2(t *testing.T) {
 }
 
 func TestRunNeedsAStep(t *testing.T) {
-	a := parseOK(t, format2Head+"[[steps]]\nif = \"settings.opt\"\ncommand = [\"true\"]\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n")
+	a := parseOK(t, fileHead+"[[steps]]\nif = \"settings.opt\"\ncommand = [\"true\"]\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n")
 	if _, err := a.Expand([]byte(`{}`), placement.Resources{}, commandPaths); err == nil || !strings.Contains(err.Error(), "none of the steps applies") {
 		t.Errorf("error %v", err)
 	}
@@ -142,7 +142,7 @@ func TestRunNeedsAStep(t *testing.T) {
 const listParameter = "[[parameters]]\nname = \"list\"\nfile = [\".pdb\"]\ntype = \"array\"\n"
 
 func TestListOfFiles(t *testing.T) {
-	a := parseOK(t, format2Head+`command = ["a", { each = "files.list", args = ["-i", "{item}"] }, { if = "files.list", args = ["-n"] }, { each = "files.list", args = ["{item}"], join = "+" }]
+	a := parseOK(t, fileHead+`command = ["a", { each = "files.list", args = ["-i", "{item}"] }, { if = "files.list", args = ["-n"] }, { each = "files.list", args = ["{item}"], join = "+" }]
 [[texts]]
 file = "{work}/list.txt"
 text = """{{range .files.list}}{{.}}
@@ -176,7 +176,7 @@ text = """{{range .files.list}}{{.}}
 }
 
 // The text follows three lines and begins at line 4.
-func TestMistakesInFormat2(t *testing.T) {
+func TestMistakesInOtherSections(t *testing.T) {
 	step := func(rest string) string { return "[[steps]]\ncommand = [\"a\"]\n" + rest }
 	tests := []struct {
 		name, text string
@@ -255,30 +255,11 @@ func TestMistakesInFormat2(t *testing.T) {
 		{"digits", "command = [\"a\"]\n[metrics]\nx = { digits = 16 }", []string{"6: digits must be between 0 and 15"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, format2Head+tt.text+format2Parameters, tt.want...) })
+		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, fileHead+tt.text+fileParameters, tt.want...) })
 	}
 }
 
-// Files of format 1 know no newer keys, wherever they stand.
-func TestNewerKeysNeedFormat2(t *testing.T) {
-	for _, text := range []string{
-		"makes = [\"{out}/x\"]\ncommand = [\"a\"]",
-		"[[steps]]\ncommand = [\"a\"]\nfolder = \"{out}\"",
-		"command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"a\"",
-		"command = [\"a\"]\n[[failures]]\npattern = \"a\"\nmessage = \"b\"\nfile = \"{out}/a\"",
-		"command = [\"a\"]\n[metrics]\nx = { table = \"a.tsv\", column = \"c\" }",
-		"command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"",
-		"command = [\"a\"]\n" + listParameter,
-		"command = [\"a\", { if = \"settings.method\", is = \"fast\", args = [] }]",
-	} {
-		_, mistakes := Parse("demo.toml", []byte(strings.Replace(format2Head, "2", "1", 1)+text+format2Parameters))
-		if len(mistakes) == 0 || !strings.Contains(mistakes[0].Msg, "needs format = 2 in the first line") {
-			t.Errorf("mistakes %v of\n%s", mistakes, text)
-		}
-	}
-}
-
-const factsFile = format2Head + `
+const factsFile = fileHead + `
 command = ["a", "{derived.rounds}"]
 [[parameters]]
 name = "structure"
