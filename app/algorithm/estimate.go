@@ -1,54 +1,40 @@
 package algorithm
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
 
 	"molrun/app/algorithm/expression"
-	"molrun/app/algorithm/formula"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 	"molrun/app/base/unit"
 )
 
-// readEstimate reads the formula of a job's size, or the expression in its place; nil if the
-// file has none.
-func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) (*formula.Formula, *expression.Expression) {
+// readEstimate reads the expression of a job's size; nil if the file has none.
+func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) *expression.Expression {
 	t := r.Table(r.Root, "estimate")
 	if t == nil {
-		return nil, nil
+		return nil
 	}
 	r.Known(t, "[estimate]", []string{"size", expectedKey, perSizeKey})
 	n := t.Member("size")
 	if n == nil && t.Member(expectedKey) == nil {
-		r.Mistakef(t.Line, "[estimate] needs size, a formula such as \"settings.steps\"")
+		r.Mistakef(t.Line, "[estimate] needs size, an expression such as \"settings.steps\"")
 	}
-	if n == nil {
-		return nil, nil
+	if n == nil || !r.Is(n, "size", strictjson.String) {
+		return nil
 	}
-	text := r.Text(t, "size")
-	if n.Kind != strictjson.String {
-		return nil, nil
-	}
-	f, err := formula.Parse(text)
-	if err != nil {
-		e, wrong := expression.Parse(text, namesOf(parameters, known))
-		if wrong == nil && (e.Kind == expression.Number || e.Kind == expression.Any) {
-			return nil, e
-		}
-		err = cmp.Or(wrong, errors.New("it is no number"))
+	e, err := expression.Parse(n.Text, namesOf(parameters, known))
+	if err == nil && e.Kind != expression.Number && e.Kind != expression.Any {
+		err = errors.New("it is no number")
 	}
 	if err != nil {
-		r.Mistakef(n.Line, "size %q: %v", text, err)
-		return nil, nil
+		r.Mistakef(n.Line, "size %q: %v", n.Text, err)
+		return nil
 	}
-	for _, u := range f.Uses {
-		checkUse(r, parameters, n.Line, u)
-	}
-	return f, nil
+	return e
 }
 
 const (
@@ -83,56 +69,26 @@ func readSeconds(r *tomltree.Reader, t *tomltree.Node, key string, least, exampl
 	return seconds
 }
 
-// checkUse checks a parameter that a formula reads.
-func checkUse(r *tomltree.Reader, parameters Parameters, line int, u formula.Use) {
-	p := parameters.Named(u.Name)
-	switch {
-	case p == nil:
-		parameters.noteUnknown(r, line, u.Name)
-	case u.Kind == "files" && len(p.File) == 0:
-		r.Mistakef(line, "size reads {files.%s}, but the parameter is no file: write settings.%s", u.Name, u.Name)
-	case u.Kind == "settings" && len(p.File) > 0:
-		r.Mistakef(line, "size reads settings.%s, but the parameter is a file: write files.%s for its bytes", u.Name, u.Name)
-	case u.Kind == "settings" && u.As == "" && !p.compiled.IsOneOf("integer", "number", "boolean"):
-		r.Mistakef(line, "size reads settings.%s as a number, but its type is another: write length(settings.%s) or count(settings.%s)", u.Name, u.Name, u.Name)
-	}
-}
-
-// SizeFormula returns the formula of a job's size, "" if the file has none.
+// SizeFormula returns the expression of a job's size, "" if the file has none.
 func (a *File) SizeFormula() string {
-	switch {
-	case a.sizeBy != nil:
-		return a.sizeBy.Text
-	case a.size != nil:
-		return a.size.Text
+	if a.size == nil {
+		return ""
 	}
-	return ""
+	return a.size.Text
 }
 
 // Size returns the size of a job with these normalized settings and facts of files: run
 // times are compared by it. It is 0 if that is unknown.
 func (a *File) Size(normalized json.RawMessage, facts Facts) float64 {
 	settings, err := strictjson.Parse(normalized)
-	switch {
-	case err != nil:
-	case a.sizeBy != nil:
-		return a.computedSize(settings.Members, facts)
-	case a.size != nil:
-		bytes := map[string]int64{}
-		for name, known := range facts {
-			bytes[name] = int64(known[factBytes])
-		}
-		return a.size.Value(&formula.Job{Settings: settings, Files: bytes})
-	}
-	return 0
-}
-
-func (a *File) computedSize(settings []strictjson.Member, facts Facts) float64 {
-	values, _ := a.relations.values(settings, facts, nil)
-	if a.sizeBy.Lacks(values) {
+	if err != nil || a.size == nil {
 		return 0
 	}
-	got, err := a.sizeBy.Value(values)
+	values, _ := a.relations.values(settings.Members, facts, nil)
+	if a.size.Lacks(values) {
+		return 0
+	}
+	got, err := a.size.Value(values)
 	size, isNumber := got.(float64)
 	if err != nil || !isNumber || size < 0 || size > 1e300 {
 		return 0

@@ -49,6 +49,9 @@ func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p P
 	if values.Derived, err = a.relations.texts(values.Settings, p.Facts); err != nil {
 		return nil, err
 	}
+	computed, _ := a.relations.values(values.Settings.Members, p.Facts, nil)
+	computed.Files, computed.GPUs = a.Parameters.paths(p.Files), needs.GPUs
+	values.Computed = computed
 	values.Named["cpus"], values.Named["gpus"] = strconv.Itoa(needs.CPUs), strconv.Itoa(needs.GPUs)
 	run := &Run{Texts: map[string]string{}, in: p.In}
 	if err := a.texts.fill(values, run.Texts); err != nil {
@@ -60,10 +63,9 @@ func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p P
 	if run.Shown, err = expandPaths(a.shown, values); err != nil {
 		return nil, err
 	}
-	computed, _ := a.relations.values(values.Settings.Members, p.Facts, nil)
 	var shares []float64
 	for _, s := range a.steps {
-		if s.when != nil && !s.when.Holds(values) {
+		if s.when != nil && !s.when.Holds(computed) {
 			continue
 		}
 		step, err := s.expand(values, run)

@@ -45,6 +45,25 @@ func fileSchema(r *tomltree.Reader, p *Parameter, t *tomltree.Node) json.RawMess
 	return fmt.Appendf(nil, `{"type":"array","items":%s,"minItems":%d,"maxItems":%d}`, one, least, most)
 }
 
+// paths returns the path of each file, a list of those that a list has, nil of none.
+func (all Parameters) paths(of map[string][]string) map[string]any {
+	files := map[string]any{}
+	for _, p := range all.Files() {
+		files[p.Name] = nil
+		switch paths := of[p.Name]; {
+		case p.Many && len(paths) > 0:
+			list := make([]any, len(paths))
+			for i, path := range paths {
+				list[i] = path
+			}
+			files[p.Name] = list
+		case len(paths) == 1:
+			files[p.Name] = paths[0]
+		}
+	}
+	return files
+}
+
 // NamedFile is a file as settings name it.
 type NamedFile struct {
 	Loc  []any  // below the settings

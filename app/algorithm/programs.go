@@ -38,7 +38,7 @@ func (c *commandReader) variables(of *tomltree.Node) []variable {
 		}
 		switch m.Value.Kind {
 		case strictjson.String:
-			all = append(all, variable{m.Name, c.template(m.Value, "")})
+			all = append(all, variable{m.Name, c.template(m.Value)})
 		case strictjson.Number, strictjson.Bool:
 			all = append(all, variable{m.Name, command.Template{{Text: m.Value.Text}}})
 		default:

@@ -101,7 +101,7 @@ func (c *commandReader) end(of *tomltree.Node) command.Template {
 	case !c.Is(n, "of", strictjson.String):
 		return nil
 	}
-	t := c.template(n, "")
+	t := c.template(n)
 	if len(t) != 1 || t[0].Kind != "settings" && t[0].Kind != "derived" {
 		c.Mistakef(of.Line, `of must be a number, "{settings.NAME}" or "{derived.NAME}", got %q`, n.Text)
 		return t

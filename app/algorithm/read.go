@@ -134,13 +134,16 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.relations = readRelations(r, a.Parameters)
 	a.MaxRuntime, a.runtime = readMaxRuntime(r, a.Parameters, a.relations.derived)
 	a.resources = readResources(r, a.Parameters, a.relations.derived)
-	a.size, a.sizeBy = readEstimate(r, a.Parameters, a.relations.derived)
+	a.size = readEstimate(r, a.Parameters, a.relations.derived)
 	a.ExpectedSeconds, a.SecondsPerSize = readExpected(r)
 	a.Placement = readPlacement(r)
 	a.Sandbox = readSandbox(r)
 	readPlace(r, &a.Sandbox)
 	a.programs = readPrograms(r)
-	c := commandReader{Reader: r, parameters: a.Parameters, derived: a.relations.derived, allowed: command.Placeholders, folder: a.Folder, siteNames: &a.whereabouts.names}
+	c := commandReader{
+		Reader: r, parameters: a.Parameters, derived: a.relations.derived, allowed: command.Placeholders,
+		folder: a.Folder, siteNames: &a.whereabouts.names, conditions: &a.conditions,
+	}
 	a.texts = readTexts(c)
 	a.env = c.variables(root)
 	a.steps = readSteps(c)

@@ -124,7 +124,7 @@ func TestFormatReferenceNamesEveryKey(t *testing.T) {
 	keys := slices.Concat(topKeys, stepKeys, parameterKeys,
 		[]string{
 			"cpus", "memory", "gpus", "partition", "account", "qos", "constraint", "options", "read", "network", "many", "pattern", "better", "rank", "message", "settings", "expect", "files", "if", "args", "kind", "topology", "x", "y", "units",
-			"gpu_memory", "required", "name", "path", "size", "sha256", "from", "is", "ext", "else", "each", "join", "digits", "count", "table", "column", "take", "where", "json", "at", "bfactor", "image", "share", "seconds", "most",
+			"gpu_memory", "required", "name", "path", "size", "sha256", "from", "else", "each", "join", "digits", "count", "table", "column", "take", "where", "json", "at", "bfactor", "image", "share", "seconds", "most",
 		})
 	for _, key := range keys {
 		if !regexp.MustCompile("[`\\[]" + key + "[`\\] ]").MatchString(text) {

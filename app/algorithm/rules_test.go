@@ -158,7 +158,7 @@ func TestMistakesInRules(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"unknown setting", command + "[derived]\nx = \"settings.opd + 1\"", []string{"6: x = \"settings.opd + 1\": unknown field opd"}},
+		{"unknown setting", command + "[derived]\nx = \"settings.opd + 1\"", []string{"6: x = \"settings.opd + 1\": no parameter is named \"opd\"; did you mean \"opt\"? (at letter 10)"}},
 		{"later value", command + "[derived]\nx = \"derived.y\"\ny = \"1\"", []string{"6: unknown field y"}},
 		{"text and number", command + "[derived]\nx = \"settings.method * 2\"", []string{"6: invalid operation"}},
 		{"no expression", command + "[derived]\nx = \"1 +\"", []string{"6: x = \"1 +\": unexpected token"}},

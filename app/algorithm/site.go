@@ -64,7 +64,7 @@ func readAssets(c commandReader) []Asset {
 
 func (a *Asset) readContent(c commandReader, t *tomltree.Node) {
 	if n := t.Member("path"); n != nil && c.Is(n, "path", strictjson.String) {
-		a.path = c.template(n, "")
+		a.path = c.template(n)
 		if text, plain := a.path.Literal(); plain && !filepath.IsAbs(text) || !plain && a.path[0].Kind != "site" {
 			c.Mistakef(n.Line, `path must be absolute, or begin with a folder of the site: "{site.NAME}/weights.ckpt"; got %q`, n.Text)
 		}

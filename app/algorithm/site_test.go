@@ -171,15 +171,15 @@ func TestMistakesInWhatBelongsToTheMachine(t *testing.T) {
 	head := "format = 1\ntype = \"t\"\nversion = \"1\"\n"
 	asset := head + "command = [\"true\"]\n[[assets]]\nname = \"a\"\n"
 	for text, says := range map[string]string{
-		head + "command = [\"{site}/x\"]\n":                      "4: {site} needs a name of [site.paths]",
-		head + "command = [\"x\", \"{site.a b}\"]\n":             "4: {site.a b} must have a name of letters",
-		head + "status = \"new\"\ncommand = [\"x\"]\n":           "4: status must be",
-		asset + "path = \"x\"\nsize = 1\nfrom = \"y\"\n":         "7: path must be absolute, or begin with a folder of the site",
-		asset + "path = \"{out}/x\"\nsize = 1\nfrom = \"y\"\n":   "7: {out} means nothing here: only {site} do",
-		asset + "path = \"/x\"\nfrom = \"y\"\n":                  "5: [[assets]] needs size or sha256",
-		asset + "path = \"/x\"\nsize = \"big\"\nfrom = \"y\"\n":  "8: size \"big\" is no size",
-		asset + "path = \"/x\"\nsha256 = \"AB\"\nfrom = \"y\"\n": "8: sha256 must be 64 hexadecimal digits",
-		asset + "path = \"/x\"\nsize = 1\n":                      "5: from is missing in [[assets]]",
+		head + "command = [\"{site}/x\"]\n":                                                                                "4: {site} needs a name of [site.paths]",
+		head + "command = [\"x\", \"{site.a b}\"]\n":                                                                       "4: {site.a b} must have a name of letters",
+		head + "status = \"new\"\ncommand = [\"x\"]\n":                                                                     "4: status must be",
+		asset + "path = \"x\"\nsize = 1\nfrom = \"y\"\n":                                                                   "7: path must be absolute, or begin with a folder of the site",
+		asset + "path = \"{out}/x\"\nsize = 1\nfrom = \"y\"\n":                                                             "7: {out} means nothing here: only {site} do",
+		asset + "path = \"/x\"\nfrom = \"y\"\n":                                                                            "5: [[assets]] needs size or sha256",
+		asset + "path = \"/x\"\nsize = \"big\"\nfrom = \"y\"\n":                                                            "8: size \"big\" is no size",
+		asset + "path = \"/x\"\nsha256 = \"AB\"\nfrom = \"y\"\n":                                                           "8: sha256 must be 64 hexadecimal digits",
+		asset + "path = \"/x\"\nsize = 1\n":                                                                                "5: from is missing in [[assets]]",
 		asset + "path = \"/x\"\nsize = 1\nfrom = \"y\"\n[[assets]]\nname = \"a\"\npath = \"/y\"\nsize = 2\nfrom = \"z\"\n": "10: two assets are named \"a\"",
 	} {
 		_, mistakes := Parse("t.toml", []byte(text))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/expression"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 )
@@ -19,7 +20,7 @@ const maxStepName = 64
 // step is one of [[steps]], or the command at the top of the file.
 type step struct {
 	name    string
-	when    *command.Condition // nil: always
+	when    *expression.Expression // nil: always
 	command []command.Argument
 	folder  command.Template // current directory; nil: {work}
 	stdin   command.Template // nil: nothing
@@ -38,7 +39,7 @@ type step struct {
 // stepKeys those of [[steps]].
 var (
 	oneStepKeys = []string{"command", "stdout", "folder", "stdin", "ok", "fails_if", "makes", "keep", "progress"}
-	stepKeys    = slices.Concat([]string{"name", "if", "is", "ext", "env"}, oneStepKeys)
+	stepKeys    = slices.Concat([]string{"name", "if", "env"}, oneStepKeys)
 )
 
 func readSteps(c commandReader) []step {
@@ -80,9 +81,8 @@ func readSteps(c commandReader) []step {
 func readStep(c commandReader, t *tomltree.Node, name string) step {
 	s := step{name: name}
 	if t != c.Root {
-		if s.when = c.condition(t); s.when != nil {
-			c.given = s.when.Name
-		}
+		s.when = c.condition(t)
+		c = *c.where(s.when)
 		s.env = c.variables(t)
 	}
 	s.readChecks(&c, t)
@@ -96,7 +96,7 @@ func readStep(c commandReader, t *tomltree.Node, name string) step {
 // readChecks reads where the step runs, and how it is seen that it has done its work.
 func (s *step) readChecks(c *commandReader, t *tomltree.Node) {
 	if n := t.Member("stdin"); n != nil && c.Is(n, "stdin", strictjson.String) {
-		s.stdin = c.template(n, "")
+		s.stdin = c.template(n)
 		s.isFile = namesFile(s.stdin)
 	}
 	if n := t.Member("folder"); n != nil && c.Is(n, "folder", strictjson.String) {

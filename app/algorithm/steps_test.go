@@ -41,11 +41,11 @@ const fileSteps = fileHead + `
 name = "prepare"
 command = [
   "prep",
-  { if = "settings.method", is = "exact", args = ["--exact"], else = ["--fast"] },
-  { if = "settings.rounds", is = [2, 3.0], args = ["-r", "{settings.rounds}"], else = ["-r", "1"] },
-  { if = "files.structure", ext = ".cif", args = ["--cif", "{files.structure}"] },
-  { if = "files.structure", ext = [".pdb", ".pdb.gz"], args = ["--pdb", "{files.structure}"] },
-  { if = "gpus", args = ["-nb", "gpu"], else = ["-nb", "cpu"] },
+  { if = "settings.method == 'exact'", args = ["--exact"], else = ["--fast"] },
+  { if = "settings.rounds in [2, 3.0]", args = ["-r", "{settings.rounds}"], else = ["-r", "1"] },
+  { if = "files.structure endsWith '.cif'", args = ["--cif", "{files.structure}"] },
+  { if = "files.structure endsWith '.pdb' or files.structure endsWith '.pdb.gz'", args = ["--pdb", "{files.structure}"] },
+  { if = "gpus > 0", args = ["-nb", "gpu"], else = ["-nb", "cpu"] },
   { each = "settings.residues", args = ["--residue", "{item}"] },
   { each = "settings.residues", args = ["r{item}"], join = "+" },
 ]
@@ -132,6 +132,36 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+func TestConditionsReadWhatIsKnown(t *testing.T) {
+	a := parseOK(t, fileHead+`
+command = [
+  "a", { if = "settings.opt != 'x' or files.structure endsWith '.cif'", args = ["{settings.opt}", "{files.structure}"] },
+  { if = "derived.more > 3", args = ["{derived.more}"] },
+  { if = "facts.bytes > 100", args = ["big"], else = ["small"] },
+]
+[derived]
+more = "settings.rounds + 1"
+`+fileParameters)
+	if !a.UsesFacts() {
+		t.Error("a job keeps no facts for its conditions")
+	}
+	files := map[string][]string{"structure": {"/in/structure.cif"}}
+	for settings, want := range map[string]string{
+		`{}`: "a small", `{"opt":"x","structure":"s"}`: "a x /in/structure.cif big", `{"opt":"y"}`: "a small", `{"rounds":3}`: "a 4 small", `{"rounds":2}`: "a small",
+	} {
+		facts, given := Facts{}, map[string][]string{}
+		if strings.Contains(settings, "structure") {
+			facts.Add("structure", 101, false)
+			given = files
+		}
+		run, err := a.Expand(checked(t, a, settings), placement.Resources{CPUs: 1}, Paths{Work: "/w", Out: "/w/out", In: "/w/in", Files: given, Facts: facts})
+		must.OK(t, err)
+		if got := strings.Join(run.Steps[0].Argv, " "); got != want {
+			t.Errorf("%s gives %q, want %q", settings, got, want)
+		}
+	}
+}
+
 func TestRunNeedsAStep(t *testing.T) {
 	a := parseOK(t, fileHead+"[[steps]]\nif = \"settings.opt\"\ncommand = [\"true\"]\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n")
 	if _, err := a.Expand([]byte(`{}`), placement.Resources{}, commandPaths); err == nil || !strings.Contains(err.Error(), "none of the steps applies") {
@@ -202,18 +232,20 @@ func TestMistakesInOtherSections(t *testing.T) {
 		{"optional stdin", step(`stdin = "{settings.opt}"`), []string{`6: the setting "opt" may have no value`}},
 		{"key beside steps", "makes = [\"{out}/x\"]\n" + step(""), []string{"4: makes belongs into one of the [[steps]]"}},
 		{"if of an unknown setting", step(`if = "settings.opd"`), []string{`6: no parameter is named "opd"; did you mean "opt"?`}},
-		{"value that never is", `command = ["a", { if = "settings.method", is = "slow", args = [] }]`, []string{`4: the setting "method" never is "slow"`}},
-		{"extension that never is", `command = ["a", { if = "files.structure", ext = ".xyz", args = [] }]`, []string{`4: the parameter "structure" takes no file whose name ends with ".xyz"`}},
-		{"extension of a setting", `command = ["a", { if = "settings.method", ext = ".pdb", args = [] }]`, []string{"4: ext says nothing about a setting that is no file"}},
-		{"value of a file", `command = ["a", { if = "files.structure", is = "x", args = [] }]`, []string{"4: is says nothing about a file"}},
+		{"value that never is", `command = ["a", { if = "settings.method == 'slow'", args = [] }]`, []string{`4: the setting "method" never is "slow"`}},
+		{"extension that never is", `command = ["a", { if = "files.structure endsWith '.xyz'", args = [] }]`, []string{`4: the parameter "structure" takes no file whose name ends with ".xyz"`}},
+		{"optional behind ??", `command = ["a", { if = "(settings.opt ?? 'x') == 'x'", args = ["{settings.opt}"] }]`, []string{`4: the setting "opt" may have no value`}},
+		{"one of the values never is", `command = ["a", { if = "settings.method in ['fast', 'slow']", args = [] }]`, []string{`4: the setting "method" never is "slow"`}},
+		{"condition of two kinds", `command = ["a", { if = "settings.method > 1", args = [] }]`, []string{`4: if = "settings.method > 1": invalid operation: > (mismatched types string and int) (at letter 17)`}},
+		{"condition in no language", `command = ["a", { if = "settings.method is", args = [] }]`, []string{`4: if = "settings.method is": unexpected token`}},
 		{"file that is none", `command = ["a", { if = "files.method", args = [] }]`, []string{`4: the parameter "method" is no file`}},
-		{"gpus that are something", `command = ["a", { if = "gpus", is = 1, args = [] }]`, []string{"4: is says nothing about gpus"}},
+		{"gpus that are always true", `command = ["a", { if = "gpus", args = [] }]`, []string{`4: if = "gpus": a number is always true: compare it with another, as in gpus > 0`}},
 		{"optional in else", `command = ["a", { if = "settings.opt", args = [], else = ["{settings.opt}"] }]`, []string{`4: the setting "opt" may have no value`}},
 		{"each of no list", `command = ["a", { each = "settings.method", args = ["{item}"] }]`, []string{`4: each goes through a list, but the setting "method" is none`}},
 		{"each of an unknown setting", `command = ["a", { each = "settings.residuse", args = ["{item}"] }]`, []string{`4: no parameter is named "residuse"; did you mean "residues"?`}},
 		{"each without args", `command = ["a", { each = "settings.residues" }]`, []string{"4: args is missing"}},
 		{"item outside of a list", `command = ["a", "{item}"]`, []string{"4: {item} means nothing here"}},
-		{"ext in a check", "command = [\"a\"]\n[validate]\ncommand = [\"b\", { if = \"files.structure\", ext = \".cif\", args = [] }]", []string{"6: ext means nothing here"}},
+		{"extension in a check", "command = [\"a\"]\n[validate]\ncommand = [\"b\", { if = \"files.structure endsWith '.cif'\", args = [] }]", []string{"6: the end of a file's name means nothing here"}},
 		{"output without a file", "command = [\"a\"]\n[[outputs]]\nname = \"x\"", []string{"5: file is missing in [[outputs]]"}},
 		{"outputs of one name", "command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"a\"\n[[outputs]]\nname = \"x\"\nfile = \"b\"", []string{`8: there are two outputs "x"`}},
 		{"output outside", "command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"../a\"", []string{`7: file "../a" must be a path below`}},
@@ -227,7 +259,7 @@ func TestMistakesInOtherSections(t *testing.T) {
 		{"list as a setting", "command = [\"a\", { each = \"settings.list\", args = [] }]\n" + listParameter, []string{`4: the parameter "list" is a file: write files.list`}},
 		{"each of one file", "command = [\"a\", { each = \"files.structure\", args = [] }]", []string{`4: each goes through a list, but the setting "structure" is none: write {files.structure}`}},
 		{"each of a file that is none", "command = [\"a\", { each = \"files.residues\", args = [] }]", []string{`4: the parameter "residues" is no file: write settings.residues`}},
-		{"extension of a list", "command = [\"a\", { if = \"files.list\", ext = \".pdb\", args = [] }]\n" + listParameter, []string{"4: ext says nothing about a list of files"}},
+		{"extension of a list", "command = [\"a\", { if = \"files.list endsWith '.pdb'\", args = [] }]\n" + listParameter, []string{"4: if = \"files.list endsWith '.pdb'\": invalid operation: endsWith (mismatched types"}},
 		{"too many files", "command = [\"a\"]\n" + listParameter + "maxItems = 1001\n", []string{"9: maxItems must be between 1 and 1000"}},
 		{"fewer than least", "command = [\"a\"]\n" + listParameter + "minItems = 3\nmaxItems = 2\n", []string{"10: maxItems is less than minItems"}},
 		{"keyword of a list", "command = [\"a\"]\n" + listParameter + "uniqueItems = true\n", []string{"9: uniqueItems says nothing about a file"}},
@@ -243,6 +275,7 @@ func TestMistakesInOtherSections(t *testing.T) {
 		{"seconds in two ways", "command = [\"a\"]\n[estimate]\nsize = \"1\"\nexpected_seconds = 3\nseconds_per_size = 2e-7", []string{"8: give either expected_seconds or seconds_per_size"}},
 		{"expected seconds below any", "command = [\"a\"]\n[estimate]\nexpected_seconds = 0", []string{"6: expected_seconds must be a number"}},
 		{"expected seconds without end", "command = [\"a\"]\n[estimate]\nexpected_seconds = 1e12", []string{"6: expected_seconds must be a number"}},
+		{"file in a size", "command = [\"a\"]\n[estimate]\nsize = \"1 + files.structure\"", []string{"6: size \"1 + files.structure\": only conditions read files.structure: write facts.structure.bytes for the bytes of a file (at letter 11)"}},
 		{"size that is a text", "command = [\"a\"]\n[estimate]\nsize = \"settings.method + 'x'\"", []string{"6: size \"settings.method + 'x'\": it is no number"}},
 		{"metric of two files", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", json = \"b\" }", []string{`6: the metric "x" is found either by file or by json`}},
 		{"metric that counts and finds", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", count = \"a\" }", []string{`6: the metric "x" is either what pattern finds or how often count matches`}},

@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"molrun/app/algorithm/command"
-
+	"molrun/app/algorithm/expression"
 	"molrun/app/base/strictjson"
 )
 
 // text is one of [[texts]]: a file that is made from settings before the first step.
 type text struct {
 	path command.Template
-	when *command.Condition // nil: always
+	when *expression.Expression // nil: always
 	body *command.FileText
 }
 
@@ -31,7 +31,7 @@ func readTexts(c commandReader) textFiles {
 	r := c.Reader
 	made := textFiles{parameters: c.parameters, derived: c.derived}
 	for _, t := range r.Tables(r.Root, "texts") {
-		r.Known(t, "[[texts]]", []string{"file", "text", "if", "is", "ext"})
+		r.Known(t, "[[texts]]", []string{"file", "text", "if"})
 		one := text{when: c.condition(t)}
 		for _, key := range []string{"file", "text"} {
 			if t.Member(key) == nil {
@@ -85,7 +85,7 @@ func (f textFiles) fill(values *command.Values, files map[string]string) error {
 	}
 	data := f.data(values)
 	for _, t := range f.all {
-		if t.when != nil && !t.when.Holds(values) {
+		if t.when != nil && !t.when.Holds(values.Computed) {
 			continue
 		}
 		path, err := t.path.Expand(values)
@@ -114,28 +114,9 @@ func (f textFiles) data(values *command.Values) map[string]any {
 	for name, v := range values.Derived {
 		derived[name] = v
 	}
-	data := map[string]any{"settings": settings, "derived": derived, "files": f.files(values), "site": values.Site}
+	data := map[string]any{"settings": settings, "derived": derived, "files": values.Computed.Files, "site": values.Site}
 	for _, name := range textValues {
 		data[name] = values.Named[name]
 	}
 	return data
-}
-
-// files returns the path of each file, a list of those that a list has, nil of none.
-func (f textFiles) files(values *command.Values) map[string]any {
-	files := map[string]any{}
-	for _, p := range f.parameters.Files() {
-		files[p.Name] = nil
-		switch paths := values.Files[p.Name]; {
-		case p.Many && len(paths) > 0:
-			list := make([]any, len(paths))
-			for i, path := range paths {
-				list[i] = path
-			}
-			files[p.Name] = list
-		case len(paths) == 1:
-			files[p.Name] = paths[0]
-		}
-	}
-	return files
 }
