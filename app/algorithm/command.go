@@ -32,11 +32,7 @@ func (c *commandReader) command(t *tomltree.Node) []command.Argument {
 
 func (c *commandReader) commandOf(t *tomltree.Node, key string) []command.Argument {
 	n := t.Member(key)
-	if n == nil {
-		c.Mistakef(t.Line, "%s is missing", key)
-		return nil
-	}
-	if !c.Is(n, key, strictjson.Array) {
+	if n == nil || n.Kind != strictjson.Array {
 		return nil
 	}
 	if len(n.Items) == 0 {
@@ -62,7 +58,6 @@ func (c *commandReader) argument(n *tomltree.Node, program bool) command.Argumen
 		c.Mistakef(n.Line, "command must begin with the name of a program")
 		return command.Argument{}
 	case n.Kind != strictjson.Object:
-		c.Mistakef(n.Line, `each element of command must be a text in quotes or { if = "settings.NAME", args = [...] }, got %s`, tomltree.KindName(n.Kind))
 		return command.Argument{}
 	case n.Member("each") != nil:
 		return c.each(n)
@@ -71,7 +66,6 @@ func (c *commandReader) argument(n *tomltree.Node, program bool) command.Argumen
 }
 
 func (c *commandReader) conditional(n *tomltree.Node) command.Argument {
-	c.Known(n, "this part of command", []string{"if", "args", "else", "each"})
 	if n.Member("if") == nil || n.Member("args") == nil {
 		c.Mistakef(n.Line, `a conditional part needs both: { if = "settings.NAME", args = [...] }`)
 	}
@@ -85,7 +79,6 @@ func (c *commandReader) conditional(n *tomltree.Node) command.Argument {
 
 // each reads what is repeated for the items of a list.
 func (c *commandReader) each(n *tomltree.Node) command.Argument {
-	c.Known(n, "this part of command", []string{"each", "args", "join"})
 	arg := command.Argument{}
 	kind, name, _ := strings.Cut(c.Text(n, "each"), ".")
 	line := n.Member("each").Line
@@ -118,12 +111,12 @@ func (c *commandReader) each(n *tomltree.Node) command.Argument {
 // templates reads a list of arguments.
 func (c *commandReader) templates(t *tomltree.Node, key string) []command.Template {
 	n := t.Member(key)
-	if n == nil || !c.Is(n, key, strictjson.Array) {
+	if n == nil || n.Kind != strictjson.Array {
 		return nil
 	}
 	var all []command.Template
 	for _, item := range n.Items {
-		if c.Is(item, "each of "+key, strictjson.String) {
+		if item.Kind == strictjson.String {
 			all = append(all, c.template(item))
 		}
 	}

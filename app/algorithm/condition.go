@@ -13,7 +13,7 @@ import (
 // condition reads the "if" of a table; nil if there is none, or none that makes sense.
 func (c *commandReader) condition(t *tomltree.Node) *expression.Expression {
 	n := t.Member("if")
-	if n == nil || !c.Is(n, "if", strictjson.String) {
+	if n == nil || n.Kind != strictjson.String {
 		return nil
 	}
 	names := namesOf(c.parameters, c.derived)

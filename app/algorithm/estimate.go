@@ -3,7 +3,6 @@ package algorithm
 import (
 	"encoding/json"
 	"errors"
-	"strconv"
 	"time"
 
 	"molrun/app/algorithm/expression"
@@ -18,12 +17,11 @@ func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) *e
 	if t == nil {
 		return nil
 	}
-	r.Known(t, "[estimate]", []string{"size", expectedKey, perSizeKey})
 	n := t.Member("size")
 	if n == nil && t.Member(expectedKey) == nil {
 		r.Mistakef(t.Line, "[estimate] needs size, an expression such as \"settings.steps\"")
 	}
-	if n == nil || !r.Is(n, "size", strictjson.String) {
+	if n == nil || n.Kind != strictjson.String {
 		return nil
 	}
 	e, err := expression.Parse(n.Text, namesOf(parameters, known))
@@ -45,28 +43,10 @@ const (
 // readExpected reads how long a usual job runs, or a job of size 1; 0 if the file does not say.
 func readExpected(r *tomltree.Reader) (usual, perSize float64) {
 	t := r.Root.Member("estimate")
-	if t == nil {
-		return 0, 0
-	}
-	usual, perSize = readSeconds(r, t, expectedKey, 0.001, 20), readSeconds(r, t, perSizeKey, 1e-30, 2e-7)
 	if n := t.Member(perSizeKey); n != nil && t.Member(expectedKey) != nil {
 		r.Mistakef(n.Line, "give either %s or %s", expectedKey, perSizeKey)
 	}
-	return usual, perSize
-}
-
-// readSeconds reads a number of seconds, 0 if it is not given.
-func readSeconds(r *tomltree.Reader, t *tomltree.Node, key string, least, example float64) float64 {
-	n := t.Member(key)
-	if n == nil {
-		return 0
-	}
-	seconds, err := strconv.ParseFloat(n.Text, 64)
-	if n.Kind != strictjson.Number || err != nil || !(seconds >= least && seconds <= longestRuntime.Seconds()) {
-		r.Mistakef(n.Line, "%s must be a number of seconds from %g on, such as %g", key, least, example)
-		return 0
-	}
-	return seconds
+	return t.Member(expectedKey).Float(), t.Member(perSizeKey).Float()
 }
 
 // SizeFormula returns the expression of a job's size, "" if the file has none.
@@ -115,14 +95,12 @@ func readMaxRuntime(r *tomltree.Reader, parameters Parameters, known []derived) 
 }
 
 func readComputedRuntime(r *tomltree.Reader, parameters Parameters, known []derived, n *tomltree.Node) (time.Duration, *expression.Expression) {
-	r.Known(n, "max_runtime", []string{"seconds", "most"})
 	seconds, most := n.Member("seconds"), n.Member("most")
 	if seconds == nil || most == nil {
-		r.Mistakef(n.Line, `max_runtime needs both: { seconds = "600 + 2 * facts.residues", most = "7d" }`)
 		return 0, nil
 	}
 	limit := readLimit(r, n, "most")
-	if !r.Is(seconds, "seconds", strictjson.String) {
+	if seconds.Kind != strictjson.String {
 		return limit, nil
 	}
 	return limit, readFormula(r, parameters, known, seconds, "seconds", 1).formula

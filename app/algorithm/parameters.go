@@ -35,12 +35,12 @@ func readParameters(r *tomltree.Reader) Parameters {
 
 func readParameter(r *tomltree.Reader, t *tomltree.Node) Parameter {
 	p := Parameter{
-		Name:     r.Name(t, "name", parameterPattern, `letters, digits, "_" and "-", at most 64, beginning with a letter or "_"`),
+		Name:     r.Text(t, "name"),
 		Title:    r.Line(t, "title"),
 		Unit:     r.Line(t, "unit"),
 		Help:     r.Text(t, "help"),
 		Advanced: r.Flag(t, "advanced"),
-		Required: readRequired(r, t),
+		Required: r.Flag(t, "required"),
 	}
 	if t.Member("file") != nil {
 		readFileParameter(r, &p, t)
@@ -51,14 +51,6 @@ func readParameter(r *tomltree.Reader, t *tomltree.Node) Parameter {
 		r.Mistakef(n.Line, "a required parameter needs no default: remove one of the two")
 	}
 	return p
-}
-
-func readRequired(r *tomltree.Reader, t *tomltree.Node) bool {
-	if n := t.Member("required"); n != nil && n.Kind == strictjson.Array {
-		r.Mistakef(n.Line, "required says true or false for the parameter itself: for members of an object write allOf = [{ required = [...] }]")
-		return false
-	}
-	return r.Flag(t, "required")
 }
 
 // readFileParameter reads a parameter whose value refers to a file, which no

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 	"molrun/app/task/protocol"
 )
@@ -23,7 +24,6 @@ var (
 // readPlace reads where the programs live, if they are not simply on PATH.
 func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
 	if t := r.Table(r.Root, "container"); t != nil {
-		r.Known(t, "[container]", []string{"image"})
 		s.Image = readImage(r, t)
 	}
 	if n := r.Root.Member("modules"); n != nil {
@@ -46,8 +46,7 @@ func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
 
 func readImage(r *tomltree.Reader, t *tomltree.Node) string {
 	n := t.Member("image")
-	if n == nil {
-		r.Mistakef(t.Line, "[container] needs an image")
+	if n == nil || n.Kind != strictjson.String {
 		return ""
 	}
 	image := r.Line(t, "image")

@@ -41,8 +41,6 @@ func (c *commandReader) variables(of *tomltree.Node) []variable {
 			all = append(all, variable{m.Name, c.template(m.Value)})
 		case strictjson.Number, strictjson.Bool:
 			all = append(all, variable{m.Name, command.Template{{Text: m.Value.Text}}})
-		default:
-			c.Is(m.Value, m.Name, strictjson.String)
 		}
 	}
 	return all
@@ -53,7 +51,6 @@ func readChecker(c commandReader) *checker {
 	if t == nil {
 		return nil
 	}
-	c.Known(t, "[validate]", []string{"command", "many", "always"})
 	c.allowed = []string{"settings", "files", "folder", "site", "molrun"}
 	return &checker{command: c.command(t), many: c.Flag(t, "many"), always: c.Flag(t, "always")}
 }
@@ -94,7 +91,7 @@ func readVersion(c commandReader) *versionOf {
 	}
 	c.allowed = []string{"folder", "site", "molrun"}
 	v := &versionOf{command: c.commandOf(c.Root, "version_command")}
-	if c.Is(pattern, "version_pattern", strictjson.String) {
+	if pattern.Kind == strictjson.String {
 		v.pattern = c.Expression(pattern.Line, "version_pattern", pattern.Text)
 	}
 	return v

@@ -49,14 +49,13 @@ func readResources(r *tomltree.Reader, parameters Parameters, known []derived) r
 	if t == nil {
 		return all
 	}
-	r.Known(t, "[resources]", []string{"cpus", "memory", "gpus", "gpu_memory"})
 	if n := t.Member("cpus"); n != nil {
 		all.cpus = readAmount(r, parameters, known, n, "cpus", 1, maxCPUs)
 	}
 	if n := t.Member("gpus"); n != nil {
 		all.gpus = readAmount(r, parameters, known, n, "gpus", 0, maxGPUs)
 	}
-	if n := t.Member("gpu_memory"); n != nil && r.Is(n, "gpu_memory", strictjson.String) {
+	if n := t.Member("gpu_memory"); n != nil && n.Kind == strictjson.String {
 		size, ok := parseBytes(n.Text)
 		if !ok || size == 0 {
 			r.Mistakef(n.Line, `gpu_memory %q is no size: write it like "24GiB"`, n.Text)

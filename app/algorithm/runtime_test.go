@@ -57,8 +57,8 @@ func TestRuntimeThatCannotBeComputed(t *testing.T) {
 
 func TestMistakesInMaxRuntime(t *testing.T) {
 	for written, want := range map[string]string{
-		`{ seconds = "60" }`:                            "max_runtime needs both",
-		`{ most = "1h" }`:                               "max_runtime needs both",
+		`{ seconds = "60" }`:                            "is missing in max_runtime",
+		`{ most = "1h" }`:                               "is missing in max_runtime",
 		`{ seconds = 60, most = "1h" }`:                 "seconds must be a text",
 		`{ seconds = "60 +", most = "1h" }`:             "neither an amount nor an expression",
 		`{ seconds = "settings.nothing", most = "1h" }`: "nothing",

@@ -31,18 +31,12 @@ func readTexts(c commandReader) textFiles {
 	r := c.Reader
 	made := textFiles{parameters: c.parameters, derived: c.derived}
 	for _, t := range r.Tables(r.Root, "texts") {
-		r.Known(t, "[[texts]]", []string{"file", "text", "if"})
 		one := text{when: c.condition(t)}
-		for _, key := range []string{"file", "text"} {
-			if t.Member(key) == nil {
-				r.Mistakef(t.Line, "%s is missing in [[texts]]", key)
-			}
-		}
-		if n := t.Member("file"); n != nil && r.Is(n, "file", strictjson.String) {
+		if n := t.Member("file"); n != nil && n.Kind == strictjson.String {
 			one.path = readFilePath(r, n, "file")
 		}
 		n := t.Member("text")
-		if n == nil || !r.Is(n, "text", strictjson.String) {
+		if n == nil || n.Kind != strictjson.String {
 			continue
 		}
 		var err error

@@ -245,3 +245,24 @@ func TestProgressOfTheDemonstration(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestEditorsFindTheSchema writes the schema where a new algorithm says that it is.
+func TestEditorsFindTheSchema(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	schema, errs, code := within(t, "", "algorithms", "schema")
+	if code != 0 || errs != "" || schema != string(algorithm.FormatSchema) {
+		t.Errorf("exit code %d: %s%.80s", code, errs, schema)
+	}
+	if _, errs, code := within(t, "", "algorithms", "new", "true", "--type", "nothing", "--dir", dir); code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "nothing", "algorithm.toml"))
+	must.OK(t, err)
+	if first, _, _ := strings.Cut(string(text), "\n"); first != "#:schema ../algorithm.schema.json" {
+		t.Errorf("a new file begins with %q", first)
+	}
+	if out, errs, code := within(t, "", "algorithms", "check", filepath.Join(dir, "nothing")); code != 0 {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+}

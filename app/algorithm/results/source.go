@@ -108,7 +108,7 @@ func readMatch(r *tomltree.Reader, name string, t *tomltree.Node, path string) s
 }
 
 func readExpression(r *tomltree.Reader, n *tomltree.Node, key string) *regexp.Regexp {
-	if !r.Is(n, key, strictjson.String) {
+	if n.Kind != strictjson.String {
 		return nil
 	}
 	return r.Expression(n.Line, key, n.Text)
@@ -128,8 +128,6 @@ func readColumn(r *tomltree.Reader, name string, t *tomltree.Node, path string) 
 		switch m.Value.Kind {
 		case strictjson.String, strictjson.Number, strictjson.Bool:
 			s.where[m.Name] = m.Value.Text
-		default:
-			r.Is(m.Value, m.Name, strictjson.String)
 		}
 	}
 	return s
@@ -155,7 +153,7 @@ func readAt(r *tomltree.Reader, name string, t *tomltree.Node, path string) sour
 }
 
 func readTake(r *tomltree.Reader, t *tomltree.Node, otherwise string) string {
-	if take := r.OneOf(t, "take", takes...); take != "" {
+	if take := r.Text(t, "take"); take != "" {
 		return take
 	}
 	return otherwise

@@ -24,8 +24,6 @@ const (
 	Text       = "text"
 )
 
-var kinds = []string{Structure, Trajectory, Series, Table, Matrix, Alignment, Tree, Image, Text}
-
 // Views are the [[views]] of an algorithm, in the order of its file.
 type Views []View
 
@@ -132,11 +130,10 @@ func ReadViews(r *tomltree.Reader, outputs Outputs) Views {
 }
 
 func readView(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) View {
-	r.Known(t, "[[views]]", []string{"name", "kind", "title", "file", "topology", "x", "y", "units", "unit", "output"})
 	shown := readShownOutput(r, t, outputs)
 	v := View{
-		Name: r.Name(t, "name", namePattern, "letters, digits, _ and -, at most 64, beginning with a letter or _"),
-		Kind: cmp.Or(r.OneOf(t, "kind", kinds...), shown.Kind), File: cmp.Or(readPattern(r, t, "file"), shown.File),
+		Name: r.Text(t, "name"),
+		Kind: cmp.Or(r.Text(t, "kind"), shown.Kind), File: cmp.Or(readPattern(r, t, "file"), shown.File),
 	}
 	if t.Member("kind") == nil && shown.Kind == "" {
 		r.Mistakef(t.Line, "kind is missing in [[views]]")
