@@ -77,7 +77,7 @@ func TestClaimRows(t *testing.T) {
 
 // One claim takes a short row and those for its pilot, and leaves alone what is no such row.
 func TestClaimOfAShortRow(t *testing.T) {
-	s := newSite(t, `format = 2
+	s := newSite(t, `format = 1
 type = "quick"
 version = "1"
 title = "Quick"

@@ -10,7 +10,7 @@ import (
 
 // timedFile computes how long its jobs may run.
 const timedFile = `
-format = 2
+format = 1
 type = "echo"
 version = "1"
 max_runtime = { seconds = "60 + 10 * settings.steps", most = "10m" }

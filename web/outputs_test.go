@@ -217,6 +217,22 @@ func TestFilesThatChangeWhileTheyAreSent(t *testing.T) {
 // viewing returns a setup with an algorithm that has views.
 func viewing(s *setup) {
 	s.algorithm = echoAlgorithm + `
+[[outputs]]
+name = "motion"
+file = "*/run*.xtc"
+
+[[outputs]]
+name = "start"
+file = "*/top.pdb"
+
+[[outputs]]
+name = "series"
+file = "*.csv"
+
+[[outputs]]
+name = "hits"
+file = "hits*.tsv"
+
 [[views]]
 name = "motion"
 kind = "trajectory"

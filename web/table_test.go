@@ -17,7 +17,7 @@ import (
 
 // dockAlgorithm ranks its results.
 const dockAlgorithm = `
-format = 2
+format = 1
 type = "dock"
 version = "1"
 max_runtime = "1h"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/expression"
 	"molrun/app/algorithm/folder"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
@@ -18,9 +19,10 @@ type commandReader struct {
 	parameters Parameters
 	derived    []derived
 	allowed    []string // placeholders that mean something there
-	given      string   // a setting that has a value there, "" for none
+	given      []string // settings and files that have a value there
 	folder     *folder.Folder
-	siteNames  *[]string // names of {site.NAME} that were read
+	siteNames  *[]string                 // names of {site.NAME} that were read
+	conditions *[]*expression.Expression // that were read
 }
 
 // command reads the arguments of a program.
@@ -30,11 +32,7 @@ func (c *commandReader) command(t *tomltree.Node) []command.Argument {
 
 func (c *commandReader) commandOf(t *tomltree.Node, key string) []command.Argument {
 	n := t.Member(key)
-	if n == nil {
-		c.Mistakef(t.Line, "%s is missing", key)
-		return nil
-	}
-	if !c.Is(n, key, strictjson.Array) {
+	if n == nil || n.Kind != strictjson.Array {
 		return nil
 	}
 	if len(n.Items) == 0 {
@@ -51,7 +49,7 @@ func (c *commandReader) commandOf(t *tomltree.Node, key string) []command.Argume
 func (c *commandReader) argument(n *tomltree.Node, program bool) command.Argument {
 	switch {
 	case n.Kind == strictjson.String:
-		text := c.template(n, "")
+		text := c.template(n)
 		if program {
 			c.program(n, text)
 		}
@@ -60,29 +58,27 @@ func (c *commandReader) argument(n *tomltree.Node, program bool) command.Argumen
 		c.Mistakef(n.Line, "command must begin with the name of a program")
 		return command.Argument{}
 	case n.Kind != strictjson.Object:
-		c.Mistakef(n.Line, `each element of command must be a text in quotes or { if = "settings.NAME", args = [...] }, got %s`, tomltree.KindName(n.Kind))
 		return command.Argument{}
-	case n.Member("each") != nil && c.Format >= 2:
+	case n.Member("each") != nil:
 		return c.each(n)
 	}
 	return c.conditional(n)
 }
 
 func (c *commandReader) conditional(n *tomltree.Node) command.Argument {
-	c.Known(n, "this part of command", []string{"if", "args"}, "is", "ext", "else", "each")
 	if n.Member("if") == nil || n.Member("args") == nil {
 		c.Mistakef(n.Line, `a conditional part needs both: { if = "settings.NAME", args = [...] }`)
 	}
 	when := c.condition(n)
+	arg := command.Argument{When: when, Then: c.where(when).templates(n, "args"), Else: c.templates(n, "else")}
 	if when == nil {
-		when = &command.Condition{}
+		arg.When = &expression.Expression{}
 	}
-	return command.Argument{When: when, Then: c.templates(n, "args", when.Name), Else: c.templates(n, "else", "")}
+	return arg
 }
 
 // each reads what is repeated for the items of a list.
 func (c *commandReader) each(n *tomltree.Node) command.Argument {
-	c.Known(n, "this part of command", []string{"each", "args", "join"})
 	arg := command.Argument{}
 	kind, name, _ := strings.Cut(c.Text(n, "each"), ".")
 	line := n.Member("each").Line
@@ -103,7 +99,8 @@ func (c *commandReader) each(n *tomltree.Node) command.Argument {
 	}
 	inside := *c
 	inside.allowed = append(slices.Clone(c.allowed), command.Item)
-	arg.Args = inside.templates(n, "args", name)
+	inside.given = append(slices.Clone(c.given), name)
+	arg.Args = inside.templates(n, "args")
 	if n.Member("join") != nil {
 		text := c.Text(n, "join")
 		arg.Join = &text
@@ -111,24 +108,23 @@ func (c *commandReader) each(n *tomltree.Node) command.Argument {
 	return arg
 }
 
-// templates reads a list of arguments that stand where the setting "when" has a value.
-func (c *commandReader) templates(t *tomltree.Node, key, when string) []command.Template {
+// templates reads a list of arguments.
+func (c *commandReader) templates(t *tomltree.Node, key string) []command.Template {
 	n := t.Member(key)
-	if n == nil || !c.Is(n, key, strictjson.Array) {
+	if n == nil || n.Kind != strictjson.Array {
 		return nil
 	}
 	var all []command.Template
 	for _, item := range n.Items {
-		if c.Is(item, "each of "+key, strictjson.String) {
-			all = append(all, c.template(item, when))
+		if item.Kind == strictjson.String {
+			all = append(all, c.template(item))
 		}
 	}
 	return all
 }
 
-// template reads a text with placeholders. It stands where the setting "when"
-// has a value.
-func (c *commandReader) template(n *tomltree.Node, when string) command.Template {
+// template reads a text with placeholders.
+func (c *commandReader) template(n *tomltree.Node) command.Template {
 	t, wrong := command.Parse(n.Text)
 	for _, msg := range wrong {
 		c.Mistakef(n.Line, "%s", msg)
@@ -137,7 +133,7 @@ func (c *commandReader) template(n *tomltree.Node, when string) command.Template
 		c.Mistakef(n.Line, "an argument must not contain a NUL character")
 	}
 	for _, part := range t {
-		c.placeholder(n.Line, part, when)
+		c.placeholder(n.Line, part)
 	}
 	c.inFolder(n.Line, t)
 	return t
@@ -158,7 +154,7 @@ func (c *commandReader) inFolder(line int, t command.Template) {
 	}
 }
 
-func (c *commandReader) placeholder(line int, part command.Part, when string) {
+func (c *commandReader) placeholder(line int, part command.Part) {
 	if part.Kind == "" {
 		return
 	}
@@ -174,7 +170,7 @@ func (c *commandReader) placeholder(line int, part command.Part, when string) {
 		return
 	}
 	if part.Kind == "derived" {
-		c.derivedValue(line, part.Name, when)
+		c.derivedValue(line, part.Name)
 		return
 	}
 	p := c.parameters.Named(part.Name)
@@ -187,7 +183,7 @@ func (c *commandReader) placeholder(line int, part command.Part, when string) {
 		c.Mistakef(line, "the parameter %q is a file: write {files.%s} for its path", p.Name, p.Name)
 	case p.Many:
 		c.Mistakef(line, `the parameter %q is a list of files: write { each = "files.%s", args = ["{item}"] }`, p.Name, p.Name)
-	case p.optional() && when != p.Name && c.given != p.Name:
+	case p.optional() && !slices.Contains(c.given, p.Name):
 		c.Mistakef(line, `the setting %q may have no value: put it into { if = "settings.%s", args = [...] }, make it required or give it a default`, p.Name, p.Name)
 	}
 	if p != nil && !p.Many {
@@ -196,14 +192,14 @@ func (c *commandReader) placeholder(line int, part command.Part, when string) {
 }
 
 // derivedValue notes a derived value that does not exist, or may have no value.
-func (c *commandReader) derivedValue(line int, name, when string) {
+func (c *commandReader) derivedValue(line int, name string) {
 	i := slices.IndexFunc(c.derived, func(d derived) bool { return d.name == name })
 	if i < 0 {
 		c.Mistakef(line, "no derived value is named %q: [derived] has them", name)
 		return
 	}
 	for _, setting := range c.derived[i].needs {
-		if setting != when && setting != c.given {
+		if !slices.Contains(c.given, setting) {
 			c.Mistakef(line, `the derived value %q has none without the setting %q: put it into { if = "settings.%s", args = [...] }`, name, setting, setting)
 		}
 	}

@@ -1,106 +1,79 @@
 package algorithm
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
-	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/expression"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 )
 
-// condition reads the "if" of a table, with what narrows it; nil if there is none, or
-// none that makes sense.
-func (c *commandReader) condition(t *tomltree.Node) *command.Condition {
+// condition reads the "if" of a table; nil if there is none, or none that makes sense.
+func (c *commandReader) condition(t *tomltree.Node) *expression.Expression {
 	n := t.Member("if")
-	if n == nil || !c.Is(n, "if", strictjson.String) {
+	if n == nil || n.Kind != strictjson.String {
 		return nil
 	}
-	if n.Text == "gpus" && c.Format >= 2 {
-		c.narrowed(t, "is", "gpus")
-		c.narrowed(t, "ext", "gpus")
-		return &command.Condition{Kind: "gpus"}
-	}
-	kind, name, ok := strings.Cut(n.Text, ".")
-	p := c.parameters.Named(name)
-	switch {
-	case !ok || kind != "settings" && (kind != "files" || c.Format < 2):
-		c.Mistakef(n.Line, `if must name a setting: "settings.NAME", got %q`, n.Text)
-		return nil
-	case p == nil:
-		c.parameters.noteUnknown(c.Reader, n.Line, name)
-		return nil
-	case kind == "files" && len(p.File) == 0:
-		c.Mistakef(n.Line, "the parameter %q is no file: write settings.%s", name, name)
-		return nil
-	}
-	when := &command.Condition{Kind: kind, Name: name}
-	if kind == "files" {
-		c.narrowed(t, "is", "a file")
-		when.Ext = c.extensions(t, p)
-	} else {
-		c.narrowed(t, "ext", "a setting that is no file")
-		when.Is, when.Filled = c.values(t, p), c.Format >= 2
-	}
-	return when
-}
-
-// narrowed notes a key that does not go with what "if" names.
-func (c *commandReader) narrowed(t *tomltree.Node, key, what string) {
-	if n := t.Member(key); n != nil {
-		c.Mistakef(n.Line, "%s says nothing about %s: remove it", key, what)
-	}
-}
-
-// extensions reads ext: one extension, or some, all of them declared.
-func (c *commandReader) extensions(t *tomltree.Node, p *Parameter) []string {
-	n := t.Member("ext")
-	if n == nil {
-		return nil
-	}
-	if !slices.Contains(c.allowed, "work") {
-		c.Mistakef(n.Line, "ext means nothing here: files have no extension yet")
-	}
-	if p.Many {
-		c.Mistakef(n.Line, "ext says nothing about a list of files: remove it")
-	}
-	var all []string
-	for _, item := range oneOrList(n) {
-		switch {
-		case !c.Is(item, "ext", strictjson.String):
-		case p.Extension("x"+item.Text) != item.Text:
-			c.Mistakef(item.Line, "the parameter %q takes no file whose name ends with %q: it takes %s", p.Name, item.Text, tomltree.OrList(p.File))
+	names := namesOf(c.parameters, c.derived)
+	names.Files = map[string]expression.Kind{}
+	for _, p := range c.parameters.Files() {
+		if names.Files[p.Name] = expression.Text; p.Many {
+			names.Files[p.Name] = expression.List
 		}
-		all = append(all, item.Text)
 	}
-	return all
-}
-
-// values reads is: one value, or some, all of them possible.
-func (c *commandReader) values(t *tomltree.Node, p *Parameter) [][]byte {
-	n := t.Member("is")
-	if n == nil {
+	e, err := expression.ParseCondition(n.Text, names)
+	if err != nil {
+		c.Mistakef(n.Line, "if = %q: %v", n.Text, err)
 		return nil
 	}
-	all := [][]byte{}
-	for _, item := range oneOrList(n) {
-		v, err := strictjson.Parse(item.AppendJSON(nil))
-		if err != nil {
-			continue // the parser has noted it
+	*c.conditions = append(*c.conditions, e)
+	noteImpossible(c.Reader, n.Line, c.parameters, e)
+	ofFile := func(l expression.Literal) bool { return l.Of == "files" }
+	if slices.ContainsFunc(e.Literals, ofFile) && !slices.Contains(c.allowed, "work") {
+		c.Mistakef(n.Line, "the end of a file's name means nothing here: files have no extension yet")
+	}
+	return e
+}
+
+// where returns a reader of what stands where a condition holds: the settings and files that
+// it reads have values.
+func (c *commandReader) where(when *expression.Expression) *commandReader {
+	inside := *c
+	if when == nil {
+		return &inside
+	}
+	optional := func(name string) bool { return slices.Contains(when.Optional, name) }
+	inside.given = slices.Concat(c.given, slices.DeleteFunc(slices.Clone(when.Settings), optional), when.Files)
+	for _, d := range c.derived {
+		if slices.Contains(when.Derived, d.name) {
+			inside.given = append(inside.given, d.needs...)
 		}
-		if p.compiled != nil {
-			for _, f := range p.compiled.Check(v, p.Unit) {
-				c.Mistakef(item.Line, "the setting %q never is %s: it %s", p.Name, item.AppendJSON(nil), f.Msg)
+	}
+	return &inside
+}
+
+// noteImpossible notes literals that a setting or the name of a file never equals.
+func noteImpossible(r *tomltree.Reader, line int, parameters Parameters, e *expression.Expression) {
+	for _, l := range e.Literals {
+		p := parameters.Named(l.Name)
+		if text, isText := l.Value.(string); l.Of == "files" && isText {
+			if !slices.ContainsFunc(p.File, func(ext string) bool { return strings.HasSuffix(ext, text) }) {
+				r.Mistakef(line, "the parameter %q takes no file whose name ends with %q: it takes %s", p.Name, text, tomltree.OrList(p.File))
 			}
+			continue
 		}
-		all = append(all, strictjson.AppendPlain(nil, v))
+		encoded, err := json.Marshal(l.Value)
+		if err != nil || len(p.File) > 0 || p.compiled == nil {
+			continue
+		}
+		v, err := strictjson.Parse(encoded)
+		if err != nil {
+			continue
+		}
+		for _, f := range p.compiled.Check(v, p.Unit) {
+			r.Mistakef(line, "the setting %q never is %s: it %s", p.Name, encoded, f.Msg)
+		}
 	}
-	return all
-}
-
-func oneOrList(n *tomltree.Node) []*tomltree.Node {
-	if n.Kind == strictjson.Array {
-		return n.Items
-	}
-	return []*tomltree.Node{n}
 }

@@ -9,12 +9,12 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// contentKeys are the keys of a file's parameter that came with format 2.
+// contentKeys are the keys of a file's parameter that say what it holds.
 var contentKeys = []string{"content", "min_residues", "max_residues", "max_atoms", "min_records", "max_records", "columns", "unique_names", "any_text", "tolerant"}
 
 // readContent reads what a file has to hold, nil if it may hold anything.
 func readContent(r *tomltree.Reader, t *tomltree.Node, extensions []string) *content.Want {
-	kind := r.OneOf(t, "content", content.Kinds...)
+	kind := r.Text(t, "content")
 	want := &content.Want{Kind: kind, Columns: r.Texts(t, "columns"), UniqueNames: r.Flag(t, "unique_names"), AnyText: r.Flag(t, "any_text"), Tolerant: r.Flag(t, "tolerant")}
 	want.Packed = slices.ContainsFunc(extensions, func(ext string) bool { return strings.HasSuffix(strings.ToLower(ext), ".gz") })
 	for key, to := range map[string]*int{
@@ -22,7 +22,7 @@ func readContent(r *tomltree.Reader, t *tomltree.Node, extensions []string) *con
 		"min_records": &want.MinRecords, "max_records": &want.MaxRecords,
 	} {
 		if n := t.Member(key); n != nil {
-			*to = int(r.Within(n, key, 1, 1<<40))
+			*to = int(n.Int())
 		}
 	}
 	for _, m := range t.Members {

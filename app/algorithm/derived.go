@@ -33,7 +33,7 @@ func readDerived(r *tomltree.Reader, parameters Parameters) []derived {
 		if !parameterPattern.MatchString(m.Name) {
 			r.Mistakef(m.Line, "%q is no name of a derived value: use letters, digits and _", m.Name)
 		}
-		if !r.Is(m.Value, m.Name, strictjson.String) {
+		if m.Value.Kind != strictjson.String {
 			continue
 		}
 		e, err := expression.Parse(m.Value.Text, names)

@@ -1,53 +1,37 @@
 package algorithm
 
 import (
-	"cmp"
 	"errors"
-	"strconv"
 	"time"
 
 	"molrun/app/algorithm/expression"
-	"molrun/app/algorithm/formula"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 	"molrun/app/base/unit"
 )
 
-// readEstimate reads the formula of a job's size, or the expression in its place; nil if the
-// file has none.
-func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) (*formula.Formula, *expression.Expression) {
+// readEstimate reads the expression of a job's size; nil if the file has none.
+func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) *expression.Expression {
 	t := r.Table(r.Root, "estimate")
 	if t == nil {
-		return nil, nil
+		return nil
 	}
-	r.Known(t, "[estimate]", []string{"size"}, expectedKey, perSizeKey)
 	n := t.Member("size")
-	if n == nil && (r.Format < 2 || t.Member(expectedKey) == nil) {
-		r.Mistakef(t.Line, "[estimate] needs size, a formula such as \"settings.steps\"")
+	if n == nil && t.Member(expectedKey) == nil {
+		r.Mistakef(t.Line, "[estimate] needs size, an expression such as \"settings.steps\"")
 	}
-	if n == nil {
-		return nil, nil
+	if n == nil || n.Kind != strictjson.String {
+		return nil
 	}
-	text := r.Text(t, "size")
-	if n.Kind != strictjson.String {
-		return nil, nil
-	}
-	f, err := formula.Parse(text)
-	if err != nil && r.Format >= 2 {
-		e, wrong := expression.Parse(text, namesOf(parameters, known))
-		if wrong == nil && (e.Kind == expression.Number || e.Kind == expression.Any) {
-			return nil, e
-		}
-		err = cmp.Or(wrong, errors.New("it is no number"))
+	e, err := expression.Parse(n.Text, namesOf(parameters, known))
+	if err == nil && e.Kind != expression.Number && e.Kind != expression.Any {
+		err = errors.New("it is no number")
 	}
 	if err != nil {
-		r.Mistakef(n.Line, "size %q: %v", text, err)
-		return nil, nil
+		r.Mistakef(n.Line, "size %q: %v", n.Text, err)
+		return nil
 	}
-	for _, u := range f.Uses {
-		checkUse(r, parameters, n.Line, u)
-	}
-	return f, nil
+	return e
 }
 
 const (
@@ -58,80 +42,32 @@ const (
 // readExpected reads how long a usual job runs, or a job of size 1; 0 if the file does not say.
 func readExpected(r *tomltree.Reader) (usual, perSize float64) {
 	t := r.Root.Member("estimate")
-	if t == nil || r.Format < 2 {
-		return 0, 0
-	}
-	usual, perSize = readSeconds(r, t, expectedKey, 0.001, 20), readSeconds(r, t, perSizeKey, 1e-30, 2e-7)
 	if n := t.Member(perSizeKey); n != nil && t.Member(expectedKey) != nil {
 		r.Mistakef(n.Line, "give either %s or %s", expectedKey, perSizeKey)
 	}
-	return usual, perSize
+	return t.Member(expectedKey).Float(), t.Member(perSizeKey).Float()
 }
 
-// readSeconds reads a number of seconds, 0 if it is not given.
-func readSeconds(r *tomltree.Reader, t *tomltree.Node, key string, least, example float64) float64 {
-	n := t.Member(key)
-	if n == nil {
-		return 0
-	}
-	seconds, err := strconv.ParseFloat(n.Text, 64)
-	if n.Kind != strictjson.Number || err != nil || !(seconds >= least && seconds <= longestRuntime.Seconds()) {
-		r.Mistakef(n.Line, "%s must be a number of seconds from %g on, such as %g", key, least, example)
-		return 0
-	}
-	return seconds
-}
-
-// checkUse checks a parameter that a formula reads.
-func checkUse(r *tomltree.Reader, parameters Parameters, line int, u formula.Use) {
-	p := parameters.Named(u.Name)
-	switch {
-	case p == nil:
-		parameters.noteUnknown(r, line, u.Name)
-	case u.Kind == "files" && len(p.File) == 0:
-		r.Mistakef(line, "size reads {files.%s}, but the parameter is no file: write settings.%s", u.Name, u.Name)
-	case u.Kind == "settings" && len(p.File) > 0:
-		r.Mistakef(line, "size reads settings.%s, but the parameter is a file: write files.%s for its bytes", u.Name, u.Name)
-	case u.Kind == "settings" && u.As == "" && !p.compiled.IsOneOf("integer", "number", "boolean"):
-		r.Mistakef(line, "size reads settings.%s as a number, but its type is another: write length(settings.%s) or count(settings.%s)", u.Name, u.Name, u.Name)
-	}
-}
-
-// SizeFormula returns the formula of a job's size, "" if the file has none.
+// SizeFormula returns the expression of a job's size, "" if the file has none.
 func (a *File) SizeFormula() string {
-	switch {
-	case a.sizeBy != nil:
-		return a.sizeBy.Text
-	case a.size != nil:
-		return a.size.Text
+	if a.size == nil {
+		return ""
 	}
-	return ""
+	return a.size.Text
 }
 
 // Size returns the size of a job with these checked settings and facts of files: run
 // times are compared by it. It is 0 if that is unknown, as it is of a batch, which has no
 // settings.
 func (a *File) Size(settings *strictjson.Value, facts Facts) float64 {
-	switch {
-	case settings == nil:
-	case a.sizeBy != nil:
-		return a.computedSize(settings.Members, facts)
-	case a.size != nil:
-		bytes := map[string]int64{}
-		for name, known := range facts {
-			bytes[name] = int64(known[factBytes])
-		}
-		return a.size.Value(&formula.Job{Settings: settings, Files: bytes})
-	}
-	return 0
-}
-
-func (a *File) computedSize(settings []strictjson.Member, facts Facts) float64 {
-	values, _ := a.relations.values(settings, facts, nil)
-	if a.sizeBy.Lacks(values) {
+	if settings == nil || a.size == nil {
 		return 0
 	}
-	got, err := a.sizeBy.Value(values)
+	values, _ := a.relations.values(settings.Members, facts, nil)
+	if a.size.Lacks(values) {
+		return 0
+	}
+	got, err := a.size.Value(values)
 	size, isNumber := got.(float64)
 	if err != nil || !isNumber || size < 0 || size > 1e300 {
 		return 0
@@ -151,21 +87,19 @@ func readMaxRuntime(r *tomltree.Reader, parameters Parameters, known []derived) 
 	switch {
 	case n == nil:
 		return defaultMaxRuntime, nil
-	case n.Kind == strictjson.Object && r.Format >= 2:
+	case n.Kind == strictjson.Object:
 		return readComputedRuntime(r, parameters, known, n)
 	}
 	return readLimit(r, r.Root, "max_runtime"), nil
 }
 
 func readComputedRuntime(r *tomltree.Reader, parameters Parameters, known []derived, n *tomltree.Node) (time.Duration, *expression.Expression) {
-	r.Known(n, "max_runtime", []string{"seconds", "most"})
 	seconds, most := n.Member("seconds"), n.Member("most")
 	if seconds == nil || most == nil {
-		r.Mistakef(n.Line, `max_runtime needs both: { seconds = "600 + 2 * facts.residues", most = "7d" }`)
 		return 0, nil
 	}
 	limit := readLimit(r, n, "most")
-	if !r.Is(seconds, "seconds", strictjson.String) {
+	if seconds.Kind != strictjson.String {
 		return limit, nil
 	}
 	return limit, readFormula(r, parameters, known, seconds, "seconds", 1).formula
@@ -178,7 +112,7 @@ func readLimit(r *tomltree.Reader, t *tomltree.Node, key string) time.Duration {
 	err := d.UnmarshalText([]byte(r.Text(t, key)))
 	switch {
 	case n.Kind != strictjson.String:
-	case err != nil && key == "max_runtime" && r.Format >= 2:
+	case err != nil && key == "max_runtime":
 		r.Mistakef(n.Line, `%s: %v; or compute it: { seconds = "600 + 2 * facts.residues", most = "7d" }`, key, err)
 	case err != nil:
 		r.Mistakef(n.Line, "%s: %v", key, err)

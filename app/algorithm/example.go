@@ -23,11 +23,8 @@ func readExample(r *tomltree.Reader, a *File) *Example {
 	if t == nil {
 		return nil
 	}
-	r.Known(t, "[example]", []string{"settings", "expect"})
 	e := &Example{Files: []string{}, Metrics: map[string][2]float64{}}
-	if t.Member("settings") == nil {
-		r.Mistakef(t.Line, "settings is missing in [example]")
-	} else if n := r.Table(t, "settings"); n != nil {
+	if n := r.Table(t, "settings"); n != nil {
 		e.Settings = readExampleSettings(r, a, n)
 	}
 	if n := r.Table(t, "expect"); n != nil {
@@ -65,7 +62,6 @@ func readExampleSettings(r *tomltree.Reader, a *File, n *tomltree.Node) json.Raw
 }
 
 func readExpectations(r *tomltree.Reader, e *Example, n *tomltree.Node) {
-	r.Known(n, "expect", []string{"files", "metrics"})
 	e.Files = r.Texts(n, "files")
 	for i, file := range e.Files {
 		if item := n.Member("files").Items[i]; item.Kind == strictjson.String && !results.IsPath(file) {

@@ -50,6 +50,9 @@ func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p P
 	if values.Derived, err = a.relations.texts(values.Settings, p.Facts); err != nil {
 		return nil, err
 	}
+	computed, _ := a.relations.values(values.Settings.Members, p.Facts, nil)
+	computed.Files, computed.GPUs = a.Parameters.paths(p.Files), needs.GPUs
+	values.Computed = computed
 	values.Named["cpus"], values.Named["gpus"] = strconv.Itoa(needs.CPUs), strconv.Itoa(needs.GPUs)
 	run := &Run{Texts: map[string]string{}, in: p.In}
 	if err := a.texts.fill(values, run.Texts); err != nil {
@@ -61,10 +64,9 @@ func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p P
 	if run.Shown, err = expandPaths(a.shown, values); err != nil {
 		return nil, err
 	}
-	computed, _ := a.relations.values(values.Settings.Members, p.Facts, nil)
 	var shares []float64
 	for _, s := range a.steps {
-		if s.when != nil && !s.when.Holds(values) {
+		if s.when != nil && !s.when.Holds(computed) {
 			continue
 		}
 		step, err := s.expand(values, run)
@@ -73,9 +75,7 @@ func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p P
 		}
 		run.Steps, shares = append(run.Steps, step), append(shares, s.share(computed))
 	}
-	if a.format >= 2 { // before, what a step reports is the whole job's
-		setSpans(run.Steps, shares)
-	}
+	setSpans(run.Steps, shares)
 	if len(run.Steps) == 0 {
 		return nil, errors.New("none of the steps applies to these settings")
 	}

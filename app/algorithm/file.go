@@ -10,7 +10,6 @@ import (
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/expression"
 	"molrun/app/algorithm/folder"
-	"molrun/app/algorithm/formula"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/results"
 	"molrun/app/task/protocol"
@@ -51,20 +50,19 @@ type File struct {
 
 	Hidden string // why it can't be used: a file with mistakes takes its place; "" if none does
 
-	format    int64
-	schema    json.RawMessage   // of the settings
-	site      map[string]string // where the site has things, by name
-	resources resources
-	runtime   *expression.Expression // seconds; nil: MaxRuntime
-	size      *formula.Formula       // nil: none
-	sizeBy    *expression.Expression // in its place
-	env       []variable
-	steps     []step
-	programs  []string           // that scripts run, beside those of the steps
-	shown     []command.Template // files whose end goes to the log of a step that fails
-	checker   *checker           // nil: none
-	relations relations
-	texts     textFiles
+	schema     json.RawMessage   // of the settings
+	site       map[string]string // where the site has things, by name
+	resources  resources
+	runtime    *expression.Expression // seconds; nil: MaxRuntime
+	size       *expression.Expression // nil: none
+	env        []variable
+	conditions []*expression.Expression // every "if"
+	steps      []step
+	programs   []string           // that scripts run, beside those of the steps
+	shown      []command.Template // files whose end goes to the log of a step that fails
+	checker    *checker           // nil: none
+	relations  relations
+	texts      textFiles
 
 	whereabouts whereabouts
 	versionOf   *versionOf         // nil: nobody asks the program

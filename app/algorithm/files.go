@@ -20,15 +20,9 @@ const (
 var listKeys = []string{"type", "minItems", "maxItems"}
 
 // isList reports whether a file's parameter is a list of files.
-func isList(r *tomltree.Reader, t *tomltree.Node) bool {
+func isList(t *tomltree.Node) bool {
 	n := t.Member("type")
-	if n == nil || n.Kind != strictjson.String || n.Text != "array" {
-		return false
-	}
-	if r.Format < 2 {
-		r.Mistakef(n.Line, "a list of files needs format = 2 in the first line of the file")
-	}
-	return true
+	return n != nil && n.Kind == strictjson.String && n.Text == "array"
 }
 
 // fileSchema returns the schema of a setting that refers to a file, or to many.
@@ -49,6 +43,25 @@ func fileSchema(r *tomltree.Reader, p *Parameter, t *tomltree.Node) json.RawMess
 	}
 	p.least, p.most = int(least), int(most)
 	return fmt.Appendf(nil, `{"type":"array","items":%s,"minItems":%d,"maxItems":%d}`, one, least, most)
+}
+
+// paths returns the path of each file, a list of those that a list has, nil of none.
+func (all Parameters) paths(of map[string][]string) map[string]any {
+	files := map[string]any{}
+	for _, p := range all.Files() {
+		files[p.Name] = nil
+		switch paths := of[p.Name]; {
+		case p.Many && len(paths) > 0:
+			list := make([]any, len(paths))
+			for i, path := range paths {
+				list[i] = path
+			}
+			files[p.Name] = list
+		case len(paths) == 1:
+			files[p.Name] = paths[0]
+		}
+	}
+	return files
 }
 
 // NamedFile is a file as settings name it.

@@ -22,7 +22,7 @@ func inFolder(t *testing.T, text string) (*File, []Mistake) {
 	return ParseFolder("t/"+folder.Main, f)
 }
 
-const folderHead = "format = 2\ntype = \"t\"\nversion = \"1\"\n"
+const folderHead = "format = 1\ntype = \"t\"\nversion = \"1\"\n"
 
 func TestFolderStandsInCommandsVariablesAndTexts(t *testing.T) {
 	a, mistakes := inFolder(t, folderHead+`

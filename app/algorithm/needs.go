@@ -73,7 +73,11 @@ func (a *File) Beyond(needs placement.Resources, node placement.Node, where stri
 
 // UsesFacts reports whether what is known of files decides about a job.
 func (a *File) UsesFacts() bool {
-	all := []*expression.Expression{a.resources.cpus.formula, a.resources.memory.formula, a.resources.gpus.formula, a.sizeBy, a.runtime}
+	all := []*expression.Expression{a.resources.cpus.formula, a.resources.memory.formula, a.resources.gpus.formula, a.runtime}
+	if a.size != nil && slices.ContainsFunc(a.size.Facts, func(f expression.Fact) bool { return f.Name != factBytes && f.Name != factFiles }) {
+		all = append(all, a.size) // bytes are known without reading a file
+	}
+	all = append(all, a.conditions...)
 	for _, d := range a.relations.derived {
 		all = append(all, d.value)
 	}

@@ -35,12 +35,12 @@ func readParameters(r *tomltree.Reader) Parameters {
 
 func readParameter(r *tomltree.Reader, t *tomltree.Node) Parameter {
 	p := Parameter{
-		Name:     r.Name(t, "name", parameterPattern, `letters, digits, "_" and "-", at most 64, beginning with a letter or "_"`),
+		Name:     r.Text(t, "name"),
 		Title:    r.Line(t, "title"),
 		Unit:     r.Line(t, "unit"),
 		Help:     r.Text(t, "help"),
 		Advanced: r.Flag(t, "advanced"),
-		Required: readRequired(r, t),
+		Required: r.Flag(t, "required"),
 	}
 	if t.Member("file") != nil {
 		readFileParameter(r, &p, t)
@@ -51,14 +51,6 @@ func readParameter(r *tomltree.Reader, t *tomltree.Node) Parameter {
 		r.Mistakef(n.Line, "a required parameter needs no default: remove one of the two")
 	}
 	return p
-}
-
-func readRequired(r *tomltree.Reader, t *tomltree.Node) bool {
-	if n := t.Member("required"); n != nil && n.Kind == strictjson.Array {
-		r.Mistakef(n.Line, "required says true or false for the parameter itself: for members of an object write allOf = [{ required = [...] }]")
-		return false
-	}
-	return r.Flag(t, "required")
 }
 
 // readFileParameter reads a parameter whose value refers to a file, which no
@@ -74,15 +66,13 @@ func readFileParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
 			r.Mistakef(n.Items[i].Line, `%q is no extension: write it like ".pdb" or ".tar.gz"`, ext)
 		}
 	}
-	p.Many = isList(r, t)
+	p.Many = isList(t)
 	for _, m := range t.Members {
 		switch {
 		case m.Name == "default":
 			r.Mistakef(m.Line, "a file has no default: what it refers to belongs to the user who submits")
 		case slices.Contains(parameterKeys, m.Name) || m.Name == "type" && m.Value.Text == "string":
 		case p.Many && slices.Contains(listKeys, m.Name):
-		case slices.Contains(contentKeys, m.Name) && r.Format < 2:
-			r.Mistakef(m.Line, "%q of a parameter needs format = 2 in the first line of the file", m.Name)
 		case slices.Contains(contentKeys, m.Name):
 		case schema.IsWord(m.Name):
 			r.Mistakef(m.Line, "%s says nothing about a file: remove it", m.Name)
@@ -90,9 +80,7 @@ func readFileParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
 			schema.UnknownWord(r, m, parameterKeys)
 		}
 	}
-	if r.Format >= 2 {
-		p.content = readContent(r, t, p.File)
-	}
+	p.content = readContent(r, t, p.File)
 	p.Schema = fileSchema(r, p, t)
 	compileParameter(r, p, t)
 }

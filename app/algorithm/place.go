@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 	"molrun/app/task/protocol"
 )
@@ -22,11 +23,10 @@ var (
 
 // readPlace reads where the programs live, if they are not simply on PATH.
 func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
-	if t := r.Table(r.Root, "container"); t != nil && r.Format >= 2 {
-		r.Known(t, "[container]", []string{"image"})
+	if t := r.Table(r.Root, "container"); t != nil {
 		s.Image = readImage(r, t)
 	}
-	if n := r.Root.Member("modules"); n != nil && r.Format >= 2 {
+	if n := r.Root.Member("modules"); n != nil {
 		s.Modules = r.Texts(r.Root, "modules")
 		for i, name := range s.Modules {
 			if !modulePattern.MatchString(name) {
@@ -35,7 +35,7 @@ func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
 		}
 		noteBeside(r, n.Line, s.Image, "modules")
 	}
-	if n := r.Root.Member("conda"); n != nil && r.Format >= 2 {
+	if n := r.Root.Member("conda"); n != nil {
 		s.Conda = r.Line(r.Root, "conda")
 		if s.Conda != "" && (!filepath.IsAbs(s.Conda) || filepath.Clean(s.Conda) != s.Conda || strings.Contains(s.Conda, ":")) {
 			r.Mistakef(n.Line, "conda must be the absolute path of an environment, such as \"/opt/conda/envs/boltz\", got %q", s.Conda)
@@ -46,8 +46,7 @@ func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
 
 func readImage(r *tomltree.Reader, t *tomltree.Node) string {
 	n := t.Member("image")
-	if n == nil {
-		r.Mistakef(t.Line, "[container] needs an image")
+	if n == nil || n.Kind != strictjson.String {
 		return ""
 	}
 	image := r.Line(t, "image")

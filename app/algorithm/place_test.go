@@ -42,7 +42,7 @@ func TestMissingPlacesOfPrograms(t *testing.T) {
 			if !strings.Contains(text, "command") {
 				text = "command = [\"predict\"]\n" + text
 			}
-			a := parseOK(t, "format = 2\ntype = \"demo\"\nversion = \"1\"\n"+text)
+			a := parseOK(t, "format = 1\ntype = \"demo\"\nversion = \"1\"\n"+text)
 			if got := strings.Join(a.Missing(tt.machine), "|"); got != tt.want && (tt.want == "" || !strings.HasPrefix(got, tt.want)) {
 				t.Errorf("missing %q, want %q", got, tt.want)
 			}

@@ -38,11 +38,9 @@ func (c *commandReader) variables(of *tomltree.Node) []variable {
 		}
 		switch m.Value.Kind {
 		case strictjson.String:
-			all = append(all, variable{m.Name, c.template(m.Value, "")})
+			all = append(all, variable{m.Name, c.template(m.Value)})
 		case strictjson.Number, strictjson.Bool:
 			all = append(all, variable{m.Name, command.Template{{Text: m.Value.Text}}})
-		default:
-			c.Is(m.Value, m.Name, strictjson.String)
 		}
 	}
 	return all
@@ -53,7 +51,6 @@ func readChecker(c commandReader) *checker {
 	if t == nil {
 		return nil
 	}
-	c.Known(t, "[validate]", []string{"command", "many", "always"})
 	c.allowed = []string{"settings", "files", "folder", "site", "molrun"}
 	return &checker{command: c.command(t), many: c.Flag(t, "many"), always: c.Flag(t, "always")}
 }
@@ -64,7 +61,7 @@ var programPattern = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_.+/-]*$`)
 // readPrograms reads the programs that no command begins with, since scripts run them.
 func readPrograms(r *tomltree.Reader) []string {
 	n := r.Root.Member("programs")
-	if n == nil || r.Format < 2 {
+	if n == nil {
 		return nil
 	}
 	names := r.Texts(r.Root, "programs")
@@ -94,7 +91,7 @@ func readVersion(c commandReader) *versionOf {
 	}
 	c.allowed = []string{"folder", "site", "molrun"}
 	v := &versionOf{command: c.commandOf(c.Root, "version_command")}
-	if c.Is(pattern, "version_pattern", strictjson.String) {
+	if pattern.Kind == strictjson.String {
 		v.pattern = c.Expression(pattern.Line, "version_pattern", pattern.Text)
 	}
 	return v
@@ -102,7 +99,7 @@ func readVersion(c commandReader) *versionOf {
 
 // readProbe reads the command that shows that the program works; nil if there is none.
 func readProbe(c commandReader) []command.Argument {
-	if c.Root.Member("probe") == nil || c.Format < 2 {
+	if c.Root.Member("probe") == nil {
 		return nil
 	}
 	c.allowed = []string{"folder", "site", "molrun"}

@@ -22,29 +22,26 @@ type progress struct {
 	file    command.Template // nil: what the program prints
 }
 
-var progressKeys = []string{"pattern", "count", "of", "share", "file"}
-
 func (c *commandReader) progress(t *tomltree.Node) *progress {
 	n := t.Member("progress")
-	if n == nil || !c.Is(n, "progress", strictjson.Object) {
+	if n == nil || n.Kind != strictjson.Object {
 		return nil
 	}
-	c.Known(n, "progress", progressKeys)
 	p := &progress{}
 	pattern, count := n.Member("pattern"), n.Member("count")
 	switch {
 	case pattern != nil && count != nil:
 		c.Mistakef(n.Line, "progress takes either a pattern, whose first group is a number, or count, whose matches are counted")
-	case pattern != nil && c.Is(pattern, "pattern", strictjson.String):
+	case pattern != nil && pattern.Kind == strictjson.String:
 		p.pattern = c.Expression(n.Line, "pattern", pattern.Text)
-	case count != nil && c.Is(count, "count", strictjson.String):
+	case count != nil && count.Kind == strictjson.String:
 		p.pattern, p.count = c.Expression(n.Line, "count", count.Text), true
 	case pattern == nil && count == nil && n.Member("share") == nil:
 		c.Mistakef(n.Line, `progress needs a pattern: { pattern = 'step (\d+)', of = "{settings.steps}" }`)
 	}
 	p.share, p.shareBy = c.share(n)
 	p.of = c.end(n)
-	if file := n.Member("file"); file != nil && c.Is(file, "file", strictjson.String) {
+	if file := n.Member("file"); file != nil && file.Kind == strictjson.String {
 		p.file = readFilePath(c.Reader, file, "file")
 	}
 	c.checkPattern(n, p)
@@ -77,7 +74,7 @@ func (c *commandReader) share(of *tomltree.Node) (float64, *expression.Expressio
 		return 0, nil
 	case n.Kind == strictjson.String:
 		return 0, readFormula(c.Reader, c.parameters, c.derived, n, "share", 1).formula
-	case !c.Is(n, "share", strictjson.Number):
+	case n.Kind != strictjson.Number:
 		return 0, nil
 	}
 	share, err := strconv.ParseFloat(n.Text, 64)
@@ -98,10 +95,10 @@ func (c *commandReader) end(of *tomltree.Node) command.Template {
 			c.Mistakef(of.Line, "of must be above 0, got %s", n.Text)
 		}
 		return command.Template{{Text: n.Text}}
-	case !c.Is(n, "of", strictjson.String):
+	case n.Kind != strictjson.String:
 		return nil
 	}
-	t := c.template(n, "")
+	t := c.template(n)
 	if len(t) != 1 || t[0].Kind != "settings" && t[0].Kind != "derived" {
 		c.Mistakef(of.Line, `of must be a number, "{settings.NAME}" or "{derived.NAME}", got %q`, n.Text)
 		return t

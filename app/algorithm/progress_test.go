@@ -31,7 +31,7 @@ default = "x"
 frames = "settings.steps / 10"
 `
 
-const progressSteps = format2Head + `
+const progressSteps = fileHead + `
 [[steps]]
 name = "prepare"
 command = ["prep"]
@@ -74,15 +74,13 @@ func TestProgressOfSteps(t *testing.T) {
 }
 
 func TestSpansOfSteps(t *testing.T) {
-	one := parseOK(t, format2Head+"command = [\"run\"]\nprogress = { pattern = '(\\d+)/(\\d+)' }\n")
-	old := parseOK(t, "format = 1\ntype = \"demo\"\nversion = \"1\"\n[[steps]]\ncommand = [\"a\"]\n[[steps]]\ncommand = [\"b\"]\n")
-	whole := parseOK(t, format2Head+"[[steps]]\ncommand = [\"a\"]\nprogress = { share = 0.2 }\n[[steps]]\ncommand = [\"b\"]\nprogress = { share = 0.3 }\n")
+	one := parseOK(t, fileHead+"command = [\"run\"]\nprogress = { pattern = '(\\d+)/(\\d+)' }\n")
+	whole := parseOK(t, fileHead+"[[steps]]\ncommand = [\"a\"]\nprogress = { share = 0.2 }\n[[steps]]\ncommand = [\"b\"]\nprogress = { share = 0.3 }\n")
 	for _, c := range []struct {
 		a    *File
 		want []*protocol.Span
 	}{
 		{one, []*protocol.Span{{Share: 1}}},
-		{old, []*protocol.Span{nil, nil}},
 		{whole, []*protocol.Span{{Share: 0.4}, {From: 0.4, Share: 0.6}}},
 	} {
 		var got []*protocol.Span
@@ -119,12 +117,12 @@ func TestMistakesInProgress(t *testing.T) {
 		`progress = { count = 'a', of = 2, file = "/etc/passwd" }`: "file must be a file below {out} or {work}",
 		`progress = { count = 'a', of = 2, shares = 1 }`:           `"shares"`,
 	} {
-		_, mistakes := Parse("a.toml", []byte(format2Head+"command = [\"run\"]\n"+written+"\n"+progressParameters))
+		_, mistakes := Parse("a.toml", []byte(fileHead+"command = [\"run\"]\n"+written+"\n"+progressParameters))
 		if len(mistakes) == 0 || mistakes[0].Line != 5 || !strings.Contains(mistakes[0].Msg, want) {
 			t.Errorf("%s: %v, want line 5 with %q", written, mistakes, want)
 		}
 	}
-	_, mistakes := Parse("a.toml", []byte(format2Head+"[[steps]]\ncommand = [\"a\"]\nprogress = { share = 0.7 }\n[[steps]]\ncommand = [\"b\"]\nprogress = { share = 0.7 }\n"))
+	_, mistakes := Parse("a.toml", []byte(fileHead+"[[steps]]\ncommand = [\"a\"]\nprogress = { share = 0.7 }\n[[steps]]\ncommand = [\"b\"]\nprogress = { share = 0.7 }\n"))
 	if len(mistakes) != 1 || !strings.Contains(mistakes[0].Msg, "1.4 together") {
 		t.Errorf("two large shares: %v", mistakes)
 	}

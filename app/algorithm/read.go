@@ -6,43 +6,22 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/results"
+	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 	"molrun/app/task/protocol"
 )
 
-// newestFormat is the newest version of the file format. Files of older versions keep their
-// meaning.
-const newestFormat = 2
+// format is the version of the file format.
+const format = 1
 
 // maxFile bounds the size of an algorithm file.
 const maxFile = 256 << 10
-
-// maxRetries bounds the further attempts of a job.
-const maxRetries = 100
-
-var (
-	typePattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-	versionPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
-)
-
-var topKeys = []string{
-	"format", "type", "version", "default", "title", "description", "cite", "categories", "functions",
-	"executor", "retries", "resumable", "max_runtime", "parameters", "resources", "slurm", "sandbox", "env",
-	"command", "stdout", "steps", "validate", "metrics", "failures", "views", "example", "estimate",
-}
-
-// newerKeys came with format 2.
-var newerKeys = slices.Concat(oneStepKeys, []string{
-	"outputs", "derived", "rules", "advice", "one_of", "texts", "status", "assets", "container", "modules", "conda",
-	"version_command", "version_pattern", "probe", "programs",
-})
 
 // Parse reads an algorithm file and finds every mistake in it, each with its
 // line. The File is nil where there are any.
@@ -78,7 +57,7 @@ func parse(file string, text []byte, f *folder.Folder) (*File, []Mistake) {
 	if len(text) > maxFile {
 		return nil, []Mistake{{File: file, Line: 1, Msg: fmt.Sprintf("the file has %d bytes; an algorithm file may have %d", len(text), maxFile)}}
 	}
-	r := tomltree.Parse(text, slices.Concat(topKeys, newerKeys))
+	r := tomltree.Parse(text)
 	a := &File{Path: file, Source: slices.Clone(text), Folder: f}
 	if r.Root != nil && readFormat(r) {
 		readFile(r, a)
@@ -101,54 +80,55 @@ func parse(file string, text []byte, f *folder.Folder) (*File, []Mistake) {
 
 // readFormat reports whether this program understands the rest of the file.
 func readFormat(r *tomltree.Reader) bool {
-	r.Format = newestFormat
 	n := r.Root.Member("format")
 	if n == nil {
-		r.Mistakef(1, "format is missing: begin the file with format = %d", newestFormat)
+		r.Mistakef(1, "format is missing: begin the file with format = %d", format)
 		return true
 	}
 	version, ok := r.Integer(n, "format")
 	switch {
-	case ok && version > newestFormat:
-		r.Mistakef(n.Line, "format %d is newer than this molrun reads (%d): upgrade molrun", version, newestFormat)
+	case n.Kind != strictjson.Number:
+		r.Mistakef(n.Line, "format must be a number, got %s", tomltree.KindName(n.Kind))
+	case ok && version > format:
+		r.Mistakef(n.Line, "format %d is newer than this molrun reads (%d): upgrade molrun", version, format)
 		return false
-	case ok && version < 1:
-		r.Mistakef(n.Line, "format must be 1 or %d, got %d", newestFormat, version)
-	case ok:
-		r.Format = version
+	case ok && version < format:
+		r.Mistakef(n.Line, "format must be %d, got %d", format, version)
 	}
 	return true
 }
 
 func readFile(r *tomltree.Reader, a *File) {
+	checkFormat(r)
 	root := r.Root
-	a.format = r.Format
-	r.Known(root, "this file", topKeys, newerKeys...)
-	a.Type = r.Name(root, "type", typePattern, `lower-case letters, digits, ".", "_" and "-", at most 64, beginning with a letter or digit`)
-	a.Version = r.Name(root, "version", versionPattern, `letters, digits and "._+-", at most 64, beginning with a letter or digit`)
+	a.Type = r.Text(root, "type")
+	a.Version = r.Text(root, "version")
 	a.Default = r.Flag(root, "default")
-	a.Status = r.OneOf(root, "status", Untested)
+	a.Status = r.Text(root, "status")
 	a.Title = cmp.Or(r.Line(root, "title"), a.Type)
 	a.Description = r.Text(root, "description")
 	a.Cite = r.Texts(root, "cite")
 	a.Categories = r.Texts(root, "categories")
 	a.Functions = r.Texts(root, "functions")
-	a.Executor = cmp.Or(r.OneOf(root, "executor", "any", "local", "slurm"), "any")
+	a.Executor = cmp.Or(r.Text(root, "executor"), "any")
 	if n := root.Member("retries"); n != nil {
-		a.Retries = int(r.Within(n, "retries", 0, maxRetries))
+		a.Retries = int(n.Int())
 	}
 	a.Resumable = r.Flag(root, "resumable")
 	a.Parameters = readParameters(r)
 	a.relations = readRelations(r, a.Parameters)
 	a.MaxRuntime, a.runtime = readMaxRuntime(r, a.Parameters, a.relations.derived)
 	a.resources = readResources(r, a.Parameters, a.relations.derived)
-	a.size, a.sizeBy = readEstimate(r, a.Parameters, a.relations.derived)
+	a.size = readEstimate(r, a.Parameters, a.relations.derived)
 	a.ExpectedSeconds, a.SecondsPerSize = readExpected(r)
 	a.Placement = readPlacement(r)
 	a.Sandbox = readSandbox(r)
 	readPlace(r, &a.Sandbox)
 	a.programs = readPrograms(r)
-	c := commandReader{Reader: r, parameters: a.Parameters, derived: a.relations.derived, allowed: command.Placeholders, folder: a.Folder, siteNames: &a.whereabouts.names}
+	c := commandReader{
+		Reader: r, parameters: a.Parameters, derived: a.relations.derived, allowed: command.Placeholders,
+		folder: a.Folder, siteNames: &a.whereabouts.names, conditions: &a.conditions,
+	}
 	a.texts = readTexts(c)
 	a.env = c.variables(root)
 	a.steps = readSteps(c)
@@ -170,7 +150,6 @@ func readSandbox(r *tomltree.Reader) protocol.Sandbox {
 	if t == nil {
 		return protocol.Sandbox{Read: []string{}}
 	}
-	r.Known(t, "[sandbox]", []string{"read", "network"}, "required")
 	s := protocol.Sandbox{Read: r.Texts(t, "read"), Network: r.Flag(t, "network"), Required: r.Flag(t, "required")}
 	for i, path := range s.Read {
 		if !filepath.IsAbs(path) {
@@ -187,7 +166,6 @@ func readPlacement(r *tomltree.Reader) placement.Placement {
 	if t == nil {
 		return placement.Placement{}
 	}
-	r.Known(t, "[slurm]", []string{"partition", "account", "qos", "constraint", "options"})
 	p := placement.Placement{
 		Partition: r.Line(t, "partition"), Account: r.Line(t, "account"), QOS: r.Line(t, "qos"),
 		Constraint: r.Line(t, "constraint"), Options: r.Texts(t, "options"),

@@ -73,6 +73,7 @@ func TestMistakesBelowHead(t *testing.T) {
 		{"no time at all", `max_runtime = "0s"`, []string{"5: max_runtime must be between 1s and 3650d"}},
 		{"negative time", `max_runtime = "-1h"`, []string{"5: max_runtime must be between"}},
 		{"number for a time", `max_runtime = 60`, []string{"5: max_runtime must be a text"}},
+		{"date for a text", "title = 2024-01-01", []string{"5: write a date or time as text"}},
 		{"infinity", parameter + "default = inf", []string{"8: the number inf is out of range"}},
 		{"huge number", parameter + "maximum = 1e999", []string{"8: "}},
 		{"NUL", `title = "a\u0000b"`, []string{"5: title must not contain a NUL"}},
@@ -122,9 +123,9 @@ func TestMistakesBelowHead(t *testing.T) {
 		{"CPUs that may be missing", parameter + "[resources]\ncpus = \"{settings.n}\"", []string{`9: cpus comes from the parameter "n", which may have no value`}},
 		{"CPUs of another type", "[[parameters]]\nname = \"n\"\ntype = \"number\"\ndefault = 1\n[resources]\ncpus = \"{settings.n}\"", []string{`10: cpus comes from the parameter "n", whose type must be "integer"`}},
 		{"CPUs of a bad default", parameter + "default = 0\n[resources]\ncpus = \"{settings.n}\"", []string{`10: cpus comes from the parameter "n", whose default must be a whole number from 1 to`}},
-		{"no size", "[resources]\nmemory = \"lots\"", []string{`6: memory "lots" is no size`}},
-		{"ambiguous size", "[resources]\nmemory = \"2G\"", []string{`6: memory "2G" is no size`}},
-		{"size not a number", "[resources]\nmemory = \"nan\"", []string{`6: memory "nan" is no size`}},
+		{"no size", "[resources]\nmemory = \"lots\"", []string{`6: memory = "lots" is neither an amount nor an expression: unknown name lots; a setting is settings.NAME (at letter 1); write a size like "500MB"`}},
+		{"ambiguous size", "[resources]\nmemory = \"2G\"", []string{`6: memory = "2G" is neither an amount nor an expression: bad number syntax`}},
+		{"size not a number", "[resources]\nmemory = \"nan\"", []string{`6: memory = "nan" is neither an amount nor an expression`}},
 		{"negative size", "[resources]\nmemory = -1", []string{"6: memory must be between 0 and"}},
 		{"GPUs from a file", "[[parameters]]\nname = \"n\"\nfile = [\".a\"]\n[resources]\ngpus = \"{settings.n}\"", []string{`9: gpus comes from the parameter "n", whose type must be "integer"`}},
 
@@ -136,7 +137,7 @@ func TestMistakesBelowHead(t *testing.T) {
 		{"metric of nothing", "[metrics]\na = {}", []string{`6: the metric "a" says nothing`}},
 		{"metric as a text", "[metrics]\na = \"x\"", []string{"6: a must be a table"}},
 		{"metric's name", "[metrics]\n\"a b\" = { title = \"x\" }", []string{`6: "a b" is no name of a metric`}},
-		{"metric outside", "[metrics]\na = { file = \"../x\", pattern = \"(a)\" }", []string{"6: file must be a path below the output folder"}},
+		{"metric outside", "[metrics]\na = { file = \"../x\", pattern = \"(a)\" }", []string{`6: file "../x" must be a path below the output folder`}},
 		{"metric without group", "[metrics]\na = { file = \"x\", pattern = \"a\" }", []string{"6: pattern needs a group"}},
 		{"metric's bad pattern", "[metrics]\na = { file = \"x\", pattern = \"(\" }", []string{"6: pattern is no regular expression"}},
 		{"metric's better", "[metrics]\na = { title = \"x\", better = \"more\" }", []string{`6: better must be "higher" or "lower"`}},
@@ -164,7 +165,7 @@ func TestMistakesBelowHead(t *testing.T) {
 		{"unknown expectation", "[example]\nsettings = {}\nexpect = { metric = {} }", []string{`7: unknown key "metric" in expect; did you mean "metrics"?`}},
 
 		{"several at once", "retris = 1\n[[parameters]]\nname = \"n\"\ntype = \"integer\"\nminimun = 1\nminimum = \"a\"\n[resources]\nmemory = \"x\"\n[[failures]]\nmessage = \"a\"", []string{
-			`5: unknown key "retris"`, `9: unknown key "minimun"`, "10: minimum must be a number", `12: memory "x"`, "13: pattern is missing",
+			`5: unknown key "retris"`, `9: unknown key "minimun"`, "10: minimum must be a number", `12: memory = "x"`, "13: pattern is missing",
 		}},
 	}
 	for _, tt := range tests {
@@ -178,8 +179,8 @@ func TestMistakesInHead(t *testing.T) {
 		want       []string
 	}{
 		{"nothing", "", []string{"1: format is missing", "1: type is missing", "1: version is missing", "1: nothing to run"}},
-		{"newer format", "format = 3\nnews = 1", []string{"1: format 3 is newer than this molrun reads (2): upgrade molrun"}},
-		{"older format", strings.Replace(head, "format = 1", "format = 0", 1), []string{"1: format must be 1 or 2, got 0"}},
+		{"newer format", "format = 2\nnews = 1", []string{"1: format 2 is newer than this molrun reads (1): upgrade molrun"}},
+		{"older format", strings.Replace(head, "format = 1", "format = 0", 1), []string{"1: format must be 1, got 0"}},
 		{"format as a text", strings.Replace(head, "format = 1", `format = "1"`, 1), []string{"1: format must be a number"}},
 		{"unsafe type", strings.Replace(head, "demo", "../x", 1), []string{`2: type "../x" is not allowed`}},
 		{"upper case type", strings.Replace(head, "demo", "Demo", 1), []string{`2: type "Demo" is not allowed`}},
@@ -208,7 +209,7 @@ func TestMistakesInCommands(t *testing.T) {
 		{"relative program", `command = ["bin/x"]`, []string{`4: the program "bin/x" must be a plain name`}},
 		{"setting as program", `command = ["{settings.opt}"]`, []string{`4: the setting "opt" may have no value`, "4: a setting cannot choose the program"}},
 		{"conditional program", `command = [{ if = "settings.opt", args = ["a"] }]`, []string{"4: command must begin with the name of a program"}},
-		{"number as an element", "command = [\"a\",\n5]", []string{"5: each element of command must be a text in quotes"}},
+		{"number as an element", "command = [\"a\",\n5]", []string{"5: each of command must be a text in quotes"}},
 		{"unknown placeholder", "command = [\"a\",\n\"{outt}\"]", []string{"5: unknown placeholder {outt}; did you mean {out}?"}},
 		{"placeholder like no other", `command = ["awk", "{print $1}"]`, []string{"4: unknown placeholder {print $1}; where a brace is meant as text, write it twice"}},
 		{"misspelled kind", `command = ["a", "{setings.opt}"]`, []string{"4: unknown placeholder {setings.opt}; did you mean {settings.opt}?"}},
@@ -226,9 +227,9 @@ func TestMistakesInCommands(t *testing.T) {
 		{"if without args", `command = ["a", { if = "settings.opt" }]`, []string{"4: a conditional part needs both"}},
 		{"args without if", `command = ["a", { args = ["x"] }]`, []string{"4: a conditional part needs both"}},
 		{"if of an unknown setting", `command = ["a", { if = "settings.opd", args = [] }]`, []string{`4: no parameter is named "opd"`}},
-		{"if of no setting", `command = ["a", { if = "opt", args = [] }]`, []string{`4: if must name a setting: "settings.NAME", got "opt"`}},
+		{"if of no setting", `command = ["a", { if = "opt", args = [] }]`, []string{`4: if = "opt": unknown name opt; did you mean settings.opt? (at letter 1)`}},
 		{"if of another kind", `command = ["a", { if = true, args = [] }]`, []string{"4: if must be a text"}},
-		{"unknown key beside if", `command = ["a", { if = "settings.opt", args = [], else = [] }]`, []string{`4: "else" in this part of command needs format = 2`}},
+		{"unknown key beside if", `command = ["a", { if = "settings.opt", args = [], els = [] }]`, []string{`4: unknown key "els" in this part of command; did you mean "else"?`}},
 		{"number in args", `command = ["a", { if = "settings.opt", args = [1] }]`, []string{"4: each of args must be a text"}},
 		{"NUL in an argument", `command = ["a", "\u0000"]`, []string{"4: an argument must not contain a NUL"}},
 		{"output elsewhere", "command = [\"a\"]\nstdout = \"/tmp/x\"", []string{"5: stdout must be a file below {out} or {work}"}},

@@ -62,7 +62,7 @@ func TestMissing(t *testing.T) {
 // TestSandboxIsAContainerToo wants a sandbox on a machine without bubblewrap.
 func TestSandboxIsAContainerToo(t *testing.T) {
 	here := placement.Machine{Local: true, NoSandbox: func() string { return "bwrap is not on PATH" }}
-	const text = "format = 2\ntype = \"a\"\nversion = \"1\"\ncommand = [\"prog\"]\n[sandbox]\nrequired = true\n"
+	const text = "format = 1\ntype = \"a\"\nversion = \"1\"\ncommand = [\"prog\"]\n[sandbox]\nrequired = true\n"
 	const image = "[container]\nimage = \"fold:1\"\n"
 	for _, tt := range []struct{ text, want string }{
 		{text + image, ""},

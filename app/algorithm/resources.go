@@ -49,14 +49,13 @@ func readResources(r *tomltree.Reader, parameters Parameters, known []derived) r
 	if t == nil {
 		return all
 	}
-	r.Known(t, "[resources]", []string{"cpus", "memory", "gpus"}, "gpu_memory")
 	if n := t.Member("cpus"); n != nil {
 		all.cpus = readAmount(r, parameters, known, n, "cpus", 1, maxCPUs)
 	}
 	if n := t.Member("gpus"); n != nil {
 		all.gpus = readAmount(r, parameters, known, n, "gpus", 0, maxGPUs)
 	}
-	if n := t.Member("gpu_memory"); n != nil && r.Is(n, "gpu_memory", strictjson.String) {
+	if n := t.Member("gpu_memory"); n != nil && n.Kind == strictjson.String {
 		size, ok := parseBytes(n.Text)
 		if !ok || size == 0 {
 			r.Mistakef(n.Line, `gpu_memory %q is no size: write it like "24GiB"`, n.Text)
@@ -76,7 +75,7 @@ func readAmount(r *tomltree.Reader, parameters Parameters, known []derived, n *t
 	}
 	t, wrong := command.Parse(n.Text)
 	name, ok := t.Setting()
-	if r.Format >= 2 && !strings.Contains(n.Text, "{") {
+	if !strings.Contains(n.Text, "{") {
 		return readFormula(r, parameters, known, n, what, 1)
 	}
 	if !ok || len(wrong) > 0 {
@@ -109,7 +108,7 @@ func readMemory(r *tomltree.Reader, parameters Parameters, known []derived, n *t
 	} else if bytes, ok := parseBytes(n.Text); ok {
 		return resource{amount: bytes}
 	}
-	if r.Format >= 2 && !strings.ContainsAny(n.Text, "{}") {
+	if !strings.ContainsAny(n.Text, "{}") {
 		return readFormula(r, parameters, known, n, "memory", 1<<30)
 	}
 	r.Mistakef(n.Line, `memory %q is no size: write it like "500MB", "2GiB", a number of bytes, "{settings.NAME}" or "{settings.NAME}GiB"`, n.Text)
@@ -120,7 +119,11 @@ func readMemory(r *tomltree.Reader, parameters Parameters, known []derived, n *t
 func readFormula(r *tomltree.Reader, parameters Parameters, known []derived, n *tomltree.Node, what string, units float64) resource {
 	e, err := expression.Parse(n.Text, namesOf(parameters, known))
 	if err != nil {
-		r.Mistakef(n.Line, "%s = %q is neither an amount nor an expression: %v", what, n.Text, err)
+		hint := ""
+		if what == "memory" {
+			hint = `; write a size like "500MB", "2GiB" or "{settings.NAME}GiB"`
+		}
+		r.Mistakef(n.Line, "%s = %q is neither an amount nor an expression: %v%s", what, n.Text, err, hint)
 		return resource{}
 	}
 	if e.Kind != expression.Number && e.Kind != expression.Any {

@@ -81,7 +81,7 @@ func TestNeedsThatGrowWithAFile(t *testing.T) {
 		"max(settings.memory, facts.records + facts.records ^ 2)": "memory alignment",
 		"30 + settings.memory":                                    "memory",
 	} {
-		a := parseOK(t, "format = 2\ntype = \"demo\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\nmemory = \""+memory+`"
+		a := parseOK(t, "format = 1\ntype = \"demo\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\nmemory = \""+memory+`"
 [[parameters]]
 name = "alignment"
 file = [".fasta"]

@@ -20,11 +20,7 @@ type relations struct {
 	parameters Parameters
 }
 
-// readRelations reads what came with format 2.
 func readRelations(r *tomltree.Reader, parameters Parameters) relations {
-	if r.Format < 2 {
-		return relations{}
-	}
 	known := readDerived(r, parameters)
 	return relations{
 		derived: known, rules: readRules(r, "rules", parameters, known), advice: readRules(r, "advice", parameters, known),
@@ -46,15 +42,9 @@ type choice struct{ names []string }
 func readRules(r *tomltree.Reader, table string, parameters Parameters, known []derived) []rule {
 	var all []rule
 	for _, t := range r.Tables(r.Root, table) {
-		r.Known(t, "[["+table+"]]", []string{"that", "message", "at"})
-		for _, key := range []string{"that", "message"} {
-			if t.Member(key) == nil {
-				r.Mistakef(t.Line, "%s is missing in [[%s]]", key, table)
-			}
-		}
 		made := rule{message: r.Line(t, "message")}
 		n := t.Member("that")
-		if n == nil || !r.Is(n, "that", strictjson.String) {
+		if n == nil || n.Kind != strictjson.String {
 			continue
 		}
 		var err error
@@ -79,7 +69,6 @@ func readRules(r *tomltree.Reader, table string, parameters Parameters, known []
 func readChoices(r *tomltree.Reader, parameters Parameters) []choice {
 	var all []choice
 	for _, t := range r.Tables(r.Root, "one_of") {
-		r.Known(t, "[[one_of]]", []string{"parameters"})
 		c := choice{r.Texts(t, "parameters")}
 		if len(c.names) < 2 {
 			r.Mistakef(t.Line, `[[one_of]] needs the parameters of which one is given: parameters = ["smiles", "ligand"]`)

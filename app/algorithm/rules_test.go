@@ -8,7 +8,7 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-const rulesFile = format2Head + `
+const rulesFile = fileHead + `
 command = ["run", "-n", "{derived.nsteps}", "{derived.label}", { if = "settings.box", args = ["--volume", "{derived.volume}"] }]
 
 [[parameters]]
@@ -158,7 +158,7 @@ func TestMistakesInRules(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"unknown setting", command + "[derived]\nx = \"settings.opd + 1\"", []string{"6: x = \"settings.opd + 1\": unknown field opd"}},
+		{"unknown setting", command + "[derived]\nx = \"settings.opd + 1\"", []string{"6: x = \"settings.opd + 1\": no parameter is named \"opd\"; did you mean \"opt\"? (at letter 10)"}},
 		{"later value", command + "[derived]\nx = \"derived.y\"\ny = \"1\"", []string{"6: unknown field y"}},
 		{"text and number", command + "[derived]\nx = \"settings.method * 2\"", []string{"6: invalid operation"}},
 		{"no expression", command + "[derived]\nx = \"1 +\"", []string{"6: x = \"1 +\": unexpected token"}},
@@ -175,6 +175,6 @@ func TestMistakesInRules(t *testing.T) {
 		{"the clock", command + "[derived]\nx = \"now()\"", []string{"6: unknown name now"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, format2Head+tt.text+format2Parameters, tt.want...) })
+		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, fileHead+tt.text+fileParameters, tt.want...) })
 	}
 }

@@ -40,22 +40,13 @@ type whereabouts struct {
 // readAssets reads [[assets]].
 func readAssets(c commandReader) []Asset {
 	r := c.Reader
-	if r.Format < 2 {
-		return nil
-	}
 	c.allowed = []string{"site"}
 	var all []Asset
 	for _, t := range r.Tables(r.Root, "assets") {
-		r.Known(t, "[[assets]]", []string{"name", "path", "size", "sha256", "from"})
-		for _, key := range []string{"path", "from"} {
-			if t.Member(key) == nil {
-				r.Mistakef(t.Line, "%s is missing in [[assets]]", key)
-			}
-		}
 		if t.Member("size") == nil && t.Member("sha256") == nil {
 			r.Mistakef(t.Line, "[[assets]] needs size or sha256, by which the asset is recognized")
 		}
-		a := Asset{Name: r.Name(t, "name", namePattern, "letters, digits, _ and -, at most 64, beginning with a letter or _"), From: r.Line(t, "from")}
+		a := Asset{Name: r.Text(t, "name"), From: r.Line(t, "from")}
 		if slices.ContainsFunc(all, func(other Asset) bool { return other.Name == a.Name && a.Name != "" }) {
 			r.Mistakef(t.Line, "two assets are named %q", a.Name)
 		}
@@ -66,8 +57,8 @@ func readAssets(c commandReader) []Asset {
 }
 
 func (a *Asset) readContent(c commandReader, t *tomltree.Node) {
-	if n := t.Member("path"); n != nil && c.Is(n, "path", strictjson.String) {
-		a.path = c.template(n, "")
+	if n := t.Member("path"); n != nil && n.Kind == strictjson.String {
+		a.path = c.template(n)
 		if text, plain := a.path.Literal(); plain && !filepath.IsAbs(text) || !plain && a.path[0].Kind != "site" {
 			c.Mistakef(n.Line, `path must be absolute, or begin with a folder of the site: "{site.NAME}/weights.ckpt"; got %q`, n.Text)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // siteFile uses two of the site's paths and an asset in each, and one with a path of its own.
-const siteFile = `format = 2
+const siteFile = `format = 1
 type = "predict"
 version = "1"
 status = "untested"
@@ -95,7 +95,7 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 }
 
 func TestMemoryOfGPUs(t *testing.T) {
-	a := parseOK(t, "format = 2\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\ngpus = 1\ngpu_memory = \"24GiB\"\n")
+	a := parseOK(t, "format = 1\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\ngpus = 1\ngpu_memory = \"24GiB\"\n")
 	for have, ready := range map[int64]bool{0: true, 8 << 30: false, 23028 << 20: true, 80 << 30: true} {
 		m := placement.Machine{GPUs: 1, Local: true, GPUMemory: func() int64 { return have }}
 		if missing := a.Missing(m); (len(missing) == 0) != ready || !ready && missing[0] != "it needs GPUs with 24.0 GiB of memory, and there is one with 8.0 GiB" {
@@ -103,7 +103,7 @@ func TestMemoryOfGPUs(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{`"24"`: "", `"much"`: "gpu_memory \"much\" is no size", "5": "gpu_memory must be"} {
-		_, mistakes := Parse("g.toml", []byte("format = 2\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\ngpu_memory = "+text+"\n"))
+		_, mistakes := Parse("g.toml", []byte("format = 1\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\ngpu_memory = "+text+"\n"))
 		if (says == "") != (mistakes == nil) || says != "" && !strings.HasPrefix(mistakes[0].String(), "g.toml:6: "+says) {
 			t.Errorf("%s: %v", text, mistakes)
 		}
@@ -111,7 +111,7 @@ func TestMemoryOfGPUs(t *testing.T) {
 }
 
 func TestVersionOfTheProgramIsAsked(t *testing.T) {
-	head := "format = 2\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n"
+	head := "format = 1\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n"
 	for text, says := range map[string]string{
 		"version_command = [\"a\"]\n":                                     "5: version_command and version_pattern go together",
 		"version_pattern = \"a\"\n":                                       "5: version_command and version_pattern go together",
@@ -168,7 +168,7 @@ func TestDamagedAssetsAreFoundByTheirDigest(t *testing.T) {
 }
 
 func TestMistakesInWhatBelongsToTheMachine(t *testing.T) {
-	head := "format = 2\ntype = \"t\"\nversion = \"1\"\n"
+	head := "format = 1\ntype = \"t\"\nversion = \"1\"\n"
 	asset := head + "command = [\"true\"]\n[[assets]]\nname = \"a\"\n"
 	for text, says := range map[string]string{
 		head + "command = [\"{site}/x\"]\n":                                                                                "4: {site} needs a name of [site.paths]",
@@ -181,7 +181,6 @@ func TestMistakesInWhatBelongsToTheMachine(t *testing.T) {
 		asset + "path = \"/x\"\nsha256 = \"AB\"\nfrom = \"y\"\n":                                                           "8: sha256 must be 64 hexadecimal digits",
 		asset + "path = \"/x\"\nsize = 1\n":                                                                                "5: from is missing in [[assets]]",
 		asset + "path = \"/x\"\nsize = 1\nfrom = \"y\"\n[[assets]]\nname = \"a\"\npath = \"/y\"\nsize = 2\nfrom = \"z\"\n": "10: two assets are named \"a\"",
-		"format = 1\ntype = \"t\"\nversion = \"1\"\ncommand = [\"x\"]\n[sandbox]\nrequired = true\n":                       "6: ",
 	} {
 		_, mistakes := Parse("t.toml", []byte(text))
 		if len(mistakes) == 0 || !strings.HasPrefix(mistakes[0].String(), "t.toml:"+says) {
@@ -191,7 +190,7 @@ func TestMistakesInWhatBelongsToTheMachine(t *testing.T) {
 }
 
 func TestCommandsNameFiles(t *testing.T) {
-	a, mistakes := Parse("n.toml", []byte(`format = 2
+	a, mistakes := Parse("n.toml", []byte(`format = 1
 type = "n"
 version = "1"
 command = ["python3", "/home/ann/fold.py", "{settings.path}", "x/y", "/home/ann/{settings.path}", "--in=/home/ann/a", { if = "settings.on", args = ["/home/ann/b"], else = ["/home/ann/../c"] }]

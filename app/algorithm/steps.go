@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/expression"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
 )
@@ -19,7 +20,7 @@ const maxStepName = 64
 // step is one of [[steps]], or the command at the top of the file.
 type step struct {
 	name    string
-	when    *command.Condition // nil: always
+	when    *expression.Expression // nil: always
 	command []command.Argument
 	folder  command.Template // current directory; nil: {work}
 	stdin   command.Template // nil: nothing
@@ -34,12 +35,8 @@ type step struct {
 	progress *progress // nil: nothing is said of it
 }
 
-// oneStepKeys are the keys that came with format 2 and stand at the top of a file that has
-// one command, stepKeys those of [[steps]].
-var (
-	oneStepKeys = []string{"folder", "stdin", "ok", "fails_if", "makes", "keep", "progress"}
-	stepKeys    = slices.Concat([]string{"if", "is", "ext", "env"}, oneStepKeys)
-)
+// oneStepKeys are keys of a step that stand at the top of a file that has one command.
+var oneStepKeys = []string{"stdout", "folder", "stdin", "ok", "fails_if", "makes", "keep", "progress"}
 
 func readSteps(c commandReader) []step {
 	r := c.Reader
@@ -50,7 +47,7 @@ func readSteps(c commandReader) []step {
 	case program != nil && tables != nil:
 		r.Mistakef(program.Line, "write either command or [[steps]], not both")
 	case tables != nil:
-		for _, key := range slices.Concat([]string{"stdout"}, oneStepKeys) {
+		for _, key := range oneStepKeys {
 			if n := r.Root.Member(key); n != nil {
 				r.Mistakef(n.Line, "%s belongs into one of the [[steps]]", key)
 			}
@@ -61,7 +58,6 @@ func readSteps(c commandReader) []step {
 	}
 	var all []step
 	for i, t := range r.Tables(r.Root, "steps") {
-		r.Known(t, "[[steps]]", []string{"name", "command", "stdout"}, stepKeys...)
 		name := cmp.Or(r.Line(t, "name"), "step "+strconv.Itoa(i+1))
 		if len(name) > maxStepName {
 			r.Mistakef(t.Member("name").Line, "the name of a step may have %d bytes, got %d", maxStepName, len(name))
@@ -79,17 +75,14 @@ func readSteps(c commandReader) []step {
 
 func readStep(c commandReader, t *tomltree.Node, name string) step {
 	s := step{name: name}
-	if c.Format >= 2 && t != c.Root {
-		if s.when = c.condition(t); s.when != nil {
-			c.given = s.when.Name
-		}
+	if t != c.Root {
+		s.when = c.condition(t)
+		c = *c.where(s.when)
 		s.env = c.variables(t)
 	}
-	if c.Format >= 2 {
-		s.readChecks(&c, t)
-	}
+	s.readChecks(&c, t)
 	s.command = c.command(t)
-	if n := t.Member("stdout"); n != nil && c.Is(n, "stdout", strictjson.String) {
+	if n := t.Member("stdout"); n != nil && n.Kind == strictjson.String {
 		s.stdout = readFilePath(c.Reader, n, "stdout")
 	}
 	return s
@@ -97,11 +90,11 @@ func readStep(c commandReader, t *tomltree.Node, name string) step {
 
 // readChecks reads where the step runs, and how it is seen that it has done its work.
 func (s *step) readChecks(c *commandReader, t *tomltree.Node) {
-	if n := t.Member("stdin"); n != nil && c.Is(n, "stdin", strictjson.String) {
-		s.stdin = c.template(n, "")
+	if n := t.Member("stdin"); n != nil && n.Kind == strictjson.String {
+		s.stdin = c.template(n)
 		s.isFile = namesFile(s.stdin)
 	}
-	if n := t.Member("folder"); n != nil && c.Is(n, "folder", strictjson.String) {
+	if n := t.Member("folder"); n != nil && n.Kind == strictjson.String {
 		s.folder = c.below(n, "folder", true)
 	}
 	for _, path := range c.texts(t, "makes") {
@@ -122,12 +115,12 @@ func (s *step) readChecks(c *commandReader, t *tomltree.Node) {
 
 func (s *step) readStatuses(c *commandReader, t *tomltree.Node) {
 	n := t.Member("ok")
-	if n == nil || !c.Is(n, "ok", strictjson.Array) {
+	if n == nil || n.Kind != strictjson.Array {
 		return
 	}
 	for _, item := range n.Items {
-		if c.Is(item, "each of ok", strictjson.Number) {
-			s.ok = append(s.ok, int(c.Within(item, "each of ok", 0, 255)))
+		if item.Kind == strictjson.Number {
+			s.ok = append(s.ok, int(item.Int()))
 		}
 	}
 }
@@ -135,10 +128,10 @@ func (s *step) readStatuses(c *commandReader, t *tomltree.Node) {
 // texts returns the texts of a list.
 func (c *commandReader) texts(t *tomltree.Node, key string) []*tomltree.Node {
 	n := t.Member(key)
-	if n == nil || !c.Is(n, key, strictjson.Array) {
+	if n == nil || n.Kind != strictjson.Array {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(n.Items), func(item *tomltree.Node) bool { return !c.Is(item, "each of "+key, strictjson.String) })
+	return slices.DeleteFunc(slices.Clone(n.Items), func(item *tomltree.Node) bool { return item.Kind != strictjson.String })
 }
 
 // namesFile reports whether a text is the path of a file of the job.
@@ -185,7 +178,7 @@ func readShown(r *tomltree.Reader) []command.Template {
 	var all []command.Template
 	for _, t := range r.Tables(r.Root, "failures") {
 		n := t.Member("file")
-		if n == nil || !r.Is(n, "file", strictjson.String) {
+		if n == nil || n.Kind != strictjson.String {
 			continue
 		}
 		path := c.below(n, "file", false)

@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"molrun/app/algorithm/command"
-
+	"molrun/app/algorithm/expression"
 	"molrun/app/base/strictjson"
 )
 
 // text is one of [[texts]]: a file that is made from settings before the first step.
 type text struct {
 	path command.Template
-	when *command.Condition // nil: always
+	when *expression.Expression // nil: always
 	body *command.FileText
 }
 
@@ -26,26 +26,17 @@ type textFiles struct {
 // textValues are the values that a text reads beside settings, derived values and files.
 var textValues = []string{"out", "work", "folder", "cpus", "gpus"}
 
-// readTexts reads [[texts]], which came with format 2.
+// readTexts reads [[texts]].
 func readTexts(c commandReader) textFiles {
 	r := c.Reader
 	made := textFiles{parameters: c.parameters, derived: c.derived}
-	if r.Format < 2 {
-		return made
-	}
 	for _, t := range r.Tables(r.Root, "texts") {
-		r.Known(t, "[[texts]]", []string{"file", "text", "if", "is", "ext"})
 		one := text{when: c.condition(t)}
-		for _, key := range []string{"file", "text"} {
-			if t.Member(key) == nil {
-				r.Mistakef(t.Line, "%s is missing in [[texts]]", key)
-			}
-		}
-		if n := t.Member("file"); n != nil && r.Is(n, "file", strictjson.String) {
+		if n := t.Member("file"); n != nil && n.Kind == strictjson.String {
 			one.path = readFilePath(r, n, "file")
 		}
 		n := t.Member("text")
-		if n == nil || !r.Is(n, "text", strictjson.String) {
+		if n == nil || n.Kind != strictjson.String {
 			continue
 		}
 		var err error
@@ -88,7 +79,7 @@ func (f textFiles) fill(values *command.Values, files map[string]string) error {
 	}
 	data := f.data(values)
 	for _, t := range f.all {
-		if t.when != nil && !t.when.Holds(values) {
+		if t.when != nil && !t.when.Holds(values.Computed) {
 			continue
 		}
 		path, err := t.path.Expand(values)
@@ -117,28 +108,9 @@ func (f textFiles) data(values *command.Values) map[string]any {
 	for name, v := range values.Derived {
 		derived[name] = v
 	}
-	data := map[string]any{"settings": settings, "derived": derived, "files": f.files(values), "site": values.Site}
+	data := map[string]any{"settings": settings, "derived": derived, "files": values.Computed.Files, "site": values.Site}
 	for _, name := range textValues {
 		data[name] = values.Named[name]
 	}
 	return data
-}
-
-// files returns the path of each file, a list of those that a list has, nil of none.
-func (f textFiles) files(values *command.Values) map[string]any {
-	files := map[string]any{}
-	for _, p := range f.parameters.Files() {
-		files[p.Name] = nil
-		switch paths := values.Files[p.Name]; {
-		case p.Many && len(paths) > 0:
-			list := make([]any, len(paths))
-			for i, path := range paths {
-				list[i] = path
-			}
-			files[p.Name] = list
-		case len(paths) == 1:
-			files[p.Name] = paths[0]
-		}
-	}
-	return files
 }

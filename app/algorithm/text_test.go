@@ -8,7 +8,7 @@ import (
 	"molrun/app/test/must"
 )
 
-const textsFile = format2Head + `
+const textsFile = fileHead + `
 command = ["run", "{work}/em.mdp"]
 
 [[texts]]
@@ -39,7 +39,7 @@ nsteps = "settings.scale * 1e6"
 name = "scale"
 type = "number"
 default = 2.5
-` + format2Parameters
+` + fileParameters
 
 func TestTextsAreMadeFromSettings(t *testing.T) {
 	a := parseOK(t, textsFile)
@@ -58,7 +58,7 @@ func TestTextsAreMadeFromSettings(t *testing.T) {
 
 func TestTextNeedsTheValuesThatItUses(t *testing.T) {
 	for _, text := range []string{"{{.settings.rounds}}", "{{.files.structure}}", "{{index .settings.residues 9}}", "{{with .settings}}{{.rounds}}{{end}}"} {
-		a := parseOK(t, format2Head+"command = [\"a\"]\n[[texts]]\nfile = \"{work}/x\"\ntext = '"+text+"'\n"+format2Parameters)
+		a := parseOK(t, fileHead+"command = [\"a\"]\n[[texts]]\nfile = \"{work}/x\"\ntext = '"+text+"'\n"+fileParameters)
 		if run, err := a.Expand([]byte(`{"residues":[1]}`), placement.Resources{}, commandPaths); err == nil {
 			t.Errorf("%s gives %q", text, run.Texts)
 		}
@@ -68,14 +68,14 @@ func TestTextNeedsTheValuesThatItUses(t *testing.T) {
 // The text follows four lines and begins at line 5.
 func TestMistakesInTexts(t *testing.T) {
 	text := func(rest string) string {
-		return format2Head + "command = [\"a\"]\n[[texts]]\nfile = \"{work}/x\"\n" + rest + format2Parameters
+		return fileHead + "command = [\"a\"]\n[[texts]]\nfile = \"{work}/x\"\n" + rest + fileParameters
 	}
 	tests := []struct {
 		name, text string
 		want       []string
 	}{
-		{"nothing", format2Head + "command = [\"a\"]\n[[texts]]" + format2Parameters, []string{"5: file is missing in [[texts]]", "5: text is missing in [[texts]]"}},
-		{"elsewhere", format2Head + "command = [\"a\"]\n[[texts]]\nfile = \"/etc/passwd\"\ntext = \"\"" + format2Parameters, []string{"6: file must be a file below {out} or {work}"}},
+		{"nothing", fileHead + "command = [\"a\"]\n[[texts]]" + fileParameters, []string{"5: file is missing in [[texts]]", "5: text is missing in [[texts]]"}},
+		{"elsewhere", fileHead + "command = [\"a\"]\n[[texts]]\nfile = \"/etc/passwd\"\ntext = \"\"" + fileParameters, []string{"6: file must be a file below {out} or {work}"}},
 		{"no template", text("text = \"{{if}}\""), []string{"7: text: line 1: missing value for if"}},
 		{"unknown function", text("text = \"{{env `x`}}\""), []string{`7: text: line 1: function "env" not defined`}},
 		{"unknown setting", text("text = \"{{if .settings.optt}}{{end}}\""), []string{`7: no parameter is named "optt"; did you mean "opt"?`}},

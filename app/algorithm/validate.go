@@ -75,6 +75,8 @@ func (a *File) ask(ctx context.Context, pool *validator.Pool, user string, rows 
 		row.Paths.Folder = home
 		values := valuesOf(row.Settings, row.Paths)
 		values.Site = a.site
+		values.Computed, _ = a.relations.values(values.Settings.Members, row.Facts, nil)
+		values.Computed.Files = a.Parameters.paths(row.Paths.Files)
 		questions[i] = validator.Question{Files: row.Paths.readable(), Settings: values.Settings}
 		questions[i].Argv, err = command.Argv(a.checker.command, values)
 		if err != nil {

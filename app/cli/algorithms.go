@@ -30,7 +30,7 @@ for the operator, on the machine of the service: they read the configuration ins
 the service.`,
 	}
 	remote.SearchAlgorithms(c)
-	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand(), algorithmsTestCommand(), newCommand(), reloadCommand())
+	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand(), algorithmsSchemaCommand(), algorithmsTestCommand(), newCommand(), reloadCommand())
 	return c
 }
 
@@ -134,6 +134,22 @@ func showAlgorithm(c *cobra.Command, a *algorithm.File, view algorithm.View) err
 		rows[i] = []string{p.Name, value, p.Unit, p.Title}
 	}
 	return printTable(w, []string{"SETTING", "DEFAULT", "UNIT", "TITLE"}, rows)
+}
+
+func algorithmsSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of algorithm files, for editors",
+		Long: `Print the JSON Schema of algorithm files. An editor with a language server for TOML (taplo, as
+in Even Better TOML of Visual Studio Code) completes keys and marks mistakes by it, in files
+that begin with #:schema and its path, as those of molrun algorithms new do.`,
+		Example: "  molrun algorithms schema > algorithm.schema.json",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := c.OutOrStdout().Write(algorithm.FormatSchema)
+			return err
+		},
+	}
 }
 
 func algorithmsCheckCommand() *cobra.Command {

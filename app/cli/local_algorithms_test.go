@@ -121,7 +121,7 @@ func TestVersionsOfProgramsAreCompared(t *testing.T) {
 	t.Parallel()
 	for version, warns := range map[string]bool{"2022.5": false, "2022": false, "2021": true, "202": true, "2022.50": true} {
 		file := filepath.Join(t.TempDir(), "tool.toml")
-		must.OK(t, os.WriteFile(file, []byte("format = 2\ntype = \"tool\"\nversion = \""+version+"\"\ncommand = [\"true\"]\nversion_command = [\"echo\", \"tool 2022.5\"]\nversion_pattern = 'tool (\\S+)'\n"), 0o600))
+		must.OK(t, os.WriteFile(file, []byte("format = 1\ntype = \"tool\"\nversion = \""+version+"\"\ncommand = [\"true\"]\nversion_command = [\"echo\", \"tool 2022.5\"]\nversion_pattern = 'tool (\\S+)'\n"), 0o600))
 		if _, errs, code := within(t, "", "algorithms", "check", file); code != 0 || strings.Contains(errs, "was written for "+version) != warns {
 			t.Errorf("%s: exit code %d, %s", version, code, errs)
 		}
@@ -243,5 +243,26 @@ func TestProgressOfTheDemonstration(t *testing.T) {
 	}
 	if _, err := readZipped(archive, "none.json"); err == nil || !strings.Contains(err.Error(), "holds no none.json") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestEditorsFindTheSchema writes the schema where a new algorithm says that it is.
+func TestEditorsFindTheSchema(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	schema, errs, code := within(t, "", "algorithms", "schema")
+	if code != 0 || errs != "" || schema != string(algorithm.FormatSchema) {
+		t.Errorf("exit code %d: %s%.80s", code, errs, schema)
+	}
+	if _, errs, code := within(t, "", "algorithms", "new", "true", "--type", "nothing", "--dir", dir); code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "nothing", "algorithm.toml"))
+	must.OK(t, err)
+	if first, _, _ := strings.Cut(string(text), "\n"); first != "#:schema ../algorithm.schema.json" {
+		t.Errorf("a new file begins with %q", first)
+	}
+	if out, errs, code := within(t, "", "algorithms", "check", filepath.Join(dir, "nothing")); code != 0 {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }

@@ -45,7 +45,7 @@ func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
 				t.Errorf("%s lacks %s", a.Path, what)
 			}
 		}
-		lacks("format = 2", !strings.HasPrefix(string(a.Source), "format = 2\n"))
+		lacks("format = 1", !strings.HasPrefix(string(a.Source), "format = 1\n"))
 		lacks("a title", a.Title == a.Type)
 		lacks("a description of some length", len(a.Description) < 100)
 		lacks("DOIs", len(a.Cite) == 0)
@@ -255,8 +255,8 @@ func TestSiteTakesThePlaceOfATypeOfTheCatalogue(t *testing.T) {
 		must.OK(t, os.Mkdir(folder, 0o700))
 		write(filepath.Join(folder, "a.txt"), "x")
 	}
-	write(filepath.Join(own, folder.Main), "format = 2\ntype = \"tm-align\"\nversion = \"own\"\ncommand = [\"true\"]\n")
-	write(filepath.Join(dir, "wrong", "vina.toml"), "format = 2\n")
+	write(filepath.Join(own, folder.Main), "format = 1\ntype = \"tm-align\"\nversion = \"own\"\ncommand = [\"true\"]\n")
+	write(filepath.Join(dir, "wrong", "vina.toml"), "format = 1\n")
 	var mistakes []string
 	c, err := Catalogue(dir, []string{All}, func(m algorithm.Mistake) { mistakes = append(mistakes, m.String()) })
 	must.OK(t, err)
@@ -275,9 +275,9 @@ func TestSiteTakesThePlaceOfATypeOfTheCatalogue(t *testing.T) {
 // nothing else may run in its place.
 func TestMistakesOfTheSiteHideTheCatalogue(t *testing.T) {
 	for name, text := range map[string]string{
-		"vina.toml":            "format = 2\ntype = \n",
-		"other.toml":           "format = 2\ntype = \"vina\"\nversion = \"1\"\ncomand = [\"true\"]\n",
-		"vina/algorithm.toml":  "format = 2\n",
+		"vina.toml":            "format = 1\ntype = \n",
+		"other.toml":           "format = 1\ntype = \"vina\"\nversion = \"1\"\ncomand = [\"true\"]\n",
+		"vina/algorithm.toml":  "format = 1\n",
 		"docks/algorithm.toml": "# ours\ntype = 'vina'\nformat = 9\n",
 	} {
 		dir := t.TempDir()

@@ -1,16 +1,20 @@
 package command
 
-import "strings"
+import (
+	"strings"
+
+	"molrun/app/algorithm/expression"
+)
 
 // Argument is one element of a command: one argument; those of a branch; or some for
 // each item of a list.
 type Argument struct {
 	Text       Template
-	When       *Condition // nil: always
-	Then, Else []Template // with When
-	Each       Part       // a list: {settings.NAME} or {files.NAME}; without a kind: none
-	Args       []Template // for each of its items, which {item} stands for
-	Join       *string    // between the items' texts, which become one argument; nil: they don't
+	When       *expression.Expression // nil: always
+	Then, Else []Template             // with When
+	Each       Part                   // a list: {settings.NAME} or {files.NAME}; without a kind: none
+	Args       []Template             // for each of its items, which {item} stands for
+	Join       *string                // between the items' texts, which become one argument; nil: they don't
 }
 
 // Argv returns the arguments of a command, its placeholders replaced: one
@@ -33,7 +37,7 @@ func (a Argument) expand(v *Values) ([]string, error) {
 		return a.expandEach(v)
 	case a.When == nil:
 		return expandAll([]Template{a.Text}, v)
-	case a.When.Holds(v):
+	case a.When.Holds(v.Computed):
 		return expandAll(a.Then, v)
 	}
 	return expandAll(a.Else, v)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"molrun/app/algorithm/expression"
 	"molrun/app/base/strictjson"
 )
 
@@ -15,6 +16,7 @@ type Values struct {
 	Files    map[string][]string // paths of {files.NAME}, many of a list
 	Site     map[string]string   // paths of {site.NAME}
 	Named    map[string]string   // of the placeholders without a name, such as {out}
+	Computed expression.Values   // what conditions read
 
 	item *string // nil: {item} means nothing
 }

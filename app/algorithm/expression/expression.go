@@ -1,5 +1,5 @@
 // Package expression computes with settings, in the language of expr-lang/expr: values
-// derived from them, and rules between them. All numbers are float64.
+// derived from them, rules between them, and conditions. All numbers are float64.
 package expression
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/expr-lang/expr/types"
 	"github.com/expr-lang/expr/vm"
 
+	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 )
 
@@ -41,6 +42,7 @@ var kinds = map[Kind]types.Type{
 type Names struct {
 	Settings, Derived map[string]Kind
 	Facts             map[string][]string // numbers that are known of each file
+	Files             map[string]Kind     // paths, which only conditions read
 }
 
 // alone returns the facts that only one file has, with its name: they go without it.
@@ -65,6 +67,8 @@ type Expression struct {
 	Settings []string // that it reads, in their order in the text
 	Derived  []string // likewise
 	Facts    []Fact   // likewise
+	Files    []string // likewise
+	Literals []Literal
 	Optional []string // of Settings: those that it only reads with another value in place of none, behind ??
 	Kind     Kind     // of its value
 
@@ -74,6 +78,12 @@ type Expression struct {
 
 // Fact is a number that is known of a file.
 type Fact struct{ File, Name string }
+
+// Literal is a value that an expression compares a setting or the path of a file with.
+type Literal struct {
+	Of, Name string // settings or files, and which
+	Value    any
+}
 
 // Parse reads an expression. The error completes a sentence that begins with its text.
 func Parse(text string, names Names) (*Expression, error) {
@@ -85,25 +95,115 @@ func ParseRule(text string, names Names) (*Expression, error) {
 	return compile(text, names, expr.AsBool())
 }
 
+// ParseCondition reads an expression that may be of any kind: see Holds.
+func ParseCondition(text string, names Names) (*Expression, error) {
+	e, err := compile(text, names)
+	if err == nil && e.Kind == Number && len(e.Settings)+len(e.Derived) == 0 {
+		return nil, errors.New("a number is always true: compare it with another, as in gpus > 0")
+	}
+	return e, err
+}
+
 func compile(text string, names Names, options ...expr.Option) (*Expression, error) {
 	alone := names.alone()
 	env := types.Map{"settings": typesOf(names.Settings), "derived": typesOf(names.Derived), "facts": typesOfFacts(names, alone)}
+	if names.Files != nil {
+		env["files"], env["gpus"] = typesOf(names.Files), types.Float64
+	}
 	options = append(options, expr.Env(env), expr.DisableBuiltin("now"))
 	tree, err := parser.Parse(text)
 	if err != nil {
 		return nil, plain(err)
 	}
+	uses := reads{"settings": {}, "derived": {}, "facts": {}, "files": {}}
+	ast.Walk(&tree.Node, uses)
+	if err := names.unknown(uses); err != nil {
+		return nil, err
+	}
 	program, err := expr.Compile(text, options...)
 	if err != nil {
-		return nil, plain(err)
+		return nil, names.plain(err)
 	}
 	e := &Expression{Text: text, program: program, Kind: kindOf(program), alone: alone}
-	uses := reads{"settings": {}, "derived": {}, "facts": {}}
-	ast.Walk(&tree.Node, uses)
 	e.Facts = uses.facts(names, alone)
-	e.Settings, e.Derived = uses.of("settings"), uses.of("derived")
+	e.Settings, e.Derived, e.Files = uses.of("settings"), uses.of("derived"), uses.of("files")
+	ast.Walk(&tree.Node, literals{e})
 	e.Optional = optional(&tree.Node, e.Settings)
 	return e, nil
+}
+
+// unknown returns what is wrong with the first parameter or file that does not exist.
+func (n Names) unknown(uses reads) error {
+	for _, name := range uses.of("settings") {
+		if _, known := n.Settings[name]; !known {
+			return fmt.Errorf("no parameter is named %q%s (at letter %d)", name, meant(name, n.Settings), uses["settings"][name]+1)
+		}
+	}
+	for _, name := range uses.of("files") {
+		_, known := n.Files[name]
+		_, isSetting := n.Settings[name]
+		at := uses["files"][name] + 1
+		switch {
+		case n.Files == nil:
+			return fmt.Errorf("only conditions read files.%s: write facts.%s.bytes for the bytes of a file (at letter %d)", name, name, at)
+		case !known && isSetting:
+			return fmt.Errorf("the parameter %q is no file: write settings.%s (at letter %d)", name, name, at)
+		case !known:
+			return fmt.Errorf("no parameter is named %q%s (at letter %d)", name, meant(name, n.Files), at)
+		}
+	}
+	return nil
+}
+
+func meant(name string, among map[string]Kind) string {
+	if near := plaintext.Nearest(name, slices.Sorted(maps.Keys(among))); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// literals collects the literals of an expression.
+type literals struct{ of *Expression }
+
+// Visit implements ast.Visitor.
+func (l literals) Visit(node *ast.Node) {
+	b, ok := (*node).(*ast.BinaryNode)
+	if !ok || !slices.Contains([]string{"==", "!=", "in", "endsWith"}, b.Operator) {
+		return
+	}
+	m, isMember := b.Left.(*ast.MemberNode)
+	if !isMember {
+		return
+	}
+	of, isName := m.Node.(*ast.IdentifierNode)
+	name, isText := m.Property.(*ast.StringNode)
+	if !isName || !isText || of.Value != "settings" && of.Value != "files" || (of.Value == "files") != (b.Operator == "endsWith") {
+		return
+	}
+	all := []ast.Node{b.Right}
+	if list, isList := b.Right.(*ast.ArrayNode); isList && b.Operator == "in" {
+		all = list.Nodes
+	}
+	for _, one := range all {
+		if value, ok := literal(one); ok {
+			l.of.Literals = append(l.of.Literals, Literal{of.Value, name.Value, value})
+		}
+	}
+}
+
+// literal returns the text, number or boolean that a node is.
+func literal(node ast.Node) (any, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.IntegerNode:
+		return n.Value, true
+	case *ast.FloatNode:
+		return n.Value, true
+	case *ast.BoolNode:
+		return n.Value, true
+	}
+	return nil, false
 }
 
 // optional returns the settings that are only read on the left of ??, which leave the tree.
@@ -152,6 +252,26 @@ func typesOfFacts(names Names, alone map[string]string) types.Map {
 		all[fact] = types.Float64
 	}
 	return all
+}
+
+// plain returns the message of an error, and where a name without its kind may stand.
+func (n Names) plain(err error) error {
+	at, isKnown := errors.AsType[*file.Error](err)
+	if !isKnown {
+		return err
+	}
+	name, isName := strings.CutPrefix(at.Message, "unknown name ")
+	_, isSetting := n.Settings[name]
+	_, isDerived := n.Derived[name]
+	switch {
+	case isName && isSetting:
+		at.Message += "; did you mean settings." + name + "?"
+	case isName && isDerived:
+		at.Message += "; did you mean derived." + name + "?"
+	case isName:
+		at.Message += "; a setting is settings.NAME"
+	}
+	return plain(at)
 }
 
 // plain returns the message of an error without the picture of where it is.
@@ -239,6 +359,8 @@ func (r reads) facts(names Names, alone map[string]string) []Fact {
 type Values struct {
 	Settings, Derived map[string]any
 	Facts             map[string]map[string]any
+	Files             map[string]any // paths, lists of these; only for conditions
+	GPUs              int            // likewise
 }
 
 // Lacks reports whether a setting, derived value or fact that the expression reads has no
@@ -246,7 +368,18 @@ type Values struct {
 func (e *Expression) Lacks(v Values) bool {
 	return slices.ContainsFunc(e.Settings, func(name string) bool { return v.Settings[name] == nil && !slices.Contains(e.Optional, name) }) ||
 		slices.ContainsFunc(e.Facts, func(f Fact) bool { return v.Facts[f.File][f.Name] == nil }) ||
-		slices.ContainsFunc(e.Derived, func(name string) bool { return v.Derived[name] == nil })
+		slices.ContainsFunc(e.Derived, func(name string) bool { return v.Derived[name] == nil }) ||
+		slices.ContainsFunc(e.Files, func(name string) bool { return v.Files[name] == nil })
+}
+
+// Holds reports whether a condition has a value other than false and an empty list.
+func (e *Expression) Holds(v Values) bool {
+	if e.Lacks(v) {
+		return false
+	}
+	got, err := e.Value(v)
+	list, isList := got.([]any)
+	return err == nil && got != nil && got != false && (!isList || len(list) > 0)
 }
 
 // Value computes the expression. A number is finite.
@@ -258,7 +391,9 @@ func (e *Expression) Value(v Values) (any, error) {
 	for fact, file := range e.alone {
 		facts[fact] = v.Facts[file][fact]
 	}
-	got, err := expr.Run(e.program, map[string]any{"settings": v.Settings, "derived": v.Derived, "facts": facts})
+	got, err := expr.Run(e.program, map[string]any{
+		"settings": v.Settings, "derived": v.Derived, "facts": facts, "files": v.Files, "gpus": float64(v.GPUs),
+	})
 	if err != nil {
 		return nil, plain(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"molrun/app/test/must"
 )
 
-const main = "format = 2\n"
+const main = "format = 1\n"
 
 // written is a folder with files, of which those that end in .sh may be run.
 func written(t *testing.T, files map[string]string) string {

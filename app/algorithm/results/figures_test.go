@@ -26,7 +26,7 @@ rg = { title = "Rg", unit = "nm" }
 // read returns a section of an algorithm file.
 func read[T any](t *testing.T, section func(*tomltree.Reader) T, text string) T {
 	t.Helper()
-	r := tomltree.Parse([]byte(text), nil)
+	r := tomltree.Parse([]byte(text))
 	v := section(r)
 	if wrong := r.Mistakes(); len(wrong) > 0 {
 		t.Fatal(wrong)

@@ -45,7 +45,7 @@ func ReadMetrics(r *tomltree.Reader) Metrics {
 		if !namePattern.MatchString(m.Name) {
 			r.Mistakef(m.Line, "%q is no name of a metric: use letters, digits and _", m.Name)
 		}
-		if !r.Is(m.Value, m.Name, strictjson.Object) {
+		if m.Value.Kind != strictjson.Object {
 			continue
 		}
 		metric := readMetric(r, m.Name, m.Value)
@@ -78,10 +78,9 @@ func (all Metrics) Ranking() *Metric {
 }
 
 func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
-	r.Known(t, name, []string{"file", "pattern", "better", "rank", "title", "unit"}, "digits", "count", "table", "column", "take", "where", "json", "at", "bfactor")
 	m := Metric{
 		Name: name, Title: r.Line(t, "title"), Unit: r.Line(t, "unit"),
-		Better: r.OneOf(t, "better", "higher", "lower"), Rank: r.Flag(t, "rank"),
+		Better: r.Text(t, "better"), Rank: r.Flag(t, "rank"),
 	}
 	if n := t.Member("digits"); n != nil {
 		digits := r.Within(n, "digits", 0, 15)

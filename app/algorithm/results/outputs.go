@@ -25,20 +25,13 @@ type Output struct {
 	matches *regexp.Regexp
 }
 
-// ReadOutputs reads [[outputs]], which came with format 2.
+// ReadOutputs reads [[outputs]].
 func ReadOutputs(r *tomltree.Reader) Outputs {
 	all := Outputs{}
-	if r.Format < 2 {
-		return all
-	}
 	for _, t := range r.Tables(r.Root, "outputs") {
-		r.Known(t, "[[outputs]]", []string{"name", "title", "kind", "file", "required"})
-		if t.Member("file") == nil {
-			r.Mistakef(t.Line, "file is missing in [[outputs]]")
-		}
 		o := Output{
-			Name:     r.Name(t, "name", namePattern, "letters, digits, _ and -, at most 64, beginning with a letter or _"),
-			Kind:     r.OneOf(t, "kind", kinds...),
+			Name:     r.Text(t, "name"),
+			Kind:     r.Text(t, "kind"),
 			File:     readPattern(r, t, "file"),
 			Required: r.Flag(t, "required"),
 		}

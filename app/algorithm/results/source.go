@@ -72,28 +72,17 @@ func fits(r *tomltree.Reader, name string, t *tomltree.Node, origin string) bool
 	return true
 }
 
-// readPath reads the file of a metric. In format 2, * stands for any text within a name.
+// readPath reads the file of a metric, where * stands for any text within a name.
 func readPath(r *tomltree.Reader, t *tomltree.Node, key string) (string, bool) {
 	n, path := t.Member(key), r.Text(t, key)
-	switch {
-	case n.Kind != strictjson.String:
+	if n.Kind != strictjson.String {
 		return "", false
-	case r.Format < 2 && !IsPath(path):
-		r.Mistakef(n.Line, "%s must be a path below the output folder, such as \"tm.txt\", got %q", key, path)
-		return "", false
-	case r.Format < 2:
-		return escape(path), true
 	}
 	if why := noPattern(path); why != "" {
 		r.Mistakef(n.Line, "%s %q %s", key, path, why)
 		return "", false
 	}
 	return path, true
-}
-
-// escape returns a pattern that matches a path alone.
-func escape(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 func readMatch(r *tomltree.Reader, name string, t *tomltree.Node, path string) source {
@@ -119,7 +108,7 @@ func readMatch(r *tomltree.Reader, name string, t *tomltree.Node, path string) s
 }
 
 func readExpression(r *tomltree.Reader, n *tomltree.Node, key string) *regexp.Regexp {
-	if !r.Is(n, key, strictjson.String) {
+	if n.Kind != strictjson.String {
 		return nil
 	}
 	return r.Expression(n.Line, key, n.Text)
@@ -139,8 +128,6 @@ func readColumn(r *tomltree.Reader, name string, t *tomltree.Node, path string) 
 		switch m.Value.Kind {
 		case strictjson.String, strictjson.Number, strictjson.Bool:
 			s.where[m.Name] = m.Value.Text
-		default:
-			r.Is(m.Value, m.Name, strictjson.String)
 		}
 	}
 	return s
@@ -166,7 +153,7 @@ func readAt(r *tomltree.Reader, name string, t *tomltree.Node, path string) sour
 }
 
 func readTake(r *tomltree.Reader, t *tomltree.Node, otherwise string) string {
-	if take := r.OneOf(t, "take", takes...); take != "" {
+	if take := r.Text(t, "take"); take != "" {
 		return take
 	}
 	return otherwise

@@ -4,18 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"molrun/app/base/tomltree"
 )
-
-// read2 returns a section of an algorithm file of format 2.
-func read2[T any](t *testing.T, section func(*tomltree.Reader) T, text string) T {
-	t.Helper()
-	return read(t, func(r *tomltree.Reader) T {
-		r.Format = 2
-		return section(r)
-	}, text)
-}
 
 func TestFiguresBeyondPatterns(t *testing.T) {
 	const hits = "query\ttarget\tevalue\tbits\nq\ta\t1e-5\t50\nq\tb\t1e-30\t250\nr\tc\t0.5\tNA\n"
@@ -83,7 +72,7 @@ func TestFiguresBeyondPatterns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			metrics := read2(t, ReadMetrics, "[metrics]\nx = { "+tt.metric+" }\n")
+			metrics := read(t, ReadMetrics, "[metrics]\nx = { "+tt.metric+" }\n")
 			got, problems := metrics.Read(out)
 			want := ""
 			if tt.want != "" {
@@ -100,7 +89,7 @@ func TestFiguresBeyondPatterns(t *testing.T) {
 }
 
 func TestRequiredOutputs(t *testing.T) {
-	outputs := read2(t, ReadOutputs, `
+	outputs := read(t, ReadOutputs, `
 [[outputs]]
 name = "poses"
 title = "Docked poses"

@@ -8,9 +8,6 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// takes are what one figure is made of many: one of them, or a statistic.
-var takes = []string{"first", "last", "min", "max", "mean", "sum", "count"}
-
 // statistic makes one figure of many, in one pass.
 type statistic struct {
 	take        string

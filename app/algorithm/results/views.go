@@ -24,8 +24,6 @@ const (
 	Text       = "text"
 )
 
-var kinds = []string{Structure, Trajectory, Series, Table, Matrix, Alignment, Tree, Image, Text}
-
 // Views are the [[views]] of an algorithm, in the order of its file.
 type Views []View
 
@@ -118,7 +116,7 @@ func noPattern(pattern string) string {
 	return ""
 }
 
-// ReadViews reads [[views]]. From format 2 on, they show outputs.
+// ReadViews reads [[views]], which show outputs.
 func ReadViews(r *tomltree.Reader, outputs Outputs) Views {
 	all := Views{}
 	for _, t := range r.Tables(r.Root, "views") {
@@ -132,11 +130,10 @@ func ReadViews(r *tomltree.Reader, outputs Outputs) Views {
 }
 
 func readView(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) View {
-	r.Known(t, "[[views]]", []string{"name", "kind", "title", "file", "topology", "x", "y", "units", "unit"}, "output")
 	shown := readShownOutput(r, t, outputs)
 	v := View{
-		Name: r.Name(t, "name", namePattern, "letters, digits, _ and -, at most 64, beginning with a letter or _"),
-		Kind: cmp.Or(r.OneOf(t, "kind", kinds...), shown.Kind), File: cmp.Or(readPattern(r, t, "file"), shown.File),
+		Name: r.Text(t, "name"),
+		Kind: cmp.Or(r.Text(t, "kind"), shown.Kind), File: cmp.Or(readPattern(r, t, "file"), shown.File),
 	}
 	if t.Member("kind") == nil && shown.Kind == "" {
 		r.Mistakef(t.Line, "kind is missing in [[views]]")
@@ -147,7 +144,7 @@ func readView(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) View {
 	v.Units = readUnits(r, t)
 	v.check(r, t)
 	for key, pattern := range map[string]string{"file": v.File, "topology": v.Topology} {
-		if n := t.Member(key); n != nil && pattern != "" && r.Format > 1 && !outputs.cover(pattern) {
+		if n := t.Member(key); n != nil && pattern != "" && !outputs.cover(pattern) {
 			r.Mistakef(n.Line, "%s %q is of no output: add an [[outputs]] with it", key, pattern)
 		}
 	}
@@ -166,7 +163,7 @@ func readShownOutput(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) (sho
 		r.Mistakef(file.Line, "a view has either file or output")
 	case outputs.Named(r.Text(t, "output")) != nil:
 		return *outputs.Named(name.Text)
-	case r.Format > 1:
+	default:
 		r.Mistakef(name.Line, "there is no output %q; [[outputs]] has %s", name.Text, cmp.Or(outputs.Names(), "none"))
 	}
 	return shown

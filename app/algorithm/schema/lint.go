@@ -72,7 +72,7 @@ func (c *checker) types(n *tomltree.Node) []string {
 	for _, item := range items {
 		switch {
 		case item.Kind != strictjson.String:
-			c.Is(item, "type", strictjson.String)
+			c.Mistakef(item.Line, "type must be a text, got %s", tomltree.KindName(item.Kind))
 		case !slices.Contains(schemaTypes, item.Text):
 			msg := "unknown type " + strconv.Quote(item.Text)
 			if near := plaintext.Nearest(item.Text, schemaTypes); near != "" {

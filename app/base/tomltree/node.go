@@ -2,7 +2,11 @@
 // and the digits of numbers, and notes every mistake with its line.
 package tomltree
 
-import "molrun/app/base/strictjson"
+import (
+	"strconv"
+
+	"molrun/app/base/strictjson"
+)
 
 // Node is a TOML value with the line on which it stands, its keys in the
 // order of the file and its numbers as written.
@@ -82,6 +86,36 @@ func (n *Node) LineAt(path []any) int {
 		n = next
 	}
 	return n.Line
+}
+
+// At returns the value at a path of names and indexes as text.
+func (n *Node) At(path []string) *Node {
+	for _, step := range path {
+		if i, err := strconv.Atoi(step); n.Kind == strictjson.Array && err == nil {
+			n = n.Items[i]
+			continue
+		}
+		n = n.Member(step)
+	}
+	return n
+}
+
+// Int returns a whole number, 0 if the value is none.
+func (n *Node) Int() int64 {
+	i, err := strconv.ParseInt(n.Text, 10, 64)
+	if n.Kind != strictjson.Number || err != nil {
+		return 0
+	}
+	return i
+}
+
+// Float returns a number, 0 if the value is none.
+func (n *Node) Float() float64 {
+	if n == nil || n.Kind != strictjson.Number {
+		return 0
+	}
+	f, _ := strconv.ParseFloat(n.Text, 64) // the parser knows that it is one
+	return f
 }
 
 // LastLine returns the line on which the last part of the value begins.

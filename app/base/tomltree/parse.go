@@ -15,11 +15,10 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Parse reads a file. topKeys are the keys that belong above its first
-// [table]. A text that is not TOML gives a Reader without a Root.
-func Parse(text []byte, topKeys []string) *Reader {
+// Parse reads a file. A text that is not TOML gives a Reader without a Root.
+func Parse(text []byte) *Reader {
 	root := &Node{Kind: strictjson.Object, Line: 1}
-	r := &Reader{topKeys: topKeys}
+	r := &Reader{}
 	p := parser{Reader: r, tree: root, headed: map[*Node]bool{}}
 	for i, c := range text {
 		if c == '\n' {

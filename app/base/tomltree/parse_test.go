@@ -24,7 +24,7 @@ func TestMistakesOfTOML(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := Parse([]byte(tt.text), nil).Mistakes()
+			got := Parse([]byte(tt.text)).Mistakes()
 			if len(got) != 1 || !strings.HasPrefix(fmt.Sprintf("%d: %s", got[0].Line, got[0].Msg), tt.want) {
 				t.Errorf("mistakes %v, want %q", got, tt.want)
 			}
@@ -34,7 +34,7 @@ func TestMistakesOfTOML(t *testing.T) {
 
 func TestTreeKeepsOrderNumbersAndLines(t *testing.T) {
 	const text = "z = 1_000.50\na = 0x1F\n[t]\nlist = [1,\n  { b = true }]\n[[items]]\nc = '''d\"'''\n[[items]]\n"
-	r := Parse([]byte(text), nil)
+	r := Parse([]byte(text))
 	if wrong := r.Mistakes(); len(wrong) > 0 {
 		t.Fatal(wrong)
 	}

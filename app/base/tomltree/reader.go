@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 )
 
@@ -14,8 +13,6 @@ import (
 // so that one reading finds every mistake.
 type Reader struct {
 	Root     *Node // nil: the text is not TOML
-	Format   int64 // of the file, which its own reader finds; 1 knows no newer keys
-	topKeys  []string
 	mistakes []Mistake
 }
 
@@ -39,38 +36,6 @@ func (r *Reader) Noted(first, last int) bool {
 func (r *Reader) Mistakes() []Mistake {
 	slices.SortStableFunc(r.mistakes, func(x, y Mistake) int { return cmp.Compare(x.Line, y.Line) })
 	return slices.Compact(r.mistakes)
-}
-
-// Known notes unknown keys of a table and suggests the nearest known one. The newer keys
-// are those that came with format 2.
-func (r *Reader) Known(t *Node, where string, keys []string, newer ...string) {
-	if r.Format >= 2 {
-		keys, newer = slices.Concat(keys, newer), nil
-	}
-	for _, m := range t.Members {
-		if slices.Contains(keys, m.Name) {
-			continue
-		}
-		near := plaintext.Nearest(m.Name, keys)
-		switch {
-		case slices.Contains(newer, m.Name):
-			r.Mistakef(m.Line, "%q in %s needs format = 2 in the first line of the file", m.Name, where)
-		case t != r.Root && slices.Contains(r.topKeys, m.Name):
-			r.Mistakef(m.Line, "%q does not belong to %s: move it above the first [table] of the file", m.Name, where)
-		case near != "":
-			r.Mistakef(m.Line, "unknown key %q in %s; did you mean %q?", m.Name, where, near)
-		default:
-			r.Mistakef(m.Line, "unknown key %q in %s; known are %s", m.Name, where, strings.Join(keys, ", "))
-		}
-	}
-}
-
-// Is reports whether a value is of a kind, and notes where it is not.
-func (r *Reader) Is(n *Node, what string, kind strictjson.Kind) bool {
-	if n.Kind != kind && n.Kind != strictjson.Null { // the parser has noted what has no kind
-		r.Mistakef(n.Line, "%s must be %s, got %s", what, KindName(kind), KindName(n.Kind))
-	}
-	return n.Kind == kind
 }
 
 // KindName names a kind in words that a scientist understands.

@@ -2,7 +2,6 @@ package tomltree
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 // Table returns the table under key, nil if there is none.
 func (r *Reader) Table(t *Node, key string) *Node {
 	n := t.Member(key)
-	if n == nil || !r.Is(n, key, strictjson.Object) {
+	if n == nil || n.Kind != strictjson.Object {
 		return nil
 	}
 	return n
@@ -21,37 +20,22 @@ func (r *Reader) Table(t *Node, key string) *Node {
 // Tables returns the items of [[key]].
 func (r *Reader) Tables(t *Node, key string) []*Node {
 	n := t.Member(key)
-	if n == nil || !r.Is(n, key, strictjson.Array) {
+	if n == nil || n.Kind != strictjson.Array {
 		return nil
 	}
 	var tables []*Node
 	for _, item := range n.Items {
-		if r.Is(item, key, strictjson.Object) {
+		if item.Kind == strictjson.Object {
 			tables = append(tables, item)
 		}
 	}
 	return tables
 }
 
-// Name reads a required text that has to match a pattern; rule says what may
-// stand in it.
-func (r *Reader) Name(t *Node, key string, pattern *regexp.Regexp, rule string) string {
-	n := t.Member(key)
-	if n == nil {
-		r.Mistakef(t.Line, "%s is missing", key)
-		return ""
-	}
-	s := r.Text(t, key)
-	if n.Kind == strictjson.String && !pattern.MatchString(s) {
-		r.Mistakef(n.Line, "%s %q is not allowed: use %s", key, s, rule)
-	}
-	return s
-}
-
 // Text reads a text, "" if there is none.
 func (r *Reader) Text(t *Node, key string) string {
 	n := t.Member(key)
-	if n == nil || !r.Is(n, key, strictjson.String) {
+	if n == nil || n.Kind != strictjson.String {
 		return ""
 	}
 	if strings.ContainsRune(n.Text, 0) {
@@ -69,25 +53,15 @@ func (r *Reader) Line(t *Node, key string) string {
 	return s
 }
 
-// OneOf reads a text that has to be one of those allowed.
-func (r *Reader) OneOf(t *Node, key string, allowed ...string) string {
-	s := r.Text(t, key)
-	if n := t.Member(key); n != nil && n.Kind == strictjson.String && !slices.Contains(allowed, s) {
-		r.Mistakef(n.Line, "%s must be %s, got %q", key, OrList(allowed), s)
-	}
-	return s
-}
-
 // Texts reads a list of texts. It has an element for each of the list's items,
 // never nil.
 func (r *Reader) Texts(t *Node, key string) []string {
 	texts := []string{}
 	n := t.Member(key)
-	if n == nil || !r.Is(n, key, strictjson.Array) {
+	if n == nil || n.Kind != strictjson.Array {
 		return texts
 	}
 	for _, item := range n.Items {
-		r.Is(item, "each of "+key, strictjson.String)
 		texts = append(texts, item.Text)
 	}
 	return texts
@@ -96,12 +70,12 @@ func (r *Reader) Texts(t *Node, key string) []string {
 // Flag reads true or false; false if there is neither.
 func (r *Reader) Flag(t *Node, key string) bool {
 	n := t.Member(key)
-	return n != nil && r.Is(n, key, strictjson.Bool) && n.Text == "true"
+	return n != nil && n.Kind == strictjson.Bool && n.Text == "true"
 }
 
 // Integer reads a whole number.
 func (r *Reader) Integer(n *Node, what string) (int64, bool) {
-	if !r.Is(n, what, strictjson.Number) {
+	if n.Kind != strictjson.Number {
 		return 0, false
 	}
 	i, err := strconv.ParseInt(n.Text, 10, 64)

@@ -35,7 +35,7 @@ func (r shortRows) program() []string {
 // algorithm says that its rows are short, so that they share processes from the first on.
 func (r shortRows) algorithm() string {
 	const least = 0.05 // what a row of /bin/true may take on a busy machine
-	return fmt.Sprintf(`format = 2
+	return fmt.Sprintf(`format = 1
 type = "row"
 version = "1"
 title = "A short program"

@@ -15,7 +15,7 @@ import (
 
 // alignFile is a type of the catalogue whose program is in an image.
 const alignFile = `
-format = 2
+format = 1
 type = "tm-align"
 version = "20190822"
 command = ["TMalign", "{files.mobile}", "{files.target}", "-o", "{out}/superposed"]

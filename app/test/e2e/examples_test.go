@@ -15,7 +15,7 @@ import (
 // Stand-ins for the types that the examples use, which take the place of the catalogue's.
 var exampleTypes = map[string]string{
 	"gromacs.toml": `
-format = 2
+format = 1
 type = "gromacs"
 version = "stand-in"
 [[steps]]
@@ -44,7 +44,7 @@ type = "number"
 required = true
 ` + settingsOf("equilibration_ps", "minimization", "padding", "frames", "cores") + viewsOf("rmsd", "gyration", "fluctuation"),
 	"prepare-structure.toml": `
-format = 2
+format = 1
 type = "prepare-structure"
 version = "stand-in"
 command = ["cp", "{files.structure}", "{out}/prepared.pdb"]
@@ -54,7 +54,7 @@ file = [".pdb"]
 required = true
 `,
 	"vina.toml": `
-format = 2
+format = 1
 type = "vina"
 version = "stand-in"
 command = ["cp", "{files.receptor}", "{out}/receptor.pdb"]

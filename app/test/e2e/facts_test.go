@@ -7,7 +7,7 @@ import (
 )
 
 // sizedFile is an algorithm whose needs and rules depend on what its file holds.
-const sizedFile = `format = 2
+const sizedFile = `format = 1
 type = "sized"
 version = "1"
 command = ["sh", "-c", 'echo "$2" > "$1/count.txt"; for i in 1 2 3 4; do echo ">s$i"; echo MKV; done > "$1/made.fasta"', "sh", "{out}", "{derived.count}"]

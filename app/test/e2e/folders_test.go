@@ -17,7 +17,7 @@ import (
 var folderFiles = map[string]string{
 	"shell.toml": shellFile,
 	"words/algorithm.toml": `
-format = 2
+format = 1
 type = "words"
 version = "1"
 retries = 1

@@ -44,7 +44,7 @@ func (s *instance) sandboxed() bool { return strings.Contains(s.isolation(), "bu
 func boxed(t *testing.T, config string, env ...string) serverOptions {
 	t.Helper()
 	store := containertest.Podman(t)
-	file := strings.Replace(shellFile, "format = 1", "format = 2", 1) + fmt.Sprintf("\n[container]\nimage = %q\n", containertest.Image)
+	file := shellFile + fmt.Sprintf("\n[container]\nimage = %q\n", containertest.Image)
 	return serverOptions{
 		config:     config + fmt.Sprintf("[containers]\nenv = [%q, %q]\n", store.Options.Env[0], store.Options.Env[1]),
 		env:        append(env, "PATH="+store.Path+":"+os.Getenv("PATH")),

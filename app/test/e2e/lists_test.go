@@ -6,7 +6,7 @@ import (
 )
 
 // superposeFile reads a list of files and tells their names and first words.
-const superposeFile = `format = 2
+const superposeFile = `format = 1
 type = "superpose"
 version = "1"
 command = ["sh", "-c", '''

@@ -8,7 +8,7 @@ import (
 )
 
 // makerFile makes as many poses as it is told, and waits for a gate if it is given one.
-const makerFile = `format = 2
+const makerFile = `format = 1
 type = "maker"
 version = "3"
 command = ["sh", "-c", '''
@@ -50,7 +50,7 @@ read = ["@DIR@/gates"]
 `
 
 // readerFile reads one file and a list of two to four.
-const readerFile = `format = 2
+const readerFile = `format = 1
 type = "reader"
 version = "1"
 command = ["sh", "-c", 'out=$1; shift; cat "$@" > "$out/all.fasta"', "sh", "{out}", { if = "files.one", args = ["{files.one}"] }, { each = "files.many", args = ["{item}"] }]

@@ -7,7 +7,7 @@ import (
 
 // dockFile is a program of which a wrong input must not become a result: it ends with
 // status 0 whatever it did.
-const dockFile = `format = 2
+const dockFile = `format = 1
 type = "dock"
 version = "1"
 

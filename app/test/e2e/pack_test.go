@@ -45,7 +45,7 @@ func TestNewAlgorithmIsCorrectAndRuns(t *testing.T) {
 
 // weighing is an algorithm with an asset.
 const weighing = `
-format = 2
+format = 1
 type = "weighing"
 version = "1"
 command = ["cat", "{site.weights}/model.ckpt"]
@@ -59,7 +59,7 @@ from = "https://weights.example"
 
 // fixed is an algorithm with an asset at a fixed path.
 const fixed = `
-format = 2
+format = 1
 type = "fixed"
 version = "1"
 command = ["cat", "PATH"]

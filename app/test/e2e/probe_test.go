@@ -20,7 +20,7 @@ const hiddenFile = "/var/lib/dpkg/status"
 func probedFile(t *testing.T, lines string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "tool.toml")
-	must.OK(t, os.WriteFile(file, []byte("format = 2\ntype = \"tool\"\nversion = \"1\"\ncommand = [\"true\"]\n"+lines+"\n[example]\nsettings = {}\n"), 0o600))
+	must.OK(t, os.WriteFile(file, []byte("format = 1\ntype = \"tool\"\nversion = \"1\"\ncommand = [\"true\"]\n"+lines+"\n[example]\nsettings = {}\n"), 0o600))
 	return file
 }
 
@@ -107,7 +107,7 @@ func TestScriptThatACommandNamesIsSeen(t *testing.T) {
 	t.Parallel()
 	script := programFile(t, "cat \"$1\" && exit 1; echo folded > out/folded\n")
 	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(script), ".bashrc"), []byte("secret"), 0o600)) // it looks like a home
-	s := startServer(t, serverOptions{algorithms: map[string]string{"fold.toml": fmt.Sprintf(`format = 2
+	s := startServer(t, serverOptions{algorithms: map[string]string{"fold.toml": fmt.Sprintf(`format = 1
 type = "fold"
 version = "1"
 command = ["sh", %q, "{settings.path}"]

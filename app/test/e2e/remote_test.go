@@ -219,6 +219,10 @@ func TestExitCodesOfUsersCommands(t *testing.T) {
 
 // seriesView is a view of a file that a script may write.
 const seriesView = `
+[[outputs]]
+name = "energy"
+file = "energy.csv"
+
 [[views]]
 name = "energy"
 kind = "series"

@@ -12,7 +12,7 @@ import (
 
 // tryFiles is an algorithm with a folder whose program fails until there is a gate.
 var tryFiles = map[string]string{
-	"try/algorithm.toml": `format = 2
+	"try/algorithm.toml": `format = 1
 type = "try"
 version = "1"
 command = ["{folder}/try.sh", "@DIR@/gates/go", "{out}/word.txt"]

@@ -12,7 +12,7 @@ import (
 
 // siteFile is an algorithm that reads what the site has, and runs in a sandbox or not at all.
 const siteFile = `
-format = 2
+format = 1
 type = "predict"
 version = "1"
 status = "untested"

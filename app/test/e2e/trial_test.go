@@ -17,7 +17,7 @@ import (
 )
 
 // triedFile is an algorithm whose script is its example.
-const triedFile = `format = 2
+const triedFile = `format = 1
 type = "%s"
 version = "1"
 title = "Tried"
@@ -115,7 +115,7 @@ func TestExamplesAreRunAndChecked(t *testing.T) {
 	says(run(exitMissing, "nowhere"), "neither an algorithm nor a file")
 	says(run(exitUsage), "wants types, files or folders, or --all")
 	says(run(exitUsage, "--all", good), "wants types, files or folders, or --all")
-	must.OK(t, os.WriteFile(far, []byte("format = 2\n"), 0o600))
+	must.OK(t, os.WriteFile(far, []byte("format = 1\n"), 0o600))
 	says(run(exitInvalid, far), "far.toml:1: ", " mistakes")
 
 	var outcomes []trial.Outcome

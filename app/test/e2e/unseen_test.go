@@ -7,7 +7,7 @@ import (
 
 // opensFile is an algorithm that opens what it is told to open, such as a setting of a
 // service, which programs do not see.
-const opensFile = `format = 2
+const opensFile = `format = 1
 type = "opens"
 version = "1"
 command = ["cat", "{settings.path}"]

@@ -21,7 +21,7 @@ import (
 // overlapping attempts are noticed. A job of several steps continues where the attempt before
 // stopped, if its output is there, and keeps running if its directory is removed.
 const diaryFile = `
-format = 2
+format = 1
 type = %[2]q
 version = "1"
 title = "Keep a diary"

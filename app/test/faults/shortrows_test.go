@@ -52,7 +52,7 @@ func shortProgram() []string {
 	return []string{"/bin/sleep", fmt.Sprint(*shortTime)}
 }
 
-const shortFile = `format = 2
+const shortFile = `format = 1
 type = "short"
 version = "1"
 title = "A short program"

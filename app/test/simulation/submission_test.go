@@ -35,7 +35,7 @@ expected_seconds = 1.3
 func simFile(typ, limit string, retries int, memory string) string {
 	gpus := map[string]string{"long": "\ngpus = \"{settings.gpus}\""}[typ]
 	return fmt.Sprintf(`
-format = 2
+format = 1
 type = %q
 version = "1"
 title = "Pretend to compute"

@@ -12,9 +12,9 @@ import (
 	"molrun/app/test/must"
 )
 
-const format2Head = "format = 2\ntype = \"demo\"\nversion = \"1\"\n"
+const fileHead = "format = 1\ntype = \"demo\"\nversion = \"1\"\n"
 
-const format2Parameters = `
+const fileParameters = `
 [[parameters]]
 name = "method"
 type = "string"
@@ -36,16 +36,16 @@ name = "opt"
 type = "string"
 `
 
-const format2Steps = format2Head + `
+const fileSteps = fileHead + `
 [[steps]]
 name = "prepare"
 command = [
   "prep",
-  { if = "settings.method", is = "exact", args = ["--exact"], else = ["--fast"] },
-  { if = "settings.rounds", is = [2, 3.0], args = ["-r", "{settings.rounds}"], else = ["-r", "1"] },
-  { if = "files.structure", ext = ".cif", args = ["--cif", "{files.structure}"] },
-  { if = "files.structure", ext = [".pdb", ".pdb.gz"], args = ["--pdb", "{files.structure}"] },
-  { if = "gpus", args = ["-nb", "gpu"], else = ["-nb", "cpu"] },
+  { if = "settings.method == 'exact'", args = ["--exact"], else = ["--fast"] },
+  { if = "settings.rounds in [2, 3.0]", args = ["-r", "{settings.rounds}"], else = ["-r", "1"] },
+  { if = "files.structure endsWith '.cif'", args = ["--cif", "{files.structure}"] },
+  { if = "files.structure endsWith '.pdb' or files.structure endsWith '.pdb.gz'", args = ["--pdb", "{files.structure}"] },
+  { if = "gpus > 0", args = ["-nb", "gpu"], else = ["-nb", "cpu"] },
   { each = "settings.residues", args = ["--residue", "{item}"] },
   { each = "settings.residues", args = ["r{item}"], join = "+" },
 ]
@@ -69,7 +69,7 @@ fails_if = ["a", "b"]
 pattern = "bad"
 message = "It was bad."
 file = "{work}/*.log"
-` + format2Parameters
+` + fileParameters
 
 // withoutSpans leaves out which part of the progress a step has.
 var withoutSpans = cmpopts.IgnoreFields(protocol.Step{}, "Span")
@@ -82,8 +82,8 @@ func expandWith(t *testing.T, a *File, settings string, needs placement.Resource
 	return run
 }
 
-func TestStepOfFormat2(t *testing.T) {
-	a := parseOK(t, format2Steps)
+func TestKeysOfAStep(t *testing.T) {
+	a := parseOK(t, fileSteps)
 	got := expandWith(t, a, `{}`, placement.Resources{CPUs: 2}, nil)
 	want := []protocol.Step{{
 		Name:   "prepare",
@@ -100,8 +100,8 @@ func TestStepOfFormat2(t *testing.T) {
 	must.Equal(t, "files that are shown", got.Shown, []string{"/w/*.log"})
 }
 
-func TestConditionsOfFormat2(t *testing.T) {
-	a := parseOK(t, format2Steps)
+func TestConditions(t *testing.T) {
+	a := parseOK(t, fileSteps)
 	tests := []struct {
 		settings, file string
 		gpus           int
@@ -132,8 +132,38 @@ func TestConditionsOfFormat2(t *testing.T) {
 	}
 }
 
+func TestConditionsReadWhatIsKnown(t *testing.T) {
+	a := parseOK(t, fileHead+`
+command = [
+  "a", { if = "settings.opt != 'x' or files.structure endsWith '.cif'", args = ["{settings.opt}", "{files.structure}"] },
+  { if = "derived.more > 3", args = ["{derived.more}"] },
+  { if = "facts.bytes > 100", args = ["big"], else = ["small"] },
+]
+[derived]
+more = "settings.rounds + 1"
+`+fileParameters)
+	if !a.UsesFacts() {
+		t.Error("a job keeps no facts for its conditions")
+	}
+	files := map[string][]string{"structure": {"/in/structure.cif"}}
+	for settings, want := range map[string]string{
+		`{}`: "a small", `{"opt":"x","structure":"s"}`: "a x /in/structure.cif big", `{"opt":"y"}`: "a small", `{"rounds":3}`: "a 4 small", `{"rounds":2}`: "a small",
+	} {
+		facts, given := Facts{}, map[string][]string{}
+		if strings.Contains(settings, "structure") {
+			facts.Add("structure", 101, false)
+			given = files
+		}
+		run, err := a.Expand(checked(t, a, settings), placement.Resources{CPUs: 1}, Paths{Work: "/w", Out: "/w/out", In: "/w/in", Files: given, Facts: facts})
+		must.OK(t, err)
+		if got := strings.Join(run.Steps[0].Argv, " "); got != want {
+			t.Errorf("%s gives %q, want %q", settings, got, want)
+		}
+	}
+}
+
 func TestRunNeedsAStep(t *testing.T) {
-	a := parseOK(t, format2Head+"[[steps]]\nif = \"settings.opt\"\ncommand = [\"true\"]\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n")
+	a := parseOK(t, fileHead+"[[steps]]\nif = \"settings.opt\"\ncommand = [\"true\"]\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n")
 	if _, err := a.Expand([]byte(`{}`), placement.Resources{}, commandPaths); err == nil || !strings.Contains(err.Error(), "none of the steps applies") {
 		t.Errorf("error %v", err)
 	}
@@ -142,7 +172,7 @@ func TestRunNeedsAStep(t *testing.T) {
 const listParameter = "[[parameters]]\nname = \"list\"\nfile = [\".pdb\"]\ntype = \"array\"\n"
 
 func TestListOfFiles(t *testing.T) {
-	a := parseOK(t, format2Head+`command = ["a", { each = "files.list", args = ["-i", "{item}"] }, { if = "files.list", args = ["-n"] }, { each = "files.list", args = ["{item}"], join = "+" }]
+	a := parseOK(t, fileHead+`command = ["a", { each = "files.list", args = ["-i", "{item}"] }, { if = "files.list", args = ["-n"] }, { each = "files.list", args = ["{item}"], join = "+" }]
 [[texts]]
 file = "{work}/list.txt"
 text = """{{range .files.list}}{{.}}
@@ -176,7 +206,7 @@ text = """{{range .files.list}}{{.}}
 }
 
 // The text follows three lines and begins at line 4.
-func TestMistakesInFormat2(t *testing.T) {
+func TestMistakesInOtherSections(t *testing.T) {
 	step := func(rest string) string { return "[[steps]]\ncommand = [\"a\"]\n" + rest }
 	tests := []struct {
 		name, text string
@@ -186,7 +216,7 @@ func TestMistakesInFormat2(t *testing.T) {
 		{"image like an option", "command = [\"a\"]\n[container]\nimage = \"--privileged\"", []string{"6: image must be"}},
 		{"image with half a digest", "command = [\"a\"]\n[container]\nimage = \"docker://a@sha256:12\"", []string{"6: image must be"}},
 		{"image file elsewhere", "command = [\"a\"]\n[container]\nimage = \"boltz.sif\"", []string{`6: image "boltz.sif" must be an absolute path`}},
-		{"container without an image", "command = [\"a\"]\n[container]\n", []string{"5: [container] needs an image"}},
+		{"container without an image", "command = [\"a\"]\n[container]\n", []string{"5: image is missing in [container]"}},
 		{"unknown key of a container", "command = [\"a\"]\n[container]\nimage = \"a\"\nimaeg = \"b\"", []string{`7: unknown key "imaeg" in [container]; did you mean "image"?`}},
 		{"modules beside an image", "command = [\"a\"]\nmodules = [\"b\"]\n[container]\nimage = \"a\"", []string{"5: modules belongs to programs of the machine"}},
 		{"module like an option", "command = [\"a\"]\nmodules = [\n\"a\",\n\"-v\"]", []string{`7: "-v" in modules must be the name of a module`}},
@@ -199,21 +229,27 @@ func TestMistakesInFormat2(t *testing.T) {
 		{"folder elsewhere", step(`folder = "/tmp"`), []string{"6: folder must be a path below {out} or {work}"}},
 		{"empty complaint", step(`fails_if = ["a", ""]`), []string{"6: fails_if must not be empty"}},
 		{"status", step(`ok = [256]`), []string{"6: each of ok must be between 0 and 255"}},
+		{"keys of other types", step("stdin = 5\nfolder = 5\nkeep = 5\nenv = 5\nname = 5\nfails_if = [5]\nok = 5"), []string{
+			"6: stdin must be a text, got a number", "7: folder must be a text", "8: keep must be a list", "9: env must be a table",
+			"10: name must be a text", "11: each of fails_if must be a text", "12: ok must be a list",
+		}},
 		{"optional stdin", step(`stdin = "{settings.opt}"`), []string{`6: the setting "opt" may have no value`}},
 		{"key beside steps", "makes = [\"{out}/x\"]\n" + step(""), []string{"4: makes belongs into one of the [[steps]]"}},
 		{"if of an unknown setting", step(`if = "settings.opd"`), []string{`6: no parameter is named "opd"; did you mean "opt"?`}},
-		{"value that never is", `command = ["a", { if = "settings.method", is = "slow", args = [] }]`, []string{`4: the setting "method" never is "slow"`}},
-		{"extension that never is", `command = ["a", { if = "files.structure", ext = ".xyz", args = [] }]`, []string{`4: the parameter "structure" takes no file whose name ends with ".xyz"`}},
-		{"extension of a setting", `command = ["a", { if = "settings.method", ext = ".pdb", args = [] }]`, []string{"4: ext says nothing about a setting that is no file"}},
-		{"value of a file", `command = ["a", { if = "files.structure", is = "x", args = [] }]`, []string{"4: is says nothing about a file"}},
+		{"value that never is", `command = ["a", { if = "settings.method == 'slow'", args = [] }]`, []string{`4: the setting "method" never is "slow"`}},
+		{"extension that never is", `command = ["a", { if = "files.structure endsWith '.xyz'", args = [] }]`, []string{`4: the parameter "structure" takes no file whose name ends with ".xyz"`}},
+		{"optional behind ??", `command = ["a", { if = "(settings.opt ?? 'x') == 'x'", args = ["{settings.opt}"] }]`, []string{`4: the setting "opt" may have no value`}},
+		{"one of the values never is", `command = ["a", { if = "settings.method in ['fast', 'slow']", args = [] }]`, []string{`4: the setting "method" never is "slow"`}},
+		{"condition of two kinds", `command = ["a", { if = "settings.method > 1", args = [] }]`, []string{`4: if = "settings.method > 1": invalid operation: > (mismatched types string and int) (at letter 17)`}},
+		{"condition in no language", `command = ["a", { if = "settings.method is", args = [] }]`, []string{`4: if = "settings.method is": unexpected token`}},
 		{"file that is none", `command = ["a", { if = "files.method", args = [] }]`, []string{`4: the parameter "method" is no file`}},
-		{"gpus that are something", `command = ["a", { if = "gpus", is = 1, args = [] }]`, []string{"4: is says nothing about gpus"}},
+		{"gpus that are always true", `command = ["a", { if = "gpus", args = [] }]`, []string{`4: if = "gpus": a number is always true: compare it with another, as in gpus > 0`}},
 		{"optional in else", `command = ["a", { if = "settings.opt", args = [], else = ["{settings.opt}"] }]`, []string{`4: the setting "opt" may have no value`}},
 		{"each of no list", `command = ["a", { each = "settings.method", args = ["{item}"] }]`, []string{`4: each goes through a list, but the setting "method" is none`}},
 		{"each of an unknown setting", `command = ["a", { each = "settings.residuse", args = ["{item}"] }]`, []string{`4: no parameter is named "residuse"; did you mean "residues"?`}},
 		{"each without args", `command = ["a", { each = "settings.residues" }]`, []string{"4: args is missing"}},
 		{"item outside of a list", `command = ["a", "{item}"]`, []string{"4: {item} means nothing here"}},
-		{"ext in a check", "command = [\"a\"]\n[validate]\ncommand = [\"b\", { if = \"files.structure\", ext = \".cif\", args = [] }]", []string{"6: ext means nothing here"}},
+		{"extension in a check", "command = [\"a\"]\n[validate]\ncommand = [\"b\", { if = \"files.structure endsWith '.cif'\", args = [] }]", []string{"6: the end of a file's name means nothing here"}},
 		{"output without a file", "command = [\"a\"]\n[[outputs]]\nname = \"x\"", []string{"5: file is missing in [[outputs]]"}},
 		{"outputs of one name", "command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"a\"\n[[outputs]]\nname = \"x\"\nfile = \"b\"", []string{`8: there are two outputs "x"`}},
 		{"output outside", "command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"../a\"", []string{`7: file "../a" must be a path below`}},
@@ -227,7 +263,7 @@ func TestMistakesInFormat2(t *testing.T) {
 		{"list as a setting", "command = [\"a\", { each = \"settings.list\", args = [] }]\n" + listParameter, []string{`4: the parameter "list" is a file: write files.list`}},
 		{"each of one file", "command = [\"a\", { each = \"files.structure\", args = [] }]", []string{`4: each goes through a list, but the setting "structure" is none: write {files.structure}`}},
 		{"each of a file that is none", "command = [\"a\", { each = \"files.residues\", args = [] }]", []string{`4: the parameter "residues" is no file: write settings.residues`}},
-		{"extension of a list", "command = [\"a\", { if = \"files.list\", ext = \".pdb\", args = [] }]\n" + listParameter, []string{"4: ext says nothing about a list of files"}},
+		{"extension of a list", "command = [\"a\", { if = \"files.list endsWith '.pdb'\", args = [] }]\n" + listParameter, []string{"4: if = \"files.list endsWith '.pdb'\": invalid operation: endsWith (mismatched types"}},
 		{"too many files", "command = [\"a\"]\n" + listParameter + "maxItems = 1001\n", []string{"9: maxItems must be between 1 and 1000"}},
 		{"fewer than least", "command = [\"a\"]\n" + listParameter + "minItems = 3\nmaxItems = 2\n", []string{"10: maxItems is less than minItems"}},
 		{"keyword of a list", "command = [\"a\"]\n" + listParameter + "uniqueItems = true\n", []string{"9: uniqueItems says nothing about a file"}},
@@ -243,6 +279,7 @@ func TestMistakesInFormat2(t *testing.T) {
 		{"seconds in two ways", "command = [\"a\"]\n[estimate]\nsize = \"1\"\nexpected_seconds = 3\nseconds_per_size = 2e-7", []string{"8: give either expected_seconds or seconds_per_size"}},
 		{"expected seconds below any", "command = [\"a\"]\n[estimate]\nexpected_seconds = 0", []string{"6: expected_seconds must be a number"}},
 		{"expected seconds without end", "command = [\"a\"]\n[estimate]\nexpected_seconds = 1e12", []string{"6: expected_seconds must be a number"}},
+		{"file in a size", "command = [\"a\"]\n[estimate]\nsize = \"1 + files.structure\"", []string{"6: size \"1 + files.structure\": only conditions read files.structure: write facts.structure.bytes for the bytes of a file (at letter 11)"}},
 		{"size that is a text", "command = [\"a\"]\n[estimate]\nsize = \"settings.method + 'x'\"", []string{"6: size \"settings.method + 'x'\": it is no number"}},
 		{"metric of two files", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", json = \"b\" }", []string{`6: the metric "x" is found either by file or by json`}},
 		{"metric that counts and finds", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", count = \"a\" }", []string{`6: the metric "x" is either what pattern finds or how often count matches`}},
@@ -255,30 +292,11 @@ func TestMistakesInFormat2(t *testing.T) {
 		{"digits", "command = [\"a\"]\n[metrics]\nx = { digits = 16 }", []string{"6: digits must be between 0 and 15"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, format2Head+tt.text+format2Parameters, tt.want...) })
+		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, fileHead+tt.text+fileParameters, tt.want...) })
 	}
 }
 
-// Files of format 1 know no newer keys, wherever they stand.
-func TestNewerKeysNeedFormat2(t *testing.T) {
-	for _, text := range []string{
-		"makes = [\"{out}/x\"]\ncommand = [\"a\"]",
-		"[[steps]]\ncommand = [\"a\"]\nfolder = \"{out}\"",
-		"command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"a\"",
-		"command = [\"a\"]\n[[failures]]\npattern = \"a\"\nmessage = \"b\"\nfile = \"{out}/a\"",
-		"command = [\"a\"]\n[metrics]\nx = { table = \"a.tsv\", column = \"c\" }",
-		"command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"",
-		"command = [\"a\"]\n" + listParameter,
-		"command = [\"a\", { if = \"settings.method\", is = \"fast\", args = [] }]",
-	} {
-		_, mistakes := Parse("demo.toml", []byte(strings.Replace(format2Head, "2", "1", 1)+text+format2Parameters))
-		if len(mistakes) == 0 || !strings.Contains(mistakes[0].Msg, "needs format = 2 in the first line") {
-			t.Errorf("mistakes %v of\n%s", mistakes, text)
-		}
-	}
-}
-
-const factsFile = format2Head + `
+const factsFile = fileHead + `
 command = ["a", "{derived.rounds}"]
 [[parameters]]
 name = "structure"

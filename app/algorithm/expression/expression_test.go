@@ -1,0 +1,70 @@
+package expression
+
+import (
+	"strings"
+	"testing"
+
+	"molrun/app/test/must"
+)
+
+var names = Names{
+	Settings: map[string]Kind{"steps": Number, "method": Text, "on": Flag, "list": List, "opt": Any, "my-name": Number, "file": Text},
+	Derived:  map[string]Kind{"double": Number},
+	Facts:    map[string][]string{"file": {"bytes"}},
+	Files:    map[string]Kind{"file": Text},
+}
+
+func TestConditionsHold(t *testing.T) {
+	values := Values{
+		Settings: map[string]any{"steps": 0.0, "method": "", "on": false, "list": []any{}, "my-name": 3.0},
+		Files:    map[string]any{"file": "/in/file.pdb.gz"}, Facts: map[string]map[string]any{"file": {"bytes": 5.0}}, GPUs: 1,
+	}
+	for text, want := range map[string]bool{
+		"settings.steps": true, "settings.method": true, "settings.on": false, "not settings.on": true,
+		"settings.list": false, "settings.opt": false, "settings.opt == nil": false, "(settings.opt ?? 7) == 7": true,
+		"derived.double > 1": false, "settings['my-name'] in [1, 3]": true,
+		"files.file": true, "files.file endsWith '.gz'": true, "files.file endsWith '.cif'": false,
+		"facts.bytes > 4": true, "gpus > 0": true, "gpus > 1": false,
+	} {
+		e, err := ParseCondition(text, names)
+		if err != nil || e.Holds(values) != want {
+			t.Errorf("%s: error %v, or it does not come out %v", text, err, want)
+		}
+	}
+}
+
+func TestLiteralsAreThoseThatSettingsAreComparedWith(t *testing.T) {
+	e, err := ParseCondition("settings.method == 'a' and settings.steps in [1, 2.5] and files.file endsWith '.x' and settings.on != true and settings.opt == settings.steps", names)
+	must.OK(t, err)
+	want := []Literal{
+		{"settings", "method", "a"}, {"settings", "steps", 1}, {"settings", "steps", 2.5}, {"files", "file", ".x"}, {"settings", "on", true},
+	}
+	must.Equal(t, "literals", e.Literals, want)
+}
+
+func TestMistakesOfConditions(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "unexpected token EOF",
+		"settings.stesp > 1":      `no parameter is named "stesp"; did you mean "steps"? (at letter 10)`,
+		"files.method":            `the parameter "method" is no file: write settings.method (at letter 7)`,
+		"files.fiel":              `no parameter is named "fiel"; did you mean "file"?`,
+		"1 + double":              "unknown name double; did you mean derived.double? (at letter 5)",
+		"sqrt(2)":                 "unknown name sqrt; a setting is settings.NAME",
+		"gpus":                    "a number is always true: compare it with another",
+		strings.Repeat("(", 9999): "(at letter",
+	} {
+		if _, err := ParseCondition(text, names); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// FuzzParse expects an error, and nothing worse, from any text.
+func FuzzParse(f *testing.F) {
+	f.Add("(settings.steps ?? 5) ^ 2 / len(settings.list)")
+	f.Fuzz(func(t *testing.T, text string) {
+		if e, err := ParseCondition(text, names); err == nil {
+			e.Holds(Values{})
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package algorithm
+
+import (
+	_ "embed" // the schema
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"molrun/app/base/plaintext"
+	"molrun/app/base/strictjson"
+	"molrun/app/base/tomltree"
+
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// FormatSchema is the JSON Schema of algorithm files. Besides the keywords of JSON Schema,
+// title is what messages call a table, x-must completes "KEY must be", and x-use says what
+// stands in a name.
+//
+//go:embed format.json
+var FormatSchema []byte
+
+// formatSchema is FormatSchema, compiled for checks and as a tree for messages.
+type formatSchema struct {
+	compiled *jsonschema.Schema
+	tree     *strictjson.Value // keys in their order
+}
+
+// loadFormat reads FormatSchema once. A mistake in it is one in the program itself.
+var loadFormat = sync.OnceValue(compileFormat)
+
+func compileFormat() *formatSchema {
+	const url = "urn:molrun:algorithm"
+	tree, err := strictjson.Parse(FormatSchema)
+	if err != nil {
+		panic(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(url, tree.Any()); err != nil {
+		panic(err)
+	}
+	return &formatSchema{c.MustCompile(url), tree}
+}
+
+// at returns the part of the schema that a URL names.
+func (f *formatSchema) at(url string) *strictjson.Value {
+	_, pointer, _ := strings.Cut(url, "#/")
+	part := f.tree
+	for name := range strings.SplitSeq(pointer, "/") {
+		if name != "" {
+			part = part.Member(name)
+		}
+	}
+	return part
+}
+
+func textOf(part *strictjson.Value, name string) string {
+	if v := part.Member(name); v != nil {
+		return v.Text
+	}
+	return ""
+}
+
+func namesIn(part *strictjson.Value) (names []string) {
+	for _, m := range part.Member("properties").Members {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// checkFormat notes what the schema says is wrong with a file: keys that are unknown or
+// missing, and values of another type or out of bounds. What reads the file then need not.
+func checkFormat(r *tomltree.Reader) {
+	f := loadFormat()
+	file, err := strictjson.Parse(r.Root.AppendJSON(nil))
+	if err != nil {
+		r.Mistakef(1, "the file cannot be used: %v", err)
+		return
+	}
+	var invalid *jsonschema.ValidationError
+	if errors.As(f.compiled.Validate(file.Any()), &invalid) {
+		f.note(r, invalid)
+	}
+}
+
+func (f *formatSchema) note(r *tomltree.Reader, e *jsonschema.ValidationError) {
+	for _, cause := range e.Causes {
+		f.note(r, cause)
+	}
+	n, part, key := r.Root.At(e.InstanceLocation), f.at(e.SchemaURL), keyOf(e.InstanceLocation)
+	if n.Kind == strictjson.Null || len(e.Causes) > 0 {
+		return // the parser has noted what has no kind
+	}
+	must := textOf(part, "x-must")
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			switch {
+			case n != r.Root:
+				r.Mistakef(n.Line, "%s is missing in %s", name, textOf(part, "title"))
+			case name != "format": // readFormat has noted it
+				r.Mistakef(n.Line, "%s is missing", name)
+			}
+		}
+	case *kind.AdditionalProperties:
+		for _, m := range n.Members {
+			if slices.Contains(k.Properties, m.Name) {
+				f.noteUnknown(r, n, m, namesIn(part), textOf(part, "title"), key)
+			}
+		}
+	case *kind.Type:
+		f.noteType(r, n, key, must, k.Want)
+	case *kind.Enum:
+		var all []string
+		for _, v := range k.Want {
+			all = append(all, fmt.Sprint(v))
+		}
+		r.Mistakef(n.Line, "%s must be %s, got %s", key, tomltree.OrList(all), n.AppendJSON(nil))
+	case *kind.Pattern:
+		r.Mistakef(n.Line, "%s %q is not allowed: use %s", key, n.Text, textOf(part, "x-use"))
+	case *kind.Minimum, *kind.Maximum:
+		if must != "" {
+			r.Mistakef(n.Line, "%s must be %s, got %s", key, must, n.Text)
+			return
+		}
+		r.Mistakef(n.Line, "%s must be between %s and %s, got %s", key, textOf(part, "minimum"), textOf(part, "maximum"), n.Text)
+	}
+}
+
+// keyOf names a value by its place.
+func keyOf(place []string) string {
+	if len(place) == 0 {
+		return ""
+	}
+	last := place[len(place)-1]
+	if strings.Trim(last, "0123456789") == "" && len(place) > 1 {
+		return "each of " + place[len(place)-2]
+	}
+	return last
+}
+
+// noteUnknown notes an unknown key of a table and suggests the nearest known one.
+func (f *formatSchema) noteUnknown(r *tomltree.Reader, t *tomltree.Node, m tomltree.Member, known []string, title, key string) {
+	where := title
+	if where == "" {
+		where = key
+	}
+	near := plaintext.Nearest(m.Name, known)
+	switch {
+	case t != r.Root && slices.Contains(namesIn(f.tree), m.Name):
+		r.Mistakef(m.Line, "%q does not belong to %s: move it above the first [table] of the file", m.Name, where)
+	case near != "":
+		r.Mistakef(m.Line, "unknown key %q in %s; did you mean %q?", m.Name, where, near)
+	default:
+		r.Mistakef(m.Line, "unknown key %q in %s; known are %s", m.Name, where, strings.Join(known, ", "))
+	}
+}
+
+// noteType notes a value of another type than it must have.
+func (f *formatSchema) noteType(r *tomltree.Reader, n *tomltree.Node, key, must string, want []string) {
+	if slices.Equal(want, []string{"integer"}) && n.Kind == strictjson.Number {
+		r.Mistakef(n.Line, "%s must be a whole number, got %s", key, n.Text)
+		return
+	}
+	if must == "" {
+		var all []string
+		for _, name := range want {
+			all = append(all, tomltree.KindName(kinds[name]))
+		}
+		must = strings.Join(all, " or ")
+	}
+	r.Mistakef(n.Line, "%s must be %s, got %s", key, must, tomltree.KindName(n.Kind))
+}
+
+// kinds are the types of JSON Schema as kinds of values.
+var kinds = map[string]strictjson.Kind{
+	"string": strictjson.String, "number": strictjson.Number, "integer": strictjson.Number, "boolean": strictjson.Bool,
+	"array": strictjson.Array, "object": strictjson.Object,
+}

@@ -1,0 +1,86 @@
+package algorithm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/base/strictjson"
+)
+
+// typesIn returns the types of a property, none if it may be anything.
+func typesIn(property *strictjson.Value) (types []string) {
+	if ref := property.Member("$ref"); ref != nil {
+		return typesIn(loadFormat().at(ref.Text))
+	}
+	if property.Member("enum") != nil {
+		return []string{"string"}
+	}
+	switch t := property.Member("type"); {
+	case t == nil:
+		return nil
+	case t.Kind == strictjson.String:
+		return []string{t.Text}
+	default:
+		for _, item := range t.Items {
+			types = append(types, item.Text)
+		}
+	}
+	return types
+}
+
+// Whatever has a type is not taken for one of another type, and is named with its line.
+func TestEveryKeyHasItsType(t *testing.T) {
+	check := func(before string, properties *strictjson.Value) {
+		for _, m := range properties.Members {
+			types := typesIn(m.Value)
+			wrong := "1.5"
+			if slices.Contains(types, "number") {
+				wrong = "true"
+			}
+			if len(types) == 0 || m.Name == "type" && before != "" {
+				continue
+			}
+			text := before + m.Name + " = " + wrong + "\n"
+			_, mistakes := Parse("a.toml", []byte(text))
+			line, said := strings.Count(text, "\n"), m.Name+" must be "
+			if !slices.ContainsFunc(mistakes, func(found Mistake) bool { return found.Line == line && strings.HasPrefix(found.Msg, said) }) {
+				t.Errorf("%q: %v, want line %d: %s", text, mistakes, line, said)
+			}
+		}
+	}
+	root := loadFormat().tree.Member("properties")
+	check("", root)
+	tables := 0
+	for _, m := range root.Members {
+		before, table := fmt.Sprintf("format = 1\n[%s]\n", m.Name), m.Value
+		if items := m.Value.Member("items"); items != nil {
+			before, table = fmt.Sprintf("format = 1\n[[%s]]\n", m.Name), items
+		}
+		if ref := table.Member("$ref"); ref != nil {
+			table = loadFormat().at(ref.Text)
+		}
+		if properties := table.Member("properties"); properties != nil && m.Name != "command" {
+			tables++
+			check(before, properties)
+		}
+	}
+	if tables < 15 {
+		t.Errorf("%d tables: the schema was not read", tables)
+	}
+}
+
+// Messages about keys name the table that they are in.
+func TestEveryTableHasAName(t *testing.T) {
+	var walk func(path string, part *strictjson.Value)
+	walk = func(path string, part *strictjson.Value) {
+		if part.Member("required") != nil && part.Member("required").Kind == strictjson.Array && textOf(part, "title") == "" {
+			t.Errorf("%s has no title", path)
+		}
+		for _, m := range part.Members {
+			walk(path+"/"+m.Name, m.Value)
+		}
+	}
+	walk("", loadFormat().tree)
+}
