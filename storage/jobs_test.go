@@ -171,28 +171,6 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 	}
 }
 
-// TestPrivatePartsOfSchema5AreRead reads one without a head, as it was stored then.
-func TestPrivatePartsOfSchema5AreRead(t *testing.T) {
-	s := openAt(t, newPath(t), Options{}) // the golden job is in several states at once
-	want := goldenJob()
-	want.Private.Sent, want.Private.Meaning, want.Private.Definition, want.Private.Folder = "5e", "3e", "de", strings.Repeat("f0", 32)
-	stored, err := os.ReadFile("testdata/jobs.private.schema-5.json")
-	must.OK(t, err)
-	update(t, s, func(tx app.Tx) error {
-		e, err := want.Encoded()
-		e.Private = stored
-		return errors.Join(err, tx.PutEncoded(e))
-	})
-	for range 2 { // as it was stored, and stored again
-		view(t, s, func(tx app.Tx) error {
-			got, err := tx.Job(want.ID)
-			must.Equal(t, "the job", got, want)
-			return err
-		})
-		update(t, s, func(tx app.Tx) error { return tx.PutJob(want) })
-	}
-}
-
 func TestReturnedRecordsBelongToTheCaller(t *testing.T) {
 	s := openNew(t)
 	putJobs(t, s, testJob(1))
