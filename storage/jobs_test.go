@@ -99,7 +99,7 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 	upload := &app.Upload{
 		ID: app.UploadID(jobIDText(1)), Organization: "lab", Email: "ann@lab.example",
 		Folder: "inputs", Filename: "a.pdb", ContentType: "chemical/x-pdb",
-		CreatedAt: unit.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab", CRC32: new(uint32(7)),
+		CreatedAt: unit.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab", CRC32: 7,
 		CompletedAt: unit.At(testID(2).Time()),
 		Partial: &app.Partial{
 			Generation: 3, Offset: 7, Length: new(int64(70)), Digest: []byte{1, 2}, CRC32: 9,
