@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"molrun/app/base/fault"
 )
 
 // Submission asks for one job.
@@ -139,7 +141,7 @@ func (c *Client) SubmitBatch(ctx context.Context, s BatchSubmission) (*Job, erro
 type Validation struct {
 	Valid      bool            `json:"valid"`
 	Normalized json.RawMessage `json:"normalized,omitempty"`
-	Detail     []Detail        `json:"detail"`
+	Detail     []fault.Field   `json:"detail"`
 }
 
 // Validate checks a submission without submitting it.

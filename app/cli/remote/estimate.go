@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"molrun/app/base/fault"
 	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
@@ -39,9 +40,9 @@ func estimateCommand() *cobra.Command {
 
 // estimate is the answer of POST /estimate.
 type estimate struct {
-	Possible bool            `json:"possible"`
-	Detail   []client.Detail `json:"detail"`
-	Jobs     int             `json:"jobs"`
+	Possible bool          `json:"possible"`
+	Detail   []fault.Field `json:"detail"`
+	Jobs     int           `json:"jobs"`
 	Slots    []struct {
 		Executor string `json:"executor"`
 		CPUs     int    `json:"cpus"`
@@ -49,11 +50,11 @@ type estimate struct {
 		GPUs     int    `json:"gpus"`
 		Jobs     int    `json:"jobs"`
 	} `json:"slots"`
-	Queue      *client.Queue   `json:"queue"`
-	RunSeconds int64           `json:"runSeconds"`
-	RunBasis   string          `json:"runBasis"`
-	EndSeconds int64           `json:"endSeconds"`
-	Notes      []client.Detail `json:"notes"`
+	Queue      *client.Queue `json:"queue"`
+	RunSeconds int64         `json:"runSeconds"`
+	RunBasis   string        `json:"runBasis"`
+	EndSeconds int64         `json:"endSeconds"`
+	Notes      []fault.Field `json:"notes"`
 }
 
 func showEstimate(s *session.Session, a client.Answer) error {
