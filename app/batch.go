@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/fanout"
@@ -173,31 +172,14 @@ func (p *plan) batch(name string, names []string, rows []row) (*Job, []*Job) {
 	return parent, subjobs
 }
 
-// varyingOf returns the names of the settings in which new rows differ.
+// varyingOf returns the names of the settings in which new rows differ, defaults included.
 func varyingOf(rows []*Job) []string {
-	names, _ := Varying(func(yield func(*Job, error) bool) { // their settings are valid
-		for _, j := range rows {
-			if !yield(j, nil) {
-				return
-			}
-		}
-	})
+	settings := make([]json.RawMessage, len(rows))
+	for i, j := range rows {
+		settings[i] = j.Private.Normalized
+	}
+	names, _ := strictjson.Differing(settings) // they are valid
 	return names
-}
-
-// Varying returns the names of the settings in which jobs differ, defaults included.
-func Varying(jobs iter.Seq2[*Job, error]) ([]string, error) {
-	return strictjson.Differing(func(yield func(json.RawMessage, error) bool) {
-		for j, err := range jobs {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(j.Private.Normalized, nil) {
-				return
-			}
-		}
-	})
 }
 
 // rowWaits returns the jobs whose results each row reads.

@@ -108,9 +108,8 @@ type ManifestFile struct {
 	CRC32  uint32 `json:"crc32"` // IEEE, as in zip
 	SHA256 string `json:"sha256"`
 
-	// Changed is when the file was written last, in seconds since 1970. It is 0 in
-	// manifests of older versions, whose archives stay as they were.
-	Changed int64 `json:"changed,omitempty"`
+	// Changed is when the file was written last, in seconds since 1970.
+	Changed int64 `json:"changed"`
 }
 
 // Find returns the index of the file with this name, -1 if there is none.

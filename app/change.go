@@ -107,8 +107,9 @@ func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error
 func (s *Jobs) retry(tx Tx, j *Job, batch JobID) error {
 	waits, doom, err := remaining(tx, j, batch)
 	if err == nil && doom == nil {
-		var in *Input
-		if in, err = goneInput(tx, j); in != nil {
+		var gone int
+		if gone, err = goneReference(tx, j.Private.References); gone >= 0 {
+			in := j.Inputs[gone]
 			return fault.Errorf(fault.InputRemoved, "the file %q of setting %q, which job %q reads, was deleted; upload it again and submit the job under another name", in.Filename, in.Setting, j.Name)
 		}
 	}

@@ -40,18 +40,18 @@ func (s Status) Valid() bool {
 // JSON is the record that clients see, and is stored as such; what clients
 // don't see is in Private.
 type Job struct {
-	ID           JobID           `json:"jobId"`
-	Name         string          `json:"jobName"`
-	Type         string          `json:"type"`
-	Version      string          `json:"version"`
-	Status       Status          `json:"status"`
-	StatusReason string          `json:"statusReason,omitempty"`
-	Settings     json.RawMessage `json:"settings,omitempty"` // as sent; none on a batch
-	Inputs       []Input         `json:"inputs,omitempty"`
-	Source       string          `json:"source,omitempty"` // of a row that was made of something: a file's name, a record's ID, a line
-	After        []string        `json:"after,omitempty"`  // jobs to start after, as sent
-	AfterAny     bool            `json:"afterAny,omitempty"`
-	// Tags and Note stand before Email: see executorOf.
+	ID             JobID             `json:"jobId"`
+	Name           string            `json:"jobName"`
+	Type           string            `json:"type"`
+	Version        string            `json:"version"`
+	Status         Status            `json:"status"`
+	StatusReason   string            `json:"statusReason,omitempty"`
+	Executor       string            `json:"executor,omitempty"` // headOf reads no further
+	Settings       json.RawMessage   `json:"settings,omitempty"` // as sent; none on a batch
+	Inputs         []Input           `json:"inputs,omitempty"`
+	Source         string            `json:"source,omitempty"` // of a row that was made of something: a file's name, a record's ID, a line
+	After          []string          `json:"after,omitempty"`  // jobs to start after, as sent
+	AfterAny       bool              `json:"afterAny,omitempty"`
 	Tags           map[string]string `json:"tags,omitempty"`
 	Note           string            `json:"note,omitempty"`
 	Organization   string            `json:"organization"`
@@ -63,7 +63,6 @@ type Job struct {
 	StartedAt      unit.Time         `json:"startedAt,omitzero"`
 	CompletedAt    unit.Time         `json:"completedAt,omitzero"` // when it finished, also if it failed
 	Attempts       int               `json:"attempts"`
-	Executor       string            `json:"executor,omitempty"`
 	Isolation      string            `json:"isolation,omitempty"`      // of the attempt that ended, as in Outcome
 	ProgramVersion string            `json:"programVersion,omitempty"` // likewise
 	Image          *protocol.Image   `json:"image,omitempty"`          // that attempt ran programs of
@@ -129,15 +128,15 @@ type Private struct {
 	Sent       string              `json:"sent,omitempty"`       // hash of the body as sent, hex
 	Meaning    string              `json:"meaning,omitempty"`    // hash of type, version and normalised settings, hex
 	Normalized json.RawMessage     `json:"normalized,omitempty"` // settings as the program sees them
-	AsksTime   bool                `json:"asksTime,omitempty"`   // the submission gave maxRuntimeSeconds; older versions did not store it
+	AsksTime   bool                `json:"asksTime,omitempty"`   // the submission gave maxRuntimeSeconds
 	Definition string              `json:"definition,omitempty"` // digest of the algorithm file it was validated against
 	Folder     string              `json:"folder,omitempty"`     // Definition, if that algorithm has a folder
 	Batch      JobID               `json:"batch,omitempty"`      // parent of a subjob
 	Row        int                 `json:"row,omitempty"`        // its place in the batch, from 0
-	Varying    []string            `json:"varying,omitzero"`     // of a batch: the settings in which its rows differ; older versions did not store it
+	Varying    []string            `json:"varying,omitempty"`    // of a batch: the settings in which its rows differ
 	Needs      placement.Resources `json:"needs"`
 	LimitOf    string              `json:"limitOf,omitempty"` // whose limit MaxRuntime is, such as "the partition main"; "": the algorithm's, or as asked
-	Class      string              `json:"class,omitempty"`   // of comparable runs; older versions stored none
+	Class      string              `json:"class,omitempty"`   // of comparable runs
 	Size       float64             `json:"size,omitempty"`    // as the algorithm file computes it
 	Facts      algorithm.Facts     `json:"facts,omitempty"`   // of the files, where something depends on them
 	Retries    int                 `json:"retries,omitempty"` // how many lost attempts may be repeated
@@ -159,7 +158,7 @@ type Private struct {
 	StopBy  string `json:"stopBy,omitempty"`  // the e-mail of who asked
 	Token   string `json:"token,omitempty"`   // names the attempt to executors
 	Handle  Handle `json:"handle,omitempty"`
-	Pilot   string `json:"pilot,omitempty"` // the pilot that runs it with others; older versions stored none
+	Pilot   string `json:"pilot,omitempty"` // the pilot that runs it with others
 	placement.Devices
 }
 

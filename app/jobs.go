@@ -24,11 +24,11 @@ func (s *Jobs) Get(ctx context.Context, by Caller, name string, wait time.Durati
 	}
 	timer := time.NewTimer(min(wait, MaxWait))
 	defer timer.Stop()
-	before, _ := statusOf(j.JSON)
+	before := headOf(j.JSON).status
 	for {
 		changed, release := s.changes.Watch(j.ID)
 		j, err = s.read(ctx, by, name)
-		if now, _ := statusOf(j.JSON); err != nil || now != before || now.Finished() {
+		if now := headOf(j.JSON).status; err != nil || now != before || now.Finished() {
 			release()
 			return s.Show(j), err
 		}

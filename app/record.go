@@ -6,10 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"reflect"
+	"fmt"
 
-	"molrun/app/algorithm"
-	"molrun/app/algorithm/placement"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
 )
@@ -23,13 +21,8 @@ type storedPrivate struct {
 	Added  json.RawMessage `json:"added,omitempty"`  // in normal form they are, with these members
 }
 
-// A stored private part is JSON, behind a head: packedMark, a byte of the flags below,
-// and the digests that these name, in their order. It takes half of what everything as
-// JSON takes, which is how versions up to schema 5 stored it: without a head.
-const (
-	packedMark = 1
-	packedHead = 2
-)
+// A stored private part is JSON, behind a head: a byte of the flags below, and the digests
+// that these name, in their order. It takes half of what everything as JSON takes.
 
 // What the head tells, so that the JSON does not.
 const (
@@ -73,22 +66,21 @@ func (j *Job) encodePrivate() ([]byte, error) {
 
 // pack moves into a head what has a place there.
 func (s *storedPrivate) pack(created unit.Time) []byte {
-	head := make([]byte, packedHead, packedHead+3*sha256.Size)
-	head[0] = packedMark
+	head := make([]byte, 1, 1+3*sha256.Size)
 	if s.Folder != "" && s.Folder == s.Definition {
-		head[1], s.Folder = head[1]|packedFolder, ""
+		head[0], s.Folder = head[0]|packedFolder, ""
 	}
 	for _, d := range s.digests() {
 		if raw, err := hex.DecodeString(*d.text); err == nil && len(raw) == sha256.Size && hex.EncodeToString(raw) == *d.text {
-			head[1] |= d.flag
+			head[0] |= d.flag
 			head, *d.text = append(head, raw...), ""
 		}
 	}
 	if s.QueuedAt == created && !created.IsZero() {
-		head[1], s.QueuedAt = head[1]|packedQueued, unit.Time{}
+		head[0], s.QueuedAt = head[0]|packedQueued, unit.Time{}
 	}
 	if s.AsSent {
-		head[1], s.AsSent = head[1]|packedAsSent, false
+		head[0], s.AsSent = head[0]|packedAsSent, false
 	}
 	return head
 }
@@ -97,10 +89,10 @@ var errPacked = errors.New("the head of a private part is not whole")
 
 // unpack decodes a head and what follows it.
 func (s *storedPrivate) unpack(b []byte, created unit.Time) error {
-	if len(b) < packedHead {
+	if len(b) == 0 {
 		return errPacked
 	}
-	flags, b := b[1], b[packedHead:]
+	flags, b := b[0], b[1:]
 	for _, d := range s.digests() {
 		if flags&d.flag == 0 {
 			continue
@@ -123,15 +115,21 @@ func (s *storedPrivate) unpack(b []byte, created unit.Time) error {
 	return nil
 }
 
-// DecodePrivate decodes EncodedJob.Private into a job that has the rest.
-func (j *Job) DecodePrivate(stored []byte) (err error) {
-	var s storedPrivate
-	if len(stored) > 0 && stored[0] == packedMark {
-		err = s.unpack(stored, j.CreatedAt)
-	} else {
-		err = json.Unmarshal(stored, &s)
+// DecodeJob decodes the bytes of EncodedJob.
+func DecodeJob(shown, private []byte) (*Job, error) {
+	j := new(Job)
+	if err := json.Unmarshal(shown, j); err != nil {
+		return nil, fmt.Errorf("read the record of a job: %w", err)
 	}
-	if err != nil {
+	if err := j.decodePrivate(private); err != nil {
+		return nil, fmt.Errorf("read the private part of a job: %w", err)
+	}
+	return j, nil
+}
+
+func (j *Job) decodePrivate(stored []byte) (err error) {
+	var s storedPrivate
+	if err := s.unpack(stored, j.CreatedAt); err != nil {
 		return err
 	}
 	j.Private = s.Private
@@ -144,24 +142,13 @@ func (j *Job) DecodePrivate(stored []byte) (err error) {
 	return err
 }
 
-// newRow is a row of a batch that waits to be stored. Rows are much alike, and a job takes a KiB:
-// 10,000 of them are kept as what differs.
+// newRow is a row of a batch that waits to be stored: 10,000 of them are kept without the
+// job that they encode, which takes three times as much.
 type newRow struct {
+	id             JobID
+	waits          []Dependency
+	references     []Reference
 	shown, private []byte // of EncodedJob
-	like           *Job   // a row of the same batch that has everything else in common
-
-	id                      JobID
-	name, source, executor  string
-	settings, normalized    json.RawMessage
-	maxRuntime              int64
-	row                     int
-	meaning, class, limitOf string
-	size                    float64
-	needs                   placement.Resources
-	facts                   algorithm.Facts
-	inputs                  []Input
-	references              []Reference
-	waits                   []Dependency
 }
 
 // newRows encodes the rows of a batch. Listeners hear of new ones with their batch.
@@ -172,27 +159,13 @@ func newRows(jobs []*Job) ([]newRow, error) {
 		if err != nil {
 			return nil, err
 		}
-		r := newRow{
-			shown: e.Shown, private: e.Private, like: rows[max(0, i-1)].like,
-			id: j.ID, name: j.Name, source: j.Source, executor: j.Executor, settings: j.Settings, normalized: j.Private.Normalized,
-			maxRuntime: j.MaxRuntime, row: j.Private.Row, meaning: j.Private.Meaning, class: j.Private.Class, limitOf: j.Private.LimitOf,
-			size: j.Private.Size, needs: j.Private.Needs, facts: j.Private.Facts,
-			inputs: j.Inputs, references: j.Private.References, waits: j.Private.Waits,
-		}
-		if i == 0 || !reflect.DeepEqual(r.job(), j) {
-			r.like = j
-		}
-		rows[i] = r
+		rows[i] = newRow{j.ID, j.Private.Waits, j.Private.References, e.Shown, e.Private}
 	}
 	return rows, nil
 }
 
-// job makes the job again.
-func (r *newRow) job() *Job {
-	j := *r.like
-	j.ID, j.Name, j.Source, j.Executor, j.Settings, j.Private.Normalized = r.id, r.name, r.source, r.executor, r.settings, r.normalized
-	j.MaxRuntime, j.Private.Row, j.Private.Meaning, j.Private.Class, j.Private.LimitOf = r.maxRuntime, r.row, r.meaning, r.class, r.limitOf
-	j.Private.Size, j.Private.Needs, j.Private.Facts = r.size, r.needs, r.facts
-	j.Inputs, j.Private.References, j.Private.Waits = r.inputs, r.references, r.waits
-	return &j
+// encoded decodes the job again.
+func (r *newRow) encoded() (EncodedJob, error) {
+	j, err := DecodeJob(r.shown, r.private)
+	return EncodedJob{Job: j, Shown: r.shown, Private: r.private}, err
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/base/fault"
 	"molrun/app/test/must"
 )
 
@@ -107,62 +106,4 @@ func TestRepeatIsRecognisedAfterTheLimitOfItsAlgorithmChanged(t *testing.T) {
 	} {
 		must.Equal(t, step.body, s.repeat(step.service, step.body), step.want)
 	}
-}
-
-// Records as a version stored them that did not note whether maxRuntimeSeconds
-// was given: a job with priority and time, one without, and a batch (without its two rows).
-var olderRecords = [][2]string{
-	{
-		`{"jobId":"01M7W8NB02Q73J6K6JQ4YAHES4","jobName":"timed","type":"echo","version":"1","status":"QUEUED","settings":{"steps":5},"organization":"lab","jobEmail":"ann@lab.example","priority":-1,"maxRuntimeSeconds":60,"createdAt":"2026-11-20T10:40:00.001Z","attempts":0,"executor":"local","pinned":false}`,
-		`{"sent":"58636e6576b9bb5e913093c9fd329e208adee336de901656e490f320e434408d","meaning":"caa5ee9606a377f8c195c8542b74635893943e3ce194c5f6ec9067b1b6d3e14a","normalized":{"steps":5},"definition":"a4d85955bf5a63639fe38708638ebb6c632832d5b200b7c058b36595f1b3df7e","needs":{"cpus":1,"memoryBytes":1073741824,"gpus":0},"retries":1,"queuedAt":"2026-11-20T10:40:00.001Z"}`,
-	},
-	{
-		`{"jobId":"01M7W8NB04TDZ5PQ43SJDEQZG8","jobName":"plain","type":"echo","version":"1","status":"QUEUED","settings":{"steps":5},"organization":"lab","jobEmail":"ann@lab.example","priority":0,"maxRuntimeSeconds":86400,"createdAt":"2026-11-20T10:40:00.003Z","attempts":0,"executor":"local","pinned":false}`,
-		`{"sent":"85af9a2caf2c00cae0c68f26441442c6f13e59a8a60d5bca6cee9e54a00e6631","meaning":"caa5ee9606a377f8c195c8542b74635893943e3ce194c5f6ec9067b1b6d3e14a","normalized":{"steps":5},"definition":"a4d85955bf5a63639fe38708638ebb6c632832d5b200b7c058b36595f1b3df7e","needs":{"cpus":1,"memoryBytes":1073741824,"gpus":0},"retries":1,"queuedAt":"2026-11-20T10:40:00.003Z"}`,
-	},
-	{
-		`{"jobId":"01M7W8NB06SW6RH6VQN9X3TB9M","jobName":"screen","type":"echo","version":"1","status":"QUEUED","organization":"lab","jobEmail":"ann@lab.example","priority":0,"maxRuntimeSeconds":86400,"createdAt":"2026-11-20T10:40:00.005Z","attempts":0,"executor":"local","pinned":false,"subjobCounts":{"QUEUED":0,"RUNNING":0,"COMPLETED":0,"FAILED":0}}`,
-		`{"sent":"0562bb915973978c9b33023a6c9e9ff96eced263d1d5d19e192ce4491836129b","meaning":"748351ae24b8d0c03e4c57520aacf1b27c0c70c1bf0ad9c24d2e701079a1ad0e","definition":"a4d85955bf5a63639fe38708638ebb6c632832d5b200b7c058b36595f1b3df7e","needs":{"cpus":0,"memoryBytes":0,"gpus":0},"queuedAt":"2026-11-20T10:40:00.005Z"}`,
-	},
-}
-
-func TestRepeatOfAJobOfAnOlderVersionIsRecognised(t *testing.T) {
-	s := newSite(t)
-	s.submit(ann, "any", `{}`) // stores the definition
-	must.OK(t, s.Store.Update(t.Context(), func(tx app.Tx) error {
-		for _, r := range olderRecords {
-			j := new(app.Job)
-			must.OK(t, json.Unmarshal([]byte(r[0]), j))
-			must.OK(t, j.DecodePrivate([]byte(r[1])))
-			e, err := j.Encoded()
-			must.OK(t, err)
-			e.Shown, e.Private = []byte(r[0]), []byte(r[1])
-			if err := tx.PutEncoded(e); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-	const job, row = `"type":"echo","settings":{"steps":5}`, `"type":"echo","settings":[{"steps":5},{}]`
-	for _, step := range []struct{ body, want string }{
-		{`{"jobName":"timed",` + job + `,"priority":-1,"maxRuntimeSeconds":60}`, "again"}, // as sent then
-		{`{"jobName":"timed","version":"1",` + job + `,"priority":-1,"maxRuntimeSeconds":60}`, "again"},
-		{`{"jobName":"timed",` + job + `,"priority":0,"maxRuntimeSeconds":60}`, differs("timed", "priority")},
-		{`{"jobName":"timed",` + job + `,"priority":-1,"maxRuntimeSeconds":61}`, differs("timed", "maxRuntimeSeconds")},
-		{`{"jobName":"plain",` + job + `}`, "again"},
-		{`{"jobName":"plain","version":"1",` + job + `}`, "again"},
-		{`{"jobName":"plain",` + job + `,"priority":-1}`, differs("plain", "priority")},
-		{`{"jobName":"plain",` + job + `,"maxRuntimeSeconds":60}`, differs("plain", "maxRuntimeSeconds")},
-		{`{"batchName":"screen",` + row + `}`, "again"},
-		{`{"batchName":"screen","version":"1",` + row + `}`, "again"},
-		{`{"batchName":"screen",` + row + `,"priority":-1}`, differs("screen", "priority")},
-	} {
-		must.Equal(t, step.body, s.repeat(s.Service, step.body), step.want)
-	}
-	wantCode(t, "another setting", s.submitError("plain", `{"steps":6}`), fault.JobAlreadyExists)
-}
-
-func (s *site) submitError(name, settings string) error {
-	_, _, err := s.Jobs.Submit(s.t.Context(), ann, submission(s.t, name, settings))
-	return err
 }

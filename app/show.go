@@ -1,9 +1,9 @@
 package app
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
+	"strings"
 
 	"molrun/app/base/strictjson"
 	"molrun/app/job/eta"
@@ -17,15 +17,15 @@ func (s *Jobs) Show(j StoredJob) Record {
 	s.live.mu.Lock()
 	progress, runs := s.live.progress[j.ID]
 	s.live.mu.Unlock()
-	switch status, hasReason := statusOf(j.JSON); {
-	case status == Running:
+	switch h := headOf(j.JSON); h.status {
+	case Running:
 		shown := j.JSON
 		if runs {
 			shown = strictjson.Append(shown, "progress", progress)
 		}
 		return s.showLeft(j.ID, shown)
-	case status == Queued:
-		return s.showWaiting(j, hasReason)
+	case Queued:
+		return s.showWaiting(j, h)
 	}
 	return j.JSON
 }
@@ -41,20 +41,16 @@ func (s *Jobs) showLeft(id JobID, shown Record) Record {
 
 // showWaiting adds to the record of a queued job why it waits, unless the record says
 // that, and its place in the queue.
-func (s *Jobs) showWaiting(j StoredJob, hasReason bool) Record {
+func (s *Jobs) showWaiting(j StoredJob, h head) Record {
 	why, place, inQueue := s.live.waiting(j.ID, s.now())
-	if why.Text != "" || inQueue {
-		// known, or its executor is there
-	} else if e := executorOf(j.JSON); e != "" && !s.router.Has(e) {
-		why.Text = "waiting: the executor " + e + " is no longer configured here; ask an administrator, or cancel the job and submit it again"
+	if why.Text == "" && !inQueue && h.executor != "" && !s.router.Has(h.executor) {
+		why.Text = "waiting: the executor " + h.executor + " is no longer configured here; ask an administrator, or cancel the job and submit it again"
 	}
-	if hasReason {
-		if _, reason, _ := bytes.Cut(j.JSON, []byte(`"statusReason":"`)); bytes.HasPrefix(reason, []byte(waitsForJob)) {
-			place.BlockedBy = eta.Dependency // it stands in no queue
-		}
+	if strings.HasPrefix(h.reason, waitsForJob) {
+		place.BlockedBy = eta.Dependency // it stands in no queue
 	}
 	shown := j.JSON
-	if why.Text != "" && !hasReason {
+	if why.Text != "" && h.reason == "" {
 		shown = strictjson.Append(shown, "statusReason", why.Text)
 	}
 	if place != (eta.Queue{}) {
@@ -66,26 +62,32 @@ func (s *Jobs) showWaiting(j StoredJob, hasReason bool) Record {
 // waitsForJob begins the statusReason of a job that waits for others.
 const waitsForJob = "waiting for job "
 
-// statusOf reads the status out of a stored record, and whether it is followed by
-// a statusReason. It goes by position: both members stand before everything that
-// users write but names, whose quotes are escaped.
-func statusOf(record []byte) (status Status, hasReason bool) {
-	_, rest, _ := bytes.Cut(record, []byte(`,"status":"`)) // commas are rarer than quotes, so bytes.Cut is faster
-	text, rest, _ := bytes.Cut(rest, []byte(`"`))
-	hasReason = bytes.HasPrefix(rest, []byte(`,"statusReason":`))
-	for _, s := range Statuses {
-		if string(text) == string(s) {
-			return s, hasReason // without a copy
-		}
-	}
-	return Status(text), hasReason
+// head is what decides about the live state of a job.
+type head struct {
+	status   Status
+	reason   string // of a queued job, as it is encoded
+	executor string // of a queued job; "" if the rows of a batch have several
 }
 
-// executorOf reads the executor out of the record of a queued job, "" if the rows
-// of a batch have several. Behind the last jobEmail, settings and inputs are over,
-// so that no member of theirs can be taken for the record's own.
-func executorOf(record []byte) string {
-	_, rest, _ := bytes.Cut(record[max(0, bytes.LastIndex(record, []byte(`"jobEmail":"`))):], []byte(`"executor":"`))
-	name, _, _ := bytes.Cut(rest, []byte(`"`))
-	return string(name)
+// headOf reads the head of a stored record, and nothing that may be large.
+func headOf(record []byte) (h head) {
+	strictjson.Peek(record, func(name, value []byte) bool {
+		switch string(name) {
+		case "status":
+			for _, s := range Statuses {
+				if string(value[1:len(value)-1]) == string(s) {
+					h.status = s // without a copy
+				}
+			}
+			return h.status == Queued
+		case "statusReason":
+			h.reason = string(value[1 : len(value)-1])
+		case "executor":
+			h.executor = string(value[1 : len(value)-1])
+		case "settings", "organization": // the latter of a batch, which has no settings
+			return false
+		}
+		return true
+	})
+	return h
 }

@@ -166,12 +166,15 @@ func putNew(tx Tx, first EncodedJob, rows []newRow, definitions []*algorithm.Fil
 	if err := tx.PutEncoded(first); err != nil { // it was looked for before
 		return err
 	}
-	for i := range rows {
-		j := rows[i].job()
-		if err := rowNameIsFree(tx, j); err != nil {
-			return err
+	for _, r := range rows {
+		e, err := r.encoded()
+		if err == nil {
+			err = rowNameIsFree(tx, e.Job)
 		}
-		if err := tx.PutEncoded(EncodedJob{Job: j, Shown: rows[i].shown, Private: rows[i].private}); err != nil {
+		if err == nil {
+			err = tx.PutEncoded(e)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -179,10 +182,16 @@ func putNew(tx Tx, first EncodedJob, rows []newRow, definitions []*algorithm.Fil
 		return err
 	}
 	for _, r := range rows {
-		if len(r.references) > 0 {
-			if err := referencesRemain(tx, r.job()); err != nil {
+		gone, err := goneReference(tx, r.references)
+		if err != nil {
+			return err
+		}
+		if gone >= 0 {
+			e, err := r.encoded()
+			if err != nil {
 				return err
 			}
+			return deletedNow(e.Job, gone)
 		}
 	}
 	return dependenciesRemain(tx, first.Job, rows)
@@ -201,32 +210,40 @@ func rowNameIsFree(tx Tx, row *Job) error {
 
 // referencesRemain checks that no input was deleted since it was resolved.
 func referencesRemain(tx Tx, j *Job) error {
-	in, err := goneInput(tx, j)
-	if in == nil {
+	gone, err := goneReference(tx, j.Private.References)
+	if gone < 0 || err != nil {
 		return err
 	}
+	return deletedNow(j, gone)
+}
+
+// deletedNow is the error for an input that was deleted since it was resolved.
+func deletedNow(j *Job, gone int) error {
+	in := j.Inputs[gone]
 	return fault.List(fault.Field{
 		Loc: deletedAt(j, in.Setting), Type: "file",
 		Msg: fmt.Sprintf("the file %q was deleted just now; upload it again", in.Filename),
 	})
 }
 
-// goneInput returns the first input that was deleted, nil if all are there.
-func goneInput(tx Tx, j *Job) (in *Input, err error) {
-	for i, ref := range j.Private.References {
+// goneReference returns the index of the first reference to what was deleted, -1 if all is
+// there.
+func goneReference(tx Tx, references []Reference) (int, error) {
+	for i, ref := range references {
+		var err error
 		if ref.Upload != "" {
 			_, err = tx.Upload(ref.Upload)
 		} else {
 			_, err = tx.Job(ref.Job)
 		}
 		if errors.Is(err, fault.NotFound) {
-			return &j.Inputs[i], nil
+			return i, nil
 		}
 		if err != nil {
-			return nil, err
+			return -1, err
 		}
 	}
-	return nil, nil
+	return -1, nil
 }
 
 // deletedAt says where a submission named a file that is gone.

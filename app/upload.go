@@ -21,8 +21,7 @@ type Upload struct {
 	Generation int    `json:"generation,omitempty"`
 	Size       int64  `json:"size,omitempty"`
 	SHA256     string `json:"sha256,omitempty"` // hex
-	// CRC32 is that of zip archives (IEEE). Older versions did not store it.
-	CRC32 *uint32 `json:"crc32,omitempty"`
+	CRC32      uint32 `json:"crc32,omitempty"`  // IEEE, as in zip
 
 	CompletedAt unit.Time `json:"completedAt,omitzero"`
 

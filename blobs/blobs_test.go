@@ -113,7 +113,7 @@ func (s *rules) FinishUpload(_ context.Context, id app.UploadID, f app.StoredFil
 	}
 	stale := u.Generation
 	u.Partial = nil
-	u.Generation, u.Size, u.SHA256, u.CRC32 = f.Generation, f.Size, f.SHA256, &f.CRC32
+	u.Generation, u.Size, u.SHA256, u.CRC32 = f.Generation, f.Size, f.SHA256, f.CRC32
 	return stale, nil
 }
 

@@ -35,8 +35,8 @@ func (t tx) PutKey(k *apikey.Key) error {
 	return t.Replace(bucketKeys, []byte(k.ID), withChecksum(value))
 }
 
-// keyChecksum names the last member of a stored API key or user, the CRC-32C of the record
-// without it. Keys that older versions have stored have none.
+// keyChecksum names the last member of a stored API key, user or session, the CRC-32C of
+// the record without it.
 const keyChecksum = "crc32c"
 
 func withChecksum(record []byte) []byte {
@@ -48,7 +48,7 @@ func withChecksum(record []byte) []byte {
 func keyIsSound(value []byte) bool {
 	end := bytes.LastIndex(value, []byte(`,"`+keyChecksum+`":`))
 	if end < 0 {
-		return true
+		return false
 	}
 	record := append(bytes.Clone(value[:end]), '}')
 	return bytes.Equal(value, withChecksum(record))

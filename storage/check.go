@@ -48,9 +48,6 @@ func checkAccounts(t *kv.Tx, found *kv.Findings) {
 
 // checkUsers finds changed records of users.
 func checkUsers(t *kv.Tx, found *kv.Findings) {
-	if !t.Has(bucketUsers) { // no service of this version has opened it yet
-		return
-	}
 	for key, value := range t.Ascend(bucketUsers, nil) {
 		u, err := readUser(fmt.Sprintf("%q", key), value)
 		switch {
@@ -66,9 +63,6 @@ func checkUsers(t *kv.Tx, found *kv.Findings) {
 
 // checkSessions finds changed records of sessions.
 func checkSessions(t *kv.Tx, found *kv.Findings) {
-	if !t.Has(bucketSessions) { // no service of this version has opened it yet
-		return
-	}
 	for key, value := range t.Ascend(bucketSessions, nil) {
 		s, err := readSession(value)
 		switch {
@@ -203,9 +197,6 @@ func sameOrigin(a, b *app.Job) bool {
 // checkDependants finds jobs that would wait for ever: nobody tells them what has become
 // of another job.
 func checkDependants(t *kv.Tx, found *kv.Findings) {
-	if !t.Has(indexJobsDependant) {
-		return // of a newer version
-	}
 	for k := range t.Ascend(indexJobsDependant, nil) {
 		if len(k) != 2*sortid.Size+1 {
 			continue // reported by the table's check

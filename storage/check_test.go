@@ -64,7 +64,7 @@ var damages = []struct {
 	{"lost private part", "read the private part", false, func(tx *bolt.Tx) error {
 		return bucketOf(tx, bucketJobsPrivate).Delete(key(1))
 	}},
-	{"record that is not JSON", "read job", false, func(tx *bolt.Tx) error {
+	{"record that is not JSON", "read the record", false, func(tx *bolt.Tx) error {
 		return errors.Join(bucketOf(tx, bucketJobs).Put(key(1), []byte("{")), bucketOf(tx, indexJobsClaimed).Put(key(1), nil))
 	}},
 	{"changed bit in a record", "has another checksum", false, func(tx *bolt.Tx) error {

@@ -1,12 +1,10 @@
 package storage
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"molrun/app"
-	"molrun/app/base/fault"
 	"molrun/app/base/unit"
 	"molrun/app/test/must"
 )
@@ -26,28 +24,6 @@ func finished(n int, status app.Status) *app.Job {
 
 func dependants(t *testing.T, tx app.Tx, n int, how app.Dependence) (all []app.JobID) {
 	return collect(t, tx.Dependants(jobID(n), how))
-}
-
-// TestSchema3GetsDependants opens a database of schema 3, which has a queued, a completed and a
-// failed job.
-func TestSchema3GetsDependants(t *testing.T) {
-	path := unpack(t, "schema-3.db.gz")
-	for n := range 2 { // at the first start and at the next
-		s := openAt(t, path, Options{})
-		checkStore(t, s)
-		putJobs(t, s, waitingFor(10+n, app.Dependency{Job: jobID(0)}))
-		view(t, s, func(tx app.Tx) error {
-			if got := dependants(t, tx, 0, app.WaitsForSuccess); len(got) != n+1 {
-				t.Errorf("%d dependants, want %d", len(got), n+1)
-			}
-			_, err := tx.Unsettled()
-			if !errors.Is(err, fault.NotFound) {
-				t.Errorf("unsettled: %v", err)
-			}
-			return nil
-		})
-		must.OK(t, s.Close())
-	}
 }
 
 func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {

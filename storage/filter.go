@@ -13,6 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/naming"
 	"molrun/app/base/sortid"
+	"molrun/app/base/strictjson"
 	"molrun/storage/kv"
 )
 
@@ -207,18 +208,21 @@ func (t tx) containsText(text string) func(sortid.ID) (bool, error) {
 	}
 }
 
-// nameIn reads the name out of a record, where it is the second member.
+// nameIn reads the name out of a record.
 func nameIn(record []byte) (name string, err error) {
-	_, rest, _ := bytes.Cut(record, []byte(`"jobName":`))
-	for end := 1; end < len(rest); end++ {
-		switch rest[end] {
-		case '\\':
-			end++
-		case '"':
-			return name, json.Unmarshal(rest[:end+1], &name)
+	err = errors.New("a record has no name")
+	strictjson.Peek(record, func(member, value []byte) bool {
+		if string(member) != "jobName" {
+			return true
 		}
-	}
-	return "", errors.New("a record has no name")
+		if err = nil; bytes.IndexByte(value, '\\') < 0 {
+			name = string(value[1 : len(value)-1])
+		} else {
+			err = json.Unmarshal(value, &name)
+		}
+		return false
+	})
+	return name, err
 }
 
 // matches returns a test of a job's record. The rows of a batch come from one

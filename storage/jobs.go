@@ -35,14 +35,11 @@ func readJob(t *kv.Tx, id sortid.ID) (*app.Job, error) {
 
 // decodeJob takes the parts of a record.
 func decodeJob(id sortid.ID, parts [][]byte) (*app.Job, error) {
-	var j app.Job
-	if err := json.Unmarshal(parts[0], &j); err != nil {
-		return nil, fmt.Errorf("read job %s: %w", id, err)
+	j, err := app.DecodeJob(parts[0], parts[1])
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", id, err)
 	}
-	if err := j.DecodePrivate(parts[1]); err != nil {
-		return nil, fmt.Errorf("read the private part of job %s: %w", id, err)
-	}
-	return &j, nil
+	return j, nil
 }
 
 func noJob(id string) error { return fault.Errorf(fault.NotFound, "there is no job %s", id) }

@@ -99,7 +99,7 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 	upload := &app.Upload{
 		ID: app.UploadID(jobIDText(1)), Organization: "lab", Email: "ann@lab.example",
 		Folder: "inputs", Filename: "a.pdb", ContentType: "chemical/x-pdb",
-		CreatedAt: unit.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab", CRC32: new(uint32(7)),
+		CreatedAt: unit.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab", CRC32: 7,
 		CompletedAt: unit.At(testID(2).Time()),
 		Partial: &app.Partial{
 			Generation: 3, Offset: 7, Length: new(int64(70)), Digest: []byte{1, 2}, CRC32: 9,
@@ -168,28 +168,6 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 				return nil
 			})
 		})
-	}
-}
-
-// TestPrivatePartsOfSchema5AreRead reads one without a head, as it was stored then.
-func TestPrivatePartsOfSchema5AreRead(t *testing.T) {
-	s := openAt(t, newPath(t), Options{}) // the golden job is in several states at once
-	want := goldenJob()
-	want.Private.Sent, want.Private.Meaning, want.Private.Definition, want.Private.Folder = "5e", "3e", "de", strings.Repeat("f0", 32)
-	stored, err := os.ReadFile("testdata/jobs.private.schema-5.json")
-	must.OK(t, err)
-	update(t, s, func(tx app.Tx) error {
-		e, err := want.Encoded()
-		e.Private = stored
-		return errors.Join(err, tx.PutEncoded(e))
-	})
-	for range 2 { // as it was stored, and stored again
-		view(t, s, func(tx app.Tx) error {
-			got, err := tx.Job(want.ID)
-			must.Equal(t, "the job", got, want)
-			return err
-		})
-		update(t, s, func(tx app.Tx) error { return tx.PutJob(want) })
 	}
 }
 

@@ -114,19 +114,12 @@ func readWaiting(k kv.Key, value []byte) (w app.Waiting, err error) {
 	return w, err
 }
 
-// appendWork adds nothing for a job of an older version, which has no class.
 func appendWork(b []byte, w eta.Work) []byte {
-	if w.Class == "" {
-		return b
-	}
 	return append(binary.BigEndian.AppendUint64(b, math.Float64bits(w.Size)), w.Class...)
 }
 
 func readWork(b []byte) (eta.Work, error) {
-	switch {
-	case len(b) == 0:
-		return eta.Work{}, nil
-	case len(b) <= 8:
+	if len(b) < 8 {
 		return eta.Work{}, kv.ErrKey
 	}
 	return eta.Work{Class: string(b[8:]), Size: float64At(b)}, nil

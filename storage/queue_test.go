@@ -44,8 +44,8 @@ func TestNeedsAndWorkOfAWaitingJobRoundTrip(t *testing.T) {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	}
-	if w, err := readWork(make([]byte, 8)); err == nil {
-		t.Errorf("a size without a class reads as %+v", w)
+	if w, err := readWork(make([]byte, 7)); err == nil {
+		t.Errorf("half a size reads as %+v", w)
 	}
 }
 

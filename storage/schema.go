@@ -1,10 +1,6 @@
 package storage
 
 import (
-	"math"
-
-	bolt "go.etcd.io/bbolt"
-
 	"molrun/app"
 	"molrun/app/job/notice"
 	"molrun/storage/kv"
@@ -15,30 +11,10 @@ var schema = &kv.Schema{
 		bucketJobs, bucketJobsPrivate, bucketUploads, bucketShares, bucketHooks, bucketDeliveries,
 		bucketKeys, bucketUsers, bucketSessions, bucketDefinitions,
 	},
-	// Sessions are never missed: who has none signs in again.
-	Since:   map[string]int{bucketUsers: 5, bucketSessions: math.MaxInt},
 	Tables:  []kv.AnyTable{&jobs, &uploads, &shares, &hooks, &deliveries},
 	Journal: &kv.Journal{Bucket: bucketEvents, Entries: maxEvents, Bytes: maxEventBytes},
-	Migrations: []kv.Migration{
-		// 2: private parts of jobs may leave out settings that equal the record's.
-		// Old ones stay valid, but older versions can't read new ones.
-		func(*bolt.Tx) error { return nil },
-		// 3: more indexes of jobs, which older versions would not keep, pinned jobs in
-		// one that they kept without, and a sum by user and type in place of one by
-		// user. Open builds what is missing.
-		func(tx *bolt.Tx) error { return deleteBuckets(tx, indexJobsFinished, "jobs.statuses.user") },
-		// 4: jobs may wait for others, which older versions would start at once.
-		func(*bolt.Tx) error { return nil },
-		// 5: API keys and users may be limited, which older versions would not enforce;
-		// what is spent is counted and notices are sent, which they would not do; and uploads may have
-		// arrived in part, which they would forget.
-		func(*bolt.Tx) error { return nil },
-		// 6: private parts of jobs may begin with digests that are no text. Old ones stay
-		// valid, but older versions can't read new ones.
-		func(*bolt.Tx) error { return nil },
-	},
-	Check:  checkJobs,
-	Repair: repairJobs,
+	Check:   checkJobs,
+	Repair:  repairJobs,
 }
 
 var jobs = kv.Table[app.Job]{
@@ -118,18 +94,4 @@ var deliveries = kv.Table[notice.Delivery]{
 		count[notice.Delivery]{countDeliveries, deliveryLogs},
 		kv.Checksums[notice.Delivery]{Bucket: "deliveries.checksum", Parts: []string{bucketDeliveries}},
 	},
-}
-
-// deleteBuckets deletes derived buckets; one that an interrupted build had not made
-// is missing.
-func deleteBuckets(tx *bolt.Tx, names ...string) error {
-	for _, name := range names {
-		if tx.Bucket([]byte(name)) == nil {
-			continue
-		}
-		if err := tx.DeleteBucket([]byte(name)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -166,7 +166,7 @@ func spentByJob(j *app.Job) spent.Share {
 	if j.IsBatch() {
 		return s
 	}
-	attempts := attemptsOf(j)
+	attempts := j.Private.Spent
 	s.Attempts, s.RunMillis, s.CPUMillis = attempts.Ended, attempts.RunMillis, attempts.CPUMillis
 	s.BookedMillis = attempts.RunMillis * int64(j.Private.Needs.CPUs)
 	s.GPUMillis = attempts.RunMillis * int64(j.Private.Needs.GPUs)
@@ -184,16 +184,6 @@ func spentByJob(j *app.Job) spent.Share {
 		s.ResultBytes = *j.ResultBytes
 	}
 	return s
-}
-
-// attemptsOf returns what the attempts of a job have used. Records of older versions know
-// only the last of them.
-func attemptsOf(j *app.Job) spent.Attempts {
-	a := j.Private.Spent
-	if a.Ended == 0 && j.Status.Finished() && j.Metrics != nil {
-		a.Add(j.Metrics.RunSeconds, j.Metrics.CPUSeconds, j.CompletedAt)
-	}
-	return a
 }
 
 // spentByUpload counts an upload once it is complete.

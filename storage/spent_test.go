@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/job/spent"
 	"molrun/app/test/must"
-	"molrun/storage/kv"
 )
 
 // spentIn adds up what an organization, "" for all, has spent in a time.
@@ -35,8 +33,7 @@ func wantSpent(t *testing.T, s *Store, organization string, want spent.Counters)
 	must.Equal(t, "spent by "+organization, spentIn(t, s, organization, ever[0], ever[1]), want)
 }
 
-// ended returns a completed job that ran for a second on two CPUs and a GPU, as versions
-// without counters recorded it.
+// ended returns a completed job that ran for a second on two CPUs and a GPU.
 func ended(n int) *app.Job {
 	j := testJob(n)
 	j.Status, j.CompletedAt = app.Completed, j.CreatedAt
@@ -44,6 +41,7 @@ func ended(n int) *app.Job {
 	j.ResultBytes = &size
 	j.Metrics = &app.Metrics{RunSeconds: 1, CPUSeconds: 1.5}
 	j.Private.Needs = placement.Resources{CPUs: 2, GPUs: 1}
+	j.Private.Spent.Add(1, 1.5, j.CompletedAt)
 	return j
 }
 
@@ -51,40 +49,18 @@ func timesEnded(n int64) spent.Counters {
 	return spent.Counters{Completed: n, Attempts: n, RunMillis: 1000 * n, CPUMillis: 1500 * n, BookedMillis: 2000 * n, GPUMillis: 1000 * n, ResultBytes: 10 * n}
 }
 
-// TestSchema4IsCounted opens a directory of the last version that did not count, of which
-// an interrupted start has counted a part.
-func TestSchema4IsCounted(t *testing.T) {
-	path := newPath(t)
-	s := openAt(t, path, Options{})
-	const n = 510 // more than one transaction builds
-	var jobs []*app.Job
-	for i := range n {
-		jobs = append(jobs, ended(i+1))
-	}
-	putJobs(t, s, jobs...)
-	must.OK(t, s.Close())
-	edit(t, path, func(tx *bolt.Tx) error {
-		meta := tx.Bucket([]byte(kv.Meta))
-		return errors.Join(
-			meta.Put([]byte("schema"), []byte("4")), meta.Delete([]byte("index "+spentByJobs)), meta.Delete([]byte("index "+spentByUploads)),
-			tx.DeleteBucket([]byte(spentByUploads)),
-			bucketOf(tx, spentByJobs).Put(kv.Key{}.Text("lab").Time(time.Unix(0, 0)).Text("").Text(""), appendCounters(nil, timesEnded(500))),
-		)
-	})
-	s = openAt(t, path, Options{})
-	checkStore(t, s)
-	wantSpent(t, s, "lab", timesEnded(n))
-
-	// One of them failed in that version, and is tried again in this one.
+func TestWhatEachAttemptUsedIsCounted(t *testing.T) {
+	s := openNew(t)
 	again := ended(1)
+	putJobs(t, s, again, ended(2))
+	wantSpent(t, s, "lab", timesEnded(2))
 	again.Status, again.Metrics, again.ResultBytes, again.CompletedAt = app.Queued, nil, nil, unit.Time{}
 	putJobs(t, s, again)
-	wantSpent(t, s, "lab", timesEnded(n))
+	wantSpent(t, s, "lab", timesEnded(2))
 	again = ended(1)
 	again.Private.Spent.Add(1, 1.5, again.CompletedAt)
 	putJobs(t, s, again)
-	wantSpent(t, s, "lab", timesEnded(n+1))
-	checkStore(t, s)
+	wantSpent(t, s, "lab", timesEnded(3))
 }
 
 func TestWhatIsDeletedStaysCountedAlsoByARepair(t *testing.T) {

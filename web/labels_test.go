@@ -25,7 +25,7 @@ func TestLabelsChangeOneByOne(t *testing.T) {
 		{"note alone", `{"note":"new"}`, `"tags":{"b":"3","c":"4"},"note":"new"`},
 		{"nothing", `{"tags":null,"note":null}`, `"tags":{"b":"3","c":"4"},"note":"new"`},
 		{"remove a tag that is not there", `{"tags":{"z":null}}`, `"tags":{"b":"3","c":"4"},"note":"new"`},
-		{"remove all", `{"tags":{"b":null,"c":null},"note":""}`, `"status":"QUEUED","organization"`},
+		{"remove all", `{"tags":{"b":null,"c":null},"note":""}`, `"status":"QUEUED","executor":"local","organization"`},
 	} {
 		changed := s.want(200, "PATCH", "/jobs/b", tt.patch).body
 		contains(t, changed, tt.labels)

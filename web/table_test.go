@@ -313,24 +313,6 @@ func TestTableOfManyRowsWhileTheyAreDeleted(t *testing.T) {
 	same(t, "rows", seen, 447)
 }
 
-// TestTableOfABatchOfAnOlderVersion has no list of the settings that differ.
-func TestTableOfABatchOfAnOlderVersion(t *testing.T) {
-	s := docking(t)
-	err := s.store.Update(t.Context(), func(tx app.Tx) error {
-		batch, err := tx.JobNamed("lab", "screen")
-		if err != nil {
-			return err
-		}
-		same(t, "settings that differ", batch.Private.Varying, []string{"ligand", "seed"})
-		batch.Private.Varying = nil
-		return tx.PutJob(batch)
-	})
-	must.OK(t, err)
-	all := s.table("/jobs/screen/table")
-	same(t, "settings", []string{all.Settings[0].Name, all.Settings[1].Name}, []string{"seed", "ligand"})
-	same(t, "a row", all.Rows[0].Settings, map[string]any{"seed": 7.0, "ligand": "=1+2"})
-}
-
 // TestTableOfAPipeline also asks for one whose rows have several types.
 func TestTableOfAPipeline(t *testing.T) {
 	s := start(t, func(with *setup) { with.algorithm = dockAlgorithm })

@@ -1,16 +1,18 @@
 package client
 
+import "molrun/app/base/fault"
+
 // Estimate is the answer of POST /estimate. What is unknown is 0.
 type Estimate struct {
-	Possible   bool     `json:"possible"`
-	Detail     []Detail `json:"detail"`
-	Jobs       int      `json:"jobs"`
-	Slots      []Slot   `json:"slots"`
-	Queue      *Queue   `json:"queue"`
-	RunSeconds int64    `json:"runSeconds"`
-	RunBasis   string   `json:"runBasis"`
-	EndSeconds int64    `json:"endSeconds"`
-	Notes      []Detail `json:"notes"`
+	Possible   bool          `json:"possible"`
+	Detail     []fault.Field `json:"detail"`
+	Jobs       int           `json:"jobs"`
+	Slots      []Slot        `json:"slots"`
+	Queue      *Queue        `json:"queue"`
+	RunSeconds int64         `json:"runSeconds"`
+	RunBasis   string        `json:"runBasis"`
+	EndSeconds int64         `json:"endSeconds"`
+	Notes      []fault.Field `json:"notes"`
 }
 
 // Slot is what each of some jobs needs while it runs.

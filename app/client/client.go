@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"molrun/app/base/fault"
 )
 
 // Client sends requests with one API key. It is safe for concurrent use.
@@ -68,28 +70,9 @@ type Error struct {
 	Status  int
 	Code    string        // such as JOB_ALREADY_EXISTS; INVALID for status 422
 	Message string        // says what to do next
-	Details []Detail      // of INVALID: every fault
+	Details []fault.Field // of INVALID: every fault
 	Request string        // id of the request in the service's log
 	After   time.Duration // when to try again, as RATE_LIMITED says; 0 if it does not
-}
-
-// Detail is one fault of a request.
-type Detail struct {
-	Loc  []any  `json:"loc"`
-	Msg  string `json:"msg"`
-	Type string `json:"type"`
-}
-
-func (d Detail) String() string {
-	place := ""
-	for _, part := range d.Loc {
-		if i, ok := part.(float64); ok {
-			place += fmt.Sprintf("[%d]", int(i))
-			continue
-		}
-		place += fmt.Sprintf(".%v", part)
-	}
-	return strings.TrimPrefix(place, ".") + ": " + d.Msg
 }
 
 func (e *Error) Error() string {
@@ -109,7 +92,7 @@ func errorOf(resp *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<20)) // a partial body still helps
 	var body struct {
 		Error  struct{ Code, Message string }
-		Detail []Detail
+		Detail []fault.Field
 	}
 	e := &Error{Status: resp.StatusCode, Request: resp.Header.Get("X-Request-Id")}
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {

@@ -204,8 +204,7 @@ func (c *Control) Address(ctx context.Context) (string, error) {
 	return a.URL, err
 }
 
-// Listener returns where the running service listens, such as https://[::]:8443; "" if it
-// is of a version that does not say.
+// Listener returns where the running service listens, such as https://[::]:8443.
 func (c *Control) Listener(ctx context.Context) (string, error) {
 	a, err := c.addresses(ctx)
 	return a.Listen, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+
+	"molrun/app/base/fault"
 )
 
 // Submission asks for one job.
@@ -60,7 +62,7 @@ func (c *Client) SubmitBatch(ctx context.Context, s BatchSubmission) (*Job, erro
 type Validation struct {
 	Valid      bool            `json:"valid"`
 	Normalized json.RawMessage `json:"normalized,omitempty"`
-	Detail     []Detail        `json:"detail"`
+	Detail     []fault.Field   `json:"detail"`
 }
 
 // Validate checks a submission without submitting it.

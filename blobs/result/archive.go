@@ -133,7 +133,6 @@ func (s *Archives) layOut(contents app.Archive) (*Archive, error) {
 		a.end.entries += int64(p.entries)
 		a.end.start += p.size
 		a.end.size += p.central
-		a.inputs.timed = a.inputs.timed || slices.ContainsFunc(m.Files, func(f app.ManifestFile) bool { return f.Changed != 0 })
 		fmt.Fprintf(digest, "%q %x\n", f.Name, p.digest)
 		if len(f.Files) > 0 {
 			fmt.Fprintf(digest, "only %q\n", f.Files)
@@ -146,10 +145,7 @@ func (s *Archives) layOut(contents app.Archive) (*Archive, error) {
 	a.end.start += a.inputs.size
 	a.end.size += a.inputs.central
 	for _, f := range a.inputs.files {
-		fmt.Fprintf(digest, "input %q %d %x\n", f.Name, f.Size, f.CRC32)
-		if a.inputs.timed {
-			fmt.Fprintf(digest, "changed %d\n", f.Changed)
-		}
+		fmt.Fprintf(digest, "input %q %d %x %d\n", f.Name, f.Size, f.CRC32, f.Changed)
 	}
 	a.etag = `"` + hex.EncodeToString(digest.Sum(nil)[:16]) + `"`
 	return a, nil

@@ -16,7 +16,6 @@ type inputs struct {
 	upload  func(app.UploadID, int) string // path of a generation below the data directory
 	files   []app.InputFile
 	dirs    map[string]bool // that they are in; only while they are laid out
-	timed   bool            // with the times of files, as those of results; not in archives of older versions
 	start   int64
 	size    int64
 	central int64 // length of the records in the central directory
@@ -76,10 +75,7 @@ func (in *inputs) walk() iter.Seq2[*app.InputFile, *zipEntry] {
 		e := zipEntry{offset: in.start}
 		for i := range in.files {
 			f := &in.files[i]
-			e.name, e.size, e.crc = f.Name, f.Size, f.CRC32
-			if in.timed {
-				e.changed = f.Changed
-			}
+			e.name, e.size, e.crc, e.changed = f.Name, f.Size, f.CRC32, f.Changed
 			if !yield(f, &e) {
 				return
 			}

@@ -39,7 +39,7 @@ type zipEntry struct {
 	crc    uint32
 	offset int64 // of its local header
 
-	changed int64 // in seconds since 1970; 0: not known
+	changed int64 // in seconds since 1970
 }
 
 // minTime and maxTime bound the times that a record can hold.

@@ -7,8 +7,6 @@ import (
 	"hash/crc32"
 	"iter"
 
-	bolt "go.etcd.io/bbolt"
-
 	"molrun/app/base/events"
 )
 
@@ -256,22 +254,6 @@ func repairJournal(t *Tx) error {
 	}
 	_, err := t.bolt.CreateBucket(name)
 	return err
-}
-
-// ensureJournal makes the bucket of a journal that an older version did not have.
-func ensureJournal(db *bolt.DB, s *Schema) error {
-	missing := false
-	err := db.View(func(tx *bolt.Tx) error {
-		missing = s.Journal != nil && tx.Bucket([]byte(s.Journal.Bucket)) == nil
-		return nil
-	})
-	if err != nil || !missing {
-		return err
-	}
-	return db.Update(func(tx *bolt.Tx) error {
-		_, err := tx.CreateBucketIfNotExists([]byte(s.Journal.Bucket))
-		return err
-	})
 }
 
 // OnNoted calls tell with the notes of each commit once they are on the disk, in

@@ -212,14 +212,6 @@ func TestADamagedJournalIsEmptied(t *testing.T) {
 	wantNoted(t, db, "a", last, "unknown")
 }
 
-func TestDatabasesWithoutAJournalGetOne(t *testing.T) {
-	path := newPath(t)
-	must.OK(t, openAt(t, path, Options{}).Close())
-	db := openJournal(t, path)
-	note(t, db, "a", "one")
-	wantNoted(t, db, "a", events.ID{}, "one")
-}
-
 func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err == nil {

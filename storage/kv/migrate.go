@@ -27,15 +27,9 @@ func prepare(db *bolt.DB, s *Schema, tell func(string)) (floor sortid.ID, err er
 	case version > s.version():
 		err = newerError(version, s)
 	default:
-		if err = expectRecords(db, s); err == nil {
-			err = migrate(db, version, s, tell)
+		if err = migrate(db, version, s, tell); err == nil {
+			err = expectRecords(db, s)
 		}
-	}
-	if err == nil {
-		err = ensureIdentity(db)
-	}
-	if err == nil {
-		err = ensureJournal(db, s)
 	}
 	if err == nil {
 		err = prepareDerived(db, s, tell)
@@ -65,34 +59,22 @@ func expectRecords(db *bolt.DB, s *Schema) error {
 	})
 }
 
-// checkBuckets finds missing buckets. One that an older version did not have is none:
-// Open makes or builds it.
+// checkBuckets finds missing buckets. Those that a migration or Open is still to make are
+// not missing.
 func checkBuckets(t *Tx, found *Findings) {
 	derived := t.schema.derived()
-	schema, _ := storedSchema(t) // 0 if it can't be read: nothing is excused
+	schema, err := storedSchema(t)
 	for _, name := range t.schema.buckets() {
 		switch {
 		case t.Has(name):
-		case 0 < schema && schema < t.schema.Since[name]: // Open makes it
-		case t.schema.Journal != nil && name == t.schema.Journal.Bucket: // Open makes it
-		case slices.Contains(derived, name) && !isBuilt(t.bolt, name), isOfNewTable(t, name):
+		case err == nil && schema < t.schema.version():
+		case slices.Contains(derived, name) && !isBuilt(t.bolt, name):
 		case slices.Contains(derived, name):
 			found.Derivef("the index %s is missing", name)
 		default:
 			found.Addf("the records %s are missing", name)
 		}
 	}
-}
-
-// isOfNewTable reports whether a bucket has the records of a table that no service has
-// opened yet.
-func isOfNewTable(t *Tx, name string) bool {
-	for _, table := range t.schema.Tables {
-		if table.name() == name {
-			return !slices.ContainsFunc(table.derivedNames(), func(of string) bool { return isBuilt(t.bolt, of) })
-		}
-	}
-	return false
 }
 
 func storedSchema(t *Tx) (int, error) {
@@ -188,13 +170,4 @@ func migrate(db *bolt.DB, version int, s *Schema, tell func(string)) error {
 		}
 	}
 	return nil
-}
-
-// ensureIdentity identifies a database that is older than identities.
-func ensureIdentity(db *bolt.DB) error {
-	i, err := boltfile.ReadIdentity(db)
-	if err != nil || i.ID != "" && i.Lineage != "" {
-		return err
-	}
-	return db.Update(boltfile.Identify)
 }

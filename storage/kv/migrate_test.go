@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +15,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// renameRocks is a migration as a later version may need it: it changes records
-// and deletes the index that they invalidate.
+// renameRocks is a migration as a later version may need it: it changes records, deletes
+// the index that they invalidate, and makes a bucket that is new.
 func renameRocks(tx *bolt.Tx) error {
 	b := tx.Bucket([]byte(bucketThings))
 	changed := map[string][]byte{}
@@ -26,7 +27,8 @@ func renameRocks(tx *bolt.Tx) error {
 	for k, v := range changed {
 		err = errors.Join(err, b.Put([]byte(k), v))
 	}
-	return errors.Join(err, tx.DeleteBucket([]byte(indexKind)))
+	_, created := tx.CreateBucketIfNotExists([]byte(bucketNotes))
+	return errors.Join(err, created, tx.DeleteBucket([]byte(indexKind)))
 }
 
 // countKind counts the things of a kind in the index.
@@ -53,8 +55,10 @@ func withThings(t *testing.T, n int) string {
 
 func TestMigrationRunsOnceAndKeepsACopy(t *testing.T) {
 	path := withThings(t, 3)
+	edit(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(bucketNotes)) }) // which is new
 	runs := 0
 	step := func(tx *bolt.Tx) error { runs++; return renameRocks(tx) }
+	wantProblems(t, path, "", step)
 	var said []string
 	for range 2 {
 		db := openAt(t, path, Options{Tell: func(text string) { said = append(said, text) }}, step)
@@ -71,6 +75,10 @@ func TestMigrationRunsOnceAndKeepsACopy(t *testing.T) {
 		t.Errorf("said %q, want the migration and the index that it dropped, once", said)
 	}
 
+	edit(t, path+".before-2", func(tx *bolt.Tx) error {
+		_, err := tx.CreateBucket([]byte(bucketNotes))
+		return err
+	})
 	old := openAt(t, path+".before-2", Options{})
 	if rocks := countKind(t, old, "rock"); rocks != 3 {
 		t.Errorf("the copy has %d rocks, want 3", rocks)
@@ -96,11 +104,27 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 	check(t, db)
 }
 
+// wantProblems checks a closed database without changing it.
+func wantProblems(t *testing.T, path, want string, steps ...Migration) {
+	t.Helper()
+	r, err := OpenReadOnly(path, schemaWith(steps...))
+	must.OK(t, err)
+	defer r.Close()
+	report, err := r.Check(t.Context())
+	must.OK(t, err)
+	if found := fmt.Sprint(report.Err()); !strings.Contains(found, want) || want == "" && report.Count > 0 {
+		t.Errorf("the check finds %q, want %q", found, want)
+	}
+}
+
 func TestOpenBuildsMissingIndexes(t *testing.T) {
-	for name, change := range map[string]func(*bolt.Tx) error{
-		"never built": func(tx *bolt.Tx) error { return dropDerived(tx, indexKind) },
-		"bucket gone": func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(indexKind)) },
-		"build interrupted": func(tx *bolt.Tx) error {
+	for name, tt := range map[string]struct {
+		found  string // by a check before
+		change func(*bolt.Tx) error
+	}{
+		"never built": {"", func(tx *bolt.Tx) error { return dropDerived(tx, indexKind) }},
+		"bucket gone": {"the index things.kind is missing", func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(indexKind)) }},
+		"build interrupted": {"things.kind lacks an entry", func(tx *bolt.Tx) error {
 			err := tx.Bucket([]byte(Meta)).Delete([]byte(metaBuilt + indexKind))
 			b := tx.Bucket([]byte(indexKind))
 			for range 100 {
@@ -108,12 +132,13 @@ func TestOpenBuildsMissingIndexes(t *testing.T) {
 				err = errors.Join(err, b.Delete(k))
 			}
 			return errors.Join(err, b.Put([]byte("stray"), nil))
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const n = buildRecords + 10 // more than one transaction
 			path := withThings(t, n)
-			edit(t, path, change)
+			edit(t, path, tt.change)
+			wantProblems(t, path, tt.found)
 			db := openAt(t, path, Options{})
 			if got := countKind(t, db, "rock"); got != n {
 				t.Errorf("the index has %d things, want %d", got, n)

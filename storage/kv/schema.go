@@ -15,8 +15,7 @@ const Meta = boltfile.Meta
 
 // Schema says what a database holds.
 type Schema struct {
-	Buckets []string       // of records
-	Since   map[string]int // the schema with which one of them came, if not the first
+	Buckets []string // of records
 	Tables  []AnyTable
 	Journal *Journal // nil: none
 
@@ -31,8 +30,9 @@ type Schema struct {
 	Repair func(ctx context.Context, tx *Tx) error
 }
 
-// Migration turns the database of one schema into that of the next. It may
-// delete the bucket of an index: Open builds it again.
+// Migration turns the database of one schema into that of the next. It creates the
+// buckets that are new in Schema.Buckets. It may delete the bucket of an index: Open
+// builds it again.
 type Migration func(*bolt.Tx) error
 
 // AnyTable is a Table of any record type.

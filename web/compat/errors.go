@@ -8,14 +8,15 @@ import (
 	"strconv"
 	"strings"
 
+	"molrun/app/base/fault"
 	"molrun/app/client"
 )
 
 // problem is an error as clients of this mount read it: the sentence is a text.
 type problem struct {
-	Error  string          `json:"error"`
-	Code   string          `json:"code"`
-	Detail []client.Detail `json:"detail"`
+	Error  string        `json:"error"`
+	Code   string        `json:"code"`
+	Detail []fault.Field `json:"detail"`
 }
 
 // refuse returns the error of a request that this mount itself can't translate.
@@ -48,13 +49,13 @@ func (c *call) fail(err error) {
 	}
 	detail := e.Details
 	if detail == nil {
-		detail = []client.Detail{}
+		detail = []fault.Field{}
 	}
 	c.send(status, problem{message, e.Code, detail})
 }
 
 // sentences says each fault with the name of its setting.
-func sentences(faults []client.Detail) string {
+func sentences(faults []fault.Field) string {
 	all := make([]string, 0, len(faults))
 	for _, f := range faults {
 		all = append(all, sentence(f))
@@ -62,14 +63,14 @@ func sentences(faults []client.Detail) string {
 	return strings.Join(all, "; ")
 }
 
-func sentence(f client.Detail) string {
+func sentence(f fault.Field) string {
 	loc := f.Loc
 	for _, outer := range []string{"body", "settings"} {
 		if len(loc) > 1 && loc[0] == outer {
 			loc = loc[1:]
 		}
 	}
-	return client.Detail{Loc: loc, Msg: f.Msg}.String()
+	return fault.Field{Loc: loc, Msg: f.Msg}.String()
 }
 
 // notFound answers what the mount does not have: 405 where another method is there.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"molrun/app/base/fault"
 	"molrun/app/client"
 )
 
@@ -180,7 +181,7 @@ func (f *files) explain(err error) error {
 	return err
 }
 
-func (f *files) explainOne(d client.Detail) client.Detail {
+func (f *files) explainOne(d fault.Field) fault.Field {
 	if d.Type != "file" {
 		return d
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 
+	"molrun/app/base/fault"
 	"molrun/app/client"
 )
 
@@ -123,9 +124,9 @@ func (c *call) check(body map[string]any, files *files, name string, settings ma
 		return nil, err
 	}
 	said, err := client.Decode[struct {
-		Valid      bool            `json:"valid"`
-		Normalized map[string]any  `json:"normalized"`
-		Detail     []client.Detail `json:"detail"`
+		Valid      bool           `json:"valid"`
+		Normalized map[string]any `json:"normalized"`
+		Detail     []fault.Field  `json:"detail"`
 	}](a)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code names a kind of failure that callers can act on. The values are those
@@ -65,6 +66,23 @@ type Field struct {
 	Loc  []any  `json:"loc"` // strings and ints; begins with body, query, path or header
 	Msg  string `json:"msg"`
 	Type string `json:"type"` // missing, unknown, type, value, taken …
+}
+
+// String returns the place, as in settings[2].steps, and what to do. JSON makes floats of the
+// indexes.
+func (f Field) String() string {
+	place := ""
+	for _, part := range f.Loc {
+		switch p := part.(type) {
+		case int:
+			place += fmt.Sprintf("[%d]", p)
+		case float64:
+			place += fmt.Sprintf("[%d]", int(p))
+		default:
+			place += fmt.Sprintf(".%v", p)
+		}
+	}
+	return strings.TrimPrefix(place, ".") + ": " + f.Msg
 }
 
 func (e *Error) Error() string {

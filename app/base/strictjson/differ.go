@@ -3,7 +3,6 @@ package strictjson
 import (
 	"bytes"
 	"encoding/json"
-	"iter"
 	"maps"
 	"slices"
 )
@@ -11,14 +10,11 @@ import (
 // Differing returns the names of the members in which objects differ, sorted: those
 // that some lack, and those with several values. The objects are in one form, such
 // as that of AppendPlain, so that equal values have equal bytes.
-func Differing(objects iter.Seq2[json.RawMessage, error]) ([]string, error) {
+func Differing(objects []json.RawMessage) ([]string, error) {
 	var first json.RawMessage
 	var usual []Member
 	differing := map[string]bool{}
-	for object, err := range objects {
-		if err != nil {
-			return nil, err
-		}
+	for _, object := range objects {
 		if bytes.Equal(object, first) {
 			continue
 		}
@@ -32,7 +28,7 @@ func Differing(objects iter.Seq2[json.RawMessage, error]) ([]string, error) {
 		}
 		compareMembers(usual, v, differing)
 	}
-	return append([]string{}, slices.Sorted(maps.Keys(differing))...), nil
+	return slices.Sorted(maps.Keys(differing)), nil
 }
 
 // compareMembers adds the names of the members in which an object differs.

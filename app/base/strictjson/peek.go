@@ -1,5 +1,7 @@
 package strictjson
 
+import "bytes"
+
 // Peek visits the members of an object that was encoded by Encode, until visit
 // returns false. It decodes nothing and checks nothing, and is many times faster than
 // Parse; a name or text with an escape is visited as it is written.
@@ -17,13 +19,16 @@ func Peek(object []byte, visit func(name, value []byte) bool) {
 
 // textEnd returns where the text ends with which b begins.
 func textEnd(b []byte) int {
-	for i := 1; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
+	for i := 1; i < len(b); {
+		quote := bytes.IndexByte(b[i:], '"')
+		if quote < 0 {
+			break
 		}
+		escape := bytes.IndexByte(b[i:i+quote], '\\')
+		if escape < 0 {
+			return i + quote + 1
+		}
+		i += escape + 2
 	}
 	return len(b)
 }

@@ -54,7 +54,7 @@ func (in *installation) keptAlgorithms(ctx context.Context) map[string]string {
 	}
 	read, err := datadir.Control(in.data).Algorithms(ctx)
 	if err != nil {
-		return kept // of an older version
+		return kept // the service is busy
 	}
 	for _, m := range read.Mistakes {
 		if m.Kept != "" {

@@ -63,7 +63,7 @@ func ofService(ctx context.Context, data string) (string, error) {
 	}
 	address, err := datadir.Control(data).Listener(ctx)
 	if err != nil {
-		return "", nil // of an older version, or busy: its address tells more
+		return "", nil // it is busy: its address tells more
 	}
 	return address, nil
 }

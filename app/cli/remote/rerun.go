@@ -83,7 +83,7 @@ func submissionIn(record []byte) (*client.Submission, error) {
 		return nil, fmt.Errorf("job.json: %w", err)
 	}
 	if j.Submission == nil {
-		return nil, errors.New("job.json has no submission; it is that of a batch, or of an older version of the service")
+		return nil, errors.New("job.json has no submission; it is that of a batch")
 	}
 	return j.Submission, nil
 }

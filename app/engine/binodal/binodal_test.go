@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/input"
+	"molrun/app/base/fault"
 	"molrun/app/test/must"
 )
 
@@ -517,7 +517,7 @@ func TestSettings(t *testing.T) {
 	} {
 		_, faults := Parse([]byte(text))
 		for _, w := range want {
-			if !slices.ContainsFunc(faults, func(f input.Fault) bool { return strings.Contains(f.Msg, w) }) {
+			if !slices.ContainsFunc(faults, func(f fault.Field) bool { return strings.Contains(f.Msg, w) }) {
 				t.Errorf("%.60s: %v; no %q", text, faults, w)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 
+	"molrun/app/base/fault"
 	"molrun/app/engine/input"
 )
 
@@ -131,12 +132,12 @@ func (p *Point) condensed() bool { return p.Condensed != nil && *p.Condensed }
 func (p *Point) dissolved() bool { return p.Condensed != nil && !*p.Condensed }
 
 // Read reads the summary of a job. Faults are below loc.
-func Read(job string, summary []byte, loc []any) (Point, []input.Fault) {
+func Read(job string, summary []byte, loc []any) (Point, []fault.Field) {
 	var s report
 	if err := json.Unmarshal(summary, &s); err != nil || s.Engine != source {
-		return Point{}, []input.Fault{input.Faultf(loc, input.JSON, "%s is no summary.json of a job of %s", job, source)}
+		return Point{}, []fault.Field{input.Faultf(loc, input.JSON, "%s is no summary.json of a job of %s", job, source)}
 	}
-	var faults []input.Fault
+	var faults []fault.Field
 	wrong := func(kind, format string, args ...any) {
 		faults = append(faults, input.Faultf(loc, kind, job+" "+format, args...))
 	}

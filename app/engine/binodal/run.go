@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"molrun/app/base/fault"
 	"molrun/app/base/naming"
 	"molrun/app/engine/input"
 	"molrun/app/engine/store"
@@ -31,7 +32,7 @@ const maxSummary = 8 << 20
 // that is wrong. A series that does not tell a critical temperature is a result.
 func Run(ctx context.Context, s *Settings, paths []string, folder string, log io.Writer) error {
 	var points []Point
-	var faults []input.Fault
+	var faults []fault.Field
 	for i, name := range jobNames(s.Points, paths) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -61,7 +62,7 @@ func Run(ctx context.Context, s *Settings, paths []string, folder string, log io
 }
 
 // wrongPoints is one line with all faults.
-func wrongPoints(faults []input.Fault) error {
+func wrongPoints(faults []fault.Field) error {
 	texts := make([]string, len(faults))
 	for k, f := range faults {
 		texts[k] = f.Msg

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"molrun/app/base/fault"
 	"molrun/app/engine/input"
 )
 
@@ -27,12 +28,12 @@ type Series struct {
 
 // NewSeries puts points in order. Those that do not belong together are faults, which name the
 // jobs and what they differ in.
-func NewSeries(points []Point) (*Series, []input.Fault) {
+func NewSeries(points []Point) (*Series, []fault.Field) {
 	s := &Series{OverTemperature, slices.Clone(points)}
 	slices.SortFunc(s.Points, func(a, b Point) int {
 		return cmp.Or(cmp.Compare(a.Temperature, b.Temperature), cmp.Compare(a.IonicStrength, b.IonicStrength), strings.Compare(a.Job, b.Job))
 	})
-	var faults []input.Fault
+	var faults []fault.Field
 	for _, each := range []struct {
 		what string
 		of   func(p *Point) string

@@ -1,6 +1,7 @@
 package binodal
 
 import (
+	"molrun/app/base/fault"
 	"molrun/app/engine/input"
 )
 
@@ -22,10 +23,10 @@ var keys = []string{pointsKey, unconvergedKey}
 
 // Parse checks settings given as JSON, in which null stands for absent, and fills in defaults.
 // It returns all faults at once; without faults, the settings are not nil.
-func Parse(settings []byte) (*Settings, []input.Fault) {
+func Parse(settings []byte) (*Settings, []fault.Field) {
 	r, wrong := input.NewReader(settings, keys)
 	if wrong != nil {
-		return nil, []input.Fault{*wrong}
+		return nil, []fault.Field{*wrong}
 	}
 	s := &Settings{Unconverged: r.Boolean(unconvergedKey, false)}
 	at := input.Loc(pointsKey)

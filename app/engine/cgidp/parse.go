@@ -1,6 +1,7 @@
 package cgidp
 
 import (
+	"molrun/app/base/fault"
 	"molrun/app/engine/input"
 )
 
@@ -11,10 +12,10 @@ type reader struct{ *input.ChainReader }
 // in defaults. If the settings use fasta, the argument fasta is the content of
 // that file; while it is nil, the sequences are not checked and Run will refuse.
 // Parse returns all faults at once; without faults, the settings are not nil.
-func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
+func Parse(settings, fasta []byte) (*Settings, []fault.Field) {
 	chains, wrong := input.NewChainReader(settings, keys, "sequence", maxSequences)
 	if wrong != nil {
-		return nil, []input.Fault{*wrong}
+		return nil, []fault.Field{*wrong}
 	}
 	r := &reader{chains}
 	s := &Settings{
@@ -38,7 +39,7 @@ func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
 }
 
 // Check returns the faults of settings.
-func Check(settings, fasta []byte) []input.Fault {
+func Check(settings, fasta []byte) []fault.Field {
 	_, faults := Parse(settings, fasta)
 	return faults
 }

@@ -3,6 +3,7 @@ package condensate
 import (
 	"slices"
 
+	"molrun/app/base/fault"
 	"molrun/app/engine/input"
 )
 
@@ -13,10 +14,10 @@ type reader struct{ *input.ChainReader }
 // in defaults. If the settings use fasta, the argument fasta is the content of
 // that file; while it is nil, the sequences are not checked and Run will refuse.
 // Parse returns all faults at once; without faults, the settings are not nil.
-func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
+func Parse(settings, fasta []byte) (*Settings, []fault.Field) {
 	chains, wrong := input.NewChainReader(settings, keys, "component", maxComponents)
 	if wrong != nil {
-		return nil, []input.Fault{*wrong}
+		return nil, []fault.Field{*wrong}
 	}
 	r := &reader{chains}
 	s := &Settings{
@@ -44,7 +45,7 @@ func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
 }
 
 // Check returns the faults of settings.
-func Check(settings, fasta []byte) []input.Fault {
+func Check(settings, fasta []byte) []fault.Field {
 	_, faults := Parse(settings, fasta)
 	return faults
 }

@@ -1,15 +1,12 @@
 package input
 
-import "fmt"
+import (
+	"fmt"
 
-// Fault is one mistake in the settings, in words for the user.
-type Fault struct {
-	Loc  []any  `json:"loc"`  // path below the settings: keys and, in an array, indexes
-	Msg  string `json:"msg"`  // what is wrong and what to do
-	Type string `json:"type"` // one of the kinds below
-}
+	"molrun/app/base/fault"
+)
 
-// Kinds of faults.
+// Kinds of faults of settings.
 const (
 	JSON     = "json"     // not a JSON object
 	Missing  = "missing"  // a required key is absent
@@ -24,7 +21,8 @@ const (
 // Loc is the path to a setting.
 func Loc(path ...any) []any { return append([]any{}, path...) }
 
-// Faultf returns a fault of a kind with a formatted message.
-func Faultf(loc []any, kind, format string, args ...any) Fault {
-	return Fault{Loc: loc, Type: kind, Msg: fmt.Sprintf(format, args...)}
+// Faultf returns a fault of a kind with a formatted message, in words for the user. Its path
+// begins below the settings.
+func Faultf(loc []any, kind, format string, args ...any) fault.Field {
+	return fault.Field{Loc: loc, Type: kind, Msg: fmt.Sprintf(format, args...)}
 }

@@ -10,23 +10,24 @@ import (
 	"strconv"
 	"strings"
 
+	"molrun/app/base/fault"
 	"molrun/app/base/plaintext"
 )
 
 // Reader takes values from the settings and collects the faults.
 type Reader struct {
-	Faults []Fault
+	Faults []fault.Field
 	raw    map[string]json.RawMessage
 	keys   []string
 }
 
 // NewReader reads settings, which must be one JSON object, in which null stands for
 // absent. The keys are all that there are. A fault is returned if it is none.
-func NewReader(settings []byte, keys []string) (*Reader, *Fault) {
+func NewReader(settings []byte, keys []string) (*Reader, *fault.Field) {
 	r := &Reader{keys: keys}
 	if err := r.decode(settings); err != nil {
-		fault := Faultf(Loc(), JSON, "settings must be one JSON object: %v", err)
-		return nil, &fault
+		wrong := Faultf(Loc(), JSON, "settings must be one JSON object: %v", err)
+		return nil, &wrong
 	}
 	r.checkKeys()
 	return r, nil
@@ -92,7 +93,7 @@ func (r *Reader) Has(key string) bool { return r.raw[key] != nil }
 
 // Faulty reports whether a key has a fault.
 func (r *Reader) Faulty(key string) bool {
-	return slices.ContainsFunc(r.Faults, func(f Fault) bool { return len(f.Loc) > 0 && f.Loc[0] == key })
+	return slices.ContainsFunc(r.Faults, func(f fault.Field) bool { return len(f.Loc) > 0 && f.Loc[0] == key })
 }
 
 // Number returns the value of a numeric setting, its preset if absent or wrong.

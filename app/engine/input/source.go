@@ -3,6 +3,8 @@ package input
 import (
 	"slices"
 	"strings"
+
+	"molrun/app/base/fault"
 )
 
 // ChainReader takes sequences from settings.
@@ -15,9 +17,9 @@ type ChainReader struct {
 }
 
 // NewChainReader is like NewReader.
-func NewChainReader(settings []byte, keys []string, noun string, most int) (*ChainReader, *Fault) {
-	r, fault := NewReader(settings, keys)
-	return &ChainReader{Reader: r, Noun: noun, Most: most, taken: map[string]int{}}, fault
+func NewChainReader(settings []byte, keys []string, noun string, most int) (*ChainReader, *fault.Field) {
+	r, wrong := NewReader(settings, keys)
+	return &ChainReader{Reader: r, Noun: noun, Most: most, taken: map[string]int{}}, wrong
 }
 
 // CheckSequence checks the letters of a sequence.

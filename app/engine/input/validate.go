@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"molrun/app/base/fault"
 )
 
 // MaxFASTA is the largest FASTA text that is read, in bytes: enough for 64 chains of 2000
@@ -15,7 +17,7 @@ const MaxFASTA = 4 << 20
 
 // Check returns the faults of settings; fasta is the content of the file that they name, nil
 // if there is none.
-type Check func(settings, fasta []byte) []Fault
+type Check func(settings, fasta []byte) []fault.Field
 
 // Validate reads settings, one JSON document after the other, and writes the faults
 // of each as a JSON array on a line, until ctx ends. FASTA is the path of the FASTA
@@ -37,7 +39,7 @@ func Validate(ctx context.Context, check Check, fasta string, settings io.Reader
 		}
 		found := check(document, text)
 		if found == nil {
-			found = []Fault{}
+			found = []fault.Field{}
 		}
 		if err := answers.Encode(found); err != nil {
 			return err

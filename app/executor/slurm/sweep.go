@@ -70,7 +70,7 @@ func (e *Executor) sweepLists(ctx context.Context, before time.Time) (oldest tim
 		}
 		name := entry.Name()
 		switch {
-		case temporary(name, e.lists.prefix) && info.ModTime().Before(before):
+		case strings.HasPrefix(name, "."+e.lists.prefix+"-") && info.ModTime().Before(before):
 			err = errors.Join(err, os.Remove(e.lists.path(name)))
 			continue
 		case strings.HasPrefix(name, "."), strings.HasSuffix(name, ".job"):
@@ -85,12 +85,6 @@ func (e *Executor) sweepLists(ctx context.Context, before time.Time) (oldest tim
 		}
 	}
 	return oldest, err
-}
-
-// temporary reports whether a file was to become a list. Earlier versions began
-// its name with .new-.
-func temporary(name, prefix string) bool {
-	return strings.HasPrefix(name, "."+prefix+"-") || strings.HasPrefix(name, ".new-")
 }
 
 func removeFiles(dir string, which func(name string, at time.Time) bool) error {

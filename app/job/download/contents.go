@@ -17,15 +17,14 @@ const inputsDir = "inputs"
 
 // contents is what an archive holds, while it is found out.
 type contents struct {
-	tx       app.Tx
-	archive  app.Archive
-	inputs   map[string]app.InputFile     // by name
-	missing  map[string]bool              // inputs that were deleted, as told to users
-	unsummed map[app.UploadID]*app.Upload // inputs of which the CRC-32 is not known
+	tx      app.Tx
+	archive app.Archive
+	inputs  map[string]app.InputFile // by name
+	missing map[string]bool          // inputs that were deleted, as told to users
 }
 
 func contentsOf(tx app.Tx, id app.JobID, form app.ArchiveForm) (*contents, error) {
-	c := &contents{tx: tx, archive: app.Archive{Folders: []app.Folder{}}, inputs: map[string]app.InputFile{}, missing: map[string]bool{}, unsummed: map[app.UploadID]*app.Upload{}}
+	c := &contents{tx: tx, archive: app.Archive{Folders: []app.Folder{}}, inputs: map[string]app.InputFile{}, missing: map[string]bool{}}
 	j, err := tx.Job(id)
 	if err != nil {
 		return nil, err
@@ -107,13 +106,10 @@ func (c *contents) find(organization string, input app.Input, ref app.Reference)
 	if err != nil {
 		return f, err
 	}
-	f.Reference, f.Changed = app.Reference{Upload: u.ID, Generation: u.Generation, Size: u.Size}, u.CompletedAt.Unix()
-	if u.CRC32 == nil {
-		c.unsummed[u.ID] = u
-		return f, nil
-	}
-	f.CRC32 = *u.CRC32
-	return f, nil
+	return app.InputFile{
+		Reference: app.Reference{Upload: u.ID, Generation: u.Generation, Size: u.Size},
+		CRC32:     u.CRC32, Changed: u.CompletedAt.Unix(),
+	}, nil
 }
 
 func (c *contents) same(organization, sha256 string) (*app.Upload, error) {

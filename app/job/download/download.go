@@ -23,12 +23,11 @@ type Results struct {
 	blobs app.Blobs
 	jobs  *app.Jobs
 	now   func() time.Time
-	sums  sums
 }
 
 // New returns the results of the jobs in store, whose files are in blobs.
 func New(store app.Store, blobs app.Blobs, jobs *app.Jobs, now func() time.Time) *Results {
-	return &Results{store: store, blobs: blobs, jobs: jobs, now: now, sums: newSums()}
+	return &Results{store: store, blobs: blobs, jobs: jobs, now: now}
 }
 
 // Link is a link to what a job produced.
@@ -106,7 +105,7 @@ func archiveName(j *app.Job) string { return j.Name + ".zip" }
 
 func (s *Results) linkArchive(ctx context.Context, link *app.Link, out *Link, j *app.Job, form app.ArchiveForm) error {
 	form.Partial = form.Partial && j.IsBatch()
-	archive, err := s.summed(ctx, j.ID, form)
+	archive, err := s.Archive(ctx, j.ID, form)
 	if err != nil {
 		return err
 	}
@@ -148,14 +147,10 @@ func (s *Results) linkFile(ctx context.Context, link *app.Link, out *Link, j *ap
 func (s *Results) Archive(ctx context.Context, id app.JobID, form app.ArchiveForm) (archive app.Archive, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		c, err := contentsOf(tx, id, form)
-		if err != nil {
-			return err
+		if err == nil {
+			archive = c.archive
 		}
-		archive = c.archive
-		if len(c.unsummed) > 0 { // another upload took the place of one that was deleted
-			return fault.Errorf(fault.NotFound, "an input is stored in another place now; ask for a new link")
-		}
-		return nil
+		return err
 	})
 	return archive, err
 }

@@ -1,11 +1,7 @@
 package download_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"hash/crc32"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -194,43 +190,10 @@ func TestInputsInTheWayOfAResultAreRefused(t *testing.T) {
 	}
 }
 
-// old makes an upload one that an older version received.
-func (s *site) old(u *app.Upload) {
-	s.t.Helper()
-	must.OK(s.t, s.Store.Update(s.t.Context(), func(tx app.Tx) error {
-		u.CRC32 = nil
-		return tx.PutUpload(u)
-	}))
-}
-
-func TestSumsOfOlderUploadsAreComputedOnce(t *testing.T) {
-	s := newSite(t)
-	text := strings.Repeat("0123456789abcdef", 40<<10)
-	u := s.Upload(ann, "a.txt", text)
-	s.old(u)
-	id := s.Submit(ann, "a", `{"input":"inputs/a.txt"}`)
-	s.Complete(id, nil)
-
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := s.Link(gone, ann, download.Request{Name: "a", Form: app.ArchiveForm{Inputs: true}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("of a client that is gone: %v", err)
-	}
-	archive, err := s.with(id, "a")
-	if want := crc32.ChecksumIEEE([]byte(text)); err != nil || archive.Inputs[0].CRC32 != want {
-		t.Fatalf("%+v, %v; want the CRC-32 %x", archive, err, want)
-	}
-	must.OK(t, os.Remove(s.Blobs.UploadPath(u.ID, u.Generation))) // it is not read again
-	if _, err := s.with(id, "a"); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 	fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
 		s := newSite(t)
-		u := s.Upload(ann, "a.txt", "text")
-		s.old(u)
+		s.Upload(ann, "a.txt", "text")
 		lost := s.Upload(ann, "b.txt", "other")
 		s.Upload(ann, "c.txt", "other")
 		s.Complete(s.Submit(ann, "source", `{}`), map[string]string{"b.txt": "of a job"})

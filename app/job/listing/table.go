@@ -115,15 +115,10 @@ func (l *Lists) WholeTable(ctx context.Context, by app.Caller, q TableQuery) (*T
 // openTable reads what a table has above its rows.
 func (l *Lists) openTable(ctx context.Context, by app.Caller, q TableQuery) (*Table, error) {
 	var batch *app.Job
-	var varying, metrics []string
+	var metrics []string
 	err := l.store.View(ctx, func(tx app.Tx) (err error) {
 		if batch, err = batchNamed(tx, by, q.Batch); err != nil {
 			return err
-		}
-		if varying = batch.Private.Varying; varying == nil {
-			if varying, err = app.Varying(tx.Subjobs(batch.ID, "")); err != nil {
-				return err
-			}
 		}
 		metrics, err = tx.MetricNames(batch.ID, maxFoundMetrics)
 		return err
@@ -137,7 +132,7 @@ func (l *Lists) openTable(ctx context.Context, by app.Caller, q TableQuery) (*Ta
 			return nil, err
 		}
 	}
-	t := &Table{Batch: batch.Name, Statuses: *batch.Counts, Settings: settingColumns(a, varying), Metrics: metricColumns(a, metrics)}
+	t := &Table{Batch: batch.Name, Statuses: *batch.Counts, Settings: settingColumns(a, batch.Private.Varying), Metrics: metricColumns(a, metrics)}
 	t.settings, t.metrics = placesOf(t.Settings), placesOf(t.Metrics)
 	t.filter = app.JobFilter{Organization: by.Organization, Batch: batch.ID, Statuses: distinct(q.Status)}
 	t.sortAs(q, a)

@@ -343,7 +343,7 @@ func (s *Files) FinishUpload(ctx context.Context, id app.UploadID, f app.StoredF
 		}
 		stale, partial = u.Generation, u.Partial
 		u.Partial = nil
-		u.Generation, u.Size, u.SHA256, u.CRC32 = f.Generation, f.Size, f.SHA256, &f.CRC32
+		u.Generation, u.Size, u.SHA256, u.CRC32 = f.Generation, f.Size, f.SHA256, f.CRC32
 		return tx.PutUpload(u)
 	})
 	if err == nil {

@@ -98,8 +98,7 @@ type Outcome struct {
 	OutputBytes int64 `json:"outputBytes,omitempty"`
 
 	// Isolation is what isolated the programs from the rest of the machine:
-	// bubblewrap or a runtime of containers, cgroup, both (bubblewrap+cgroup) or none. It
-	// is empty in outcomes of older versions.
+	// bubblewrap or a runtime of containers, cgroup, both (bubblewrap+cgroup) or none.
 	Isolation string `json:"isolation,omitempty"`
 	Image     *Image `json:"image,omitempty"` // nil: its programs are the machine's
 

@@ -2,10 +2,7 @@ package faults
 
 import (
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -408,25 +405,4 @@ func TestFilesOfCommandsAreDurable(t *testing.T) {
 		}
 		w.lasts("after molrun "+run.args[0], run.files)
 	}
-	old := w.path("restored")
-	must.OK(t, errors.Join(os.RemoveAll(old), os.Mkdir(old, 0o700), gunzip(filepath.Join(old, "jobs.db"), "../../../storage/testdata/schema-1.db.gz")))
-	w.env = []string{"MOLRUN_DATA=" + old}
-	w.start()
-	w.stop()
-	w.lasts("after a migration", `^restored/jobs\.db\.before-2$`)
-	w.lasts("after a migration", `^restored/`)
-}
-
-func gunzip(to, from string) error {
-	packed, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer packed.Close()
-	r, err := gzip.NewReader(packed)
-	if err != nil {
-		return err
-	}
-	data, err := io.ReadAll(r)
-	return errors.Join(err, os.WriteFile(to, data, 0o600))
 }

@@ -39,18 +39,12 @@ func ReadIdentity(db *bolt.DB) (i Identity, err error) {
 	return i, err
 }
 
-// Identify gives a database the names that it lacks.
+// Identify gives a new database its identity.
 func Identify(tx *bolt.Tx) error {
-	meta := tx.Bucket([]byte(Meta))
-	for _, name := range []string{metaID, metaLineage} {
-		if meta.Get([]byte(name)) != nil {
-			continue
-		}
-		if err := meta.Put([]byte(name), []byte(rand.Text())); err != nil {
-			return err
-		}
+	if err := tx.Bucket([]byte(Meta)).Put([]byte(metaID), []byte(rand.Text())); err != nil {
+		return err
 	}
-	return nil
+	return RenewLineage(tx)
 }
 
 // RenewLineage gives a database a new lineage.

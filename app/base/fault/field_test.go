@@ -1,0 +1,15 @@
+package fault
+
+import "testing"
+
+func TestFieldSaysWhereAndWhat(t *testing.T) {
+	for want, f := range map[string]Field{
+		"body.settings[2].steps: use a number":       {Loc: []any{"body", "settings", 2, "steps"}, Msg: "use a number"},
+		"body.settings[1000000].steps: use a number": {Loc: []any{"body", "settings", 1e6, "steps"}, Msg: "use a number"}, // of JSON
+		": settings must be one JSON object":         {Msg: "settings must be one JSON object"},
+	} {
+		if got := f.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
