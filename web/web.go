@@ -11,14 +11,12 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/access"
-	"molrun/app/job/download"
 	"molrun/app/job/estimate"
 	"molrun/app/job/follow"
 	"molrun/app/job/listing"
 	"molrun/app/job/notify"
 	"molrun/app/job/output"
 	"molrun/app/job/retention"
-	"molrun/app/job/share"
 	"molrun/app/job/status"
 	"molrun/app/job/upload"
 	"molrun/app/job/usage"
@@ -45,8 +43,8 @@ type Services struct {
 	Files    *upload.Files
 	Lists    *listing.Lists
 	Outputs  *output.Outputs
-	Results  *download.Results
-	Shares   *share.Shares
+	Results  *output.Results
+	Shares   *output.Shares
 	Linked   Linked
 	Sender   Sender
 	Follower *follow.Follower

@@ -1,4 +1,4 @@
-package share_test
+package output_test
 
 import (
 	"context"
@@ -10,22 +10,21 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
-	"molrun/app/job/download"
-	"molrun/app/job/share"
+	"molrun/app/job/output"
 	"molrun/app/test/fixture"
 	"molrun/app/test/must"
 )
 
-type site struct {
+type shareSite struct {
 	*fixture.Site
-	*share.Shares
+	*output.Shares
 	t  *testing.T
 	by app.Caller
 }
 
-// newSite returns a site where ann has a completed job and a completed batch.
-func newSite(t *testing.T) *site {
-	s := &site{Site: fixture.New(t, app.Options{}), t: t, by: fixture.Ann}
+// newShareSite returns a site where ann has a completed job and a completed batch.
+func newShareSite(t *testing.T) *shareSite {
+	s := &shareSite{Site: fixture.New(t, app.Options{}), t: t, by: fixture.Ann}
 	s.Shares = s.on(s.Store)
 	r := access.KeyRequest{Organization: s.by.Organization, Email: s.by.Email, Role: apikey.Member}
 	_, key, err := access.New(s.Store, s.Blobs, s.Now).CreateKey(t.Context(), app.Operator(), r)
@@ -39,27 +38,27 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-func (s *site) on(store app.Store) *share.Shares {
+func (s *shareSite) on(store app.Store) *output.Shares {
 	jobs := s.On(store).Jobs
-	return share.New(store, jobs, download.New(store, s.Blobs, jobs, s.Now), s.Now)
+	return output.NewShares(store, jobs, output.NewResults(store, s.Blobs, jobs, s.Now), s.Now)
 }
 
 // made makes a share and returns its token.
-func (s *site) made(r share.Request) (*app.Share, string) {
+func (s *shareSite) made(r output.ShareRequest) (*app.Share, string) {
 	s.t.Helper()
 	made, url, err := s.Create(s.t.Context(), s.by, r)
 	must.OK(s.t, err)
-	return made, strings.TrimPrefix(url, share.Path)
+	return made, strings.TrimPrefix(url, output.SharePath)
 }
 
 func TestShareEndsWhenItsTimeIsOver(t *testing.T) {
-	s := newSite(t)
-	_, token := s.made(share.Request{Name: "a", TTL: time.Hour})
-	_, week := s.made(share.Request{Name: "a"})
+	s := newShareSite(t)
+	_, token := s.made(output.ShareRequest{Name: "a", TTL: time.Hour})
+	_, week := s.made(output.ShareRequest{Name: "a"})
 	for _, step := range []struct {
 		later       time.Duration
 		short, long bool
-	}{{0, true, true}, {59 * time.Minute, true, true}, {time.Minute, false, true}, {share.DefaultTTL - 2*time.Hour, false, true}, {time.Hour, false, false}} {
+	}{{0, true, true}, {59 * time.Minute, true, true}, {time.Minute, false, true}, {output.DefaultShareTTL - 2*time.Hour, false, true}, {time.Hour, false, false}} {
 		s.Advance(step.later)
 		for token, lives := range map[string]bool{token: step.short, week: step.long} {
 			if _, err := s.Open(t.Context(), token); lives != (err == nil) || !lives && fault.CodeOf(err) != fault.NotFound {
@@ -74,8 +73,8 @@ func TestShareEndsWhenItsTimeIsOver(t *testing.T) {
 
 // TestLastUseIsWrittenOnceAMinute counts the calls of the store.
 func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
-	s := newSite(t)
-	made, token := s.made(share.Request{Name: "a"})
+	s := newShareSite(t)
+	made, token := s.made(output.ShareRequest{Name: "a"})
 	store := &fixture.FaultyStore{Store: s.Store}
 	shares := s.on(store)
 	used := func() time.Time {
@@ -97,14 +96,14 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 
 // TestSharesThatHaveEndedAreForgotten makes a new share, which removes them.
 func TestSharesThatHaveEndedAreForgotten(t *testing.T) {
-	s := newSite(t)
-	expired, _ := s.made(share.Request{Name: "a", TTL: time.Minute})
+	s := newShareSite(t)
+	expired, _ := s.made(output.ShareRequest{Name: "a", TTL: time.Minute})
 	s.Complete(s.Submit(s.by, "deleted", `{}`), nil)
-	orphan, _ := s.made(share.Request{Name: "deleted"})
-	kept, _ := s.made(share.Request{Name: "b"})
+	orphan, _ := s.made(output.ShareRequest{Name: "deleted"})
+	kept, _ := s.made(output.ShareRequest{Name: "b"})
 	must.OK(t, s.Jobs.Delete(t.Context(), s.by, "deleted"))
 	s.Advance(time.Hour)
-	s.made(share.Request{Name: "a"})
+	s.made(output.ShareRequest{Name: "a"})
 	for id, there := range map[app.ShareID]bool{expired.ID: false, orphan.ID: false, kept.ID: true} {
 		err := s.Store.View(t.Context(), func(tx app.Tx) error {
 			_, err := tx.Share(id)
@@ -116,13 +115,13 @@ func TestSharesThatHaveEndedAreForgotten(t *testing.T) {
 	}
 }
 
-// meanwhile does something before each change of the store.
-type meanwhile struct {
+// updateMeanwhile does something before each change of the store.
+type updateMeanwhile struct {
 	app.Store
 	do func() error
 }
 
-func (m meanwhile) Update(ctx context.Context, fn func(app.Tx) error) error {
+func (m updateMeanwhile) Update(ctx context.Context, fn func(app.Tx) error) error {
 	if err := m.do(); err != nil {
 		return err
 	}
@@ -132,18 +131,18 @@ func (m meanwhile) Update(ctx context.Context, fn func(app.Tx) error) error {
 // What a share is opened or made by may end before the change of the store: then nothing
 // comes back. On a full disk, what is there can still be read.
 func TestSharesEndMeanwhile(t *testing.T) {
-	s := newSite(t)
-	made, token := s.made(share.Request{Name: "a"})
+	s := newShareSite(t)
+	made, token := s.made(output.ShareRequest{Name: "a"})
 	full := func() error { return fault.Errorf(fault.StorageFull, "the disk is full") }
-	if _, err := s.on(meanwhile{s.Store, full}).Open(t.Context(), token); err != nil {
+	if _, err := s.on(updateMeanwhile{s.Store, full}).Open(t.Context(), token); err != nil {
 		t.Errorf("opened on a full disk: %v", err)
 	}
 	revoke := func() error { return s.Revoke(t.Context(), s.by, string(made.ID)) }
-	if _, err := s.on(meanwhile{s.Store, revoke}).Open(t.Context(), token); fault.CodeOf(err) != fault.NotFound {
+	if _, err := s.on(updateMeanwhile{s.Store, revoke}).Open(t.Context(), token); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("opened while it is revoked: %v", err)
 	}
 	remove := func() error { return s.Jobs.Delete(t.Context(), s.by, "a") }
-	if _, _, err := s.on(meanwhile{s.Store, remove}).Create(t.Context(), s.by, share.Request{Name: "a"}); fault.CodeOf(err) != fault.NotFound {
+	if _, _, err := s.on(updateMeanwhile{s.Store, remove}).Create(t.Context(), s.by, output.ShareRequest{Name: "a"}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("made while its job is deleted: %v", err)
 	}
 	if left, err := s.List(t.Context(), s.by, true); err != nil || len(left) != 0 {
@@ -151,31 +150,33 @@ func TestSharesEndMeanwhile(t *testing.T) {
 	}
 }
 
-func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
-	for name, use := range map[string]func(s *site, shares *share.Shares, id, token string) error{
-		"create": func(s *site, shares *share.Shares, _, _ string) error {
-			_, _, err := shares.Create(t.Context(), s.by, share.Request{Name: "b", Files: app.Selection{"b-1/"}})
+func TestSharesReportEveryErrorOfTheStore(t *testing.T) {
+	for name, use := range map[string]func(s *shareSite, shares *output.Shares, id, token string) error{
+		"create": func(s *shareSite, shares *output.Shares, _, _ string) error {
+			_, _, err := shares.Create(t.Context(), s.by, output.ShareRequest{Name: "b", Files: app.Selection{"b-1/"}})
 			return err
 		},
-		"list": func(s *site, shares *share.Shares, _, _ string) error {
+		"list": func(s *shareSite, shares *output.Shares, _, _ string) error {
 			_, err := shares.List(t.Context(), s.by, true)
 			return err
 		},
-		"revoke": func(s *site, shares *share.Shares, id, _ string) error { return shares.Revoke(t.Context(), s.by, id) },
-		"files": func(_ *site, shares *share.Shares, _, token string) error {
+		"revoke": func(s *shareSite, shares *output.Shares, id, _ string) error {
+			return shares.Revoke(t.Context(), s.by, id)
+		},
+		"files": func(_ *shareSite, shares *output.Shares, _, token string) error {
 			_, err := shares.Files(t.Context(), token)
 			return err
 		},
-		"link": func(_ *site, shares *share.Shares, _, token string) error {
+		"link": func(_ *shareSite, shares *output.Shares, _, token string) error {
 			_, err := shares.Link(t.Context(), token, "b-1/b.txt")
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
-				s := newSite(t)
-				s.made(share.Request{Name: "a", TTL: time.Second})
-				made, token := s.made(share.Request{Name: "b"})
+				s := newShareSite(t)
+				s.made(output.ShareRequest{Name: "a", TTL: time.Second})
+				made, token := s.made(output.ShareRequest{Name: "b"})
 				s.Advance(time.Minute)
 				store := &fixture.FaultyStore{Store: s.Store}
 				shares := s.on(store)

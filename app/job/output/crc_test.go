@@ -1,4 +1,4 @@
-package download
+package output
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func TestSumGoesOnWhereItStopped(t *testing.T) {
 func TestFilesReadInPartAreBounded(t *testing.T) {
 	s := newSums()
 	for i := range 1000 {
-		s.keep(app.UploadID(rune(i)), sum{len: 1})
+		s.keep(app.UploadID(rune(i)), partialSum{len: 1})
 		if len(s.partial) > maxSums {
 			t.Fatalf("%d files", len(s.partial))
 		}

@@ -1,4 +1,4 @@
-package download
+package output
 
 import (
 	"context"
@@ -26,25 +26,25 @@ const maxSums = 64
 // request that runs out of time leaves its progress to the next one.
 type sums struct {
 	turn    chan struct{} // held by the one request that reads
-	partial map[app.UploadID]sum
+	partial map[app.UploadID]partialSum
 }
 
-// sum is the CRC-32 of the beginning of a file.
-type sum struct {
+// partialSum is the CRC-32 of the beginning of a file.
+type partialSum struct {
 	crc uint32
 	len int64
 }
 
-func newSums() sums { return sums{make(chan struct{}, 1), map[app.UploadID]sum{}} }
+func newSums() sums { return sums{make(chan struct{}, 1), map[app.UploadID]partialSum{}} }
 
 // summed returns what the archive holds, once the CRC-32 of all inputs is stored.
 func (s *Results) summed(ctx context.Context, id app.JobID, form app.ArchiveForm) (app.Archive, error) {
 	limited, cancel := context.WithTimeout(ctx, sumTime)
 	defer cancel()
 	for {
-		var c *contents
+		var c *archiveContents
 		err := s.store.View(ctx, func(tx app.Tx) (err error) {
-			c, err = contentsOf(tx, id, form)
+			c, err = archiveContentsOf(tx, id, form)
 			return err
 		})
 		if err != nil {
@@ -131,7 +131,7 @@ func (s *sums) read(ctx context.Context, u *app.Upload, path string) (uint32, er
 	return have.crc, nil
 }
 
-func (s *sums) keep(id app.UploadID, have sum) {
+func (s *sums) keep(id app.UploadID, have partialSum) {
 	if len(s.partial) >= maxSums {
 		clear(s.partial)
 	}

@@ -1,4 +1,4 @@
-package download
+package output
 
 import (
 	"fmt"
@@ -9,17 +9,17 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Missing is the rows of a batch that an archive of it lacks, since they are not
+// MissingRows is the rows of a batch that an archive of it lacks, since they are not
 // COMPLETED.
-type Missing struct {
+type MissingRows struct {
 	Count   int
-	Rows    []string // names of the first: at most maxNamed, the FAILED ones first
+	Rows    []string // names of the first: at most maxNamedFiles, the FAILED ones first
 	Message string   // for people
 }
 
-// missingOf returns what an archive of the rows of a batch lacks; nil if it lacks none.
-func missingOf(tx app.Tx, batch *app.Job) (*Missing, error) {
-	m := &Missing{Count: batch.Counts.Total() - batch.Counts.Completed, Rows: []string{}}
+// missingRowsOf returns what an archive of the rows of a batch lacks; nil if it lacks none.
+func missingRowsOf(tx app.Tx, batch *app.Job) (*MissingRows, error) {
+	m := &MissingRows{Count: batch.Counts.Total() - batch.Counts.Completed, Rows: []string{}}
 	if m.Count == 0 {
 		return nil, nil
 	}
@@ -33,12 +33,12 @@ func missingOf(tx app.Tx, batch *app.Job) (*Missing, error) {
 	return m, nil
 }
 
-func (m *Missing) add(tx app.Tx, batch *app.Job, status app.Status) error {
+func (m *MissingRows) add(tx app.Tx, batch *app.Job, status app.Status) error {
 	if *batch.Counts.Of(status) == 0 {
 		return nil
 	}
 	for row, err := range tx.Subjobs(batch.ID, status) {
-		if err != nil || len(m.Rows) == maxNamed {
+		if err != nil || len(m.Rows) == maxNamedFiles {
 			return err
 		}
 		m.Rows = append(m.Rows, row.Name)
@@ -47,7 +47,7 @@ func (m *Missing) add(tx app.Tx, batch *app.Job, status app.Status) error {
 }
 
 // names lists the rows, of which only the first are named.
-func (m *Missing) names() string {
+func (m *MissingRows) names() string {
 	text := strings.Join(m.Rows, ", ")
 	if more := m.Count - len(m.Rows); more > 0 {
 		text += " and " + unit.Count(more, "other")
@@ -64,7 +64,7 @@ func notCompleted(tx app.Tx, j *app.Job) error {
 		}
 		return fault.Errorf(fault.JobNotCompleted, "%s", text)
 	}
-	m, err := missingOf(tx, j)
+	m, err := missingRowsOf(tx, j)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,4 @@
-// Package download links to what jobs produced, and says what their archives hold.
-package download
+package output
 
 import (
 	"context"
@@ -13,9 +12,9 @@ import (
 	"molrun/app/base/unit"
 )
 
-// linkLife is how long a link to a result works. It is part of the contract, not
+// resultLinkLife is how long a link to a result works. It is part of the contract, not
 // a setting.
-const linkLife = time.Hour
+const resultLinkLife = time.Hour
 
 // Results links to the results of jobs. It is safe for concurrent use.
 type Results struct {
@@ -26,22 +25,22 @@ type Results struct {
 	sums  sums
 }
 
-// New returns the results of the jobs in store, whose files are in blobs.
-func New(store app.Store, blobs app.Blobs, jobs *app.Jobs, now func() time.Time) *Results {
+// NewResults returns the results of the jobs in store, whose files are in blobs.
+func NewResults(store app.Store, blobs app.Blobs, jobs *app.Jobs, now func() time.Time) *Results {
 	return &Results{store: store, blobs: blobs, jobs: jobs, now: now, sums: newSums()}
 }
 
-// Link is a link to what a job produced.
-type Link struct {
+// ResultLink is a link to what a job produced.
+type ResultLink struct {
 	URL       string
 	FileName  string
 	Size      int64
 	ExpiresAt unit.Time
-	Missing   *Missing // rows that an archive of a batch lacks; nil if none
+	Missing   *MissingRows // rows that an archive of a batch lacks; nil if none
 }
 
-// Request asks for a link. File "" is the archive of all files.
-type Request struct {
+// LinkRequest asks for a link. File "" is the archive of all files.
+type LinkRequest struct {
 	Name string
 	File string
 	Form app.ArchiveForm
@@ -49,9 +48,9 @@ type Request struct {
 }
 
 // Link links to one file of a completed job, or to its archive.
-func (s *Results) Link(ctx context.Context, by app.Caller, r Request) (*Link, error) {
+func (s *Results) Link(ctx context.Context, by app.Caller, r LinkRequest) (*ResultLink, error) {
 	var j *app.Job
-	var missing *Missing
+	var missing *MissingRows
 	err := s.store.View(ctx, func(tx app.Tx) (err error) {
 		if j, err = s.jobs.Find(tx, by, r.Name); err != nil {
 			return err
@@ -60,15 +59,15 @@ func (s *Results) Link(ctx context.Context, by app.Caller, r Request) (*Link, er
 			return notCompleted(tx, j)
 		}
 		if r.File, j, err = fileOf(tx, j, r.File); err == nil && r.File == "" && j.IsBatch() {
-			missing, err = missingOf(tx, j)
+			missing, err = missingRowsOf(tx, j)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	expires := unit.At(s.now().Add(linkLife))
-	out := &Link{ExpiresAt: expires, Missing: missing}
+	expires := unit.At(s.now().Add(resultLinkLife))
+	out := &ResultLink{ExpiresAt: expires, Missing: missing}
 	link := app.Link{ID: string(j.ID), Expires: expires.Time, Holder: by.KeyID, Issued: by.At}
 	if r.File == "" {
 		err = s.linkArchive(ctx, &link, out, j, r.Form)
@@ -104,7 +103,7 @@ func fileOf(tx app.Tx, j *app.Job, file string) (string, *app.Job, error) {
 
 func archiveName(j *app.Job) string { return j.Name + ".zip" }
 
-func (s *Results) linkArchive(ctx context.Context, link *app.Link, out *Link, j *app.Job, form app.ArchiveForm) error {
+func (s *Results) linkArchive(ctx context.Context, link *app.Link, out *ResultLink, j *app.Job, form app.ArchiveForm) error {
 	form.Partial = form.Partial && j.IsBatch()
 	archive, err := s.summed(ctx, j.ID, form)
 	if err != nil {
@@ -121,7 +120,7 @@ func (s *Results) linkArchive(ctx context.Context, link *app.Link, out *Link, j 
 
 // linkFile links to a file of a result. The name of the archive means a file
 // only if the program wrote one of that name.
-func (s *Results) linkFile(ctx context.Context, link *app.Link, out *Link, j *app.Job, r Request) error {
+func (s *Results) linkFile(ctx context.Context, link *app.Link, out *ResultLink, j *app.Job, r LinkRequest) error {
 	manifest, err := s.blobs.Manifest(j.ID)
 	if err != nil {
 		return err
@@ -147,7 +146,7 @@ func (s *Results) linkFile(ctx context.Context, link *app.Link, out *Link, j *ap
 // a link to it.
 func (s *Results) Archive(ctx context.Context, id app.JobID, form app.ArchiveForm) (archive app.Archive, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
-		c, err := contentsOf(tx, id, form)
+		c, err := archiveContentsOf(tx, id, form)
 		if err != nil {
 			return err
 		}

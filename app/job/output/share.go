@@ -1,11 +1,4 @@
-// Package share makes links that show the result of a job to people without an API key,
-// and answers them.
-//
-// A share ends when it expires or is revoked, when its job is deleted, and when the API
-// key that it was made with is disabled, deleted or expires; a rotated key lives on in
-// its successor. Whatever has ended it, and whether there ever was one, the answer is
-// the same.
-package share
+package output
 
 import (
 	"context"
@@ -24,36 +17,35 @@ import (
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
 	"molrun/app/job/access"
-	"molrun/app/job/download"
 )
 
 // Bounds of shares.
 const (
-	DefaultTTL = 7 * 24 * time.Hour
-	MaxTTL     = 366 * 24 * time.Hour
-	MaxFiles   = 100  // that one share names
-	maxShares  = 1000 // of an organization, at a time
+	DefaultShareTTL = 7 * 24 * time.Hour
+	MaxShareTTL     = 366 * 24 * time.Hour
+	MaxSharedFiles  = 100  // that one share names
+	maxShares       = 1000 // of an organization, at a time
 )
 
-// Path begins the path of every share's link.
-const Path = "/shared/"
+// SharePath begins the path of every share's link.
+const SharePath = "/shared/"
 
 // Shares makes, lists and revokes shares, and opens them. It is safe for concurrent use.
 type Shares struct {
 	store   app.Store
 	jobs    *app.Jobs
-	results *download.Results
+	results *Results
 	now     func() time.Time
 	ids     *sortid.Source
 }
 
-// New returns the shares in store of what results links to.
-func New(store app.Store, jobs *app.Jobs, results *download.Results, now func() time.Time) *Shares {
+// NewShares returns the shares in store of what results links to.
+func NewShares(store app.Store, jobs *app.Jobs, results *Results, now func() time.Time) *Shares {
 	return &Shares{store, jobs, results, now, sortid.NewSource(store.Floor())}
 }
 
-// Request asks for a share of a job's result. TTL 0 is DefaultTTL.
-type Request struct {
+// ShareRequest asks for a share of a job's result. TTL 0 is DefaultShareTTL.
+type ShareRequest struct {
 	Name  string
 	TTL   time.Duration
 	Files app.Selection
@@ -61,17 +53,17 @@ type Request struct {
 }
 
 // Create makes a share and returns its link, which is stored nowhere.
-func (s *Shares) Create(ctx context.Context, by app.Caller, r Request) (*app.Share, string, error) {
+func (s *Shares) Create(ctx context.Context, by app.Caller, r ShareRequest) (*app.Share, string, error) {
 	now, secret := s.now(), rand.Text()
 	if r.TTL == 0 {
-		r.TTL = DefaultTTL
+		r.TTL = DefaultShareTTL
 	}
 	j, err := s.shareable(ctx, by, r)
 	if err != nil {
 		return nil, "", err
 	}
 	made := &app.Share{
-		ID: app.ShareID(s.ids.Next(now)), Hash: hash(secret), Organization: j.Organization, Email: by.Email, KeyID: by.KeyID,
+		ID: app.ShareID(s.ids.Next(now)), Hash: hashSecret(secret), Organization: j.Organization, Email: by.Email, KeyID: by.KeyID,
 		Job: j.ID, JobName: j.Name, Files: r.Files, CreatedAt: unit.At(now), ExpiresAt: unit.At(now.Add(r.TTL)),
 	}
 	err = s.store.Update(ctx, func(tx app.Tx) error {
@@ -83,11 +75,11 @@ func (s *Shares) Create(ctx context.Context, by app.Caller, r Request) (*app.Sha
 		}
 		return tx.PutShare(made)
 	})
-	return made, r.Base + Path + string(made.ID) + secret, err
+	return made, r.Base + SharePath + string(made.ID) + secret, err
 }
 
 // shareable returns a job that the caller may share, if it has the files.
-func (s *Shares) shareable(ctx context.Context, by app.Caller, r Request) (*app.Job, error) {
+func (s *Shares) shareable(ctx context.Context, by app.Caller, r ShareRequest) (*app.Job, error) {
 	j, err := s.jobs.Named(ctx, by, r.Name)
 	switch {
 	case err != nil:
@@ -121,7 +113,7 @@ func (s *Shares) admit(tx app.Tx, organization string, now time.Time) error {
 	live := 0
 	for one, err := range tx.Shares(organization) {
 		if err == nil {
-			err = alive(tx, one, now)
+			err = shareAlive(tx, one, now)
 		}
 		switch {
 		case errors.Is(err, fault.NotFound):
@@ -147,7 +139,7 @@ func (s *Shares) List(ctx context.Context, by app.Caller, all bool) (shares []*a
 		shares = []*app.Share{}
 		for one, err := range tx.Shares(by.Organization) {
 			if err == nil {
-				err = alive(tx, one, now)
+				err = shareAlive(tx, one, now)
 			}
 			switch {
 			case errors.Is(err, fault.NotFound):
@@ -178,12 +170,12 @@ func (s *Shares) Revoke(ctx context.Context, by app.Caller, id string) error {
 	})
 }
 
-// alive returns NotFound if a share has ended.
-func alive(tx app.Tx, s *app.Share, now time.Time) error {
+// shareAlive returns NotFound if a share has ended.
+func shareAlive(tx app.Tx, s *app.Share, now time.Time) error {
 	if !now.Before(s.ExpiresAt.Time) {
 		return fault.NotFound
 	}
-	if err := authorized(tx, s.KeyID, now); err != nil {
+	if err := keyAuthorized(tx, s.KeyID, now); err != nil {
 		return err
 	}
 	there, err := tx.HasJob(s.Job)
@@ -193,13 +185,13 @@ func alive(tx app.Tx, s *app.Share, now time.Time) error {
 	return err
 }
 
-// maxRotations bounds how many successors of a key are looked at.
-const maxRotations = 100
+// maxKeyRotations bounds how many successors of a key are looked at.
+const maxKeyRotations = 100
 
-// authorized returns NotFound if neither a key, or the user whom a proxy had signed in,
+// keyAuthorized returns NotFound if neither a key, or the user whom a proxy had signed in,
 // nor a key that replaced it is valid.
-func authorized(tx app.Tx, id string, now time.Time) error {
-	for range maxRotations {
+func keyAuthorized(tx app.Tx, id string, now time.Time) error {
+	for range maxKeyRotations {
 		k, err := access.LimitedKey(tx, id)
 		if err != nil {
 			return err
@@ -215,13 +207,13 @@ func authorized(tx app.Tx, id string, now time.Time) error {
 	return fault.NotFound
 }
 
-func hash(secret string) string {
+func hashSecret(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// split returns the parts of the token in a link.
-func split(token string) (id app.ShareID, secret string, ok bool) {
+// splitShareToken returns the parts of the token in a link.
+func splitShareToken(token string) (id app.ShareID, secret string, ok bool) {
 	const idLength = 26
 	if len(token) != idLength+len(rand.Text()) {
 		return "", "", false
@@ -230,11 +222,11 @@ func split(token string) (id app.ShareID, secret string, ok bool) {
 	return app.ShareID(token[:idLength]), token[idLength:], err == nil
 }
 
-// opened returns a share that has not ended, and its job.
-func opened(tx app.Tx, token string, now time.Time) (*app.Share, *app.Job, error) {
-	id, secret, ok := split(token)
+// openedShare returns a share that has not ended, and its job.
+func openedShare(tx app.Tx, token string, now time.Time) (*app.Share, *app.Job, error) {
+	id, secret, ok := splitShareToken(token)
 	if !ok {
-		return nil, nil, errEnded
+		return nil, nil, errShareEnded
 	}
 	one, err := tx.Share(id)
 	if errors.Is(err, fault.NotFound) {
@@ -243,32 +235,32 @@ func opened(tx app.Tx, token string, now time.Time) (*app.Share, *app.Job, error
 	if err != nil {
 		return nil, nil, err
 	}
-	if subtle.ConstantTimeCompare([]byte(hash(secret)), []byte(one.Hash)) != 1 {
-		return nil, nil, errEnded
+	if subtle.ConstantTimeCompare([]byte(hashSecret(secret)), []byte(one.Hash)) != 1 {
+		return nil, nil, errShareEnded
 	}
-	if err := alive(tx, one, now); err != nil {
-		return nil, nil, ended(err)
+	if err := shareAlive(tx, one, now); err != nil {
+		return nil, nil, asShareEnded(err)
 	}
 	j, err := tx.Job(one.Job)
 	return one, j, err
 }
 
-var errEnded = &fault.Error{
+var errShareEnded = &fault.Error{
 	Code:    fault.NotFound,
 	Message: "This link shows nothing: it has expired or was revoked, or what it showed was deleted. Ask whoever sent it for a new one.",
 }
 
-// Shown is what a share shows, beside the files.
-type Shown struct {
+// SharedResult is what a share shows, beside the files.
+type SharedResult struct {
 	*app.Share
 	Result *app.Job
 }
 
 // Open returns what a share shows, and notes that it was used.
-func (s *Shares) Open(ctx context.Context, token string) (shown Shown, err error) {
+func (s *Shares) Open(ctx context.Context, token string) (shown SharedResult, err error) {
 	now := s.now()
 	err = s.store.View(ctx, func(tx app.Tx) (err error) {
-		shown.Share, shown.Result, err = opened(tx, token, now)
+		shown.Share, shown.Result, err = openedShare(tx, token, now)
 		return err
 	})
 	if err != nil {
@@ -277,12 +269,12 @@ func (s *Shares) Open(ctx context.Context, token string) (shown Shown, err error
 	return shown, s.note(ctx, shown.Share, now)
 }
 
-// useInterval is the pause between two writes of a share's last use: a request must not
+// shareUseInterval is the pause between two writes of a share's last use: a request must not
 // cost a write.
-const useInterval = time.Minute
+const shareUseInterval = time.Minute
 
 func (s *Shares) note(ctx context.Context, used *app.Share, now time.Time) error {
-	if now.Sub(used.LastUsedAt.Time) < useInterval {
+	if now.Sub(used.LastUsedAt.Time) < shareUseInterval {
 		return nil
 	}
 	err := s.store.Update(ctx, func(tx app.Tx) error {
@@ -296,7 +288,7 @@ func (s *Shares) note(ctx context.Context, used *app.Share, now time.Time) error
 	if errors.Is(err, fault.StorageFull) {
 		return nil // what is there can still be read
 	}
-	return ended(err)
+	return asShareEnded(err)
 }
 
 // Files lists the files that a share shows.
@@ -306,7 +298,7 @@ func (s *Shares) Files(ctx context.Context, token string) (files []app.ManifestF
 		return nil, err
 	}
 	files, err = s.results.Files(ctx, shown.Result, shown.Files)
-	return files, ended(err)
+	return files, asShareEnded(err)
 }
 
 // Link returns the link to a file that a share shows, or to the archive of all of them
@@ -330,10 +322,10 @@ func (s *Shares) Link(ctx context.Context, token, path string) (app.Link, error)
 	return link, err
 }
 
-// ended turns NotFound into the answer of all shares that have ended.
-func ended(err error) error {
+// asShareEnded turns NotFound into the answer of all shares that have ended.
+func asShareEnded(err error) error {
 	if errors.Is(err, fault.NotFound) {
-		return errEnded
+		return errShareEnded
 	}
 	return err
 }

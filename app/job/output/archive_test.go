@@ -1,4 +1,4 @@
-package download_test
+package output_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
-	"molrun/app/job/download"
+	"molrun/app/job/output"
 	"molrun/app/test/fixture"
 	"molrun/app/test/must"
 )
@@ -22,27 +22,27 @@ var ann, bob = fixture.Ann, fixture.Bob
 
 type site struct {
 	*fixture.Site
-	*download.Results
+	*output.Results
 	t *testing.T
 }
 
 func newSite(t *testing.T) *site {
 	s := fixture.New(t, app.Options{})
-	return &site{s, download.New(s.Store, s.Blobs, s.Jobs, s.Now), t}
+	return &site{s, output.NewResults(s.Store, s.Blobs, s.Jobs, s.Now), t}
 }
 
 // with links to the archive of a job with its inputs, and returns what that holds.
 func (s *site) with(job app.JobID, name string) (app.Archive, error) {
 	s.t.Helper()
-	_, err := s.Link(s.t.Context(), bob, download.Request{Name: name, Form: app.ArchiveForm{Inputs: true}})
+	_, err := s.Link(s.t.Context(), bob, output.LinkRequest{Name: name, Form: app.ArchiveForm{Inputs: true}})
 	if err != nil {
 		return app.Archive{}, err
 	}
 	return s.Archive(s.t.Context(), job, app.ArchiveForm{Inputs: true})
 }
 
-// names returns the inputs of an archive.
-func names(a app.Archive) (all []string) {
+// namesIn returns the inputs of an archive.
+func namesIn(a app.Archive) (all []string) {
 	for _, f := range a.Inputs {
 		all = append(all, f.Name)
 	}
@@ -60,7 +60,7 @@ func TestFileOfABatchIsFoundOnlyInARowOfIts(t *testing.T) {
 		"x-1/out": true, "x.zip": true,
 		"y-1/out": false, "alone/out": false, "x-2/out": false, "x-1": false, "x-1/": false, "x-1/other": false, "y.zip": false, "none/out": false,
 	} {
-		link, err := s.Link(t.Context(), ann, download.Request{Name: "x", File: file, Form: app.ArchiveForm{Partial: true}})
+		link, err := s.Link(t.Context(), ann, output.LinkRequest{Name: "x", File: file, Form: app.ArchiveForm{Partial: true}})
 		switch {
 		case !found && fault.CodeOf(err) != fault.NotFound:
 			t.Errorf("%s: %v, want NOT_FOUND", file, err)
@@ -93,7 +93,7 @@ func TestInputsComeFromWhereTheyAre(t *testing.T) {
 		"ofJob":    {ofJob, "inputs/8dcb0dff7c7ee3ed6e5dd8aecdea50aa9d29b51ca3ec5e1c8b11ae0d30f2b2e0/b.txt"},
 	} {
 		archive, err := s.with(tt.job, name)
-		if got := names(archive); err != nil || len(got) != 1 || name != "ofJob" && got[0] != tt.want || !strings.HasSuffix(got[0], tt.want[len("inputs/")+64:]) {
+		if got := namesIn(archive); err != nil || len(got) != 1 || name != "ofJob" && got[0] != tt.want || !strings.HasSuffix(got[0], tt.want[len("inputs/")+64:]) {
 			t.Errorf("%s: %q, %v; want %s", name, got, err, tt.want)
 		}
 		if without, err := s.Archive(t.Context(), tt.job, app.ArchiveForm{}); err != nil || without.Inputs != nil {
@@ -111,7 +111,7 @@ func TestInputsComeFromWhereTheyAre(t *testing.T) {
 				t.Errorf("%s, deleted: %v", name, err)
 			}
 		}
-		if _, err := s.Link(t.Context(), ann, download.Request{Name: name}); err != nil {
+		if _, err := s.Link(t.Context(), ann, output.LinkRequest{Name: name}); err != nil {
 			t.Errorf("%s without inputs: %v", name, err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestRowsShareAnInput(t *testing.T) {
 	}
 	s.Complete(rows[2], nil)
 	whole, err := s.with(batch, "b")
-	if err != nil || len(whole.Inputs) != 2 || !slices.IsSorted(names(whole)) {
+	if err != nil || len(whole.Inputs) != 2 || !slices.IsSorted(namesIn(whole)) {
 		t.Errorf("of all rows: %+v, %v", whole, err)
 	}
 }
@@ -160,11 +160,11 @@ func TestRowsShareAnInput(t *testing.T) {
 func TestOnlyArchivesHaveInputs(t *testing.T) {
 	s := newSite(t)
 	s.Complete(s.Submit(ann, "a", `{}`), map[string]string{"out": "x"})
-	_, err := s.Link(t.Context(), ann, download.Request{Name: "a", File: "out", Form: app.ArchiveForm{Inputs: true}})
+	_, err := s.Link(t.Context(), ann, output.LinkRequest{Name: "a", File: "out", Form: app.ArchiveForm{Inputs: true}})
 	if fault.CodeOf(err) != fault.Invalid || !strings.Contains(err.Error(), "[body inputs]") {
 		t.Errorf("a file with inputs: %v", err)
 	}
-	if _, err := s.Link(t.Context(), ann, download.Request{Name: "a", File: "a.zip", Form: app.ArchiveForm{Inputs: true}}); err != nil {
+	if _, err := s.Link(t.Context(), ann, output.LinkRequest{Name: "a", File: "a.zip", Form: app.ArchiveForm{Inputs: true}}); err != nil {
 		t.Errorf("the archive by its name: %v", err)
 	}
 }
@@ -213,7 +213,7 @@ func TestSumsOfOlderUploadsAreComputedOnce(t *testing.T) {
 
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Link(gone, ann, download.Request{Name: "a", Form: app.ArchiveForm{Inputs: true}}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Link(gone, ann, output.LinkRequest{Name: "a", Form: app.ArchiveForm{Inputs: true}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("of a client that is gone: %v", err)
 	}
 	archive, err := s.with(id, "a")
@@ -241,10 +241,10 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		must.OK(t, s.Site.Files.Delete(t.Context(), ann, string(lost.ID)))
 
 		store := &fixture.FaultyStore{Store: s.Store}
-		results := download.New(store, s.Blobs, s.On(store).Jobs, s.Now)
+		results := output.NewResults(store, s.Blobs, s.On(store).Jobs, s.Now)
 		arm(store)
 		form := app.ArchiveForm{Inputs: true}
-		if _, err := results.Link(t.Context(), ann, download.Request{Name: "b", Form: form}); err != nil {
+		if _, err := results.Link(t.Context(), ann, output.LinkRequest{Name: "b", Form: form}); err != nil {
 			return err
 		}
 		_, err := results.Archive(t.Context(), batch, form)

@@ -1,4 +1,4 @@
-package download
+package output
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 // inputsDir is the directory of inputs in archives.
 const inputsDir = "inputs"
 
-// contents is what an archive holds, while it is found out.
-type contents struct {
+// archiveContents is what an archive holds, while it is found out.
+type archiveContents struct {
 	tx       app.Tx
 	archive  app.Archive
 	inputs   map[string]app.InputFile     // by name
@@ -24,8 +24,8 @@ type contents struct {
 	unsummed map[app.UploadID]*app.Upload // inputs of which the CRC-32 is not known
 }
 
-func contentsOf(tx app.Tx, id app.JobID, form app.ArchiveForm) (*contents, error) {
-	c := &contents{tx: tx, archive: app.Archive{Folders: []app.Folder{}}, inputs: map[string]app.InputFile{}, missing: map[string]bool{}, unsummed: map[app.UploadID]*app.Upload{}}
+func archiveContentsOf(tx app.Tx, id app.JobID, form app.ArchiveForm) (*archiveContents, error) {
+	c := &archiveContents{tx: tx, archive: app.Archive{Folders: []app.Folder{}}, inputs: map[string]app.InputFile{}, missing: map[string]bool{}, unsummed: map[app.UploadID]*app.Upload{}}
 	j, err := tx.Job(id)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func contentsOf(tx app.Tx, id app.JobID, form app.ArchiveForm) (*contents, error
 		}
 	}
 	if err == nil && len(c.missing) > 0 {
-		err = removed(j.Name, slices.Sorted(maps.Keys(c.missing)))
+		err = inputsRemoved(j.Name, slices.Sorted(maps.Keys(c.missing)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.inputs)) {
 		c.archive.Inputs = append(c.archive.Inputs, c.inputs[name])
@@ -54,18 +54,18 @@ func contentsOf(tx app.Tx, id app.JobID, form app.ArchiveForm) (*contents, error
 	return c, err
 }
 
-// maxNamed is how many deleted inputs an error names.
-const maxNamed = 10
+// maxNamedFiles is how many deleted inputs an error names.
+const maxNamedFiles = 10
 
-func removed(job string, names []string) error {
-	if more := len(names) - maxNamed; more > 0 {
-		names = append(names[:maxNamed:maxNamed], unit.Count(more, "other"))
+func inputsRemoved(job string, names []string) error {
+	if more := len(names) - maxNamedFiles; more > 0 {
+		names = append(names[:maxNamedFiles:maxNamedFiles], unit.Count(more, "other"))
 	}
 	return fault.Errorf(fault.InputRemoved, "inputs of job %q were deleted: %s; upload these files again, under any name, or ask for the archive without inputs", job, strings.Join(names, ", "))
 }
 
 // add adds a job's folder, and the inputs that no other job has added.
-func (c *contents) add(j *app.Job, folder string, form app.ArchiveForm) error {
+func (c *archiveContents) add(j *app.Job, folder string, form app.ArchiveForm) error {
 	c.archive.Folders = append(c.archive.Folders, app.Folder{Name: folder, Job: j.ID, Files: form.Files})
 	if !form.Inputs {
 		return nil
@@ -90,7 +90,7 @@ func (c *contents) add(j *app.Job, folder string, form app.ArchiveForm) error {
 
 // find finds the bytes of an input: where the job had them from, or else in any upload
 // of the organization that has the same.
-func (c *contents) find(organization string, input app.Input, ref app.Reference) (f app.InputFile, err error) {
+func (c *archiveContents) find(organization string, input app.Input, ref app.Reference) (f app.InputFile, err error) {
 	var u *app.Upload
 	if ref.Job != "" {
 		there, failed := c.tx.HasJob(ref.Job)
@@ -116,7 +116,7 @@ func (c *contents) find(organization string, input app.Input, ref app.Reference)
 	return f, nil
 }
 
-func (c *contents) same(organization, sha256 string) (*app.Upload, error) {
+func (c *archiveContents) same(organization, sha256 string) (*app.Upload, error) {
 	page, err := c.tx.Uploads(app.UploadFilter{Organization: organization, SHA256: sha256}, "", 1)
 	if err == nil && len(page.Uploads) == 0 {
 		err = fault.NotFound
