@@ -1,4 +1,4 @@
-package client
+package slurm
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const nodesFormat = "%P|%c|%m|%G|%l"
 
 // Partitions asks sinfo for the maximum of each quantity that the nodes of each
 // partition offer. The default partition is there also as "".
-func (c *Client) Partitions(ctx context.Context) (map[string]placement.Node, error) {
+func (c *client) Partitions(ctx context.Context) (map[string]placement.Node, error) {
 	text, err := c.run(ctx, "", "sinfo", "--noheader", "--all", "--exact", "--format="+nodesFormat)
 	if err != nil {
 		return nil, err
@@ -40,9 +40,9 @@ func parseNodes(text string) map[string]placement.Node {
 		if errCPUs != nil || errMemory != nil {
 			continue
 		}
-		n := placement.Node{CPUs: cpus, MemoryBytes: mib << 20, GPUs: parseGPUs(fields[3]), Seconds: parseLimit(fields[4])}
+		n := placement.Node{CPUs: cpus, MemoryBytes: mib << 20, GPUs: parseGPUs(fields[3]), Seconds: parseTimeLimit(fields[4])}
 		name, standard := strings.CutSuffix(fields[0], "*")
-		known[name] = Larger(known[name], n)
+		known[name] = largerNode(known[name], n)
 		if standard {
 			known[""] = known[name]
 		}
@@ -50,10 +50,10 @@ func parseNodes(text string) map[string]placement.Node {
 	return known
 }
 
-// Larger returns the larger value of each quantity. A partition's time limit is
+// largerNode returns the larger value of each quantity. A partition's time limit is
 // the same on all its nodes; if one of several partitions has no limit, there is
 // none.
-func Larger(a, b placement.Node) placement.Node {
+func largerNode(a, b placement.Node) placement.Node {
 	seconds := max(a.Seconds, b.Seconds)
 	if a != (placement.Node{}) && min(a.Seconds, b.Seconds) == 0 {
 		seconds = 0
@@ -66,11 +66,11 @@ func Larger(a, b placement.Node) placement.Node {
 	}
 }
 
-var sockets = regexp.MustCompile(`\([^)]*\)`)
+var gpuSockets = regexp.MustCompile(`\([^)]*\)`)
 
 // parseGPUs counts the GPUs in a text such as gpu:a100:4(S:0,1),gpu:2,nic:1.
 func parseGPUs(text string) (count int) {
-	for item := range strings.SplitSeq(sockets.ReplaceAllString(text, ""), ",") {
+	for item := range strings.SplitSeq(gpuSockets.ReplaceAllString(text, ""), ",") {
 		parts := strings.Split(item, ":")
 		if n, err := strconv.Atoi(parts[len(parts)-1]); parts[0] == "gpu" && err == nil {
 			count += n
@@ -79,9 +79,9 @@ func parseGPUs(text string) (count int) {
 	return count
 }
 
-// parseLimit reads 7-00:00:00, 2:30:00 or 30:00. Anything else, such as infinite,
+// parseTimeLimit reads 7-00:00:00, 2:30:00 or 30:00. Anything else, such as infinite,
 // is no limit.
-func parseLimit(text string) int64 {
+func parseTimeLimit(text string) int64 {
 	days, clock, hasDays := strings.Cut(text, "-")
 	if !hasDays {
 		days, clock = "0", text

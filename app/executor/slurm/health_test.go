@@ -1,4 +1,4 @@
-package client
+package slurm
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 )
 
 func TestAnswersSayWhenTheyBegan(t *testing.T) {
-	var h health
+	var h controllerHealth
 	away := errors.New("no answer")
 	for n, tt := range []struct {
 		command string
@@ -40,7 +40,7 @@ func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
 		script := "#!/bin/sh\n[ ! -e " + filepath.Join(dir, name+".fails") + " ]\n"
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
 	}
-	c := New(Options{Path: dir, Timeout: time.Minute, Now: time.Now})
+	c := newClient(Options{Path: dir, Timeout: time.Minute, Now: time.Now})
 	if since, _ := c.Answers(); !since.IsZero() {
 		t.Errorf("asked at %v before the first command", since)
 	}

@@ -1,4 +1,4 @@
-package client
+package slurm
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Association is what accounting says of this user in an account.
-type Association struct {
+// association is what accounting says of this user in an account.
+type association struct {
 	User, Account string
 	Exists        bool
 	MaxSubmit     int // jobs at once, by the limits of both; 0: no limit
@@ -17,13 +17,13 @@ type Association struct {
 
 // Association asks sacctmgr for this user's association with an account, by default
 // the user's own. It looks at no account above.
-func (c *Client) Association(ctx context.Context, cluster, account string) (a Association, err error) {
+func (c *client) Association(ctx context.Context, cluster, account string) (a association, err error) {
 	me, err := user.Current()
 	if err != nil {
 		return a, fmt.Errorf("find this user's name: %w", err)
 	}
 	if account == "" {
-		text, err := c.run(ctx, "", manager, "-n", "-P", "show", "user", me.Username, "format=DefaultAccount")
+		text, err := c.run(ctx, "", accountManager, "-n", "-P", "show", "user", me.Username, "format=DefaultAccount")
 		if err != nil {
 			return a, err
 		}
@@ -33,7 +33,7 @@ func (c *Client) Association(ctx context.Context, cluster, account string) (a As
 	if account == "" {
 		return a, nil
 	}
-	text, err := c.run(ctx, "", manager, "-n", "-P", "show", "assoc", "where", "cluster="+cluster, "account="+account, "format=User,GrpSubmit,MaxSubmit")
+	text, err := c.run(ctx, "", accountManager, "-n", "-P", "show", "assoc", "where", "cluster="+cluster, "account="+account, "format=User,GrpSubmit,MaxSubmit")
 	if err != nil {
 		return a, err
 	}
@@ -41,7 +41,7 @@ func (c *Client) Association(ctx context.Context, cluster, account string) (a As
 }
 
 // read reads a line for the account, whose user is empty, and one for each user.
-func (a Association) read(text string) Association {
+func (a association) read(text string) association {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSpace(line), "|")
 		if len(fields) != 3 || fields[0] != "" && fields[0] != a.User {

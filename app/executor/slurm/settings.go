@@ -1,4 +1,4 @@
-package client
+package slurm
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 const (
 	// defaultArraySize is MaxArraySize where the site does not set it.
 	defaultArraySize = 1001
-	// settingsTTL is how long the controller's settings are cached, and failureTTL
-	// how long a failure to get them is.
-	settingsTTL = 10 * time.Minute
-	failureTTL  = time.Minute
+	// settingsTTL is how long the controller's settings are cached, and
+	// settingsFailureTTL how long a failure to get them is.
+	settingsTTL        = 10 * time.Minute
+	settingsFailureTTL = time.Minute
 )
 
-// settings is the cached answer of scontrol show config.
-type settings struct {
+// siteSettings is the cached answer of scontrol show config.
+type siteSettings struct {
 	known   map[string]string
 	failure error
 	asked   time.Time
@@ -26,12 +26,12 @@ type settings struct {
 
 // Settings returns the controller's settings, as scontrol show config prints
 // them.
-func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
+func (c *client) Settings(ctx context.Context) (map[string]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.settings
 	age := time.Since(s.asked)
-	if s.known != nil && age < settingsTTL || s.failure != nil && age < failureTTL {
+	if s.known != nil && age < settingsTTL || s.failure != nil && age < settingsFailureTTL {
 		return maps.Clone(s.known), s.failure
 	}
 	text, err := c.run(ctx, "", "scontrol", "show", "config")
@@ -43,10 +43,10 @@ func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
 }
 
 // ForgetSettings makes the next call of Settings ask the controller.
-func (c *Client) ForgetSettings() {
+func (c *client) ForgetSettings() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.settings = settings{}
+	c.settings = siteSettings{}
 }
 
 // parseSettings reads lines such as "MinJobAge               = 300 sec".
@@ -63,20 +63,20 @@ func parseSettings(text string) map[string]string {
 // ArraySize returns how many tasks an array may have. Indexes are below
 // MaxArraySize, and ours begin at 1. It is the usual size where the controller
 // does not answer.
-func (c *Client) ArraySize(ctx context.Context) int {
+func (c *client) ArraySize(ctx context.Context) int {
 	settings, err := c.Settings(ctx)
 	if err != nil {
 		return defaultArraySize - 1
 	}
-	size, ok := Number(settings["MaxArraySize"])
+	size, ok := leadingNumber(settings["MaxArraySize"])
 	if !ok {
 		size = defaultArraySize
 	}
 	return max(1, size-1)
 }
 
-// Number reads a setting such as "300 sec" as 300.
-func Number(text string) (int, bool) {
+// leadingNumber reads a setting such as "300 sec" as 300.
+func leadingNumber(text string) (int, bool) {
 	first, _, _ := strings.Cut(text, " ")
 	n, err := strconv.Atoi(first)
 	return n, err == nil

@@ -1,5 +1,4 @@
-// Package client runs the commands of Slurm and reads what they print.
-package client
+package slurm
 
 import (
 	"bytes"
@@ -14,86 +13,74 @@ import (
 	"time"
 )
 
-// SubmitsAtOnce is how many sbatch may run at once. Each other command runs
+// submitsAtOnce is how many sbatch may run at once. Each other command runs
 // alone.
-const SubmitsAtOnce = 4
+const submitsAtOnce = 4
 
-// ErrNoCommand says that a command of Slurm is not installed.
-var ErrNoCommand = errors.New("not found")
+// errNoCommand says that a command of Slurm is not installed.
+var errNoCommand = errors.New("not found")
 
-// Options say how commands are run.
-type Options struct {
-	Path    string        // where the commands are looked for
-	Conf    string        // SLURM_CONF; "" where the commands know
-	Timeout time.Duration // of one command
-	Now     func() time.Time
-
-	// Ran is told of each command that was run, how long it took and how it failed; nil
-	// tells nobody.
-	Ran func(command string, took time.Duration, err error)
-}
-
-// Client runs the commands of Slurm. They get an environment of their own:
+// client runs the commands of Slurm. They get an environment of their own:
 // variables such as SBATCH_EXPORT or SQUEUE_FORMAT would change what they do,
 // and nothing of this process may reach a job.
-type Client struct {
+type client struct {
 	options Options
 	env     []string
 	turns   map[string]chan struct{}
-	health  health // of the controller
+	health  controllerHealth
 
 	mu       sync.Mutex
-	settings settings
+	settings siteSettings
 }
 
-// Commands are the commands of Slurm that a Client needs.
+// Commands are the commands of Slurm that a client needs.
 var Commands = []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"}
 
-// manager tells about accounts. A Client does without it.
-const manager = "sacctmgr"
+// accountManager tells about accounts. A client does without it.
+const accountManager = "sacctmgr"
 
-// New returns a Client. It runs nothing yet.
-func New(o Options) *Client {
+// newClient returns a client, of whose options all have to be set. It runs nothing yet.
+func newClient(o Options) *client {
 	env := []string{
 		"PATH=" + o.Path, "LC_ALL=C",
 		"SLURM_TIME_FORMAT=%s",
 		"SLURM_BITSTR_LEN=0", // print lists of array tasks in full
 	}
-	if o.Conf != "" {
-		env = append(env, "SLURM_CONF="+o.Conf)
+	if o.SlurmConf != "" {
+		env = append(env, "SLURM_CONF="+o.SlurmConf)
 	}
-	c := &Client{options: o, env: env, turns: map[string]chan struct{}{}}
-	for _, name := range append([]string{manager}, Commands...) {
+	c := &client{options: o, env: env, turns: map[string]chan struct{}{}}
+	for _, name := range append([]string{accountManager}, Commands...) {
 		atOnce := 1
 		if name == "sbatch" {
-			atOnce = SubmitsAtOnce
+			atOnce = submitsAtOnce
 		}
 		c.turns[name] = make(chan struct{}, atOnce)
 	}
 	return c
 }
 
-// Failure is the failure of a command.
-type Failure struct {
+// commandFailure is the failure of a command.
+type commandFailure struct {
 	Command string
 	Said    string // on stderr
 	Exited  bool   // it ended by itself
 	Err     error
 }
 
-func (f *Failure) Error() string {
-	if said := LastLine(f.Said); said != "" {
+func (f *commandFailure) Error() string {
+	if said := lastLine(f.Said); said != "" {
 		return f.Command + ": " + said
 	}
 	return f.Command + ": " + f.Err.Error()
 }
 
 // Unwrap returns the cause.
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *commandFailure) Unwrap() error { return f.Err }
 
-// LastLine returns the last line that a command printed, without the command's
+// lastLine returns the last line that a command printed, without the command's
 // name.
-func LastLine(said string) string {
+func lastLine(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	line := lines[len(lines)-1]
 	if _, rest, ok := strings.Cut(line, "error: "); ok {
@@ -103,7 +90,7 @@ func LastLine(said string) string {
 }
 
 // run runs a command to its end, when its turn comes, and returns its output.
-func (c *Client) run(ctx context.Context, stdin, name string, args ...string) (string, error) {
+func (c *client) run(ctx context.Context, stdin, name string, args ...string) (string, error) {
 	out, err := c.inTurn(ctx, stdin, name, args)
 	if (name == "squeue" || name == "sinfo") && ctx.Err() == nil {
 		c.health.note(name, err, c.options.Now())
@@ -111,7 +98,7 @@ func (c *Client) run(ctx context.Context, stdin, name string, args ...string) (s
 	return out, err
 }
 
-func (c *Client) inTurn(ctx context.Context, stdin, name string, args []string) (string, error) {
+func (c *client) inTurn(ctx context.Context, stdin, name string, args []string) (string, error) {
 	turn := c.turns[name]
 	select {
 	case turn <- struct{}{}:
@@ -127,7 +114,7 @@ func (c *Client) inTurn(ctx context.Context, stdin, name string, args []string) 
 	return out, err
 }
 
-func (c *Client) execute(ctx context.Context, stdin, name string, args []string) (string, error) {
+func (c *client) execute(ctx context.Context, stdin, name string, args []string) (string, error) {
 	file, err := c.Find(name)
 	if err != nil {
 		return "", err
@@ -144,18 +131,18 @@ func (c *Client) execute(ctx context.Context, stdin, name string, args []string)
 		if ctx.Err() != nil {
 			err = fmt.Errorf("no answer within %v: %w", c.options.Timeout, ctx.Err())
 		}
-		return "", &Failure{Command: name, Said: said.String(), Exited: exited, Err: err}
+		return "", &commandFailure{Command: name, Said: said.String(), Exited: exited, Err: err}
 	}
 	return out.String(), nil
 }
 
 // Find returns the path of a command. The PATH of this process does not matter.
-func (c *Client) Find(name string) (string, error) {
+func (c *client) Find(name string) (string, error) {
 	for _, dir := range filepath.SplitList(c.options.Path) {
 		file := filepath.Join(dir, name)
 		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 && filepath.IsAbs(file) {
 			return file, nil
 		}
 	}
-	return "", &Failure{Command: name, Err: fmt.Errorf("%w in %s", ErrNoCommand, c.options.Path)}
+	return "", &commandFailure{Command: name, Err: fmt.Errorf("%w in %s", errNoCommand, c.options.Path)}
 }

@@ -1,4 +1,4 @@
-package client
+package slurm
 
 import (
 	"fmt"
@@ -14,24 +14,24 @@ const queueFormat = "JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,exit_code:|,Rest
 // accountFormat lists the fields for sacct.
 const accountFormat = "JobIDRaw,JobID,State,ExitCode,Submit,Start,End,NodeList,Reason,JobName"
 
-// largestIndex is the highest index of an array task in Slurm.
-const largestIndex = 4_000_000
+// largestArrayIndex is the highest index of an array task in Slurm.
+const largestArrayIndex = 4_000_000
 
 // parseQueue reads the output of squeue. It skips a line that makes no sense: it
 // belongs to another user's job with a strange name, or its job counts as
 // unknown to squeue.
-func parseQueue(text, prefix string) []Record {
-	var all []Record
+func parseQueue(text, prefix string) []jobRecord {
+	var all []jobRecord
 	for line := range strings.Lines(text) {
 		fields, ok := fieldsOf(line, 12)
-		if !ok || !ours(strings.TrimSuffix(fields[11], "|"), prefix) {
+		if !ok || !isOurs(strings.TrimSuffix(fields[11], "|"), prefix) {
 			continue
 		}
-		base := Record{
+		base := jobRecord{
 			ID: fields[0], Array: fields[1],
 			Started: parseTime(fields[7]), Submitted: parseTime(fields[6]), Ended: parseTime(fields[8]),
 			Node: fields[9], Reason: fields[10],
-			Row: Row{Name: strings.TrimSuffix(fields[11], "|")},
+			JobRow: JobRow{Name: strings.TrimSuffix(fields[11], "|")},
 		}
 		base.setState(fields[3])
 		status, _ := strconv.Atoi(fields[4])
@@ -43,22 +43,22 @@ func parseQueue(text, prefix string) []Record {
 }
 
 // parseAccount reads the output of sacct.
-func parseAccount(text, prefix string) []Record {
-	var all []Record
+func parseAccount(text, prefix string) []jobRecord {
+	var all []jobRecord
 	for line := range strings.Lines(text) {
 		fields, ok := fieldsOf(line, 10)
-		if !ok || !ours(fields[9], prefix) {
+		if !ok || !isOurs(fields[9], prefix) {
 			continue
 		}
 		array, tasks, isArray := strings.Cut(fields[1], "_")
 		if !isArray {
 			tasks = "N/A"
 		}
-		base := Record{
+		base := jobRecord{
 			ID: fields[0], Array: array,
 			Submitted: parseTime(fields[4]), Started: parseTime(fields[5]), Ended: parseTime(fields[6]),
 			Node: fields[7], Reason: fields[8],
-			Row: Row{Name: fields[9]},
+			JobRow: JobRow{Name: fields[9]},
 		}
 		base.setState(fields[2])
 		code, signal, _ := strings.Cut(fields[3], ":")
@@ -80,12 +80,12 @@ func fieldsOf(line string, n int) ([]string, bool) {
 	return fields, isNumber(fields[0])
 }
 
-func ours(name, prefix string) bool { return strings.HasPrefix(name, prefix+"-") }
+func isOurs(name, prefix string) bool { return strings.HasPrefix(name, prefix+"-") }
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // setState takes the first word of a state, and the user of CANCELLED by 1001.
-func (r *Record) setState(text string) {
+func (r *jobRecord) setState(text string) {
 	state, rest, _ := strings.Cut(text, " ")
 	r.State = strings.TrimSuffix(state, "+") // cut short
 	if by, ok := strings.CutPrefix(rest, "by "); ok {
@@ -93,8 +93,8 @@ func (r *Record) setState(text string) {
 	}
 }
 
-// appendRows appends a Record for each array task of one line.
-func appendRows(all []Record, base Record, tasks string) []Record {
+// appendRows appends a jobRecord for each array task of one line.
+func appendRows(all []jobRecord, base jobRecord, tasks string) []jobRecord {
 	if tasks == "N/A" || tasks == "" {
 		base.Array = ""
 		return append(all, base)
@@ -113,20 +113,20 @@ func appendRows(all []Record, base Record, tasks string) []Record {
 	return all
 }
 
-type span struct{ first, last, step int }
+type indexSpan struct{ first, last, step int }
 
 // parseTasks reads 3, [3], [0-4%2], [1,3-9:2] and the like.
-func parseTasks(text string) ([]span, error) {
+func parseTasks(text string) ([]indexSpan, error) {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 	text, _, _ = strings.Cut(text, "%")
-	var spans []span
+	var spans []indexSpan
 	total := 0
 	for part := range strings.SplitSeq(text, ",") {
-		s, err := parseSpan(part)
+		s, err := parseIndexSpan(part)
 		if err != nil {
 			return nil, err
 		}
-		if total += (s.last-s.first)/s.step + 1; total > largestIndex {
+		if total += (s.last-s.first)/s.step + 1; total > largestArrayIndex {
 			return nil, fmt.Errorf("array tasks %.40q are too many", text)
 		}
 		spans = append(spans, s)
@@ -134,7 +134,7 @@ func parseTasks(text string) ([]span, error) {
 	return spans, nil
 }
 
-func parseSpan(text string) (s span, err error) {
+func parseIndexSpan(text string) (s indexSpan, err error) {
 	s.step = 1
 	text, step, stepped := strings.Cut(text, ":")
 	first, last, isRange := strings.Cut(text, "-")
@@ -146,7 +146,7 @@ func parseSpan(text string) (s span, err error) {
 	if err == nil && stepped {
 		s.step, err = strconv.Atoi(step)
 	}
-	if err != nil || s.first < 0 || s.last < s.first || s.step < 1 || s.last > largestIndex {
+	if err != nil || s.first < 0 || s.last < s.first || s.step < 1 || s.last > largestArrayIndex {
 		return s, fmt.Errorf("array tasks %.40q make no sense", text)
 	}
 	return s, nil

@@ -1,4 +1,4 @@
-package client
+package slurm
 
 import (
 	"context"
@@ -12,20 +12,20 @@ import (
 	"molrun/app/test/must"
 )
 
-// standIn returns a client whose command of that name is a script. The file calls
+// clientWithScript returns a client whose command of that name is a script. The file calls
 // gets a line for each call.
-func standIn(t *testing.T, command, script string) (c *Client, calls string) {
+func clientWithScript(t *testing.T, command, script string) (c *client, calls string) {
 	t.Helper()
 	dir := t.TempDir()
 	calls = filepath.Join(dir, "calls")
 	text := fmt.Sprintf("#!/bin/sh\necho >> '%s'\n%s\n", calls, script)
 	must.OK(t, os.WriteFile(filepath.Join(dir, command), []byte(text), 0o700))
-	return New(Options{Path: dir + ":/usr/bin:/bin", Timeout: time.Minute, Now: time.Now}), calls
+	return newClient(Options{Path: dir + ":/usr/bin:/bin", Timeout: time.Minute, Now: time.Now}), calls
 }
 
 func TestSubmissionNeedsTheNumberOfAJob(t *testing.T) {
 	for printed, want := range map[string]string{"4711": "4711", "4711;cluster": "4711", "": "", "submitted": "", "-1": ""} {
-		c, _ := standIn(t, "sbatch", "echo '"+printed+"'")
+		c, _ := clientWithScript(t, "sbatch", "echo '"+printed+"'")
 		if id, err := c.Submit(t.Context(), "#!/bin/sh\n"); id != want || (err == nil) != (want != "") {
 			t.Errorf("sbatch prints %q: %q, %v; want %q", printed, id, err, want)
 		}
@@ -33,9 +33,9 @@ func TestSubmissionNeedsTheNumberOfAJob(t *testing.T) {
 }
 
 func TestSubmissionOfATaskIsItsArray(t *testing.T) {
-	for want, r := range map[string]Record{
+	for want, r := range map[string]jobRecord{
 		"5": {ID: "5"},
-		"7": {ID: "9", Array: "7", Row: Row{Index: 1}},
+		"7": {ID: "9", Array: "7", JobRow: JobRow{Index: 1}},
 	} {
 		if got := r.Submission(); got != want {
 			t.Errorf("%+v is of %s, want %s", r, got, want)
@@ -48,7 +48,7 @@ func TestFailureTellsTheLastLine(t *testing.T) {
 		"": "", "one": "one", "one\ntwo\n": "two", "sbatch: error: Batch job submission failed: Invalid qos": "Batch job submission failed: Invalid qos",
 		"sbatch: error: first\nsbatch: error: second\n\n": "second",
 	} {
-		if got := LastLine(said); got != want {
+		if got := lastLine(said); got != want {
 			t.Errorf("%q: %q, want %q", said, got, want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestFailureTellsTheLastLine(t *testing.T) {
 // so is that it failed.
 func TestSettingsAreAskedForOnce(t *testing.T) {
 	for script, fails := range map[string]bool{"echo 'MaxArraySize = 11'": false, "exit 1": true} {
-		c, calls := standIn(t, "scontrol", script)
+		c, calls := clientWithScript(t, "scontrol", script)
 		asked := func(want int) {
 			t.Helper()
 			text, err := os.ReadFile(calls)
@@ -73,7 +73,7 @@ func TestSettingsAreAskedForOnce(t *testing.T) {
 			}
 		}
 		asked(1)
-		for ttl, want := range map[time.Duration]bool{failureTTL: fails, settingsTTL: true} {
+		for ttl, want := range map[time.Duration]bool{settingsFailureTTL: fails, settingsTTL: true} {
 			before, _ := os.ReadFile(calls)
 			c.settings.asked = time.Now().Add(-ttl - time.Second)
 			c.Settings(t.Context())
@@ -91,7 +91,7 @@ func TestSettingsAreAskedForOnce(t *testing.T) {
 
 func TestTasksOfAnArrayAreReadUpToTheirBound(t *testing.T) {
 	for text, fits := range map[string]bool{
-		fmt.Sprintf("1-%d", largestIndex): true, fmt.Sprintf("1-%d,1", largestIndex): false, fmt.Sprintf("0-%d", largestIndex): false,
+		fmt.Sprintf("1-%d", largestArrayIndex): true, fmt.Sprintf("1-%d,1", largestArrayIndex): false, fmt.Sprintf("0-%d", largestArrayIndex): false,
 	} {
 		if _, err := parseTasks(text); fits != (err == nil) {
 			t.Errorf("%s: error %v, want one: %v", text, err, !fits)
@@ -106,7 +106,7 @@ func TestLimitsOfPartitionsAreReadInSeconds(t *testing.T) {
 		fmt.Sprintf("%d:00", longestDays+1): 0, fmt.Sprintf("%d-00:00", longestDays+1): 0,
 		"infinite": 0, "": 0, "30": 0, "1:2:3:4": 0, "-1:00": 0, "1:-1": 0, "x-1:00": 0,
 	} {
-		if got := parseLimit(text); got != want {
+		if got := parseTimeLimit(text); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
@@ -114,7 +114,7 @@ func TestLimitsOfPartitionsAreReadInSeconds(t *testing.T) {
 
 func TestCommandsAreToldWithTheirTimes(t *testing.T) {
 	for script, fails := range map[string]bool{"sleep 0.1; echo 4711": false, "sleep 0.1; exit 1": true} {
-		c, _ := standIn(t, "sbatch", script)
+		c, _ := clientWithScript(t, "sbatch", script)
 		var told []string
 		c.options.Ran = func(command string, took time.Duration, err error) {
 			told = append(told, fmt.Sprint(command, took >= 100*time.Millisecond, err != nil))
@@ -124,7 +124,7 @@ func TestCommandsAreToldWithTheirTimes(t *testing.T) {
 			t.Errorf("%s: told %q, want %q", script, told, want)
 		}
 	}
-	c, _ := standIn(t, "sbatch", "sleep 60")
+	c, _ := clientWithScript(t, "sbatch", "sleep 60")
 	c.options.Ran = func(command string, _ time.Duration, err error) {
 		t.Errorf("told of %s that was cut off: %v", command, err)
 	}

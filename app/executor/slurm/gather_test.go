@@ -1,4 +1,4 @@
-package gather
+package slurm
 
 import (
 	"context"
@@ -13,13 +13,9 @@ import (
 	"molrun/app"
 )
 
-type request string
-
-const atOnce = 4
-
-// gathering is a Gatherer whose submissions are recorded.
+// gathering is a gatherer whose submissions are recorded.
 type gathering struct {
-	*Gatherer[request]
+	*gatherer
 	t       *testing.T
 	end     context.Context
 	mu      sync.Mutex
@@ -27,7 +23,7 @@ type gathering struct {
 	answers func([]app.Task) ([]app.Handle, error)
 }
 
-func gather(t *testing.T, test func(t *testing.T, g *gathering)) {
+func withGatherer(t *testing.T, test func(t *testing.T, g *gathering)) {
 	synctest.Test(t, func(t *testing.T) {
 		end, cancel := context.WithCancel(context.Background())
 		g := &gathering{t: t, end: end}
@@ -38,12 +34,12 @@ func gather(t *testing.T, test func(t *testing.T, g *gathering)) {
 			}
 			return handles, nil
 		}
-		g.Gatherer = New(func(_ context.Context, _ request, tasks []app.Task) ([]app.Handle, error) {
+		g.gatherer = newGatherer(func(_ context.Context, _ request, tasks []app.Task) ([]app.Handle, error) {
 			g.mu.Lock()
 			g.sizes = append(g.sizes, len(tasks))
 			g.mu.Unlock()
 			return g.answers(tasks)
-		}, func(context.Context) int { return 1000 }, atOnce)
+		}, func(context.Context) int { return 1000 }, submitsAtOnce)
 		done := make(chan struct{})
 		go func() { defer close(done); g.Run(end) }()
 		test(t, g)
@@ -71,13 +67,13 @@ func (g *gathering) startAll(n int, pause time.Duration, of func(i int) request)
 	callers.Wait()
 }
 
-// same is the request of all tasks.
-func same(int) request { return "" }
+// sameRequest is the request of all tasks.
+func sameRequest(int) request { return request{} }
 
 func TestLoneTaskHardlyWaits(t *testing.T) {
-	gather(t, func(t *testing.T, g *gathering) {
+	withGatherer(t, func(t *testing.T, g *gathering) {
 		begin := time.Now()
-		g.start("", "a")
+		g.start(request{}, "a")
 		if took := time.Since(begin); took != loneWait {
 			t.Errorf("it took %v", took)
 		}
@@ -85,8 +81,8 @@ func TestLoneTaskHardlyWaits(t *testing.T) {
 }
 
 func TestTenThousandTasksAreTenSubmissions(t *testing.T) {
-	gather(t, func(t *testing.T, g *gathering) {
-		g.startAll(10_000, time.Millisecond, same) // as fast as directories are prepared
+	withGatherer(t, func(t *testing.T, g *gathering) {
+		g.startAll(10_000, time.Millisecond, sameRequest) // as fast as directories are prepared
 		if want := slices.Repeat([]int{1000}, 10); !slices.Equal(g.sizes, want) {
 			t.Errorf("submissions of %v tasks, want %v", g.sizes, want)
 		}
@@ -94,32 +90,32 @@ func TestTenThousandTasksAreTenSubmissions(t *testing.T) {
 }
 
 func TestSlowStreamIsGatheredForSeconds(t *testing.T) {
-	gather(t, func(t *testing.T, g *gathering) {
+	withGatherer(t, func(t *testing.T, g *gathering) {
 		var callers sync.WaitGroup
 		longest := time.Duration(0)
 		for i := range 300 {
 			time.Sleep(streamWait / 5)
 			callers.Go(func() {
 				begin := time.Now()
-				g.start("", fmt.Sprint(i))
+				g.start(request{}, fmt.Sprint(i))
 				g.mu.Lock()
 				longest = max(longest, time.Since(begin))
 				g.mu.Unlock()
 			})
 		}
 		callers.Wait()
-		if longest > maxWait || len(g.sizes) > 8 {
+		if longest > maxGatherWait || len(g.sizes) > 8 {
 			t.Errorf("submissions of %v tasks; one waited for %v", g.sizes, longest)
 		}
 	})
 }
 
 func TestTwoTasksAreAStream(t *testing.T) {
-	gather(t, func(t *testing.T, g *gathering) {
+	withGatherer(t, func(t *testing.T, g *gathering) {
 		var callers sync.WaitGroup
 		for n, pause := range []time.Duration{0, loneWait / 2, streamWait / 2} {
 			time.Sleep(pause)
-			callers.Go(func() { g.start("", fmt.Sprint(n)) })
+			callers.Go(func() { g.start(request{}, fmt.Sprint(n)) })
 		}
 		callers.Wait()
 		if !slices.Equal(g.sizes, []int{3}) {
@@ -129,9 +125,9 @@ func TestTwoTasksAreAStream(t *testing.T) {
 }
 
 func TestFullGroupIsSentAtOnce(t *testing.T) {
-	gather(t, func(t *testing.T, g *gathering) {
+	withGatherer(t, func(t *testing.T, g *gathering) {
 		begin := time.Now()
-		g.startAll(1000, 0, same)
+		g.startAll(1000, 0, sameRequest)
 		if waited := time.Since(begin); waited > 0 {
 			t.Errorf("it waits for %v more", waited)
 		}
@@ -139,8 +135,8 @@ func TestFullGroupIsSentAtOnce(t *testing.T) {
 }
 
 func TestDifferentRequestsStayApart(t *testing.T) {
-	gather(t, func(t *testing.T, g *gathering) {
-		g.startAll(30, 0, func(i int) request { return request(fmt.Sprint(i % 3)) })
+	withGatherer(t, func(t *testing.T, g *gathering) {
+		g.startAll(30, 0, func(i int) request { return request{placement: fmt.Sprint(i % 3)} })
 		if !slices.Equal(g.sizes, []int{10, 10, 10}) {
 			t.Errorf("submissions of %v tasks", g.sizes)
 		}
@@ -148,13 +144,13 @@ func TestDifferentRequestsStayApart(t *testing.T) {
 }
 
 func TestFailureFailsEveryTask(t *testing.T) {
-	gather(t, func(t *testing.T, g *gathering) {
+	withGatherer(t, func(t *testing.T, g *gathering) {
 		no := errors.New("no")
 		g.answers = func([]app.Task) ([]app.Handle, error) { return nil, no }
 		var callers sync.WaitGroup
 		for i := range 3 {
 			callers.Go(func() {
-				if _, known, err := g.Add(t.Context(), g.end, "", app.Task{Token: fmt.Sprint(i)}); !known || !errors.Is(err, no) {
+				if _, known, err := g.Add(t.Context(), g.end, request{}, app.Task{Token: fmt.Sprint(i)}); !known || !errors.Is(err, no) {
 					t.Errorf("known: %v, error %v", known, err)
 				}
 			})
@@ -164,10 +160,10 @@ func TestFailureFailsEveryTask(t *testing.T) {
 }
 
 func TestTaskWithdrawnBeforeSubmissionIsNotSubmitted(t *testing.T) {
-	gather(t, func(t *testing.T, g *gathering) {
+	withGatherer(t, func(t *testing.T, g *gathering) {
 		ctx, cancel := context.WithTimeout(t.Context(), loneWait/2)
 		defer cancel()
-		_, known, err := g.Add(ctx, g.end, "", app.Task{Token: "a"})
+		_, known, err := g.Add(ctx, g.end, request{}, app.Task{Token: "a"})
 		if !known || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("known: %v, error %v", known, err)
 		}
@@ -179,14 +175,14 @@ func TestTaskWithdrawnBeforeSubmissionIsNotSubmitted(t *testing.T) {
 }
 
 func TestResultIsUnknownAfterGivingUpDuringSubmission(t *testing.T) {
-	gather(t, func(t *testing.T, g *gathering) {
+	withGatherer(t, func(t *testing.T, g *gathering) {
 		g.answers = func([]app.Task) ([]app.Handle, error) {
 			time.Sleep(time.Hour)
 			return []app.Handle{"a"}, nil
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, known, err := g.Add(ctx, g.end, "", app.Task{Token: "a"})
+		_, known, err := g.Add(ctx, g.end, request{}, app.Task{Token: "a"})
 		if known || err != nil || !g.Underway("a") {
 			t.Errorf("known: %v, error %v, under way: %v", known, err, g.Underway("a"))
 		}
@@ -198,7 +194,7 @@ func TestResultIsUnknownAfterGivingUpDuringSubmission(t *testing.T) {
 }
 
 func TestFewSubmissionsAtOnce(t *testing.T) {
-	gather(t, func(t *testing.T, g *gathering) {
+	withGatherer(t, func(t *testing.T, g *gathering) {
 		now, most := 0, 0
 		count := func(by int) {
 			g.mu.Lock()
@@ -212,9 +208,9 @@ func TestFewSubmissionsAtOnce(t *testing.T) {
 			count(-1)
 			return []app.Handle{app.Handle(tasks[0].Token)}, nil
 		}
-		g.startAll(20, 0, func(i int) request { return request(fmt.Sprint(i)) })
-		if most != atOnce {
-			t.Errorf("%d submissions at once, want %d", most, atOnce)
+		g.startAll(20, 0, func(i int) request { return request{placement: fmt.Sprint(i)} })
+		if most != submitsAtOnce {
+			t.Errorf("%d submissions at once, want %d", most, submitsAtOnce)
 		}
 	})
 }
@@ -222,21 +218,21 @@ func TestFewSubmissionsAtOnce(t *testing.T) {
 func TestStoppingTurnsTasksAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, cancel := context.WithCancel(t.Context())
-		g := New[request](nil, func(context.Context) int { return 10 }, 4)
+		g := newGatherer(nil, func(context.Context) int { return 10 }, 4)
 		done := make(chan struct{})
 		go func() { defer close(done); g.Run(end) }()
 		result := make(chan error)
 		go func() {
-			_, _, err := g.Add(t.Context(), end, "", app.Task{})
+			_, _, err := g.Add(t.Context(), end, request{}, app.Task{})
 			result <- err
 		}()
 		synctest.Wait()
 		cancel()
-		if err := <-result; !errors.Is(err, ErrClosed) {
+		if err := <-result; !errors.Is(err, errStopping) {
 			t.Errorf("error %v", err)
 		}
 		<-done
-		if _, _, err := g.Add(t.Context(), end, "", app.Task{}); !errors.Is(err, ErrClosed) {
+		if _, _, err := g.Add(t.Context(), end, request{}, app.Task{}); !errors.Is(err, errStopping) {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -1,4 +1,4 @@
-package client
+package slurm
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // Submit has sbatch submit a script and returns the job's number.
-func (c *Client) Submit(ctx context.Context, script string, args ...string) (id string, err error) {
+func (c *client) Submit(ctx context.Context, script string, args ...string) (id string, err error) {
 	out, err := c.run(ctx, script, "sbatch", args...)
 	if err != nil {
 		return "", err
@@ -24,34 +24,34 @@ func (c *Client) Submit(ctx context.Context, script string, args ...string) (id 
 }
 
 // Queue asks squeue for all of this user's jobs whose names begin with prefix.
-func (c *Client) Queue(ctx context.Context, prefix string) ([]Record, error) {
+func (c *client) Queue(ctx context.Context, prefix string) ([]jobRecord, error) {
 	out, err := c.run(ctx, "", "squeue", "--noheader", "--states=all", "--array",
 		"--user="+strconv.Itoa(os.Getuid()), "-O", queueFormat)
 	return parseQueue(out, prefix), err
 }
 
-// ErrNoAccounting says that the cluster has no accounting.
-var ErrNoAccounting = errors.New("the cluster has no accounting")
+// errNoAccounting says that the cluster has no accounting.
+var errNoAccounting = errors.New("the cluster has no accounting")
 
 // Account asks sacct for jobs of these names that were submitted since then.
-func (c *Client) Account(ctx context.Context, prefix string, since time.Time, names []string) ([]Record, error) {
+func (c *client) Account(ctx context.Context, prefix string, since time.Time, names []string) ([]jobRecord, error) {
 	hours := int(time.Since(since)/time.Hour) + 24
 	out, err := c.run(ctx, "", "sacct", "-X", "-n", "-P",
 		"-S", fmt.Sprintf("now-%dhours", hours), "-E", "now+7days", "--name", strings.Join(names, ","), "-o", accountFormat)
-	if f, ok := errors.AsType[*Failure](err); ok && f.Exited && strings.Contains(f.Said, "accounting storage is disabled") {
-		return nil, ErrNoAccounting
+	if f, ok := errors.AsType[*commandFailure](err); ok && f.Exited && strings.Contains(f.Said, "accounting storage is disabled") {
+		return nil, errNoAccounting
 	}
 	return parseAccount(out, prefix), err
 }
 
-// Manner is how a job is cancelled.
-type Manner int
+// cancelManner is how a job is cancelled.
+type cancelManner int
 
 // The manners, from the weakest to the strongest.
 const (
-	IfQueued  Manner = iota // only a job that is still queued
-	Terminate               // signal the batch script, which ends the program gracefully
-	End                     // by Slurm; at once for a queued job
+	cancelIfQueued  cancelManner = iota // only a job that is still queued
+	cancelTerminate                     // signal the batch script, which ends the program gracefully
+	cancelEnd                           // by Slurm; at once for a queued job
 )
 
 // Cancel calls scancel for jobs of this user that have this name, and of these only
@@ -61,15 +61,15 @@ const (
 //
 // It fails for one of many jobs and succeeds for jobs that do not exist, so its
 // result says nothing about them.
-func (c *Client) Cancel(ctx context.Context, how Manner, name string, targets []string) error {
+func (c *client) Cancel(ctx context.Context, how cancelManner, name string, targets []string) error {
 	var args []string
 	if name != "" {
 		args = []string{"--user=" + strconv.Itoa(os.Getuid()), "--name=" + name}
 	}
 	switch how {
-	case IfQueued:
+	case cancelIfQueued:
 		args = append(args, "--state=PENDING")
-	case Terminate:
+	case cancelTerminate:
 		args = append(args, "--signal=TERM", "--batch")
 	}
 	_, err := c.run(ctx, "", "scancel", append(args, targets...)...)
@@ -77,18 +77,18 @@ func (c *Client) Cancel(ctx context.Context, how Manner, name string, targets []
 }
 
 // Ping asks whether the controller is up. It answers in its own words.
-func (c *Client) Ping(ctx context.Context) (answer string, err error) {
+func (c *client) Ping(ctx context.Context) (answer string, err error) {
 	return c.run(ctx, "", "scontrol", "ping")
 }
 
 // Version returns the version of the commands.
-func (c *Client) Version(ctx context.Context) (string, error) {
+func (c *client) Version(ctx context.Context) (string, error) {
 	text, err := c.run(ctx, "", "sbatch", "--version")
 	return strings.TrimSpace(text), err
 }
 
 // State returns the state, the reason and the node of the only job with this name.
-func (c *Client) State(ctx context.Context, name string) (state, reason, node string, err error) {
+func (c *client) State(ctx context.Context, name string) (state, reason, node string, err error) {
 	text, err := c.run(ctx, "", "squeue", "--noheader", "--states=all", "--name="+name, "--format=%T|%r|%N")
 	state, rest, _ := strings.Cut(strings.TrimSpace(text), "|")
 	reason, node, _ = strings.Cut(rest, "|")

@@ -1,6 +1,4 @@
-// Package gather puts tasks that come at about the same time and ask for the
-// same into one submission.
-package gather
+package slurm
 
 import (
 	"context"
@@ -20,27 +18,27 @@ const (
 	// streamWait is how long tasks wait for another of their kind, if there are
 	// several, or one came that recently.
 	streamWait = 500 * time.Millisecond
-	// maxWait is how long a task waits at most.
-	maxWait = 10 * time.Second
+	// maxGatherWait is how long a task waits at most.
+	maxGatherWait = 10 * time.Second
 )
 
-// ErrClosed says that the service is stopping. The task was not submitted.
-var ErrClosed = errors.New("the service is stopping")
+// errStopping says that the service is stopping. The task was not submitted.
+var errStopping = errors.New("the service is stopping")
 
-// Submit submits tasks with the same request and returns the handles of as many as
+// submitFunc submits tasks with the same request and returns the handles of as many as
 // were submitted, in order. An error is that of each of the others.
-type Submit[R comparable] func(context.Context, R, []app.Task) ([]app.Handle, error)
+type submitFunc func(context.Context, request, []app.Task) ([]app.Handle, error)
 
-// Gatherer puts tasks that come at about the same time with the same request
+// gatherer puts tasks that come at about the same time with the same request
 // into one submission. One goroutine has the groups; each submission has its
 // own.
-type Gatherer[R comparable] struct {
-	submit Submit[R]
+type gatherer struct {
+	submit submitFunc
 	most   func(context.Context) int // tasks in one submission
 
-	arrivals chan *arrival[R]
-	groups   map[R]*group[R]
-	seen     map[R]time.Time // when the last task with a request came
+	arrivals chan *arrival
+	groups   map[request]*taskGroup
+	seen     map[request]time.Time // when the last task with a request came
 	submits  sync.WaitGroup
 	gates    chan struct{}
 
@@ -48,22 +46,22 @@ type Gatherer[R comparable] struct {
 	sealed map[string]bool // tokens of tasks that are being submitted
 }
 
-// New returns a Gatherer that makes so many submissions at once, each of as many
+// newGatherer returns a gatherer that makes so many submissions at once, each of as many
 // tasks as most allows.
-func New[R comparable](submit Submit[R], most func(context.Context) int, atOnce int) *Gatherer[R] {
-	return &Gatherer[R]{
+func newGatherer(submit submitFunc, most func(context.Context) int, atOnce int) *gatherer {
+	return &gatherer{
 		submit: submit, most: most,
-		arrivals: make(chan *arrival[R]),
-		groups:   map[R]*group[R]{},
-		seen:     map[R]time.Time{},
+		arrivals: make(chan *arrival),
+		groups:   map[request]*taskGroup{},
+		seen:     map[request]time.Time{},
 		gates:    make(chan struct{}, atOnce),
 		sealed:   map[string]bool{},
 	}
 }
 
 // arrival is a task on its way.
-type arrival[R comparable] struct {
-	request R
+type arrival struct {
+	request request
 	task    app.Task
 	state   atomic.Int32
 	done    chan struct{} // closed once handle and err are set
@@ -73,41 +71,41 @@ type arrival[R comparable] struct {
 
 // The states of an arrival: the first change wins.
 const (
-	waiting int32 = iota
-	sealed        // part of a submission
-	withdrawn
+	arrivalWaiting int32 = iota
+	arrivalSealed        // part of a submission
+	arrivalWithdrawn
 )
 
-type group[R comparable] struct {
-	arrivals    []*arrival[R]
+type taskGroup struct {
+	arrivals    []*arrival
 	stream      bool
 	first, last time.Time
 }
 
 // Add submits a task together with others. known is false if ctx ends during the
 // submission, whose result is then unknown. end ends with Run.
-func (g *Gatherer[R]) Add(ctx, end context.Context, r R, t app.Task) (h app.Handle, known bool, err error) {
-	a := &arrival[R]{request: r, task: t, done: make(chan struct{})}
+func (g *gatherer) Add(ctx, end context.Context, r request, t app.Task) (h app.Handle, known bool, err error) {
+	a := &arrival{request: r, task: t, done: make(chan struct{})}
 	select {
 	case g.arrivals <- a:
 	case <-ctx.Done():
 		return "", true, ctx.Err()
 	case <-end.Done():
-		return "", true, ErrClosed
+		return "", true, errStopping
 	}
 	select {
 	case <-a.done:
 		return a.handle, true, a.err
 	case <-ctx.Done():
 	}
-	if a.state.CompareAndSwap(waiting, withdrawn) {
+	if a.state.CompareAndSwap(arrivalWaiting, arrivalWithdrawn) {
 		return "", true, ctx.Err()
 	}
 	return "", false, nil
 }
 
 // Run gathers until ctx ends, and returns after the last submission.
-func (g *Gatherer[R]) Run(ctx context.Context) {
+func (g *gatherer) Run(ctx context.Context) {
 	defer g.submits.Wait()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -126,11 +124,11 @@ func (g *Gatherer[R]) Run(ctx context.Context) {
 }
 
 // join adds an arrival to its group, which is sent when it is full.
-func (g *Gatherer[R]) join(ctx context.Context, a *arrival[R]) {
+func (g *gatherer) join(ctx context.Context, a *arrival) {
 	now := time.Now()
 	w := g.groups[a.request]
 	if w == nil {
-		w = &group[R]{first: now, stream: now.Sub(g.seen[a.request]) < streamWait}
+		w = &taskGroup{first: now, stream: now.Sub(g.seen[a.request]) < streamWait}
 		g.groups[a.request] = w
 	}
 	w.arrivals, w.last = append(w.arrivals, a), now
@@ -142,20 +140,20 @@ func (g *Gatherer[R]) join(ctx context.Context, a *arrival[R]) {
 }
 
 // due is when a group is sent though it is not full.
-func (w *group[R]) due() time.Time {
+func (w *taskGroup) due() time.Time {
 	quiet := loneWait
 	if w.stream {
 		quiet = streamWait
 	}
 	due := w.last.Add(quiet)
-	if latest := w.first.Add(maxWait); latest.Before(due) {
+	if latest := w.first.Add(maxGatherWait); latest.Before(due) {
 		return latest
 	}
 	return due
 }
 
 // next is how long until the next group is due.
-func (g *Gatherer[R]) next(now time.Time) time.Duration {
+func (g *gatherer) next(now time.Time) time.Duration {
 	wait := time.Hour
 	for _, w := range g.groups {
 		wait = min(wait, w.due().Sub(now))
@@ -163,17 +161,17 @@ func (g *Gatherer[R]) next(now time.Time) time.Duration {
 	return max(0, wait)
 }
 
-func (g *Gatherer[R]) release(ctx context.Context, now time.Time) {
+func (g *gatherer) release(ctx context.Context, now time.Time) {
 	for r, w := range g.groups {
 		if !now.Before(w.due()) {
 			g.send(ctx, r)
 		}
 	}
-	maps.DeleteFunc(g.seen, func(_ R, at time.Time) bool { return now.Sub(at) > streamWait })
+	maps.DeleteFunc(g.seen, func(_ request, at time.Time) bool { return now.Sub(at) > streamWait })
 }
 
 // send submits a group in pieces.
-func (g *Gatherer[R]) send(ctx context.Context, r R) {
+func (g *gatherer) send(ctx context.Context, r request) {
 	arrivals := g.groups[r].arrivals
 	delete(g.groups, r)
 	for piece := range slices.Chunk(arrivals, g.most(ctx)) {
@@ -181,7 +179,7 @@ func (g *Gatherer[R]) send(ctx context.Context, r R) {
 	}
 }
 
-func (g *Gatherer[R]) sendPiece(ctx context.Context, r R, arrivals []*arrival[R]) {
+func (g *gatherer) sendPiece(ctx context.Context, r request, arrivals []*arrival) {
 	select {
 	case g.gates <- struct{}{}:
 		defer func() { <-g.gates }()
@@ -193,7 +191,7 @@ func (g *Gatherer[R]) sendPiece(ctx context.Context, r R, arrivals []*arrival[R]
 	}
 	defer g.unseal(tasks)
 	var handles []app.Handle
-	err := ErrClosed
+	err := errStopping
 	if ctx.Err() == nil {
 		handles, err = g.submit(ctx, r, tasks)
 	}
@@ -208,11 +206,11 @@ func (g *Gatherer[R]) sendPiece(ctx context.Context, r R, arrivals []*arrival[R]
 }
 
 // seal takes the arrivals that still wait; the others have been withdrawn.
-func (g *Gatherer[R]) seal(arrivals []*arrival[R]) (going []*arrival[R], tasks []app.Task) {
+func (g *gatherer) seal(arrivals []*arrival) (going []*arrival, tasks []app.Task) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, a := range arrivals {
-		if a.state.CompareAndSwap(waiting, sealed) {
+		if a.state.CompareAndSwap(arrivalWaiting, arrivalSealed) {
 			going, tasks = append(going, a), append(tasks, a.task)
 			g.sealed[a.task.Token] = true
 		}
@@ -220,7 +218,7 @@ func (g *Gatherer[R]) seal(arrivals []*arrival[R]) (going []*arrival[R], tasks [
 	return going, tasks
 }
 
-func (g *Gatherer[R]) unseal(tasks []app.Task) {
+func (g *gatherer) unseal(tasks []app.Task) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, t := range tasks {
@@ -229,18 +227,18 @@ func (g *Gatherer[R]) unseal(tasks []app.Task) {
 }
 
 // Underway reports whether the task is being submitted.
-func (g *Gatherer[R]) Underway(token string) bool {
+func (g *gatherer) Underway(token string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.sealed[token]
 }
 
 // refuse turns away the waiting tasks when the service stops.
-func (g *Gatherer[R]) refuse() {
+func (g *gatherer) refuse() {
 	for _, w := range g.groups {
 		for _, a := range w.arrivals {
-			if a.state.CompareAndSwap(waiting, sealed) {
-				a.err = ErrClosed
+			if a.state.CompareAndSwap(arrivalWaiting, arrivalSealed) {
+				a.err = errStopping
 				close(a.done)
 			}
 		}

@@ -1,21 +1,21 @@
-package client
+package slurm
 
 import (
 	"strconv"
 	"time"
 )
 
-// Row identifies a task in Slurm forever: the name of a job and, for an array,
+// JobRow identifies a task in Slurm forever: the name of a job and, for an array,
 // the index of the task. Numbers do not: a controller that crashes may assign
 // them again.
-type Row struct {
+type JobRow struct {
 	Name  string `json:"name"`
 	Index int    `json:"index,omitempty"` // from 1; 0: no array
 }
 
-// Record is what Slurm says of one job.
-type Record struct {
-	Row
+// jobRecord is what Slurm says of one job.
+type jobRecord struct {
+	JobRow
 	ID       string // the job's own, also of a task of an array
 	Array    string // number of the array
 	State    string // the first word
@@ -28,11 +28,11 @@ type Record struct {
 	Node, Reason              string
 }
 
-// Kind returns what the record's state means.
-func (r Record) Kind() Kind { return kinds[r.State] }
+// stateKind returns what the record's state means.
+func (r jobRecord) Kind() stateKind { return stateKinds[r.State] }
 
 // Target is how scancel names the job.
-func (r Record) Target() string {
+func (r jobRecord) Target() string {
 	if r.Index == 0 {
 		return r.ID
 	}
@@ -41,7 +41,7 @@ func (r Record) Target() string {
 
 // Submission is the number that sbatch printed. A task of an array gets its own
 // when it starts.
-func (r Record) Submission() string {
+func (r jobRecord) Submission() string {
 	if r.Index == 0 {
 		return r.ID
 	}
@@ -49,7 +49,7 @@ func (r Record) Submission() string {
 }
 
 // Older reports whether the job was submitted before another.
-func (r Record) Older(than Record) bool {
+func (r jobRecord) Older(than jobRecord) bool {
 	a, errA := strconv.Atoi(r.Submission())
 	b, errB := strconv.Atoi(than.Submission())
 	if errA != nil || errB != nil {

@@ -1,4 +1,4 @@
-package client
+package slurm
 
 import (
 	"cmp"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// health remembers whether the controller answers the commands that run anyway. It
+// controllerHealth remembers whether the controller answers the commands that run anyway. It
 // may answer one and be too slow for another.
-type health struct {
+type controllerHealth struct {
 	mu    sync.Mutex
 	asked bool
 	since time.Time        // of the last change between answering and not
@@ -16,7 +16,7 @@ type health struct {
 }
 
 // note records the result of a command that asked the controller.
-func (h *health) note(command string, err error, now time.Time) {
+func (h *controllerHealth) note(command string, err error, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.err()
@@ -30,12 +30,12 @@ func (h *health) note(command string, err error, now time.Time) {
 	h.asked = true
 }
 
-func (h *health) err() error { return cmp.Or(h.errs["squeue"], h.errs["sinfo"]) }
+func (h *controllerHealth) err() error { return cmp.Or(h.errs["squeue"], h.errs["sinfo"]) }
 
 // Answers returns why the controller did not answer squeue or sinfo when they were
 // last run, nil if it did, and since when that has been so; zero before the first
 // answer.
-func (c *Client) Answers() (since time.Time, err error) {
+func (c *client) Answers() (since time.Time, err error) {
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
 	return c.health.since, c.health.err()

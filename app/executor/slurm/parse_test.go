@@ -1,4 +1,4 @@
-package client
+package slurm
 
 import (
 	"slices"
@@ -32,32 +32,32 @@ a line
 `
 )
 
-func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
+func unixTime(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
 func TestParseQueue(t *testing.T) {
-	submitted := at(1795259330)
-	want := []Record{
-		{Row: Row{"molrun-array-A", 5}, ID: "2", Array: "2", State: "PENDING", Submitted: submitted, Started: at(1795261680), Ended: at(1795261980), Reason: "Resources"},
-		{Row: Row{"molrun-array-A", 1}, ID: "3", Array: "2", State: "RUNNING", Submitted: submitted, Started: at(1795259331), Ended: at(1795259630), Node: "c1", Reason: "None"},
-		{Row: Row{"molrun-TOKEN", 0}, ID: "1", State: "COMPLETED", Code: 3, Submitted: submitted, Started: submitted, Ended: at(1795259640), Node: "c1", Reason: "NonZeroExitCode"},
-		{Row: Row{"molrun-KILLED", 0}, ID: "8", State: "FAILED", Signal: 9, Restarts: 1, Submitted: submitted, Started: submitted, Ended: at(1795259640), Node: "c2", Reason: "None"},
+	submitted := unixTime(1795259330)
+	want := []jobRecord{
+		{JobRow: JobRow{"molrun-array-A", 5}, ID: "2", Array: "2", State: "PENDING", Submitted: submitted, Started: unixTime(1795261680), Ended: unixTime(1795261980), Reason: "Resources"},
+		{JobRow: JobRow{"molrun-array-A", 1}, ID: "3", Array: "2", State: "RUNNING", Submitted: submitted, Started: unixTime(1795259331), Ended: unixTime(1795259630), Node: "c1", Reason: "None"},
+		{JobRow: JobRow{"molrun-TOKEN", 0}, ID: "1", State: "COMPLETED", Code: 3, Submitted: submitted, Started: submitted, Ended: unixTime(1795259640), Node: "c1", Reason: "NonZeroExitCode"},
+		{JobRow: JobRow{"molrun-KILLED", 0}, ID: "8", State: "FAILED", Signal: 9, Restarts: 1, Submitted: submitted, Started: submitted, Ended: unixTime(1795259640), Node: "c2", Reason: "None"},
 	}
 	for _, i := range []int{1, 3, 4} {
-		want = append(want, Record{Row: Row{"molrun-array-B", i}, ID: "9", Array: "9", State: "PENDING", Submitted: submitted, Reason: "ReqNodeNotAvail, UnavailableNodes:c1"})
+		want = append(want, jobRecord{JobRow: JobRow{"molrun-array-B", i}, ID: "9", Array: "9", State: "PENDING", Submitted: submitted, Reason: "ReqNodeNotAvail, UnavailableNodes:c1"})
 	}
 	must.Equal(t, "the queue", parseQueue(recordedQueue, "molrun"), want)
 }
 
 func TestParseAccount(t *testing.T) {
-	submitted, started, ended := at(1795259330), at(1795259331), at(1795259640)
-	want := []Record{
-		{Row: Row{"molrun-TOKEN", 0}, ID: "1", State: "FAILED", Code: 3, Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None"},
-		{Row: Row{"molrun-array-A", 1}, ID: "3", Array: "2", State: "COMPLETED", Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None"},
+	submitted, started, ended := unixTime(1795259330), unixTime(1795259331), unixTime(1795259640)
+	want := []jobRecord{
+		{JobRow: JobRow{"molrun-TOKEN", 0}, ID: "1", State: "FAILED", Code: 3, Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None"},
+		{JobRow: JobRow{"molrun-array-A", 1}, ID: "3", Array: "2", State: "COMPLETED", Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None"},
 	}
 	for _, i := range []int{14, 15, 20} {
-		want = append(want, Record{Row: Row{"molrun-array-A", i}, ID: "2", Array: "2", State: "CANCELLED", By: "1001", Submitted: submitted, Ended: ended, Node: "None assigned", Reason: "None"})
+		want = append(want, jobRecord{JobRow: JobRow{"molrun-array-A", i}, ID: "2", Array: "2", State: "CANCELLED", By: "1001", Submitted: submitted, Ended: ended, Node: "None assigned", Reason: "None"})
 	}
-	want = append(want, Record{Row: Row{"molrun-CUT", 0}, ID: "4", State: "CANCELLED", Signal: 15, Submitted: submitted, Node: "c1", Reason: "None"})
+	want = append(want, jobRecord{JobRow: JobRow{"molrun-CUT", 0}, ID: "4", State: "CANCELLED", Signal: 15, Submitted: submitted, Node: "c1", Reason: "None"})
 	must.Equal(t, "the accounting", parseAccount(recordedAccount, "molrun"), want)
 }
 
@@ -81,10 +81,10 @@ func TestParseTasks(t *testing.T) {
 }
 
 // fuzzRecords checks the invariants of parsed records.
-func fuzzRecords(t *testing.T, text string, records []Record) {
+func fuzzRecords(t *testing.T, text string, records []jobRecord) {
 	lines := strings.Count(text, "\n") + 1
 	for _, r := range records {
-		if !strings.HasPrefix(r.Name, "molrun-") || !isNumber(r.ID) || r.Index < 0 || r.Index > largestIndex || strings.ContainsAny(r.State, " |") {
+		if !strings.HasPrefix(r.Name, "molrun-") || !isNumber(r.ID) || r.Index < 0 || r.Index > largestArrayIndex || strings.ContainsAny(r.State, " |") {
 			t.Errorf("record %+v of %q", r, text)
 		}
 		if r.Index > 0 && r.Target() != r.Array+"_"+r.Target()[len(r.Array)+1:] {
@@ -115,12 +115,12 @@ func FuzzAccount(f *testing.F) {
 }
 
 func TestEveryStateHasAMeaning(t *testing.T) {
-	for state, want := range map[string]Kind{
-		"PENDING": Queued, "SPECIAL_EXIT": Queued, "RUNNING": Running, "SUSPENDED": Running, "COMPLETING": Closing,
-		"COMPLETED": Completed, "FAILED": Exited, "TIMEOUT": TimedOut, "DEADLINE": TimedOut, "OUT_OF_MEMORY": OutOfMemory,
-		"CANCELLED": Cancelled, "NODE_FAIL": Broken, "PREEMPTED": Broken, "BOOT_FAIL": Broken, "OF_A_NEWER_SLURM": Unknown,
+	for state, want := range map[string]stateKind{
+		"PENDING": kindQueued, "SPECIAL_EXIT": kindQueued, "RUNNING": kindRunning, "SUSPENDED": kindRunning, "COMPLETING": kindClosing,
+		"COMPLETED": kindCompleted, "FAILED": kindExited, "TIMEOUT": kindTimedOut, "DEADLINE": kindTimedOut, "OUT_OF_MEMORY": kindOutOfMemory,
+		"CANCELLED": kindCancelled, "NODE_FAIL": kindBroken, "PREEMPTED": kindBroken, "BOOT_FAIL": kindBroken, "OF_A_NEWER_SLURM": kindUnknown,
 	} {
-		if got := kinds[state]; got != want || got.Over() != (want >= Completed) {
+		if got := stateKinds[state]; got != want || got.Over() != (want >= kindCompleted) {
 			t.Errorf("%s is kind %d, over: %v", state, got, got.Over())
 		}
 	}
