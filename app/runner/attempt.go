@@ -19,7 +19,7 @@ import (
 	"molrun/app/job/eta"
 	"molrun/app/runner/flock"
 	"molrun/app/runner/result"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 	"molrun/app/task"
 )
 
@@ -28,7 +28,7 @@ type attempt struct {
 	*core
 	executor *executor
 	id       app.JobID
-	lease    turns.Lease
+	lease    schedule.Lease
 
 	// Of the loop.
 	hasSlot, preparing, unseen, claimed bool

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"molrun/app/job/eta"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 )
 
 const (
-	scanEvery = turns.ScanEvery
+	scanEvery = schedule.ScanEvery
 	// roundEvery is how often there is a round though nothing happened.
 	roundEvery = 15 * time.Second
 	// longestPause bounds how long the loop rests after much work.

@@ -18,7 +18,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/job/eta"
 	"molrun/app/runner/flock"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 	"molrun/app/task"
 )
 
@@ -68,7 +68,7 @@ type pilot struct {
 	pilots   app.Pilots
 	id       string
 	first    *app.Job
-	lease    turns.Lease
+	lease    schedule.Lease
 	portion  app.Portion
 	begin    time.Time // when a process was first seen to run, before that when it was made
 
@@ -106,7 +106,7 @@ type flying struct {
 }
 
 // newPilot makes the pilot of a first row.
-func (c *core) newPilot(e *executor, first *app.Job, lease turns.Lease, id string) *pilot {
+func (c *core) newPilot(e *executor, first *app.Job, lease schedule.Lease, id string) *pilot {
 	pilots, _ := e.Executor.(app.Pilots)
 	return &pilot{
 		core: c, executor: e, pilots: pilots, id: id, portion: e.portion(id),
@@ -161,7 +161,7 @@ func (p *pilot) lastLaunch() int {
 }
 
 // kind is that of the pilots which a job could have.
-func (e *executor) kind(l turns.Lease) flock.Kind {
+func (e *executor) kind(l schedule.Lease) flock.Kind {
 	return flock.Kind{Executor: e.Name(), User: l.User, Class: l.Work.Class}
 }
 
@@ -659,14 +659,14 @@ func (p *pilot) front() app.JobID {
 }
 
 // lookAround notes who waits, and tells the pilots whether somebody else does.
-func (e *executor) lookAround(waiting []app.Waiting, d turns.Decision) {
+func (e *executor) lookAround(waiting []app.Waiting, d schedule.Decision) {
 	started := map[app.JobID]bool{}
 	for _, s := range d.Start {
 		started[s.ID] = true
 	}
-	e.crowd = map[turns.User]int{}
+	e.crowd = map[schedule.User]int{}
 	for _, w := range waiting {
-		if u := (turns.User{Organization: w.Organization, Email: w.Email}); !started[w.ID] {
+		if u := (schedule.User{Organization: w.Organization, Email: w.Email}); !started[w.ID] {
 			if most, known := e.crowd[u]; !known || w.Priority > most {
 				e.crowd[u] = w.Priority
 			}

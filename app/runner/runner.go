@@ -34,7 +34,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/durable"
 	"molrun/app/runner/flock"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 	"molrun/app/task"
 )
 
@@ -65,7 +65,7 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 		active:   map[app.JobID]*attempt{},
 		orphaned: map[app.JobID]bool{},
 	}
-	limits := turns.NewLimits(o.Quota)
+	limits := schedule.NewLimits(o.Quota)
 	for _, e := range executors {
 		x := newExecutor(e, jobs, o)
 		x.turns.ShareLimits(limits)

@@ -8,7 +8,7 @@ package flock
 import (
 	"sync"
 
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 )
 
 // mostWaiting is how many pilots of one kind may wait in a cluster's queue, or as many as
@@ -19,7 +19,7 @@ const mostWaiting = 8
 // user, and the class of comparable runs.
 type Kind struct {
 	Executor string
-	User     turns.User
+	User     schedule.User
 	Class    string
 }
 

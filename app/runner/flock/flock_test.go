@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"testing"
 
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 )
 
 var (
-	mine   = Kind{"slurm", turns.User{Organization: "lab", Email: "ann@lab.example"}, "fold"}
-	theirs = Kind{"slurm", turns.User{Organization: "lab", Email: "bob@lab.example"}, "fold"}
+	mine   = Kind{"slurm", schedule.User{Organization: "lab", Email: "ann@lab.example"}, "fold"}
+	theirs = Kind{"slurm", schedule.User{Organization: "lab", Email: "bob@lab.example"}, "fold"}
 )
 
 // As many pilots wait as run, and at least a few; others of another kind don't count.

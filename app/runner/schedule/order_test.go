@@ -1,4 +1,4 @@
-package turns
+package schedule
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func TestOrderIsThatInWhichJobsStart(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		b := newBoard(t, app.Capacity{})
-		b.turns = New(app.Capacity{}, false, time.Minute)
+		b.turns = NewTurns(app.Capacity{}, false, time.Minute)
 		users := []string{"ann", "bob", "cy", "dee"}
 		id := 0
 		add := func() {

@@ -1,4 +1,4 @@
-package forecast
+package schedule
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/eta"
-	"molrun/app/runner/turns"
 )
 
 // Bounds of a simulation: jobs that start, and looks at waiting jobs.
@@ -17,35 +16,35 @@ const (
 	mostLooks  = 200_000
 )
 
-// start is when a job will start, and what that follows from.
-type start struct {
+// plannedStart is when a job will start, and what that follows from.
+type plannedStart struct {
 	at    time.Time
 	basis string
 }
 
 // simulation plays the rounds to come, with the code that plays the real ones.
 type simulation struct {
-	turns   *turns.Turns
+	turns   *Turns
 	now     time.Time
 	lines   [][]app.Waiting // what waits; each its own copy
 	cut     []bool          // a line goes on behind what is listed of it
-	running endings
-	times   *times
-	basis   basis
+	running slotEndings
+	times   *runTimes
+	basis   etaBasis
 	looks   int
 	scanned time.Time // when it last looked deep
-	starts  map[app.JobID]start
+	starts  map[app.JobID]plannedStart
 }
 
 // simulate returns when jobs of the queue start, as far as the ends of all those
 // before them are known.
-func simulate(s State, queue []app.QueueLine, running *ends, t *times) map[app.JobID]start {
+func simulate(s QueueState, queue []app.QueueLine, running *slotEnds, t *runTimes) map[app.JobID]plannedStart {
 	if s.Blocked || !s.Turns.Bounded() || running == nil {
 		return nil
 	}
 	sim := &simulation{
 		turns: s.Turns.Clone(), now: s.At, running: slices.Clone(running.all), basis: running.basis,
-		times: t, starts: map[app.JobID]start{},
+		times: t, starts: map[app.JobID]plannedStart{},
 	}
 	sim.turns.Mute()
 	heap.Init(&sim.running)
@@ -59,32 +58,32 @@ func simulate(s State, queue []app.QueueLine, running *ends, t *times) map[app.J
 	return sim.starts
 }
 
-// ends are when the jobs that have slots end.
-type ends struct {
-	all   endings
-	basis basis
+// slotEnds are when the jobs that have slots end.
+type slotEnds struct {
+	all   slotEndings
+	basis etaBasis
 }
 
-// endsOf returns nil if an end is unknown.
-func endsOf(s State, t *times) *ends {
-	e := &ends{}
+// slotEndsOf returns nil if an end is unknown.
+func slotEndsOf(s QueueState, t *runTimes) *slotEnds {
+	e := &slotEnds{}
 	for id, lease := range s.Running {
 		left, by := t.left(id, lease.Work)
 		if by == "" {
 			return nil
 		}
 		e.basis.add(lease.Work.Class, by)
-		e.all = append(e.all, ending{s.At.Add(left), lease})
+		e.all = append(e.all, slotEnding{s.At.Add(left), lease})
 	}
 	return e
 }
 
 // from returns the ends with those that should be over by now.
-func (e *ends) from(now time.Time) *ends {
+func (e *slotEnds) from(now time.Time) *slotEnds {
 	if e == nil {
 		return nil
 	}
-	later := &ends{basis: e.basis, all: slices.Clone(e.all)}
+	later := &slotEnds{basis: e.basis, all: slices.Clone(e.all)}
 	for i := range later.all {
 		if later.all[i].at.Before(now) {
 			later.all[i].at = now
@@ -101,7 +100,7 @@ func (s *simulation) next() bool {
 	}
 	s.now = s.running[0].at
 	for len(s.running) > 0 && !s.running[0].at.After(s.now) {
-		s.turns.End(heap.Pop(&s.running).(ending).lease)
+		s.turns.End(heap.Pop(&s.running).(slotEnding).lease)
 	}
 	return true
 }
@@ -110,7 +109,7 @@ func (s *simulation) next() bool {
 // and a deep one where a shallow one leaves something free. It returns false where the
 // simulation ends: at its bounds, or when the end of a job that starts is unknown.
 func (s *simulation) round() bool {
-	deep := s.now.Sub(s.scanned) >= turns.ScanEvery
+	deep := s.now.Sub(s.scanned) >= ScanEvery
 	goesOn := s.scan(deep)
 	if free := s.turns.Scan(s.now, mostStarts, true, nil); goesOn && !deep && !free.NothingFree() {
 		return s.scan(true)
@@ -134,11 +133,11 @@ func (s *simulation) scan(deep bool) bool {
 	goesOn := s.looks < mostLooks && len(s.starts)+len(decision.Start) < mostStarts
 	for _, d := range decision.Start {
 		e := s.times.estimate(d.Work)
-		s.starts[d.ID] = start{s.now, basis(d.Work.Class)}
+		s.starts[d.ID] = plannedStart{s.now, basis(d.Work.Class)}
 		goesOn = s.remove(d.ID) && e.Known() && goesOn
 		if e.Known() {
 			s.basis.add(d.Work.Class, s.times.basis(d.Work))
-			heap.Push(&s.running, ending{s.now.Add(seconds(e.Seconds())), d.Lease})
+			heap.Push(&s.running, slotEnding{s.now.Add(seconds(e.Seconds())), d.Lease})
 		}
 	}
 	for _, refusal := range decision.Impossible {
@@ -148,7 +147,7 @@ func (s *simulation) scan(deep bool) bool {
 }
 
 // visit shows a line to a scan; false if the scan needs no more.
-func (s *simulation) visit(scan *turns.Scan, jobs []app.Waiting) bool {
+func (s *simulation) visit(scan *Scan, jobs []app.Waiting) bool {
 	for _, w := range jobs {
 		s.looks++
 		switch scan.Visit(w) {
@@ -165,46 +164,46 @@ func (s *simulation) visit(scan *turns.Scan, jobs []app.Waiting) bool {
 // not listed.
 func (s *simulation) remove(id app.JobID) bool {
 	for i, jobs := range s.lines {
-		n := slices.IndexFunc(jobs[:min(len(jobs), turns.ScanDepth)], func(w app.Waiting) bool { return w.ID == id })
+		n := slices.IndexFunc(jobs[:min(len(jobs), ScanDepth)], func(w app.Waiting) bool { return w.ID == id })
 		if n < 0 {
 			continue
 		}
 		copy(jobs[1:n+1], jobs[:n])
 		s.lines[i] = jobs[1:]
-		return len(jobs) > turns.ScanDepth || !s.cut[i]
+		return len(jobs) > ScanDepth || !s.cut[i]
 	}
 	return true
 }
 
-// ending is when the slot of a job becomes free.
-type ending struct {
+// slotEnding is when the slot of a job becomes free.
+type slotEnding struct {
 	at    time.Time
-	lease turns.Lease
+	lease Lease
 }
 
-// endings is a heap, the next first.
-type endings []ending
+// slotEndings is a heap, the next first.
+type slotEndings []slotEnding
 
-func (e endings) Len() int { return len(e) }
-func (e endings) Less(i, j int) bool {
+func (e slotEndings) Len() int { return len(e) }
+func (e slotEndings) Less(i, j int) bool {
 	return cmp.Or(e[i].at.Compare(e[j].at), cmp.Compare(e[i].lease.User.Email, e[j].lease.User.Email)) < 0
 }
-func (e endings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *endings) Push(x any)   { *e = append(*e, x.(ending)) }
-func (e *endings) Pop() any {
+func (e slotEndings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *slotEndings) Push(x any)   { *e = append(*e, x.(slotEnding)) }
+func (e *slotEndings) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
 	return last
 }
 
-// basis is what the ends of jobs follow from so far.
-type basis struct {
+// etaBasis is what the ends of jobs follow from so far.
+type etaBasis struct {
 	class string // the only class, if it is the only one
 	by    string // the last
 	mixed bool   // several classes, or progress and past runs
 }
 
-func (b *basis) add(class, by string) {
+func (b *etaBasis) add(class, by string) {
 	if by == eta.ByProgress {
 		class = by
 	}
@@ -214,7 +213,7 @@ func (b *basis) add(class, by string) {
 
 // text names past runs if they are all of the job's own class. Others are not named:
 // they may be of another organization.
-func (b basis) text(own string) string {
+func (b etaBasis) text(own string) string {
 	switch {
 	case b.by == "":
 		return "a free slot"

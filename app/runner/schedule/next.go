@@ -1,4 +1,4 @@
-package turns
+package schedule
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 
 // Decision is what one look at the queue leads to.
 type Decision struct {
-	Start      []Start
+	Start      []StartDecision
 	Impossible []Refusal
 	Reasons    map[app.JobID]eta.Reason // why the other scanned jobs wait
 }
 
-// Start is a job to start in a slot that it has been given.
-type Start struct {
+// StartDecision is a job to start in a slot that it has been given.
+type StartDecision struct {
 	ID app.JobID
 	Lease
 }
@@ -143,7 +143,7 @@ func (c *choice) fits(w app.Waiting) bool {
 // over.
 func (c *choice) start(w app.Waiting) {
 	t, user := c.turns, userOf(w)
-	c.decision.Start = append(c.decision.Start, Start{w.ID, Lease{user, w.Needs, t.slots.lease(w.Needs), w.Work}})
+	c.decision.Start = append(c.decision.Start, StartDecision{w.ID, Lease{user, w.Needs, t.slots.lease(w.Needs), w.Work}})
 	t.running[user]++
 	t.starts++
 	t.started[user] = t.starts

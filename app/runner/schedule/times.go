@@ -1,4 +1,4 @@
-package forecast
+package schedule
 
 import (
 	"strings"
@@ -8,8 +8,8 @@ import (
 	"molrun/app/job/eta"
 )
 
-// Past is what is known of how long jobs run.
-type Past interface {
+// RunHistory is what is known of how long jobs run.
+type RunHistory interface {
 	// History returns the past runs of a class, nil if there are none.
 	History(class string) *eta.History
 	// Left returns how long a job still runs, and what that follows from, "" if it
@@ -17,19 +17,19 @@ type Past interface {
 	Left(id app.JobID) (seconds float64, basis string, runs bool)
 }
 
-// times remembers what was asked of the past.
-type times struct {
-	past      Past
+// runTimes remembers what was asked of the past.
+type runTimes struct {
+	past      RunHistory
 	histories map[string]*eta.History
 	estimates map[eta.Work]eta.Estimate
 }
 
-func newTimes(p Past) *times {
-	return &times{past: p, histories: map[string]*eta.History{}, estimates: map[eta.Work]eta.Estimate{}}
+func newRunTimes(p RunHistory) *runTimes {
+	return &runTimes{past: p, histories: map[string]*eta.History{}, estimates: map[eta.Work]eta.Estimate{}}
 }
 
 // estimate returns what past runs say of a job.
-func (t *times) estimate(w eta.Work) eta.Estimate {
+func (t *runTimes) estimate(w eta.Work) eta.Estimate {
 	e, known := t.estimates[w]
 	if known || w.Class == "" {
 		return e
@@ -46,7 +46,7 @@ func (t *times) estimate(w eta.Work) eta.Estimate {
 
 // left returns how long a job that has a slot still runs, and what that follows from, "" if
 // it is unknown. One that has not begun to run has all before it.
-func (t *times) left(id app.JobID, w eta.Work) (left time.Duration, by string) {
+func (t *runTimes) left(id app.JobID, w eta.Work) (left time.Duration, by string) {
 	secs, by, runs := t.past.Left(id)
 	if e := t.estimate(w); !runs && e.Known() {
 		secs, by = e.Seconds(), t.basis(w)
@@ -54,9 +54,9 @@ func (t *times) left(id app.JobID, w eta.Work) (left time.Duration, by string) {
 	return seconds(secs), by
 }
 
-// basis says what the estimate of a job is made of. A class begins with the type and
+// etaBasis says what the estimate of a job is made of. A class begins with the type and
 // the version.
-func (t *times) basis(w eta.Work) string {
+func (t *runTimes) basis(w eta.Work) string {
 	typ, rest, _ := strings.Cut(w.Class, " ")
 	version, _, _ := strings.Cut(rest, " ")
 	return t.estimate(w).Basis(typ, version)

@@ -1,4 +1,4 @@
-package turns
+package schedule
 
 import (
 	"slices"
@@ -46,9 +46,9 @@ func (q queueOf) visit(visit func(app.Waiting) app.Visit) {
 	}
 }
 
-func (q queueOf) without(gone []Start) queueOf {
+func (q queueOf) without(gone []StartDecision) queueOf {
 	return slices.DeleteFunc(slices.Clone(q), func(w app.Waiting) bool {
-		return slices.ContainsFunc(gone, func(s Start) bool { return s.ID == w.ID })
+		return slices.ContainsFunc(gone, func(s StartDecision) bool { return s.ID == w.ID })
 	})
 }
 
@@ -64,7 +64,7 @@ type board struct {
 func newBoard(t *testing.T, c app.Capacity) *board {
 	return &board{
 		t:     t,
-		turns: New(c, true, 10*time.Minute),
+		turns: NewTurns(c, true, 10*time.Minute),
 		now:   time.Unix(1e9, 0),
 		runs:  map[app.JobID]Lease{},
 	}

@@ -1,12 +1,12 @@
-// Package turns decides which waiting job is next on an executor and which
-// slot it gets. It does no I/O and has no clock: the queue and the time are
-// passed in.
+// Package schedule decides which waiting job is next on an executor and which
+// slot it gets, and looks ahead: at which place of the queue a job stands, and when
+// it starts. It does no I/O and has no clock: the queue and the time are passed in.
 //
 // A higher priority goes first. Among users of the same priority it is the turn
 // of the one with the fewest running jobs, then of the one who started a job
 // least recently. A job that does not fit when its turn comes is passed over;
 // after some time of that it reserves what becomes free.
-package turns
+package schedule
 
 import (
 	"time"
@@ -43,10 +43,10 @@ type Turns struct {
 	limited      map[app.JobID]*limited // likewise
 }
 
-// New returns the turns of an executor on which nothing runs. An executor that
+// NewTurns returns the turns of an executor on which nothing runs. An executor that
 // is not bounded queues by itself and takes anything. A job that has been passed
 // over for reserveAfter reserves its slot.
-func New(capacity app.Capacity, bounded bool, reserveAfter time.Duration) *Turns {
+func NewTurns(capacity app.Capacity, bounded bool, reserveAfter time.Duration) *Turns {
 	return &Turns{
 		slots:        newSlots(capacity, bounded),
 		running:      map[User]int{},

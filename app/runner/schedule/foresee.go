@@ -1,4 +1,4 @@
-package forecast
+package schedule
 
 import (
 	"slices"
@@ -6,21 +6,20 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/eta"
-	"molrun/app/runner/turns"
 )
 
 // Foresee says how jobs of one user and priority would fare that were queued now, in
 // this order.
 func (o *Outlook) Foresee(now time.Time, jobs []app.Waiting) eta.Forecast {
 	queue, spot, reserved := o.with(jobs)
-	order := o.state.Turns.Order(linesOf(queue), reserved)
+	order := o.state.Turns.Order(queueLines(queue), reserved)
 	f := eta.Forecast{Queue: eta.Queue{Position: order.Position(spot), Of: o.of + len(jobs)}}
 	if o.state.Blocked {
 		f.Queue.BlockedBy = o.state.Rest.By
 	}
 	s := o.state
 	s.At = now
-	times := newTimes(o.past)
+	times := newRunTimes(o.past)
 	starts := simulate(s, queue, o.running.from(now), times)
 	var last time.Time
 	for i, w := range jobs {
@@ -28,7 +27,7 @@ func (o *Outlook) Foresee(now time.Time, jobs []app.Waiting) eta.Forecast {
 		if !known {
 			return f
 		}
-		if wait := wait(now, start.at); i == 0 || wait < f.Queue.ETASeconds {
+		if wait := waitSeconds(now, start.at); i == 0 || wait < f.Queue.ETASeconds {
 			f.Queue.ETASeconds, f.Queue.ETABasis = wait, start.basis
 		}
 		e := times.estimate(w.Work)
@@ -39,13 +38,13 @@ func (o *Outlook) Foresee(now time.Time, jobs []app.Waiting) eta.Forecast {
 			last = end
 		}
 	}
-	f.EndSeconds = wait(now, last)
+	f.EndSeconds = waitSeconds(now, last)
 	return f
 }
 
 // with returns the queue with more jobs, the place of the first of them, and that of
 // the job with the reservation.
-func (o *Outlook) with(jobs []app.Waiting) (queue []app.QueueLine, first, reserved turns.Spot) {
+func (o *Outlook) with(jobs []app.Waiting) (queue []app.QueueLine, first, reserved Spot) {
 	queue, reserved = slices.Clone(o.queue), o.reserved
 	w := jobs[0]
 	at := slices.IndexFunc(queue, func(q app.QueueLine) bool {
@@ -62,7 +61,7 @@ func (o *Outlook) with(jobs []app.Waiting) (queue []app.QueueLine, first, reserv
 		queue = slices.Insert(queue, at, app.QueueLine{Organization: w.Organization, Email: w.Email, Priority: w.Priority})
 	}
 	q := &queue[at]
-	first = turns.Spot{Line: at, N: q.Count}
+	first = Spot{Line: at, N: q.Count}
 	if len(q.Jobs) == q.Count {
 		q.Jobs = slices.Concat(q.Jobs, jobs)
 	}

@@ -1,4 +1,4 @@
-package turns
+package schedule
 
 import (
 	"fmt"
@@ -60,7 +60,7 @@ func TestUserRunsNoMoreThanTheLimit(t *testing.T) {
 // TestExecutorsShareLimits has an executor that takes everything, such as a cluster.
 func TestExecutorsShareLimits(t *testing.T) {
 	here, cluster := newBoard(t, app.Capacity{CPUs: 16}), newBoard(t, app.Capacity{})
-	cluster.turns = New(app.Capacity{}, false, time.Minute)
+	cluster.turns = NewTurns(app.Capacity{}, false, time.Minute)
 	here.limitedTo(quota.Quota{CPUs: 3}, quota.Quota{})
 	cluster.turns.ShareLimits(here.turns.limits)
 	here.add("ann", "h0", cpus(2))

@@ -1,4 +1,4 @@
-package turns
+package schedule
 
 import (
 	"fmt"
@@ -147,7 +147,7 @@ func TestImpossibleNamesNeedAndCapacity(t *testing.T) {
 
 func TestUnboundedExecutorAcceptsAnyJob(t *testing.T) {
 	b := newBoard(t, app.Capacity{})
-	b.turns = New(app.Capacity{}, false, time.Minute)
+	b.turns = NewTurns(app.Capacity{}, false, time.Minute)
 	for i := range maxStart + 10 {
 		b.queue = append(b.queue, app.Waiting{ID: app.JobID(fmt.Sprintf("%03d", i)), Email: fmt.Sprint("u", i%8), Needs: cpus(1000)})
 	}
