@@ -127,7 +127,7 @@ func (r *Runner) land(p *pilot) {
 		p.executor.turns.End(p.lease)
 	}
 	delete(p.executor.pilots, p)
-	r.flock.Remove(p.id)
+	r.pilotCounts.Remove(p.id)
 }
 
 func (a *attempt) endUnseen() {

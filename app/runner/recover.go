@@ -76,7 +76,7 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 			continue
 		}
 		if found[id] == nil {
-			if r.flock.Has(id) {
+			if r.pilotCounts.Has(id) {
 				continue // a row that joins one of ours just now
 			}
 			found[id] = r.adopt(e, j, lease)
@@ -98,7 +98,7 @@ func (r *Runner) adopt(e *executor, j *app.Job, l schedule.Lease) *pilot {
 		p.launch = p.lastLaunch()
 	}
 	p.order = task.PilotRows(p.dir())
-	r.flock.Add(p.id, e.kind(l))
+	r.pilotCounts.Add(p.id, e.kind(l))
 	e.pilots[p] = true
 	e.turns.Begin(l)
 	e.running++

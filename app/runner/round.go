@@ -12,7 +12,6 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/eta"
-	"molrun/app/runner/flock"
 	"molrun/app/runner/schedule"
 )
 
@@ -87,13 +86,13 @@ func (r *Runner) hold(e *executor, scan *schedule.Scan) (held []app.Waiting) {
 	if e.remote == nil {
 		return nil
 	}
-	left := map[flock.Kind]int{}
+	left := map[pilotKind]int{}
 	scan.Waiting = slices.DeleteFunc(scan.Waiting, func(w app.Waiting) bool {
-		k := flock.Kind{Executor: e.Name(), User: schedule.User{Organization: w.Organization, Email: w.Email}, Class: w.Work.Class}
+		k := pilotKind{Executor: e.Name(), User: schedule.User{Organization: w.Organization, Email: w.Email}, Class: w.Work.Class}
 		n, counted := left[k]
 		if !counted {
 			var any bool
-			if n, any = r.flock.Places(k); !any {
+			if n, any = r.pilotCounts.Places(k); !any {
 				n = math.MaxInt
 			}
 		}

@@ -1,4 +1,4 @@
-package flock
+package runner
 
 import (
 	"fmt"
@@ -8,36 +8,36 @@ import (
 )
 
 var (
-	mine   = Kind{"slurm", schedule.User{Organization: "lab", Email: "ann@lab.example"}, "fold"}
-	theirs = Kind{"slurm", schedule.User{Organization: "lab", Email: "bob@lab.example"}, "fold"}
+	myPilots    = pilotKind{"slurm", schedule.User{Organization: "lab", Email: "ann@lab.example"}, "fold"}
+	theirPilots = pilotKind{"slurm", schedule.User{Organization: "lab", Email: "bob@lab.example"}, "fold"}
 )
 
 // As many pilots wait as run, and at least a few; others of another kind don't count.
 func TestPilotsThatWait(t *testing.T) {
-	f := New()
-	if _, any := f.Places(mine); any {
+	f := newPilotCounts()
+	if _, any := f.Places(myPilots); any {
 		t.Error("a kind without pilots has places")
 	}
 	entered := 0
 	enter := func() {
-		for f.Enter(fmt.Sprint(entered), mine) {
+		for f.Enter(fmt.Sprint(entered), myPilots) {
 			if entered++; entered > 100 {
 				t.Fatal("any number enters")
 			}
 		}
 	}
 	enter()
-	if entered != mostWaiting {
-		t.Errorf("%d enter, want %d", entered, mostWaiting)
+	if entered != maxWaitingPilots {
+		t.Errorf("%d enter, want %d", entered, maxWaitingPilots)
 	}
-	if !f.Enter("other", theirs) {
+	if !f.Enter("other", theirPilots) {
 		t.Error("another user's pilot can't enter")
 	}
-	for n := range mostWaiting {
+	for n := range maxWaitingPilots {
 		f.Runs(fmt.Sprint(n))
 		f.Runs(fmt.Sprint(n)) // seen again
 	}
-	if places, any := f.Places(mine); places != mostWaiting || !any {
+	if places, any := f.Places(myPilots); places != maxWaitingPilots || !any {
 		t.Errorf("%d places, %v", places, any)
 	}
 	enter()
@@ -45,22 +45,22 @@ func TestPilotsThatWait(t *testing.T) {
 		f.Runs(fmt.Sprint(n))
 	}
 	enter()
-	if entered != 4*mostWaiting {
+	if entered != 4*maxWaitingPilots {
 		t.Errorf("%d have entered, want that they double", entered)
 	}
-	f.Add("adopted", mine)
-	if places, _ := f.Places(mine); places >= 0 || f.Enter("one more", mine) {
+	f.Add("adopted", myPilots)
+	if places, _ := f.Places(myPilots); places >= 0 || f.Enter("one more", myPilots) {
 		t.Errorf("%d places with one too many", places)
 	}
 	for n := range entered {
 		f.Remove(fmt.Sprint(n))
 		f.Remove(fmt.Sprint(n))
 	}
-	if places, _ := f.Places(mine); places != mostWaiting-1 || f.Has("0") || !f.Has("adopted") {
+	if places, _ := f.Places(myPilots); places != maxWaitingPilots-1 || f.Has("0") || !f.Has("adopted") {
 		t.Errorf("%d places after they have landed", places)
 	}
 	f.Remove("adopted")
-	if _, any := f.Places(mine); any || len(f.kinds) != 1 {
+	if _, any := f.Places(myPilots); any || len(f.kinds) != 1 {
 		t.Error("what has landed is still counted")
 	}
 }
