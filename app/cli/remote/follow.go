@@ -1,6 +1,7 @@
-package session
+package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,63 +27,63 @@ func (e *JobFailed) Error() string {
 	return fmt.Sprintf("%s failed: %s", terminal.Clean(e.Name), terminal.CleanLines(e.Message))
 }
 
-// TimedOut says that a job has not ended within the time of --timeout.
-type TimedOut struct{ Name string }
+// WaitTimedOut says that a job has not ended within the time of --timeout.
+type WaitTimedOut struct{ Name string }
 
 // Error implements error.
-func (e *TimedOut) Error() string {
+func (e *WaitTimedOut) Error() string {
 	return fmt.Sprintf("%s has not ended yet; it goes on, and molrun wait %[1]s returns to it", terminal.Clean(e.Name))
 }
 
-// Left says that the user has left a job that goes on.
-type Left struct{ Name string }
+// JobLeft says that the user has left a job that goes on.
+type JobLeft struct{ Name string }
 
 // Error implements error.
-func (e *Left) Error() string {
+func (e *JobLeft) Error() string {
 	return fmt.Sprintf("%s goes on; molrun wait %[1]s returns to it, molrun cancel %[1]s stops it", terminal.Clean(e.Name))
 }
 
-// Waiting bounds how long a command waits.
-type Waiting struct{ Timeout time.Duration }
+// waiting bounds how long a command waits.
+type waiting struct{ Timeout time.Duration }
 
 // Add adds the flag.
-func (w *Waiting) Add(c *cobra.Command) {
+func (w *waiting) Add(c *cobra.Command) {
 	c.Flags().DurationVar(&w.Timeout, "timeout", 0, "leave the job running after this time, with exit code 7 (default: wait until it ends)")
 }
 
 // within returns ctx with the bound.
-func (w Waiting) within(ctx context.Context) (context.Context, context.CancelFunc) {
+func (w waiting) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if w.Timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, w.Timeout)
 }
 
-// leave turns the end of a wait into the sentence that belongs to it.
-func leave(ctx, waited context.Context, name string, err error) error {
+// leaveJob turns the end of a wait into the sentence that belongs to it.
+func leaveJob(ctx, waited context.Context, name string, err error) error {
 	switch {
 	case err == nil || waited.Err() == nil:
 		return err
 	case ctx.Err() == nil:
-		return &TimedOut{name}
+		return &WaitTimedOut{name}
 	}
-	return &Left{name}
+	return &JobLeft{name}
 }
 
-// FailureOf returns the failure of a job that has ended as an error.
-func FailureOf(j *client.Job) error {
+// failureOf returns the failure of a job that has ended as an error.
+func failureOf(j *client.Job) error {
 	switch {
 	case j.Status != "FAILED":
 		return nil
 	case j.Failure != nil:
 		return &JobFailed{j.Name, j.Failure.Message}
 	}
-	return &JobFailed{j.Name, FirstOf(j.StatusReason, "it has no result")}
+	return &JobFailed{j.Name, cmp.Or(j.StatusReason, "it has no result")}
 }
 
 // Await waits for the end of a job, and shows its progress meanwhile. It goes on when
 // the connection breaks or the service restarts.
-func (s *Session) Await(ctx context.Context, name string, w Waiting) (*client.Job, error) {
+func (s *session) Await(ctx context.Context, name string, w waiting) (*client.Job, error) {
 	waited, cancel := w.within(ctx)
 	defer cancel()
 	bars := s.NewBars()
@@ -91,14 +92,14 @@ func (s *Session) Await(ctx context.Context, name string, w Waiting) (*client.Jo
 	defer line.End()
 	err := s.Follow(waited, name, false, func(e client.Event) error { return s.advance(line, e) })
 	if err != nil {
-		return nil, leave(ctx, waited, name, err)
+		return nil, leaveJob(ctx, waited, name, err)
 	}
 	j, err := s.API.Job(ctx, name)
-	return j, leave(ctx, waited, name, err)
+	return j, leaveJob(ctx, waited, name, err)
 }
 
 // advance shows what an event tells of a job's progress.
-func (s *Session) advance(line *terminal.Line, e client.Event) error {
+func (s *session) advance(line *terminal.Line, e client.Event) error {
 	if e.Name != "job" && e.Name != "progress" {
 		return nil
 	}
@@ -109,16 +110,16 @@ func (s *Session) advance(line *terminal.Line, e client.Event) error {
 	if e.Name == "progress" {
 		j.Status = "RUNNING"
 	}
-	fraction, head, detail := Standing(j)
+	fraction, head, detail := standing(j)
 	line.At(fraction, head, detail)
 	return nil
 }
 
-// Standing says how far a job is.
-func Standing(j *client.Job) (fraction float64, head, detail string) {
+// standing says how far a job is.
+func standing(j *client.Job) (fraction float64, head, detail string) {
 	head = terminal.State(j.Status)
 	var more []string
-	if n := Rows(j); n > 0 {
+	if n := rowCount(j); n > 0 {
 		ended := j.Counts["COMPLETED"] + j.Counts["FAILED"]
 		fraction = float64(ended) / float64(n)
 		head = fmt.Sprintf("%d of %d rows have ended", ended, n)
@@ -142,20 +143,20 @@ func Standing(j *client.Job) (fraction float64, head, detail string) {
 	return fraction, head, strings.Join(more, ", ")
 }
 
-// Rows returns how many rows a batch has, 0 for a job.
-func Rows(j *client.Job) (n int) {
+// rowCount returns how many rows a batch has, 0 for a job.
+func rowCount(j *client.Job) (n int) {
 	for _, count := range j.Counts {
 		n += count
 	}
 	return n
 }
 
-// errEnd ends a stream that is complete.
-var errEnd = errors.New("the job has ended")
+// errJobEnded ends a stream that is complete.
+var errJobEnded = errors.New("the job has ended")
 
 // Follow tells what happens to a job until it has ended, over as many connections as
 // it takes.
-func (s *Session) Follow(ctx context.Context, name string, logs bool, tell func(client.Event) error) error {
+func (s *session) Follow(ctx context.Context, name string, logs bool, tell func(client.Event) error) error {
 	last, told := "", time.Time{}
 	for stuck := 0; ; {
 		err := s.listen(ctx, name, logs, &last, func(e client.Event) error {
@@ -163,11 +164,11 @@ func (s *Session) Follow(ctx context.Context, name string, logs bool, tell func(
 			return tell(e)
 		})
 		switch {
-		case errors.Is(err, errEnd):
+		case errors.Is(err, errJobEnded):
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !Passes(err):
+		case !passes(err):
 			return err
 		}
 		if stuck++; stuck > 1 && time.Since(told) > time.Minute {
@@ -175,18 +176,18 @@ func (s *Session) Follow(ctx context.Context, name string, logs bool, tell func(
 			told = time.Now()
 		}
 		wait := min(time.Duration(stuck)*500*time.Millisecond, 15*time.Second)
-		if asked, busy := MustWait(err); busy {
+		if asked, busy := mustWait(err); busy {
 			wait = asked
 		}
-		if err := Pause(ctx, wait); err != nil {
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
 // listen tells the events of one connection. last is the ID of the last event, and the
-// error errEnd when there are no more.
-func (s *Session) listen(ctx context.Context, name string, logs bool, last *string, tell func(client.Event) error) error {
+// error errJobEnded when there are no more.
+func (s *session) listen(ctx context.Context, name string, logs bool, last *string, tell func(client.Event) error) error {
 	for e, err := range s.API.JobEvents(ctx, name, logs, *last) {
 		if err != nil {
 			return err
@@ -196,7 +197,7 @@ func (s *Session) listen(ctx context.Context, name string, logs bool, last *stri
 		}
 		switch e.Name {
 		case "end":
-			return errEnd
+			return errJobEnded
 		case "deleted":
 			return &client.Error{Status: 404, Code: "NOT_FOUND", Message: "the job was deleted"}
 		}
@@ -207,9 +208,9 @@ func (s *Session) listen(ctx context.Context, name string, logs bool, last *stri
 	return errors.New("the stream ended")
 }
 
-// Passes reports whether a later request may succeed: the service is away, or asks for
+// passes reports whether a later request may succeed: the service is away, or asks for
 // patience.
-func Passes(err error) bool {
+func passes(err error) bool {
 	var refused *client.Error
 	if errors.As(err, &refused) {
 		return refused.Status >= 500 || refused.Status == 429 || refused.Code == ""
@@ -219,7 +220,7 @@ func Passes(err error) bool {
 }
 
 // FollowLog prints to out what a program prints until the job has ended.
-func (s *Session) FollowLog(ctx context.Context, name string, w Waiting, out io.Writer) error {
+func (s *session) FollowLog(ctx context.Context, name string, w waiting, out io.Writer) error {
 	waited, cancel := w.within(ctx)
 	defer cancel()
 	status, last := "", ""
@@ -237,7 +238,7 @@ func (s *Session) FollowLog(ctx context.Context, name string, w Waiting, out io.
 				return err
 			}
 			status = j.Status
-			_, head, detail := Standing(j)
+			_, head, detail := standing(j)
 			last = fmt.Sprintf("%s: %s", terminal.Clean(name), strings.TrimSuffix(terminal.Clean(head+", "+detail), ", "))
 			if !j.Finished() { // the rest of the log is still to come
 				s.Say("%s", last)
@@ -249,11 +250,11 @@ func (s *Session) FollowLog(ctx context.Context, name string, w Waiting, out io.
 	if err == nil {
 		s.Say("%s", last)
 	}
-	return leave(ctx, waited, name, err)
+	return leaveJob(ctx, waited, name, err)
 }
 
 // PrintLog prints a part of a log. On a terminal, it controls nothing.
-func (s *Session) PrintLog(out io.Writer, text string) error {
+func (s *session) PrintLog(out io.Writer, text string) error {
 	if s.Interactive {
 		text = terminal.CleanLines(text)
 	}
@@ -262,7 +263,7 @@ func (s *Session) PrintLog(out io.Writer, text string) error {
 }
 
 // CopyLog prints a log. On a terminal, it controls nothing.
-func (s *Session) CopyLog(from io.Reader) error {
+func (s *session) CopyLog(from io.Reader) error {
 	if !s.Interactive {
 		_, err := io.Copy(s.Out, from)
 		return err

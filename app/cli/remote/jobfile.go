@@ -1,6 +1,4 @@
-// Package jobfile reads what a user writes to describe a job: a file of TOML, YAML or
-// JSON, and settings on the command line. What the values mean is the service's to say.
-package jobfile
+package remote
 
 import (
 	"bytes"
@@ -20,28 +18,28 @@ import (
 	"molrun/app/client"
 )
 
-// Job describes a job, or the rows that a batch has in common.
-type Job struct {
-	Name     string           `json:"jobName,omitempty"`
-	Type     string           `json:"type,omitempty"`
-	Version  string           `json:"version,omitempty"`
-	Settings map[string]any   `json:"settings,omitempty"`
-	Files    map[string]Files `json:"files,omitempty"` // local files by setting
+// jobFile describes a job, or the rows that a batch has in common.
+type jobFile struct {
+	Name     string              `json:"jobName,omitempty"`
+	Type     string              `json:"type,omitempty"`
+	Version  string              `json:"version,omitempty"`
+	Settings map[string]any      `json:"settings,omitempty"`
+	Files    map[string]jobFiles `json:"files,omitempty"` // local files by setting
 	client.Terms
 }
 
-// Files are the files of a setting: one path, or a list for a setting that takes a
+// jobFiles are the files of a setting: one path, or a list for a setting that takes a
 // list.
-type Files struct {
+type jobFiles struct {
 	Paths []string
 	List  bool
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (f *Files) UnmarshalJSON(text []byte) error {
+func (f *jobFiles) UnmarshalJSON(text []byte) error {
 	var one string
 	if json.Unmarshal(text, &one) == nil {
-		*f = Files{Paths: []string{one}}
+		*f = jobFiles{Paths: []string{one}}
 		return nil
 	}
 	f.List = true
@@ -51,18 +49,18 @@ func (f *Files) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// MaxBytes bounds a description.
-const MaxBytes = 64 << 20
+// maxJobFile bounds a description.
+const maxJobFile = 64 << 20
 
-// Read reads a description. The name of its file says the format; without a known
+// readJobFile reads a description. The name of its file says the format; without a known
 // extension, it is JSON if it begins with a brace, else TOML.
-func Read(name string, r io.Reader) (j Job, err error) {
-	err = read(name, r, &j, func(tree map[string]any) error { return checkMembers(tree, members[Job]()) })
+func readJobFile(name string, r io.Reader) (j jobFile, err error) {
+	err = readDocument(name, r, &j, func(tree map[string]any) error { return checkMembers(tree, memberNames[jobFile]()) })
 	return j, err
 }
 
-// read reads a description of some kind, after a check of its members.
-func read(name string, r io.Reader, into any, check func(tree map[string]any) error) error {
+// readDocument reads a description of some kind, after a check of its members.
+func readDocument(name string, r io.Reader, into any, check func(tree map[string]any) error) error {
 	tree, err := readTree(name, r)
 	if err == nil {
 		err = check(tree)
@@ -83,11 +81,11 @@ func read(name string, r io.Reader, into any, check func(tree map[string]any) er
 }
 
 func readTree(name string, r io.Reader) (tree map[string]any, err error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(r, maxJobFile+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > MaxBytes {
+	if len(text) > maxJobFile {
 		return nil, errors.New("this has more than 64 MiB; a description names files instead of holding them")
 	}
 	switch ext := strings.ToLower(filepath.Ext(name)); {
@@ -113,8 +111,8 @@ func readJSON(text []byte) (tree map[string]any, err error) {
 	return tree, nil
 }
 
-// members are what a description may have.
-func members[T any]() (names []string) {
+// memberNames are what a description may have.
+func memberNames[T any]() (names []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 			names = append(names, name)
@@ -138,7 +136,7 @@ func checkMembers(tree map[string]any, known []string) error {
 
 // Set puts name=value into the settings. The value is JSON if it reads as such, else
 // text; @path is the text of a file.
-func (j *Job) Set(text string, read func(path string) ([]byte, error)) error {
+func (j *jobFile) Set(text string, read func(path string) ([]byte, error)) error {
 	name, value, found := strings.Cut(text, "=")
 	if !found || name == "" {
 		return fmt.Errorf("%q is no setting; write name=value", text)
@@ -154,12 +152,12 @@ func (j *Job) Set(text string, read func(path string) ([]byte, error)) error {
 		j.Settings[name] = string(content)
 		return nil
 	}
-	j.Settings[name] = Value([]byte(value))
+	j.Settings[name] = settingValue([]byte(value))
 	return nil
 }
 
-// Value returns JSON as its value, and other text as it is.
-func Value(text []byte) any {
+// settingValue returns JSON as its value, and other text as it is.
+func settingValue(text []byte) any {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var v any
@@ -174,14 +172,14 @@ func Value(text []byte) any {
 
 // AddFile adds name=path to the files. A name that comes again makes a list, and so
 // does name[]=path.
-func (j *Job) AddFile(text string) error {
+func (j *jobFile) AddFile(text string) error {
 	name, path, found := strings.Cut(text, "=")
 	name, list := strings.CutSuffix(name, "[]")
 	if !found || name == "" || path == "" {
 		return fmt.Errorf("%q is no file of a setting; write name=path", text)
 	}
 	if j.Files == nil {
-		j.Files = map[string]Files{}
+		j.Files = map[string]jobFiles{}
 	}
 	f := j.Files[name]
 	f.Paths = append(f.Paths, path)
@@ -191,7 +189,7 @@ func (j *Job) AddFile(text string) error {
 }
 
 // Tag adds key:value to the tags.
-func (j *Job) Tag(text string) error {
+func (j *jobFile) Tag(text string) error {
 	key, value, found := strings.Cut(text, ":")
 	if !found || key == "" || value == "" {
 		return fmt.Errorf("%q is no tag; write key:value", text)

@@ -1,6 +1,7 @@
-package session
+package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -12,34 +13,34 @@ import (
 	"molrun/app/client"
 )
 
-// atOnce is how many files are sent at a time.
-const atOnce = 4
+// uploadsAtOnce is how many files are sent at a time.
+const uploadsAtOnce = 4
 
 // Send makes sure that the service has local files, under whatever name, and returns
 // them in their order. Those that it lacks go to a folder.
-func (s *Session) Send(ctx context.Context, paths []string, folder string) ([]Sent, error) {
+func (s *session) Send(ctx context.Context, paths []string, folder string) ([]sentFile, error) {
 	return s.upload(ctx, paths, folder, anywhere)
 }
 
 // Put uploads local files to a folder. With ifChanged, those are left out that are
 // there already.
-func (s *Session) Put(ctx context.Context, paths []string, folder string, ifChanged bool) ([]Sent, error) {
+func (s *session) Put(ctx context.Context, paths []string, folder string, ifChanged bool) ([]sentFile, error) {
 	if ifChanged {
 		return s.upload(ctx, paths, folder, there)
 	}
 	return s.upload(ctx, paths, folder, always)
 }
 
-// need says when a file has to be sent.
-type need int
+// uploadNeed says when a file has to be sent.
+type uploadNeed int
 
 const (
-	anywhere need = iota // unless the service has its bytes
-	there                // unless it has them under this name in this folder
+	anywhere uploadNeed = iota // unless the service has its bytes
+	there                      // unless it has them under this name in this folder
 	always
 )
 
-func (s *Session) upload(ctx context.Context, paths []string, folder string, need need) ([]Sent, error) {
+func (s *session) upload(ctx context.Context, paths []string, folder string, need uploadNeed) ([]sentFile, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
@@ -49,11 +50,11 @@ func (s *Session) upload(ctx context.Context, paths []string, folder string, nee
 	}
 	bars := s.NewBars()
 	defer bars.Close()
-	u := &uploading{s: s, folder: folder, need: need, all: bars.Bytes(unit.Count(len(paths), "file"), total(locals)), done: map[string]int64{}}
-	files := make([]Sent, len(paths))
+	u := &uploading{s: s, folder: folder, need: need, all: bars.Bytes(unit.Count(len(paths), "file"), totalSize(locals)), done: map[string]int64{}}
+	files := make([]sentFile, len(paths))
 	err = inParallel(ctx, len(paths), func(ctx context.Context, i int) error {
 		f, err := u.one(ctx, locals[i])
-		files[i] = Sent{f}
+		files[i] = sentFile{f}
 		return err
 	})
 	if err != nil {
@@ -65,14 +66,14 @@ func (s *Session) upload(ctx context.Context, paths []string, folder string, nee
 	return files, nil
 }
 
-func total(locals []client.Local) (n int64) {
+func totalSize(locals []client.Local) (n int64) {
 	for _, l := range locals {
 		n += l.Size
 	}
 	return n
 }
 
-func (s *Session) examine(ctx context.Context, paths []string) ([]client.Local, error) {
+func (s *session) examine(ctx context.Context, paths []string) ([]client.Local, error) {
 	locals := make([]client.Local, len(paths))
 	err := inParallel(ctx, len(paths), func(ctx context.Context, i int) (err error) {
 		locals[i], err = client.Examine(ctx, paths[i])
@@ -83,9 +84,9 @@ func (s *Session) examine(ctx context.Context, paths []string) ([]client.Local, 
 
 // uploading sends files; equal ones wait for one another, so that none is sent twice.
 type uploading struct {
-	s      *Session
+	s      *session
 	folder string
-	need   need
+	need   uploadNeed
 	all    *terminal.Transfer
 
 	mu    sync.Mutex
@@ -101,7 +102,7 @@ func (u *uploading) one(ctx context.Context, l client.Local) (f *client.File, er
 	same.Lock()
 	defer same.Unlock()
 	sent := false
-	err = Patiently(ctx, func() (err error) {
+	err = patiently(ctx, func() (err error) {
 		f, sent, err = u.try(ctx, l)
 		return err
 	})
@@ -119,7 +120,7 @@ func (u *uploading) try(ctx context.Context, l client.Local) (f *client.File, se
 	name, tell := filepath.Base(l.Path), func(done int64) { u.tell(l.Path, done) }
 	if u.need != always {
 		f, sent, err = u.s.API.UploadOnce(ctx, u.folder, name, l, tell)
-		folder := FirstOf(u.folder, "inputs")
+		folder := cmp.Or(u.folder, "inputs")
 		if err != nil || sent || u.need == anywhere || f.Filename == name && f.Folder == folder {
 			return f, sent, err
 		}
@@ -149,20 +150,20 @@ func (u *uploading) tell(path string, done int64) {
 	u.all.At(at)
 }
 
-// longestWait bounds how long a request that came too early waits.
-const longestWait = time.Minute
+// longestRetryWait bounds how long a request that came too early waits.
+const longestRetryWait = time.Minute
 
-// MustWait reports whether the service asks to come again later, and when.
-func MustWait(err error) (time.Duration, bool) {
+// mustWait reports whether the service asks to come again later, and when.
+func mustWait(err error) (time.Duration, bool) {
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.Code != "RATE_LIMITED" {
 		return 0, false
 	}
-	return min(max(refused.After, time.Second), longestWait), true
+	return min(max(refused.After, time.Second), longestRetryWait), true
 }
 
-// Pause waits for d, or until ctx ends.
-func Pause(ctx context.Context, d time.Duration) error {
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -179,7 +180,7 @@ func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) 
 	defer cancel(nil)
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(atOnce, n) {
+	for range min(uploadsAtOnce, n) {
 		workers.Go(func() {
 			for i := range next {
 				if err := do(ctx, i); err != nil {
@@ -201,27 +202,27 @@ feed:
 	return context.Cause(ctx)
 }
 
-// Patiently does a request again for as long as it comes too early.
-func Patiently(ctx context.Context, do func() error) error {
+// patiently does a request again for as long as it comes too early.
+func patiently(ctx context.Context, do func() error) error {
 	for {
 		err := do()
-		wait, busy := MustWait(err)
+		wait, busy := mustWait(err)
 		if !busy {
 			return err
 		}
-		if err := Pause(ctx, wait); err != nil {
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
-// Sent is a local file that the service has.
-type Sent struct {
+// sentFile is a local file that the service has.
+type sentFile struct {
 	*client.File
 }
 
 // Reference names the file in settings by its bytes, under the name that it has here. The
 // same file gives the same settings, and so the same job, however often it was uploaded.
-func (f Sent) Reference(path string) string {
+func (f sentFile) Reference(path string) string {
 	return "sha256:" + f.SHA256 + "/" + filepath.Base(path)
 }

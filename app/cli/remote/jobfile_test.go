@@ -1,22 +1,20 @@
-package jobfile_test
+package remote
 
 import (
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
-
-	"molrun/app/cli/jobfile"
 )
 
-func TestFormatsSayTheSame(t *testing.T) {
+func TestFormatsOfJobFilesSayTheSame(t *testing.T) {
 	want := `{"jobName":"a","type":"vina","settings":{"box":"1,2,3","exhaustiveness":8,"seed":12345678901234567890},"files":{"ligands":{"Paths":["a.sdf","b.sdf"],"List":true},"receptor":{"Paths":["r.pdb"],"List":false}},"after":["prep"],"tags":{"target":"6LU7"}}`
 	for name, text := range map[string]string{
 		"job.json": `{"jobName":"a","type":"vina","settings":{"box":"1,2,3","exhaustiveness":8,"seed":12345678901234567890},"files":{"receptor":"r.pdb","ligands":["a.sdf","b.sdf"]},"after":["prep"],"tags":{"target":"6LU7"}}`,
 		"job.yaml": "jobName: a\ntype: vina\nsettings: {box: '1,2,3', exhaustiveness: 8, seed: 12345678901234567890}\nfiles: {receptor: r.pdb, ligands: [a.sdf, b.sdf]}\nafter: [prep]\ntags: {target: 6LU7}\n",
 		"stdin":    "\n {\"jobName\":\"a\",\"type\":\"vina\",\"settings\":{\"box\":\"1,2,3\",\"exhaustiveness\":8,\"seed\":12345678901234567890},\"files\":{\"receptor\":\"r.pdb\",\"ligands\":[\"a.sdf\",\"b.sdf\"]},\"after\":[\"prep\"],\"tags\":{\"target\":\"6LU7\"}}",
 	} {
-		j, err := jobfile.Read(name, strings.NewReader(text))
+		j, err := readJobFile(name, strings.NewReader(text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -26,13 +24,13 @@ func TestFormatsSayTheSame(t *testing.T) {
 		}
 	}
 	toml := "jobName = \"a\"\ntype = \"vina\"\n[settings]\nexhaustiveness = 8\npH = 7.0\n[files]\nreceptor = \"r.pdb\"\n"
-	j, err := jobfile.Read("job.toml", strings.NewReader(toml))
+	j, err := readJobFile("job.toml", strings.NewReader(toml))
 	if err != nil || j.Settings["exhaustiveness"] != json.Number("8") || j.Files["receptor"].List || j.Files["receptor"].Paths[0] != "r.pdb" {
 		t.Errorf("TOML: %+v, %v", j, err)
 	}
 }
 
-func TestMistakesNameTheMember(t *testing.T) {
+func TestMistakesInJobFilesNameTheMember(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"seting":{}}`:                     `did you mean "settings"?`,
 		`{"steps":1}`:                       `there is no member "steps"; what the program reads belongs into settings`,
@@ -43,7 +41,7 @@ func TestMistakesNameTheMember(t *testing.T) {
 		"type = ":                           "toml",
 		strings.Repeat(" ", 64<<20) + "x=1": "64 MiB",
 	} {
-		_, err := jobfile.Read("job", strings.NewReader(text))
+		_, err := readJobFile("job", strings.NewReader(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
@@ -54,13 +52,13 @@ func TestValuesAreJSONWhereTheyReadAsSuch(t *testing.T) {
 	for text, want := range map[string]any{
 		"n=8": json.Number("8"), "n=1e3": json.Number("1e3"), "n=true": true, "n=null": nil, `n="8"`: "8", "n=8 A": "8 A", "n=": "", "n=a=b": "a=b", "n=C1=CC=CC=C1": "C1=CC=CC=C1", "n=[oops": "[oops", "n=@f": "text of f",
 	} {
-		var j jobfile.Job
+		var j jobFile
 		err := j.Set(text, func(path string) ([]byte, error) { return []byte("text of " + path), nil })
 		if err != nil || j.Settings["n"] != want {
 			t.Errorf("%s: %#v, %v, want %#v", text, j.Settings["n"], err, want)
 		}
 	}
-	var j jobfile.Job
+	var j jobFile
 	if err := j.Set("n=@f", func(string) ([]byte, error) { return nil, errors.New("no such file") }); err == nil || !strings.Contains(err.Error(), "the setting n: no such file") {
 		t.Errorf("a file that is not there: %v", err)
 	}
@@ -71,8 +69,8 @@ func TestValuesAreJSONWhereTheyReadAsSuch(t *testing.T) {
 	}
 }
 
-func TestFilesOfOneNameAreAList(t *testing.T) {
-	var j jobfile.Job
+func TestFilesOfOneSettingAreAList(t *testing.T) {
+	var j jobFile
 	for _, text := range []string{"one=a.pdb", "two=b.sdf", "two=c.sdf", "three[]=d.sdf"} {
 		if err := j.AddFile(text); err != nil {
 			t.Fatal(err)

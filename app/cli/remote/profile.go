@@ -1,6 +1,4 @@
-// Package profile keeps the services that a user of the command line knows: for each
-// the address and the API key, under a name, in one file that only its owner can read.
-package profile
+package remote
 
 import (
 	"encoding/json"
@@ -18,8 +16,8 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// Default is the name of a profile that nobody has named.
-const Default = "default"
+// defaultProfile is the name of a profile that nobody has named.
+const defaultProfile = "default"
 
 // Profile is a service and who talks to it.
 type Profile struct {
@@ -28,9 +26,9 @@ type Profile struct {
 	Trust  string `json:"trust,omitempty"` // PEM file of the certificate that the service shows, where no authority vouches for it
 }
 
-// Key returns the API key in a text that a user gives, without the white space around it;
+// parseKey returns the API key in a text that a user gives, without the white space around it;
 // "" is none. from says where the text is from. No error has the text.
-func Key(text, from string) (string, error) {
+func parseKey(text, from string) (string, error) {
 	key := strings.TrimSpace(text)
 	for _, c := range key {
 		if c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
@@ -40,15 +38,15 @@ func Key(text, from string) (string, error) {
 	return key, nil
 }
 
-// File is the content of the file.
-type File struct {
+// ProfileFile is the content of the file.
+type ProfileFile struct {
 	Current  string             `json:"current,omitempty"` // used where none is named
 	Profiles map[string]Profile `json:"profiles"`
 }
 
-// Path returns where the file is: $XDG_CONFIG_HOME/molrun/profiles.json or, by
+// profilesPath returns where the file is: $XDG_CONFIG_HOME/molrun/profiles.json or, by
 // default, ~/.config/molrun/profiles.json.
-func Path(getenv func(string) string) (string, error) {
+func profilesPath(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "molrun", "profiles.json"), nil
 	}
@@ -58,21 +56,21 @@ func Path(getenv func(string) string) (string, error) {
 	return "", errors.New("set HOME or XDG_CONFIG_HOME: profiles are kept below it")
 }
 
-// Open reads the file where Path says it is.
-func Open(getenv func(string) string) (f File, path string, err error) {
-	if path, err = Path(getenv); err != nil {
+// openProfiles reads the file where profilesPath says it is.
+func openProfiles(getenv func(string) string) (f ProfileFile, path string, err error) {
+	if path, err = profilesPath(getenv); err != nil {
 		return f, path, err
 	}
-	f, err = Read(path)
+	f, err = readProfiles(path)
 	return f, path, err
 }
 
-// Read reads the file at path. It has no profiles if there is none. A file that others
+// readProfiles reads the file at path. It has no profiles if there is none. A file that others
 // can read is refused, since it holds keys.
-func Read(path string) (f File, err error) {
+func readProfiles(path string) (f ProfileFile, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return File{Profiles: map[string]Profile{}}, nil
+		return ProfileFile{Profiles: map[string]Profile{}}, nil
 	}
 	if err != nil {
 		return f, err
@@ -94,7 +92,7 @@ func Read(path string) (f File, err error) {
 }
 
 // Write replaces the file at path.
-func (f File) Write(path string) error {
+func (f ProfileFile) Write(path string) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
@@ -113,7 +111,7 @@ func (f File) Write(path string) error {
 
 // Find returns the profile of that name, or the current one if name is empty. The
 // error is NotFound if there is none.
-func (f File) Find(name string) (Profile, error) {
+func (f ProfileFile) Find(name string) (Profile, error) {
 	if name == "" {
 		name = f.Current
 	}

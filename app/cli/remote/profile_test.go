@@ -1,27 +1,25 @@
-package profile_test
+package remote
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"molrun/app/cli/profile"
 )
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
-	path, err := profile.Path(func(name string) string { return map[string]string{"HOME": t.TempDir()}[name] })
+func TestWrittenProfilesAreRead(t *testing.T) {
+	path, err := profilesPath(func(name string) string { return map[string]string{"HOME": t.TempDir()}[name] })
 	if err != nil || !strings.HasSuffix(path, "/.config/molrun/profiles.json") {
 		t.Fatalf("path %q, %v", path, err)
 	}
-	f, err := profile.Read(path)
+	f, err := readProfiles(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Find(""); err == nil || !strings.Contains(err.Error(), "molrun login") {
 		t.Errorf("no profile: %v", err)
 	}
-	f.Profiles["lab"] = profile.Profile{Server: "http://lab:8080", Key: "k"}
+	f.Profiles["lab"] = Profile{Server: "http://lab:8080", Key: "k"}
 	f.Current = "lab"
 	if err := f.Write(path); err != nil {
 		t.Fatal(err)
@@ -31,7 +29,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, mode)
 		}
 	}
-	f, err = profile.Read(path)
+	f, err = readProfiles(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,22 +45,22 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 func TestKeysAreReadWithoutWhatIsAroundThem(t *testing.T) {
 	for _, around := range []string{"", " ", "\t", "\r", "\n", " \t\r\n"} {
-		if key, err := profile.Key(around+"molrun_a_B_9"+around, "here"); key != "molrun_a_B_9" || err != nil {
+		if key, err := parseKey(around+"molrun_a_B_9"+around, "here"); key != "molrun_a_B_9" || err != nil {
 			t.Errorf("%q around a key: %q, %v", around, key, err)
 		}
 	}
-	if key, err := profile.Key(" \n", "here"); key != "" || err != nil {
+	if key, err := parseKey(" \n", "here"); key != "" || err != nil {
 		t.Errorf("white space alone: %q, %v", key, err)
 	}
 	for _, inside := range []string{"\n", "\r\n", " ", "\x00", "\u200b", "é", "\xff", `"`, "-"} {
-		key, err := profile.Key("molrun_a"+inside+"b", "in $MOLRUN_KEY")
+		key, err := parseKey("molrun_a"+inside+"b", "in $MOLRUN_KEY")
 		if key != "" || err == nil || strings.Contains(err.Error(), "molrun_a") || !strings.Contains(err.Error(), "in $MOLRUN_KEY has other characters") {
 			t.Errorf("%q inside a key: %q, %v", inside, key, err)
 		}
 	}
 }
 
-func TestUnusableFilesAreRefused(t *testing.T) {
+func TestUnusableProfilesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "profiles.json")
 	for _, tt := range []struct {
 		text string
@@ -75,14 +73,14 @@ func TestUnusableFilesAreRefused(t *testing.T) {
 		if err := os.Chmod(path, tt.mode); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := profile.Read(path); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := readProfiles(path); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q with mode %v: %v", tt.text, tt.mode, err)
 		}
 	}
-	if _, err := profile.Path(func(string) string { return "" }); err == nil {
+	if _, err := profilesPath(func(string) string { return "" }); err == nil {
 		t.Error("a path without HOME")
 	}
-	if path, _ := profile.Path(func(name string) string { return map[string]string{"XDG_CONFIG_HOME": "/x"}[name] }); path != "/x/molrun/profiles.json" {
+	if path, _ := profilesPath(func(name string) string { return map[string]string{"XDG_CONFIG_HOME": "/x"}[name] }); path != "/x/molrun/profiles.json" {
 		t.Errorf("XDG_CONFIG_HOME: %s", path)
 	}
 }

@@ -1,11 +1,9 @@
-package jobfile_test
+package remote
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
-
-	"molrun/app/cli/jobfile"
 )
 
 func TestPipelinesAreReadInEveryFormat(t *testing.T) {
@@ -25,7 +23,7 @@ jobs:
   - {type: sum, settings: {of: ["job:a/@x"]}, after: [b]}
 `,
 	} {
-		p, err := jobfile.ReadPipeline(name, strings.NewReader(text))
+		p, err := readPipelineFile(name, strings.NewReader(text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -34,7 +32,7 @@ jobs:
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	p, err := jobfile.ReadPipeline("p.toml", strings.NewReader("batchName = \"p\"\n[[jobs]]\ntype = \"a\"\nsettings = { pH = 7.5 }\n[[jobs]]\ntype = \"b\"\n[jobs.files]\nx = \"f.pdb\"\n"))
+	p, err := readPipelineFile("p.toml", strings.NewReader("batchName = \"p\"\n[[jobs]]\ntype = \"a\"\nsettings = { pH = 7.5 }\n[[jobs]]\ntype = \"b\"\n[jobs.files]\nx = \"f.pdb\"\n"))
 	if err != nil || len(p.Jobs) != 2 || p.Jobs[0].Settings["pH"] != json.Number("7.5") || p.Jobs[1].Files["x"].Paths[0] != "f.pdb" {
 		t.Errorf("TOML: %+v, %v", p, err)
 	}
@@ -51,7 +49,7 @@ func TestMistakesOfPipelinesNameTheJob(t *testing.T) {
 		`{"jobs":[{"type":"a"}],"batchName":5}`:  "batchName",
 		`{"jobs":[{"type":"a"}]} {}`:             "more behind the object",
 	} {
-		if _, err := jobfile.ReadPipeline("p.json", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readPipelineFile("p.json", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}

@@ -1,8 +1,7 @@
-// Package session connects commands of users with a service: which one and with which
-// key, how answers are shown, how files are sent and jobs waited for.
-package session
+package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -18,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/fault"
-	"molrun/app/cli/profile"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -38,31 +36,31 @@ func Usage(err error) error { return UsageError{err} }
 // KeyError says that no key is at hand, or none that can be one.
 type KeyError struct{ error }
 
-// Session is what a command works with: a service, and where it writes.
-type Session struct {
+// session is what a command works with: a service, and where it writes.
+type session struct {
 	*terminal.Terminal
 	API    *client.Client
 	Server string
 }
 
-// options are the flags that all commands of users have.
-type options struct {
+// sessionOptions are the flags that all commands of users have.
+type sessionOptions struct {
 	server, profile string
 	asJSON, quiet   bool
 }
 
-// Work is what a command does with a service.
-type Work func(ctx context.Context, s *Session, args []string) error
+// work is what a command does with a service.
+type work func(ctx context.Context, s *session, args []string) error
 
-// Connected adds the flags of users to a command that does work with a service.
-func Connected(c *cobra.Command, do Work) *cobra.Command {
-	var o options
+// connected adds the flags of users to a command that does work with a service.
+func connected(c *cobra.Command, do work) *cobra.Command {
+	var o sessionOptions
 	f := c.Flags()
 	f.StringVar(&o.server, "server", "", "address of the service (default $MOLRUN_SERVER, or that of the profile)")
 	f.StringVar(&o.profile, "profile", "", "which of the services that login has kept (default $MOLRUN_PROFILE, or the last)")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON (default where the output is no terminal)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but the answer")
-	CompleteFlag(c, "profile", CompleteProfiles)
+	completeFlag(c, "profile", completeProfiles)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		s, err := o.session(c)
 		if err != nil {
@@ -74,68 +72,68 @@ func Connected(c *cobra.Command, do Work) *cobra.Command {
 	return c
 }
 
-// patience is how long a command goes on without the service, once that has answered.
-const patience = 5 * time.Minute
+// servicePatience is how long a command goes on without the service, once that has answered.
+const servicePatience = 5 * time.Minute
 
 // session connects a command with its service.
-func (o *options) session(c *cobra.Command) (*Session, error) {
+func (o *sessionOptions) session(c *cobra.Command) (*session, error) {
 	p, err := o.find(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	api, err := Dial(p)
+	api, err := dial(p)
 	if err != nil {
 		return nil, err
 	}
-	api.Persist(patience)
+	api.Persist(servicePatience)
 	t := terminal.New(c.OutOrStdout(), c.ErrOrStderr(), os.Getenv)
 	t.Quiet = o.quiet
 	t.JSON = o.asJSON || !c.Flags().Changed("json") && !t.Interactive
-	return &Session{Terminal: t, API: api, Server: p.Server}, nil
+	return &session{Terminal: t, API: api, Server: p.Server}, nil
 }
 
 // find returns the service and key to use: flags over variables over profiles. The key
 // of a profile is for its own service alone.
-func (o *options) find(getenv func(string) string) (p profile.Profile, err error) {
-	name := FirstOf(o.profile, getenv("MOLRUN_PROFILE"))
-	server := FirstOf(o.server, getenv("MOLRUN_SERVER"))
-	key, err := Key(getenv("MOLRUN_KEY"), "in $MOLRUN_KEY")
+func (o *sessionOptions) find(getenv func(string) string) (p Profile, err error) {
+	name := cmp.Or(o.profile, getenv("MOLRUN_PROFILE"))
+	server := cmp.Or(o.server, getenv("MOLRUN_SERVER"))
+	key, err := APIKey(getenv("MOLRUN_KEY"), "in $MOLRUN_KEY")
 	if err != nil {
 		return p, err
 	}
 	if server != "" {
-		if server, err = Address(server); err != nil {
+		if server, err = serverAddress(server); err != nil {
 			return p, err
 		}
 	}
 	if server != "" && key != "" {
-		p, _ = kept(getenv, name, server) // the certificate to trust
+		p, _ = keptProfile(getenv, name, server) // the certificate to trust
 		p.Server, p.Key = server, key
 		return p, nil
 	}
-	if p, err = kept(getenv, name, server); err != nil {
+	if p, err = keptProfile(getenv, name, server); err != nil {
 		return p, err
 	}
 	if key == "" {
-		key, err = Key(p.Key, "that is kept for "+p.Server)
+		key, err = APIKey(p.Key, "that is kept for "+p.Server)
 	}
 	p.Key = key
 	return p, err
 }
 
-// Key is profile.Key with the error of a key that can't be used.
-func Key(text, from string) (string, error) {
-	key, err := profile.Key(text, from)
+// APIKey is profile.Key with the error of a key that can't be used.
+func APIKey(text, from string) (string, error) {
+	key, err := parseKey(text, from)
 	if err != nil {
 		return "", KeyError{err}
 	}
 	return key, nil
 }
 
-// kept returns the profile of that name, or else of that server, or else the current
+// keptProfile returns the profile of that name, or else of that server, or else the current
 // one.
-func kept(getenv func(string) string, name, server string) (p profile.Profile, err error) {
-	file, _, err := profile.Open(getenv)
+func keptProfile(getenv func(string) string, name, server string) (p Profile, err error) {
+	file, _, err := openProfiles(getenv)
 	if err != nil {
 		return p, err
 	}
@@ -150,23 +148,13 @@ func kept(getenv func(string) string, name, server string) (p profile.Profile, e
 		return p, KeyError{errors.New(fault.Text(err))}
 	}
 	if err != nil || server != "" && p.Server != server {
-		return profile.Profile{}, KeyError{fmt.Errorf("no API key is kept for %s; run molrun login --server %[1]s, or set MOLRUN_KEY", server)}
+		return Profile{}, KeyError{fmt.Errorf("no API key is kept for %s; run molrun login --server %[1]s, or set MOLRUN_KEY", server)}
 	}
 	return p, nil
 }
 
-// FirstOf returns the first text that is not empty.
-func FirstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-// Dial returns a client of the service of a profile.
-func Dial(p profile.Profile) (*client.Client, error) {
+// dial returns a client of the service of a profile.
+func dial(p Profile) (*client.Client, error) {
 	if p.Trust == "" {
 		return client.New(p.Server, p.Key), nil
 	}
@@ -190,16 +178,16 @@ func Dial(p profile.Profile) (*client.Client, error) {
 	return client.NewWith(p.Server, p.Key, transport), nil
 }
 
-// Names wants the names of at least one job.
-func Names(c *cobra.Command, args []string) error {
+// jobNames wants the names of at least one job.
+func jobNames(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return Usagef("%s wants the name of a job; molrun jobs lists them", c.CommandPath())
 	}
 	return nil
 }
 
-// One wants exactly one argument, and says what it is.
-func One(what string) cobra.PositionalArgs {
+// oneArgument wants exactly one argument, and says what it is.
+func oneArgument(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return Usagef("%s wants %s", c.CommandPath(), what)
@@ -209,7 +197,7 @@ func One(what string) cobra.PositionalArgs {
 }
 
 // Show prints an answer as JSON, or otherwise for people.
-func (s *Session) Show(a client.Answer, people func() error) error {
+func (s *session) Show(a client.Answer, people func() error) error {
 	if s.JSON {
 		return s.PrintJSON(a)
 	}
@@ -219,9 +207,9 @@ func (s *Session) Show(a client.Answer, people func() error) error {
 // Examples indents the lines of Examples as help shows them.
 func Examples(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }
 
-// Address returns the address of a service as it is kept: with a scheme, without a
+// serverAddress returns the address of a service as it is kept: with a scheme, without a
 // slash at its end.
-func Address(text string) (string, error) {
+func serverAddress(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
@@ -233,7 +221,7 @@ func Address(text string) (string, error) {
 }
 
 // Pairs prints names and values; those without a value are left out.
-func (s *Session) Pairs(rows [][2]string) error {
+func (s *session) Pairs(rows [][2]string) error {
 	width := 0
 	for _, row := range rows {
 		if row[1] != "" {
