@@ -1,7 +1,7 @@
 // Package cli is the command line of molrun: it reads flags and settings and starts
 // what was asked for. Each file has one group of commands of operators; those of users are in
-// package remote. The work is done by the packages of app/server, and by doctor, trial and
-// report beside this one.
+// package remote. The work is done by the packages of app/server, and by doctor and trial
+// beside this one.
 package cli
 
 import (

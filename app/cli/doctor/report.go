@@ -1,7 +1,4 @@
-// Package report gathers what a bug report needs in one text: versions, settings, findings
-// of the doctor, numbers, and the last errors of the log. It names no user, organization,
-// job or file of users, and no secret.
-package report
+package doctor
 
 import (
 	"bytes"
@@ -18,26 +15,24 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"molrun/app/cli/doctor"
-
 	"molrun/app/client"
 	"molrun/app/server/config"
 	"molrun/app/server/datadir"
 )
 
-// Options say what a report is made of, besides the configuration.
-type Options struct {
+// ReportOptions say what a report is made of, besides the configuration.
+type ReportOptions struct {
 	Version string
 	LogFile string // with the service's log; "": the journal, if there is one
 	Counts  func(context.Context) (*client.StorageReport, []client.User, error)
 }
 
-// Write writes a report. A part that can't be had says why, and the others follow.
-func Write(ctx context.Context, w io.Writer, c config.Config, o Options) error {
+// WriteReport writes a report. A part that can't be had says why, and the others follow.
+func WriteReport(ctx context.Context, w io.Writer, c config.Config, o ReportOptions) error {
 	var all bytes.Buffer
 	for _, part := range []struct {
 		title string
-		write func(context.Context, io.Writer, config.Config, Options) error
+		write func(context.Context, io.Writer, config.Config, ReportOptions) error
 	}{
 		{"Program and machine", writeMachine},
 		{"Settings", writeSettings},
@@ -52,11 +47,11 @@ func Write(ctx context.Context, w io.Writer, c config.Config, o Options) error {
 			fmt.Fprintln(&all, "not to be had:", err)
 		}
 	}
-	_, err := fmt.Fprintf(w, "Report of molrun, %s\n%s", time.Now().UTC().Format(time.RFC3339), Clean(withoutSettings(c).Replace(all.String())))
+	_, err := fmt.Fprintf(w, "Report of molrun, %s\n%s", time.Now().UTC().Format(time.RFC3339), cleanReport(withoutSettings(c).Replace(all.String())))
 	return err
 }
 
-func writeMachine(_ context.Context, w io.Writer, _ config.Config, o Options) error {
+func writeMachine(_ context.Context, w io.Writer, _ config.Config, o ReportOptions) error {
 	fmt.Fprintf(w, "molrun %s, %s, %s/%s, %d CPUs\n", o.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -74,7 +69,7 @@ func writeMachine(_ context.Context, w io.Writer, _ config.Config, o Options) er
 
 // writeSettings writes what differs from the defaults. Numbers and words of a fixed set say
 // nothing about a site; of other texts it says only that they are set.
-func writeSettings(_ context.Context, w io.Writer, c config.Config, _ Options) error {
+func writeSettings(_ context.Context, w io.Writer, c config.Config, _ ReportOptions) error {
 	defaults := config.Default()
 	before := map[string]string{}
 	for _, s := range defaults.Settings() {
@@ -83,7 +78,7 @@ func writeSettings(_ context.Context, w io.Writer, c config.Config, _ Options) e
 	for _, s := range c.Settings() {
 		switch {
 		case before[s.Name] == s.Value:
-		case s.Free && !plain[s.Name]:
+		case s.Free && !plainSettings[s.Name]:
 			fmt.Fprintf(w, "%s is set\n", s.Name)
 		default:
 			fmt.Fprintf(w, "%s = %s\n", s.Name, s.Value)
@@ -93,9 +88,9 @@ func writeSettings(_ context.Context, w io.Writer, c config.Config, _ Options) e
 	return nil
 }
 
-// plain are settings with texts that may be shown: words of a fixed set, and addresses of
+// plainSettings are settings with texts that may be shown: words of a fixed set, and addresses of
 // this machine.
-var plain = map[string]bool{
+var plainSettings = map[string]bool{
 	"listen": true, "catalogue": true, "runner.executor": true, "runner.gpus": true, "runner.sandbox": true,
 	"containers.runtime": true, "containers.pull": true, "database.file_system": true, "retention.keep_last_of": true,
 	"mail.tls": true, "log.level": true, "log.format": true,
@@ -116,7 +111,7 @@ func withoutSettings(c config.Config) *strings.Replacer {
 		}
 	}
 	for _, s := range c.Settings() {
-		if s.Free && !plain[s.Name] && s.Value != before[s.Name] {
+		if s.Free && !plainSettings[s.Name] && s.Value != before[s.Name] {
 			hide(s.Value, s.Name)
 			for _, word := range strings.Fields(strings.Trim(s.Value, "[]")) {
 				hide(word, s.Name)
@@ -136,14 +131,14 @@ func withoutSettings(c config.Config) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-func writeFindings(ctx context.Context, w io.Writer, c config.Config, _ Options) error {
-	for _, f := range doctor.Examine(ctx, c) {
+func writeFindings(ctx context.Context, w io.Writer, c config.Config, _ ReportOptions) error {
+	for _, f := range Examine(ctx, c) {
 		fmt.Fprintf(w, "%-8s %s - %s\n", f.Result, f.Check, f.Text)
 	}
 	return nil
 }
 
-func writeCounts(ctx context.Context, w io.Writer, _ config.Config, o Options) error {
+func writeCounts(ctx context.Context, w io.Writer, _ config.Config, o ReportOptions) error {
 	storage, users, err := o.Counts(ctx)
 	if err != nil {
 		return err
@@ -159,14 +154,14 @@ func writeCounts(ctx context.Context, w io.Writer, _ config.Config, o Options) e
 	return nil
 }
 
-func writeReadiness(ctx context.Context, w io.Writer, c config.Config, _ Options) error {
-	text, err := ask(ctx, c, "/readyz")
+func writeReadiness(ctx context.Context, w io.Writer, c config.Config, _ ReportOptions) error {
+	text, err := askService(ctx, c, "/readyz")
 	fmt.Fprintf(w, "%s\n", bytes.TrimSpace(text))
 	return err
 }
 
-func writeMetrics(ctx context.Context, w io.Writer, c config.Config, _ Options) error {
-	text, err := ask(ctx, c, "/metrics")
+func writeMetrics(ctx context.Context, w io.Writer, c config.Config, _ ReportOptions) error {
+	text, err := askService(ctx, c, "/metrics")
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasPrefix(line, "#") {
 			fmt.Fprint(w, line)
@@ -175,8 +170,8 @@ func writeMetrics(ctx context.Context, w io.Writer, c config.Config, _ Options) 
 	return err
 }
 
-// ask gets what needs no key from the service on the data directory.
-func ask(ctx context.Context, c config.Config, path string) ([]byte, error) {
+// askService gets what needs no key from the service on the data directory.
+func askService(ctx context.Context, c config.Config, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if !datadir.Running(ctx, c.Data) {
@@ -186,5 +181,5 @@ func ask(ctx context.Context, c config.Config, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doctor.Get(ctx, address, path)
+	return GetLocal(ctx, address, path)
 }

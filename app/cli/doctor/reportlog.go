@@ -1,4 +1,4 @@
-package report
+package doctor
 
 import (
 	"bytes"
@@ -19,25 +19,25 @@ import (
 
 // Bounds of what is read of a log and shown of it.
 const (
-	maxLog    = 8 << 20
-	maxErrors = 200
-	maxStack  = 400 // lines of panics
+	maxLogBytes       = 8 << 20
+	maxReportedErrors = 200
+	maxStackLines     = 400 // lines of panics
 )
 
-// shown are the fields of a line of the log that say nothing about users. Messages are
+// shownFields are the fields of a line of the log that say nothing about users. Messages are
 // fixed words; errors are cleaned.
-var shown = map[string]bool{
+var shownFields = map[string]bool{
 	"level": true, "time": true, "message": true, "err": true, "error": true, "status": true, "method": true, "code": true,
 	"executor": true, "attempt": true, "took": true, "request": true, "job": true, "line": true, "version": true, "kind": true,
 }
 
 // writeErrors writes the last warnings, errors and panics of the service's log.
-func writeErrors(ctx context.Context, w io.Writer, _ config.Config, o Options) error {
+func writeErrors(ctx context.Context, w io.Writer, _ config.Config, o ReportOptions) error {
 	text, err := readLog(ctx, o.LogFile)
 	if err != nil {
 		return err
 	}
-	errs, stack := failures(text)
+	errs, stack := failuresIn(text)
 	for _, line := range append(errs, stack...) {
 		fmt.Fprintln(w, line)
 	}
@@ -57,12 +57,12 @@ func readLog(ctx context.Context, file string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > maxLog {
-		if _, err := f.Seek(-maxLog, io.SeekEnd); err != nil {
+	if info, err := f.Stat(); err == nil && info.Size() > maxLogBytes {
+		if _, err := f.Seek(-maxLogBytes, io.SeekEnd); err != nil {
 			return nil, err
 		}
 	}
-	return io.ReadAll(io.LimitReader(f, maxLog))
+	return io.ReadAll(io.LimitReader(f, maxLogBytes))
 }
 
 // readJournal reads the end of the journal of the unit, as molrun systemd-unit names it.
@@ -75,12 +75,12 @@ func readJournal(ctx context.Context) ([]byte, error) {
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("the journal has nothing of molrun.service; name the file with the service's log by --log")
 	}
-	return text[max(0, len(text)-maxLog):], nil
+	return text[max(0, len(text)-maxLogBytes):], nil
 }
 
-// failures returns the last lines of warnings and errors, without the fields that tell of
+// failuresIn returns the last lines of warnings and errors, without the fields that tell of
 // users, and the stacks of panics.
-func failures(text []byte) (errs, stack []string) {
+func failuresIn(text []byte) (errs, stack []string) {
 	panicking := false
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\n")
@@ -93,17 +93,17 @@ func failures(text []byte) (errs, stack []string) {
 			continue
 		}
 		panicking = panicking || strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:")
-		if panicking && len(stack) < maxStack {
+		if panicking && len(stack) < maxStackLines {
 			stack = append(stack, withoutArguments(line))
 		}
 	}
-	return errs[max(0, len(errs)-maxErrors):], stack
+	return errs[max(0, len(errs)-maxReportedErrors):], stack
 }
 
 func withoutUsers(fields map[string]any) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if shown[name] {
+		if shownFields[name] {
 			parts = append(parts, fmt.Sprintf("%s=%v", name, fields[name]))
 		}
 	}

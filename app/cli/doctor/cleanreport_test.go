@@ -1,4 +1,4 @@
-package report
+package doctor
 
 import "testing"
 
@@ -20,7 +20,7 @@ func TestCleanTakesOutWhatIsPrivate(t *testing.T) {
 		"two\nlines of ann@lab.example\n":                      "two\nlines of <email>\n",
 		"the secret is missing; the tokens: see \"password\".": "the secret is missing; the tokens: <secret> \"password\".",
 	} {
-		if got := Clean(text); got != want {
+		if got := cleanReport(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}

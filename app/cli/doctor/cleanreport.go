@@ -1,13 +1,13 @@
-package report
+package doctor
 
 import (
 	"regexp"
 	"strings"
 )
 
-// private matches what a report must not have wherever it comes from, and what takes its
+// privatePatterns matches what a report must not have wherever it comes from, and what takes its
 // place.
-var private = []struct {
+var privatePatterns = []struct {
 	what *regexp.Regexp
 	by   string
 }{
@@ -22,12 +22,12 @@ var private = []struct {
 	{regexp.MustCompile(`([a-z]+://(?:<secret>@)?)[^/\s"'<>:\[\]]*[a-zA-Z][^/\s"'<>:\[\]]*`), "$1<host>"},
 }
 
-// Clean removes keys, tokens, passwords, addresses of people and names of hosts and home
+// cleanReport removes keys, tokens, passwords, addresses of people and names of hosts and home
 // directories from a text.
-func Clean(text string) string {
+func cleanReport(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		for _, p := range private {
+		for _, p := range privatePatterns {
 			line = p.what.ReplaceAllString(line, p.by)
 		}
 		b.WriteString(line)
