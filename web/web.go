@@ -11,7 +11,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/access"
-	"molrun/app/job/estimate"
 	"molrun/app/job/follow"
 	"molrun/app/job/listing"
 	"molrun/app/job/notify"
@@ -71,7 +70,7 @@ func New(s Services, o Options) http.Handler {
 		shares:      shares{s.Shares, s.Linked, base},
 		storage:     storage{s.Keeper},
 		streams:     streams{s.Follower, newListeners(o), o.AnswerTime, o.Stopping},
-		submissions: submissions{s.Jobs, estimate.New(s.Jobs, s.Runs)},
+		submissions: submissions{s.Jobs, app.NewEstimates(s.Jobs, s.Runs)},
 		tables:      tables{s.Lists, o.AnswerTime},
 		uploads:     uploads{s.Files, base},
 		usage:       used{s.Usage},

@@ -1,7 +1,7 @@
 // Package job is the room of the use cases around the domain, which is package app: keys
 // and users (apikey, access), uploads (upload), pages of jobs (listing), results (output),
 // events (feed, follow), notifications (notice, notify), accounting (quota, spent, usage,
-// retention, status), forecasts (eta, estimate), the audit log (audit), and what it takes to
+// retention, status), forecasts (eta), the audit log (audit), and what it takes to
 // run a result again (resubmit).
 //
 // Records and their rules (apikey, eta, notice, quota, spent) are below package app, which

@@ -11,7 +11,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/strictjson"
-	"molrun/app/job/estimate"
 	"molrun/app/job/eta"
 	"molrun/app/test/must"
 )
@@ -299,7 +298,7 @@ func TestEstimateComesTrue(t *testing.T) {
 		must.OK(t, err)
 		batch := app.BatchSubmission{Name: "b", Type: "sim", Rows: body.Items, RowNames: []string{"b333", "b101", "b707"}, Body: body}
 		plan := func(p app.Planner) (*app.Planned, error) { return p.Batch(t.Context(), bob, batch) }
-		est, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), plan)
+		est, err := app.NewEstimates(w.Jobs, w.Runs).Of(t.Context(), plan)
 		must.OK(t, err)
 		begin := time.Now()
 		must.OK(t, must.Error3(w.Jobs.SubmitBatch(t.Context(), bob, batch)))
@@ -319,45 +318,8 @@ func TestEstimateComesTrue(t *testing.T) {
 		if est.Queue.Position != 1 || est.RunBasis != "7 runs of sim 1" && est.RunBasis != "3 runs of sim 1" || len(est.Slots) != 3 {
 			t.Errorf("estimate %+v, queue %+v", est, est.Queue)
 		}
-		if again, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), plan); err != nil || again.Queue.ETASeconds != 1 || again.EndSeconds < 707 {
+		if again, err := app.NewEstimates(w.Jobs, w.Runs).Of(t.Context(), plan); err != nil || again.Queue.ETASeconds != 1 || again.EndSeconds < 707 {
 			t.Errorf("of a free machine: %+v, %v", again, err)
 		}
-	})
-}
-
-// TestHistoryIsLearnedFromJobsOfAnOlderVersion takes from records what older versions did
-// not store, and the algorithm file gets a formula.
-func TestHistoryIsLearnedFromJobsOfAnOlderVersion(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.Service = w.service(strings.Replace(simFile, "[estimate]\nsize = \"settings.steps\"\n", "", 1))
-		w.jobs = w.Service.Runs
-		w.play(bySteps)
-		stop := w.start()
-		w.learn(60, 120, 240)
-		stop()
-		must.OK(t, w.store.Update(t.Context(), func(tx app.Tx) error {
-			for i, steps := range []int{60, 120, 240} {
-				j, err := tx.JobNamed("lab", fmt.Sprintf("past%d-%d", steps, i))
-				if err != nil {
-					return err
-				}
-				j.Private.Class, j.Private.Size = "", 0
-				if err := tx.PutJob(j); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
-		w.Service = w.service(simFile)
-		w.jobs = w.Service.Runs
-		for _, want := range []int{3, 0} { // the second time there is a history
-			if n, err := estimate.Learn(t.Context(), w.store, w.Runs, w.catalogue(simFile)); err != nil || n != want {
-				t.Errorf("learned %d runs, %v; want %d", n, err, want)
-			}
-		}
-		w.start()
-		w.submit(ann, "new600", `{"steps":600}`)
-		w.until("new600", app.Running)
-		w.wantLeft("new600", 600, 2, "3 runs of sim 1")
 	})
 }

@@ -105,11 +105,6 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	parts.run("api", func() error { return serveAPI(api, listener, e.cert) })
 	parts.run("control socket", func() error { return operator.Serve(e.control) })
 	parts.run("runner", func() error { return s.runner().Run(stopping) })
-	parts.run("history", func() error {
-		s.learn(stopping)
-		<-stopping.Done() // no part ends before the service does
-		return nil
-	})
 	parts.run("sweep", func() error { return repeat(stopping, sweepInterval, s.sweep) })
 	parts.run("retention", func() error { return repeat(stopping, retentionInterval, s.retain) })
 	parts.run("backups", func() error { return s.backups.Run(stopping) })

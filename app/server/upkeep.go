@@ -7,7 +7,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/app/job/estimate"
 )
 
 const (
@@ -28,17 +27,6 @@ func repeat(ctx context.Context, interval time.Duration, fn func(context.Context
 		case <-ctx.Done():
 			return nil
 		}
-	}
-}
-
-// learn notes how long jobs ran that a version without that history completed.
-func (s *service) learn(ctx context.Context) {
-	learned, err := estimate.Learn(ctx, s.store, s.app.Runs, s.catalogue)
-	if err != nil && ctx.Err() == nil {
-		s.log.Warn().Err(err).Msg("the run times of past jobs can't be read; estimates begin with the next jobs")
-	}
-	if learned > 0 {
-		s.log.Info().Int("runs", learned).Msg("learned the run times of past jobs")
 	}
 }
 

@@ -1,5 +1,4 @@
-// Package estimate says how a submission would fare, without queueing anything.
-package estimate
+package app
 
 import (
 	"context"
@@ -8,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/base/fault"
 	"molrun/app/job/eta"
@@ -16,19 +14,19 @@ import (
 
 // Estimate is what to expect of a submission. A member without a value is unknown.
 type Estimate struct {
-	Possible   bool          `json:"possible"`
-	Detail     []fault.Field `json:"detail"` // why not
-	Jobs       int           `json:"jobs,omitempty"`
-	Slots      []Slot        `json:"slots,omitempty"`
-	Queue      *eta.Queue    `json:"queue,omitempty"`      // of the first job
-	RunSeconds int64         `json:"runSeconds,omitempty"` // of the longest job, at least 1
-	RunBasis   string        `json:"runBasis,omitempty"`
-	EndSeconds int64         `json:"endSeconds,omitempty"` // until all jobs have ended, at least 1
-	Notes      []fault.Field `json:"notes,omitempty"`      // what is allowed, but hardly meant; each once
+	Possible   bool            `json:"possible"`
+	Detail     []fault.Field   `json:"detail"` // why not
+	Jobs       int             `json:"jobs,omitempty"`
+	Slots      []EstimatedSlot `json:"slots,omitempty"`
+	Queue      *eta.Queue      `json:"queue,omitempty"`      // of the first job
+	RunSeconds int64           `json:"runSeconds,omitempty"` // of the longest job, at least 1
+	RunBasis   string          `json:"runBasis,omitempty"`
+	EndSeconds int64           `json:"endSeconds,omitempty"` // until all jobs have ended, at least 1
+	Notes      []fault.Field   `json:"notes,omitempty"`      // what is allowed, but hardly meant; each once
 }
 
-// Slot is what each of some jobs needs while it runs.
-type Slot struct {
+// EstimatedSlot is what each of some jobs needs while it runs.
+type EstimatedSlot struct {
 	Executor    string `json:"executor"`
 	CPUs        int    `json:"cpus"`
 	MemoryBytes int64  `json:"memoryBytes"`
@@ -36,24 +34,24 @@ type Slot struct {
 	Jobs        int    `json:"jobs"`
 }
 
-// mostSlots bounds how many different slots an estimate lists.
-const mostSlots = 100
+// maxEstimatedSlots bounds how many different slots an estimate lists.
+const maxEstimatedSlots = 100
 
 // Estimates makes estimates, one at a time: one may take a tenth of a second.
 type Estimates struct {
-	jobs *app.Jobs
-	runs *app.Runs
+	jobs *Jobs
+	runs *Runs
 	turn chan struct{}
 }
 
-// New returns the estimates of a service.
-func New(jobs *app.Jobs, runs *app.Runs) *Estimates {
+// NewEstimates returns the estimates of a service.
+func NewEstimates(jobs *Jobs, runs *Runs) *Estimates {
 	return &Estimates{jobs, runs, make(chan struct{}, 1)}
 }
 
 // Of estimates what plan plans. A submission that is invalid, or can't run here, is no
 // error.
-func (e *Estimates) Of(ctx context.Context, plan func(app.Planner) (*app.Planned, error)) (*Estimate, error) {
+func (e *Estimates) Of(ctx context.Context, plan func(Planner) (*Planned, error)) (*Estimate, error) {
 	var invalid *fault.Error
 	planned, err := plan(e.jobs.Planner())
 	switch {
@@ -63,7 +61,7 @@ func (e *Estimates) Of(ctx context.Context, plan func(app.Planner) (*app.Planned
 		return nil, err
 	}
 	jobs := planned.Jobs()
-	est := &Estimate{Possible: true, Detail: []fault.Field{}, Jobs: len(jobs), Slots: slotsOf(jobs)}
+	est := &Estimate{Possible: true, Detail: []fault.Field{}, Jobs: len(jobs), Slots: estimatedSlots(jobs)}
 	if err := e.run(ctx, est, jobs); err != nil {
 		return nil, err
 	}
@@ -74,15 +72,15 @@ func (e *Estimates) Of(ctx context.Context, plan func(app.Planner) (*app.Planned
 	}
 	e.foresee(est, jobs)
 	<-e.turn
-	est.Notes = notesOf(planned)
+	est.Notes = adviceOf(planned)
 	return est, nil
 }
 
-// mostNotes bounds how many notes an estimate has.
-const mostNotes = 20
+// maxEstimateNotes bounds how many notes an estimate has.
+const maxEstimateNotes = 20
 
-// notesOf returns what the algorithm files advise, for all rows of a batch together.
-func notesOf(planned *app.Planned) (notes []fault.Field) {
+// adviceOf returns what the algorithm files advise, for all rows of a batch together.
+func adviceOf(planned *Planned) (notes []fault.Field) {
 	said, files := map[string]bool{}, map[string]*algorithm.File{}
 	for _, a := range planned.Definitions {
 		files[a.Digest] = a
@@ -94,7 +92,7 @@ func notesOf(planned *app.Planned) (notes []fault.Field) {
 				said[key] = true
 				notes = append(notes, note)
 			}
-			if len(notes) == mostNotes {
+			if len(notes) == maxEstimateNotes {
 				return notes
 			}
 		}
@@ -102,16 +100,16 @@ func notesOf(planned *app.Planned) (notes []fault.Field) {
 	return notes
 }
 
-// slotsOf counts the jobs by what they need.
-func slotsOf(jobs []*app.Job) []Slot {
-	var slots []Slot
-	at := map[Slot]int{}
+// estimatedSlots counts the jobs by what they need.
+func estimatedSlots(jobs []*Job) []EstimatedSlot {
+	var slots []EstimatedSlot
+	at := map[EstimatedSlot]int{}
 	for _, j := range jobs {
 		n := j.Private.Needs
-		s := Slot{Executor: j.Executor, CPUs: n.CPUs, MemoryBytes: n.MemoryBytes, GPUs: n.GPUs}
+		s := EstimatedSlot{Executor: j.Executor, CPUs: n.CPUs, MemoryBytes: n.MemoryBytes, GPUs: n.GPUs}
 		i, known := at[s]
 		if !known {
-			if len(slots) == mostSlots {
+			if len(slots) == maxEstimatedSlots {
 				continue
 			}
 			i, at[s] = len(slots), len(slots)
@@ -123,8 +121,8 @@ func slotsOf(jobs []*app.Job) []Slot {
 }
 
 // run notes how long the longest job runs: of each class, the one of the largest size.
-func (e *Estimates) run(ctx context.Context, est *Estimate, jobs []*app.Job) error {
-	largest := map[string]*app.Job{}
+func (e *Estimates) run(ctx context.Context, est *Estimate, jobs []*Job) error {
+	largest := map[string]*Job{}
 	for _, j := range jobs {
 		if l := largest[j.Private.Class]; l == nil || j.Private.Size > l.Private.Size {
 			largest[j.Private.Class] = j
@@ -151,9 +149,9 @@ func (e *Estimates) run(ctx context.Context, est *Estimate, jobs []*app.Job) err
 
 // foresee notes when the first job starts and the last ends. Jobs that wait for others,
 // and those behind the first that go elsewhere, hide when the last ends.
-func (e *Estimates) foresee(est *Estimate, jobs []*app.Job) {
-	var waiting []app.Waiting
-	var first *app.Job
+func (e *Estimates) foresee(est *Estimate, jobs []*Job) {
+	var waiting []Waiting
+	var first *Job
 	for _, j := range jobs {
 		if len(j.Private.Waits) > 0 {
 			continue
@@ -162,7 +160,7 @@ func (e *Estimates) foresee(est *Estimate, jobs []*app.Job) {
 			first = j
 		}
 		if j.Executor == first.Executor && j.Priority == first.Priority {
-			waiting = append(waiting, app.Waiting{
+			waiting = append(waiting, Waiting{
 				ID: j.ID, Organization: j.Organization, Email: j.Email, Priority: j.Priority, Needs: j.Private.Needs, Work: j.Work(),
 			})
 		}
