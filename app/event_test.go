@@ -1,4 +1,4 @@
-package feed_test
+package app_test
 
 import (
 	"encoding/json"
@@ -9,13 +9,12 @@ import (
 	"molrun/app"
 	"molrun/app/base/events"
 	"molrun/app/base/unit"
-	"molrun/app/job/feed"
 	"molrun/app/test/must"
 )
 
 func TestDamagedEventsAreNotRead(t *testing.T) {
 	for _, text := range []string{"", "{", `{"kind":7,"data":{}}`, `{"kind":"job"}`, `{"kind":"job","data":7}`} {
-		if e, err := feed.Decode(events.Entry{Value: []byte(text)}); err == nil {
+		if e, err := app.DecodeEvent(events.Entry{Value: []byte(text)}); err == nil {
 			t.Errorf("%q is read as %+v", text, e)
 		}
 	}
@@ -26,8 +25,8 @@ func TestFiguresOfABoundedSizeAreTold(t *testing.T) {
 	for size, told := range map[int]bool{2: true, most: true, most + 1: false} {
 		figures := json.RawMessage(`"` + strings.Repeat("x", size-2) + `"`)
 		j := &app.Job{Status: app.Completed, Metrics: &app.Metrics{Results: figures}}
-		all, _ := feed.Of(&app.Job{Status: app.Running}, app.EncodedJob{Job: j, Brief: []byte("{}")})
-		if len(all) != 2 || all[0].Kind != feed.NewMetrics || strings.Contains(string(all[0].Data), string(figures)) != told {
+		all, _ := app.EventsOf(&app.Job{Status: app.Running}, app.EncodedJob{Job: j, Brief: []byte("{}")})
+		if len(all) != 2 || all[0].Kind != app.EventMetrics || strings.Contains(string(all[0].Data), string(figures)) != told {
 			t.Errorf("of %d bytes: %d events, the first has %d bytes", size, len(all), len(all[0].Data))
 		}
 	}
@@ -62,7 +61,7 @@ func TestJobThatEndsAtOnceIsSeenRunning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			encoded, err := tt.now.Encoded()
 			must.OK(t, err)
-			all, _ := feed.Of(&tt.old, encoded)
+			all, _ := app.EventsOf(&tt.old, encoded)
 			var got []string
 			for _, e := range all {
 				var data struct {
