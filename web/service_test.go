@@ -27,10 +27,10 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
+	"molrun/app/job/delivery"
 	"molrun/app/job/follow"
 	"molrun/app/job/listing"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 	"molrun/app/job/output"
 	"molrun/app/job/retention"
 	"molrun/app/job/status"
@@ -203,7 +203,7 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 		Results: results, Shares: output.NewShares(store, s.Jobs, results, time.Now),
 		Outputs: output.NewOutputs(store, files, s, bytes.Repeat([]byte{7}, 32)), Sender: files, Follower: follow.New(store, s, accounts),
 		Status: status.New(store, files, s.Runs, []status.Executor{{Executor: machine{}, State: func() string { return "ok" }}}, time.Now()),
-		Usage:  usage.New(store, time.Now), Notices: notify.New(store, policy, time.Now),
+		Usage:  usage.New(store, time.Now), Notices: delivery.NewNotices(store, policy, time.Now),
 	}
 	services.Linked = blobs.Handler(files, linked(services), respond.Error)
 	return services

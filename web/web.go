@@ -11,9 +11,9 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/access"
+	"molrun/app/job/delivery"
 	"molrun/app/job/follow"
 	"molrun/app/job/listing"
-	"molrun/app/job/notify"
 	"molrun/app/job/output"
 	"molrun/app/job/retention"
 	"molrun/app/job/status"
@@ -48,7 +48,7 @@ type Services struct {
 	Sender   Sender
 	Follower *follow.Follower
 	Usage    *usage.Reports
-	Notices  *notify.Notices
+	Notices  *delivery.Notices
 	Status   *status.Reports
 	Keeper   *retention.Keeper
 }

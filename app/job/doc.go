@@ -1,6 +1,6 @@
 // Package job is the room of the use cases around the domain, which is package app: keys
 // and users (apikey, access), uploads (upload), pages of jobs (listing), results (output),
-// events (follow), notifications (notice, notify), accounting (quota, spent, usage,
+// events (follow), notifications (notice, delivery), accounting (quota, spent, usage,
 // retention, status), forecasts (eta), the audit log (audit), and what it takes to
 // run a result again (resubmit).
 //

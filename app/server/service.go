@@ -20,8 +20,8 @@ import (
 	"molrun/app/executor/slurm"
 	"molrun/app/job/access"
 	"molrun/app/job/audit"
+	"molrun/app/job/delivery"
 	"molrun/app/job/listing"
-	"molrun/app/job/notify"
 	"molrun/app/job/output"
 	"molrun/app/job/retention"
 	"molrun/app/job/upload"
@@ -63,7 +63,7 @@ type service struct {
 	shares     *output.Shares
 	keeper     *retention.Keeper
 	usage      *usage.Reports
-	notices    *notify.Notices
+	notices    *delivery.Notices
 	audit      *audit.Log
 	metrics    *metrics.Metrics
 	isolation  web.Isolation // zero before isolate
@@ -182,7 +182,7 @@ func (s *service) join(secret *link.Secret) error {
 	s.keeper = retention.New(s.store, s.files, s.app.Jobs, retention.Options{
 		Now: time.Now, Rules: s.config.RulesOf, Quota: s.config.QuotaOf, Partial: time.Duration(s.config.Links.Partial),
 	})
-	s.notices = notify.New(s.store, s.config.Notices(), time.Now)
+	s.notices = delivery.NewNotices(s.store, s.config.Notices(), time.Now)
 	s.count()
 	return nil
 }

@@ -1,4 +1,4 @@
-package notify
+package delivery
 
 import (
 	"crypto/rand"
@@ -20,9 +20,9 @@ type Told struct {
 	at      time.Time
 }
 
-// Of returns what a change of a job tells: that it has started or ended. A row tells
+// ToldBy returns what a change of a job tells: that it has started or ended. A row tells
 // nothing, its batch does. For a short job, its end may be the first thing recorded.
-func Of(old *app.Job, now app.EncodedJob) (all []Told) {
+func ToldBy(old *app.Job, now app.EncodedJob) (all []Told) {
 	j := now.Job
 	if old == nil || j.Private.Batch != "" {
 		return nil

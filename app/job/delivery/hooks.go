@@ -1,7 +1,7 @@
-// Package notify tells people and programs that jobs have ended. A change of a job and
+// Package delivery tells people and programs that jobs have ended. A change of a job and
 // the deliveries that follow from it are stored in one transaction; Sender makes them
 // until they succeed or are given up, across restarts.
-package notify
+package delivery
 
 import (
 	"context"
@@ -30,13 +30,13 @@ type Notices struct {
 	now    func() time.Time
 }
 
-// New returns the notices of a store.
-func New(store app.Store, policy notice.Policy, now func() time.Time) *Notices {
+// NewNotices returns the notices of a store.
+func NewNotices(store app.Store, policy notice.Policy, now func() time.Time) *Notices {
 	return &Notices{store, policy, now}
 }
 
-// Hook says how a webhook is to be; nil leaves a part as it is, or takes the default.
-type Hook struct {
+// HookSettings says how a webhook is to be; nil leaves a part as it is, or takes the default.
+type HookSettings struct {
 	URL      *string
 	Events   *[]string
 	Disabled *bool
@@ -44,7 +44,7 @@ type Hook struct {
 }
 
 // check returns all that is wrong with h.
-func (h Hook) check(p notice.Policy) error {
+func (h HookSettings) check(p notice.Policy) error {
 	faults := slices.Clone(h.Faults)
 	add := func(msg string, loc ...any) {
 		faults = append(faults, fault.Field{Loc: append([]any{"body"}, loc...), Msg: msg, Type: "value"})
@@ -77,7 +77,7 @@ func knownNames() (names []string) {
 }
 
 // change gives a record what h says.
-func (h Hook) change(rec *notice.Hook) {
+func (h HookSettings) change(rec *notice.Hook) {
 	if h.URL != nil {
 		rec.URL = *h.URL
 	}
@@ -107,7 +107,7 @@ func (s *Notices) List(ctx context.Context, by app.Caller) (all []*notice.Hook, 
 }
 
 // Create adds a webhook. Its secret is shown to nobody afterwards.
-func (s *Notices) Create(ctx context.Context, by app.Caller, h Hook) (rec *notice.Hook, err error) {
+func (s *Notices) Create(ctx context.Context, by app.Caller, h HookSettings) (rec *notice.Hook, err error) {
 	if err := h.check(s.policy); err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (s *Notices) Create(ctx context.Context, by app.Caller, h Hook) (rec *notic
 }
 
 // Change changes a webhook. Only what is given changes.
-func (s *Notices) Change(ctx context.Context, by app.Caller, id string, h Hook) (*notice.Hook, error) {
+func (s *Notices) Change(ctx context.Context, by app.Caller, id string, h HookSettings) (*notice.Hook, error) {
 	if err := h.check(s.policy); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package notify_test
+package delivery_test
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/apikey"
+	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 	"molrun/app/test/fixture"
 	"molrun/app/test/must"
 )
@@ -28,7 +28,7 @@ var root = app.Caller{KeyID: "root", Organization: "lab", Email: "root@lab.examp
 // office is a site with notices, and what receivers have got.
 type office struct {
 	*fixture.Site
-	*notify.Notices
+	*delivery.Notices
 	t *testing.T
 
 	mu  sync.Mutex
@@ -39,12 +39,12 @@ func newOffice(t *testing.T) *office {
 	t.Helper()
 	policy := notice.Policy{Mail: true}
 	site := fixture.New(t, app.Options{Notices: policy})
-	return &office{Site: site, Notices: notify.New(site.Store, policy, time.Now), t: t, got: map[string][]string{}}
+	return &office{Site: site, Notices: delivery.NewNotices(site.Store, policy, time.Now), t: t, got: map[string][]string{}}
 }
 
 func (o *office) hook(url string, events ...string) *notice.Hook {
 	o.t.Helper()
-	h := notify.Hook{URL: &url}
+	h := delivery.HookSettings{URL: &url}
 	if events != nil {
 		h.Events = &events
 	}
@@ -54,7 +54,7 @@ func (o *office) hook(url string, events ...string) *notice.Hook {
 }
 
 // take notes a message that a receiver has got.
-func (o *office) take(p notify.Posting) notice.Attempt {
+func (o *office) take(p delivery.Posting) notice.Attempt {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.got[p.URL] = append(o.got[p.URL], p.ID)
@@ -71,7 +71,7 @@ func (o *office) different(url string) int {
 }
 
 // send runs a sender until the test ends, or stop is called.
-func (o *office) send(store app.Store, with notify.SenderOptions) (stop func()) {
+func (o *office) send(store app.Store, with delivery.SenderOptions) (stop func()) {
 	o.t.Helper()
 	with.Poll = cmp.Or(with.Poll, 10*time.Millisecond)
 	if with.Now == nil {
@@ -83,7 +83,7 @@ func (o *office) send(store app.Store, with notify.SenderOptions) (stop func()) 
 	with.Link = func(name string) string { return "https://molrun.example/jobs/" + name }
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- notify.NewSender(store, with).Run(ctx) }()
+	go func() { ended <- delivery.NewSender(store, with).Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		select {
@@ -119,7 +119,7 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 	usual, all, failures := o.hook("https://usual.example/"), o.hook("https://all.example/", "job.completed", "job.started", "job.failed"), o.hook("https://failures.example/", "job.failed")
 	disabled := true
 	off := o.hook("https://off.example/")
-	must.OK(t, must.Error2(o.Change(t.Context(), root, off.ID, notify.Hook{Disabled: &disabled})))
+	must.OK(t, must.Error2(o.Change(t.Context(), root, off.ID, delivery.HookSettings{Disabled: &disabled})))
 
 	o.complete("good", "https://asked.example/", "mailto:"+fixture.Ann.Email)
 	o.Fail(o.Submit(fixture.Ann, "bad", `{}`), nil)
@@ -143,9 +143,9 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 			"job.completed good", "job.completed screen", "job.failed bad", "job.failed stopped",
 			"job.started bad", "job.started good", "job.started screen",
 		},
-		failures.ID:        {"job.failed bad", "job.failed stopped"},
-		off.ID:             nil,
-		notify.Submissions: {"job.completed good", "job.completed good"},
+		failures.ID:          {"job.failed bad", "job.failed stopped"},
+		off.ID:               nil,
+		delivery.Submissions: {"job.completed good", "job.completed good"},
 	} {
 		must.Equal(t, fmt.Sprintf("%s is", id), told(id), want)
 	}
@@ -153,7 +153,7 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 		i := slices.IndexFunc(log, func(d *notice.Delivery) bool { return d.JobName == "good" && d.Event == notice.JobCompleted })
 		return log[i].Message
 	}
-	if a, b := message(o.log(usual.ID)), message(o.log(notify.Submissions)); a != b {
+	if a, b := message(o.log(usual.ID)), message(o.log(delivery.Submissions)); a != b {
 		t.Errorf("one event is %s and %s", a, b)
 	}
 	var body struct {
@@ -168,8 +168,8 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 
 func TestLetterSaysWhatAScientistWantsToKnow(t *testing.T) {
 	o := newOffice(t)
-	letters := make(chan notify.Letter, 1)
-	o.send(o.Store, notify.SenderOptions{Mail: func(_ context.Context, l notify.Letter) notice.Attempt {
+	letters := make(chan delivery.Letter, 1)
+	o.send(o.Store, delivery.SenderOptions{Mail: func(_ context.Context, l delivery.Letter) notice.Attempt {
 		letters <- l
 		return notice.Attempt{}
 	}})
@@ -220,7 +220,7 @@ func TestEveryEventArrivesWithOneID(t *testing.T) {
 	var mu sync.Mutex
 	tries := map[string]int{}
 	store := &amnesic{Store: o.Store}
-	options := notify.SenderOptions{Post: func(_ context.Context, p notify.Posting) notice.Attempt {
+	options := delivery.SenderOptions{Post: func(_ context.Context, p delivery.Posting) notice.Attempt {
 		mu.Lock()
 		tries[p.ID]++
 		n := tries[p.ID]
@@ -251,8 +251,8 @@ func TestReceiverThatNeverAnswersIsGivenUp(t *testing.T) {
 		o.complete(fmt.Sprint("job-", i))
 	}
 	var told atomic.Int32
-	o.send(o.Store, notify.SenderOptions{
-		Post: func(context.Context, notify.Posting) notice.Attempt {
+	o.send(o.Store, delivery.SenderOptions{
+		Post: func(context.Context, delivery.Posting) notice.Attempt {
 			return notice.Attempt{Error: "it refused the connection"}
 		},
 		Schedule: notice.Schedule{First: time.Millisecond, Longest: 10 * time.Millisecond, GiveUpAfter: 300 * time.Millisecond},
@@ -327,24 +327,24 @@ func (o *office) delivery(h *notice.Hook) (*notice.Delivery, error) {
 func TestSignerOfSubmissionsIsNoWebhook(t *testing.T) {
 	o := newOffice(t)
 	h := o.hook("https://a.example/")
-	must.OK(t, must.Error2(o.Rotate(t.Context(), root, notify.Submissions, time.Hour)))
+	must.OK(t, must.Error2(o.Rotate(t.Context(), root, delivery.Submissions, time.Hour)))
 	if all, err := o.List(t.Context(), root); err != nil || len(all) != 1 || all[0].ID != h.ID {
 		t.Errorf("webhooks %v, %v", all, err)
 	}
 	for _, by := range []app.Caller{fixture.Ann, fixture.Bob} {
 		_, listed := o.List(t.Context(), by)
 		_, logged := o.Log(t.Context(), by, h.ID, 1)
-		_, created := o.Create(t.Context(), by, notify.Hook{URL: &h.URL})
-		_, changed := o.Change(t.Context(), by, h.ID, notify.Hook{URL: &h.URL})
+		_, created := o.Create(t.Context(), by, delivery.HookSettings{URL: &h.URL})
+		_, changed := o.Change(t.Context(), by, h.ID, delivery.HookSettings{URL: &h.URL})
 		for _, err := range []error{listed, logged, created, changed} {
 			if !errors.Is(err, fault.Forbidden) {
 				t.Errorf("a member: %v", err)
 			}
 		}
 	}
-	_, changed := o.Change(t.Context(), root, notify.Submissions, notify.Hook{URL: &h.URL})
-	_, tested := o.Test(t.Context(), root, notify.Submissions)
-	for _, err := range []error{changed, tested, o.Notices.Delete(t.Context(), root, notify.Submissions)} {
+	_, changed := o.Change(t.Context(), root, delivery.Submissions, delivery.HookSettings{URL: &h.URL})
+	_, tested := o.Test(t.Context(), root, delivery.Submissions)
+	for _, err := range []error{changed, tested, o.Notices.Delete(t.Context(), root, delivery.Submissions)} {
 		if !errors.Is(err, fault.NotFound) {
 			t.Errorf("error %v", err)
 		}
@@ -355,7 +355,7 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 	o := newOffice(t)
 	h := o.hook("https://a.example/")
 	signatures := make(chan string, 10)
-	o.send(o.Store, notify.SenderOptions{Post: func(_ context.Context, p notify.Posting) notice.Attempt {
+	o.send(o.Store, delivery.SenderOptions{Post: func(_ context.Context, p delivery.Posting) notice.Attempt {
 		want, err := notice.Sign(p.ID, p.Timestamp, p.Body, h.Secret)
 		if err == nil && !slices.Contains(strings.Fields(p.Signature), want) {
 			t.Errorf("the old secret does not verify %s", p.Signature)
@@ -388,9 +388,9 @@ func TestClockSetBackDelaysNothing(t *testing.T) {
 	o.complete("early")
 	schedule := notice.Schedule{First: 10 * time.Millisecond, Longest: 50 * time.Millisecond, GiveUpAfter: time.Hour}
 	var tries atomic.Int32
-	stop := o.send(o.Store, notify.SenderOptions{
+	stop := o.send(o.Store, delivery.SenderOptions{
 		Schedule: schedule, Now: func() time.Time { return time.Now().Add(-3 * time.Hour) },
-		Post: func(_ context.Context, p notify.Posting) notice.Attempt {
+		Post: func(_ context.Context, p delivery.Posting) notice.Attempt {
 			if tries.Add(1) == 1 {
 				return notice.Attempt{Error: "it refused the connection"}
 			}
@@ -408,9 +408,9 @@ func TestSenderRestsWhileTheDiskIsFull(t *testing.T) {
 		o.hook("https://dead.example/")
 		o.complete("job")
 		full := &fullDisk{Store: o.Store}
-		stop := o.send(full, notify.SenderOptions{
+		stop := o.send(full, delivery.SenderOptions{
 			Poll: time.Second, Schedule: notice.Schedule{First: time.Second, Longest: time.Second, GiveUpAfter: time.Nanosecond},
-			Post: func(context.Context, notify.Posting) notice.Attempt {
+			Post: func(context.Context, delivery.Posting) notice.Attempt {
 				return notice.Attempt{Error: "it refused the connection"}
 			},
 		})
@@ -444,7 +444,7 @@ func TestMessagesOfOneMomentAreInOrder(t *testing.T) {
 	}
 	o.complete("job", targets...)
 	var got []string
-	for _, d := range o.log(notify.Submissions) {
+	for _, d := range o.log(delivery.Submissions) {
 		got = append(got, d.Target)
 	}
 	slices.Reverse(got) // the log has the newest first

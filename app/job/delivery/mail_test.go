@@ -1,4 +1,4 @@
-package notify_test
+package delivery_test
 
 import (
 	"bufio"
@@ -23,8 +23,8 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
@@ -157,8 +157,8 @@ func received(t *testing.T, box string) (all []*netmail.Message) {
 
 func TestMailArrivesAtARealServer(t *testing.T) {
 	port, box, _ := mailServer(t, serverOptions{})
-	s := mailer(t, port, notify.MailOptions{TLS: notify.Plain, From: "molrun <molrun@lab.example>", Domain: "lab.example"})
-	l := notify.Letter{
+	s := mailer(t, port, delivery.MailOptions{TLS: delivery.Plain, From: "molrun <molrun@lab.example>", Domain: "lab.example"})
+	l := delivery.Letter{
 		ID: "01K9ZXV4QY0000000000000000", To: "ann@lab.example",
 		Subject: "Job \"evil\r\nBcc: eve@evil.example\" is FAILED", Text: "It failed.\n.\nμ at 300 K\n",
 	}
@@ -185,40 +185,40 @@ func TestMailArrivesAtARealServer(t *testing.T) {
 
 func TestMailServerThatCannotBeUsedIsAnError(t *testing.T) {
 	port, _, _ := mailServer(t, serverOptions{})
-	for name, s := range map[string]*notify.Mailer{
-		"without encryption": mailer(t, port, notify.MailOptions{TLS: notify.StartTLS}),
-		"not there":          mailer(t, 1, notify.MailOptions{TLS: notify.Plain}),
-		"without passwords":  mailer(t, port, notify.MailOptions{TLS: notify.Plain, User: "u", Password: "p"}),
+	for name, s := range map[string]*delivery.Mailer{
+		"without encryption": mailer(t, port, delivery.MailOptions{TLS: delivery.StartTLS}),
+		"not there":          mailer(t, 1, delivery.MailOptions{TLS: delivery.Plain}),
+		"without passwords":  mailer(t, port, delivery.MailOptions{TLS: delivery.Plain, User: "u", Password: "p"}),
 	} {
 		if a := s.Send(t.Context(), someLetter()); !strings.HasPrefix(a.Error, "the mail server ") || strings.Contains(a.Error, "\n") {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	if _, err := notify.NewMailer(notify.MailOptions{Host: "127.0.0.1", Port: port, From: "nobody"}); err == nil {
+	if _, err := delivery.NewMailer(delivery.MailOptions{Host: "127.0.0.1", Port: port, From: "nobody"}); err == nil {
 		t.Error("a sender that is no address is accepted")
 	}
-	if a := plainly(t, port).Send(t.Context(), notify.Letter{ID: "1", To: "ann@lab.example\r\nRCPT TO:<eve@evil.example>"}); a.Error == "" {
+	if a := plainly(t, port).Send(t.Context(), delivery.Letter{ID: "1", To: "ann@lab.example\r\nRCPT TO:<eve@evil.example>"}); a.Error == "" {
 		t.Error("an address of two lines is accepted")
 	}
 }
 
 // mailer returns a sender to a server here.
-func mailer(t *testing.T, port int, o notify.MailOptions) *notify.Mailer {
+func mailer(t *testing.T, port int, o delivery.MailOptions) *delivery.Mailer {
 	t.Helper()
 	o.Host, o.Port, o.From = "127.0.0.1", port, cmp.Or(o.From, "molrun@lab.example")
-	s, err := notify.NewMailer(o)
+	s, err := delivery.NewMailer(o)
 	must.OK(t, err)
 	return s
 }
 
 // plainly returns a sender to an unencrypted server.
-func plainly(t *testing.T, port int) *notify.Mailer {
+func plainly(t *testing.T, port int) *delivery.Mailer {
 	t.Helper()
-	return mailer(t, port, notify.MailOptions{TLS: notify.Plain})
+	return mailer(t, port, delivery.MailOptions{TLS: delivery.Plain})
 }
 
-func someLetter() notify.Letter {
-	return notify.Letter{ID: "1", To: "ann@lab.example", Subject: "s", Text: "t"}
+func someLetter() delivery.Letter {
+	return delivery.Letter{ID: "1", To: "ann@lab.example", Subject: "s", Text: "t"}
 }
 
 // What a server says of one message is no fault of the server, and what it refuses for
@@ -268,7 +268,7 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 			endsWhenCut(t, plainly(t, port), waits)
 		})
 	}
-	for name, o := range map[string]notify.MailOptions{"greeting": {TLS: notify.Plain}, "TLS": {TLS: notify.Implicit}} {
+	for name, o := range map[string]delivery.MailOptions{"greeting": {TLS: delivery.Plain}, "TLS": {TLS: delivery.Implicit}} {
 		t.Run(name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			must.OK(t, err)
@@ -291,7 +291,7 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 
 // endsWhenCut cuts an attempt off when the server waits. Its error shows that it did not
 // wait for its own time to be over.
-func endsWhenCut(t *testing.T, s *notify.Mailer, waits <-chan struct{}) {
+func endsWhenCut(t *testing.T, s *delivery.Mailer, waits <-chan struct{}) {
 	t.Helper()
 	ctx, cut := context.WithCancel(t.Context())
 	defer cut()
@@ -337,17 +337,17 @@ func TestEncryptionAndPasswords(t *testing.T) {
 	port, box, _ := mailServer(t, serverOptions{Certificate: cert, Key: key, Login: true})
 	for _, tt := range []struct {
 		name   string
-		change func(*notify.MailOptions)
+		change func(*delivery.MailOptions)
 		want   string // part of the error; "" if it arrives
 	}{
-		{"all is right", func(*notify.MailOptions) {}, ""},
-		{"wrong password", func(o *notify.MailOptions) { o.Password = "wrong" }, "535"},
-		{"no password", func(o *notify.MailOptions) { o.User, o.Password = "", "" }, "530"},
-		{"certificate that is not trusted", func(o *notify.MailOptions) { o.Config = nil }, "certificate"},
-		{"unencrypted", func(o *notify.MailOptions) { o.TLS, o.User, o.Password = notify.Plain, "", "" }, "STARTTLS"},
+		{"all is right", func(*delivery.MailOptions) {}, ""},
+		{"wrong password", func(o *delivery.MailOptions) { o.Password = "wrong" }, "535"},
+		{"no password", func(o *delivery.MailOptions) { o.User, o.Password = "", "" }, "530"},
+		{"certificate that is not trusted", func(o *delivery.MailOptions) { o.Config = nil }, "certificate"},
+		{"unencrypted", func(o *delivery.MailOptions) { o.TLS, o.User, o.Password = delivery.Plain, "", "" }, "STARTTLS"},
 	} {
 		before := len(received(t, box))
-		o := notify.MailOptions{TLS: notify.StartTLS, User: "molrun", Password: "right", Config: trust}
+		o := delivery.MailOptions{TLS: delivery.StartTLS, User: "molrun", Password: "right", Config: trust}
 		tt.change(&o)
 		a := mailer(t, port, o).Send(t.Context(), someLetter())
 		arrived := len(received(t, box)) - before
@@ -369,7 +369,7 @@ func TestImplicitEncryption(t *testing.T) {
 	go func() { defer close(ended); tunnel(l, fmt.Sprint("127.0.0.1:", port)) }()
 	t.Cleanup(func() { _ = l.Close(); <-ended })
 	through := l.Addr().(*net.TCPAddr).Port
-	o := notify.MailOptions{TLS: notify.Implicit, User: "molrun", Password: "right", Config: trust}
+	o := delivery.MailOptions{TLS: delivery.Implicit, User: "molrun", Password: "right", Config: trust}
 	if a := mailer(t, through, o).Send(t.Context(), someLetter()); a != (notice.Attempt{}) || len(received(t, box)) != 1 {
 		t.Errorf("%+v, %d messages arrived", a, len(received(t, box)))
 	}

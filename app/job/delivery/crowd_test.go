@@ -1,4 +1,4 @@
-package notify_test
+package delivery_test
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"molrun/app"
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
+	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 	"molrun/app/test/must"
 	"molrun/storage"
 )
@@ -142,14 +142,14 @@ func (c *crowd) change(organization string, n int) {
 func (c *crowd) send() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	sender := notify.NewSender(c.store, notify.SenderOptions{
+	sender := delivery.NewSender(c.store, delivery.SenderOptions{
 		Now: time.Now, Link: func(string) string { return "" }, Warn: func(err error) { c.t.Error(err) },
-		Post: func(ctx context.Context, p notify.Posting) notice.Attempt {
+		Post: func(ctx context.Context, p delivery.Posting) notice.Attempt {
 			u, _ := url.Parse(p.URL)
 			organization := strings.TrimPrefix(u.Path, "/")
 			return c.visit(ctx, organization, u.Host, p.ID)
 		},
-		Mail: func(ctx context.Context, l notify.Letter) notice.Attempt { return c.visit(ctx, "lab", "mail", l.ID) },
+		Mail: func(ctx context.Context, l delivery.Letter) notice.Attempt { return c.visit(ctx, "lab", "mail", l.ID) },
 	})
 	go func() { ended <- sender.Run(ctx) }()
 	stop = sync.OnceFunc(func() {

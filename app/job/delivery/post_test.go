@@ -1,4 +1,4 @@
-package notify_test
+package delivery_test
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 	"molrun/app/test/must"
 	"molrun/app/test/need"
 )
@@ -26,13 +26,13 @@ import (
 // where nobody may be asked, may not.
 var allowed = notice.Policy{HTTP: true, Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 
-func sender(t *testing.T, change func(*notify.PostOptions)) *notify.Poster {
+func sender(t *testing.T, change func(*delivery.PostOptions)) *delivery.Poster {
 	t.Helper()
-	o := notify.PostOptions{Policy: allowed, Agent: "molrun/test", Own: func() ([]netip.Addr, error) { return nil, nil }, Time: 30 * time.Second}
+	o := delivery.PostOptions{Policy: allowed, Agent: "molrun/test", Own: func() ([]netip.Addr, error) { return nil, nil }, Time: 30 * time.Second}
 	if change != nil {
 		change(&o)
 	}
-	s := notify.NewPoster(o)
+	s := delivery.NewPoster(o)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -68,9 +68,9 @@ func forbidden(t *testing.T) (address string, connections *atomic.Int32) {
 	return l.Addr().String(), connections
 }
 
-var posting = notify.Posting{ID: "msg_1", Timestamp: time.Unix(1_700_000_000, 0), Signature: "v1,abc", Body: []byte(`{"type":"job.completed"}`)}
+var posting = delivery.Posting{ID: "msg_1", Timestamp: time.Unix(1_700_000_000, 0), Signature: "v1,abc", Body: []byte(`{"type":"job.completed"}`)}
 
-func to(url string) notify.Posting {
+func to(url string) delivery.Posting {
 	p := posting
 	p.URL = url
 	return p
@@ -103,7 +103,7 @@ func TestOnlySuccessIsDelivery(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // then the server notices that the client is gone
 		<-r.Context().Done()
 	}
-	quick := func(o *notify.PostOptions) { o.Time = 300 * time.Millisecond }
+	quick := func(o *delivery.PostOptions) { o.Time = 300 * time.Millisecond }
 	refused, err := net.Listen("tcp", "127.0.0.1:0")
 	must.OK(t, err)
 	_ = refused.Close()
@@ -115,7 +115,7 @@ func TestOnlySuccessIsDelivery(t *testing.T) {
 		name   string
 		url    string
 		handle http.HandlerFunc
-		change func(*notify.PostOptions)
+		change func(*delivery.PostOptions)
 		want   notice.Attempt
 	}{
 		{"failing", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, nil, notice.Attempt{Status: 500, Error: "it answered with status 500"}},
@@ -126,7 +126,7 @@ func TestOnlySuccessIsDelivery(t *testing.T) {
 		{"refusing", "http://" + refused.Addr().String(), nil, nil, notice.Attempt{Error: "it refused the connection"}},
 		{"endless answer", "", endless, nil, notice.Attempt{Status: 200}},
 		{"wrong certificate", "tls", nil, nil, notice.Attempt{Error: "its certificate is not valid"}},
-		{"unencrypted, forbidden since", "http://127.0.0.1:9/", nil, func(o *notify.PostOptions) { o.Policy.HTTP = false }, notice.Attempt{Error: "use https://; this service sends nothing unencrypted"}},
+		{"unencrypted, forbidden since", "http://127.0.0.1:9/", nil, func(o *delivery.PostOptions) { o.Policy.HTTP = false }, notice.Attempt{Error: "use https://; this service sends nothing unencrypted"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := tt.url
@@ -151,7 +151,7 @@ func TestEncryptedMessageArrives(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer s.Close()
 	trust := s.Client().Transport.(*http.Transport).TLSClientConfig
-	a := sender(t, func(o *notify.PostOptions) { o.TLS = &tls.Config{RootCAs: trust.RootCAs}; o.Policy.HTTP = false }).Post(t.Context(), to(s.URL))
+	a := sender(t, func(o *delivery.PostOptions) { o.TLS = &tls.Config{RootCAs: trust.RootCAs}; o.Policy.HTTP = false }).Post(t.Context(), to(s.URL))
 	if a != (notice.Attempt{Status: 200}) {
 		t.Errorf("%+v", a)
 	}
@@ -186,11 +186,11 @@ func TestForbiddenAddressesAreNotReached(t *testing.T) {
 	}
 	// As the machine's own address, though it is public.
 	own := func() ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("9.9.9.9")}, nil }
-	a := sender(t, func(o *notify.PostOptions) { o.Own = own }).Post(t.Context(), to("http://9.9.9.9:"+port+"/"))
+	a := sender(t, func(o *delivery.PostOptions) { o.Own = own }).Post(t.Context(), to("http://9.9.9.9:"+port+"/"))
 	if !strings.Contains(a.Error, "not public") {
 		t.Errorf("the machine's own address: %+v", a)
 	}
-	a = sender(t, func(o *notify.PostOptions) { o.Own = func() ([]netip.Addr, error) { return nil, errors.New("no") } }).Post(t.Context(), to("http://127.0.0.1:"+port+"/"))
+	a = sender(t, func(o *delivery.PostOptions) { o.Own = func() ([]netip.Addr, error) { return nil, errors.New("no") } }).Post(t.Context(), to("http://127.0.0.1:"+port+"/"))
 	if a.Error == "" {
 		t.Error("it connects although it does not know its own addresses")
 	}
@@ -278,7 +278,7 @@ func TestNameThatChangesItsAddressReachesNothing(t *testing.T) {
 	defer func() { _ = s.Close(); <-ended }()
 
 	dns := &rebinding{answers: []string{"127.0.0.1", "127.0.0.2"}}
-	from := sender(t, func(o *notify.PostOptions) { o.Resolver = dns.resolver(t) })
+	from := sender(t, func(o *delivery.PostOptions) { o.Resolver = dns.resolver(t) })
 	url := fmt.Sprintf("http://rebinding.example.:%s/", port)
 	if a := from.Post(t.Context(), to(url)); a.Error != "" {
 		t.Fatalf("while the address is permitted: %+v", a)
