@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/job/spent"
-
 	"molrun/app"
+	"molrun/app/job/quota"
 	"molrun/app/test/must"
 )
 
@@ -60,8 +59,8 @@ func TestRecordsOfAnOlderVersionAreSummed(t *testing.T) {
 			}
 			return nil
 		})
-		wantSpent(t, s, "lab", spent.Counters{Completed: 3, Failed: 1, ResultBytes: 1300, Uploads: 1, UploadBytes: 30})
-		wantSpent(t, s, "other", spent.Counters{Completed: 1, ResultBytes: 7})
+		wantSpent(t, s, "lab", quota.Spent{Completed: 3, Failed: 1, ResultBytes: 1300, Uploads: 1, UploadBytes: 30})
+		wantSpent(t, s, "other", quota.Spent{Completed: 1, ResultBytes: 7})
 		sum := app.Usage{}
 		for _, total := range totals(t, s).Jobs {
 			sum = sum.Plus(total.Usage)

@@ -1,6 +1,4 @@
-// Package spent counts what jobs have used up and what users have uploaded. What is
-// deleted stays counted.
-package spent
+package quota
 
 import (
 	"math"
@@ -9,8 +7,8 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Attempts is what the attempts of one job have used. Those that never ran are not in it.
-type Attempts struct {
+// SpentAttempts is what the attempts of one job have used. Those that never ran are not in it.
+type SpentAttempts struct {
 	Ended     int64     `json:"ended"`     // attempts
 	RunMillis int64     `json:"runMillis"` // of those whose end is known
 	CPUMillis int64     `json:"cpuMillis"` // measured, of the same
@@ -19,7 +17,7 @@ type Attempts struct {
 
 // Add counts an attempt that ran for some seconds and used CPUs for some. Both are zero
 // if nobody knows when it ended.
-func (a *Attempts) Add(runSeconds, cpuSeconds float64, at unit.Time) {
+func (a *SpentAttempts) Add(runSeconds, cpuSeconds float64, at unit.Time) {
 	a.Ended++
 	a.RunMillis += millis(runSeconds)
 	a.CPUMillis += millis(cpuSeconds)
@@ -29,8 +27,8 @@ func (a *Attempts) Add(runSeconds, cpuSeconds float64, at unit.Time) {
 // millis converts seconds that are rounded to milliseconds.
 func millis(seconds float64) int64 { return int64(math.Round(seconds * 1000)) }
 
-// Counters are sums over jobs and uploads.
-type Counters struct {
+// Spent is sums over jobs and uploads.
+type Spent struct {
 	Completed, Failed int64 // ends of jobs; one that is tried again may end again
 	Attempts          int64 // that ran and ended
 	RunMillis         int64
@@ -42,19 +40,19 @@ type Counters struct {
 	UploadBytes       int64 // of them
 }
 
-// Count is how many numbers counters have.
-const Count = 10
+// SpentFields is how many numbers Spent has.
+const SpentFields = 10
 
 // Fields returns the numbers, always in the same order.
-func (c *Counters) Fields() [Count]*int64 {
-	return [Count]*int64{
+func (c *Spent) Fields() [SpentFields]*int64 {
+	return [SpentFields]*int64{
 		&c.Completed, &c.Failed, &c.Attempts, &c.RunMillis, &c.CPUMillis,
 		&c.BookedMillis, &c.GPUMillis, &c.ResultBytes, &c.Uploads, &c.UploadBytes,
 	}
 }
 
-// Add adds other counters.
-func (c *Counters) Add(d Counters) {
+// Add adds what else was spent.
+func (c *Spent) Add(d Spent) {
 	from := d.Fields()
 	for i, to := range c.Fields() {
 		*to += *from[i]
@@ -62,7 +60,7 @@ func (c *Counters) Add(d Counters) {
 }
 
 // Above returns by how much c exceeds d, number by number.
-func (c Counters) Above(d Counters) (more Counters) {
+func (c Spent) Above(d Spent) (more Spent) {
 	have, other := c.Fields(), d.Fields()
 	for i, to := range more.Fields() {
 		*to = max(0, *have[i]-*other[i])
@@ -70,10 +68,10 @@ func (c Counters) Above(d Counters) (more Counters) {
 	return more
 }
 
-// Share is the counters of one user, type and day.
-type Share struct {
+// SpentShare is what one user spent in one type of job on one day.
+type SpentShare struct {
 	Organization, Email string
 	Type                string    // "" of uploads
 	Day                 time.Time // midnight UTC; of the end, or of the upload's completion
-	Counters
+	Spent
 }
