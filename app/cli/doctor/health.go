@@ -70,7 +70,7 @@ func ofService(ctx context.Context, data string) (string, error) {
 
 // getHealth asks /healthz at an address.
 func getHealth(ctx context.Context, address string) error {
-	text, err := GetLocal(ctx, address, "/healthz")
+	text, err := getLocal(ctx, address, "/healthz")
 	if err != nil {
 		return err
 	}
@@ -81,11 +81,11 @@ func getHealth(ctx context.Context, address string) error {
 	return nil
 }
 
-// GetLocal returns what a service of this machine answers without a key, at most a few MiB.
+// getLocal returns what a service of this machine answers without a key, at most a few MiB.
 // Certificates are not verified: the service is reached at an address that they need not
 // name, nothing secret is sent, and whether it answers does not depend on them. Proxies of
 // the environment are for other machines.
-func GetLocal(ctx context.Context, address, path string) ([]byte, error) {
+func getLocal(ctx context.Context, address, path string) ([]byte, error) {
 	client := &http.Client{
 		Transport: &http.Transport{
 			DialContext:       dial,

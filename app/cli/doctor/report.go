@@ -181,5 +181,5 @@ func askService(ctx context.Context, c config.Config, path string) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	return GetLocal(ctx, address, path)
+	return getLocal(ctx, address, path)
 }

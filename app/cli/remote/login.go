@@ -79,7 +79,7 @@ func ask(c *cobra.Command, p Profile) (_ Profile, err error) {
 			return p, err
 		}
 	}
-	if p.Key, err = APIKey(os.Getenv("MOLRUN_KEY"), "in $MOLRUN_KEY"); err == nil && p.Key == "" {
+	if p.Key, err = parseKey(os.Getenv("MOLRUN_KEY"), "in $MOLRUN_KEY"); err == nil && p.Key == "" {
 		p.Key, err = readKey(c, p.Server)
 	}
 	return p, err
@@ -101,7 +101,7 @@ func readKey(c *cobra.Command, server string) (string, error) {
 		line, err := next()
 		switch {
 		case strings.TrimSpace(line) != "": // lines before it may be empty, and the last one may have no end
-			return APIKey(line, "on standard input")
+			return parseKey(line, "on standard input")
 		case errors.Is(err, io.EOF):
 			return "", Usagef("give the API key on standard input or in $MOLRUN_KEY")
 		case err != nil:

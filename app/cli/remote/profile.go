@@ -27,12 +27,12 @@ type Profile struct {
 }
 
 // parseKey returns the API key in a text that a user gives, without the white space around it;
-// "" is none. from says where the text is from. No error has the text.
+// "" is none. from says where the text is from. No error, which is a KeyError, has the text.
 func parseKey(text, from string) (string, error) {
 	key := strings.TrimSpace(text)
 	for _, c := range key {
 		if c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return "", fmt.Errorf("the API key %s has other characters than letters, digits and underscores; copy it again, from molrun_ to its end", from)
+			return "", KeyError{fmt.Errorf("the API key %s has other characters than letters, digits and underscores; copy it again, from molrun_ to its end", from)}
 		}
 	}
 	return key, nil

@@ -97,7 +97,7 @@ func (o *sessionOptions) session(c *cobra.Command) (*session, error) {
 func (o *sessionOptions) find(getenv func(string) string) (p Profile, err error) {
 	name := cmp.Or(o.profile, getenv("MOLRUN_PROFILE"))
 	server := cmp.Or(o.server, getenv("MOLRUN_SERVER"))
-	key, err := APIKey(getenv("MOLRUN_KEY"), "in $MOLRUN_KEY")
+	key, err := parseKey(getenv("MOLRUN_KEY"), "in $MOLRUN_KEY")
 	if err != nil {
 		return p, err
 	}
@@ -115,19 +115,10 @@ func (o *sessionOptions) find(getenv func(string) string) (p Profile, err error)
 		return p, err
 	}
 	if key == "" {
-		key, err = APIKey(p.Key, "that is kept for "+p.Server)
+		key, err = parseKey(p.Key, "that is kept for "+p.Server)
 	}
 	p.Key = key
 	return p, err
-}
-
-// APIKey is profile.Key with the error of a key that can't be used.
-func APIKey(text, from string) (string, error) {
-	key, err := parseKey(text, from)
-	if err != nil {
-		return "", KeyError{err}
-	}
-	return key, nil
 }
 
 // keptProfile returns the profile of that name, or else of that server, or else the current
