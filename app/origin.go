@@ -1,27 +1,25 @@
-// Package resubmit adds to the record in a job's result what it takes to run the same
-// work again, here or on another server.
-package resubmit
+package app
 
 import (
 	"encoding/json"
 	"fmt"
 
-	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/base/naming"
 	"molrun/app/base/strictjson"
 )
 
-// Origin is where jobs run.
-type Origin struct {
+// JobOrigin is where jobs run. It adds to the record in a job's result what it takes to
+// run the same work again, here or on another server.
+type JobOrigin struct {
 	Version string // of molrun
 	Host    string
 }
 
-// Submission is the body of POST /submit-job for the same work. Files are named by
+// recordedSubmission is the body of POST /submit-job for the same work. Files are named by
 // their digests. What does not belong to the work is left out: dependencies, which
 // have ended, and a priority that only admins may ask for.
-type Submission struct {
+type recordedSubmission struct {
 	Name       string            `json:"jobName"`
 	Type       string            `json:"type"`
 	Version    string            `json:"version"`
@@ -32,34 +30,34 @@ type Submission struct {
 	Note       string            `json:"note,omitempty"`
 }
 
-// algorithmFile is the file that the job was validated against.
-type algorithmFile struct {
+// recordedAlgorithm is the file that the job was validated against.
+type recordedAlgorithm struct {
 	SHA256 string `json:"sha256"`
 	Text   string `json:"text"`
 }
 
 // Describe appends to a job's record its submission, its algorithm file unless that is
 // nil, and where it ran.
-func (o Origin) Describe(record app.Record, j *app.Job, a *algorithm.File) (app.Record, error) {
-	submission, err := Of(j)
+func (o JobOrigin) Describe(record Record, j *Job, a *algorithm.File) (Record, error) {
+	submission, err := recordSubmission(j)
 	if err != nil {
 		return nil, err
 	}
 	record = strictjson.Append(record, "submission", submission)
 	if a != nil {
-		record = strictjson.Append(record, "algorithmFile", algorithmFile{a.Digest, string(a.Source)})
+		record = strictjson.Append(record, "algorithmFile", recordedAlgorithm{a.Digest, string(a.Source)})
 	}
 	record = strictjson.Append(record, "molrunVersion", o.Version)
 	return strictjson.Append(record, "host", o.Host), nil
 }
 
-// Of returns the submission of a job.
-func Of(j *app.Job) (*Submission, error) {
-	settings, err := portable(j)
+// recordSubmission returns the submission of a job.
+func recordSubmission(j *Job) (*recordedSubmission, error) {
+	settings, err := portableSettings(j)
 	if err != nil {
 		return nil, fmt.Errorf("settings of job %s: %w", j.ID, err)
 	}
-	s := &Submission{
+	s := &recordedSubmission{
 		Name: j.Name, Type: j.Type, Version: j.Version, Settings: settings,
 		Priority: min(j.Priority, 0), Tags: j.Tags, Note: j.Note,
 	}
@@ -69,9 +67,9 @@ func Of(j *app.Job) (*Submission, error) {
 	return s, nil
 }
 
-// portable returns a job's settings with the digests of its inputs in place of their
+// portableSettings returns a job's settings with the digests of its inputs in place of their
 // names.
-func portable(j *app.Job) (json.RawMessage, error) {
+func portableSettings(j *Job) (json.RawMessage, error) {
 	v, err := strictjson.Parse(j.Settings)
 	if err != nil {
 		return nil, err
