@@ -6,7 +6,7 @@
 // the runner's side. A use case is one method; it opens one transaction of the store
 // and holds the rule. What they share is core. Records are in the files of their nouns
 // (job.go, upload.go), use cases in those of their verbs (submit.go, change.go,
-// delete.go, log.go); plan.go checks a submission.
+// delete.go, log.go); plan.go checks a submission, estimate.go says how it would fare.
 //
 // Jobs that wait for jobs, batches, retries and deletion change one another's records in
 // one transaction, so their rules stay together. Use cases that do not change

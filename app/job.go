@@ -9,7 +9,7 @@ import (
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
 	"molrun/app/job/eta"
-	"molrun/app/job/spent"
+	"molrun/app/job/quota"
 	"molrun/app/task/protocol"
 )
 
@@ -150,7 +150,7 @@ type Private struct {
 	Notify     []string            `json:"notify,omitempty"`    // who is told of its end: see package notice
 	PinnedBy   string              `json:"pinnedBy,omitempty"`  // the e-mail of who pinned it
 	PinnedAt   unit.Time           `json:"pinnedAt,omitzero"`
-	Spent      spent.Attempts      `json:"spent,omitzero"`
+	Spent      quota.SpentAttempts `json:"spent,omitzero"`
 
 	// Of the current attempt.
 	Claimed bool   `json:"claimed,omitempty"` // taken from the queue by the runner

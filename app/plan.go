@@ -15,7 +15,6 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
 	"molrun/app/base/plaintext"
-
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
 	"molrun/app/job/eta"
@@ -322,19 +321,19 @@ func (p *plan) class(r row) string {
 	if r.settings == nil {
 		return ""
 	}
-	return ClassOf(p.algorithm, r.executor, p.router.Placement(p.algorithm, r.executor, p.by.routed(), r.needs), r.needs.GPUs)
+	return classOf(p.algorithm, r.executor, p.router.Placement(p.algorithm, r.executor, p.by.routed(), r.needs), r.needs.GPUs)
 }
 
-// ClassOf names the class of jobs that run alike.
-func ClassOf(a *algorithm.File, executor string, where placement.Placement, gpus int) string {
+// classOf names the class of jobs that run alike.
+func classOf(a *algorithm.File, executor string, where placement.Placement, gpus int) string {
 	return eta.Class{
 		Type: a.Type, Version: a.Version, Executor: executor, Where: []string{where.Partition, where.Constraint}, GPUs: gpus,
 		Formula: a.SizeFormula(), Said: eta.Said{Seconds: a.ExpectedSeconds, PerSize: a.SecondsPerSize},
 	}.Name()
 }
 
-// FactsOf returns what is known of files before they are read.
-func FactsOf(references []Reference) algorithm.Facts {
+// factsOf returns what is known of files before they are read.
+func factsOf(references []Reference) algorithm.Facts {
 	facts := algorithm.Facts{}
 	for _, ref := range references {
 		facts.Add(ref.Setting, ref.Size, ref.Pending)

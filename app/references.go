@@ -14,7 +14,6 @@ import (
 	"molrun/app/algorithm/fanout"
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"
-
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
 )
@@ -48,7 +47,7 @@ func (p *plan) resolveRow(tx Tx, r *row, parameters []algorithm.Parameter) error
 			}
 		}
 	}
-	r.facts = FactsOf(r.references)
+	r.facts = factsOf(r.references)
 	if slices.ContainsFunc(r.inputs, func(in Input) bool { return in.Output != "" }) {
 		r.faults = append(r.faults, p.algorithm.Parameters.CountFaults(r.facts)...)
 	}

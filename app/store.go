@@ -16,7 +16,7 @@ import (
 	"molrun/app/job/apikey"
 	"molrun/app/job/eta"
 	"molrun/app/job/notice"
-	"molrun/app/job/spent"
+	"molrun/app/job/quota"
 )
 
 // Limits of a page.
@@ -143,7 +143,7 @@ type Tx interface {
 	Usage() iter.Seq2[UsageShare, error]
 	// Spent walks what was spent on the days from one on until before another, by
 	// organization and day, jobs first; organization "" is all of them.
-	Spent(organization string, from, until time.Time) iter.Seq2[spent.Share, error]
+	Spent(organization string, from, until time.Time) iter.Seq2[quota.SpentShare, error]
 
 	// Runs returns the last runs of a class, oldest first; they outlive their jobs.
 	Runs(class string) ([]eta.Run, error)

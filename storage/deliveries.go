@@ -8,8 +8,8 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/base/sortid"
+	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 	"molrun/storage/kv"
 )
 
@@ -17,7 +17,7 @@ import (
 // does of most changes. It does so in the transaction that stores the change, so none is lost
 // and none is made up.
 func addDeliveries(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
-	for _, told := range notify.Of(old, e) {
+	for _, told := range delivery.ToldBy(old, e) {
 		all, err := told.AsAsked()
 		if err != nil {
 			return err

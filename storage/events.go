@@ -5,7 +5,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/events"
-	"molrun/app/job/feed"
 	"molrun/storage/kv"
 )
 
@@ -21,7 +20,7 @@ const (
 
 // noteChange notes the events of a change with the change itself.
 func noteChange(t *kv.Tx, old *app.Job, now app.EncodedJob) error {
-	all, minor := feed.Of(old, now)
+	all, minor := app.EventsOf(old, now)
 	for _, e := range all {
 		instead := ""
 		if minor {
@@ -41,10 +40,10 @@ func noteDeletion(t *kv.Tx, old *app.Job) error {
 			return nil
 		}
 	}
-	return note(t, feed.Deletion(old), "")
+	return note(t, app.DeletionEvent(old), "")
 }
 
-func note(t *kv.Tx, e *feed.Event, instead string) error {
+func note(t *kv.Tx, e *app.Event, instead string) error {
 	value, err := e.Encode()
 	if err != nil {
 		return fmt.Errorf("note an event of job %s: %w", e.Job.ID, err)

@@ -11,7 +11,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/events"
-	"molrun/app/job/feed"
 	"molrun/app/test/must"
 )
 
@@ -30,10 +29,10 @@ func TestEventsTellEveryChange(t *testing.T) {
 		s := openNew(t)
 		known := map[app.JobID]*app.Job{}
 		last := map[string]events.ID{}
-		var told []*feed.Event
+		var told []*app.Event
 		s.OnEvents(func(all []events.Entry) { // in the writer's goroutine
 			for _, entry := range all {
-				e := entry.Attached.(*feed.Event)
+				e := entry.Attached.(*app.Event)
 				e.ID = entry.ID
 				told = append(told, e)
 				if want := last[entry.Owner].Number + 1; entry.ID.Number != want || entry.Owner != e.Job.Organization {
@@ -41,9 +40,9 @@ func TestEventsTellEveryChange(t *testing.T) {
 				}
 				last[entry.Owner] = entry.ID
 				switch e.Kind {
-				case feed.JobDeleted:
+				case app.EventJobDeleted:
 					delete(known, e.Job.ID)
-				case feed.JobChanged:
+				case app.EventJobChanged:
 					known[e.Job.ID] = e.Job
 				}
 			}
@@ -70,9 +69,9 @@ func TestEventsTellEveryChange(t *testing.T) {
 }
 
 // sameAsStored compares events with those that are read again.
-func sameAsStored(t *testing.T, s *Store, told []*feed.Event) {
+func sameAsStored(t *testing.T, s *Store, told []*app.Event) {
 	t.Helper()
-	var stored []*feed.Event
+	var stored []*app.Event
 	view(t, s, func(tx app.Tx) error {
 		for _, organization := range someOrganizations {
 			all, known, err := tx.EventsAfter(organization, events.ID{}, 1<<20)
@@ -80,7 +79,7 @@ func sameAsStored(t *testing.T, s *Store, told []*feed.Event) {
 				t.Fatalf("%q: %v, known: %v", organization, err, known)
 			}
 			for _, entry := range all {
-				e, err := feed.Decode(entry)
+				e, err := app.DecodeEvent(entry)
 				must.OK(t, err)
 				stored = append(stored, e)
 			}
@@ -93,7 +92,7 @@ func sameAsStored(t *testing.T, s *Store, told []*feed.Event) {
 		}
 		return nil
 	})
-	of := func(all []*feed.Event) (texts []string) {
+	of := func(all []*app.Event) (texts []string) {
 		for _, e := range all {
 			texts = append(texts, fmt.Sprint(e.ID, e.Kind, gist(e.Job), gist(e.Was), string(e.Data), e.Topics()))
 		}
@@ -125,9 +124,9 @@ func TestABatchIsToldOnceATransaction(t *testing.T) {
 	var told []string
 	s.OnEvents(func(all []events.Entry) {
 		for _, entry := range all {
-			e := entry.Attached.(*feed.Event)
+			e := entry.Attached.(*app.Event)
 			told = append(told, fmt.Sprint(e.Kind, " ", e.Job.Name))
-			if e.Kind == feed.JobChanged && e.Job.ID == parent.ID && !strings.Contains(string(e.Data), `"subjobCounts":{"QUEUED":0,"RUNNING":20,`) {
+			if e.Kind == app.EventJobChanged && e.Job.ID == parent.ID && !strings.Contains(string(e.Data), `"subjobCounts":{"QUEUED":0,"RUNNING":20,`) {
 				t.Errorf("the batch: %s", e.Data)
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
 	"molrun/app/job/apikey"
-	"molrun/app/job/spent"
+	"molrun/app/job/quota"
 	"molrun/app/task/protocol"
 	"molrun/app/test/must"
 )
@@ -66,7 +66,7 @@ func goldenJob() *app.Job {
 		PinnedBy:   "carl@lab.example",
 		Notify:     []string{"mailto:ann@lab.example", "https://hooks.lab.example/"},
 		PinnedAt:   unit.At(testID(3).Time()),
-		Spent:      spent.Attempts{Ended: 2, RunMillis: 61000, CPUMillis: 60400, At: unit.At(testID(3).Time())},
+		Spent:      quota.SpentAttempts{Ended: 2, RunMillis: 61000, CPUMillis: 60400, At: unit.At(testID(3).Time())},
 		Needs:      placement.Resources{CPUs: 2, MemoryBytes: 1 << 30, GPUs: 1},
 		Class:      "cg-idp 1 local 0a1b2c3d",
 		Size:       1.5e6,

@@ -8,7 +8,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/sortid"
-	"molrun/app/job/spent"
+	"molrun/app/job/quota"
 	"molrun/storage/kv"
 )
 
@@ -24,7 +24,7 @@ const (
 type tally[T any] struct {
 	bucket, records string
 	read            func(*kv.Tx, sortid.ID) (*T, error)
-	of              func(v *T) spent.Share
+	of              func(v *T) quota.SpentShare
 }
 
 var _ kv.Derived[app.Job] = tally[app.Job]{}
@@ -39,13 +39,13 @@ func (y tally[T]) Follow(t *kv.Tx, _ sortid.ID, old, now *T) error {
 	}
 	after := y.of(now)
 	if old != nil {
-		after.Counters = after.Above(y.of(old).Counters)
+		after.Spent = after.Above(y.of(old).Spent)
 	}
 	return y.add(t, after)
 }
 
-func (y tally[T]) add(t *kv.Tx, s spent.Share) error {
-	if s.Counters == (spent.Counters{}) {
+func (y tally[T]) add(t *kv.Tx, s quota.SpentShare) error {
+	if s.Spent == (quota.Spent{}) {
 		return nil
 	}
 	k := make(kv.Key, 0, 128).Text(s.Organization).Time(s.Day).Text(s.Email).Text(s.Type)
@@ -54,9 +54,9 @@ func (y tally[T]) add(t *kv.Tx, s spent.Share) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", y.bucket, err)
 		}
-		s.Counters.Add(have)
+		s.Spent.Add(have)
 	}
-	return t.Put(y.bucket, k, appendCounters(nil, s.Counters))
+	return t.Put(y.bucket, k, appendCounters(nil, s.Spent))
 }
 
 // Check adds up the records of each user and type, over all days. The tally may know
@@ -70,7 +70,7 @@ func (y tally[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T
 			return err
 		}
 		for _, s := range lacks {
-			found.Derivef("the tally %s of %q of %q, type %q, lacks %s", y.bucket, s.Email, s.Organization, s.Type, lackText(s.Counters))
+			found.Derivef("the tally %s of %q of %q, type %q, lacks %s", y.bucket, s.Email, s.Organization, s.Type, lackText(s.Spent))
 		}
 		return nil
 	}
@@ -78,7 +78,7 @@ func (y tally[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T
 }
 
 // lackText names the numbers that are not zero.
-func lackText(c spent.Counters) string {
+func lackText(c quota.Spent) string {
 	var parts []string
 	for i, n := range c.Fields() {
 		if *n != 0 {
@@ -89,7 +89,7 @@ func lackText(c spent.Counters) string {
 }
 
 // counterNames are in the order of Fields.
-var counterNames = [spent.Count]string{
+var counterNames = [quota.SpentFields]string{
 	"completed", "failed", "attempts", "ms of running", "ms of CPU", "ms of CPUs booked", "ms of GPU", "bytes of results", "uploads", "bytes of uploads",
 }
 
@@ -117,7 +117,7 @@ func (y tally[T]) Mend(t *kv.Tx) error {
 }
 
 // lacks returns what the tally has less than the records prove.
-func (y tally[T]) lacks(ctx context.Context, t *kv.Tx, proved proof) (lacks []spent.Share, err error) {
+func (y tally[T]) lacks(ctx context.Context, t *kv.Tx, proved proof) (lacks []quota.SpentShare, err error) {
 	counted := proof{}
 	for k, value := range t.Ascend(y.bucket, nil) {
 		s, err := readSpent(k, value)
@@ -130,12 +130,12 @@ func (y tally[T]) lacks(ctx context.Context, t *kv.Tx, proved proof) (lacks []sp
 		}
 	}
 	for who, s := range proved {
-		have := spent.Counters{}
+		have := quota.Spent{}
 		if c := counted[who]; c != nil {
-			have = c.Counters
+			have = c.Spent
 		}
 		less := *s
-		if less.Counters = s.Above(have); less.Counters != (spent.Counters{}) {
+		if less.Spent = s.Above(have); less.Spent != (quota.Spent{}) {
 			lacks = append(lacks, less)
 		}
 	}
@@ -143,17 +143,17 @@ func (y tally[T]) lacks(ctx context.Context, t *kv.Tx, proved proof) (lacks []sp
 }
 
 // proof is counters by organization, user and type, with the last day of each.
-type proof map[[3]string]*spent.Share
+type proof map[[3]string]*quota.SpentShare
 
-func (p proof) add(s spent.Share) {
-	if s.Counters == (spent.Counters{}) {
+func (p proof) add(s quota.SpentShare) {
+	if s.Spent == (quota.Spent{}) {
 		return
 	}
 	who := [3]string{s.Organization, s.Email, s.Type}
 	if p[who] == nil {
-		p[who] = &spent.Share{Organization: s.Organization, Email: s.Email, Type: s.Type, Day: s.Day}
+		p[who] = &quota.SpentShare{Organization: s.Organization, Email: s.Email, Type: s.Type, Day: s.Day}
 	}
-	p[who].Counters.Add(s.Counters)
+	p[who].Spent.Add(s.Spent)
 	if p[who].Day.Before(s.Day) {
 		p[who].Day = s.Day
 	}
@@ -161,8 +161,8 @@ func (p proof) add(s spent.Share) {
 
 // spentByJob is what a job's record tells of what it has used. A batch has used nothing
 // itself.
-func spentByJob(j *app.Job) spent.Share {
-	s := spent.Share{Organization: j.Organization, Email: j.Email, Type: j.Type}
+func spentByJob(j *app.Job) quota.SpentShare {
+	s := quota.SpentShare{Organization: j.Organization, Email: j.Email, Type: j.Type}
 	if j.IsBatch() {
 		return s
 	}
@@ -187,15 +187,15 @@ func spentByJob(j *app.Job) spent.Share {
 }
 
 // spentByUpload counts an upload once it is complete.
-func spentByUpload(u *app.Upload) spent.Share {
-	s := spent.Share{Organization: u.Organization, Email: u.Email, Day: dayOf(u.CompletedAt)}
+func spentByUpload(u *app.Upload) quota.SpentShare {
+	s := quota.SpentShare{Organization: u.Organization, Email: u.Email, Day: dayOf(u.CompletedAt)}
 	if u.Completed() {
 		s.Uploads, s.UploadBytes = 1, u.Size
 	}
 	return s
 }
 
-func readSpent(k kv.Key, value []byte) (s spent.Share, err error) {
+func readSpent(k kv.Key, value []byte) (s quota.SpentShare, err error) {
 	if s.Organization, k, err = k.CutText(); err != nil {
 		return s, err
 	}
@@ -208,18 +208,18 @@ func readSpent(k kv.Key, value []byte) (s spent.Share, err error) {
 	if s.Type, _, err = k.CutText(); err != nil {
 		return s, err
 	}
-	s.Counters, err = readCounters(value)
+	s.Spent, err = readCounters(value)
 	return s, err
 }
 
-func appendCounters(b []byte, c spent.Counters) []byte {
+func appendCounters(b []byte, c quota.Spent) []byte {
 	for _, n := range c.Fields() {
 		b = binary.AppendVarint(b, *n)
 	}
 	return b
 }
 
-func readCounters(b []byte) (c spent.Counters, err error) {
+func readCounters(b []byte) (c quota.Spent, err error) {
 	for _, field := range c.Fields() {
 		v, n := binary.Varint(b)
 		if n <= 0 {

@@ -9,17 +9,17 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/unit"
-	"molrun/app/job/spent"
+	"molrun/app/job/quota"
 	"molrun/app/test/must"
 )
 
 // spentIn adds up what an organization, "" for all, has spent in a time.
-func spentIn(t *testing.T, s *Store, organization string, from, until time.Time) (sum spent.Counters) {
+func spentIn(t *testing.T, s *Store, organization string, from, until time.Time) (sum quota.Spent) {
 	t.Helper()
 	view(t, s, func(tx app.Tx) error {
-		sum = spent.Counters{}
+		sum = quota.Spent{}
 		for _, share := range collect(t, tx.Spent(organization, from, until)) {
-			sum.Add(share.Counters)
+			sum.Add(share.Spent)
 		}
 		return nil
 	})
@@ -28,7 +28,7 @@ func spentIn(t *testing.T, s *Store, organization string, from, until time.Time)
 
 var ever = [2]time.Time{time.Unix(0, 0), time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)}
 
-func wantSpent(t *testing.T, s *Store, organization string, want spent.Counters) {
+func wantSpent(t *testing.T, s *Store, organization string, want quota.Spent) {
 	t.Helper()
 	must.Equal(t, "spent by "+organization, spentIn(t, s, organization, ever[0], ever[1]), want)
 }
@@ -45,8 +45,8 @@ func ended(n int) *app.Job {
 	return j
 }
 
-func timesEnded(n int64) spent.Counters {
-	return spent.Counters{Completed: n, Attempts: n, RunMillis: 1000 * n, CPUMillis: 1500 * n, BookedMillis: 2000 * n, GPUMillis: 1000 * n, ResultBytes: 10 * n}
+func timesEnded(n int64) quota.Spent {
+	return quota.Spent{Completed: n, Attempts: n, RunMillis: 1000 * n, CPUMillis: 1500 * n, BookedMillis: 2000 * n, GPUMillis: 1000 * n, ResultBytes: 10 * n}
 }
 
 func TestWhatEachAttemptUsedIsCounted(t *testing.T) {

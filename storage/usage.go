@@ -10,7 +10,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/unit"
-	"molrun/app/job/spent"
+	"molrun/app/job/quota"
 	"molrun/storage/kv"
 )
 
@@ -121,8 +121,8 @@ func readShare(k kv.Key, value []byte) (s app.UsageShare, err error) {
 
 // Spent walks what was spent on the days from one on until before another, by
 // organization and day; organization "" is all of them.
-func (t tx) Spent(organization string, from, until time.Time) iter.Seq2[spent.Share, error] {
-	return func(yield func(spent.Share, error) bool) {
+func (t tx) Spent(organization string, from, until time.Time) iter.Seq2[quota.SpentShare, error] {
+	return func(yield func(quota.SpentShare, error) bool) {
 		for _, bucket := range []string{spentByJobs, spentByUploads} {
 			if !t.walkSpent(bucket, organization, from, until, yield) {
 				return
@@ -131,7 +131,7 @@ func (t tx) Spent(organization string, from, until time.Time) iter.Seq2[spent.Sh
 	}
 }
 
-func (t tx) walkSpent(bucket, organization string, from, until time.Time, yield func(spent.Share, error) bool) bool {
+func (t tx) walkSpent(bucket, organization string, from, until time.Time, yield func(quota.SpentShare, error) bool) bool {
 	var prefix kv.Key
 	if organization != "" {
 		prefix = make(kv.Key, 0, 64).Text(organization)

@@ -11,7 +11,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/unit"
-	"molrun/app/job/download"
 	"molrun/app/job/output"
 	"molrun/web/decode"
 	"molrun/web/respond"
@@ -26,7 +25,7 @@ type Sender interface {
 // results gives what jobs produced and printed.
 type results struct {
 	svc        *app.Jobs
-	links      *download.Results
+	links      *output.Results
 	outputs    *output.Outputs
 	sender     Sender
 	base       publicURL
@@ -51,9 +50,9 @@ type missingView struct {
 
 // link handles POST /result.
 func (h results) link(c *gin.Context, by app.Caller) error {
-	req, err := decode.Request(c, func(r *decode.Reader) download.Request {
+	req, err := decode.Request(c, func(r *decode.Reader) output.LinkRequest {
 		b := r.Object(decode.Required)
-		return download.Request{
+		return output.LinkRequest{
 			Name: b.Text("jobName", decode.Required),
 			File: b.Text("fileName", decode.Optional),
 			Form: app.ArchiveForm{Partial: b.Flag("partial"), Inputs: b.Flag("inputs")},

@@ -27,14 +27,12 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
-	"molrun/app/job/download"
+	"molrun/app/job/delivery"
 	"molrun/app/job/follow"
 	"molrun/app/job/listing"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 	"molrun/app/job/output"
 	"molrun/app/job/retention"
-	"molrun/app/job/share"
 	"molrun/app/job/status"
 	"molrun/app/job/upload"
 	"molrun/app/job/usage"
@@ -198,14 +196,14 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 	lists, err := listing.New(store, s.Jobs, bytes.Repeat([]byte{7}, 32))
 	must.OK(t, err)
 	accounts := access.New(store, files, time.Now)
-	results := download.New(store, files, s.Jobs, time.Now)
+	results := output.NewResults(store, files, s.Jobs, time.Now)
 	services := web.Services{
 		Service: s, Accounts: accounts, Lists: lists,
 		Files:   upload.New(store, files, upload.Options{Now: time.Now, LinkTTL: time.Hour}),
-		Results: results, Shares: share.New(store, s.Jobs, results, time.Now),
-		Outputs: output.New(store, files, s, bytes.Repeat([]byte{7}, 32)), Sender: files, Follower: follow.New(store, s, accounts),
+		Results: results, Shares: output.NewShares(store, s.Jobs, results, time.Now),
+		Outputs: output.NewOutputs(store, files, s, bytes.Repeat([]byte{7}, 32)), Sender: files, Follower: follow.New(store, s, accounts),
 		Status: status.New(store, files, s.Runs, []status.Executor{{Executor: machine{}, State: func() string { return "ok" }}}, time.Now()),
-		Usage:  usage.New(store, time.Now), Notices: notify.New(store, policy, time.Now),
+		Usage:  usage.New(store, time.Now), Notices: delivery.NewNotices(store, policy, time.Now),
 	}
 	services.Linked = blobs.Handler(files, linked(services), respond.Error)
 	return services

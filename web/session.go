@@ -11,7 +11,7 @@ import (
 	"molrun/app/base/unit"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
-	"molrun/app/job/share"
+	"molrun/app/job/output"
 	"molrun/web/decode"
 	"molrun/web/edge"
 	"molrun/web/respond"
@@ -130,7 +130,7 @@ func (h sessions) view(c *gin.Context, by app.Caller) (selfView, error) {
 		Version: h.build, APIVersion: APIVersion, Features: h.offered,
 		Limits: limitsView{
 			BodyBytes: h.bodies.one, BatchBodyBytes: h.bodies.batch, BatchRows: app.MaxBatchRows,
-			PageSize: app.MaxPage, ShareTTLSeconds: int64(share.MaxTTL.Seconds()),
+			PageSize: app.MaxPage, ShareTTLSeconds: int64(output.MaxShareTTL.Seconds()),
 		},
 	}
 	if k.Hash != "" {

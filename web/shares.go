@@ -10,7 +10,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/unit"
-	"molrun/app/job/share"
+	"molrun/app/job/output"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )
@@ -23,7 +23,7 @@ type Linked interface {
 
 // shares makes links for people without an API key, and answers them.
 type shares struct {
-	svc    *share.Shares
+	svc    *output.Shares
 	linked Linked
 	base   publicURL
 }
@@ -48,18 +48,18 @@ const maxShared = 1000
 
 // create handles POST /jobs/{jobName}/share.
 func (h shares) create(c *gin.Context, by app.Caller) error {
-	req, err := decode.Request(c, func(r *decode.Reader) share.Request {
+	req, err := decode.Request(c, func(r *decode.Reader) output.ShareRequest {
 		b := r.Object(decode.Optional)
-		req := share.Request{
+		req := output.ShareRequest{
 			Name:  r.Path("jobName"),
-			TTL:   time.Duration(decode.OrZero(b.Integer("ttlSeconds", 1, int64(share.MaxTTL/time.Second)))) * time.Second,
+			TTL:   time.Duration(decode.OrZero(b.Integer("ttlSeconds", 1, int64(output.MaxShareTTL/time.Second)))) * time.Second,
 			Files: b.Texts("files"),
 		}
 		if b.Has("files") && len(req.Files) == 0 {
 			b.Fault("value", "files", "name a file, or leave this out to share all")
 		}
-		if len(req.Files) > share.MaxFiles {
-			b.Fault("value", "files", "name up to %d files or folders", share.MaxFiles)
+		if len(req.Files) > output.MaxSharedFiles {
+			b.Fault("value", "files", "name up to %d files or folders", output.MaxSharedFiles)
 		}
 		for _, f := range req.Files {
 			if len(f) > maxShared {

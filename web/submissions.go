@@ -11,7 +11,6 @@ import (
 	"molrun/app/algorithm/fanout"
 	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
-	"molrun/app/job/estimate"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )
@@ -19,7 +18,7 @@ import (
 // submissions queues jobs and batches.
 type submissions struct {
 	svc       *app.Jobs
-	estimates *estimate.Estimates
+	estimates *app.Estimates
 }
 
 // job handles POST /submit-job.

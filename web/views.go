@@ -11,7 +11,6 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/output"
-	"molrun/app/job/share"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )
@@ -20,7 +19,7 @@ import (
 // shared, of what a link shows.
 type views struct {
 	outputs *output.Outputs
-	shared  *share.Shares
+	shared  *output.Shares
 }
 
 // subject is a job whose views are shown, and which of its files may be.

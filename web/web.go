@@ -11,14 +11,11 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/access"
-	"molrun/app/job/download"
-	"molrun/app/job/estimate"
+	"molrun/app/job/delivery"
 	"molrun/app/job/follow"
 	"molrun/app/job/listing"
-	"molrun/app/job/notify"
 	"molrun/app/job/output"
 	"molrun/app/job/retention"
-	"molrun/app/job/share"
 	"molrun/app/job/status"
 	"molrun/app/job/upload"
 	"molrun/app/job/usage"
@@ -45,13 +42,13 @@ type Services struct {
 	Files    *upload.Files
 	Lists    *listing.Lists
 	Outputs  *output.Outputs
-	Results  *download.Results
-	Shares   *share.Shares
+	Results  *output.Results
+	Shares   *output.Shares
 	Linked   Linked
 	Sender   Sender
 	Follower *follow.Follower
 	Usage    *usage.Reports
-	Notices  *notify.Notices
+	Notices  *delivery.Notices
 	Status   *status.Reports
 	Keeper   *retention.Keeper
 }
@@ -73,7 +70,7 @@ func New(s Services, o Options) http.Handler {
 		shares:      shares{s.Shares, s.Linked, base},
 		storage:     storage{s.Keeper},
 		streams:     streams{s.Follower, newListeners(o), o.AnswerTime, o.Stopping},
-		submissions: submissions{s.Jobs, estimate.New(s.Jobs, s.Runs)},
+		submissions: submissions{s.Jobs, app.NewEstimates(s.Jobs, s.Runs)},
 		tables:      tables{s.Lists, o.AnswerTime},
 		uploads:     uploads{s.Files, base},
 		usage:       used{s.Usage},

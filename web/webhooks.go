@@ -10,14 +10,14 @@ import (
 	"molrun/app"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
+	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )
 
 // webhooks manages who is told that jobs have ended.
-type webhooks struct{ svc *notify.Notices }
+type webhooks struct{ svc *delivery.Notices }
 
 // webhookView is a webhook without its secret.
 type webhookView struct {
@@ -34,7 +34,7 @@ type webhookView struct {
 func viewWebhook(h *notice.Hook) webhookView {
 	v := webhookView{h.ID, h.URL, h.Events, h.Disabled, h.CreatedAt, h.CreatedBy, h.OldUntil}
 	if h.Submissions {
-		v.ID = notify.Submissions
+		v.ID = delivery.Submissions
 	}
 	return v
 }
@@ -92,7 +92,7 @@ func (h webhooks) list(c *gin.Context, by app.Caller) error {
 
 // create handles POST /webhooks.
 func (h webhooks) create(c *gin.Context, by app.Caller) error {
-	request, faults, err := decode.Lenient(c, func(r *decode.Reader) notify.Hook {
+	request, faults, err := decode.Lenient(c, func(r *decode.Reader) delivery.HookSettings {
 		return readWebhook(r.Object(decode.Required), decode.Required)
 	})
 	if err != nil {
@@ -107,7 +107,7 @@ func (h webhooks) create(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, newWebhookView{record.Secret, viewWebhook(record)})
 }
 
-func readWebhook(b *decode.Object, n decode.Need) (h notify.Hook) {
+func readWebhook(b *decode.Object, n decode.Need) (h delivery.HookSettings) {
 	if url := b.Member("url", strictjson.String, n); url != nil {
 		h.URL = &url.Text
 	}
@@ -123,7 +123,7 @@ func readWebhook(b *decode.Object, n decode.Need) (h notify.Hook) {
 
 type webhookRequest struct {
 	id string
-	notify.Hook
+	delivery.HookSettings
 }
 
 // change handles PATCH /webhooks/{webhookId}.
@@ -135,7 +135,7 @@ func (h webhooks) change(c *gin.Context, by app.Caller) error {
 		return err
 	}
 	request.Faults = faults
-	record, err := h.svc.Change(c.Request.Context(), by, request.id, request.Hook)
+	record, err := h.svc.Change(c.Request.Context(), by, request.id, request.HookSettings)
 	if err != nil {
 		return err
 	}

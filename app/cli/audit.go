@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/job/audit"
 )
 
@@ -38,7 +38,7 @@ Works while the service runs and while it does not.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		from, err := parseSince(since, time.Now())
 		if err != nil {
-			return session.Usagef("--since: %w", err)
+			return remote.Usagef("--since: %w", err)
 		}
 		config, err := flags.existing(c)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/server/backup"
 	"molrun/app/server/config"
 )
@@ -68,7 +68,7 @@ backup is, and with 1 if the backup lacks something or was not made.`,
 			return err
 		}
 		if err := options.Keep.UnmarshalText([]byte(rule)); err != nil {
-			return session.Usage(err)
+			return remote.Usage(err)
 		}
 		began := time.Now()
 		taken, err := backup.Take(c.Context(), config, options)
@@ -99,7 +99,7 @@ func placeOfBackups(c *cobra.Command, config config.Config, args []string, marke
 		dir = backup.Dir(args[0])
 	}
 	if dir == "" {
-		return "", session.Usagef("name the directory of backups, or set backup.to")
+		return "", remote.Usagef("name the directory of backups, or set backup.to")
 	}
 	has, err := dir.Marked()
 	switch {

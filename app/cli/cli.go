@@ -1,7 +1,7 @@
 // Package cli is the command line of molrun: it reads flags and settings and starts
 // what was asked for. Each file has one group of commands of operators; those of users are in
-// package remote. The work is done by the packages of app/server, and by doctor, trial and
-// report beside this one.
+// package remote. The work is done by the packages of app/server, and by doctor and trial
+// beside this one.
 package cli
 
 import (
@@ -20,7 +20,6 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/plaintext"
 	"molrun/app/cli/remote"
-	"molrun/app/cli/session"
 	_ "molrun/app/task/gauged" // the command `task`
 )
 
@@ -100,7 +99,7 @@ func findCommand(root *cobra.Command, args []string) error {
 			known = append(known, sub.Name())
 		}
 	}
-	return session.Usagef("unknown command %q%s; see %s --help", rest[word], orNearest("", rest[word], known), c.CommandPath())
+	return remote.Usagef("unknown command %q%s; see %s --help", rest[word], orNearest("", rest[word], known), c.CommandPath())
 }
 
 // flagError says what is wrong with a flag, and which one was meant.
@@ -111,7 +110,7 @@ func flagError(c *cobra.Command, err error) error {
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		hint = orNearest("--", unknown.GetSpecifiedName(), known)
 	}
-	return session.Usagef("%w%s; see %s --help", err, hint, c.CommandPath())
+	return remote.Usagef("%w%s; see %s --help", err, hint, c.CommandPath())
 }
 
 // orNearest asks whether a known word was meant, if one is near.

@@ -13,7 +13,6 @@ import (
 	"molrun/app/base/durable"
 	"molrun/app/base/fault"
 	"molrun/app/cli/doctor"
-	"molrun/app/cli/report"
 	"molrun/app/client"
 	"molrun/app/server"
 )
@@ -70,7 +69,7 @@ func printFindings(c *cobra.Command, findings []doctor.Finding) error {
 }
 
 func reportCommand() *cobra.Command {
-	var o report.Options
+	var o doctor.ReportOptions
 	var output string
 	c := &cobra.Command{
 		Use:   "report",
@@ -105,7 +104,7 @@ The log is that of the unit molrun.service in the journal, or the file that --lo
 			return storage, users, err
 		}
 		var text bytes.Buffer
-		if err := report.Write(c.Context(), &text, config, o); err != nil {
+		if err := doctor.WriteReport(c.Context(), &text, config, o); err != nil {
 			return err
 		}
 		if output == "-" {

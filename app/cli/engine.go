@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/engine/cgidp"
 	"molrun/app/engine/condensate"
 	"molrun/app/engine/input"
@@ -83,7 +83,7 @@ func simulationCommand(c *cobra.Command, e simulation) *cobra.Command {
 
 func (f *simulationFlags) simulate(c *cobra.Command, e simulation) error {
 	if f.settings == "" || f.out == "" {
-		return session.Usagef("give --settings FILE and --out DIR")
+		return remote.Usagef("give --settings FILE and --out DIR")
 	}
 	fasta, err := input.ReadFASTA(f.fasta)
 	if err != nil {
@@ -118,7 +118,7 @@ func propertiesCommand() *cobra.Command {
 	c.Flags().StringVar(&out, "out", "", "folder for the results")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if fasta == "" || out == "" || o.Window < 1 {
-			return session.Usagef("give --fasta FILE, --out DIR and a window of at least 1")
+			return remote.Usagef("give --fasta FILE, --out DIR and a window of at least 1")
 		}
 		text, err := os.ReadFile(fasta)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"molrun/app/base/fault"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/client"
 )
 
@@ -47,15 +47,15 @@ func exitCode(err error) int {
 		return quiet.code
 	case errors.As(err, &damaged):
 		return exitDamaged
-	case errors.As(err, new(session.UsageError)), foundByCobra(err):
+	case errors.As(err, new(remote.UsageError)), foundByCobra(err):
 		return exitUsage
-	case errors.As(err, new(session.KeyError)):
+	case errors.As(err, new(remote.KeyError)):
 		return exitKey
-	case errors.As(err, new(*session.TimedOut)):
+	case errors.As(err, new(*remote.WaitTimedOut)):
 		return exitWaited
-	case errors.As(err, new(*session.Left)):
+	case errors.As(err, new(*remote.JobLeft)):
 		return exitLeft
-	case errors.As(err, new(*session.JobFailed)):
+	case errors.As(err, new(*remote.JobFailed)):
 		return exitJob
 	case errors.As(err, &refused):
 		return exitCodeOf(fault.Code(refused.Code), refused.Status)

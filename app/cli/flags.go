@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/client"
 	"molrun/app/server"
 	"molrun/app/server/config"
@@ -92,7 +92,7 @@ func operate(c *cobra.Command, flags *configFlags, fn func(context.Context, *cli
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return session.Usagef("%s wants %s", c.CommandPath(), what)
+			return remote.Usagef("%s wants %s", c.CommandPath(), what)
 		}
 		return nil
 	}

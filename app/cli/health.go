@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/cli/doctor"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 )
 
 // healthCommand is for containers, whose images often have no curl.
@@ -27,7 +27,7 @@ if it is not or does not answer in time, and with 2 or 5 if it could not be aske
 	timeout := c.Flags().Duration("timeout", 5*time.Second, "how long to wait for an answer")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *timeout <= 0 {
-			return session.Usagef("--timeout: give a time above 0, such as 5s")
+			return remote.Usagef("--timeout: give a time above 0, such as 5s")
 		}
 		config, err := flags.load()
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/client"
 	"molrun/app/job/apikey"
 )
@@ -64,10 +64,10 @@ func keyCreateCommand() *cobra.Command {
 		if expires != "" {
 			var d unit.Duration
 			if err := d.UnmarshalText([]byte(expires)); err != nil {
-				return session.Usagef("--expires: %w", err)
+				return remote.Usagef("--expires: %w", err)
 			}
 			if time.Duration(d) < time.Second {
-				return session.Usagef("--expires: give a time of at least a second ahead, such as 90d; leave it out for a key that never expires")
+				return remote.Usagef("--expires: give a time of at least a second ahead, such as 90d; leave it out for a key that never expires")
 			}
 			request.Expires = time.Duration(d)
 		}
@@ -296,7 +296,7 @@ working for the time of --overlap, so that programs can change to the new one.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print the new key's record, with the key in it, as JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := overlap.UnmarshalText([]byte(overlapText)); err != nil || overlap < 0 {
-			return session.Usagef("--overlap: %q is no time; write 0s, 24h or 7d", overlapText)
+			return remote.Usagef("--overlap: %q is no time; write 0s, 24h or 7d", overlapText)
 		}
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
 			key, err := control.RotateKey(ctx, args[0], time.Duration(overlap))

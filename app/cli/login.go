@@ -12,9 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/profile"
 	"molrun/app/cli/remote"
-	"molrun/app/cli/session"
 	"molrun/app/client"
 	"molrun/app/job/apikey"
 	"molrun/app/server"
@@ -29,7 +27,7 @@ func localKey(c *cobra.Command) remote.LocalKey {
 	flags := addConfigFlags(c, false)
 	organization := c.Flags().String("organization", "", "with --local: organization of the key (default the only one)")
 	email := c.Flags().String("email", "", "with --local: user of the key (default the only one, or you at this machine)")
-	return func(ctx context.Context) (p profile.Profile, err error) {
+	return func(ctx context.Context) (p remote.Profile, err error) {
 		config, err := flags.existing(c)
 		if err != nil {
 			return p, err
@@ -68,9 +66,9 @@ func keyFor(ctx context.Context, control *client.Control, organization, email st
 	case len(fits) == 1:
 		r.Organization, r.Email, r.Role = fits[0].Organization, fits[0].Email, fits[0].Role
 	case len(fits) > 1:
-		return r, session.Usagef("there are several users; say which with --email and --organization, as molrun user list shows them")
+		return r, remote.Usagef("there are several users; say which with --email and --organization, as molrun user list shows them")
 	case len(users) > 0:
-		return r, session.Usagef("there is no user %s of organization %q; molrun key create makes one", email, organization)
+		return r, remote.Usagef("there is no user %s of organization %q; molrun key create makes one", email, organization)
 	}
 	if r.Organization == "" {
 		r.Organization = "lab"
@@ -94,7 +92,7 @@ func ownAddress() string {
 }
 
 // localProfile says how the service of this machine is reached.
-func localProfile(ctx context.Context, control *client.Control, c config.Config, key string) (p profile.Profile, err error) {
+func localProfile(ctx context.Context, control *client.Control, c config.Config, key string) (p remote.Profile, err error) {
 	p.Key = key
 	if p.Server, err = control.Address(ctx); err != nil || !c.TLS.On() {
 		return p, err

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/client"
 	"molrun/app/server"
 )
@@ -56,7 +56,7 @@ What would be deleted is shown first; the sizes are those on the disk.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		request, err := f.request(time.Now())
 		if err != nil {
-			return session.Usage(err)
+			return remote.Usage(err)
 		}
 		config, err := flags.existing(c)
 		if err != nil {

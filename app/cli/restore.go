@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/server"
 	"molrun/app/server/backup"
 	"molrun/app/server/config"
@@ -81,7 +81,7 @@ if their algorithm has retries left, and FAILED otherwise, for their users to re
 // tryBackup restores a backup on trial.
 func tryBackup(c *cobra.Command, config config.Config, r backup.Restore, asJSON bool) error {
 	if r.SkipDamaged {
-		return session.Usagef("--try finds damaged files; leave --skip-damaged out")
+		return remote.Usagef("--try finds damaged files; leave --skip-damaged out")
 	}
 	began := time.Now()
 	tried, err := r.Dir.Try(c.Context(), config, r.Name, server.FinishLost)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/client"
 	"molrun/app/job/retention"
 )
@@ -48,7 +48,7 @@ Age counts from the day of a job's end, and of a file's upload.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, sizes in bytes")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if !slices.Contains(reportKinds, by) {
-			return session.Usagef("--by: use %s", strings.Join(reportKinds, ", "))
+			return remote.Usagef("--by: use %s", strings.Join(reportKinds, ", "))
 		}
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
 			report, err := control.Storage(ctx, by)

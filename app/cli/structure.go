@@ -11,7 +11,7 @@ import (
 
 	"molrun/app/base/atoms"
 	"molrun/app/base/durable"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/engine/structsum"
 )
 
@@ -29,7 +29,7 @@ func summaryCommand() *cobra.Command {
 	c.Flags().StringVar(&out, "out", "", "folder for the results")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if structure == "" || out == "" || !(cutoff > 0) {
-			return session.Usagef("give --structure FILE, --out DIR and a cutoff above 0")
+			return remote.Usagef("give --structure FILE, --out DIR and a cutoff above 0")
 		}
 		f, err := os.Open(structure)
 		if err != nil {
@@ -63,7 +63,7 @@ with other modified residues in its chains is refused.`,
 	c.Flags().StringVar(&out, "out", "", "file to write")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if structure == "" || out == "" {
-			return session.Usagef("give --structure FILE and --out FILE")
+			return remote.Usagef("give --structure FILE and --out FILE")
 		}
 		f, err := os.Open(structure)
 		if err != nil {

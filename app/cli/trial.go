@@ -17,7 +17,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/builtin"
 	"molrun/app/base/fault"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/cli/trial"
 	"molrun/app/client"
 	"molrun/app/job/apikey"
@@ -63,7 +63,7 @@ listed with --all.`,
 	c.Flags().DurationVar(&o.limit, "limit", exampleTime, "time that one example may take")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if o.all == (len(args) > 0) {
-			return session.Usagef("%s wants types, files or folders, or --all", c.CommandPath())
+			return remote.Usagef("%s wants types, files or folders, or --all", c.CommandPath())
 		}
 		o.keep = flags.set.Changed("data")
 		config, err := flags.load()

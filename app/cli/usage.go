@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 	"molrun/app/client"
 	"molrun/app/job/usage"
 )
@@ -46,7 +46,7 @@ Without --since and --until, these are the last 30 days; a report covers at most
 	c.MarkFlagsMutuallyExclusive("json", "csv")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if !slices.Contains(usageKinds, by) {
-			return session.Usagef("--by: use %s", strings.Join(usageKinds, ", "))
+			return remote.Usagef("--by: use %s", strings.Join(usageKinds, ", "))
 		}
 		query := url.Values{"by": {by}}
 		for name, value := range map[string]string{"organization": organization, "since": since, "until": until} {

@@ -17,9 +17,8 @@ import (
 	"molrun/app/base/durable"
 	"molrun/app/base/fault"
 	"molrun/app/job/eta"
-	"molrun/app/runner/flock"
 	"molrun/app/runner/result"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 	"molrun/app/task"
 )
 
@@ -28,7 +27,7 @@ type attempt struct {
 	*core
 	executor *executor
 	id       app.JobID
-	lease    turns.Lease
+	lease    schedule.Lease
 
 	// Of the loop.
 	hasSlot, preparing, unseen, claimed bool
@@ -55,16 +54,16 @@ type attempt struct {
 
 // core is what all attempts of a runner share.
 type core struct {
-	jobs     Jobs
-	dirs     Dirs
-	options  Options
-	retained retained
-	workers  chan struct{} // holds a token for each worker
-	events   chan event
-	flock    *flock.Flock
-	disk     *durable.Disk   // of jobs' directories; nil: files are synced one by one
-	boot     string          // of the machine; "": unknown
-	attempts *sync.WaitGroup // of attempts and pilots
+	jobs        Jobs
+	dirs        Dirs
+	options     Options
+	retained    retained
+	workers     chan struct{} // holds a token for each worker
+	events      chan event
+	pilotCounts *pilotCounts
+	disk        *durable.Disk   // of jobs' directories; nil: files are synced one by one
+	boot        string          // of the machine; "": unknown
+	attempts    *sync.WaitGroup // of attempts and pilots
 }
 
 // event is what an attempt tells the loop.
@@ -97,7 +96,7 @@ func (a *attempt) runNew(ctx context.Context) {
 	}
 	j, rows := a.claim(ctx, ticket)
 	if j == nil {
-		a.flock.Remove(ticket.Pilot)
+		a.pilotCounts.Remove(ticket.Pilot)
 		return
 	}
 	a.setJob(j)

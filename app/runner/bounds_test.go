@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 	"molrun/app/test/must"
 )
 
@@ -47,7 +47,7 @@ func TestNoteIsOverAfterItsTime(t *testing.T) {
 }
 
 func TestDirectoryThatCannotBeFilledIsAnError(t *testing.T) {
-	l := layout{dir: filepath.Join(t.TempDir(), "none"), jobDir: t.TempDir(), job: &app.Job{}, lease: turns.Lease{}, options: &Options{}}
+	l := layout{dir: filepath.Join(t.TempDir(), "none"), jobDir: t.TempDir(), job: &app.Job{}, lease: schedule.Lease{}, options: &Options{}}
 	if err := l.fill(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want that the directory does not exist", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 	"molrun/app/task"
 	"molrun/app/test/must"
 )
@@ -349,7 +349,7 @@ func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 				j, _, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), placement.Devices{}, app.Portion{})
 				must.OK(t, err)
 				r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
-				a := &attempt{core: &r.core, executor: r.executors[0], id: j.ID, lease: turns.Lease{Needs: j.Private.Needs}, stop: make(chan struct{})}
+				a := &attempt{core: &r.core, executor: r.executors[0], id: j.ID, lease: schedule.Lease{Needs: j.Private.Needs}, stop: make(chan struct{})}
 				a.setJob(j)
 				must.OK(t, os.MkdirAll(a.dir, 0o700))
 				must.OK(t, use(a.dir))

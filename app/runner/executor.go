@@ -8,7 +8,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/folder"
 	"molrun/app/job/eta"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 )
 
 const (
@@ -48,7 +48,7 @@ type executor struct {
 	forecaster *forecaster
 
 	// Of the loop.
-	turns     *turns.Turns
+	turns     *schedule.Turns
 	unseen    int       // jobs found at the start whose task was not seen yet
 	preparing int       // jobs claimed and not started yet
 	running   int       // jobs that have a slot
@@ -60,13 +60,13 @@ type executor struct {
 	reasons   map[app.JobID]eta.Reason
 	blocked   eta.Reason // why no job may be started, as last found
 	pilots    map[*pilot]bool
-	crowd     map[turns.User]int // whose jobs waited at the last deep scan, with their highest priority
-	reserved  bool               // a job had the reservation then
+	crowd     map[schedule.User]int // whose jobs waited at the last deep scan, with their highest priority
+	reserved  bool                  // a job had the reservation then
 }
 
 func newExecutor(from app.Executor, jobs Jobs, o Options) *executor {
 	capacity, bounded := from.Capacity()
-	e := &executor{Executor: from, timeout: callTimeout, forecaster: newForecaster(from.Name(), jobs), pilots: map[*pilot]bool{}, turns: turns.New(capacity, bounded, o.ReserveAfter)}
+	e := &executor{Executor: from, timeout: callTimeout, forecaster: newForecaster(from.Name(), jobs), pilots: map[*pilot]bool{}, turns: schedule.NewTurns(capacity, bounded, o.ReserveAfter)}
 	if e.remote, _ = from.(app.Remote); e.remote != nil {
 		e.timeout = remoteTimeout
 		e.folders = folder.NewStore(filepath.Join(filepath.Dir(e.remote.AttemptsDir()), foldersDir))

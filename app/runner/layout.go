@@ -13,7 +13,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/base/fault"
 	"molrun/app/runner/result"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 	"molrun/app/task"
 )
 
@@ -35,7 +35,7 @@ type layout struct {
 	dir       string // of the attempt, as its task sees it
 	jobDir    string
 	job       *app.Job
-	lease     turns.Lease
+	lease     schedule.Lease
 	algorithm *algorithm.File
 	program   string // path of this binary, as the task sees it
 	options   *Options

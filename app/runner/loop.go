@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"molrun/app/job/eta"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 )
 
 const (
-	scanEvery = turns.ScanEvery
+	scanEvery = schedule.ScanEvery
 	// roundEvery is how often there is a round though nothing happened.
 	roundEvery = 15 * time.Second
 	// longestPause bounds how long the loop rests after much work.
@@ -127,7 +127,7 @@ func (r *Runner) land(p *pilot) {
 		p.executor.turns.End(p.lease)
 	}
 	delete(p.executor.pilots, p)
-	r.flock.Remove(p.id)
+	r.pilotCounts.Remove(p.id)
 }
 
 func (a *attempt) endUnseen() {

@@ -8,8 +8,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/eta"
-	"molrun/app/runner/forecast"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 )
 
 // mostListed is how many waiting jobs of an executor an outlook knows one by one; it
@@ -20,15 +19,15 @@ const mostListed = 50_000
 type forecaster struct {
 	executor string
 	jobs     Jobs
-	states   chan forecast.State // the latest, if it is new
+	states   chan schedule.QueueState // the latest, if it is new
 }
 
 func newForecaster(executor string, jobs Jobs) *forecaster {
-	return &forecaster{executor: executor, jobs: jobs, states: make(chan forecast.State, 1)}
+	return &forecaster{executor: executor, jobs: jobs, states: make(chan schedule.QueueState, 1)}
 }
 
 // offer replaces the state that waits. Only the loop calls it.
-func (f *forecaster) offer(s forecast.State) {
+func (f *forecaster) offer(s schedule.QueueState) {
 	select {
 	case <-f.states:
 	default:
@@ -44,7 +43,7 @@ const unchanged = 100 * time.Microsecond
 // time.
 func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
 	for {
-		var s forecast.State
+		var s schedule.QueueState
 		select {
 		case s = <-f.states:
 		case <-ctx.Done():
@@ -53,7 +52,7 @@ func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
 		begin, lasts := time.Now(), time.Duration(0)
 		queue, err := f.jobs.Lines(ctx, f.executor, mostListed)
 		if err == nil {
-			o := forecast.New(s, queue, past{ctx, f.jobs})
+			o := schedule.NewOutlook(s, queue, past{ctx, f.jobs})
 			f.jobs.SetOutlook(f.executor, o)
 			lasts = time.Duration(o.Listed()) * unchanged
 		} else if ctx.Err() == nil {
@@ -79,8 +78,8 @@ func (p past) History(class string) *eta.History {
 }
 
 // state returns how an executor stands, for its forecaster.
-func (r *Runner) state(e *executor, why eta.Reason) forecast.State {
-	s := forecast.State{Turns: e.turns.Clone(), At: time.Now(), Claimed: map[app.JobID]bool{}, Running: map[app.JobID]turns.Lease{}, Rest: why, Blocked: true}
+func (r *Runner) state(e *executor, why eta.Reason) schedule.QueueState {
+	s := schedule.QueueState{Turns: e.turns.Clone(), At: time.Now(), Claimed: map[app.JobID]bool{}, Running: map[app.JobID]schedule.Lease{}, Rest: why, Blocked: true}
 	if why == (eta.Reason{}) {
 		s.Rest, s.Blocked = eta.Turn(true), false
 	}

@@ -11,7 +11,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/strictjson"
-	"molrun/app/job/estimate"
 	"molrun/app/job/eta"
 	"molrun/app/test/must"
 )
@@ -299,7 +298,7 @@ func TestEstimateComesTrue(t *testing.T) {
 		must.OK(t, err)
 		batch := app.BatchSubmission{Name: "b", Type: "sim", Rows: body.Items, RowNames: []string{"b333", "b101", "b707"}, Body: body}
 		plan := func(p app.Planner) (*app.Planned, error) { return p.Batch(t.Context(), bob, batch) }
-		est, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), plan)
+		est, err := app.NewEstimates(w.Jobs, w.Runs).Of(t.Context(), plan)
 		must.OK(t, err)
 		begin := time.Now()
 		must.OK(t, must.Error3(w.Jobs.SubmitBatch(t.Context(), bob, batch)))
@@ -319,7 +318,7 @@ func TestEstimateComesTrue(t *testing.T) {
 		if est.Queue.Position != 1 || est.RunBasis != "7 runs of sim 1" && est.RunBasis != "3 runs of sim 1" || len(est.Slots) != 3 {
 			t.Errorf("estimate %+v, queue %+v", est, est.Queue)
 		}
-		if again, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), plan); err != nil || again.Queue.ETASeconds != 1 || again.EndSeconds < 707 {
+		if again, err := app.NewEstimates(w.Jobs, w.Runs).Of(t.Context(), plan); err != nil || again.Queue.ETASeconds != 1 || again.EndSeconds < 707 {
 			t.Errorf("of a free machine: %+v, %v", again, err)
 		}
 	})

@@ -17,8 +17,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/eta"
-	"molrun/app/runner/flock"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 	"molrun/app/task"
 )
 
@@ -68,7 +67,7 @@ type pilot struct {
 	pilots   app.Pilots
 	id       string
 	first    *app.Job
-	lease    turns.Lease
+	lease    schedule.Lease
 	portion  app.Portion
 	begin    time.Time // when a process was first seen to run, before that when it was made
 
@@ -106,7 +105,7 @@ type flying struct {
 }
 
 // newPilot makes the pilot of a first row.
-func (c *core) newPilot(e *executor, first *app.Job, lease turns.Lease, id string) *pilot {
+func (c *core) newPilot(e *executor, first *app.Job, lease schedule.Lease, id string) *pilot {
 	pilots, _ := e.Executor.(app.Pilots)
 	return &pilot{
 		core: c, executor: e, pilots: pilots, id: id, portion: e.portion(id),
@@ -161,8 +160,8 @@ func (p *pilot) lastLaunch() int {
 }
 
 // kind is that of the pilots which a job could have.
-func (e *executor) kind(l turns.Lease) flock.Kind {
-	return flock.Kind{Executor: e.Name(), User: l.User, Class: l.Work.Class}
+func (e *executor) kind(l schedule.Lease) pilotKind {
+	return pilotKind{Executor: e.Name(), User: l.User, Class: l.Work.Class}
 }
 
 // ticket returns what the attempt's claim may take for a pilot: nothing if its job is not
@@ -174,10 +173,10 @@ func (a *attempt) ticket(ctx context.Context) (app.Portion, bool) {
 	}
 	p := a.executor.portion(rand.Text())
 	if a.executor.remote == nil {
-		a.flock.Add(p.Pilot, a.executor.kind(a.lease)) // before there are claims that name it
+		a.pilotCounts.Add(p.Pilot, a.executor.kind(a.lease)) // before there are claims that name it
 		return p, true
 	}
-	return p, a.flock.Enter(p.Pilot, a.executor.kind(a.lease))
+	return p, a.pilotCounts.Enter(p.Pilot, a.executor.kind(a.lease))
 }
 
 // isShort reports whether the job is known to be so short that it could share a process.
@@ -195,7 +194,7 @@ func (a *attempt) isShort(ctx context.Context) bool {
 // takeOff makes the pilot of a claimed job that has one.
 func (a *attempt) takeOff(t app.Portion, rows []*app.Job) *pilot {
 	if len(rows) == 0 && a.job.Private.Pilot != t.Pilot || t.Pilot == "" {
-		a.flock.Remove(t.Pilot)
+		a.pilotCounts.Remove(t.Pilot)
 		return nil
 	}
 	p := a.newPilot(a.executor, a.job, a.lease, t.Pilot)
@@ -590,7 +589,7 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 	for i, f := range rows {
 		if !p.runs && !statuses[i].StartedAt.IsZero() {
 			p.runs, p.begin = true, time.Now()
-			p.flock.Runs(p.id)
+			p.pilotCounts.Runs(p.id)
 		}
 		lost = lost || statuses[i].State == app.TaskLost
 		f.deliver(news{TaskStatus: statuses[i]})
@@ -659,14 +658,14 @@ func (p *pilot) front() app.JobID {
 }
 
 // lookAround notes who waits, and tells the pilots whether somebody else does.
-func (e *executor) lookAround(waiting []app.Waiting, d turns.Decision) {
+func (e *executor) lookAround(waiting []app.Waiting, d schedule.Decision) {
 	started := map[app.JobID]bool{}
 	for _, s := range d.Start {
 		started[s.ID] = true
 	}
-	e.crowd = map[turns.User]int{}
+	e.crowd = map[schedule.User]int{}
 	for _, w := range waiting {
-		if u := (turns.User{Organization: w.Organization, Email: w.Email}); !started[w.ID] {
+		if u := (schedule.User{Organization: w.Organization, Email: w.Email}); !started[w.ID] {
 			if most, known := e.crowd[u]; !known || w.Priority > most {
 				e.crowd[u] = w.Priority
 			}

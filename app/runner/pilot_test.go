@@ -16,7 +16,6 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/strictjson"
-	"molrun/app/runner/flock"
 	"molrun/app/task"
 	"molrun/app/test/must"
 )
@@ -458,7 +457,7 @@ func (e told) Status(context.Context, []app.Task) ([]app.TaskStatus, error) { re
 // A process that has ended a row is not one of those that were lost in vain, for the rows that
 // are lost with it: they hear of it no earlier than that is known.
 func TestEndCountsBeforeLoss(t *testing.T) {
-	c := &core{options: Options{PilotsDir: t.TempDir()}.withDefaults(), flock: flock.New()}
+	c := &core{options: Options{PilotsDir: t.TempDir()}.withDefaults(), pilotCounts: newPilotCounts()}
 	e := &executor{timeout: time.Minute, Executor: told{statuses: []app.TaskStatus{{State: app.TaskLost}, {State: app.TaskEnded}}}}
 	p := &pilot{core: c, executor: e}
 	p.launches.Store(mostLaunches)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"molrun/app"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 	"molrun/app/task"
 )
 
@@ -68,7 +68,7 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 			continue
 		}
 		e := r.executors[i]
-		lease := turns.Lease{User: turns.User{Organization: j.Organization, Email: j.Email}, Needs: j.Private.Needs, Devices: j.Private.Devices, Work: j.Work()}
+		lease := schedule.Lease{User: schedule.User{Organization: j.Organization, Email: j.Email}, Needs: j.Private.Needs, Devices: j.Private.Devices, Work: j.Work()}
 		id := j.Private.Pilot
 		if id == "" || !r.canPilot(e) {
 			e.turns.Begin(lease)
@@ -76,7 +76,7 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 			continue
 		}
 		if found[id] == nil {
-			if r.flock.Has(id) {
+			if r.pilotCounts.Has(id) {
 				continue // a row that joins one of ours just now
 			}
 			found[id] = r.adopt(e, j, lease)
@@ -91,14 +91,14 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 
 // adopt continues a pilot of an earlier runner. It gets no more rows: which of them it was
 // given is not known. Rows that it was not given wait until it is gone.
-func (r *Runner) adopt(e *executor, j *app.Job, l turns.Lease) *pilot {
+func (r *Runner) adopt(e *executor, j *app.Job, l schedule.Lease) *pilot {
 	p := r.newPilot(e, j, l, j.Private.Pilot)
 	p.alive, p.dry, p.hasSlot = true, true, true
 	if e.remote != nil {
 		p.launch = p.lastLaunch()
 	}
 	p.order = task.PilotRows(p.dir())
-	r.flock.Add(p.id, e.kind(l))
+	r.pilotCounts.Add(p.id, e.kind(l))
 	e.pilots[p] = true
 	e.turns.Begin(l)
 	e.running++

@@ -12,8 +12,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/eta"
-	"molrun/app/runner/flock"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 )
 
 // rounds looks once at the queue of every executor.
@@ -83,17 +82,17 @@ const heldText = "waiting for its turn: others of its kind wait for the cluster 
 
 // hold takes jobs out of a scan that are better left to the pilots which wait for a
 // cluster, and returns them.
-func (r *Runner) hold(e *executor, scan *turns.Scan) (held []app.Waiting) {
+func (r *Runner) hold(e *executor, scan *schedule.Scan) (held []app.Waiting) {
 	if e.remote == nil {
 		return nil
 	}
-	left := map[flock.Kind]int{}
+	left := map[pilotKind]int{}
 	scan.Waiting = slices.DeleteFunc(scan.Waiting, func(w app.Waiting) bool {
-		k := flock.Kind{Executor: e.Name(), User: turns.User{Organization: w.Organization, Email: w.Email}, Class: w.Work.Class}
+		k := pilotKind{Executor: e.Name(), User: schedule.User{Organization: w.Organization, Email: w.Email}, Class: w.Work.Class}
 		n, counted := left[k]
 		if !counted {
 			var any bool
-			if n, any = r.flock.Places(k); !any {
+			if n, any = r.pilotCounts.Places(k); !any {
 				n = math.MaxInt
 			}
 		}
@@ -110,7 +109,7 @@ func (r *Runner) hold(e *executor, scan *turns.Scan) (held []app.Waiting) {
 // attend makes an attempt of a job that has a slot, and gives it a goroutine. The
 // job is found if an earlier runner has claimed it, nil if it is still to be
 // claimed.
-func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l turns.Lease, found *app.Job) {
+func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l schedule.Lease, found *app.Job) {
 	a := &attempt{core: &r.core, executor: e, id: id, lease: l, hasSlot: true, stop: make(chan struct{})}
 	e.running++
 	if e.remote != nil && e.running >= e.remote.MaxTasks() {
@@ -176,7 +175,7 @@ func (r *Runner) blocked(e *executor, waiting []app.Waiting) eta.Reason {
 }
 
 // reject fails a job that can never start.
-func (r *Runner) reject(ctx context.Context, e *executor, refusal turns.Refusal) {
+func (r *Runner) reject(ctx context.Context, e *executor, refusal schedule.Refusal) {
 	log := r.options.Log.With().Str("job", string(refusal.ID)).Str("executor", e.Name()).Logger()
 	switch err := r.jobs.Reject(ctx, refusal.ID, refusal.Message); {
 	case err == nil:

@@ -33,8 +33,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/durable"
-	"molrun/app/runner/flock"
-	"molrun/app/runner/turns"
+	"molrun/app/runner/schedule"
 	"molrun/app/task"
 )
 
@@ -53,19 +52,19 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 	o = o.withDefaults()
 	r := &Runner{
 		core: core{
-			jobs:     jobs,
-			dirs:     dirs,
-			options:  o,
-			retained: retained{dir: o.RetainedDir, keep: o.KeepFailed, now: o.Now, jobs: jobs, dirs: dirs},
-			workers:  make(chan struct{}, o.Workers),
-			events:   make(chan event, 256),
-			flock:    flock.New(),
-			attempts: &sync.WaitGroup{},
+			jobs:        jobs,
+			dirs:        dirs,
+			options:     o,
+			retained:    retained{dir: o.RetainedDir, keep: o.KeepFailed, now: o.Now, jobs: jobs, dirs: dirs},
+			workers:     make(chan struct{}, o.Workers),
+			events:      make(chan event, 256),
+			pilotCounts: newPilotCounts(),
+			attempts:    &sync.WaitGroup{},
 		},
 		active:   map[app.JobID]*attempt{},
 		orphaned: map[app.JobID]bool{},
 	}
-	limits := turns.NewLimits(o.Quota)
+	limits := schedule.NewLimits(o.Quota)
 	for _, e := range executors {
 		x := newExecutor(e, jobs, o)
 		x.turns.ShareLimits(limits)

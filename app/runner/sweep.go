@@ -89,7 +89,7 @@ func (r *Runner) sweepPilots(ctx context.Context, parent string, pilots app.Pilo
 	}
 	for _, e := range entries {
 		id, _, _ := strings.Cut(e.Name(), "-")
-		if needed[id] || r.flock.Has(id) || ctx.Err() != nil {
+		if needed[id] || r.pilotCounts.Has(id) || ctx.Err() != nil {
 			continue
 		}
 		dir := filepath.Join(parent, e.Name())

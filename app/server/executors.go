@@ -14,7 +14,6 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/executor/local"
 	"molrun/app/executor/slurm"
-	"molrun/app/job/resubmit"
 	"molrun/app/job/status"
 	"molrun/app/runner"
 	"molrun/app/server/host"
@@ -165,7 +164,7 @@ func (s *service) versionOf(ctx context.Context, a *algorithm.File) (string, err
 func (s *service) runner() *runner.Runner {
 	r := s.config.Runner
 	host, _ := os.Hostname() // "" where it is not known
-	origin := resubmit.Origin{Version: s.version, Host: host}
+	origin := app.JobOrigin{Version: s.version, Host: host}
 	return runner.New(s.app.Runs, s.files, s.executors(), runner.Options{
 		Now:          time.Now,
 		Log:          s.log,

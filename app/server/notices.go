@@ -13,10 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/base/fault"
-
+	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
-
 	"molrun/app/server/config"
 )
 
@@ -32,8 +30,8 @@ type messenger struct {
 	config   config.Config
 	log      zerolog.Logger
 	attempts *prometheus.CounterVec
-	webhooks *notify.Poster
-	sender   *notify.Sender
+	webhooks *delivery.Poster
+	sender   *delivery.Sender
 }
 
 // newMessenger makes what sends notices, and registers its metric.
@@ -48,8 +46,8 @@ func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error)
 			m.attempts.WithLabelValues(kind, result)
 		}
 	}
-	m.webhooks = notify.NewPoster(notify.PostOptions{Policy: s.config.Notices(), Agent: "molrun/" + cmp.Or(s.version, "unknown")})
-	o := notify.SenderOptions{Now: time.Now, Post: m.webhooks.Post, Link: m.jobLink, Tried: m.tried, Warn: func(err error) {
+	m.webhooks = delivery.NewPoster(delivery.PostOptions{Policy: s.config.Notices(), Agent: "molrun/" + cmp.Or(s.version, "unknown")})
+	o := delivery.SenderOptions{Now: time.Now, Post: m.webhooks.Post, Link: m.jobLink, Tried: m.tried, Warn: func(err error) {
 		m.log.Warn().Err(err).Msg("notices can't be sent; it is tried again")
 	}}
 	if s.config.Mail.Host != "" {
@@ -59,14 +57,14 @@ func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error)
 		}
 		o.Mail = letters.Send
 	}
-	m.sender = notify.NewSender(s.store, o)
+	m.sender = delivery.NewSender(s.store, o)
 	return m, nil
 }
 
 // mail makes the sender of e-mail.
-func (m *messenger) mail() (*notify.Mailer, error) {
+func (m *messenger) mail() (*delivery.Mailer, error) {
 	c := m.config.Mail
-	o := notify.MailOptions{Host: c.Host, Port: c.Port, TLS: c.TLS, User: c.User, From: c.From}
+	o := delivery.MailOptions{Host: c.Host, Port: c.Port, TLS: c.TLS, User: c.User, From: c.From}
 	if c.PasswordFile != "" {
 		password, err := os.ReadFile(c.PasswordFile)
 		if err != nil {
@@ -75,7 +73,7 @@ func (m *messenger) mail() (*notify.Mailer, error) {
 		o.Password = string(bytes.TrimRight(password, "\r\n"))
 	}
 	o.Domain, _ = os.Hostname() // without it, another name does
-	letters, err := notify.NewMailer(o)
+	letters, err := delivery.NewMailer(o)
 	if err != nil {
 		return nil, fmt.Errorf("mail: %w", err)
 	}

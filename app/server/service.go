@@ -20,12 +20,10 @@ import (
 	"molrun/app/executor/slurm"
 	"molrun/app/job/access"
 	"molrun/app/job/audit"
-	"molrun/app/job/download"
+	"molrun/app/job/delivery"
 	"molrun/app/job/listing"
-	"molrun/app/job/notify"
 	"molrun/app/job/output"
 	"molrun/app/job/retention"
-	"molrun/app/job/share"
 	"molrun/app/job/upload"
 	"molrun/app/job/usage"
 	"molrun/app/server/backup"
@@ -61,11 +59,11 @@ type service struct {
 	uploads    *upload.Files
 	lists      *listing.Lists
 	outputs    *output.Outputs
-	results    *download.Results
-	shares     *share.Shares
+	results    *output.Results
+	shares     *output.Shares
 	keeper     *retention.Keeper
 	usage      *usage.Reports
-	notices    *notify.Notices
+	notices    *delivery.Notices
 	audit      *audit.Log
 	metrics    *metrics.Metrics
 	isolation  web.Isolation // zero before isolate
@@ -177,14 +175,14 @@ func (s *service) join(secret *link.Secret) error {
 	if s.lists, err = listing.New(s.store, s.app.Jobs, secret.Derive("cursors")); err != nil {
 		return err
 	}
-	s.outputs = output.New(s.store, s.files, s.app, secret.Derive("cursors"))
-	s.results = download.New(s.store, s.files, s.app.Jobs, time.Now)
+	s.outputs = output.NewOutputs(s.store, s.files, s.app, secret.Derive("cursors"))
+	s.results = output.NewResults(s.store, s.files, s.app.Jobs, time.Now)
 	s.usage = usage.New(s.store, time.Now)
-	s.shares = share.New(s.store, s.app.Jobs, s.results, time.Now)
+	s.shares = output.NewShares(s.store, s.app.Jobs, s.results, time.Now)
 	s.keeper = retention.New(s.store, s.files, s.app.Jobs, retention.Options{
 		Now: time.Now, Rules: s.config.RulesOf, Quota: s.config.QuotaOf, Partial: time.Duration(s.config.Links.Partial),
 	})
-	s.notices = notify.New(s.store, s.config.Notices(), time.Now)
+	s.notices = delivery.NewNotices(s.store, s.config.Notices(), time.Now)
 	s.count()
 	return nil
 }

@@ -1,6 +1,10 @@
 // Package doctor looks for what is wrong with an installation: the configuration,
 // the data directory, the machine and the programs that jobs need. Every finding
 // says what to do.
+//
+// WriteReport gathers what a bug report needs in one text: versions, settings, findings,
+// numbers, and the last errors of the log. It names no user, organization, job or file of
+// users, and no secret.
 package doctor
 
 import (

@@ -40,7 +40,7 @@ func Ask(ctx context.Context, c config.Config, listen string) (address string, e
 	if port == "0" {
 		return address, errors.New("the service chose its port when it started, and this user can't ask it; run this as the service's user, with its --data")
 	}
-	return address, get(ctx, address)
+	return address, getHealth(ctx, address)
 }
 
 func scheme(c config.Config) string {
@@ -68,9 +68,9 @@ func ofService(ctx context.Context, data string) (string, error) {
 	return address, nil
 }
 
-// get asks /healthz at an address.
-func get(ctx context.Context, address string) error {
-	text, err := Get(ctx, address, "/healthz")
+// getHealth asks /healthz at an address.
+func getHealth(ctx context.Context, address string) error {
+	text, err := getLocal(ctx, address, "/healthz")
 	if err != nil {
 		return err
 	}
@@ -81,11 +81,11 @@ func get(ctx context.Context, address string) error {
 	return nil
 }
 
-// Get returns what a service of this machine answers without a key, at most a few MiB.
+// getLocal returns what a service of this machine answers without a key, at most a few MiB.
 // Certificates are not verified: the service is reached at an address that they need not
 // name, nothing secret is sent, and whether it answers does not depend on them. Proxies of
 // the environment are for other machines.
-func Get(ctx context.Context, address, path string) ([]byte, error) {
+func getLocal(ctx context.Context, address, path string) ([]byte, error) {
 	client := &http.Client{
 		Transport: &http.Transport{
 			DialContext:       dial,

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -20,9 +19,9 @@ import (
 // algorithms of the service.
 func SearchAlgorithms(c *cobra.Command) {
 	c.Use = "algorithms [WORD...]"
-	c.Example = session.Examples("molrun algorithms", "molrun algorithms dock")
+	c.Example = Examples("molrun algorithms", "molrun algorithms dock")
 	c.Args = cobra.ArbitraryArgs
-	session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	connected(c, func(ctx context.Context, s *session, args []string) error {
 		a, err := s.API.Get(ctx, nil, "algorithms")
 		if err != nil {
 			return err
@@ -78,11 +77,11 @@ func readiness(a *client.Algorithm) string {
 func algorithmCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "algorithm", Short: "Show an algorithm, its example or the schema of its settings",
-		Example: session.Examples("molrun algorithm show cg-idp", "molrun algorithm example cg-idp"),
+		Example: Examples("molrun algorithm show cg-idp", "molrun algorithm example cg-idp"),
 	}
 	c.AddCommand(algorithmPart("show", "Show an algorithm and its settings", showAlgorithm),
 		algorithmPart("example", "Print an example of its settings", printExample),
-		algorithmPart("schema", "Print the JSON Schema of its settings", func(_ context.Context, s *session.Session, a client.Answer) error {
+		algorithmPart("schema", "Print the JSON Schema of its settings", func(_ context.Context, s *session, a client.Answer) error {
 			one, err := client.Decode[client.Algorithm](a)
 			if err != nil {
 				return err
@@ -92,15 +91,15 @@ func algorithmCommand() *cobra.Command {
 	return c
 }
 
-func algorithmPart(name, short string, do func(context.Context, *session.Session, client.Answer) error) *cobra.Command {
+func algorithmPart(name, short string, do func(context.Context, *session, client.Answer) error) *cobra.Command {
 	var version string
 	c := &cobra.Command{
-		Use: name + " TYPE", Short: short, Args: session.One("the type of an algorithm; molrun algorithms lists them"),
-		Example:           session.Examples("molrun algorithm "+name+" cg-idp", "molrun algorithm "+name+" cg-idp --json"),
+		Use: name + " TYPE", Short: short, Args: oneArgument("the type of an algorithm; molrun algorithms lists them"),
+		Example:           Examples("molrun algorithm "+name+" cg-idp", "molrun algorithm "+name+" cg-idp --json"),
 		ValidArgsFunction: completeTypes,
 	}
 	c.Flags().StringVar(&version, "version", "", "which version (default the newest)")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		q := url.Values{}
 		if version != "" {
 			q.Set("version", version)
@@ -113,7 +112,7 @@ func algorithmPart(name, short string, do func(context.Context, *session.Session
 	})
 }
 
-func showAlgorithm(_ context.Context, s *session.Session, a client.Answer) error {
+func showAlgorithm(_ context.Context, s *session, a client.Answer) error {
 	return s.Show(a, func() error {
 		one, err := client.Decode[client.Algorithm](a)
 		if err != nil {
@@ -162,7 +161,7 @@ func defaultOf(value json.RawMessage, required bool) string {
 	return string(value)
 }
 
-func printExample(_ context.Context, s *session.Session, a client.Answer) error {
+func printExample(_ context.Context, s *session, a client.Answer) error {
 	one, err := client.Decode[client.Algorithm](a)
 	if err != nil {
 		return err
@@ -174,7 +173,7 @@ func printExample(_ context.Context, s *session.Session, a client.Answer) error 
 }
 
 // exampleFile returns a file of an algorithm's example.
-func exampleFile(ctx context.Context, s *session.Session, typ, name string) ([]byte, error) {
+func exampleFile(ctx context.Context, s *session, typ, name string) ([]byte, error) {
 	body, err := s.API.Open(ctx, nil, "algorithms", typ, "example", name)
 	if err != nil {
 		return nil, err

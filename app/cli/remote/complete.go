@@ -3,15 +3,76 @@ package remote
 import (
 	"context"
 	"net/url"
+	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/client"
 )
 
-var completeJobs = session.Asking(func(ctx context.Context, api *client.Client, begun string) (words []string, err error) {
+// Completions ask the service, which must answer soon: who presses a key waits.
+const completeWithin = 2 * time.Second
+
+// completer proposes words on the command line.
+type completer = func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
+
+// completeFlag proposes words for a flag.
+func completeFlag(c *cobra.Command, flag string, with completer) {
+	if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
+		panic(err) // a flag that was just added
+	}
+}
+
+// asking completes with what a service answers; with nothing where none does.
+func asking(what func(ctx context.Context, api *client.Client, begun string) ([]string, error)) completer {
+	return func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		const quietly = cobra.ShellCompDirectiveNoFileComp
+		o := sessionOptions{server: flagText(c, "server"), profile: flagText(c, "profile")}
+		p, err := o.find(os.Getenv)
+		if err != nil {
+			return nil, quietly
+		}
+		api, err := dial(p)
+		if err != nil {
+			return nil, quietly
+		}
+		defer api.Close()
+		parent := c.Context()
+		if parent == nil {
+			parent = context.Background()
+		}
+		ctx, cancel := context.WithTimeout(parent, completeWithin)
+		defer cancel()
+		words, err := what(ctx, api, begun)
+		if err != nil {
+			return nil, quietly
+		}
+		return words, quietly
+	}
+}
+
+func flagText(c *cobra.Command, name string) string {
+	if f := c.Flags().Lookup(name); f != nil {
+		return f.Value.String()
+	}
+	return ""
+}
+
+// completeProfiles proposes the names of profiles.
+func completeProfiles(*cobra.Command, []string, string) (words []string, _ cobra.ShellCompDirective) {
+	file, _, err := openProfiles(os.Getenv)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for name, p := range file.Profiles {
+		words = append(words, name+"\t"+p.Server)
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+var completeJobs = asking(func(ctx context.Context, api *client.Client, begun string) (words []string, err error) {
 	q := url.Values{"limit": {"100"}}
 	if len(begun) > 1 {
 		q.Set("search", begun)
@@ -32,7 +93,7 @@ var completeJobs = session.Asking(func(ctx context.Context, api *client.Client, 
 	return words, nil
 })
 
-var completeTypes = session.Asking(func(ctx context.Context, api *client.Client, _ string) (words []string, err error) {
+var completeTypes = asking(func(ctx context.Context, api *client.Client, _ string) (words []string, err error) {
 	list, err := api.Algorithms(ctx)
 	for _, a := range list {
 		words = append(words, a.Type+"\t"+a.Title)
@@ -45,7 +106,7 @@ func completeSettings(c *cobra.Command, args []string, begun string) ([]string, 
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	words, directive := session.Asking(func(ctx context.Context, api *client.Client, _ string) (words []string, err error) {
+	words, directive := asking(func(ctx context.Context, api *client.Client, _ string) (words []string, err error) {
 		answer, err := api.Get(ctx, nil, "algorithms", args[0])
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -16,8 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"molrun/app/base/unit"
-	"molrun/app/cli/jobfile"
-	"molrun/app/cli/session"
 	"molrun/app/client"
 )
 
@@ -49,9 +48,9 @@ func (d *description) add(c *cobra.Command, called string) {
 	f.IntVar(&d.priority, "priority", 0, "from -10 to 10; only admins may ask for more than 0")
 	f.StringVar(&d.maxRuntime, "max-runtime", "", "stop the job after this time, such as 2h")
 	f.StringVar(&d.folder, "folder", "", "folder of uploaded files (default inputs; of an example, examples/TYPE)")
-	session.CompleteFlag(c, "after", completeJobs)
-	session.CompleteFlag(c, "set", completeSettings)
-	session.CompleteFlag(c, "file", completeSettings)
+	completeFlag(c, "after", completeJobs)
+	completeFlag(c, "set", completeSettings)
+	completeFlag(c, "file", completeSettings)
 }
 
 func (d *description) inputHelp(called string) string {
@@ -62,19 +61,19 @@ func (d *description) inputHelp(called string) string {
 }
 
 // job returns what the input, the example and the flags say together; flags win.
-func (d *description) job(ctx context.Context, s *session.Session, c *cobra.Command, args []string) (j jobfile.Job, err error) {
+func (d *description) job(ctx context.Context, s *session, c *cobra.Command, args []string) (j jobFile, err error) {
 	if d.input != "" {
 		if j, err = readJob(d.input, c.InOrStdin()); err != nil {
-			return j, session.Usage(err)
+			return j, Usage(err)
 		}
 	}
 	if len(args) == 1 {
 		j.Type = args[0]
 	}
 	if j.Type == "" {
-		return j, session.Usagef("say which algorithm, as in %s cg-idp; molrun algorithms lists them", c.CommandPath())
+		return j, Usagef("say which algorithm, as in %s cg-idp; molrun algorithms lists them", c.CommandPath())
 	}
-	j.Version = session.FirstOf(d.version, j.Version)
+	j.Version = cmp.Or(d.version, j.Version)
 	if d.example {
 		if err := begin(ctx, s, &j, d.folder); err != nil {
 			return j, err
@@ -84,7 +83,7 @@ func (d *description) job(ctx context.Context, s *session.Session, c *cobra.Comm
 }
 
 // override applies the flags.
-func (d *description) override(j *jobfile.Job, flags *pflag.FlagSet) error {
+func (d *description) override(j *jobFile, flags *pflag.FlagSet) error {
 	for _, each := range []struct {
 		texts []string
 		take  func(string) error
@@ -95,11 +94,11 @@ func (d *description) override(j *jobfile.Job, flags *pflag.FlagSet) error {
 	} {
 		for _, text := range each.texts {
 			if err := each.take(text); err != nil {
-				return session.Usage(err)
+				return Usage(err)
 			}
 		}
 	}
-	j.Name, j.Note = session.FirstOf(d.name, j.Name), session.FirstOf(d.note, j.Note)
+	j.Name, j.Note = cmp.Or(d.name, j.Name), cmp.Or(d.note, j.Note)
 	j.After, j.Notify = append(j.After, d.after...), append(j.Notify, d.notify...)
 	j.AfterAny = j.AfterAny || d.afterAny
 	if flags.Changed("priority") {
@@ -108,7 +107,7 @@ func (d *description) override(j *jobfile.Job, flags *pflag.FlagSet) error {
 	if d.maxRuntime != "" {
 		var most unit.Duration
 		if err := most.UnmarshalText([]byte(d.maxRuntime)); err != nil {
-			return session.Usagef("--max-runtime: %w", err)
+			return Usagef("--max-runtime: %w", err)
 		}
 		j.MaxRuntime = int64(most) / 1e9
 	}
@@ -134,22 +133,22 @@ func readText(path string) ([]byte, error) {
 	return text, err
 }
 
-func readJob(path string, stdin io.Reader) (jobfile.Job, error) {
+func readJob(path string, stdin io.Reader) (jobFile, error) {
 	if path == "-" {
-		return jobfile.Read("standard input", stdin)
+		return readJobFile("standard input", stdin)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return jobfile.Job{}, err
+		return jobFile{}, err
 	}
 	defer f.Close() // only read from
-	j, err := jobfile.Read(path, f)
+	j, err := readJobFile(path, f)
 	place(&j, path)
 	return j, err
 }
 
 // place finds the local files of a job beside its description.
-func place(j *jobfile.Job, description string) {
+func place(j *jobFile, description string) {
 	for name, files := range j.Files {
 		for i, file := range files.Paths {
 			if !filepath.IsAbs(file) {
@@ -162,13 +161,13 @@ func place(j *jobfile.Job, description string) {
 
 // begin puts the settings of the algorithm's example below those of j, and uploads the
 // files that they name.
-func begin(ctx context.Context, s *session.Session, j *jobfile.Job, folder string) error {
+func begin(ctx context.Context, s *session, j *jobFile, folder string) error {
 	a, err := s.API.Algorithm(ctx, j.Type, j.Version)
 	if err != nil {
 		return err
 	}
 	if len(a.Example) == 0 {
-		return session.Usagef("%s has no example; give its settings with --set", j.Type)
+		return Usagef("%s has no example; give its settings with --set", j.Type)
 	}
 	var settings map[string]any
 	if err := exactly(a.Example, &settings); err != nil {
@@ -195,7 +194,7 @@ func begin(ctx context.Context, s *session.Session, j *jobfile.Job, folder strin
 
 // bring uploads the files that the settings of an example name, and returns the
 // settings with references to them.
-func bring(ctx context.Context, s *session.Session, typ, folder string, value any) (any, error) {
+func bring(ctx context.Context, s *session, typ, folder string, value any) (any, error) {
 	switch v := value.(type) {
 	case string:
 		name, ok := strings.CutPrefix(v, "example:")
@@ -221,7 +220,7 @@ func bring(ctx context.Context, s *session.Session, typ, folder string, value an
 	return value, nil
 }
 
-func bringFile(ctx context.Context, s *session.Session, typ, folder, name string) (reference string, err error) {
+func bringFile(ctx context.Context, s *session, typ, folder, name string) (reference string, err error) {
 	text, err := exampleFile(ctx, s, typ, name)
 	if err != nil {
 		return "", err
@@ -235,7 +234,7 @@ func bringFile(ctx context.Context, s *session.Session, typ, folder, name string
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return "", err
 	}
-	sent, err := s.Send(ctx, []string{path}, session.FirstOf(folder, "examples/"+typ))
+	sent, err := s.Send(ctx, []string{path}, cmp.Or(folder, "examples/"+typ))
 	if err != nil {
 		return "", err
 	}
@@ -244,7 +243,7 @@ func bringFile(ctx context.Context, s *session.Session, typ, folder, name string
 
 // prepare returns a job's description as the service takes it, with its files
 // uploaded.
-func prepare(ctx context.Context, s *session.Session, j *jobfile.Job, folder string) (*client.Submission, error) {
+func prepare(ctx context.Context, s *session, j *jobFile, folder string) (*client.Submission, error) {
 	settings, err := prepareSettings(ctx, s, j, folder)
 	if err != nil {
 		return nil, err
@@ -254,7 +253,7 @@ func prepare(ctx context.Context, s *session.Session, j *jobfile.Job, folder str
 
 // prepareSettings uploads the files of a job and returns its settings with references to
 // them.
-func prepareSettings(ctx context.Context, s *session.Session, j *jobfile.Job, folder string) (map[string]any, error) {
+func prepareSettings(ctx context.Context, s *session, j *jobFile, folder string) (map[string]any, error) {
 	var paths []string
 	for _, files := range j.Files {
 		paths = append(paths, files.Paths...)
@@ -289,7 +288,7 @@ func encoded(settings map[string]any) json.RawMessage {
 	return bytes.TrimSpace(text.Bytes())
 }
 
-func refer(files jobfile.Files, references map[string]string) any {
+func refer(files jobFiles, references map[string]string) any {
 	if !files.List {
 		return references[files.Paths[0]]
 	}

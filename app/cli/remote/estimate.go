@@ -1,13 +1,13 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -17,10 +17,10 @@ func estimateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "estimate [TYPE]", Short: "Show how long a job would wait and run", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
 		Long:    "Show how long a job would wait and run, what it needs, and whether it can run here at all. Nothing is queued.",
-		Example: session.Examples("molrun estimate cg-idp --example", "molrun estimate -i job.toml --json"),
+		Example: Examples("molrun estimate cg-idp --example", "molrun estimate -i job.toml --json"),
 	}
 	d.add(c, "job")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		j, err := d.job(ctx, s, c, args)
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func estimateCommand() *cobra.Command {
 	})
 }
 
-func showEstimate(s *session.Session, a client.Answer) error {
+func showEstimate(s *session, a client.Answer) error {
 	e, err := client.Decode[client.Estimate](a)
 	if err != nil {
 		return err
@@ -92,4 +92,4 @@ func about(seconds int64, basis string) string {
 	return text
 }
 
-func orUnknown(text string) string { return session.FirstOf(text, "unknown: too few runs so far") }
+func orUnknown(text string) string { return cmp.Or(text, "unknown: too few runs so far") }

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/plaintext"
-	"molrun/app/cli/session"
 	"molrun/app/client"
 )
 
@@ -32,7 +32,7 @@ has local files, which are uploaded.
 
 A file .toml, .yaml or .json has a list of jobs, whose types may differ and which may read one
 another's results, as job:NAME/@OUTPUT or job:NAME/path.`,
-		Example: session.Examples(
+		Example: Examples(
 			"molrun batch sequence-properties -i proteins.fasta --wait",
 			"molrun batch cg-idp -i conditions.csv --file fasta=hst5.fasta --name conditions",
 			"molrun batch structure-summary -i models/ --each structure --wait",
@@ -41,9 +41,9 @@ another's results, as job:NAME/@OUTPUT or job:NAME/path.`,
 	d.add(c, "batch")
 	a.add(c)
 	c.Flags().StringArrayVar(&each, "each", nil, "the setting that each sequence or file is for")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		if d.input == "" {
-			return session.Usagef("say what the rows are made of, as in %s TYPE -i rows.csv", c.CommandPath())
+			return Usagef("say what the rows are made of, as in %s TYPE -i rows.csv", c.CommandPath())
 		}
 		if describesJobs(d.input) {
 			body, err := d.pipeline(ctx, s, c, args, each)
@@ -78,10 +78,10 @@ type batch struct {
 }
 
 // fan adds what the rows are made of.
-func (b *batch) fan(ctx context.Context, s *session.Session, rows string, each []string, folder string) error {
+func (b *batch) fan(ctx context.Context, s *session, rows string, each []string, folder string) error {
 	info, err := os.Stat(rows)
 	if err != nil {
-		return session.Usage(err)
+		return Usage(err)
 	}
 	ext := strings.ToLower(filepath.Ext(rows))
 	switch {
@@ -98,7 +98,7 @@ func (b *batch) fan(ctx context.Context, s *session.Session, rows string, each [
 }
 
 // sendRows uploads the file that the service makes the rows of.
-func (b *batch) sendRows(ctx context.Context, s *session.Session, setting, format, path, folder string) error {
+func (b *batch) sendRows(ctx context.Context, s *session, setting, format, path, folder string) error {
 	sent, err := s.Send(ctx, []string{path}, folder)
 	if err == nil {
 		b.FanOut = &client.FanOut{Each: map[string]string{setting: format + ":" + sent[0].ID}, Settings: encoded(b.common)}
@@ -108,12 +108,12 @@ func (b *batch) sendRows(ctx context.Context, s *session.Session, setting, forma
 
 // settingFor returns the setting that each thing is for: that of --each, or the only
 // one of the algorithm that takes such things and is not given yet.
-func (b *batch) settingFor(ctx context.Context, s *session.Session, each []string, things string) (string, error) {
+func (b *batch) settingFor(ctx context.Context, s *session, each []string, things string) (string, error) {
 	if len(each) == 1 {
 		return each[0], nil
 	}
 	if len(each) > 1 {
-		return "", session.Usagef("give --each once: the %s are for one setting", things)
+		return "", Usagef("give --each once: the %s are for one setting", things)
 	}
 	answer, err := s.API.Get(ctx, nil, "algorithms", b.Type)
 	if err != nil {
@@ -133,11 +133,11 @@ func (b *batch) settingFor(ctx context.Context, s *session.Session, each []strin
 	if len(fits) == 1 {
 		return fits[0], nil
 	}
-	return "", session.Usagef("say which setting the %s are for, as in --each %s", things, session.FirstOf(strings.Join(fits, " or --each "), "ligand"))
+	return "", Usagef("say which setting the %s are for, as in --each %s", things, cmp.Or(strings.Join(fits, " or --each "), "ligand"))
 }
 
 // fanFolder uploads the files of a local folder, and makes a row of each.
-func (b *batch) fanFolder(ctx context.Context, s *session.Session, dir string, each []string, folder string) error {
+func (b *batch) fanFolder(ctx context.Context, s *session, dir string, each []string, folder string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -149,13 +149,13 @@ func (b *batch) fanFolder(ctx context.Context, s *session.Session, dir string, e
 		}
 	}
 	if len(paths) == 0 {
-		return session.Usagef("%s has no files; give a folder with one file for each row", dir)
+		return Usagef("%s has no files; give a folder with one file for each row", dir)
 	}
 	setting, err := b.settingFor(ctx, s, each, "files")
 	if err != nil {
 		return err
 	}
-	sent, err := s.Send(ctx, paths, session.FirstOf(folder, "inputs/"+b.Name))
+	sent, err := s.Send(ctx, paths, cmp.Or(folder, "inputs/"+b.Name))
 	if err != nil {
 		return err
 	}
@@ -203,20 +203,20 @@ func stems(paths []string) []string {
 
 // fanTable uploads a table whose columns are settings. Columns of local files are
 // replaced by what the service calls these files.
-func (b *batch) fanTable(ctx context.Context, s *session.Session, path, ext string, each []string, folder string) error {
+func (b *batch) fanTable(ctx context.Context, s *session, path, ext string, each []string, folder string) error {
 	if len(each) == 0 {
 		return b.sendRows(ctx, s, "*", ext[1:], path, folder)
 	}
 	records, err := readTable(path, ext)
 	if err != nil {
-		return session.Usage(err)
+		return Usage(err)
 	}
 	for _, column := range each {
 		i := slices.Index(records[0], column)
 		if i < 0 {
-			return session.Usagef("%s has no column %q; it has %s", path, column, strings.Join(records[0], ", "))
+			return Usagef("%s has no column %q; it has %s", path, column, strings.Join(records[0], ", "))
 		}
-		if err := sendColumn(ctx, s, records[1:], i, filepath.Dir(path), session.FirstOf(folder, "inputs/"+b.Name)); err != nil {
+		if err := sendColumn(ctx, s, records[1:], i, filepath.Dir(path), cmp.Or(folder, "inputs/"+b.Name)); err != nil {
 			return err
 		}
 	}
@@ -244,7 +244,7 @@ func readTable(path, ext string) ([][]string, error) {
 }
 
 // sendColumn uploads the files that a column session.Names, and puts references in their place.
-func sendColumn(ctx context.Context, s *session.Session, rows [][]string, column int, dir, folder string) error {
+func sendColumn(ctx context.Context, s *session, rows [][]string, column int, dir, folder string) error {
 	var paths []string
 	for _, row := range rows {
 		if path := row[column]; !filepath.IsAbs(path) {
@@ -269,7 +269,7 @@ func sendColumn(ctx context.Context, s *session.Session, rows [][]string, column
 }
 
 // sendTable uploads a changed table.
-func (b *batch) sendTable(ctx context.Context, s *session.Session, records [][]string, name, ext, folder string) (err error) {
+func (b *batch) sendTable(ctx context.Context, s *session, records [][]string, name, ext, folder string) (err error) {
 	dir, err := os.MkdirTemp("", "molrun-table-")
 	if err != nil {
 		return err

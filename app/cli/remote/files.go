@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -21,7 +21,7 @@ import (
 func filesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "files", Short: "List, upload, download and delete files that jobs read",
-		Example: session.Examples("molrun files ls", "molrun files put model.pdb models/*.pdb --folder screen"),
+		Example: Examples("molrun files ls", "molrun files put model.pdb models/*.pdb --folder screen"),
 	}
 	c.AddCommand(listFilesCommand(), putCommand(), getCommand(), removeFilesCommand())
 	return c
@@ -31,10 +31,10 @@ func listFilesCommand() *cobra.Command {
 	var organization bool
 	c := &cobra.Command{
 		Use: "ls [FOLDER|PATTERN...]", Short: "List uploaded files, newest first",
-		Example: session.Examples("molrun files ls", "molrun files ls 'inputs/*.pdb' --json"),
+		Example: Examples("molrun files ls", "molrun files ls 'inputs/*.pdb' --json"),
 	}
 	c.Flags().BoolVar(&organization, "organization", false, "those of all members")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		found, err := find(ctx, s, args, organization)
 		if err != nil {
 			return err
@@ -67,10 +67,10 @@ type found struct {
 
 // find returns the uploads that session.Names, folders and patterns select; all if there are
 // none.
-func find(ctx context.Context, s *session.Session, wanted []string, organization bool) (list []found, err error) {
+func find(ctx context.Context, s *session, wanted []string, organization bool) (list []found, err error) {
 	for _, w := range wanted {
 		if _, err := path.Match(w, ""); err != nil {
-			return nil, session.Usagef("%q is no pattern: %w", w, err)
+			return nil, Usagef("%q is no pattern: %w", w, err)
 		}
 	}
 	q := url.Values{}
@@ -112,22 +112,22 @@ func putCommand() *cobra.Command {
 		Use: "put FILE|FOLDER...", Short: "Upload files, each once",
 		Long: `Upload files, and the files of folders. An upload that breaks goes on where it stopped. With
 --if-changed, files are left out whose bytes the service has already under the same name.`,
-		Example: session.Examples("molrun files put model.pdb", "molrun files put models/ --folder screen/models"),
+		Example: Examples("molrun files put model.pdb", "molrun files put models/ --folder screen/models"),
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return session.Usagef("%s wants files or folders", c.CommandPath())
+				return Usagef("%s wants files or folders", c.CommandPath())
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVar(&folder, "folder", "", "folder on the service (default inputs)")
 	c.Flags().BoolVar(&ifChanged, "if-changed", false, "send only files whose bytes differ from those on the service")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		groups, err := locals(args, folder)
 		if err != nil {
-			return session.Usage(err)
+			return Usage(err)
 		}
-		var all []session.Sent
+		var all []sentFile
 		for _, g := range groups {
 			sent, err := s.Put(ctx, g.paths, g.folder, ifChanged)
 			if err != nil {
@@ -185,7 +185,7 @@ func folderOf(arg, name, folder string) string {
 	if err != nil || below == "." || strings.HasPrefix(below, "..") {
 		return folder
 	}
-	return path.Join(session.FirstOf(folder, "inputs"), filepath.ToSlash(below))
+	return path.Join(cmp.Or(folder, "inputs"), filepath.ToSlash(below))
 }
 
 func add(groups []group, folder, name string) []group {
@@ -202,10 +202,10 @@ func getCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use: "get NAME|PATTERN...", Short: "Download uploaded files", Args: cobra.MinimumNArgs(1),
-		Example: session.Examples("molrun files get inputs/model.pdb", "molrun files get 'screen/*.pdb' --download out"),
+		Example: Examples("molrun files get inputs/model.pdb", "molrun files get 'screen/*.pdb' --download out"),
 	}
 	c.Flags().StringVar(&dir, "download", ".", "folder to write to")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		list, err := find(ctx, s, args, false)
 		if err != nil {
 			return err
@@ -230,7 +230,7 @@ func getCommand() *cobra.Command {
 }
 
 // fetch downloads an upload.
-func fetch(ctx context.Context, s *session.Session, f *client.File, target string) error {
+func fetch(ctx context.Context, s *session, f *client.File, target string) error {
 	bars := s.NewBars()
 	defer bars.Close()
 	t := bars.Bytes(f.Filename, f.Size)
@@ -241,10 +241,10 @@ func removeFilesCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use: "rm NAME|PATTERN...", Short: "Delete uploaded files", Args: cobra.MinimumNArgs(1),
-		Example: session.Examples("molrun files rm inputs/model.pdb", "molrun files rm 'screen/*' --yes"),
+		Example: Examples("molrun files rm inputs/model.pdb", "molrun files rm 'screen/*' --yes"),
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		list, err := find(ctx, s, args, false)
 		if err != nil {
 			return err
@@ -262,7 +262,7 @@ func removeFilesCommand() *cobra.Command {
 				return err
 			}
 		}
-		return changeEach(ctx, s, chosen, "deleted", func(ctx context.Context, s *session.Session, name string) error {
+		return changeEach(ctx, s, chosen, "deleted", func(ctx context.Context, s *session, name string) error {
 			if err := s.API.DeleteFile(ctx, ids[name]); err != nil && !gone(err) {
 				return err
 			}

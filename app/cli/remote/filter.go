@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/client"
 )
 
@@ -31,9 +31,9 @@ func (f *filter) add(c *cobra.Command) {
 	flags.StringVar(&f.since, "since", "", "submitted at this time or later, such as 2026-11-20 or 2h")
 	flags.StringVar(&f.until, "until", "", "submitted before this time")
 	flags.BoolVar(&f.organization, "organization", false, "those of all members")
-	session.CompleteFlag(c, "batch", completeJobs)
-	session.CompleteFlag(c, "type", completeTypes)
-	session.CompleteFlag(c, "status", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeFlag(c, "batch", completeJobs)
+	completeFlag(c, "type", completeTypes)
+	completeFlag(c, "status", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"QUEUED", "RUNNING", "COMPLETED", "FAILED"}, cobra.ShellCompDirectiveNoFileComp
 	})
 }
@@ -73,13 +73,13 @@ func moment(text string, now time.Time) string {
 
 // any reports whether anything is selected.
 func (f *filter) any() bool {
-	return len(f.status)+len(f.tags) > 0 || session.FirstOf(f.batch, f.algorithm, f.email, f.search, f.since, f.until) != ""
+	return len(f.status)+len(f.tags) > 0 || cmp.Or(f.batch, f.algorithm, f.email, f.search, f.since, f.until) != ""
 }
 
 // each calls do for what a query of a listing, jobs or files, selects, at most so many
 // unless most is 0.
 // more is true if there are further ones.
-func each(ctx context.Context, s *session.Session, listing string, q url.Values, most int, do func(client.Answer) error) (more bool, err error) {
+func each(ctx context.Context, s *session, listing string, q url.Values, most int, do func(client.Answer) error) (more bool, err error) {
 	for n, next := 0, ""; ; {
 		if next != "" {
 			q.Set("startKey", next)

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"net/url"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -23,22 +23,22 @@ func jobsCommand() *cobra.Command {
 		Use: "jobs", Short: "List jobs, newest first", Args: cobra.NoArgs,
 		Long: `List your jobs, newest first; a batch is one line, and --batch lists its rows. With --watch, the
 list is drawn anew until Ctrl-C.`,
-		Example: session.Examples("molrun jobs", "molrun jobs --status RUNNING,QUEUED --organization", "molrun jobs --batch screen -o csv"),
+		Example: Examples("molrun jobs", "molrun jobs --status RUNNING,QUEUED --organization", "molrun jobs --batch screen -o csv"),
 	}
 	f.add(c)
 	c.Flags().StringVarP(&format, "output", "o", "", "wide (more columns, nothing cut), csv or json")
 	c.Flags().BoolVar(&watch, "watch", false, "go on and draw the list anew")
 	c.Flags().IntVar(&most, "limit", 25, "how many at most; 0 for all")
-	session.CompleteFlag(c, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeFlag(c, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"wide", "csv", "json"}, cobra.ShellCompDirectiveNoFileComp
 	})
-	return session.Connected(c, func(ctx context.Context, s *session.Session, _ []string) error {
-		list := &jobList{Session: s, filter: &f, most: most, format: format}
+	return connected(c, func(ctx context.Context, s *session, _ []string) error {
+		list := &jobList{session: s, filter: &f, most: most, format: format}
 		switch {
 		case format != "" && format != "wide" && format != "csv" && format != "json":
-			return session.Usagef("-o %s: write wide, csv or json", format)
+			return Usagef("-o %s: write wide, csv or json", format)
 		case watch && !s.Interactive:
-			return session.Usagef("--watch draws on a terminal; molrun events tells programs what happens")
+			return Usagef("--watch draws on a terminal; molrun events tells programs what happens")
 		case watch:
 			return list.watch(ctx)
 		}
@@ -53,7 +53,7 @@ list is drawn anew until Ctrl-C.`,
 
 // jobList lists jobs.
 type jobList struct {
-	*session.Session
+	*session
 	filter *filter
 	most   int
 	format string
@@ -65,7 +65,7 @@ func (l *jobList) print(ctx context.Context) error {
 		return l.printJSON(ctx, q)
 	}
 	var jobs []*client.Job
-	more, err := each(ctx, l.Session, "jobs", q, l.most, func(a client.Answer) error {
+	more, err := each(ctx, l.session, "jobs", q, l.most, func(a client.Answer) error {
 		j, err := client.Decode[client.Job](a)
 		jobs = append(jobs, j)
 		return err
@@ -94,7 +94,7 @@ func (l *jobList) printJSON(ctx context.Context, q url.Values) error {
 		Jobs []client.Answer `json:"jobs"`
 		More bool            `json:"more"`
 	}{Jobs: []client.Answer{}}
-	more, err := each(ctx, l.Session, "jobs", q, l.most, func(a client.Answer) error {
+	more, err := each(ctx, l.session, "jobs", q, l.most, func(a client.Answer) error {
 		list.Jobs = append(list.Jobs, a)
 		return nil
 	})
@@ -114,7 +114,7 @@ func (l *jobList) table(jobs []*client.Job) error {
 	now := time.Now()
 	lines := make([][]string, len(jobs))
 	for i, j := range jobs {
-		lines[i] = []string{j.Name, session.FirstOf(j.Type, "(several)"), terminal.State(j.Status), terminal.Ago(j.CreatedAt, now), runTime(j, now), remark(j), j.Email, j.Executor, j.ID}[:len(columns)]
+		lines[i] = []string{j.Name, cmp.Or(j.Type, "(several)"), terminal.State(j.Status), terminal.Ago(j.CreatedAt, now), runTime(j, now), remark(j), j.Email, j.Executor, j.ID}[:len(columns)]
 	}
 	return l.Table(columns, lines)
 }
@@ -138,7 +138,7 @@ func remark(j *client.Job) string {
 	if j.Status == "COMPLETED" && len(j.Counts) == 0 {
 		return ""
 	}
-	_, head, detail := session.Standing(j)
+	_, head, detail := standing(j)
 	if len(j.Counts) > 0 {
 		return head
 	}
@@ -174,16 +174,16 @@ const redraw = 2 * time.Second
 
 func (l *jobList) watch(ctx context.Context) error {
 	for {
-		page := onScreen(l.Session)
-		screen := &jobList{Session: page.Session, filter: l.filter, most: l.most, format: l.format}
+		page := onScreen(l.session)
+		screen := &jobList{session: page.session, filter: l.filter, most: l.most, format: l.format}
 		err := screen.print(ctx)
-		if err != nil && !session.Passes(err) {
+		if err != nil && !passes(err) {
 			return err
 		}
 		if err := page.flush(err); err != nil {
 			return err
 		}
-		if err := session.Pause(ctx, redraw); err != nil {
+		if err := pause(ctx, redraw); err != nil {
 			return nil //nolint:nilerr // Ctrl-C is how it ends
 		}
 	}

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,14 +17,12 @@ import (
 	"golang.org/x/term"
 
 	"molrun/app/base/fault"
-	"molrun/app/cli/profile"
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
 
 // LocalKey makes a key of the service on this machine, for login --local.
-type LocalKey func(ctx context.Context) (profile.Profile, error)
+type LocalKey func(ctx context.Context) (Profile, error)
 
 // LoginCommand returns the command login. local makes a key on the machine of the
 // service; it may add flags to the command.
@@ -40,25 +39,25 @@ kept.
 
 With --local, on the machine of the service and as its user, nothing has to be typed: a key is
 made for you.`,
-		Example: session.Examples("molrun login --server http://lab.example:8080", "molrun login --local --data molrun-data", "molrun login --server https://lab.example --profile lab <key.txt"),
+		Example: Examples("molrun login --server http://lab.example:8080", "molrun login --local --data molrun-data", "molrun login --server https://lab.example --profile lab <key.txt"),
 		Args:    cobra.NoArgs,
 	}
 	f := c.Flags()
 	f.StringVar(&server, "server", "", "address of the service (default $MOLRUN_SERVER)")
-	f.StringVar(&name, "profile", profile.Default, "name under which it is kept")
+	f.StringVar(&name, "profile", defaultProfile, "name under which it is kept")
 	f.StringVar(&trust, "trust", "", "PEM file of the certificate to trust, where no authority vouches for it")
 	f.BoolVar(&here, "local", false, "make a key on the machine of the service")
 	makeKey := local(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		p := profile.Profile{Server: session.FirstOf(server, os.Getenv("MOLRUN_SERVER")), Trust: trust}
+		p := Profile{Server: cmp.Or(server, os.Getenv("MOLRUN_SERVER")), Trust: trust}
 		var err error
 		switch {
 		case here && server != "":
-			return session.Usagef("--local finds the service by its data directory; leave out --server")
+			return Usagef("--local finds the service by its data directory; leave out --server")
 		case here:
 			p, err = makeKey(c.Context())
 		case p.Server == "":
-			return session.Usagef("say which service: --server http://HOST:PORT, or --local on its own machine")
+			return Usagef("say which service: --server http://HOST:PORT, or --local on its own machine")
 		default:
 			p, err = ask(c, p)
 		}
@@ -71,8 +70,8 @@ made for you.`,
 }
 
 // ask completes a profile with the key of the user.
-func ask(c *cobra.Command, p profile.Profile) (_ profile.Profile, err error) {
-	if p.Server, err = session.Address(p.Server); err != nil {
+func ask(c *cobra.Command, p Profile) (_ Profile, err error) {
+	if p.Server, err = serverAddress(p.Server); err != nil {
 		return p, err
 	}
 	if p.Trust != "" {
@@ -80,7 +79,7 @@ func ask(c *cobra.Command, p profile.Profile) (_ profile.Profile, err error) {
 			return p, err
 		}
 	}
-	if p.Key, err = session.Key(os.Getenv("MOLRUN_KEY"), "in $MOLRUN_KEY"); err == nil && p.Key == "" {
+	if p.Key, err = parseKey(os.Getenv("MOLRUN_KEY"), "in $MOLRUN_KEY"); err == nil && p.Key == "" {
 		p.Key, err = readKey(c, p.Server)
 	}
 	return p, err
@@ -102,9 +101,9 @@ func readKey(c *cobra.Command, server string) (string, error) {
 		line, err := next()
 		switch {
 		case strings.TrimSpace(line) != "": // lines before it may be empty, and the last one may have no end
-			return session.Key(line, "on standard input")
+			return parseKey(line, "on standard input")
 		case errors.Is(err, io.EOF):
-			return "", session.Usagef("give the API key on standard input or in $MOLRUN_KEY")
+			return "", Usagef("give the API key on standard input or in $MOLRUN_KEY")
 		case err != nil:
 			return "", err
 		}
@@ -112,8 +111,8 @@ func readKey(c *cobra.Command, server string) (string, error) {
 }
 
 // keep tries a key and keeps it.
-func keep(c *cobra.Command, name string, p profile.Profile) error {
-	api, err := session.Dial(p)
+func keep(c *cobra.Command, name string, p Profile) error {
+	api, err := dial(p)
 	if err != nil {
 		return err
 	}
@@ -126,7 +125,7 @@ func keep(c *cobra.Command, name string, p profile.Profile) error {
 	if err != nil {
 		return err
 	}
-	file, path, err := profile.Open(os.Getenv)
+	file, path, err := openProfiles(os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -139,10 +138,10 @@ func keep(c *cobra.Command, name string, p profile.Profile) error {
 }
 
 func whoamiCommand() *cobra.Command {
-	return session.Connected(&cobra.Command{
+	return connected(&cobra.Command{
 		Use: "whoami", Short: "Show who you are to the service", Args: cobra.NoArgs,
-		Example: session.Examples("molrun whoami", "molrun whoami --json"),
-	}, func(ctx context.Context, s *session.Session, _ []string) error {
+		Example: Examples("molrun whoami", "molrun whoami --json"),
+	}, func(ctx context.Context, s *session, _ []string) error {
 		a, err := s.API.Get(ctx, nil, "session")
 		if err != nil {
 			return err
@@ -173,12 +172,12 @@ func logoutCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "logout", Short: "Forget a service and its key", Args: cobra.NoArgs,
 		Long:    "Forget the address and the key of a profile. The key itself stays valid; an admin can delete it.",
-		Example: session.Examples("molrun logout", "molrun logout --profile lab"),
+		Example: Examples("molrun logout", "molrun logout --profile lab"),
 	}
 	c.Flags().StringVar(&name, "profile", "", "which one (default the current one)")
-	session.CompleteFlag(c, "profile", session.CompleteProfiles)
+	completeFlag(c, "profile", completeProfiles)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		file, path, err := profile.Open(os.Getenv)
+		file, path, err := openProfiles(os.Getenv)
 		if err != nil {
 			return err
 		}
@@ -186,7 +185,7 @@ func logoutCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		name = session.FirstOf(name, file.Current)
+		name = cmp.Or(name, file.Current)
 		delete(file.Profiles, name)
 		if file.Current == name {
 			file.Current = ""
@@ -206,12 +205,12 @@ func logoutCommand() *cobra.Command {
 }
 
 func openCommand() *cobra.Command {
-	return session.Connected(&cobra.Command{
+	return connected(&cobra.Command{
 		Use: "open [JOB]", Short: "Open the web page of the service, or of a job", Args: cobra.MaximumNArgs(1),
 		Long:              "Open the web application in a browser, and print its address.",
-		Example:           session.Examples("molrun open", "molrun open hst5"),
+		Example:           Examples("molrun open", "molrun open hst5"),
 		ValidArgsFunction: completeJobs,
-	}, func(ctx context.Context, s *session.Session, args []string) error {
+	}, func(ctx context.Context, s *session, args []string) error {
 		page, known := s.Server+"/ui/", []string{"session"}
 		if len(args) == 1 {
 			page, known = page+"jobs/"+url.PathEscape(args[0]), []string{"jobs", args[0]}

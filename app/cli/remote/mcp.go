@@ -6,7 +6,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/web/agent"
 )
 
@@ -16,9 +15,9 @@ func mcpCommand(version string) *cobra.Command {
 		Long: `Speak the Model Context Protocol on standard input and output, for programs that let a language
 model use tools. It acts with your key: what you may not do, it may not. The service offers
 the same over HTTP at /mcp, with the key in x-api-key.`,
-		Example: session.Examples("molrun mcp </dev/null", "molrun mcp --profile default </dev/null"),
+		Example: Examples("molrun mcp </dev/null", "molrun mcp --profile default </dev/null"),
 	}
-	return session.Connected(c, func(ctx context.Context, s *session.Session, _ []string) error {
+	return connected(c, func(ctx context.Context, s *session, _ []string) error {
 		m, err := agent.New(ctx, s.API, version)
 		if err != nil {
 			return err

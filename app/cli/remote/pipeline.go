@@ -2,6 +2,9 @@ package remote
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,10 +12,40 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/jobfile"
-	"molrun/app/cli/session"
 	"molrun/app/client"
 )
+
+// pipelineFile describes a batch whose jobs have types of their own and may name one another.
+// The jobs' Priority, MaxRuntime and After are those of the batch where they have none.
+type pipelineFile struct {
+	Name string    `json:"batchName,omitempty"`
+	Jobs []jobFile `json:"jobs,omitempty"`
+	client.Terms
+}
+
+// readPipelineFile reads a description with a list of jobs, in the formats of [readJobFile].
+func readPipelineFile(name string, r io.Reader) (p pipelineFile, err error) {
+	err = readDocument(name, r, &p, func(tree map[string]any) error {
+		if err := checkMembers(tree, memberNames[pipelineFile]()); err != nil {
+			return err
+		}
+		jobs, _ := tree["jobs"].([]any)
+		if len(jobs) == 0 {
+			return errors.New("there are no jobs; list them as jobs, each with its type and settings")
+		}
+		for i, job := range jobs {
+			one, ok := job.(map[string]any)
+			if !ok {
+				return fmt.Errorf("job %d of jobs is no object with members such as type and settings", i+1)
+			}
+			if err := checkMembers(one, memberNames[jobFile]()); err != nil {
+				return fmt.Errorf("job %d of jobs: %w", i+1, err)
+			}
+		}
+		return nil
+	})
+	return p, err
+}
 
 // describesJobs reports whether a file has a list of jobs, rather than what rows are made of.
 func describesJobs(path string) bool {
@@ -21,15 +54,15 @@ func describesJobs(path string) bool {
 
 // pipeline reads a list of jobs, uploads their files and returns the batch that they are. Flags
 // that are about the whole batch win over the file.
-func (d *description) pipeline(ctx context.Context, s *session.Session, c *cobra.Command, args, each []string) (*client.BatchSubmission, error) {
+func (d *description) pipeline(ctx context.Context, s *session, c *cobra.Command, args, each []string) (*client.BatchSubmission, error) {
 	if len(args) > 0 || len(d.set) > 0 || len(d.file) > 0 || len(each) > 0 || d.example || d.version != "" {
-		return nil, session.Usagef("%s has the type and settings of each of its jobs; leave out TYPE, --set, --file, --each, --example and --version", d.input)
+		return nil, Usagef("%s has the type and settings of each of its jobs; leave out TYPE, --set, --file, --each, --example and --version", d.input)
 	}
 	p, err := readPipeline(d.input)
 	if err != nil {
-		return nil, session.Usage(err)
+		return nil, Usage(err)
 	}
-	common := jobfile.Job{Name: p.Name, Type: "batch", Terms: p.Terms}
+	common := jobFile{Name: p.Name, Type: "batch", Terms: p.Terms}
 	if err := d.override(&common, c.Flags()); err != nil {
 		return nil, err
 	}
@@ -44,13 +77,13 @@ func (d *description) pipeline(ctx context.Context, s *session.Session, c *cobra
 	return body, nil
 }
 
-func readPipeline(path string) (jobfile.Pipeline, error) {
+func readPipeline(path string) (pipelineFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return jobfile.Pipeline{}, err
+		return pipelineFile{}, err
 	}
 	defer f.Close() // only read from
-	p, err := jobfile.ReadPipeline(path, f)
+	p, err := readPipelineFile(path, f)
 	for i := range p.Jobs {
 		place(&p.Jobs[i], path)
 	}

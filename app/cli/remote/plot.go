@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/fault"
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -25,10 +24,10 @@ func plotCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "plot JOB [SERIES [COLUMN...]]", Short: "Draw a series of a result in the terminal", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeJobs,
 		Long:    "Draw a series of a result, also while the job runs. Without the name of one, the series of the job are listed; without columns, all are drawn that the algorithm means for a plot.",
-		Example: session.Examples("molrun plot hst5", "molrun plot hst5 size", "molrun plot hst5 size --json"),
+		Example: Examples("molrun plot hst5", "molrun plot hst5 size", "molrun plot hst5 size --json"),
 	}
 	c.Flags().StringVar(&file, "file", "", "which file, if the series has several")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		views, err := series(ctx, s, args[0])
 		if err != nil {
 			return err
@@ -60,7 +59,7 @@ type seriesView struct {
 	Y     []string `json:"y"`
 }
 
-func series(ctx context.Context, s *session.Session, job string) (map[string]seriesView, error) {
+func series(ctx context.Context, s *session, job string) (map[string]seriesView, error) {
 	a, err := s.API.Get(ctx, nil, "jobs", job, "views")
 	if err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func series(ctx context.Context, s *session.Session, job string) (map[string]ser
 
 func titles(views map[string]seriesView) []string { return slices.Sorted(maps.Keys(views)) }
 
-func listSeries(s *session.Session, job string, views map[string]seriesView) error {
+func listSeries(s *session, job string, views map[string]seriesView) error {
 	if s.JSON {
 		return s.PrintJSON(map[string]any{"series": titles(views)})
 	}
@@ -97,7 +96,7 @@ func listSeries(s *session.Session, job string, views map[string]seriesView) err
 	return s.Table([]terminal.Column{{Title: "SERIES"}, {Title: "WHAT IT SHOWS", Least: 20}}, lines)
 }
 
-func plot(s *session.Session, a client.Answer, v seriesView, columns []string) error {
+func plot(s *session, a client.Answer, v seriesView, columns []string) error {
 	series, err := client.Decode[struct {
 		Columns []struct{ Name, Unit string } `json:"columns"`
 		Values  [][]*float64                  `json:"values"`

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/client"
 )
 
@@ -23,16 +23,16 @@ func rerunCommand() *cobra.Command {
 	var a afterwards
 	c := &cobra.Command{
 		Use: "rerun JOB|RESULT.zip", Short: "Submit the work of a job, or of a downloaded result, again",
-		Args:              session.One("a job, or the archive of a result"),
+		Args:              oneArgument("a job, or the archive of a result"),
 		ValidArgsFunction: completeJobs,
 		Long: `Submit the same work again, under a new name: same algorithm, version, settings and files.
 From an archive, it also works on another service, which must have the files: archives made
 with their inputs (molrun results NAME --inputs) bring them along.`,
-		Example: session.Examples("molrun rerun hst5 --name hst5-again", "molrun rerun hst5.zip --wait"),
+		Example: Examples("molrun rerun hst5 --name hst5-again", "molrun rerun hst5.zip --wait"),
 	}
 	c.Flags().StringVarP(&name, "name", "n", "", "name of the new job (default the old one with -rerun behind it)")
 	a.add(c)
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		body, inputs, err := earlier(ctx, s, args[0])
 		if err != nil {
 			return err
@@ -41,14 +41,14 @@ with their inputs (molrun results NAME --inputs) bring them along.`,
 		if _, err := s.Send(ctx, inputs.paths, ""); err != nil {
 			return err
 		}
-		body.Name = session.FirstOf(name, body.Name+"-rerun")
+		body.Name = cmp.Or(name, body.Name+"-rerun")
 		return a.submit(ctx, s, "submit-job", body)
 	})
 }
 
 // earlier returns the submission of a job or of an archive, and the files that the
 // archive brings along.
-func earlier(ctx context.Context, s *session.Session, what string) (*client.Submission, *inputs, error) {
+func earlier(ctx context.Context, s *session, what string) (*client.Submission, *inputs, error) {
 	in := &inputs{}
 	if strings.HasSuffix(strings.ToLower(what), ".zip") {
 		if _, err := os.Stat(what); err == nil {
@@ -66,7 +66,7 @@ func earlier(ctx context.Context, s *session.Session, what string) (*client.Subm
 // maxRecord bounds job.json.
 const maxRecord = 256 << 20
 
-func file(ctx context.Context, s *session.Session, job, path string) ([]byte, error) {
+func file(ctx context.Context, s *session, job, path string) ([]byte, error) {
 	body, err := s.API.Open(ctx, nil, append([]string{"jobs", job, "files"}, strings.Split(path, "/")...)...)
 	if err != nil {
 		return nil, err

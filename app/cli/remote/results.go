@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -21,12 +20,12 @@ import (
 func resultsCommand() *cobra.Command {
 	var list, partial, withInputs, extractIt, wait bool
 	var file, dir string
-	var w session.Waiting
+	var w waiting
 	c := &cobra.Command{
-		Use: "results JOB", Short: "Download the result of a job", Args: session.One("the name of a job"), ValidArgsFunction: completeJobs,
+		Use: "results JOB", Short: "Download the result of a job", Args: oneArgument("the name of a job"), ValidArgsFunction: completeJobs,
 		Long: `Download the result of a job as an archive, or one of its files. A download that breaks goes
 on where it stopped, also when the command is started again.`,
-		Example: session.Examples("molrun results hst5", "molrun results hst5 --list", "molrun results hst5 --file metrics.json --download out", "molrun results screen --extract --download out"),
+		Example: Examples("molrun results hst5", "molrun results hst5 --list", "molrun results hst5 --file metrics.json --download out", "molrun results screen --extract --download out"),
 	}
 	f := c.Flags()
 	f.BoolVar(&list, "list", false, "list the files instead")
@@ -37,12 +36,12 @@ on where it stopped, also when the command is started again.`,
 	f.BoolVar(&withInputs, "inputs", false, "with the files that the job has read")
 	f.BoolVar(&wait, "wait", false, "wait until the job has ended")
 	w.Add(c)
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		name := args[0]
 		if wait {
 			j, err := s.Await(ctx, name, w)
 			if err == nil {
-				err = session.FailureOf(j)
+				err = failureOf(j)
 			}
 			if err != nil {
 				return err
@@ -66,7 +65,7 @@ on where it stopped, also when the command is started again.`,
 	})
 }
 
-func listFiles(ctx context.Context, s *session.Session, name string) error {
+func listFiles(ctx context.Context, s *session, name string) error {
 	a, err := s.API.Get(ctx, nil, "jobs", name, "files")
 	if err != nil {
 		return err
@@ -87,7 +86,7 @@ func listFiles(ctx context.Context, s *session.Session, name string) error {
 }
 
 // download writes a result into a folder and returns its path.
-func download(ctx context.Context, s *session.Session, r client.ResultRequest, dir string) (string, error) {
+func download(ctx context.Context, s *session, r client.ResultRequest, dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
@@ -116,7 +115,7 @@ func download(ctx context.Context, s *session.Session, r client.ResultRequest, d
 
 // unpack downloads the archive of a result and unpacks it into a folder, which gets
 // the files of the result and nothing else.
-func unpack(ctx context.Context, s *session.Session, r client.ResultRequest, dir string) error {
+func unpack(ctx context.Context, s *session, r client.ResultRequest, dir string) error {
 	archive, err := download(ctx, s, r, filepath.Dir(filepath.Clean(dir)))
 	if err != nil {
 		return err

@@ -1,11 +1,11 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -17,20 +17,20 @@ func shareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "share JOB", Short: "Make a link that shows a result without a key", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeJobs,
 		Long:    "Make a link that shows the result of a job, and nothing else, to whoever has it, until it expires or is revoked.",
-		Example: session.Examples("molrun share hst5 --for 7d", "molrun share --list"),
+		Example: Examples("molrun share hst5 --for 7d", "molrun share --list"),
 	}
 	c.Flags().StringVar(&ttl, "for", "7d", "how long the link works")
 	c.Flags().StringArrayVar(&files, "file", nil, "only this file, or folder with / behind it")
 	c.Flags().BoolVar(&list, "list", false, "list the links that work")
 	c.Flags().StringVar(&revoke, "revoke", "", "end the link with this ID")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		switch {
 		case list:
 			return listShares(ctx, s)
 		case revoke != "":
 			return s.API.Remove(ctx, "shares", revoke)
 		case len(args) == 0:
-			return session.Usagef("%s wants the name of a job", c.CommandPath())
+			return Usagef("%s wants the name of a job", c.CommandPath())
 		}
 		seconds, err := lengthOf("--for", ttl)
 		if err != nil {
@@ -51,7 +51,7 @@ func shareCommand() *cobra.Command {
 	})
 }
 
-func listShares(ctx context.Context, s *session.Session) error {
+func listShares(ctx context.Context, s *session) error {
 	a, err := s.API.Get(ctx, nil, "shares")
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func listShares(ctx context.Context, s *session.Session) error {
 		}
 		lines := make([][]string, len(list.Shares))
 		for i, one := range list.Shares {
-			lines[i] = []string{one.ID, one.Job, one.ExpiresAt, session.FirstOf(one.LastUsedAt, "never")}
+			lines[i] = []string{one.ID, one.Job, one.ExpiresAt, cmp.Or(one.LastUsedAt, "never")}
 		}
 		return s.Table([]terminal.Column{{Title: "ID"}, {Title: "JOB", Least: 10}, {Title: "UNTIL", Least: 10}, {Title: "LAST USED", Least: 9}}, lines)
 	})

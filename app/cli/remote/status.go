@@ -7,17 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
 
 func statusCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "status JOB...", Short: "Show jobs as they are now", Args: session.Names, ValidArgsFunction: completeJobs,
-		Example: session.Examples("molrun status hst5", "molrun status hst5 --json"),
+		Use: "status JOB...", Short: "Show jobs as they are now", Args: jobNames, ValidArgsFunction: completeJobs,
+		Example: Examples("molrun status hst5", "molrun status hst5 --json"),
 	}
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		for i, name := range args {
 			if i > 0 && !s.JSON {
 				if err := s.Print(""); err != nil {
@@ -33,7 +32,7 @@ func statusCommand() *cobra.Command {
 }
 
 // record shows a job.
-func record(ctx context.Context, s *session.Session, name string) error {
+func record(ctx context.Context, s *session, name string) error {
 	a, err := s.API.Get(ctx, nil, "jobs", name)
 	if err != nil {
 		return err
@@ -47,11 +46,11 @@ func record(ctx context.Context, s *session.Session, name string) error {
 	})
 }
 
-func describe(s *session.Session, j *client.Job) error {
-	_, _, detail := session.Standing(j)
+func describe(s *session, j *client.Job) error {
+	_, _, detail := standing(j)
 	counts := ""
-	if n := session.Rows(j); n > 0 {
-		_, counts, _ = session.Standing(j)
+	if n := rowCount(j); n > 0 {
+		_, counts, _ = standing(j)
 	}
 	result := ""
 	if j.ResultBytes > 0 {
@@ -90,7 +89,7 @@ func at(t time.Time) string {
 }
 
 // figures prints the figures of a result that are numbers or short texts.
-func figures(s *session.Session, results json.RawMessage) error {
+func figures(s *session, results json.RawMessage) error {
 	if len(results) == 0 {
 		return nil
 	}

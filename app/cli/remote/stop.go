@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"molrun/app/base/unit"
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -27,13 +26,13 @@ type choice struct {
 }
 
 // changing returns a command that does something to each of some jobs.
-func changing(c *cobra.Command, verb, done string, statuses []string, do func(ctx context.Context, s *session.Session, name string) error) *cobra.Command {
+func changing(c *cobra.Command, verb, done string, statuses []string, do func(ctx context.Context, s *session, name string) error) *cobra.Command {
 	var ch choice
 	ch.filter.add(c)
 	c.Flags().BoolVar(&ch.byRule, "filter", false, "take all jobs that the other flags select")
 	c.Flags().BoolVarP(&ch.yes, "yes", "y", false, "do not ask")
 	c.ValidArgsFunction = completeJobs
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		chosen, err := ch.jobs(ctx, s, args, statuses, c.CommandPath())
 		if err != nil {
 			return err
@@ -52,18 +51,18 @@ func changing(c *cobra.Command, verb, done string, statuses []string, do func(ct
 }
 
 // jobs returns the names of the jobs that are meant.
-func (ch *choice) jobs(ctx context.Context, s *session.Session, args, statuses []string, path string) (chosen []string, err error) {
+func (ch *choice) jobs(ctx context.Context, s *session, args, statuses []string, path string) (chosen []string, err error) {
 	switch {
 	case len(args) > 0 && (ch.byRule || ch.filter.any()):
-		return nil, session.Usagef("%s: give session.Names, or flags that select, not both", path)
+		return nil, Usagef("%s: give session.Names, or flags that select, not both", path)
 	case len(args) > 0:
 		return args, nil
 	case ch.filter.batch != "" && !ch.byRule:
 		return []string{ch.filter.batch}, nil
 	case !ch.byRule:
-		return nil, session.Usagef("%s wants the names of jobs, --batch NAME, or --filter with flags that select", path)
+		return nil, Usagef("%s wants the names of jobs, --batch NAME, or --filter with flags that select", path)
 	case !ch.filter.any():
-		return nil, session.Usagef("%s --filter wants flags that select, such as --status or --tag", path)
+		return nil, Usagef("%s --filter wants flags that select, such as --status or --tag", path)
 	}
 	if len(ch.filter.status) == 0 {
 		ch.filter.status = statuses
@@ -80,11 +79,11 @@ func (ch *choice) jobs(ctx context.Context, s *session.Session, args, statuses [
 }
 
 // changeEach changes jobs one after the other. It goes on behind one that is refused.
-func changeEach(ctx context.Context, s *session.Session, chosen []string, done string, do func(ctx context.Context, s *session.Session, name string) error) error {
+func changeEach(ctx context.Context, s *session, chosen []string, done string, do func(ctx context.Context, s *session, name string) error) error {
 	var changed []string
 	var failed []error
 	for _, name := range chosen {
-		err := session.Patiently(ctx, func() error { return do(ctx, s, name) })
+		err := patiently(ctx, func() error { return do(ctx, s, name) })
 		if err != nil && len(chosen) > 1 {
 			s.Say("%s: %v", terminal.Clean(name), err)
 		}
@@ -131,7 +130,7 @@ func sample(chosen []string) string {
 func confirm(c *cobra.Command, question string) error {
 	in, ok := c.InOrStdin().(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return session.Usagef("%s Nobody is there to answer; add --yes", question)
+		return Usagef("%s Nobody is there to answer; add --yes", question)
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s [y/N] ", question)
 	line, err := bufio.NewReader(in).ReadString('\n')
@@ -147,8 +146,8 @@ func confirm(c *cobra.Command, question string) error {
 func cancelCommand() *cobra.Command {
 	return changing(&cobra.Command{
 		Use: "cancel JOB...", Short: "Stop jobs that wait or run",
-		Example: session.Examples("molrun cancel hst5", "molrun cancel --batch screen --yes", "molrun cancel --filter --tag project:old --yes"),
-	}, "stop", "being stopped", []string{"QUEUED", "RUNNING"}, func(ctx context.Context, s *session.Session, name string) error {
+		Example: Examples("molrun cancel hst5", "molrun cancel --batch screen --yes", "molrun cancel --filter --tag project:old --yes"),
+	}, "stop", "being stopped", []string{"QUEUED", "RUNNING"}, func(ctx context.Context, s *session, name string) error {
 		_, err := s.API.Cancel(ctx, name)
 		return err
 	})
@@ -158,8 +157,8 @@ func retryCommand() *cobra.Command {
 	return changing(&cobra.Command{
 		Use: "retry JOB...", Short: "Queue failed jobs again",
 		Long:    "Queue failed jobs again; of a batch, its failed rows.",
-		Example: session.Examples("molrun retry ubq-2", "molrun retry --batch ubq", "molrun retry --filter --since 24h --yes"),
-	}, "queue again", "queued again", []string{"FAILED"}, func(ctx context.Context, s *session.Session, name string) error {
+		Example: Examples("molrun retry ubq-2", "molrun retry --batch ubq", "molrun retry --filter --since 24h --yes"),
+	}, "queue again", "queued again", []string{"FAILED"}, func(ctx context.Context, s *session, name string) error {
 		_, err := s.API.Retry(ctx, name)
 		return err
 	})
@@ -168,8 +167,8 @@ func retryCommand() *cobra.Command {
 func removeCommand() *cobra.Command {
 	return changing(&cobra.Command{
 		Use: "rm JOB...", Aliases: []string{"delete"}, Short: "Delete finished jobs with their results",
-		Example: session.Examples("molrun rm hst5", "molrun rm --filter --status FAILED --until 2026-01-01 --yes"),
-	}, "delete", "deleted", []string{"COMPLETED", "FAILED"}, func(ctx context.Context, s *session.Session, name string) error {
+		Example: Examples("molrun rm hst5", "molrun rm --filter --status FAILED --until 2026-01-01 --yes"),
+	}, "delete", "deleted", []string{"COMPLETED", "FAILED"}, func(ctx context.Context, s *session, name string) error {
 		return s.API.Delete(ctx, name)
 	})
 }
@@ -184,7 +183,7 @@ func gone(err error) bool {
 func lengthOf(flag, text string) (int64, error) {
 	var d unit.Duration
 	if err := d.UnmarshalText([]byte(text)); err != nil {
-		return 0, session.Usagef("%s: %w", flag, err)
+		return 0, Usagef("%s: %w", flag, err)
 	}
 	return int64(time.Duration(d) / time.Second), nil
 }

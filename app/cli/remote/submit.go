@@ -7,14 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
 
 // afterwards is what a command does when its job is queued.
 type afterwards struct {
-	session.Waiting
+	waiting
 	wait, follow bool
 	download     string
 	dryRun       bool
@@ -26,11 +25,11 @@ func (a *afterwards) add(c *cobra.Command) {
 	f.BoolVar(&a.follow, "follow", false, "wait, and print what the program prints")
 	f.StringVar(&a.download, "download", "", "wait, and unpack the result into this folder")
 	f.BoolVar(&a.dryRun, "dry-run", false, "check the submission and show what would be sent, without queueing it")
-	a.Waiting.Add(c)
+	a.waiting.Add(c)
 }
 
 // submit sends a submission, or only checks it, and does what was asked for afterwards.
-func (a *afterwards) submit(ctx context.Context, s *session.Session, route string, body any) error {
+func (a *afterwards) submit(ctx context.Context, s *session, route string, body any) error {
 	if a.dryRun {
 		return check(ctx, s, body)
 	}
@@ -42,7 +41,7 @@ func (a *afterwards) submit(ctx context.Context, s *session.Session, route strin
 }
 
 // submitted does what was asked for with a job that was queued.
-func (a *afterwards) submitted(ctx context.Context, s *session.Session, answer client.Answer) error {
+func (a *afterwards) submitted(ctx context.Context, s *session, answer client.Answer) error {
 	j, err := client.Decode[client.Job](answer)
 	if err != nil {
 		return err
@@ -57,9 +56,9 @@ func (a *afterwards) submitted(ctx context.Context, s *session.Session, answer c
 		})
 	}
 	if a.follow {
-		err = s.FollowLog(ctx, j.Name, a.Waiting, beside(s))
+		err = s.FollowLog(ctx, j.Name, a.waiting, beside(s))
 	} else {
-		j, err = s.Await(ctx, j.Name, a.Waiting)
+		j, err = s.Await(ctx, j.Name, a.waiting)
 	}
 	if err == nil && a.follow {
 		j, err = s.API.Job(ctx, j.Name)
@@ -67,7 +66,7 @@ func (a *afterwards) submitted(ctx context.Context, s *session.Session, answer c
 	if err != nil {
 		return err
 	}
-	if err := session.FailureOf(j); err != nil {
+	if err := failureOf(j); err != nil {
 		return err
 	}
 	if a.download != "" {
@@ -82,7 +81,7 @@ func (a *afterwards) submitted(ctx context.Context, s *session.Session, answer c
 }
 
 // beside returns where a log goes that comes before an answer.
-func beside(s *session.Session) io.Writer {
+func beside(s *session) io.Writer {
 	if s.JSON {
 		return s.Err
 	}
@@ -95,7 +94,7 @@ func submitCommand() *cobra.Command {
 		Long: `Submit a job: an algorithm with settings and files. Local files are uploaded first, each
 once: what the service has already is not sent again. The same submission again under the
 same name is the same job.`,
-		Example: session.Examples(
+		Example: Examples(
 			`molrun submit cg-idp --set 'sequences=["DSHAKRHHGYKRKFHEKHHSHRGY"]' --set steps=100000`,
 			"molrun submit cg-idp --example --name first --wait",
 			"molrun submit structure-summary --file structure=model.pdb --tag project:lysozyme",
@@ -109,7 +108,7 @@ func runCommand() *cobra.Command {
 		Use: "run [TYPE]", Short: "Submit a job, follow it, and download its result", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
 		Long: `Submit a job, print what its program prints until it has ended, and unpack the result into
 a folder of the job's name, or that of --download. Ctrl-C leaves the job running.`,
-		Example: session.Examples(
+		Example: Examples(
 			"molrun run cg-idp --example --name first",
 			"molrun run sequence-properties --set sequence=MDVFMKGLSKAKEGVVAAAEKTKQG --download out"),
 	}
@@ -122,7 +121,7 @@ func submitting(c *cobra.Command, a *afterwards) *cobra.Command {
 	follow, download := a.follow, a.download
 	d.add(c, "job")
 	a.add(c)
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		j, err := d.job(ctx, s, c, args)
 		if err != nil {
 			return err
@@ -145,7 +144,7 @@ func submitting(c *cobra.Command, a *afterwards) *cobra.Command {
 }
 
 // check validates a submission and shows what would be sent.
-func check(ctx context.Context, s *session.Session, body any) error {
+func check(ctx context.Context, s *session, body any) error {
 	verdict, err := s.API.Post(ctx, body, "estimate")
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/plaintext"
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -23,14 +23,14 @@ func tableCommand() *cobra.Command {
 	var asCSV bool
 	var most int
 	c := &cobra.Command{
-		Use: "table BATCH", Short: "Show the rows of a batch with their figures, the best first", Args: session.One("the name of a batch"), ValidArgsFunction: completeJobs,
-		Example: session.Examples("molrun table screen", "molrun table screen --sort length --csv"),
+		Use: "table BATCH", Short: "Show the rows of a batch with their figures, the best first", Args: oneArgument("the name of a batch"), ValidArgsFunction: completeJobs,
+		Example: Examples("molrun table screen", "molrun table screen --sort length --csv"),
 	}
 	c.Flags().StringVar(&sorted, "sort", "", "a figure, or row (default the figure that the algorithm ranks by)")
 	c.Flags().StringVar(&order, "order", "", "asc or desc (default the better ones first)")
 	c.Flags().BoolVar(&asCSV, "csv", false, "print CSV, with all rows")
 	c.Flags().IntVar(&most, "limit", 25, "how many rows at most; 0 for all")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		q := url.Values{}
 		if sorted != "" && sorted != "row" && !strings.HasPrefix(sorted, "metric:") {
 			sorted = "metric:" + sorted
@@ -57,7 +57,7 @@ func tableCommand() *cobra.Command {
 	})
 }
 
-func tableCSV(ctx context.Context, s *session.Session, q url.Values, name string) error {
+func tableCSV(ctx context.Context, s *session, q url.Values, name string) error {
 	q.Set("format", "csv")
 	body, err := s.API.Open(ctx, q, "jobs", name, "table")
 	if err != nil {
@@ -68,7 +68,7 @@ func tableCSV(ctx context.Context, s *session.Session, q url.Values, name string
 	return err
 }
 
-func readBatch(ctx context.Context, s *session.Session, q url.Values, name string, most int) (*client.Table, error) {
+func readBatch(ctx context.Context, s *session, q url.Values, name string, most int) (*client.Table, error) {
 	var rows []client.TableRow
 	for {
 		page := 1000
@@ -112,7 +112,7 @@ func hasOrder(t *client.Table) error {
 
 // showTable prints as many columns as the terminal is wide, the one that rows are sorted
 // by first.
-func showTable(s *session.Session, t *client.Table) error {
+func showTable(s *session, t *client.Table) error {
 	columns := []terminal.Column{{Title: "ROW", Right: true}, {Title: "OF", Least: 10}, {Title: "STATE"}}
 	lines := make([][]string, len(t.Rows))
 	for i, r := range t.Rows {
@@ -120,7 +120,7 @@ func showTable(s *session.Session, t *client.Table) error {
 		if r.FailureCode != "" {
 			state = "✘ " + r.FailureCode
 		}
-		lines[i] = []string{fmt.Sprint(r.Row), session.FirstOf(r.Source, r.Name), state}
+		lines[i] = []string{fmt.Sprint(r.Row), cmp.Or(r.Source, r.Name), state}
 	}
 	shown := 0
 	for _, c := range columnsOf(t) {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -45,7 +44,7 @@ func plainFigures(all map[string]any) (figures [][2]string) {
 }
 
 // tellEvent prints an event.
-func tellEvent(s *session.Session, e client.Event) error {
+func tellEvent(s *session, e client.Event) error {
 	if e.Name == "" {
 		return nil // only a place in the order
 	}
@@ -63,7 +62,7 @@ func tellEvent(s *session.Session, e client.Event) error {
 	now := time.Now().Format(time.TimeOnly)
 	switch e.Name {
 	case "job":
-		_, head, detail := session.Standing(j)
+		_, head, detail := standing(j)
 		return s.Print("%s  %-20s  %s", now, terminal.Clean(j.Name), terminal.Clean(strings.TrimSuffix(head+", "+detail, ", ")))
 	case "progress":
 		return s.Print("%s  %-20s  %.0f %%  %s", now, terminal.Clean(j.Name), 100*j.Progress.Fraction, terminal.Clean(j.Progress.Text))
@@ -72,7 +71,7 @@ func tellEvent(s *session.Session, e client.Event) error {
 }
 
 // listenAll tells the events of many jobs over one connection.
-func listenAll(ctx context.Context, s *session.Session, q url.Values, last *string) error {
+func listenAll(ctx context.Context, s *session, q url.Values, last *string) error {
 	for e, err := range s.API.Events(ctx, q, *last) {
 		if err != nil {
 			return err
@@ -89,17 +88,17 @@ func listenAll(ctx context.Context, s *session.Session, q url.Values, last *stri
 
 // page is a session whose output is kept, to be drawn at once.
 type page struct {
-	*session.Session
+	*session
 	text bytes.Buffer
 	to   io.Writer
 }
 
-func onScreen(s *session.Session) *page {
+func onScreen(s *session) *page {
 	p := &page{to: s.Out}
 	inner, t := *s, *s.Terminal
 	t.Out = &p.text
 	inner.Terminal = &t
-	p.Session = &inner
+	p.session = &inner
 	return p
 }
 

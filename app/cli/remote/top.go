@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"molrun/app/cli/session"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -25,26 +25,26 @@ func topCommand() *cobra.Command {
 		Use: "top", Short: "Watch what runs and waits", Args: cobra.NoArgs,
 		Long: `Watch what runs and waits, drawn anew every two seconds. Keys: up and down (or k and j) choose a
 job, f follows its log (any key returns), c stops it, q ends. Admins also see the machine.`,
-		Example: session.Examples("molrun top", "molrun top --organization"),
+		Example: Examples("molrun top", "molrun top --organization"),
 	}
 	c.Flags().BoolVar(&organization, "organization", false, "jobs of all members")
-	return session.Connected(c, func(ctx context.Context, s *session.Session, _ []string) error {
+	return connected(c, func(ctx context.Context, s *session, _ []string) error {
 		in, ok := c.InOrStdin().(*os.File)
 		if !s.Interactive || !ok || !term.IsTerminal(int(in.Fd())) {
-			return session.Usagef("molrun top draws on a terminal; molrun jobs --status RUNNING,QUEUED tells programs the same")
+			return Usagef("molrun top draws on a terminal; molrun jobs --status RUNNING,QUEUED tells programs the same")
 		}
 		q := url.Values{"status": {"RUNNING", "QUEUED"}, "limit": {"100"}}
 		if organization {
 			q.Set("organization", "true")
 		}
-		w := &watcher{Session: s, query: q, in: in}
+		w := &watcher{session: s, query: q, in: in}
 		return w.run(ctx)
 	})
 }
 
 // watcher draws what runs and waits.
 type watcher struct {
-	*session.Session
+	*session
 	query  url.Values
 	in     *os.File
 	jobs   []*client.Job
@@ -164,7 +164,7 @@ func (w *watcher) draw() {
 	lines := make([][]string, 0, len(w.jobs))
 	now := time.Now()
 	for _, j := range w.jobs[:min(len(w.jobs), max(height-8, 3))] {
-		lines = append(lines, []string{j.Name, session.FirstOf(j.Type, "(several)"), terminal.State(j.Status), runTime(j, now), remark(j)})
+		lines = append(lines, []string{j.Name, cmp.Or(j.Type, "(several)"), terminal.State(j.Status), runTime(j, now), remark(j)})
 	}
 	_ = t.Table([]terminal.Column{{Title: "NAME", Least: 12}, {Title: "TYPE", Least: 8}, {Title: "STATE"}, {Title: "TIME", Right: true}, {Title: "NOTES", Least: 10}}, lines) // into memory
 	fmt.Fprintf(w.Out, "\x1b[H\x1b[2J%s\r\n\r\n", w.head)
@@ -223,7 +223,7 @@ func (w *watcher) followOn(ctx context.Context, name string, keys <-chan string)
 	ended := make(chan struct{})
 	go func() { // ends with following
 		defer close(ended)
-		_ = w.FollowLog(following, name, session.Waiting{}, returning{w.Out}) // what stops it is shown by the list
+		_ = w.FollowLog(following, name, waiting{}, returning{w.Out}) // what stops it is shown by the list
 		fmt.Fprint(w.Out, "\r\n(end)\r\n")
 	}()
 	select {

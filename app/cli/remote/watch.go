@@ -6,21 +6,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/cli/session"
 	"molrun/app/client"
 )
 
 func waitCommand() *cobra.Command {
-	var w session.Waiting
+	var w waiting
 	c := &cobra.Command{
-		Use: "wait JOB...", Short: "Wait until jobs have ended", Args: session.Names, ValidArgsFunction: completeJobs,
+		Use: "wait JOB...", Short: "Wait until jobs have ended", Args: jobNames, ValidArgsFunction: completeJobs,
 		Long: `Wait until all these jobs have ended, and show their progress. It goes on when the service
 restarts. If a job has failed, the exit code is 9; with --timeout, it is 7 if time is up.
 Ctrl-C leaves the jobs running.`,
-		Example: session.Examples("molrun wait hst5", "molrun wait screen --timeout 2h"),
+		Example: Examples("molrun wait hst5", "molrun wait screen --timeout 2h"),
 	}
 	w.Add(c)
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		deadline := time.Now().Add(w.Timeout)
 		var failed error
 		for _, name := range args {
@@ -32,7 +31,7 @@ Ctrl-C leaves the jobs running.`,
 			if err != nil {
 				return err
 			}
-			if err := session.FailureOf(j); err != nil && failed == nil {
+			if err := failureOf(j); err != nil && failed == nil {
 				failed = err
 			}
 			if err := record(ctx, s, name); err != nil {
@@ -46,15 +45,15 @@ Ctrl-C leaves the jobs running.`,
 func logsCommand() *cobra.Command {
 	var follow bool
 	var attempt int
-	var w session.Waiting
+	var w waiting
 	c := &cobra.Command{
-		Use: "logs JOB", Short: "Print what the program of a job prints", Args: session.One("the name of a job"), ValidArgsFunction: completeJobs,
-		Example: session.Examples("molrun logs hst5", "molrun logs -f hst5"),
+		Use: "logs JOB", Short: "Print what the program of a job prints", Args: oneArgument("the name of a job"), ValidArgsFunction: completeJobs,
+		Example: Examples("molrun logs hst5", "molrun logs -f hst5"),
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job has ended")
 	c.Flags().IntVar(&attempt, "attempt", 0, "which attempt (default the last)")
 	w.Add(c)
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		if follow {
 			return s.FollowLog(ctx, args[0], w, s.Out)
 		}
@@ -73,10 +72,10 @@ func eventsCommand() *cobra.Command {
 		Use: "events [JOB]", Short: "Tell what happens to jobs, until Ctrl-C or the job's end", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeJobs,
 		Long: `Tell what happens to your jobs, or to one until its end: a line each, or with --json an object
 each with event and data, as GET /events says.`,
-		Example: session.Examples("molrun events --organization", "molrun events hst5 --json"),
+		Example: Examples("molrun events --organization", "molrun events hst5 --json"),
 	}
 	f.add(c)
-	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
+	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		if len(args) == 1 {
 			return s.Follow(ctx, args[0], false, func(e client.Event) error { return tellEvent(s, e) })
 		}
@@ -84,10 +83,10 @@ each with event and data, as GET /events says.`,
 		last := ""
 		for {
 			err := listenAll(ctx, s, q, &last)
-			if ctx.Err() != nil || !session.Passes(err) {
+			if ctx.Err() != nil || !passes(err) {
 				return err
 			}
-			if err := session.Pause(ctx, redraw); err != nil {
+			if err := pause(ctx, redraw); err != nil {
 				return err
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 )
 
@@ -74,7 +73,7 @@ func (e *Executor) dropped(t app.Task, k *tracked) (s app.TaskStatus, ok bool, e
 	if isClaimed || err != nil {
 		return s, false, err
 	}
-	d := ending{Record: client.Record{Row: k.row, State: "CANCELLED"}, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), tracked: k}
+	d := ending{jobRecord: jobRecord{JobRow: k.row, State: "CANCELLED"}, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), tracked: k}
 	if d.foreign() && (e.snapshot.without || !e.missingFor(k, e.options.LostAfter)) {
 		return s, false, nil
 	}
@@ -94,7 +93,7 @@ func (e *Executor) missingFor(k *tracked, long time.Duration) bool {
 // asBefore returns the status of a task about which nothing new is known.
 func (e *Executor) asBefore(t app.Task, k *tracked) (app.TaskStatus, error) {
 	if !k.startedAt.IsZero() {
-		return e.alive(t, k, client.Record{})
+		return e.alive(t, k, jobRecord{})
 	}
 	why := cmp.Or(e.submissions.whyPending(k.row.Name), "the cluster does not show its job yet")
 	return app.TaskStatus{State: app.TaskStarting, Reason: why}, nil
@@ -111,7 +110,7 @@ func (e *Executor) orphan(t app.Task, k *tracked) (app.TaskStatus, error) {
 	case lockErr != nil && !noLocks(lockErr):
 		return app.TaskStatus{}, lockErr
 	case locked:
-		return e.alive(t, k, client.Record{})
+		return e.alive(t, k, jobRecord{})
 	}
 	run, err := task.ReadRun(t.Dir)
 	switch {
@@ -122,7 +121,7 @@ func (e *Executor) orphan(t app.Task, k *tracked) (app.TaskStatus, error) {
 	case t.Limit <= 0, lockErr == nil && e.locks.reliable(run), e.options.overdue(t, run):
 		return lost, nil
 	}
-	return e.alive(t, k, client.Record{})
+	return e.alive(t, k, jobRecord{})
 }
 
 // noLocks reports whether the file system has no locks at all.

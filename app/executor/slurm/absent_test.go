@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 	"molrun/app/test/must"
 )
@@ -34,7 +33,7 @@ func newUnseen(t *testing.T) *unseen {
 	u := &unseen{
 		t:     t,
 		task:  app.Task{Token: "token", Dir: dir},
-		known: &tracked{row: client.Row{Name: "molrun-token"}, found: true},
+		known: &tracked{row: JobRow{Name: "molrun-token"}, found: true},
 		begin: time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC),
 		Executor: &Executor{
 			options:     Options{LostAfter: lostAfter, Late: late, Log: func(string, ...any) {}},
@@ -124,7 +123,7 @@ func TestOutcomeMayBeSeenLate(t *testing.T) {
 	u := newUnseen(t)
 	over := func() app.TaskStatus {
 		t.Helper()
-		s, err := u.over(u.task, u.known, client.Record{Row: u.known.row, State: "COMPLETED"})
+		s, err := u.over(u.task, u.known, jobRecord{JobRow: u.known.row, State: "COMPLETED"})
 		must.OK(t, err)
 		return s
 	}
@@ -154,7 +153,7 @@ func TestMadeOutcomeNeverEndsBeforeItStarts(t *testing.T) {
 		"ended when it started":      {started: at(2), ended: at(2), wantStart: at(2), wantEnd: at(2)},
 		"cancelled before any start": {ended: at(1), wantEnd: at(1)},
 	} {
-		o := made(app.CauseStopped, "", client.Record{Started: tt.started, Ended: tt.ended}, &tracked{startedAt: tt.seen})
+		o := made(app.CauseStopped, "", jobRecord{Started: tt.started, Ended: tt.ended}, &tracked{startedAt: tt.seen})
 		if !o.StartedAt.Equal(tt.wantStart) || !o.EndedAt.Equal(tt.wantEnd) {
 			t.Errorf("%s: from %v to %v, want from %v to %v", name, o.StartedAt, o.EndedAt, tt.wantStart, tt.wantEnd)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/test/must"
 )
 
@@ -21,7 +20,7 @@ func secretary(t *testing.T) (v snapshot, asked func() string) {
 	script := "#!/bin/sh\nwhile [ \"$1\" != --name ]; do shift; done\necho \"$2\" >>" + quote(notes) + "\n"
 	must.OK(t, os.WriteFile(filepath.Join(dir, "sacct"), []byte(script), 0o700))
 	return snapshot{
-		client:    client.New(client.Options{Path: dir, Timeout: time.Minute, Now: time.Now}),
+		client:    newClient(Options{Path: dir, Timeout: time.Minute, Now: time.Now}),
 		options:   Options{Prefix: "molrun", Log: func(string, ...any) {}},
 		accounted: map[string]bool{},
 	}, func() string {
@@ -49,9 +48,9 @@ func TestAccountingIsAskedForTasksThatSqueueHadTimeToShow(t *testing.T) {
 	v, asked := secretary(t)
 	v.at = time.Now().Add(-time.Second)
 	v.tracked = tracker{
-		"gone": {row: client.Row{Name: "molrun-gone"}, found: true},
-		"new":  {row: client.Row{Name: "molrun-new"}, found: true},
-		"none": {row: client.Row{Name: "molrun-none"}},
+		"gone": {row: JobRow{Name: "molrun-gone"}, found: true},
+		"new":  {row: JobRow{Name: "molrun-new"}, found: true},
+		"none": {row: JobRow{Name: "molrun-none"}},
 	}
 	e := &Executor{snapshot: v, submissions: newSubmissions(), lists: &lists{dir: t.TempDir(), prefix: "molrun"}}
 	e.submissions.note("molrun-new", "")

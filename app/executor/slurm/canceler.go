@@ -3,9 +3,6 @@ package slurm
 import (
 	"context"
 	"time"
-
-	"molrun/app/executor/slurm/client"
-	"molrun/app/executor/slurm/gather"
 )
 
 // gatherCancels is how long requests are gathered.
@@ -19,24 +16,24 @@ type canceler struct {
 }
 
 type cancelRequest struct {
-	job client.Record
-	how client.Manner
+	job jobRecord
+	how cancelManner
 }
 
 // cancel cancels jobs, all in the same manner.
-type cancel func(ctx context.Context, how client.Manner, jobs []client.Record)
+type cancel func(ctx context.Context, how cancelManner, jobs []jobRecord)
 
 func newCanceler() *canceler {
 	return &canceler{requests: make(chan cancelRequest, 1024), ended: make(chan struct{})}
 }
 
 // add requests the end of a job.
-func (c *canceler) add(ctx context.Context, job client.Record, how client.Manner) error {
+func (c *canceler) add(ctx context.Context, job jobRecord, how cancelManner) error {
 	select {
 	case c.requests <- cancelRequest{job, how}:
 		return nil
 	case <-c.ended:
-		return gather.ErrClosed
+		return errStopping
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -44,7 +41,7 @@ func (c *canceler) add(ctx context.Context, job client.Record, how client.Manner
 
 // tryAdd is like add, but drops the request while there are many. The caller
 // repeats it.
-func (c *canceler) tryAdd(job client.Record, how client.Manner) {
+func (c *canceler) tryAdd(job jobRecord, how cancelManner) {
 	select {
 	case c.requests <- cancelRequest{job, how}:
 	default:
@@ -84,8 +81,8 @@ func (c *canceler) gather(ctx context.Context, first cancelRequest) map[jobKey]c
 }
 
 func flush(ctx context.Context, cancel cancel, requested map[jobKey]cancelRequest) {
-	for _, how := range []client.Manner{client.IfQueued, client.Terminate, client.End} {
-		var jobs []client.Record
+	for _, how := range []cancelManner{cancelIfQueued, cancelTerminate, cancelEnd} {
+		var jobs []jobRecord
 		for _, r := range requested {
 			if r.how == how {
 				jobs = append(jobs, r.job)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"molrun/app/algorithm/placement"
-	"molrun/app/executor/slurm/client"
 )
 
 // Finding is one result of Check: what it found and, where that is not fine, what
@@ -37,7 +36,7 @@ func Check(ctx context.Context, o Options, places ...placement.Placement) []Find
 	if err := o.valid(); err != nil {
 		return []Finding{{Wrong, err.Error()}}
 	}
-	c := &checkup{options: o, client: o.newClient()}
+	c := &checkup{options: o, client: newClient(o)}
 	if c.commands(); c.failed() {
 		return c.found
 	}
@@ -56,7 +55,7 @@ func Check(ctx context.Context, o Options, places ...placement.Placement) []Find
 // checkup is one check of the cluster.
 type checkup struct {
 	options Options
-	client  *client.Client
+	client  *client
 	found   []Finding
 }
 
@@ -71,7 +70,7 @@ func (c *checkup) failed() bool {
 
 func (c *checkup) commands() {
 	var missing []string
-	for _, name := range client.Commands {
+	for _, name := range Commands {
 		if _, err := c.client.Find(name); err != nil {
 			missing = append(missing, name)
 		}
@@ -107,14 +106,14 @@ func (c *checkup) settings(ctx context.Context) {
 		c.say(Doubtful, "the controller does not tell its settings: %v", err)
 		return
 	}
-	if most, ok := client.Number(settings["MaxJobCount"]); ok && most <= c.options.MaxTasks {
+	if most, ok := leadingNumber(settings["MaxJobCount"]); ok && most <= c.options.MaxTasks {
 		c.say(Doubtful, "the cluster holds %d jobs of all users (MaxJobCount), so slurm.max_jobs = %d can be in others' way; lower it", most, c.options.MaxTasks)
 	}
 	if !strings.HasSuffix(settings["AccountingStorageType"], "none") {
 		return
 	}
 	enough := 10 * int(c.options.Poll/time.Second)
-	age, _ := client.Number(settings["MinJobAge"])
+	age, _ := leadingNumber(settings["MinJobAge"])
 	if age < enough {
 		c.say(Wrong, "there is no accounting (slurmdbd), and the controller forgets a job %d s after its end, before molrun has surely asked; set MinJobAge to %d or more, or set up accounting", age, enough)
 		return

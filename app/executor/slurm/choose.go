@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 )
 
@@ -18,48 +17,48 @@ import (
 // the one that claimed the attempt counts, before that the oldest. The others are
 // cancelled while they are queued; one that starts finds the claim. False says
 // that Slurm does not know the job that counts.
-func (e *Executor) choose(t app.Task, k *tracked) (client.Record, bool, error) {
+func (e *Executor) choose(t app.Task, k *tracked) (jobRecord, bool, error) {
 	records := e.snapshot.records[k.row]
 	switch {
 	case len(records) == 0:
-		return client.Record{}, false, nil
+		return jobRecord{}, false, nil
 	case len(records) == 1 && !turnedAway(records[0]):
 		return records[0], true, nil
 	}
 	id, isClaimed, err := claimed(t.Dir)
 	if err != nil {
-		return client.Record{}, false, err
+		return jobRecord{}, false, err
 	}
 	counts, known := pick(records, id, isClaimed)
 	for _, r := range records {
-		if r.Kind() == client.Queued && known && r.Submission() != counts.Submission() {
+		if r.Kind() == kindQueued && known && r.Submission() != counts.Submission() {
 			e.options.Log("a second job for one task is cancelled", "job", string(t.Job), "slurm", r.Target(), "name", r.Name)
-			e.canceler.tryAdd(r, client.IfQueued)
+			e.canceler.tryAdd(r, cancelIfQueued)
 		}
 	}
 	return counts, known, nil
 }
 
 // turnedAway reports whether the job found that another had claimed the attempt.
-func turnedAway(r client.Record) bool { return r.Kind().Over() && r.Code == exitClaimed }
+func turnedAway(r jobRecord) bool { return r.Kind().Over() && r.Code == exitClaimed }
 
 // pick returns the job that counts. If the claimant is unknown, it may be any job
 // that was not turned away.
-func pick(records []client.Record, claimant string, isClaimed bool) (client.Record, bool) {
-	records = slices.SortedFunc(slices.Values(records), func(a, b client.Record) int {
+func pick(records []jobRecord, claimant string, isClaimed bool) (jobRecord, bool) {
+	records = slices.SortedFunc(slices.Values(records), func(a, b jobRecord) int {
 		if a.Older(b) {
 			return -1
 		}
 		return 1
 	})
 	if isClaimed && claimant != "" {
-		i := slices.IndexFunc(records, func(r client.Record) bool { return r.ID == claimant })
+		i := slices.IndexFunc(records, func(r jobRecord) bool { return r.ID == claimant })
 		if i < 0 {
-			return client.Record{}, false
+			return jobRecord{}, false
 		}
 		return records[i], true
 	}
-	if i := slices.IndexFunc(records, func(r client.Record) bool { return !turnedAway(r) }); i >= 0 {
+	if i := slices.IndexFunc(records, func(r jobRecord) bool { return !turnedAway(r) }); i >= 0 {
 		return records[i], true
 	}
 	return records[0], true

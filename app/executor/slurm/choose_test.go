@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 	"molrun/app/test/must"
 )
 
 // TestJobThatClaimedTheAttemptCounts has a task that was submitted twice.
 func TestJobThatClaimedTheAttemptCounts(t *testing.T) {
-	row := client.Row{Name: "molrun-token"}
+	row := JobRow{Name: "molrun-token"}
 	for name, tt := range map[string]struct {
 		claimant  string // "": nobody claimed the attempt
 		first     string // state of the older job
@@ -31,8 +30,8 @@ func TestJobThatClaimedTheAttemptCounts(t *testing.T) {
 				claim(t, dir, tt.claimant)
 			}
 			e := &Executor{options: Options{Log: func(string, ...any) {}}, canceler: newCanceler()}
-			e.snapshot.records = map[client.Row][]client.Record{row: {
-				{Row: row, ID: "9", State: "PENDING"}, {Row: row, ID: "8", State: tt.first},
+			e.snapshot.records = map[JobRow][]jobRecord{row: {
+				{JobRow: row, ID: "9", State: "PENDING"}, {JobRow: row, ID: "8", State: tt.first},
 			}}
 			r, known, err := e.choose(app.Task{Dir: dir}, &tracked{row: row, found: true})
 			if err != nil || r.ID != tt.want || known != (tt.want != "") {

@@ -8,13 +8,12 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/unit"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 )
 
 // ending is all that is known about how a task ended.
 type ending struct {
-	client.Record
+	jobRecord
 	outcome *app.Outcome // nil: it left none
 	stopped bool         // we stopped it
 	refused string       // why we gave it up
@@ -25,21 +24,21 @@ type ending struct {
 
 // foreign reports whether somebody else cancelled the job in Slurm.
 func (d ending) foreign() bool {
-	return d.Kind() == client.Cancelled && !d.stopped && d.refused == ""
+	return d.Kind() == kindCancelled && !d.stopped && d.refused == ""
 }
 
 // status decides. Slurm says that the task has ended and whether Slurm ended it;
 // otherwise the outcome says how.
 func (d ending) status() app.TaskStatus {
 	switch d.Kind() {
-	case client.TimedOut:
+	case kindTimedOut:
 		return d.failed(app.CauseTimeout, "Slurm ended the job at its time limit.")
-	case client.OutOfMemory:
+	case kindOutOfMemory:
 		return d.failed(app.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it asked the cluster for.", unit.Bytes(d.needs.MemoryBytes)))
-	case client.Cancelled:
+	case kindCancelled:
 		return d.cancelled()
 	}
-	if d.outcome != nil && (d.Kind() != client.Broken || d.outcome.Cause != app.CauseInterrupted) {
+	if d.outcome != nil && (d.Kind() != kindBroken || d.outcome.Cause != app.CauseInterrupted) {
 		return ended(d.outcome)
 	}
 	return d.without()
@@ -60,7 +59,7 @@ func (d ending) cancelled() app.TaskStatus {
 // without decides where there is no reliable outcome.
 func (d ending) without() app.TaskStatus {
 	switch {
-	case d.Kind() == client.Broken:
+	case d.Kind() == kindBroken:
 		return d.lost(d.breakage())
 	case d.Signal == int(syscall.SIGKILL):
 		s := d.failed(app.CauseSignal, fmt.Sprintf("Slurm killed the job on node %s, most likely since it used more than the %s of memory that it asked for.",
@@ -93,7 +92,7 @@ func (d ending) lost(why string) app.TaskStatus {
 
 // failed returns an end that Slurm decided. It keeps what the task measured.
 func (d ending) failed(cause app.Cause, message string) app.TaskStatus {
-	o := made(cause, message, d.Record, d.tracked)
+	o := made(cause, message, d.jobRecord, d.tracked)
 	if d.outcome != nil {
 		whole := *d.outcome
 		whole.Cause, whole.Message = cause, message
@@ -103,7 +102,7 @@ func (d ending) failed(cause app.Cause, message string) app.TaskStatus {
 }
 
 // made returns the outcome of a task that left none.
-func made(cause app.Cause, message string, r client.Record, k *tracked) *app.Outcome {
+func made(cause app.Cause, message string, r jobRecord, k *tracked) *app.Outcome {
 	o := &app.Outcome{Protocol: task.Protocol, Cause: cause, Message: message}
 	if o.StartedAt = k.startedAt; o.StartedAt.IsZero() && !r.Ended.Before(r.Started) {
 		o.StartedAt = r.Started

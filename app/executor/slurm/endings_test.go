@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 )
 
 // TestEndings combines Slurm's record of a job with the task's outcome.
@@ -18,32 +17,32 @@ func TestEndings(t *testing.T) {
 		want  app.Cause
 		words string
 	}{
-		{"both report success", ending{Record: client.Record{State: "COMPLETED"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
-		{"the outcome reports a failure", ending{Record: client.Record{State: "COMPLETED"}, outcome: outcome(app.CauseExit)}, app.CauseExit, ""},
-		{"orderly shutdown of the machine", ending{Record: client.Record{State: "COMPLETED"}, outcome: outcome(app.CauseInterrupted)}, app.CauseInterrupted, ""},
-		{"no outcome", ending{Record: client.Record{State: "COMPLETED", Node: "n1"}}, lost, "on node n1"},
-		{"its last log line", ending{Record: client.Record{State: "FAILED", Code: 1}, words: "the disk is full"}, lost, "the disk is full"},
-		{"killed", ending{Record: client.Record{State: "FAILED", Signal: 9}}, app.CauseSignal, "memory"},
-		{"no shared directory", ending{Record: client.Record{State: "FAILED", Code: 75, Node: "n1"}}, lost, "n1 does not see"},
-		{"requeued", ending{Record: client.Record{State: "FAILED", Code: 76}}, lost, "requeued"},
-		{"too much memory, but the program finished", ending{Record: client.Record{State: "OUT_OF_MEMORY"}, outcome: outcome(app.CauseDone)}, app.CauseMemory, "memory"},
-		{"too much memory", ending{Record: client.Record{State: "OUT_OF_MEMORY"}}, app.CauseMemory, "memory"},
-		{"Slurm's time limit", ending{Record: client.Record{State: "TIMEOUT"}, outcome: outcome(app.CauseInterrupted)}, app.CauseTimeout, ""},
-		{"a deadline", ending{Record: client.Record{State: "DEADLINE"}}, app.CauseTimeout, ""},
-		{"preempted", ending{Record: client.Record{State: "PREEMPTED"}, outcome: outcome(app.CauseInterrupted)}, lost, "higher priority"},
-		{"the node failed", ending{Record: client.Record{State: "NODE_FAIL", Node: "n1"}}, lost, "node n1 failed"},
-		{"the node failed after the task was done", ending{Record: client.Record{State: "NODE_FAIL"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
-		{"the node failed while the task was interrupted", ending{Record: client.Record{State: "NODE_FAIL"}, outcome: outcome(app.CauseInterrupted)}, lost, ""},
-		{"preempted when the task was done", ending{Record: client.Record{State: "PREEMPTED"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
-		{"the job exited otherwise than the task", ending{Record: client.Record{State: "FAILED", Code: 1}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
-		{"killed after its outcome", ending{Record: client.Record{State: "FAILED", Signal: 9}, outcome: outcome(app.CauseExit)}, app.CauseExit, ""},
-		{"ended by another signal", ending{Record: client.Record{State: "FAILED", Signal: 15}}, lost, ""},
-		{"exited with the number of the kill signal", ending{Record: client.Record{State: "FAILED", Code: 9}}, lost, ""},
-		{"the node did not start", ending{Record: client.Record{State: "BOOT_FAIL", Node: "n1"}}, lost, "BOOT_FAIL"},
-		{"cancelled by others", ending{Record: client.Record{State: "CANCELLED", By: "4294967294"}, outcome: outcome(app.CauseInterrupted)}, app.CauseStopped, "the number 4294967294"},
-		{"cancelled as asked", ending{Record: client.Record{State: "CANCELLED"}, stopped: true, outcome: outcome(app.CauseDone)}, app.CauseStopped, "was stopped"},
-		{"won the race against its cancellation", ending{Record: client.Record{State: "COMPLETED"}, stopped: true, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
-		{"refused", ending{Record: client.Record{State: "CANCELLED"}, refused: "no node has that much"}, app.CauseCannotStart, "no node"},
+		{"both report success", ending{jobRecord: jobRecord{State: "COMPLETED"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
+		{"the outcome reports a failure", ending{jobRecord: jobRecord{State: "COMPLETED"}, outcome: outcome(app.CauseExit)}, app.CauseExit, ""},
+		{"orderly shutdown of the machine", ending{jobRecord: jobRecord{State: "COMPLETED"}, outcome: outcome(app.CauseInterrupted)}, app.CauseInterrupted, ""},
+		{"no outcome", ending{jobRecord: jobRecord{State: "COMPLETED", Node: "n1"}}, lost, "on node n1"},
+		{"its last log line", ending{jobRecord: jobRecord{State: "FAILED", Code: 1}, words: "the disk is full"}, lost, "the disk is full"},
+		{"killed", ending{jobRecord: jobRecord{State: "FAILED", Signal: 9}}, app.CauseSignal, "memory"},
+		{"no shared directory", ending{jobRecord: jobRecord{State: "FAILED", Code: 75, Node: "n1"}}, lost, "n1 does not see"},
+		{"requeued", ending{jobRecord: jobRecord{State: "FAILED", Code: 76}}, lost, "requeued"},
+		{"too much memory, but the program finished", ending{jobRecord: jobRecord{State: "OUT_OF_MEMORY"}, outcome: outcome(app.CauseDone)}, app.CauseMemory, "memory"},
+		{"too much memory", ending{jobRecord: jobRecord{State: "OUT_OF_MEMORY"}}, app.CauseMemory, "memory"},
+		{"Slurm's time limit", ending{jobRecord: jobRecord{State: "TIMEOUT"}, outcome: outcome(app.CauseInterrupted)}, app.CauseTimeout, ""},
+		{"a deadline", ending{jobRecord: jobRecord{State: "DEADLINE"}}, app.CauseTimeout, ""},
+		{"preempted", ending{jobRecord: jobRecord{State: "PREEMPTED"}, outcome: outcome(app.CauseInterrupted)}, lost, "higher priority"},
+		{"the node failed", ending{jobRecord: jobRecord{State: "NODE_FAIL", Node: "n1"}}, lost, "node n1 failed"},
+		{"the node failed after the task was done", ending{jobRecord: jobRecord{State: "NODE_FAIL"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
+		{"the node failed while the task was interrupted", ending{jobRecord: jobRecord{State: "NODE_FAIL"}, outcome: outcome(app.CauseInterrupted)}, lost, ""},
+		{"preempted when the task was done", ending{jobRecord: jobRecord{State: "PREEMPTED"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
+		{"the job exited otherwise than the task", ending{jobRecord: jobRecord{State: "FAILED", Code: 1}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
+		{"killed after its outcome", ending{jobRecord: jobRecord{State: "FAILED", Signal: 9}, outcome: outcome(app.CauseExit)}, app.CauseExit, ""},
+		{"ended by another signal", ending{jobRecord: jobRecord{State: "FAILED", Signal: 15}}, lost, ""},
+		{"exited with the number of the kill signal", ending{jobRecord: jobRecord{State: "FAILED", Code: 9}}, lost, ""},
+		{"the node did not start", ending{jobRecord: jobRecord{State: "BOOT_FAIL", Node: "n1"}}, lost, "BOOT_FAIL"},
+		{"cancelled by others", ending{jobRecord: jobRecord{State: "CANCELLED", By: "4294967294"}, outcome: outcome(app.CauseInterrupted)}, app.CauseStopped, "the number 4294967294"},
+		{"cancelled as asked", ending{jobRecord: jobRecord{State: "CANCELLED"}, stopped: true, outcome: outcome(app.CauseDone)}, app.CauseStopped, "was stopped"},
+		{"won the race against its cancellation", ending{jobRecord: jobRecord{State: "COMPLETED"}, stopped: true, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
+		{"refused", ending{jobRecord: jobRecord{State: "CANCELLED"}, refused: "no node has that much"}, app.CauseCannotStart, "no node"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

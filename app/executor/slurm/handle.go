@@ -5,12 +5,11 @@ import (
 	"strconv"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 )
 
 // handle is the content of an app.Handle.
 type handle struct {
-	client.Row
+	JobRow
 	Job string `json:"job,omitempty"` // the number, for people; "" where sbatch printed none
 }
 
@@ -30,9 +29,9 @@ func readHandle(text app.Handle) (handle, bool) {
 }
 
 // numbered returns the handle of a row whose job has this number.
-func numbered(r client.Row, id string) handle {
+func numbered(r JobRow, id string) handle {
 	if id != "" && r.Index > 0 {
 		id += "_" + strconv.Itoa(r.Index)
 	}
-	return handle{Row: r, Job: id}
+	return handle{JobRow: r, Job: id}
 }

@@ -14,7 +14,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/durable"
-	"molrun/app/executor/slurm/client"
 )
 
 // listHead begins every list; the number is its version.
@@ -32,16 +31,16 @@ type lists struct {
 
 	mu     sync.Mutex
 	loaded bool
-	rows   map[string]client.Row // of arrays, by token
+	rows   map[string]JobRow // of arrays, by token
 }
 
 func (l *lists) path(name string) string { return filepath.Join(l.dir, name) }
 
 // single returns the row of a task that is submitted alone.
-func (l *lists) single(token string) client.Row { return client.Row{Name: l.prefix + "-" + token} }
+func (l *lists) single(token string) JobRow { return JobRow{Name: l.prefix + "-" + token} }
 
 // write writes the list of a name and returns the rows of the tasks, in order.
-func (l *lists) write(name string, tasks []app.Task) ([]client.Row, error) {
+func (l *lists) write(name string, tasks []app.Task) ([]JobRow, error) {
 	var text strings.Builder
 	fmt.Fprintln(&text, listHead)
 	for _, t := range tasks {
@@ -50,15 +49,15 @@ func (l *lists) write(name string, tasks []app.Task) ([]client.Row, error) {
 	if err := replaceFile(l.path(name), []byte(text.String())); err != nil {
 		return nil, fmt.Errorf("write the list of a submission: %w", err)
 	}
-	rows := make([]client.Row, len(tasks))
+	rows := make([]JobRow, len(tasks))
 	if !l.isArray(name) {
-		rows[0] = client.Row{Name: name}
+		rows[0] = JobRow{Name: name}
 		return rows, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, t := range tasks {
-		rows[i] = client.Row{Name: name, Index: i + 1}
+		rows[i] = JobRow{Name: name, Index: i + 1}
 		if l.loaded {
 			l.rows[t.Token] = rows[i]
 		}
@@ -87,20 +86,20 @@ func (l *lists) split(name string, tasks []app.Task, size int) error {
 }
 
 // find returns the row of a token; false if it was never submitted.
-func (l *lists) find(token string) (client.Row, bool, error) {
+func (l *lists) find(token string) (JobRow, bool, error) {
 	alone := l.single(token)
 	_, err := os.Lstat(l.path(alone.Name))
 	if err == nil {
 		return alone, true, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return client.Row{}, false, err
+		return JobRow{}, false, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.loaded {
 		if err := l.load(); err != nil {
-			return client.Row{}, false, err
+			return JobRow{}, false, err
 		}
 	}
 	r, ok := l.rows[token]
@@ -113,7 +112,7 @@ func (l *lists) load() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read what was submitted: %w", err)
 	}
-	rows := map[string]client.Row{}
+	rows := map[string]JobRow{}
 	for _, n := range names {
 		if !l.isArray(n.Name()) || filepath.Ext(n.Name()) != "" {
 			continue
@@ -126,7 +125,7 @@ func (l *lists) load() error {
 			return err
 		}
 		for i, t := range tasks {
-			rows[t.Token] = client.Row{Name: n.Name(), Index: i + 1}
+			rows[t.Token] = JobRow{Name: n.Name(), Index: i + 1}
 		}
 	}
 	l.rows, l.loaded = rows, true

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"molrun/app/algorithm/placement"
-	"molrun/app/executor/slurm/client"
 )
 
 const (
@@ -21,7 +20,7 @@ const (
 
 // nodes asks the controller regularly and remembers what the largest nodes of each partition offer.
 type nodes struct {
-	client *client.Client
+	client *client
 	margin time.Duration // that a task may live beyond its own limit
 
 	mu    sync.Mutex
@@ -110,7 +109,7 @@ func (k *nodes) of(partitions string) *placement.Node {
 			all = &n
 			continue
 		}
-		*all = client.Larger(*all, n)
+		*all = largerNode(*all, n)
 	}
 	return all
 }

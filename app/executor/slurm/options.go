@@ -10,7 +10,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 	"molrun/app/task/container"
 	"molrun/app/task/process"
@@ -110,11 +109,6 @@ func (o Options) withDefaults() Options {
 		o.Log = func(string, ...any) {}
 	}
 	return o
-}
-
-// newClient returns a client for the commands of Slurm.
-func (o Options) newClient() *client.Client {
-	return client.New(client.Options{Path: o.Path, Conf: o.SlurmConf, Timeout: o.Timeout, Now: o.Now, Ran: o.Ran})
 }
 
 func setDefault[T string | int | time.Duration](field *T, value T) {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 )
 
@@ -29,7 +28,7 @@ const accountingDelay = 15 * time.Second
 
 // over returns how a task ended whose job is over. Its files may become visible
 // here only after a while.
-func (e *Executor) over(t app.Task, k *tracked, r client.Record) (app.TaskStatus, error) {
+func (e *Executor) over(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, error) {
 	if k.overAt.IsZero() {
 		k.overAt = time.Now()
 	}
@@ -37,7 +36,7 @@ func (e *Executor) over(t app.Task, k *tracked, r client.Record) (app.TaskStatus
 	if err != nil {
 		return app.TaskStatus{}, err
 	}
-	end := ending{Record: r, outcome: o, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), needs: t.Needs, tracked: k}
+	end := ending{jobRecord: r, outcome: o, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), needs: t.Needs, tracked: k}
 	since := time.Since(k.overAt)
 	if o == nil && since < e.options.Late && e.began(t, r) || end.foreign() && r.By == "" && !e.snapshot.without && !e.snapshot.silent && since < accountingDelay {
 		if o != nil {
@@ -59,8 +58,8 @@ func (e *Executor) over(t app.Task, k *tracked, r client.Record) (app.TaskStatus
 // node, which it cannot reach. It ends by itself, or Slurm ends it when the node
 // is back; until then, another attempt would run beside it. A lock that outlives
 // its machine counts no longer than the task could have lived.
-func (e *Executor) cutOff(t app.Task, r client.Record) bool {
-	if r.Kind() != client.Broken {
+func (e *Executor) cutOff(t app.Task, r jobRecord) bool {
+	if r.Kind() != kindBroken {
 		return false
 	}
 	locked, err := task.Locked(t.Dir)
@@ -72,8 +71,8 @@ func (e *Executor) cutOff(t app.Task, r client.Record) bool {
 }
 
 // began reports whether the task came far enough to leave an outcome.
-func (e *Executor) began(t app.Task, r client.Record) bool {
-	if r.Kind() == client.Exited && r.Code == exitNoDir {
+func (e *Executor) began(t app.Task, r jobRecord) bool {
+	if r.Kind() == kindExited && r.Code == exitNoDir {
 		return false
 	}
 	_, isClaimed, err := claimed(t.Dir)
@@ -82,7 +81,7 @@ func (e *Executor) began(t app.Task, r client.Record) bool {
 
 // giveUp ends a task that can't start. The reason is recorded first, so that the
 // end is not attributed to somebody else.
-func (e *Executor) giveUp(t app.Task, r client.Record) error {
+func (e *Executor) giveUp(t app.Task, r jobRecord) error {
 	why := fmt.Sprintf("%s. Slurm had no place for it within %v. Ask an administrator whether the cluster can run such jobs, then retry it.",
 		strings.ToUpper(waits(r)[:1])+waits(r)[1:], e.options.HoldGrace)
 	if readRefusal(t.Dir) == "" {
@@ -91,7 +90,7 @@ func (e *Executor) giveUp(t app.Task, r client.Record) error {
 		}
 		e.options.Log("a task can't start and is given up", "job", string(t.Job), "slurm", r.Target(), "reason", r.Reason)
 	}
-	e.canceler.tryAdd(r, client.End)
+	e.canceler.tryAdd(r, cancelEnd)
 	return nil
 }
 
@@ -119,5 +118,5 @@ func lastWords(dir string) string {
 	if err != nil && !errors.Is(err, fs.ErrClosed) {
 		return ""
 	}
-	return client.LastLine(string(data))
+	return lastLine(string(data))
 }

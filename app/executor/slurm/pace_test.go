@@ -8,16 +8,15 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/test/must"
 )
 
 // deaf is a client of a cluster whose commands are not there, and counts its calls
 // of squeue and sinfo.
-func deaf(t *testing.T) (c *client.Client, calls *int) {
+func deaf(t *testing.T) (c *client, calls *int) {
 	t.Helper()
 	calls = new(int)
-	return client.New(client.Options{Path: t.TempDir(), Timeout: time.Minute, Now: func() time.Time {
+	return newClient(Options{Path: t.TempDir(), Timeout: time.Minute, Now: func() time.Time {
 		*calls++
 		return time.Now()
 	}}), calls
@@ -37,7 +36,7 @@ func TestPollingSlowsDownToABoundWhileSqueueFails(t *testing.T) {
 func TestSlurmIsAskedSoonerAfterASubmission(t *testing.T) {
 	s := newSubmissions()
 	e := &Executor{options: Options{Poll: time.Hour}, submissions: s}
-	k := &tracked{row: client.Row{Name: "molrun-token"}, found: true}
+	k := &tracked{row: JobRow{Name: "molrun-token"}, found: true}
 	for ago, want := range map[time.Duration]bool{0: true, time.Hour: true, 3 * time.Hour: false} {
 		s.at[k.row.Name] = time.Now().Add(-ago)
 		if got := e.soon(app.Task{Token: "token"}, k); got != want {
@@ -104,8 +103,8 @@ func TestSharedFolderIsSweptEveryHour(t *testing.T) {
 
 func TestWhatSlurmSaidLongAgoIsUnknown(t *testing.T) {
 	l := &latest{ttl: time.Hour, records: map[string]seenRecord{}}
-	l.put("new", client.Record{ID: "8", State: "RUNNING"}, time.Now())
-	l.put("old", client.Record{ID: "9", State: "RUNNING"}, time.Now().Add(-2*time.Hour))
+	l.put("new", jobRecord{ID: "8", State: "RUNNING"}, time.Now())
+	l.put("old", jobRecord{ID: "9", State: "RUNNING"}, time.Now().Add(-2*time.Hour))
 	for token, want := range map[string]bool{"new": true, "old": false, "none": false} {
 		if r, known := l.of(token); known != want || (r.ID != "") != want {
 			t.Errorf("%s: job %q, known %v, want %v", token, r.ID, known, want)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 )
 
@@ -74,11 +73,11 @@ func (e *Executor) LandPilot(ctx context.Context, dir string) (gone bool, err er
 	if state := all[0].State; state == app.TaskEnded || state == app.TaskLost {
 		return true, nil
 	}
-	if r, known := e.latest.of(p.Token); known && r.Kind() == client.Queued {
+	if r, known := e.latest.of(p.Token); known && r.Kind() == kindQueued {
 		if _, err := task.RequestStop(dir); err != nil { // else somebody else would seem to have cancelled it
 			return false, err
 		}
-		return false, e.canceler.add(ctx, r, client.IfQueued)
+		return false, e.canceler.add(ctx, r, cancelIfQueued)
 	}
 	return false, nil
 }
@@ -170,5 +169,5 @@ func (e *Executor) stopRow(ctx context.Context, t app.Task, sinceRequest time.Du
 	if _, err := task.RequestStop(t.Pilot); err != nil {
 		return err
 	}
-	return e.canceler.add(ctx, r, client.End)
+	return e.canceler.add(ctx, r, cancelEnd)
 }

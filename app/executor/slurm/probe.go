@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"molrun/app/algorithm/placement"
-	"molrun/app/executor/slurm/client"
 )
 
 const (
@@ -137,11 +136,11 @@ func (p *probe) silent(job string) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.options.Timeout)
 	defer cancel()
 	state, reason, node, err := p.client.State(ctx, p.name())
-	_ = p.client.Cancel(ctx, client.End, p.name(), nil)
+	_ = p.client.Cancel(ctx, cancelEnd, p.name(), nil)
 	switch {
 	case err != nil:
 		p.say(Doubtful, "the job %s to try the cluster with did not answer within %v, and the controller does not tell why: %v", job, probeTimeout, err)
-	case (client.Record{State: state}).Kind() == client.Queued:
+	case (jobRecord{State: state}).Kind() == kindQueued:
 		p.say(Doubtful, "the job to try the cluster with still waited after %v (%s), so it is not known whether nodes see the shared folder; try again when the cluster is less busy", probeTimeout, reason)
 	default:
 		p.say(Wrong, "the job to try the cluster with is %s on node %s (%s), but its answer is not seen in %s; mount the same file system there, under that path", state, node, reason, p.options.SharedDir)

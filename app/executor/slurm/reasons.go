@@ -2,8 +2,6 @@ package slurm
 
 import (
 	"fmt"
-
-	"molrun/app/executor/slurm/client"
 )
 
 // hopeless are the reasons for waiting that do not go away by themselves. An
@@ -24,7 +22,7 @@ var hopeless = map[string]string{
 }
 
 // waits tells a user why a job waits in Slurm.
-func waits(r client.Record) string {
+func waits(r jobRecord) string {
 	if why := hopeless[r.Reason]; why != "" {
 		return fmt.Sprintf("Slurm job %s can't start: %s (%s)", r.Target(), why, r.Reason)
 	}

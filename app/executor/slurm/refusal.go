@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"molrun/app/executor/slurm/client"
 )
 
 // refusals are what sbatch says of a job that is not and will not be in Slurm.
@@ -31,7 +29,7 @@ func refused(said string) bool {
 func refusal(said string) string {
 	var parts []string
 	for line := range strings.Lines(said) {
-		part := strings.TrimPrefix(client.LastLine(line), "Batch job submission failed: ")
+		part := strings.TrimPrefix(lastLine(line), "Batch job submission failed: ")
 		if part != "" && !slices.Contains(parts, part) {
 			parts = append(parts, part)
 		}

@@ -2,8 +2,6 @@ package slurm
 
 import (
 	"slices"
-
-	"molrun/app/executor/slurm/client"
 )
 
 // cancelsAtOnce is how many tasks of arrays one scancel ends by their numbers.
@@ -11,15 +9,15 @@ const cancelsAtOnce = 200
 
 // jobKey identifies a job by its name and its number.
 type jobKey struct {
-	client.Row
+	JobRow
 	target string
 }
 
-func keyOf(r client.Record) jobKey { return jobKey{r.Row, r.Target()} }
+func keyOf(r jobRecord) jobKey { return jobKey{r.JobRow, r.Target()} }
 
 // scancel is one call of scancel.
 type scancel struct {
-	how     client.Manner
+	how     cancelManner
 	name    string // "": scancel does not compare it
 	targets []string
 }
@@ -37,16 +35,16 @@ type waitingTasks struct {
 // shows under their number. Single jobs, running tasks, and all waiting tasks of an
 // array are cancelled by name and number. Some waiting tasks of an array can't be,
 // so their calls come first, while the queue's answer is fresh.
-func scancels(queue, wanted []client.Record, how client.Manner) []scancel {
+func scancels(queue, wanted []jobRecord, how cancelManner) []scancel {
 	asked := map[jobKey]bool{}
 	for _, r := range wanted {
 		asked[keyOf(r)] = true
 	}
 	named, arrays := map[string][]string{}, map[array]waitingTasks{}
 	for _, r := range queue {
-		queued := r.Kind() == client.Queued
+		queued := r.Kind() == kindQueued
 		switch {
-		case r.Kind().Over() || how == client.Terminate && queued:
+		case r.Kind().Over() || how == cancelTerminate && queued:
 		case queued && r.Index > 0:
 			of := array{r.Name, r.Array}
 			arrays[of] = arrays[of].with(r, asked[keyOf(r)])
@@ -65,7 +63,7 @@ func scancels(queue, wanted []client.Record, how client.Manner) []scancel {
 	return calls
 }
 
-func (w waitingTasks) with(r client.Record, wanted bool) waitingTasks {
+func (w waitingTasks) with(r jobRecord, wanted bool) waitingTasks {
 	w.total++
 	if wanted {
 		w.wanted = append(w.wanted, r.Target())
@@ -75,11 +73,11 @@ func (w waitingTasks) with(r client.Record, wanted bool) waitingTasks {
 
 // scancels returns the calls that cancel the wanted tasks. An array of which one
 // task is superfluous was submitted a second time, so that all that wait are.
-func (w waitingTasks) scancels(of array, how client.Manner) (calls []scancel) {
+func (w waitingTasks) scancels(of array, how cancelManner) (calls []scancel) {
 	switch {
 	case len(w.wanted) == 0:
-	case len(w.wanted) == w.total || how == client.IfQueued:
-		return []scancel{{client.IfQueued, of.name, []string{of.number}}}
+	case len(w.wanted) == w.total || how == cancelIfQueued:
+		return []scancel{{cancelIfQueued, of.name, []string{of.number}}}
 	default:
 		for piece := range slices.Chunk(w.wanted, cancelsAtOnce) {
 			calls = append(calls, scancel{how, "", piece})

@@ -10,17 +10,15 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
-	"molrun/app/executor/slurm/client"
-	"molrun/app/executor/slurm/gather"
 	"molrun/app/task"
 )
 
 // Executor runs tasks as jobs of Slurm.
 type Executor struct {
 	options     Options
-	client      *client.Client
+	client      *client
 	submitter   *submitter
-	gatherer    *gather.Gatherer[request]
+	gatherer    *gatherer
 	canceler    *canceler
 	lists       *lists
 	program     *program
@@ -46,7 +44,7 @@ func New(o Options) (*Executor, error) {
 	if err := o.valid(); err != nil {
 		return nil, err
 	}
-	c := o.newClient()
+	c := newClient(o)
 	e := &Executor{
 		options:     o,
 		client:      c,
@@ -63,7 +61,7 @@ func New(o Options) (*Executor, error) {
 	e.submitter = &submitter{
 		options: o, client: c, lists: e.lists, program: e.program, submissions: e.submissions, nodes: e.nodes,
 	}
-	e.gatherer = gather.New(e.submitter.submit, c.ArraySize, client.SubmitsAtOnce)
+	e.gatherer = newGatherer(e.submitter.submit, c.ArraySize, submitsAtOnce)
 	e.end, e.cancel = context.WithCancel(context.Background())
 	e.parts.Go(func() { e.gatherer.Run(e.end) })
 	e.parts.Go(func() { e.canceler.run(e.end, e.cancelJobs) })

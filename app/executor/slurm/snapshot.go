@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"molrun/app/executor/slurm/client"
 )
 
 const (
@@ -25,13 +23,13 @@ const (
 
 // snapshot is what Slurm said when it was last asked: one round.
 type snapshot struct {
-	client  *client.Client
+	client  *client
 	options Options
 
 	round     int
 	at        time.Time // when Slurm was asked
 	pace      time.Duration
-	records   map[client.Row][]client.Record
+	records   map[JobRow][]jobRecord
 	names     map[string]bool // of which Slurm knows a job
 	accounted map[string]bool // names that sacct was asked for in this round
 	without   bool            // there is no accounting
@@ -59,7 +57,7 @@ func (v *snapshot) ask(ctx context.Context) error {
 	begin := time.Now()
 	v.tried = begin
 	records, err := v.client.Queue(ctx, v.options.Prefix)
-	f, _ := errors.AsType[*client.Failure](err)
+	f, _ := errors.AsType[*commandFailure](err)
 	switch {
 	case f != nil && unreached(f.Said):
 		v.pace = downSlowdown * v.options.Poll
@@ -75,9 +73,9 @@ func (v *snapshot) ask(ctx context.Context) error {
 	v.round++
 	v.at = begin
 	v.names, v.accounted = map[string]bool{}, map[string]bool{}
-	v.records = map[client.Row][]client.Record{}
+	v.records = map[JobRow][]jobRecord{}
 	for _, r := range records {
-		v.records[r.Row] = append(v.records[r.Row], r)
+		v.records[r.JobRow] = append(v.records[r.JobRow], r)
 		v.names[r.Name] = true
 	}
 	v.tracked.forget(begin)
@@ -94,7 +92,7 @@ func (v *snapshot) account(ctx context.Context, since time.Time, names map[strin
 	for piece := range slices.Chunk(asked, namesAtOnce) {
 		records, err := v.client.Account(ctx, v.options.Prefix, since, piece)
 		switch {
-		case errors.Is(err, client.ErrNoAccounting):
+		case errors.Is(err, errNoAccounting):
 			v.withoutAccounting(ctx)
 			return
 		case err != nil:
@@ -118,16 +116,16 @@ func (v *snapshot) complete(name string) bool { return v.without || v.accounted[
 // accept adds the answer of sacct. Of jobs that squeue does not know, it adds
 // those that are over, because sacct has not heard the end of the others; of jobs
 // that squeue knows, who cancelled them.
-func (v *snapshot) accept(records []client.Record) {
+func (v *snapshot) accept(records []jobRecord) {
 	for _, r := range records {
 		v.names[r.Name] = true
-		known := v.records[r.Row]
-		i := slices.IndexFunc(known, func(k client.Record) bool { return k.ID == r.ID || k.Target() == r.Target() })
+		known := v.records[r.JobRow]
+		i := slices.IndexFunc(known, func(k jobRecord) bool { return k.ID == r.ID || k.Target() == r.Target() })
 		switch {
 		case i >= 0 && known[i].By == "":
 			known[i].By = r.By
 		case i < 0 && r.Kind().Over():
-			v.records[r.Row] = append(known, r)
+			v.records[r.JobRow] = append(known, r)
 		}
 	}
 }
@@ -136,7 +134,7 @@ func (v *snapshot) accept(records []client.Record) {
 func (v *snapshot) withoutAccounting(ctx context.Context) {
 	v.without = true
 	settings, err := v.client.Settings(ctx)
-	age, ok := client.Number(settings["MinJobAge"])
+	age, ok := leadingNumber(settings["MinJobAge"])
 	enough := minJobAge(v.options.Poll)
 	switch {
 	case err != nil || !ok:

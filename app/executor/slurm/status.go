@@ -11,7 +11,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 )
 
@@ -111,7 +110,7 @@ func (e *Executor) mounted(tasks []app.Task) error {
 
 func (e *Executor) identifyOne(t app.Task, k *tracked) (err error) {
 	if h, ok := readHandle(t.Handle); ok {
-		k.row, k.found = h.Row, true
+		k.row, k.found = h.JobRow, true
 		return nil
 	}
 	if k.row, k.found, err = e.lists.find(t.Token); err != nil {
@@ -128,9 +127,9 @@ func (e *Executor) soon(t app.Task, k *tracked) bool {
 	}
 	r, _ := e.latest.of(t.Token)
 	switch r.Kind() {
-	case client.Running:
+	case kindRunning:
 		return task.Exists(t.Dir, task.OutcomeFile)
-	case client.Closing:
+	case kindClosing:
 		return true
 	}
 	return time.Since(e.submissions.last(k.row.Name)) < 2*e.options.Poll
@@ -159,7 +158,7 @@ func (e *Executor) wantsAccount(t app.Task, k *tracked) bool {
 		return true
 	}
 	r := records[0]
-	return r.Kind() == client.Cancelled && r.By == "" && !task.StopRequested(t.Dir)
+	return r.Kind() == kindCancelled && r.By == "" && !task.StopRequested(t.Dir)
 }
 
 // justSubmitted reports whether the name was submitted after squeue was asked.
@@ -172,7 +171,7 @@ func (e *Executor) status(t app.Task, k *tracked) (app.TaskStatus, error) {
 		return e.unsubmitted(t)
 	}
 	if why := e.submissions.whyRefused(k.row.Name); why != "" {
-		return app.TaskStatus{State: app.TaskEnded, Outcome: made(app.CauseCannotStart, why, client.Record{}, k)}, nil
+		return app.TaskStatus{State: app.TaskEnded, Outcome: made(app.CauseCannotStart, why, jobRecord{}, k)}, nil
 	}
 	r, known, err := e.choose(t, k)
 	if err != nil {
@@ -184,9 +183,9 @@ func (e *Executor) status(t app.Task, k *tracked) (app.TaskStatus, error) {
 	k.missing = 0
 	e.latest.put(t.Token, r, e.snapshot.at)
 	switch state := r.Kind(); {
-	case state == client.Queued:
+	case state == kindQueued:
 		return e.waiting(t, k, r)
-	case state == client.Unknown && k.startedAt.IsZero():
+	case state == kindUnknown && k.startedAt.IsZero():
 		return app.TaskStatus{State: app.TaskStarting, Reason: fmt.Sprintf("job %s is %s in Slurm", r.Target(), r.State)}, nil
 	case state.Over():
 		return e.over(t, k, r)
@@ -208,7 +207,7 @@ func (e *Executor) unsubmitted(t app.Task) (app.TaskStatus, error) {
 
 // waiting returns the status of a task that waits in Slurm. One that waits for
 // something that will not come is given up after a while.
-func (e *Executor) waiting(t app.Task, k *tracked, r client.Record) (app.TaskStatus, error) {
+func (e *Executor) waiting(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, error) {
 	s := app.TaskStatus{State: app.TaskStarting, Reason: waits(r)}
 	if hopeless[r.Reason] == "" {
 		k.hopeless = time.Time{}
@@ -225,7 +224,7 @@ func (e *Executor) waiting(t app.Task, k *tracked, r client.Record) (app.TaskSta
 
 // alive returns the status of a task that Slurm says is running. It counts as
 // started once its own process says so.
-func (e *Executor) alive(t app.Task, k *tracked, r client.Record) (app.TaskStatus, error) {
+func (e *Executor) alive(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, error) {
 	if k.startedAt.IsZero() {
 		run, err := task.ReadRun(t.Dir)
 		switch {
@@ -248,7 +247,7 @@ func (e *Executor) alive(t app.Task, k *tracked, r client.Record) (app.TaskStatu
 }
 
 // starts says where a task starts; Slurm may not know the node.
-func starts(r client.Record) string {
+func starts(r jobRecord) string {
 	if r.Node == "" {
 		return "it starts"
 	}

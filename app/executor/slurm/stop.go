@@ -10,7 +10,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 )
 
@@ -34,9 +33,9 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	if !known || r.Kind().Over() {
 		return nil // Slurm has no job of it, or the next Status finds one
 	}
-	how := client.End
-	if r.Kind() == client.Running && asked <= e.options.Grace+stopMargin {
-		how = client.Terminate
+	how := cancelEnd
+	if r.Kind() == kindRunning && asked <= e.options.Grace+stopMargin {
+		how = cancelTerminate
 	}
 	return e.canceler.add(ctx, r, how)
 }
@@ -45,7 +44,7 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 // that crashes may give a number to somebody else's next job, so numbers are looked
 // up by name right before scancel is called, and scancel looks once more where it
 // can. A job that is not found is left to the caller, who repeats the request.
-func (e *Executor) cancelJobs(ctx context.Context, how client.Manner, jobs []client.Record) {
+func (e *Executor) cancelJobs(ctx context.Context, how cancelManner, jobs []jobRecord) {
 	queue, err := e.client.Queue(ctx, e.options.Prefix)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -71,12 +70,12 @@ type latest struct {
 }
 
 type seenRecord struct {
-	client.Record
+	jobRecord
 	at time.Time
 }
 
 // put adds what Slurm said at that time.
-func (l *latest) put(token string, r client.Record, at time.Time) {
+func (l *latest) put(token string, r jobRecord, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.Kind().Over() {
@@ -86,14 +85,14 @@ func (l *latest) put(token string, r client.Record, at time.Time) {
 	l.records[token] = seenRecord{r, at}
 }
 
-func (l *latest) of(token string) (client.Record, bool) {
+func (l *latest) of(token string) (jobRecord, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.records[token]
 	if time.Since(r.at) > l.ttl {
-		return client.Record{}, false
+		return jobRecord{}, false
 	}
-	return r.Record, true
+	return r.jobRecord, true
 }
 
 func (l *latest) forget() {

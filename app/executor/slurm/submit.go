@@ -6,7 +6,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
-	"molrun/app/executor/slurm/client"
 )
 
 // defaultPath is where programs on nodes are looked for without Options.NodePath.
@@ -15,7 +14,7 @@ const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 // submitter submits tasks to Slurm.
 type submitter struct {
 	options     Options
-	client      *client.Client
+	client      *client
 	lists       *lists
 	program     *program
 	submissions *submissions
@@ -108,13 +107,13 @@ func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks in
 // unsure sorts the failures of sbatch: a refusal of Slurm is a fault.Error, any
 // other failure may have taken effect.
 func (s *submitter) unsure(name string, err error) error {
-	f, ok := errors.AsType[*client.Failure](err)
+	f, ok := errors.AsType[*commandFailure](err)
 	said := ""
 	if ok && f.Exited {
 		said = f.Said
 	}
 	switch limit := full(said); {
-	case ok && errors.Is(f.Err, client.ErrNoCommand):
+	case ok && errors.Is(f.Err, errNoCommand):
 		return fault.Errorf(fault.Unavailable, "The cluster's command sbatch is not installed on the server.")
 	case limit != "":
 		const why = "the cluster takes no more jobs of this account now"

@@ -15,7 +15,6 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
 	"molrun/app/executor/slurm"
-	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 	"molrun/app/task/process"
 	"molrun/app/test/must"
@@ -65,7 +64,7 @@ func TestJobInheritsNothingFromTheService(t *testing.T) {
 func onlySlurm(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range client.Commands {
+	for _, name := range slurm.Commands {
 		path, err := exec.LookPath(name)
 		must.OK(t, err)
 		must.OK(t, os.Symlink(path, filepath.Join(dir, name)))

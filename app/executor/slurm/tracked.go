@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/executor/slurm/client"
 )
 
 // remembered is how long a task is remembered that no Status asks for.
@@ -14,7 +13,7 @@ const remembered = time.Hour
 // tracked is what is remembered of a task from one Status to the next. Losing it
 // loses time, nothing else.
 type tracked struct {
-	row   client.Row
+	row   JobRow
 	found bool // row is set
 	asked time.Time
 

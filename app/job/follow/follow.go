@@ -21,14 +21,13 @@ import (
 	"molrun/app/base/events"
 	"molrun/app/base/fault"
 	"molrun/app/job/access"
-	"molrun/app/job/feed"
 	"molrun/app/job/listing"
 )
 
 // Follower opens streams.
 type Follower struct {
 	store    app.Store
-	feed     feed.Feed
+	feed     eventFeed
 	jobs     *app.Jobs
 	accounts *access.Accounts
 	budget   *rate.Limiter // of events that all streams tell
@@ -62,7 +61,7 @@ func (f *Follower) Jobs(ctx context.Context, by app.Caller, q Query) (*Stream, e
 		return nil, err
 	}
 	s := f.stream(by, topicOf(q.Batch, filter))
-	s.selects = func(e *feed.Event) bool {
+	s.selects = func(e *app.Event) bool {
 		return within(q.Batch, filter.Name, e.Job) && (filter.Selects(e.Job) || e.Was != nil && filter.Selects(e.Was))
 	}
 	err := f.store.View(ctx, func(tx app.Tx) error { return s.begin(tx, q.After) })
@@ -77,13 +76,13 @@ func (f *Follower) Jobs(ctx context.Context, by app.Caller, q Query) (*Stream, e
 func topicOf(batch string, f app.JobFilter) events.Topic {
 	switch {
 	case batch != "":
-		return events.Topic{Kind: feed.TopicBatch, Of: batch}
+		return events.Topic{Kind: app.TopicBatch, Of: batch}
 	case f.Name != "":
-		return events.Topic{Kind: feed.TopicName, Of: f.Name}
+		return events.Topic{Kind: app.TopicName, Of: f.Name}
 	case f.Email != "":
-		return events.Topic{Kind: feed.TopicUser, Of: f.Email}
+		return events.Topic{Kind: app.TopicUser, Of: f.Email}
 	}
-	return events.Topic{Kind: feed.TopicAll}
+	return events.Topic{Kind: app.TopicAll}
 }
 
 // within reports whether a job is the batch of that name or ID or one of its rows.
@@ -108,8 +107,8 @@ type JobQuery struct {
 // Job opens a stream of one job. It begins with the job as it is, or behind a place,
 // and ends when the job has finished.
 func (f *Follower) Job(ctx context.Context, by app.Caller, q JobQuery) (s *Stream, err error) {
-	s = f.stream(by, events.Topic{Kind: feed.TopicName, Of: q.Name})
-	s.selects = func(e *feed.Event) bool { return e.Job.ID == s.job.ID }
+	s = f.stream(by, events.Topic{Kind: app.TopicName, Of: q.Name})
+	s.selects = func(e *app.Event) bool { return e.Job.ID == s.job.ID }
 	err = f.store.View(ctx, func(tx app.Tx) error {
 		j, err := f.jobs.Find(tx, by, q.Name)
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"molrun/app/base/events"
 	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
-	"molrun/app/job/feed"
 )
 
 // Message is a message of a stream.
@@ -51,8 +50,8 @@ const (
 type Stream struct {
 	follower *Follower
 	by       app.Caller
-	listener *feed.Listener
-	selects  func(*feed.Event) bool
+	listener *eventListener
+	selects  func(*app.Event) bool
 
 	place  events.ID // everything up to it was told or is ready
 	told   string    // the place in the last message that had one
@@ -194,9 +193,9 @@ func (s *Stream) catchUp(ctx context.Context) ([]Message, error) {
 	if !known {
 		return s.reset(ctx, "The events of the last moments were too many to be kept.")
 	}
-	all := make([]*feed.Event, len(page))
+	all := make([]*app.Event, len(page))
 	for i, entry := range page {
-		if all[i], err = feed.Decode(entry); err != nil {
+		if all[i], err = app.DecodeEvent(entry); err != nil {
 			return nil, err
 		}
 	}
@@ -205,7 +204,7 @@ func (s *Stream) catchUp(ctx context.Context) ([]Message, error) {
 
 // pick returns the messages of the events that the stream tells, and moves the
 // place behind them.
-func (s *Stream) pick(all []*feed.Event) (out []Message) {
+func (s *Stream) pick(all []*app.Event) (out []Message) {
 	for _, e := range all {
 		if e.ID.Number <= s.place.Number {
 			continue // the store had it
@@ -220,7 +219,7 @@ func (s *Stream) pick(all []*feed.Event) (out []Message) {
 }
 
 // tell returns what a listener has heard.
-func (s *Stream) tell(ctx context.Context, news feed.News) (out []Message, err error) {
+func (s *Stream) tell(ctx context.Context, news eventNews) (out []Message, err error) {
 	switch n := uint64(len(news.Events)); {
 	case news.Missed && s.follower.mayTell((news.Last.Number-s.place.Number)/perPlace):
 		s.behind = true
@@ -242,17 +241,17 @@ func (s *Stream) tell(ctx context.Context, news feed.News) (out []Message, err e
 }
 
 // note keeps what a stream of one job has to know of it.
-func (s *Stream) note(e *feed.Event) {
+func (s *Stream) note(e *app.Event) {
 	switch {
 	case s.job == nil:
-	case e.Kind == feed.JobDeleted:
+	case e.Kind == app.EventJobDeleted:
 		s.gone = true
-	case e.Kind == feed.JobChanged:
+	case e.Kind == app.EventJobChanged:
 		s.job = e.Job
 	}
 }
 
-func (s *Stream) message(e *feed.Event) Message {
+func (s *Stream) message(e *app.Event) Message {
 	return s.stamp(Message{Event: string(e.Kind), Data: e.Data})
 }
 
@@ -302,7 +301,7 @@ func resetMessage(why string) Message {
 // does not get it begins again.
 func (s *Stream) present(j *app.Job) (out []Message) {
 	s.job = j.Brief()
-	for _, e := range feed.Present(j) {
+	for _, e := range app.PresentEvents(j) {
 		out = append(out, Message{Event: string(e.Kind), Data: e.Data})
 	}
 	out[len(out)-1] = s.stamp(out[len(out)-1])

@@ -26,16 +26,16 @@ const (
 	maxDepth   = 64 // of directories
 )
 
-// live is the output directory of an attempt without a result. Its program may
+// liveOutput is the output directory of an attempt without a result. Its program may
 // be changing it, and means no good: it puts links, pipes and devices where
 // files were, while they are opened. So a path is opened name by name, each from
 // the directory before, no name may be a link, and no open waits.
-type live struct{ dir *os.File }
+type liveOutput struct{ dir *os.File }
 
-// openLive opens the output directory of an attempt, fs.ErrNotExist if there is
+// openLiveOutput opens the output directory of an attempt, fs.ErrNotExist if there is
 // none. If its task runs on other machines, home is a link that the service made
 // to where they see it. A result that is being collected is in jobDir.
-func openLive(jobDir, home string) (*live, error) {
+func openLiveOutput(jobDir, home string) (*liveOutput, error) {
 	if target, err := os.Readlink(home); err == nil {
 		home = target
 	}
@@ -46,7 +46,7 @@ func openLive(jobDir, home string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &live{out}, nil
+	return &liveOutput{out}, nil
 }
 
 // resultDir is where a job's directory keeps a result.
@@ -58,15 +58,15 @@ func openBelow(dir, below string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	top := live{os.NewFile(uintptr(fd), dir)}
+	top := liveOutput{os.NewFile(uintptr(fd), dir)}
 	defer top.Close()
 	return top.open(below, unix.O_DIRECTORY)
 }
 
-func (l *live) Close() error { return l.dir.Close() }
+func (l *liveOutput) Close() error { return l.dir.Close() }
 
 // open opens a path below the directory.
-func (l *live) open(name string, flags int) (*os.File, error) {
+func (l *liveOutput) open(name string, flags int) (*os.File, error) {
 	if !fs.ValidPath(name) || strings.IndexByte(name, 0) >= 0 {
 		return nil, fs.ErrNotExist
 	}
@@ -118,7 +118,7 @@ func refusedByName(err error) bool {
 }
 
 // file opens a file of the program's own.
-func (l *live) file(name string) (*os.File, *unix.Stat_t, error) {
+func (l *liveOutput) file(name string) (*os.File, *unix.Stat_t, error) {
 	f, err := l.open(name, 0)
 	if err != nil {
 		return nil, nil, err
@@ -143,21 +143,21 @@ func isOwn(info *unix.Stat_t) bool {
 
 // list calls visit with the path and size of every file, sorted by directory. It
 // reports whether these are all.
-func (l *live) list(visit func(name string, size int64)) (all bool, err error) {
-	w := walk{l, visit, maxEntries}
+func (l *liveOutput) list(visit func(name string, size int64)) (all bool, err error) {
+	w := liveWalk{l, visit, maxEntries}
 	if err := w.dir("", 0); err != nil {
 		return false, err
 	}
 	return w.left > 0, nil
 }
 
-type walk struct {
-	*live
+type liveWalk struct {
+	*liveOutput
 	visit func(name string, size int64)
 	left  int // entries that may still be looked at
 }
 
-func (w *walk) dir(dir string, depth int) error {
+func (w *liveWalk) dir(dir string, depth int) error {
 	f, err := w.open(path.Join(".", dir), unix.O_DIRECTORY)
 	if errors.Is(err, fs.ErrNotExist) || depth > maxDepth {
 		return nil // gone since, or no directory any more
@@ -187,7 +187,7 @@ func (w *walk) dir(dir string, depth int) error {
 
 // names lists a directory in pieces, so that one with millions of names is not
 // read to its end.
-func (w *walk) names(f *os.File) (names []string, err error) {
+func (w *liveWalk) names(f *os.File) (names []string, err error) {
 	for w.left > 0 {
 		piece, err := f.Readdirnames(min(w.left, 1024))
 		w.left -= len(piece)

@@ -1,9 +1,15 @@
-// Package output shows what jobs leave: their files, in all states, and what an
-// algorithm's file says that can be looked at.
+// Package output shows what jobs leave: their files, in all states, what an algorithm's
+// file says that can be looked at, links to results and their archives, and shares, which
+// show a result to people without an API key.
 //
-// Of a COMPLETED job that is its result. Of a RUNNING or FAILED one it is the
+// The files of a COMPLETED job are its result. Those of a RUNNING or FAILED one are the
 // output directory of the latest attempt, as it is now; a failed one's is removed
 // after some time.
+//
+// A share ends when it expires or is revoked, when its job is deleted, and when the API
+// key that it was made with is disabled, deleted or expires; a rotated key lives on in
+// its successor. Whatever has ended it, and whether there ever was one, the answer is
+// the same.
 package output
 
 import (
@@ -35,23 +41,23 @@ type Outputs struct {
 	readers    *limit.Slots // by API key
 }
 
-// New returns the outputs of a service's jobs, whose records are in store and whose
+// NewOutputs returns the outputs of a service's jobs, whose records are in store and whose
 // files are in blobs. The key of at least 32 bytes signs where pages of tables begin.
-func New(store app.Store, blobs app.Blobs, svc *app.Service, cursors listing.CursorKey) *Outputs {
+func NewOutputs(store app.Store, blobs app.Blobs, svc *app.Service, cursors listing.CursorKey) *Outputs {
 	return &Outputs{store, blobs, svc.Jobs, svc.Algorithms, cursors, newReaders(max(2, runtime.NumCPU()))}
 }
 
-// source is where the files of one job are: in its manifest if it is completed,
+// fileSource is where the files of one job are: in its manifest if it is completed,
 // else in an output directory, which a job may lack.
-type source struct {
+type fileSource struct {
 	job      *app.Job
 	manifest *app.Manifest
-	live     *live
+	live     *liveOutput
 }
 
 // visit finds the files of a job and calls fn with them, once more if the job has
 // changed since it was read and fn found nothing.
-func (o *Outputs) visit(ctx context.Context, by app.Caller, name string, fn func(source) error) error {
+func (o *Outputs) visit(ctx context.Context, by app.Caller, name string, fn func(fileSource) error) error {
 	for attempt := 0; ; attempt++ {
 		j, err := o.jobs.Named(ctx, by, name)
 		if err != nil {
@@ -68,8 +74,8 @@ func (o *Outputs) visit(ctx context.Context, by app.Caller, name string, fn func
 	}
 }
 
-func (o *Outputs) with(j *app.Job, fn func(source) error) (err error) {
-	s := source{job: j}
+func (o *Outputs) with(j *app.Job, fn func(fileSource) error) (err error) {
+	s := fileSource{job: j}
 	switch {
 	case j.IsBatch():
 	case j.Status == app.Queued:
@@ -79,7 +85,7 @@ func (o *Outputs) with(j *app.Job, fn func(source) error) (err error) {
 			return err
 		}
 	default:
-		if s.live, err = openLive(o.blobs.JobDir(j.ID), o.attemptDir(j)); err != nil {
+		if s.live, err = openLiveOutput(o.blobs.JobDir(j.ID), o.attemptDir(j)); err != nil {
 			return o.missing(j, err)
 		}
 		defer s.live.Close()
@@ -133,14 +139,14 @@ func (o *Outputs) Open(ctx context.Context, by app.Caller, name, path string) (f
 	if name, path, err = o.row(ctx, by, name, path); err != nil {
 		return nil, err
 	}
-	err = o.visit(ctx, by, name, func(s source) (err error) {
+	err = o.visit(ctx, by, name, func(s fileSource) (err error) {
 		f, err = o.open(s, path)
 		return err
 	})
 	return f, err
 }
 
-func (o *Outputs) open(s source, path string) (*File, error) {
+func (o *Outputs) open(s fileSource, path string) (*File, error) {
 	f, err := s.openLive(path)
 	if s.manifest != nil {
 		f, err = o.openResult(s, path)
@@ -154,7 +160,7 @@ func (o *Outputs) open(s source, path string) (*File, error) {
 	return f, err
 }
 
-func (s source) openLive(path string) (*File, error) {
+func (s fileSource) openLive(path string) (*File, error) {
 	if s.live == nil {
 		return nil, fs.ErrNotExist
 	}
@@ -168,7 +174,7 @@ func (s source) openLive(path string) (*File, error) {
 }
 
 // openResult opens a file of a completed job, which never changes.
-func (o *Outputs) openResult(s source, path string) (*File, error) {
+func (o *Outputs) openResult(s fileSource, path string) (*File, error) {
 	i := s.manifest.Find(path)
 	if i < 0 {
 		return nil, fs.ErrNotExist

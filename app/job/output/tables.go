@@ -137,12 +137,12 @@ func (o *Outputs) readMark(startKey string, scope []string) (*tables.Mark, error
 		err = json.Unmarshal([]byte(position), &mark)
 	}
 	if err != nil {
-		return nil, invalid("query", "startKey", "use the startKey of the previous page as it was sent, with the same file and sort; after another attempt begin with the first page")
+		return nil, invalidParameter("query", "startKey", "use the startKey of the previous page as it was sent, with the same file and sort; after another attempt begin with the first page")
 	}
 	return &mark, nil
 }
 
-func invalid(in, name, format string, args ...any) error {
+func invalidParameter(in, name, format string, args ...any) error {
 	return fault.List(fault.Field{Loc: []any{in, name}, Msg: fmt.Sprintf(format, args...), Type: "value"})
 }
 
@@ -168,7 +168,7 @@ func (o *Outputs) table(ctx context.Context, by app.Caller, r ViewRequest, kinds
 	if err != nil {
 		return nil, nil, err
 	}
-	err = o.visit(ctx, by, r.Job, func(s source) (err error) {
+	err = o.visit(ctx, by, r.Job, func(s fileSource) (err error) {
 		t, err = o.openTable(s, v, r.File)
 		return err
 	})
@@ -192,13 +192,13 @@ func noView(j *app.Job, views results.Views, name string, kinds []string) error 
 	return fault.Errorf(fault.NotFound, "%s %s has no view %q of this kind; there are %s", j.Type, j.Version, name, strings.Join(known, ", "))
 }
 
-func (o *Outputs) openTable(s source, v *results.View, path string) (*viewTable, error) {
+func (o *Outputs) openTable(s fileSource, v *results.View, path string) (*viewTable, error) {
 	if path == "" {
 		files, err := s.files()
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(files.Files, func(f Entry) bool { _, ok := v.Match(f.Path); return ok })
+		i := slices.IndexFunc(files.Files, func(f ListedFile) bool { _, ok := v.Match(f.Path); return ok })
 		if i < 0 && s.job.Status == app.Running {
 			return nil, fault.Errorf(fault.NotFound, "job %q is RUNNING and has written no file of the view %q yet; ask again later", s.job.Name, v.Name)
 		}
@@ -224,7 +224,7 @@ func (o *Outputs) openTable(s source, v *results.View, path string) (*viewTable,
 func (t *viewTable) explain(err error) error {
 	var bad tables.Error
 	if errors.As(err, &bad) {
-		return invalid("path", "name", "the file %q %s", t.file.Path, string(bad))
+		return invalidParameter("path", "name", "the file %q %s", t.file.Path, string(bad))
 	}
 	return err
 }
@@ -284,7 +284,7 @@ func (t *viewTable) noViewColumn(name string) error {
 
 func (t *viewTable) noColumn(in, parameter, name string) error {
 	known := t.Columns[:min(len(t.Columns), maxColumns)]
-	return invalid(in, parameter, "the file %q has no column %q; it has %s", t.file.Path, name, strings.Join(known, ", "))
+	return invalidParameter(in, parameter, "the file %q has no column %q; it has %s", t.file.Path, name, strings.Join(known, ", "))
 }
 
 func (t *viewTable) page(ctx context.Context, r TableRequest, numeric []bool, from *tables.Mark) (page *tables.Page, err error) {

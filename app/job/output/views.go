@@ -41,7 +41,7 @@ func (o *Outputs) Views(ctx context.Context, by app.Caller, name string) (*Views
 	}
 	files, err := o.Files(ctx, by, name)
 	if errors.Is(err, fault.JobNotCompleted) || errors.Is(err, fault.OutputRemoved) || errors.Is(err, fault.NotFound) {
-		files, err = &Listing{Incomplete: j.Status == app.Running}, nil // its files are being moved
+		files, err = &FileListing{Incomplete: j.Status == app.Running}, nil // its files are being moved
 	}
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (o *Outputs) viewsOf(ctx context.Context, by app.Caller, name string) (*app
 	return j, a.Views, nil
 }
 
-func viewOf(v *results.View, files *Listing) View {
+func viewOf(v *results.View, files *FileListing) View {
 	view := View{View: v, Files: []ViewFile{}, Truncated: files.Truncated}
 	there := map[string]bool{}
 	if v.Topology != "" {

@@ -1,5 +1,6 @@
 // Package quota says what users and organizations may use, and puts into words what goes
-// beyond it.
+// beyond it. It also counts what they have used by the day, where what is deleted stays
+// counted.
 package quota
 
 import (

@@ -12,7 +12,7 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/job/apikey"
-	"molrun/app/job/spent"
+	"molrun/app/job/quota"
 )
 
 // By is what the rows of a report stand for.
@@ -97,13 +97,13 @@ func (r *Reports) Of(ctx context.Context, by app.Caller, q Query) (*Report, erro
 	}
 	var all sums
 	err := r.store.View(ctx, func(tx app.Tx) error {
-		all = map[who]*spent.Counters{}
+		all = map[who]*quota.Spent{}
 		for s, err := range tx.Spent(organization, from, until) {
 			if err != nil {
 				return err
 			}
 			if user == "" || s.Email == user {
-				all.add(q.By.of(s, by.Operator), s.Counters)
+				all.add(q.By.of(s, by.Operator), s.Spent)
 			}
 		}
 		return nil
@@ -138,7 +138,7 @@ type who struct{ organization, user, typ, day string }
 
 // of returns the row to which a share belongs. Only the operator's rows name the
 // organizations of users.
-func (b By) of(s spent.Share, operator bool) (w who) {
+func (b By) of(s quota.SpentShare, operator bool) (w who) {
 	switch b {
 	case ByUser:
 		w.user = s.Email
@@ -156,11 +156,11 @@ func (b By) of(s spent.Share, operator bool) (w who) {
 }
 
 // sums are the counters of each row.
-type sums map[who]*spent.Counters
+type sums map[who]*quota.Spent
 
-func (s sums) add(w who, c spent.Counters) {
+func (s sums) add(w who, c quota.Spent) {
 	if s[w] == nil {
-		s[w] = &spent.Counters{}
+		s[w] = &quota.Spent{}
 	}
 	s[w].Add(c)
 }
@@ -169,7 +169,7 @@ func (s sums) add(w who, c spent.Counters) {
 // sum.
 func (s sums) rows() (rows []Row, total Row) {
 	rows = make([]Row, 0, len(s))
-	all := spent.Counters{}
+	all := quota.Spent{}
 	for w, c := range s {
 		rows = append(rows, rowOf(w, *c))
 		all.Add(*c)
@@ -183,7 +183,7 @@ func (s sums) rows() (rows []Row, total Row) {
 	return rows, rowOf(who{}, all)
 }
 
-func rowOf(w who, c spent.Counters) Row {
+func rowOf(w who, c quota.Spent) Row {
 	return Row{
 		Organization: w.organization, User: w.user, Type: w.typ, Day: w.day,
 		Completed: c.Completed, Failed: c.Failed, Attempts: c.Attempts,

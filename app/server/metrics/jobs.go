@@ -4,19 +4,18 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/events"
-	"molrun/app/job/feed"
 )
 
 // Happened counts what has happened to jobs. The entries are those of a commit, each with
 // its event attached.
 func (m *Metrics) Happened(all []events.Entry) {
 	for _, entry := range all {
-		e, ok := entry.Attached.(*feed.Event)
+		e, ok := entry.Attached.(*app.Event)
 		switch {
 		case !ok || e.Job.IsBatch(): // its rows are counted
-		case e.Kind == feed.JobDeleted:
+		case e.Kind == app.EventJobDeleted:
 			m.estimates.forget(e.Job.ID)
-		case e.Kind == feed.JobChanged:
+		case e.Kind == app.EventJobChanged:
 			m.changed(e.Was, e.Job)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"molrun/app/base/events"
 	"molrun/app/base/unit"
 	"molrun/app/job/eta"
-	"molrun/app/job/feed"
 	"molrun/app/server/metrics"
 	"molrun/app/test/must"
 	"molrun/storage"
@@ -60,7 +59,7 @@ func offered(types ...string) func() []string { return func() []string { return 
 
 // change is an event of a job.
 func change(was, now *app.Job) []events.Entry {
-	return []events.Entry{{Attached: &feed.Event{Kind: feed.JobChanged, Was: was, Job: now}}}
+	return []events.Entry{{Attached: &app.Event{Kind: app.EventJobChanged, Was: was, Job: now}}}
 }
 
 // job returns a job of a type in a state.
@@ -93,7 +92,7 @@ func TestEndsOfAttemptsAreTold(t *testing.T) {
 	m.Happened(change(job("dock", app.Queued, nil), job("dock", app.Failed, failedWith(app.FailedDependency))))                  // no attempt
 	m.Happened(change(job("dock", app.Failed, failedWith(app.FailedExit)), job("dock", app.Failed, failedWith(app.FailedExit)))) // as when it is pinned
 	m.Happened(change(running, job("dock", app.Completed, func(j *app.Job) { j.Counts = &app.Counts{} })))                       // a batch
-	m.Happened([]events.Entry{{Attached: &feed.Event{Kind: feed.NewMetrics, Job: job("dock", app.Completed, nil)}}, {}})         // no change
+	m.Happened([]events.Entry{{Attached: &app.Event{Kind: app.EventMetrics, Job: job("dock", app.Completed, nil)}}, {}})         // no change
 	const attempts, failures = `molrun_job_attempts_total{executor="local",result="%s",type="dock"}`, `molrun_job_failures_total{code="%s",type="dock"}`
 	wants(t, m, map[string]float64{
 		fmt.Sprintf(attempts, "completed"): 1, fmt.Sprintf(attempts, "failed"): 2, fmt.Sprintf(attempts, "stopped"): 1, fmt.Sprintf(attempts, "lost"): 2,

@@ -24,7 +24,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/cli/session"
+	"molrun/app/cli/remote"
 
 	"github.com/spf13/cobra"
 )
@@ -42,7 +42,7 @@ func run(args []string) int {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return session.Usage(err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return remote.Usage(err) })
 	root.AddCommand(runCommand(), growCommand(), rowsCommand(), seedCommand(), bareCommand(),
 		childCommand("person", askSteadily), childCommand("crowd", submitTogether))
 	root.SetArgs(args)
@@ -51,7 +51,7 @@ func run(args []string) int {
 		return 0
 	}
 	fmt.Fprintln(os.Stderr, "bench:", err)
-	if errors.As(err, new(session.UsageError)) {
+	if errors.As(err, new(remote.UsageError)) {
 		return exitUsage
 	}
 	return 1
@@ -125,7 +125,7 @@ func rowsCommand() *cobra.Command {
 	f.IntVar(&r.Peer, "peer", 0, "programs that xargs starts before the batch, and again after it (default: as many as rows)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if r.Rows < 1 || r.Seconds < 0 || r.Peer < 0 {
-			return session.Usagef("give at least one row, and no negative numbers")
+			return remote.Usagef("give at least one row, and no negative numbers")
 		}
 		r.Peer = cmp.Or(r.Peer, r.Rows)
 		o.Lines, o.Log = c.OutOrStdout(), c.ErrOrStderr()

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"molrun/app/cli/profile"
 	"molrun/app/cli/remote"
 	"molrun/app/test/must"
 	"molrun/app/test/whole"
@@ -476,7 +475,7 @@ func TestWhiteSpaceAroundKeysDoesNotCount(t *testing.T) {
 		}
 		if how == "profile" {
 			file := filepath.Join(p.home, ".config", "molrun", "profiles.json")
-			must.OK(t, profile.File{Current: "lab", Profiles: map[string]profile.Profile{"lab": {Server: s.base, Key: given}}}.Write(file))
+			must.OK(t, remote.ProfileFile{Current: "lab", Profiles: map[string]remote.Profile{"lab": {Server: s.base, Key: given}}}.Write(file))
 		}
 		c := p.command(args...)
 		c.Stdin = strings.NewReader("")

@@ -22,7 +22,7 @@
 // although connections break and the process dies (part_test.go). Those who want notice of a
 // job's end get it at least once, with one ID, however receivers fail (notice_test.go). The
 // store contains what was committed (ledger_test.go). Jobs that can start do start
-// (turn_test.go); in which order is tested by package turns. Nobody uses more than the limits
+// (turn_test.go); in which order is tested by package schedule. Nobody uses more than the limits
 // allow (limit_test.go).
 //
 // Short rows of batches share processes, which are simulated by the files of package task

@@ -8,12 +8,11 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/events"
-	"molrun/app/job/feed"
 )
 
 // told is an event that listeners must hear.
 type told struct {
-	kind       feed.Kind
+	kind       app.EventKind
 	job, batch app.JobID // batch is that of a row
 	name       string
 	email      string
@@ -78,10 +77,10 @@ func (s *simulation) foretell(c *change) {
 // add adds the events of one change of a job.
 func (s *simulation) add(before, now *app.Job) {
 	if now == nil {
-		s.tell(newTold(feed.JobDeleted, before))
+		s.tell(newTold(app.EventJobDeleted, before))
 		return
 	}
-	e := newTold(feed.JobChanged, now)
+	e := newTold(app.EventJobChanged, now)
 	switch {
 	case before == nil && now.Private.Batch != "":
 		return // it begins with its batch
@@ -89,13 +88,13 @@ func (s *simulation) add(before, now *app.Job) {
 	case before.Status != now.Status:
 		e.was = before.Status
 		if before.Status == app.Queued && now.Status.Finished() && now.Private.Batch == "" && !now.StartedAt.Equal(before.StartedAt.Time) {
-			begun := newTold(feed.JobChanged, now) // the start was recorded with the end
+			begun := newTold(app.EventJobChanged, now) // the start was recorded with the end
 			begun.status, begun.was = app.Running, app.Queued
 			s.tell(begun)
 			e.was = app.Running
 		}
 		if now.Status.Finished() && !before.Status.Finished() && now.Metrics != nil {
-			s.tell(newTold(feed.NewMetrics, now))
+			s.tell(newTold(app.EventMetrics, now))
 		}
 	case before.StatusReason != now.StatusReason || before.Pinned != now.Pinned:
 	case now.IsBatch() && *before.Counts != *now.Counts:
@@ -106,7 +105,7 @@ func (s *simulation) add(before, now *app.Job) {
 	s.tell(e)
 }
 
-func newTold(kind feed.Kind, j *app.Job) *told {
+func newTold(kind app.EventKind, j *app.Job) *told {
 	return &told{kind: kind, job: j.ID, batch: j.Private.Batch, name: j.Name, email: j.Email, status: j.Status}
 }
 
@@ -180,7 +179,7 @@ func (s *simulation) compareEvents(organization string, from int) {
 
 // matches compares an event of the store with what had to be told.
 func (t *told) matches(entry events.Entry, number int) error {
-	e, err := feed.Decode(entry)
+	e, err := app.DecodeEvent(entry)
 	if err != nil {
 		return err
 	}
@@ -203,7 +202,7 @@ func (t *told) isToldAs(kind string, data json.RawMessage) error {
 		return err
 	}
 	same := kind == string(t.kind) && seen.ID == t.job && seen.Name == t.name && seen.Was == t.was
-	if same && t.kind == feed.JobChanged {
+	if same && t.kind == app.EventJobChanged {
 		same = seen.Status == t.status
 	}
 	return allow(same, fmt.Sprintf("%s of %s, %s after %q is told, want %s", kind, seen.Name, seen.Status, seen.Was, t))

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"molrun/app/base/fault"
+	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 )
 
 // maxHooks bounds the number of webhooks, beyond which none is made.
@@ -19,7 +19,7 @@ const maxHooks = 4
 // hookUse is what an admin does with a webhook.
 type hookUse struct {
 	id    string // of the one to change or to delete
-	asked notify.Hook
+	asked delivery.HookSettings
 }
 
 // hookChange is a webhook after a transaction; now is nil if it was deleted.
@@ -128,13 +128,13 @@ func (s *simulation) judgeHook(c *change, old, now *notice.Hook) error {
 }
 
 // makeSigners gives every organization what signs the messages that submissions ask for, once.
-func (s *site) makeSigners(notices *notify.Notices) error {
+func (s *site) makeSigners(notices *delivery.Notices) error {
 	if s.signs != nil {
 		return nil
 	}
 	s.signs = map[string]string{}
 	for _, by := range admins {
-		h, err := notices.Rotate(context.Background(), by, notify.Submissions, 0)
+		h, err := notices.Rotate(context.Background(), by, delivery.Submissions, 0)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"molrun/app"
-	"molrun/app/job/feed"
 	"molrun/app/job/follow"
 	"molrun/app/job/listing"
 )
@@ -161,7 +160,7 @@ func (l *listener) due(all []*told) *told {
 // hear checks one message.
 func (s *simulation) hear(l *listener, m follow.Message) error {
 	all := s.history[l.by.Organization]
-	if m.Event == string(feed.NewProgress) {
+	if m.Event == string(app.EventProgress) {
 		e := s.ledger.jobs[idOf(app.Record(m.Data))]
 		return allow(m.ID == "" && e != nil && e.Organization == l.by.Organization, fmt.Sprintf("it hears of progress: %s", m.Data))
 	}

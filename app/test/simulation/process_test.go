@@ -18,10 +18,10 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
+	"molrun/app/job/delivery"
 	"molrun/app/job/follow"
 	"molrun/app/job/listing"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 	"molrun/app/job/retention"
 	"molrun/app/job/upload"
 	"molrun/app/runner"
@@ -38,7 +38,7 @@ type process struct {
 	Follower  *follow.Follower
 	Files     *upload.Files
 	Links     *blobs.Links
-	Notices   *notify.Notices
+	Notices   *delivery.Notices
 	door      *door
 	store     *storage.Store
 	files     *blobs.Dir
@@ -114,8 +114,8 @@ func (s *site) boot() (*process, error) {
 		Now: s.wall, Rules: func(string) retention.Rules { return rules }, Partial: partialFor,
 	})
 	accounts := access.New(p.store, files, s.wall)
-	p.Notices = notify.New(store, policy, s.wall)
-	if err := errors.Join(s.issueKeys(accounts), s.makeSigners(notify.New(p.store, policy, s.wall))); err != nil {
+	p.Notices = delivery.NewNotices(store, policy, s.wall)
+	if err := errors.Join(s.issueKeys(accounts), s.makeSigners(delivery.NewNotices(p.store, policy, s.wall))); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	p.Files = upload.New(store, files, upload.Options{Now: s.wall, LinkTTL: 1000 * time.Hour, Quota: s.limits.of})
@@ -133,10 +133,10 @@ func (s *site) boot() (*process, error) {
 		KeepFailed: time.Hour, RetainedDir: filepath.Join(s.dir, "failed"),
 		PilotsDir: s.pilotsDir(), LongRow: longRow,
 	})
-	sender := notify.NewSender(outbox{store}, notify.SenderOptions{
+	sender := delivery.NewSender(outbox{store}, delivery.SenderOptions{
 		Now: s.wall, Schedule: schedule, Poll: 2711 * time.Millisecond,
-		Post: func(ctx context.Context, m notify.Posting) notice.Attempt { return s.post(ctx, p.door, m) },
-		Mail: func(ctx context.Context, l notify.Letter) notice.Attempt { return s.mail(ctx, p.door, l) },
+		Post: func(ctx context.Context, m delivery.Posting) notice.Attempt { return s.post(ctx, p.door, m) },
+		Mail: func(ctx context.Context, l delivery.Letter) notice.Attempt { return s.mail(ctx, p.door, l) },
 		Link: func(string) string { return "" },
 	})
 	go func() {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
-	"molrun/app/job/notify"
 )
 
 // schedule says when messages are sent again, and when they are given up: soon enough
@@ -116,18 +116,18 @@ func (m *messages) of(id, target string) string {
 
 // posting is a message on its way to a receiver.
 type posting struct {
-	notify.Posting
-	letter *notify.Letter // in its place
+	delivery.Posting
+	letter *delivery.Letter // in its place
 }
 
 // post is what the sender of a process calls.
-func (s *site) post(ctx context.Context, d *door, p notify.Posting) notice.Attempt {
+func (s *site) post(ctx context.Context, d *door, p delivery.Posting) notice.Attempt {
 	return s.deliver(ctx, d, s.messages.of(p.ID, p.URL), &posting{Posting: p})
 }
 
-func (s *site) mail(ctx context.Context, d *door, l notify.Letter) notice.Attempt {
+func (s *site) mail(ctx context.Context, d *door, l delivery.Letter) notice.Attempt {
 	target := "mailto:" + l.To
-	return s.deliver(ctx, d, s.messages.of(l.ID, target), &posting{Posting: notify.Posting{URL: target}, letter: &l})
+	return s.deliver(ctx, d, s.messages.of(l.ID, target), &posting{Posting: delivery.Posting{URL: target}, letter: &l})
 }
 
 // deliver sends a message, which waits at the door before it arrives, and again before its

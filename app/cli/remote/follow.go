@@ -1,0 +1,286 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+// JobFailed says that a job that was waited for has failed.
+type JobFailed struct {
+	Name    string
+	Message string
+}
+
+// Error implements error.
+func (e *JobFailed) Error() string {
+	return fmt.Sprintf("%s failed: %s", terminal.Clean(e.Name), terminal.CleanLines(e.Message))
+}
+
+// WaitTimedOut says that a job has not ended within the time of --timeout.
+type WaitTimedOut struct{ Name string }
+
+// Error implements error.
+func (e *WaitTimedOut) Error() string {
+	return fmt.Sprintf("%s has not ended yet; it goes on, and molrun wait %[1]s returns to it", terminal.Clean(e.Name))
+}
+
+// JobLeft says that the user has left a job that goes on.
+type JobLeft struct{ Name string }
+
+// Error implements error.
+func (e *JobLeft) Error() string {
+	return fmt.Sprintf("%s goes on; molrun wait %[1]s returns to it, molrun cancel %[1]s stops it", terminal.Clean(e.Name))
+}
+
+// waiting bounds how long a command waits.
+type waiting struct{ Timeout time.Duration }
+
+// Add adds the flag.
+func (w *waiting) Add(c *cobra.Command) {
+	c.Flags().DurationVar(&w.Timeout, "timeout", 0, "leave the job running after this time, with exit code 7 (default: wait until it ends)")
+}
+
+// within returns ctx with the bound.
+func (w waiting) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if w.Timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, w.Timeout)
+}
+
+// leaveJob turns the end of a wait into the sentence that belongs to it.
+func leaveJob(ctx, waited context.Context, name string, err error) error {
+	switch {
+	case err == nil || waited.Err() == nil:
+		return err
+	case ctx.Err() == nil:
+		return &WaitTimedOut{name}
+	}
+	return &JobLeft{name}
+}
+
+// failureOf returns the failure of a job that has ended as an error.
+func failureOf(j *client.Job) error {
+	switch {
+	case j.Status != "FAILED":
+		return nil
+	case j.Failure != nil:
+		return &JobFailed{j.Name, j.Failure.Message}
+	}
+	return &JobFailed{j.Name, cmp.Or(j.StatusReason, "it has no result")}
+}
+
+// Await waits for the end of a job, and shows its progress meanwhile. It goes on when
+// the connection breaks or the service restarts.
+func (s *session) Await(ctx context.Context, name string, w waiting) (*client.Job, error) {
+	waited, cancel := w.within(ctx)
+	defer cancel()
+	bars := s.NewBars()
+	defer bars.Close()
+	line := bars.Job(name)
+	defer line.End()
+	err := s.Follow(waited, name, false, func(e client.Event) error { return s.advance(line, e) })
+	if err != nil {
+		return nil, leaveJob(ctx, waited, name, err)
+	}
+	j, err := s.API.Job(ctx, name)
+	return j, leaveJob(ctx, waited, name, err)
+}
+
+// advance shows what an event tells of a job's progress.
+func (s *session) advance(line *terminal.Line, e client.Event) error {
+	if e.Name != "job" && e.Name != "progress" {
+		return nil
+	}
+	j, err := client.Decode[client.Job](e.Data)
+	if err != nil {
+		return err
+	}
+	if e.Name == "progress" {
+		j.Status = "RUNNING"
+	}
+	fraction, head, detail := standing(j)
+	line.At(fraction, head, detail)
+	return nil
+}
+
+// standing says how far a job is.
+func standing(j *client.Job) (fraction float64, head, detail string) {
+	head = terminal.State(j.Status)
+	var more []string
+	if n := rowCount(j); n > 0 {
+		ended := j.Counts["COMPLETED"] + j.Counts["FAILED"]
+		fraction = float64(ended) / float64(n)
+		head = fmt.Sprintf("%d of %d rows have ended", ended, n)
+		if failed := j.Counts["FAILED"]; failed > 0 {
+			more = append(more, fmt.Sprintf("%d failed", failed))
+		}
+	}
+	if j.Progress != nil {
+		fraction = j.Progress.Fraction
+		more = append(more, j.Progress.Text)
+	}
+	if j.Queue != nil && j.Queue.Position > 0 {
+		more = append(more, fmt.Sprintf("place %d of %d", j.Queue.Position, j.Queue.Of))
+	}
+	if j.Status == "QUEUED" && j.StatusReason != "" {
+		more = append(more, j.StatusReason)
+	}
+	if j.ETASeconds != nil {
+		more = append(more, "about "+terminal.Seconds(float64(*j.ETASeconds))+" left")
+	}
+	return fraction, head, strings.Join(more, ", ")
+}
+
+// rowCount returns how many rows a batch has, 0 for a job.
+func rowCount(j *client.Job) (n int) {
+	for _, count := range j.Counts {
+		n += count
+	}
+	return n
+}
+
+// errJobEnded ends a stream that is complete.
+var errJobEnded = errors.New("the job has ended")
+
+// Follow tells what happens to a job until it has ended, over as many connections as
+// it takes.
+func (s *session) Follow(ctx context.Context, name string, logs bool, tell func(client.Event) error) error {
+	last, told := "", time.Time{}
+	for stuck := 0; ; {
+		err := s.listen(ctx, name, logs, &last, func(e client.Event) error {
+			stuck = 0
+			return tell(e)
+		})
+		switch {
+		case errors.Is(err, errJobEnded):
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !passes(err):
+			return err
+		}
+		if stuck++; stuck > 1 && time.Since(told) > time.Minute {
+			s.Say("the service does not answer (%v); trying again", err)
+			told = time.Now()
+		}
+		wait := min(time.Duration(stuck)*500*time.Millisecond, 15*time.Second)
+		if asked, busy := mustWait(err); busy {
+			wait = asked
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// listen tells the events of one connection. last is the ID of the last event, and the
+// error errJobEnded when there are no more.
+func (s *session) listen(ctx context.Context, name string, logs bool, last *string, tell func(client.Event) error) error {
+	for e, err := range s.API.JobEvents(ctx, name, logs, *last) {
+		if err != nil {
+			return err
+		}
+		if e.ID != "" {
+			*last = e.ID
+		}
+		switch e.Name {
+		case "end":
+			return errJobEnded
+		case "deleted":
+			return &client.Error{Status: 404, Code: "NOT_FOUND", Message: "the job was deleted"}
+		}
+		if err := tell(e); err != nil {
+			return err
+		}
+	}
+	return errors.New("the stream ended")
+}
+
+// passes reports whether a later request may succeed: the service is away, or asks for
+// patience.
+func passes(err error) bool {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		return refused.Status >= 500 || refused.Status == 429 || refused.Code == ""
+	}
+	var local *net.DNSError
+	return !errors.As(err, &local) || local.IsTemporary
+}
+
+// FollowLog prints to out what a program prints until the job has ended.
+func (s *session) FollowLog(ctx context.Context, name string, w waiting, out io.Writer) error {
+	waited, cancel := w.within(ctx)
+	defer cancel()
+	status, last := "", ""
+	err := s.Follow(waited, name, true, func(e client.Event) error {
+		switch e.Name {
+		case "log":
+			lines, err := client.Decode[client.LogLines](e.Data)
+			if err != nil {
+				return err
+			}
+			return s.PrintLog(out, lines.Text)
+		case "job":
+			j, err := client.Decode[client.Job](e.Data)
+			if err != nil || j.Status == status {
+				return err
+			}
+			status = j.Status
+			_, head, detail := standing(j)
+			last = fmt.Sprintf("%s: %s", terminal.Clean(name), strings.TrimSuffix(terminal.Clean(head+", "+detail), ", "))
+			if !j.Finished() { // the rest of the log is still to come
+				s.Say("%s", last)
+			}
+			return nil
+		}
+		return nil
+	})
+	if err == nil {
+		s.Say("%s", last)
+	}
+	return leaveJob(ctx, waited, name, err)
+}
+
+// PrintLog prints a part of a log. On a terminal, it controls nothing.
+func (s *session) PrintLog(out io.Writer, text string) error {
+	if s.Interactive {
+		text = terminal.CleanLines(text)
+	}
+	_, err := fmt.Fprint(out, text)
+	return err
+}
+
+// CopyLog prints a log. On a terminal, it controls nothing.
+func (s *session) CopyLog(from io.Reader) error {
+	if !s.Interactive {
+		_, err := io.Copy(s.Out, from)
+		return err
+	}
+	part := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(part)
+		if n > 0 {
+			if err := s.PrintLog(s.Out, string(part[:n])); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF { //nolint:errorlint // Read returns it bare
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

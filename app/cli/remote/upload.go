@@ -1,0 +1,228 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"molrun/app/base/unit"
+	"molrun/app/cli/terminal"
+	"molrun/app/client"
+)
+
+// uploadsAtOnce is how many files are sent at a time.
+const uploadsAtOnce = 4
+
+// Send makes sure that the service has local files, under whatever name, and returns
+// them in their order. Those that it lacks go to a folder.
+func (s *session) Send(ctx context.Context, paths []string, folder string) ([]sentFile, error) {
+	return s.upload(ctx, paths, folder, anywhere)
+}
+
+// Put uploads local files to a folder. With ifChanged, those are left out that are
+// there already.
+func (s *session) Put(ctx context.Context, paths []string, folder string, ifChanged bool) ([]sentFile, error) {
+	if ifChanged {
+		return s.upload(ctx, paths, folder, there)
+	}
+	return s.upload(ctx, paths, folder, always)
+}
+
+// uploadNeed says when a file has to be sent.
+type uploadNeed int
+
+const (
+	anywhere uploadNeed = iota // unless the service has its bytes
+	there                      // unless it has them under this name in this folder
+	always
+)
+
+func (s *session) upload(ctx context.Context, paths []string, folder string, need uploadNeed) ([]sentFile, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	locals, err := s.examine(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	bars := s.NewBars()
+	defer bars.Close()
+	u := &uploading{s: s, folder: folder, need: need, all: bars.Bytes(unit.Count(len(paths), "file"), totalSize(locals)), done: map[string]int64{}}
+	files := make([]sentFile, len(paths))
+	err = inParallel(ctx, len(paths), func(ctx context.Context, i int) error {
+		f, err := u.one(ctx, locals[i])
+		files[i] = sentFile{f}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	u.all.End()
+	bars.Close()
+	s.Say("uploaded %s, %s; the service had %s already", unit.Count(u.sent, "file"), terminal.Size(u.bytes), unit.Count(len(paths)-u.sent, "file"))
+	return files, nil
+}
+
+func totalSize(locals []client.Local) (n int64) {
+	for _, l := range locals {
+		n += l.Size
+	}
+	return n
+}
+
+func (s *session) examine(ctx context.Context, paths []string) ([]client.Local, error) {
+	locals := make([]client.Local, len(paths))
+	err := inParallel(ctx, len(paths), func(ctx context.Context, i int) (err error) {
+		locals[i], err = client.Examine(ctx, paths[i])
+		return err
+	})
+	return locals, err
+}
+
+// uploading sends files; equal ones wait for one another, so that none is sent twice.
+type uploading struct {
+	s      *session
+	folder string
+	need   uploadNeed
+	all    *terminal.Transfer
+
+	mu    sync.Mutex
+	same  map[string]*sync.Mutex
+	done  map[string]int64 // bytes by path
+	at    int64
+	sent  int
+	bytes int64
+}
+
+func (u *uploading) one(ctx context.Context, l client.Local) (f *client.File, err error) {
+	same := u.lock(l.SHA256)
+	same.Lock()
+	defer same.Unlock()
+	sent := false
+	err = patiently(ctx, func() (err error) {
+		f, sent, err = u.try(ctx, l)
+		return err
+	})
+	if sent && err == nil {
+		u.mu.Lock()
+		u.sent++
+		u.bytes += l.Size
+		u.mu.Unlock()
+	}
+	return f, err
+}
+
+// try sends a file if it is needed.
+func (u *uploading) try(ctx context.Context, l client.Local) (f *client.File, sent bool, err error) {
+	name, tell := filepath.Base(l.Path), func(done int64) { u.tell(l.Path, done) }
+	if u.need != always {
+		f, sent, err = u.s.API.UploadOnce(ctx, u.folder, name, l, tell)
+		folder := cmp.Or(u.folder, "inputs")
+		if err != nil || sent || u.need == anywhere || f.Filename == name && f.Folder == folder {
+			return f, sent, err
+		}
+	}
+	f, err = u.s.API.UploadAnew(ctx, u.folder, name, l, tell)
+	return f, true, err
+}
+
+func (u *uploading) lock(digest string) *sync.Mutex {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.same == nil {
+		u.same = map[string]*sync.Mutex{}
+	}
+	if u.same[digest] == nil {
+		u.same[digest] = new(sync.Mutex)
+	}
+	return u.same[digest]
+}
+
+func (u *uploading) tell(path string, done int64) {
+	u.mu.Lock()
+	u.at += done - u.done[path]
+	u.done[path] = done
+	at := u.at
+	u.mu.Unlock()
+	u.all.At(at)
+}
+
+// longestRetryWait bounds how long a request that came too early waits.
+const longestRetryWait = time.Minute
+
+// mustWait reports whether the service asks to come again later, and when.
+func mustWait(err error) (time.Duration, bool) {
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Code != "RATE_LIMITED" {
+		return 0, false
+	}
+	return min(max(refused.After, time.Second), longestRetryWait), true
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// inParallel runs do for each of n, a few at a time, until one fails.
+func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(uploadsAtOnce, n) {
+		workers.Go(func() {
+			for i := range next {
+				if err := do(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+feed:
+	for i := range n {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(next)
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// patiently does a request again for as long as it comes too early.
+func patiently(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		wait, busy := mustWait(err)
+		if !busy {
+			return err
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// sentFile is a local file that the service has.
+type sentFile struct {
+	*client.File
+}
+
+// Reference names the file in settings by its bytes, under the name that it has here. The
+// same file gives the same settings, and so the same job, however often it was uploaded.
+func (f sentFile) Reference(path string) string {
+	return "sha256:" + f.SHA256 + "/" + filepath.Base(path)
+}

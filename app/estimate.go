@@ -1,0 +1,181 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"molrun/app/algorithm"
+	"molrun/app/base/fault"
+	"molrun/app/job/eta"
+)
+
+// Estimate is what to expect of a submission. A member without a value is unknown.
+type Estimate struct {
+	Possible   bool            `json:"possible"`
+	Detail     []fault.Field   `json:"detail"` // why not
+	Jobs       int             `json:"jobs,omitempty"`
+	Slots      []EstimatedSlot `json:"slots,omitempty"`
+	Queue      *eta.Queue      `json:"queue,omitempty"`      // of the first job
+	RunSeconds int64           `json:"runSeconds,omitempty"` // of the longest job, at least 1
+	RunBasis   string          `json:"runBasis,omitempty"`
+	EndSeconds int64           `json:"endSeconds,omitempty"` // until all jobs have ended, at least 1
+	Notes      []fault.Field   `json:"notes,omitempty"`      // what is allowed, but hardly meant; each once
+}
+
+// EstimatedSlot is what each of some jobs needs while it runs.
+type EstimatedSlot struct {
+	Executor    string `json:"executor"`
+	CPUs        int    `json:"cpus"`
+	MemoryBytes int64  `json:"memoryBytes"`
+	GPUs        int    `json:"gpus"`
+	Jobs        int    `json:"jobs"`
+}
+
+// maxEstimatedSlots bounds how many different slots an estimate lists.
+const maxEstimatedSlots = 100
+
+// Estimates makes estimates, one at a time: one may take a tenth of a second.
+type Estimates struct {
+	jobs *Jobs
+	runs *Runs
+	turn chan struct{}
+}
+
+// NewEstimates returns the estimates of a service.
+func NewEstimates(jobs *Jobs, runs *Runs) *Estimates {
+	return &Estimates{jobs, runs, make(chan struct{}, 1)}
+}
+
+// Of estimates what plan plans. A submission that is invalid, or can't run here, is no
+// error.
+func (e *Estimates) Of(ctx context.Context, plan func(Planner) (*Planned, error)) (*Estimate, error) {
+	var invalid *fault.Error
+	planned, err := plan(e.jobs.Planner())
+	switch {
+	case errors.As(err, &invalid) && invalid.Code == fault.Invalid:
+		return &Estimate{Detail: invalid.Fields}, nil
+	case err != nil:
+		return nil, err
+	}
+	jobs := planned.Jobs()
+	est := &Estimate{Possible: true, Detail: []fault.Field{}, Jobs: len(jobs), Slots: estimatedSlots(jobs)}
+	if err := e.run(ctx, est, jobs); err != nil {
+		return nil, err
+	}
+	select {
+	case e.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	e.foresee(est, jobs)
+	<-e.turn
+	est.Notes = adviceOf(planned)
+	return est, nil
+}
+
+// maxEstimateNotes bounds how many notes an estimate has.
+const maxEstimateNotes = 20
+
+// adviceOf returns what the algorithm files advise, for all rows of a batch together.
+func adviceOf(planned *Planned) (notes []fault.Field) {
+	said, files := map[string]bool{}, map[string]*algorithm.File{}
+	for _, a := range planned.Definitions {
+		files[a.Digest] = a
+	}
+	for _, j := range planned.Jobs() {
+		for _, note := range files[j.Private.Definition].Advice(j.Private.Normalized, j.Private.Facts) {
+			note.Loc = append([]any{"body", "settings"}, note.Loc...)
+			if key := fmt.Sprint(note); !said[key] {
+				said[key] = true
+				notes = append(notes, note)
+			}
+			if len(notes) == maxEstimateNotes {
+				return notes
+			}
+		}
+	}
+	return notes
+}
+
+// estimatedSlots counts the jobs by what they need.
+func estimatedSlots(jobs []*Job) []EstimatedSlot {
+	var slots []EstimatedSlot
+	at := map[EstimatedSlot]int{}
+	for _, j := range jobs {
+		n := j.Private.Needs
+		s := EstimatedSlot{Executor: j.Executor, CPUs: n.CPUs, MemoryBytes: n.MemoryBytes, GPUs: n.GPUs}
+		i, known := at[s]
+		if !known {
+			if len(slots) == maxEstimatedSlots {
+				continue
+			}
+			i, at[s] = len(slots), len(slots)
+			slots = append(slots, s)
+		}
+		slots[i].Jobs++
+	}
+	return slots
+}
+
+// run notes how long the longest job runs: of each class, the one of the largest size.
+func (e *Estimates) run(ctx context.Context, est *Estimate, jobs []*Job) error {
+	largest := map[string]*Job{}
+	for _, j := range jobs {
+		if l := largest[j.Private.Class]; l == nil || j.Private.Size > l.Private.Size {
+			largest[j.Private.Class] = j
+		}
+	}
+	longest := 0.0
+	for class, j := range largest {
+		h, err := e.runs.History(ctx, class)
+		if err != nil {
+			return err
+		}
+		one := h.Estimate(j.Private.Size)
+		if !one.Known() {
+			est.RunSeconds, est.RunBasis = 0, ""
+			return nil
+		}
+		if seconds := one.Seconds(); seconds >= longest {
+			longest = seconds
+			est.RunSeconds, est.RunBasis = max(1, int64(math.Round(seconds))), one.Basis(j.Type, j.Version)
+		}
+	}
+	return nil
+}
+
+// foresee notes when the first job starts and the last ends. Jobs that wait for others,
+// and those behind the first that go elsewhere, hide when the last ends.
+func (e *Estimates) foresee(est *Estimate, jobs []*Job) {
+	var waiting []Waiting
+	var first *Job
+	for _, j := range jobs {
+		if len(j.Private.Waits) > 0 {
+			continue
+		}
+		if first == nil {
+			first = j
+		}
+		if j.Executor == first.Executor && j.Priority == first.Priority {
+			waiting = append(waiting, Waiting{
+				ID: j.ID, Organization: j.Organization, Email: j.Email, Priority: j.Priority, Needs: j.Private.Needs, Work: j.Work(),
+			})
+		}
+	}
+	if first == nil {
+		est.Queue = &eta.Queue{BlockedBy: eta.Dependency}
+		return
+	}
+	outlook := e.runs.Outlook(first.Executor)
+	if outlook == nil {
+		return
+	}
+	f := outlook.Foresee(time.Now(), waiting)
+	est.Queue = &f.Queue
+	if len(waiting) == len(jobs) {
+		est.EndSeconds = f.EndSeconds
+	}
+}

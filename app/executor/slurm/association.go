@@ -1,0 +1,62 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"os/user"
+	"strconv"
+	"strings"
+)
+
+// association is what accounting says of this user in an account.
+type association struct {
+	User, Account string
+	Exists        bool
+	MaxSubmit     int // jobs at once, by the limits of both; 0: no limit
+}
+
+// Association asks sacctmgr for this user's association with an account, by default
+// the user's own. It looks at no account above.
+func (c *client) Association(ctx context.Context, cluster, account string) (a association, err error) {
+	me, err := user.Current()
+	if err != nil {
+		return a, fmt.Errorf("find this user's name: %w", err)
+	}
+	if account == "" {
+		text, err := c.run(ctx, "", accountManager, "-n", "-P", "show", "user", me.Username, "format=DefaultAccount")
+		if err != nil {
+			return a, err
+		}
+		account = strings.TrimSpace(text)
+	}
+	a.User, a.Account = me.Username, account
+	if account == "" {
+		return a, nil
+	}
+	text, err := c.run(ctx, "", accountManager, "-n", "-P", "show", "assoc", "where", "cluster="+cluster, "account="+account, "format=User,GrpSubmit,MaxSubmit")
+	if err != nil {
+		return a, err
+	}
+	return a.read(text), nil
+}
+
+// read reads a line for the account, whose user is empty, and one for each user.
+func (a association) read(text string) association {
+	for line := range strings.Lines(text) {
+		fields := strings.Split(strings.TrimSpace(line), "|")
+		if len(fields) != 3 || fields[0] != "" && fields[0] != a.User {
+			continue
+		}
+		limits := fields[1:]
+		if fields[0] == "" {
+			limits = fields[1:2] // the other holds for users without their own
+		}
+		a.Exists = a.Exists || fields[0] != ""
+		for _, limit := range limits {
+			if n, err := strconv.Atoi(limit); err == nil && (a.MaxSubmit == 0 || n < a.MaxSubmit) {
+				a.MaxSubmit = n
+			}
+		}
+	}
+	return a
+}

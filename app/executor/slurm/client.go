@@ -1,0 +1,148 @@
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// submitsAtOnce is how many sbatch may run at once. Each other command runs
+// alone.
+const submitsAtOnce = 4
+
+// errNoCommand says that a command of Slurm is not installed.
+var errNoCommand = errors.New("not found")
+
+// client runs the commands of Slurm. They get an environment of their own:
+// variables such as SBATCH_EXPORT or SQUEUE_FORMAT would change what they do,
+// and nothing of this process may reach a job.
+type client struct {
+	options Options
+	env     []string
+	turns   map[string]chan struct{}
+	health  controllerHealth
+
+	mu       sync.Mutex
+	settings siteSettings
+}
+
+// Commands are the commands of Slurm that a client needs.
+var Commands = []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"}
+
+// accountManager tells about accounts. A client does without it.
+const accountManager = "sacctmgr"
+
+// newClient returns a client, of whose options all have to be set. It runs nothing yet.
+func newClient(o Options) *client {
+	env := []string{
+		"PATH=" + o.Path, "LC_ALL=C",
+		"SLURM_TIME_FORMAT=%s",
+		"SLURM_BITSTR_LEN=0", // print lists of array tasks in full
+	}
+	if o.SlurmConf != "" {
+		env = append(env, "SLURM_CONF="+o.SlurmConf)
+	}
+	c := &client{options: o, env: env, turns: map[string]chan struct{}{}}
+	for _, name := range append([]string{accountManager}, Commands...) {
+		atOnce := 1
+		if name == "sbatch" {
+			atOnce = submitsAtOnce
+		}
+		c.turns[name] = make(chan struct{}, atOnce)
+	}
+	return c
+}
+
+// commandFailure is the failure of a command.
+type commandFailure struct {
+	Command string
+	Said    string // on stderr
+	Exited  bool   // it ended by itself
+	Err     error
+}
+
+func (f *commandFailure) Error() string {
+	if said := lastLine(f.Said); said != "" {
+		return f.Command + ": " + said
+	}
+	return f.Command + ": " + f.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (f *commandFailure) Unwrap() error { return f.Err }
+
+// lastLine returns the last line that a command printed, without the command's
+// name.
+func lastLine(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	line := lines[len(lines)-1]
+	if _, rest, ok := strings.Cut(line, "error: "); ok {
+		line = rest
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(line), "")
+}
+
+// run runs a command to its end, when its turn comes, and returns its output.
+func (c *client) run(ctx context.Context, stdin, name string, args ...string) (string, error) {
+	out, err := c.inTurn(ctx, stdin, name, args)
+	if (name == "squeue" || name == "sinfo") && ctx.Err() == nil {
+		c.health.note(name, err, c.options.Now())
+	}
+	return out, err
+}
+
+func (c *client) inTurn(ctx context.Context, stdin, name string, args []string) (string, error) {
+	turn := c.turns[name]
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return "", fmt.Errorf("%s: %w", name, ctx.Err())
+	}
+	defer func() { <-turn }()
+	begin := time.Now()
+	out, err := c.execute(ctx, stdin, name, args)
+	if c.options.Ran != nil && !errors.Is(err, context.Canceled) { // by us
+		c.options.Ran(name, time.Since(begin), err)
+	}
+	return out, err
+}
+
+func (c *client) execute(ctx context.Context, stdin, name string, args []string) (string, error) {
+	file, err := c.Find(name)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, file, args...)
+	var out, said bytes.Buffer
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.env, "/", strings.NewReader(stdin), &out, &said
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		var exit *exec.ExitError
+		exited := errors.As(err, &exit) && exit.Exited() && ctx.Err() == nil
+		if ctx.Err() != nil {
+			err = fmt.Errorf("no answer within %v: %w", c.options.Timeout, ctx.Err())
+		}
+		return "", &commandFailure{Command: name, Said: said.String(), Exited: exited, Err: err}
+	}
+	return out.String(), nil
+}
+
+// Find returns the path of a command. The PATH of this process does not matter.
+func (c *client) Find(name string) (string, error) {
+	for _, dir := range filepath.SplitList(c.options.Path) {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 && filepath.IsAbs(file) {
+			return file, nil
+		}
+	}
+	return "", &commandFailure{Command: name, Err: fmt.Errorf("%w in %s", errNoCommand, c.options.Path)}
+}

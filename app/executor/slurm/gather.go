@@ -1,0 +1,246 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"molrun/app"
+)
+
+const (
+	// loneWait is how long a task waits for a second one.
+	loneWait = 30 * time.Millisecond
+	// streamWait is how long tasks wait for another of their kind, if there are
+	// several, or one came that recently.
+	streamWait = 500 * time.Millisecond
+	// maxGatherWait is how long a task waits at most.
+	maxGatherWait = 10 * time.Second
+)
+
+// errStopping says that the service is stopping. The task was not submitted.
+var errStopping = errors.New("the service is stopping")
+
+// submitFunc submits tasks with the same request and returns the handles of as many as
+// were submitted, in order. An error is that of each of the others.
+type submitFunc func(context.Context, request, []app.Task) ([]app.Handle, error)
+
+// gatherer puts tasks that come at about the same time with the same request
+// into one submission. One goroutine has the groups; each submission has its
+// own.
+type gatherer struct {
+	submit submitFunc
+	most   func(context.Context) int // tasks in one submission
+
+	arrivals chan *arrival
+	groups   map[request]*taskGroup
+	seen     map[request]time.Time // when the last task with a request came
+	submits  sync.WaitGroup
+	gates    chan struct{}
+
+	mu     sync.Mutex
+	sealed map[string]bool // tokens of tasks that are being submitted
+}
+
+// newGatherer returns a gatherer that makes so many submissions at once, each of as many
+// tasks as most allows.
+func newGatherer(submit submitFunc, most func(context.Context) int, atOnce int) *gatherer {
+	return &gatherer{
+		submit: submit, most: most,
+		arrivals: make(chan *arrival),
+		groups:   map[request]*taskGroup{},
+		seen:     map[request]time.Time{},
+		gates:    make(chan struct{}, atOnce),
+		sealed:   map[string]bool{},
+	}
+}
+
+// arrival is a task on its way.
+type arrival struct {
+	request request
+	task    app.Task
+	state   atomic.Int32
+	done    chan struct{} // closed once handle and err are set
+	handle  app.Handle
+	err     error
+}
+
+// The states of an arrival: the first change wins.
+const (
+	arrivalWaiting int32 = iota
+	arrivalSealed        // part of a submission
+	arrivalWithdrawn
+)
+
+type taskGroup struct {
+	arrivals    []*arrival
+	stream      bool
+	first, last time.Time
+}
+
+// Add submits a task together with others. known is false if ctx ends during the
+// submission, whose result is then unknown. end ends with Run.
+func (g *gatherer) Add(ctx, end context.Context, r request, t app.Task) (h app.Handle, known bool, err error) {
+	a := &arrival{request: r, task: t, done: make(chan struct{})}
+	select {
+	case g.arrivals <- a:
+	case <-ctx.Done():
+		return "", true, ctx.Err()
+	case <-end.Done():
+		return "", true, errStopping
+	}
+	select {
+	case <-a.done:
+		return a.handle, true, a.err
+	case <-ctx.Done():
+	}
+	if a.state.CompareAndSwap(arrivalWaiting, arrivalWithdrawn) {
+		return "", true, ctx.Err()
+	}
+	return "", false, nil
+}
+
+// Run gathers until ctx ends, and returns after the last submission.
+func (g *gatherer) Run(ctx context.Context) {
+	defer g.submits.Wait()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Reset(g.next(time.Now()))
+		select {
+		case a := <-g.arrivals:
+			g.join(ctx, a)
+		case <-timer.C:
+		case <-ctx.Done():
+			g.refuse()
+			return
+		}
+		g.release(ctx, time.Now())
+	}
+}
+
+// join adds an arrival to its group, which is sent when it is full.
+func (g *gatherer) join(ctx context.Context, a *arrival) {
+	now := time.Now()
+	w := g.groups[a.request]
+	if w == nil {
+		w = &taskGroup{first: now, stream: now.Sub(g.seen[a.request]) < streamWait}
+		g.groups[a.request] = w
+	}
+	w.arrivals, w.last = append(w.arrivals, a), now
+	w.stream = w.stream || len(w.arrivals) > 1
+	g.seen[a.request] = now
+	if len(w.arrivals) > 1 && len(w.arrivals) >= g.most(ctx) {
+		g.send(ctx, a.request)
+	}
+}
+
+// due is when a group is sent though it is not full.
+func (w *taskGroup) due() time.Time {
+	quiet := loneWait
+	if w.stream {
+		quiet = streamWait
+	}
+	due := w.last.Add(quiet)
+	if latest := w.first.Add(maxGatherWait); latest.Before(due) {
+		return latest
+	}
+	return due
+}
+
+// next is how long until the next group is due.
+func (g *gatherer) next(now time.Time) time.Duration {
+	wait := time.Hour
+	for _, w := range g.groups {
+		wait = min(wait, w.due().Sub(now))
+	}
+	return max(0, wait)
+}
+
+func (g *gatherer) release(ctx context.Context, now time.Time) {
+	for r, w := range g.groups {
+		if !now.Before(w.due()) {
+			g.send(ctx, r)
+		}
+	}
+	maps.DeleteFunc(g.seen, func(_ request, at time.Time) bool { return now.Sub(at) > streamWait })
+}
+
+// send submits a group in pieces.
+func (g *gatherer) send(ctx context.Context, r request) {
+	arrivals := g.groups[r].arrivals
+	delete(g.groups, r)
+	for piece := range slices.Chunk(arrivals, g.most(ctx)) {
+		g.submits.Go(func() { g.sendPiece(ctx, r, piece) })
+	}
+}
+
+func (g *gatherer) sendPiece(ctx context.Context, r request, arrivals []*arrival) {
+	select {
+	case g.gates <- struct{}{}:
+		defer func() { <-g.gates }()
+	case <-ctx.Done():
+	}
+	going, tasks := g.seal(arrivals)
+	if len(going) == 0 {
+		return
+	}
+	defer g.unseal(tasks)
+	var handles []app.Handle
+	err := errStopping
+	if ctx.Err() == nil {
+		handles, err = g.submit(ctx, r, tasks)
+	}
+	for i, a := range going {
+		if i < len(handles) {
+			a.handle = handles[i]
+		} else {
+			a.err = err
+		}
+		close(a.done)
+	}
+}
+
+// seal takes the arrivals that still wait; the others have been withdrawn.
+func (g *gatherer) seal(arrivals []*arrival) (going []*arrival, tasks []app.Task) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, a := range arrivals {
+		if a.state.CompareAndSwap(arrivalWaiting, arrivalSealed) {
+			going, tasks = append(going, a), append(tasks, a.task)
+			g.sealed[a.task.Token] = true
+		}
+	}
+	return going, tasks
+}
+
+func (g *gatherer) unseal(tasks []app.Task) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, t := range tasks {
+		delete(g.sealed, t.Token)
+	}
+}
+
+// Underway reports whether the task is being submitted.
+func (g *gatherer) Underway(token string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sealed[token]
+}
+
+// refuse turns away the waiting tasks when the service stops.
+func (g *gatherer) refuse() {
+	for _, w := range g.groups {
+		for _, a := range w.arrivals {
+			if a.state.CompareAndSwap(arrivalWaiting, arrivalSealed) {
+				a.err = errStopping
+				close(a.done)
+			}
+		}
+	}
+}

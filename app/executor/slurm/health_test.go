@@ -1,0 +1,65 @@
+package slurm
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"molrun/app/test/must"
+)
+
+func TestAnswersSayWhenTheyBegan(t *testing.T) {
+	var h controllerHealth
+	away := errors.New("no answer")
+	for n, tt := range []struct {
+		command string
+		err     error
+		since   int // the step
+	}{
+		{"squeue", nil, 0},
+		{"squeue", nil, 0},
+		{"sinfo", away, 2},
+		{"squeue", away, 2},
+		{"sinfo", nil, 2},
+		{"squeue", nil, 5},
+		{"sinfo", nil, 5},
+	} {
+		h.note(tt.command, tt.err, time.Unix(int64(n), 0))
+		if got := h.since.Unix(); got != int64(tt.since) {
+			t.Errorf("step %d: since %d, want %d", n, got, tt.since)
+		}
+	}
+}
+
+// TestControllerAnswersIfItAnswersEachCommand has stand-ins of the commands fail.
+func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"squeue", "sinfo"} {
+		script := "#!/bin/sh\n[ ! -e " + filepath.Join(dir, name+".fails") + " ]\n"
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
+	}
+	c := newClient(Options{Path: dir, Timeout: time.Minute, Now: time.Now})
+	if since, _ := c.Answers(); !since.IsZero() {
+		t.Errorf("asked at %v before the first command", since)
+	}
+	for _, tt := range []struct{ fails, works string }{{"squeue", "sinfo"}, {"sinfo", "squeue"}} {
+		mark := filepath.Join(dir, tt.fails+".fails")
+		must.OK(t, os.WriteFile(mark, nil, 0o600))
+		ask := func() (err error) {
+			_, _ = c.Queue(t.Context(), "molrun")
+			_, _ = c.Partitions(t.Context())
+			_, _ = c.run(t.Context(), "", tt.works)
+			_, err = c.Answers()
+			return err
+		}
+		if ask() == nil {
+			t.Errorf("the controller counts as answering while %s fails", tt.fails)
+		}
+		must.OK(t, os.Remove(mark))
+		if err := ask(); err != nil {
+			t.Errorf("the controller does not answer: %v", err)
+		}
+	}
+}

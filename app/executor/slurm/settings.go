@@ -1,0 +1,83 @@
+package slurm
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// defaultArraySize is MaxArraySize where the site does not set it.
+	defaultArraySize = 1001
+	// settingsTTL is how long the controller's settings are cached, and
+	// settingsFailureTTL how long a failure to get them is.
+	settingsTTL        = 10 * time.Minute
+	settingsFailureTTL = time.Minute
+)
+
+// siteSettings is the cached answer of scontrol show config.
+type siteSettings struct {
+	known   map[string]string
+	failure error
+	asked   time.Time
+}
+
+// Settings returns the controller's settings, as scontrol show config prints
+// them.
+func (c *client) Settings(ctx context.Context) (map[string]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.settings
+	age := time.Since(s.asked)
+	if s.known != nil && age < settingsTTL || s.failure != nil && age < settingsFailureTTL {
+		return maps.Clone(s.known), s.failure
+	}
+	text, err := c.run(ctx, "", "scontrol", "show", "config")
+	s.known, s.failure, s.asked = nil, err, time.Now()
+	if err == nil {
+		s.known = parseSettings(text)
+	}
+	return maps.Clone(s.known), s.failure
+}
+
+// ForgetSettings makes the next call of Settings ask the controller.
+func (c *client) ForgetSettings() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settings = siteSettings{}
+}
+
+// parseSettings reads lines such as "MinJobAge               = 300 sec".
+func parseSettings(text string) map[string]string {
+	settings := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			settings[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return settings
+}
+
+// ArraySize returns how many tasks an array may have. Indexes are below
+// MaxArraySize, and ours begin at 1. It is the usual size where the controller
+// does not answer.
+func (c *client) ArraySize(ctx context.Context) int {
+	settings, err := c.Settings(ctx)
+	if err != nil {
+		return defaultArraySize - 1
+	}
+	size, ok := leadingNumber(settings["MaxArraySize"])
+	if !ok {
+		size = defaultArraySize
+	}
+	return max(1, size-1)
+}
+
+// leadingNumber reads a setting such as "300 sec" as 300.
+func leadingNumber(text string) (int, bool) {
+	first, _, _ := strings.Cut(text, " ")
+	n, err := strconv.Atoi(first)
+	return n, err == nil
+}

@@ -1,0 +1,36 @@
+package slurm
+
+// stateKind is what a state of Slurm means for a task.
+type stateKind int
+
+// The kinds. Those from kindCompleted on are final.
+const (
+	kindUnknown   stateKind = iota // of a newer version of Slurm
+	kindQueued                     // no process yet
+	kindRunning                    // processes may be alive
+	kindClosing                    // processes end; files may still be written
+	kindCompleted                  // the script exited with 0
+	kindExited                     // the script exited with another status
+	kindTimedOut                   // unixTime Slurm's own limit
+	kindOutOfMemory
+	kindCancelled
+	kindBroken // through no fault of the task
+)
+
+// stateKinds are the states of Slurm.
+var stateKinds = map[string]stateKind{
+	"PENDING": kindQueued, "CONFIGURING": kindQueued, "REQUEUED": kindQueued, "REQUEUE_FED": kindQueued,
+	"REQUEUE_HOLD": kindQueued, "RESV_DEL_HOLD": kindQueued, "SPECIAL_EXIT": kindQueued,
+	"RUNNING": kindRunning, "SUSPENDED": kindRunning, "STOPPED": kindRunning, "RESIZING": kindRunning, "SIGNALING": kindRunning,
+	"COMPLETING": kindClosing, "STAGE_OUT": kindClosing,
+	"COMPLETED": kindCompleted,
+	"FAILED":    kindExited,
+	"TIMEOUT":   kindTimedOut, "DEADLINE": kindTimedOut,
+	"OUT_OF_MEMORY": kindOutOfMemory,
+	"CANCELLED":     kindCancelled,
+	"NODE_FAIL":     kindBroken, "BOOT_FAIL": kindBroken, "PREEMPTED": kindBroken, "REVOKED": kindBroken,
+	"LAUNCH_FAILED": kindBroken, "RECONFIG_FAIL": kindBroken,
+}
+
+// Over reports whether the state is final.
+func (k stateKind) Over() bool { return k >= kindCompleted }

@@ -1,0 +1,176 @@
+package delivery
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"molrun/app/base/plaintext"
+	"molrun/app/job/notice"
+)
+
+// How connections are encrypted.
+const (
+	StartTLS = "starttls" // required
+	Implicit = "tls"      // from the first byte
+	Plain    = "none"
+)
+
+// MailOptions name the server that takes the mail, and who sends it.
+type MailOptions struct {
+	Host           string
+	Port           int
+	TLS            string      // StartTLS, Implicit or Plain
+	User, Password string      // "": without
+	From           string      // an address, with or without a name
+	Domain         string      // of message IDs and of the greeting; "": the machine's name
+	Config         *tls.Config // nil: the system's authorities
+}
+
+// stepTime bounds each of the two steps of an attempt: to greet the server, and to send.
+const stepTime = 15 * time.Second
+
+// farewellTime is how long a server may take to say goodbye.
+const farewellTime = time.Second
+
+// maxReply is how much of what a mail server says is kept, in characters.
+const maxReply = 300
+
+// Mailer sends mail.
+type Mailer struct {
+	o       MailOptions
+	options []mail.Option
+}
+
+// NewMailer returns a mailer. It connects to nothing yet.
+func NewMailer(o MailOptions) (*Mailer, error) {
+	s := &Mailer{o: o, options: []mail.Option{mail.WithPort(o.Port), mail.WithTimeout(stepTime)}}
+	switch o.TLS {
+	case Implicit, Plain: // dial encrypts, or nothing does
+		s.options = append(s.options, mail.WithTLSPolicy(mail.NoTLS))
+	default:
+		s.options = append(s.options, mail.WithTLSPolicy(mail.TLSMandatory))
+	}
+	s.encrypt(o.Config)
+	if o.Domain != "" {
+		s.options = append(s.options, mail.WithHELO(o.Domain))
+	}
+	if o.User != "" {
+		ways := mail.WithOpportunisticSMTPAuth(mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthSCRAMSHA1, mail.SMTPAuthCramMD5, mail.SMTPAuthPlain, mail.SMTPAuthLogin)
+		s.options = append(s.options, ways, mail.WithUsername(o.User), mail.WithPassword(o.Password))
+	}
+	if _, err := s.message(Letter{To: "somebody@example.org"}); err != nil {
+		return nil, err
+	}
+	_, err := mail.NewClient(o.Host, s.options...)
+	return s, err
+}
+
+// encrypt sets how the server is identified.
+func (s *Mailer) encrypt(config *tls.Config) {
+	if s.o.Config = config.Clone(); s.o.Config == nil {
+		s.o.Config = &tls.Config{}
+	}
+	s.o.Config.ServerName = s.o.Host
+	s.options = append(s.options, mail.WithTLSConfig(s.o.Config))
+}
+
+// Send sends a letter once. It ends with ctx, whatever the server does.
+func (s *Mailer) Send(ctx context.Context, l Letter) notice.Attempt {
+	message, err := s.message(l)
+	if err != nil {
+		return notice.Attempt{Error: err.Error()}
+	}
+	return judge(s.deliver(ctx, message))
+}
+
+func (s *Mailer) deliver(ctx context.Context, message *mail.Msg) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // closes the connection
+	client, err := mail.NewClient(s.o.Host, append(slices.Clip(s.options), mail.WithDialContextFunc(s.dialUntil(ctx)))...)
+	if err != nil {
+		return err
+	}
+	server, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return err
+	}
+	err = client.SendWithSMTPClient(server, message)
+	// It has taken the message or refused it; its goodbye changes nothing.
+	if server.UpdateDeadline(farewellTime) == nil {
+		_ = server.Quit()
+	}
+	return err
+}
+
+// dialUntil returns how to connect. The connection is closed when ctx ends: the library
+// looks at it only until there is one.
+func (s *Mailer) dialUntil(end context.Context) mail.DialContextFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(end, func() { _ = c.Close() })
+		if s.o.TLS != Implicit {
+			return c, nil
+		}
+		encrypted := tls.Client(c, s.o.Config)
+		return encrypted, encrypted.HandshakeContext(ctx)
+	}
+}
+
+// message writes a letter. The library encodes what a header could not hold.
+func (s *Mailer) message(l Letter) (*mail.Msg, error) {
+	m := mail.NewMsg()
+	if err := m.From(s.o.From); err != nil {
+		return nil, fmt.Errorf("the sender %q is no e-mail address", s.o.From)
+	}
+	if err := m.To(l.To); err != nil {
+		return nil, errors.New("the address of the recipient can't be used")
+	}
+	domain := s.o.Domain
+	if domain == "" {
+		domain = "molrun.invalid"
+	}
+	m.SetMessageIDWithValue(l.ID + "@" + domain)
+	m.SetDate()
+	m.Subject(l.Subject)
+	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	m.SetUserAgent("molrun")
+	m.SetBodyString(mail.TypeTextPlain, l.Text)
+	return m, nil
+}
+
+// judge says what has become of a message. What a server says of the message itself has a
+// code, and is for good from 500 on.
+func judge(err error) notice.Attempt {
+	var refused *mail.SendError
+	a := notice.Attempt{Error: sentence(err)}
+	if errors.As(err, &refused) {
+		a.Status = refused.ErrorCode()
+		a.Final = a.Status >= 500 && slices.Contains([]mail.SendErrReason{mail.ErrSMTPRcptTo, mail.ErrSMTPData, mail.ErrSMTPDataClose}, refused.Reason)
+	}
+	return a
+}
+
+// sentence says what went wrong, in the words of the server if it has some.
+func sentence(err error) string {
+	var refused *mail.SendError
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("the mail server did not answer within %s", stepTime)
+	case errors.As(err, &refused):
+		return "the mail server refused the message: " + plaintext.OneLine([]byte(refused.Error()), maxReply)
+	}
+	return "the mail server can't be used: " + plaintext.OneLine([]byte(err.Error()), maxReply)
+}

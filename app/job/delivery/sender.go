@@ -1,0 +1,236 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/app/base/sortid"
+	"molrun/app/job/notice"
+)
+
+// Posting is a message to a webhook.
+type Posting struct {
+	URL       string
+	ID        string // webhook-id
+	Timestamp time.Time
+	Signature string
+	Body      []byte
+}
+
+// SenderOptions are what a sender needs.
+type SenderOptions struct {
+	Now  func() time.Time                              // wall clock, which may jump
+	Post func(context.Context, Posting) notice.Attempt // bounds its time
+	Mail func(context.Context, Letter) notice.Attempt  // the same; nil: there is no mail
+	Link func(jobName string) string                   // for mail; "" is none
+
+	Schedule notice.Schedule // zero is the default
+	Poll     time.Duration   // how often to look for new deliveries; 0 is a second
+
+	Tried func(d *notice.Delivery) // told of each attempt and of what is given up; may be nil
+	Warn  func(error)              // told of what keeps the sender from its work; may be nil
+}
+
+// lastTime is how long attempts may go on after the service was told to stop.
+const lastTime = time.Second
+
+// longestRest is how long a receiver that does not answer is left alone. Each delivery has
+// its own longer pauses, but one that succeeds shows that the others may.
+const longestRest = 15 * time.Second
+
+// expireStep is how many deliveries one transaction gives up.
+const expireStep = 100
+
+// Sender makes deliveries. Each receiver has a lane: one that hangs or fails uses one
+// place now and then, and delays no other.
+type Sender struct {
+	store app.Store
+	o     SenderOptions
+
+	// Only Run uses the rest.
+	lanes   map[string]*lane
+	busy    int
+	ofOrg   map[string]*places
+	results chan result
+	workers sync.WaitGroup
+}
+
+// lane is what is known of a receiver; one that works and is not in use is not kept.
+type lane struct {
+	inFlight []string  // deliveries
+	failures int       // in a row
+	until    time.Time // by a clock that never jumps
+}
+
+type result struct {
+	lane, id string
+	attempt  notice.Attempt
+	cut      bool // by the end of the service
+	err      error
+}
+
+// NewSender returns a sender, to be run.
+func NewSender(store app.Store, o SenderOptions) *Sender {
+	o.Poll = cmp.Or(o.Poll, time.Second)
+	if o.Schedule == (notice.Schedule{}) {
+		o.Schedule = notice.DefaultSchedule()
+	}
+	if o.Tried == nil {
+		o.Tried = func(*notice.Delivery) {}
+	}
+	if o.Warn == nil {
+		o.Warn = func(error) {}
+	}
+	return &Sender{store: store, o: o, lanes: map[string]*lane{}, ofOrg: map[string]*places{}, results: make(chan result, atOnce)}
+}
+
+// Run makes deliveries until ctx ends. Soon after it cuts attempts off; they are made
+// again after the next start.
+func (s *Sender) Run(ctx context.Context) error {
+	attempts, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	defer s.workers.Wait()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			defer time.AfterFunc(lastTime, cut).Stop()
+			s.workers.Wait()
+			return nil
+		case r := <-s.results:
+			s.note(r)
+			for len(s.results) > 0 {
+				s.note(<-s.results)
+			}
+		case <-timer.C:
+		}
+		next, err := s.round(ctx, attempts)
+		if err != nil && ctx.Err() == nil {
+			s.o.Warn(err)
+		}
+		timer.Reset(next)
+	}
+}
+
+// note notes how an attempt has ended.
+func (s *Sender) note(r result) {
+	s.count(r.lane, -1)
+	l := s.lanes[r.lane]
+	l.inFlight = slices.DeleteFunc(l.inFlight, func(id string) bool { return id == r.id })
+	switch a := r.attempt; {
+	case r.cut:
+	case r.err != nil || a.Error != "" && a.Status == 0: // it may fail whatever is sent
+		if r.err != nil {
+			s.o.Warn(r.err)
+		}
+		l.failures++
+		l.until = time.Now().Add(min(s.o.Schedule.Pause(l.failures), longestRest))
+	default:
+		l.failures, l.until = 0, time.Time{}
+		if a.RetryAfter > 0 {
+			l.failures, l.until = 1, time.Now().Add(min(a.RetryAfter, s.o.Schedule.Longest))
+		}
+	}
+	if l.failures == 0 && len(l.inFlight) == 0 {
+		delete(s.lanes, r.lane)
+	}
+}
+
+// candidates are the deliveries of a lane that may be tried now.
+type candidates struct {
+	lane string
+	ids  []string
+}
+
+// round starts what may be tried now, until attempts end, and returns when to look again.
+func (s *Sender) round(ctx, attempts context.Context) (next time.Duration, err error) {
+	now := s.o.Now()
+	var found []candidates
+	var expired []string
+	seen := map[string]bool{}
+	next = s.o.Poll
+	err = s.store.View(ctx, func(tx app.Tx) error {
+		return tx.PendingDeliveries(func(d notice.Due) notice.Visit {
+			seen[d.Lane] = true
+			// One that is later than any is put off is of before the clock was set back.
+			if at := d.At.Sub(now); at > 0 && at <= s.o.Schedule.Longest {
+				next = min(next, at)
+				return notice.NextLane
+			}
+			l := s.lanes[d.Lane]
+			if l != nil && slices.Contains(l.inFlight, d.ID) {
+				return notice.NextDue
+			}
+			if l != nil && l.failures > 0 && s.expired(d, now) && len(expired) < expireStep {
+				expired = append(expired, d.ID)
+				return notice.NextDue
+			}
+			if len(found) == 0 || found[len(found)-1].lane != d.Lane {
+				found = append(found, candidates{lane: d.Lane})
+			}
+			c := &found[len(found)-1]
+			if len(c.ids) >= s.places(l) {
+				return notice.NextLane
+			}
+			c.ids = append(c.ids, d.ID)
+			return notice.NextDue
+		})
+	})
+	if err != nil {
+		return next, err
+	}
+	for name, l := range s.lanes { // a receiver for which nothing is left
+		if !seen[name] && len(l.inFlight) == 0 {
+			delete(s.lanes, name)
+		}
+	}
+	s.start(attempts, found)
+	if len(expired) > 0 {
+		if err := s.giveUp(ctx, expired); err != nil {
+			return next, err
+		}
+		return 0, nil // there may be more
+	}
+	return next, nil
+}
+
+func (s *Sender) expired(d notice.Due, now time.Time) bool {
+	id, err := sortid.Parse(d.ID)
+	return err == nil && now.Sub(id.Time()) >= s.o.Schedule.GiveUpAfter
+}
+
+// giveUp ends deliveries to receivers that have not answered for as long.
+func (s *Sender) giveUp(ctx context.Context, ids []string) error {
+	var all []*notice.Delivery
+	err := s.store.Update(ctx, func(tx app.Tx) error {
+		all = nil
+		for _, id := range ids {
+			d, err := tx.Delivery(id)
+			if errors.Is(err, fault.NotFound) || err == nil && d.State != notice.Pending {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			d.GiveUp("given up: "+cmp.Or(d.Error, "the receiver does not accept others either"), s.o.Now())
+			if err := tx.PutDelivery(d); err != nil {
+				return err
+			}
+			all = append(all, d)
+		}
+		return nil
+	})
+	if err == nil {
+		for _, d := range all {
+			s.o.Tried(d)
+		}
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/app/base/unit"
+)
+
+// MissingRows is the rows of a batch that an archive of it lacks, since they are not
+// COMPLETED.
+type MissingRows struct {
+	Count   int
+	Rows    []string // names of the first: at most maxNamedFiles, the FAILED ones first
+	Message string   // for people
+}
+
+// missingRowsOf returns what an archive of the rows of a batch lacks; nil if it lacks none.
+func missingRowsOf(tx app.Tx, batch *app.Job) (*MissingRows, error) {
+	m := &MissingRows{Count: batch.Counts.Total() - batch.Counts.Completed, Rows: []string{}}
+	if m.Count == 0 {
+		return nil, nil
+	}
+	for _, status := range []app.Status{app.Failed, app.Running, app.Queued} {
+		if err := m.add(tx, batch, status); err != nil {
+			return nil, err
+		}
+	}
+	m.Message = fmt.Sprintf("The archive of batch %q has %d of its %s; without a result are %s.",
+		batch.Name, batch.Counts.Completed, unit.Count(batch.Counts.Total(), "row"), m.names())
+	return m, nil
+}
+
+func (m *MissingRows) add(tx app.Tx, batch *app.Job, status app.Status) error {
+	if *batch.Counts.Of(status) == 0 {
+		return nil
+	}
+	for row, err := range tx.Subjobs(batch.ID, status) {
+		if err != nil || len(m.Rows) == maxNamedFiles {
+			return err
+		}
+		m.Rows = append(m.Rows, row.Name)
+	}
+	return nil
+}
+
+// names lists the rows, of which only the first are named.
+func (m *MissingRows) names() string {
+	text := strings.Join(m.Rows, ", ")
+	if more := m.Count - len(m.Rows); more > 0 {
+		text += " and " + unit.Count(more, "other")
+	}
+	return text
+}
+
+// notCompleted says why a job or batch has no result, and what can be had instead.
+func notCompleted(tx app.Tx, j *app.Job) error {
+	if !j.IsBatch() {
+		text := fmt.Sprintf("job %q is %s; a result can be fetched when it is COMPLETED", j.Name, j.Status)
+		if j.Status == app.Failed {
+			text += "; GET /jobs/{jobName}/files lists the files that it has left"
+		}
+		return fault.Errorf(fault.JobNotCompleted, "%s", text)
+	}
+	m, err := missingRowsOf(tx, j)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("batch %q is %s with %d of %s COMPLETED", j.Name, j.Status, j.Counts.Completed, unit.Count(j.Counts.Total(), "row"))
+	if j.Counts.Completed > 0 {
+		text += `; send "partial": true (molrun results --partial) for their archive`
+	}
+	if j.Status.Finished() {
+		return fault.Errorf(fault.JobNotCompleted, "%s; retry the batch to run the others again: %s", text, m.names())
+	}
+	return fault.Errorf(fault.JobNotCompleted, "%s; its result can be fetched when all are", text)
+}

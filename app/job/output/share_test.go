@@ -1,0 +1,188 @@
+package output_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/base/fault"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
+	"molrun/app/job/output"
+	"molrun/app/test/fixture"
+	"molrun/app/test/must"
+)
+
+type shareSite struct {
+	*fixture.Site
+	*output.Shares
+	t  *testing.T
+	by app.Caller
+}
+
+// newShareSite returns a site where ann has a completed job and a completed batch.
+func newShareSite(t *testing.T) *shareSite {
+	s := &shareSite{Site: fixture.New(t, app.Options{}), t: t, by: fixture.Ann}
+	s.Shares = s.on(s.Store)
+	r := access.KeyRequest{Organization: s.by.Organization, Email: s.by.Email, Role: apikey.Member}
+	_, key, err := access.New(s.Store, s.Blobs, s.Now).CreateKey(t.Context(), app.Operator(), r)
+	must.OK(t, err)
+	s.by.KeyID = key.ID
+	s.Complete(s.Submit(s.by, "a", `{}`), map[string]string{"a.txt": "text"})
+	_, rows := s.SubmitBatch(s.by, "b", `{}`, `{"steps":2}`)
+	for _, id := range rows {
+		s.Complete(id, map[string]string{"b.txt": "of a row"})
+	}
+	return s
+}
+
+func (s *shareSite) on(store app.Store) *output.Shares {
+	jobs := s.On(store).Jobs
+	return output.NewShares(store, jobs, output.NewResults(store, s.Blobs, jobs, s.Now), s.Now)
+}
+
+// made makes a share and returns its token.
+func (s *shareSite) made(r output.ShareRequest) (*app.Share, string) {
+	s.t.Helper()
+	made, url, err := s.Create(s.t.Context(), s.by, r)
+	must.OK(s.t, err)
+	return made, strings.TrimPrefix(url, output.SharePath)
+}
+
+func TestShareEndsWhenItsTimeIsOver(t *testing.T) {
+	s := newShareSite(t)
+	_, token := s.made(output.ShareRequest{Name: "a", TTL: time.Hour})
+	_, week := s.made(output.ShareRequest{Name: "a"})
+	for _, step := range []struct {
+		later       time.Duration
+		short, long bool
+	}{{0, true, true}, {59 * time.Minute, true, true}, {time.Minute, false, true}, {output.DefaultShareTTL - 2*time.Hour, false, true}, {time.Hour, false, false}} {
+		s.Advance(step.later)
+		for token, lives := range map[string]bool{token: step.short, week: step.long} {
+			if _, err := s.Open(t.Context(), token); lives != (err == nil) || !lives && fault.CodeOf(err) != fault.NotFound {
+				t.Errorf("after another %v: %v, want it to live: %v", step.later, err, lives)
+			}
+		}
+	}
+	if left, err := s.List(t.Context(), s.by, true); err != nil || len(left) != 0 {
+		t.Errorf("listed: %v, %v", left, err)
+	}
+}
+
+// TestLastUseIsWrittenOnceAMinute counts the calls of the store.
+func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
+	s := newShareSite(t)
+	made, token := s.made(output.ShareRequest{Name: "a"})
+	store := &fixture.FaultyStore{Store: s.Store}
+	shares := s.on(store)
+	used := func() time.Time {
+		must.OK(t, must.Error2(shares.Open(t.Context(), token)))
+		list, err := s.List(t.Context(), s.by, false)
+		must.OK(t, err)
+		return list[0].LastUsedAt.Time
+	}
+	first := used()
+	s.Advance(50 * time.Second)
+	if again := used(); !again.Equal(first) || first.Before(made.CreatedAt.Time) {
+		t.Errorf("used at %v, and within a minute at %v", first, again)
+	}
+	s.Advance(time.Minute)
+	if later := used(); !later.After(first.Add(time.Minute)) {
+		t.Errorf("used at %v, and later at %v", first, later)
+	}
+}
+
+// TestSharesThatHaveEndedAreForgotten makes a new share, which removes them.
+func TestSharesThatHaveEndedAreForgotten(t *testing.T) {
+	s := newShareSite(t)
+	expired, _ := s.made(output.ShareRequest{Name: "a", TTL: time.Minute})
+	s.Complete(s.Submit(s.by, "deleted", `{}`), nil)
+	orphan, _ := s.made(output.ShareRequest{Name: "deleted"})
+	kept, _ := s.made(output.ShareRequest{Name: "b"})
+	must.OK(t, s.Jobs.Delete(t.Context(), s.by, "deleted"))
+	s.Advance(time.Hour)
+	s.made(output.ShareRequest{Name: "a"})
+	for id, there := range map[app.ShareID]bool{expired.ID: false, orphan.ID: false, kept.ID: true} {
+		err := s.Store.View(t.Context(), func(tx app.Tx) error {
+			_, err := tx.Share(id)
+			return err
+		})
+		if there != (err == nil) {
+			t.Errorf("%s: %v, want it to be there: %v", id, err, there)
+		}
+	}
+}
+
+// updateMeanwhile does something before each change of the store.
+type updateMeanwhile struct {
+	app.Store
+	do func() error
+}
+
+func (m updateMeanwhile) Update(ctx context.Context, fn func(app.Tx) error) error {
+	if err := m.do(); err != nil {
+		return err
+	}
+	return m.Store.Update(ctx, fn)
+}
+
+// What a share is opened or made by may end before the change of the store: then nothing
+// comes back. On a full disk, what is there can still be read.
+func TestSharesEndMeanwhile(t *testing.T) {
+	s := newShareSite(t)
+	made, token := s.made(output.ShareRequest{Name: "a"})
+	full := func() error { return fault.Errorf(fault.StorageFull, "the disk is full") }
+	if _, err := s.on(updateMeanwhile{s.Store, full}).Open(t.Context(), token); err != nil {
+		t.Errorf("opened on a full disk: %v", err)
+	}
+	revoke := func() error { return s.Revoke(t.Context(), s.by, string(made.ID)) }
+	if _, err := s.on(updateMeanwhile{s.Store, revoke}).Open(t.Context(), token); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("opened while it is revoked: %v", err)
+	}
+	remove := func() error { return s.Jobs.Delete(t.Context(), s.by, "a") }
+	if _, _, err := s.on(updateMeanwhile{s.Store, remove}).Create(t.Context(), s.by, output.ShareRequest{Name: "a"}); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("made while its job is deleted: %v", err)
+	}
+	if left, err := s.List(t.Context(), s.by, true); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func TestSharesReportEveryErrorOfTheStore(t *testing.T) {
+	for name, use := range map[string]func(s *shareSite, shares *output.Shares, id, token string) error{
+		"create": func(s *shareSite, shares *output.Shares, _, _ string) error {
+			_, _, err := shares.Create(t.Context(), s.by, output.ShareRequest{Name: "b", Files: app.Selection{"b-1/"}})
+			return err
+		},
+		"list": func(s *shareSite, shares *output.Shares, _, _ string) error {
+			_, err := shares.List(t.Context(), s.by, true)
+			return err
+		},
+		"revoke": func(s *shareSite, shares *output.Shares, id, _ string) error {
+			return shares.Revoke(t.Context(), s.by, id)
+		},
+		"files": func(_ *shareSite, shares *output.Shares, _, token string) error {
+			_, err := shares.Files(t.Context(), token)
+			return err
+		},
+		"link": func(_ *shareSite, shares *output.Shares, _, token string) error {
+			_, err := shares.Link(t.Context(), token, "b-1/b.txt")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
+				s := newShareSite(t)
+				s.made(output.ShareRequest{Name: "a", TTL: time.Second})
+				made, token := s.made(output.ShareRequest{Name: "b"})
+				s.Advance(time.Minute)
+				store := &fixture.FaultyStore{Store: s.Store}
+				shares := s.on(store)
+				arm(store)
+				return use(s, shares, string(made.ID), token)
+			})
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package schedule
+
+import (
+	"maps"
+	"time"
+
+	"molrun/app"
+	"molrun/app/algorithm/placement"
+	"molrun/app/job/eta"
+	"molrun/app/job/quota"
+)
+
+// Limits bounds what users and organizations have in use at once, on all executors
+// together.
+type Limits struct {
+	of   quota.Of
+	used map[quota.Holder]placement.Resources
+}
+
+// NewLimits returns limits of which nothing is in use.
+func NewLimits(of quota.Of) *Limits {
+	return &Limits{of: of, used: map[quota.Holder]placement.Resources{}}
+}
+
+func (l *Limits) clone() *Limits { return &Limits{of: l.of, used: maps.Clone(l.used)} }
+
+// add counts what a job of a user takes, or with negative needs gives back.
+func (l *Limits) add(u User, needs placement.Resources) {
+	for _, h := range quota.Holders(u.Organization, u.Email) {
+		l.used[h] = plus(l.used[h], needs)
+		if l.used[h] == (placement.Resources{}) {
+			delete(l.used, h)
+		}
+	}
+}
+
+// left returns what a user may still take, and whether that is bounded.
+func (l *Limits) left(u User) (left placement.Resources, bounded bool) {
+	left = quota.Quota{}.Left(placement.Resources{})
+	for _, h := range quota.Holders(u.Organization, u.Email) {
+		q := l.of.For(h)
+		of := q.Left(l.used[h])
+		left.CPUs, left.GPUs = min(left.CPUs, of.CPUs), min(left.GPUs, of.GPUs)
+		bounded = bounded || q.Binds()
+	}
+	return left, bounded
+}
+
+// exceeded returns the holder whose limit a job would exceed now. kept is what is kept of
+// a holder's limit for other jobs.
+func (l *Limits) exceeded(w app.Waiting, kept func(quota.Holder) placement.Resources) (h quota.Holder, exceeds bool) {
+	for _, h := range quota.Holders(w.Organization, w.Email) {
+		if q := l.of.For(h); q.Binds() && short(q.Left(plus(l.used[h], kept(h))), w.Needs) != (placement.Resources{}) {
+			return h, true
+		}
+	}
+	return h, false
+}
+
+func keptNothing(quota.Holder) placement.Resources { return placement.Resources{} }
+
+// ShareLimits makes the turns keep to limits, which several executors may share.
+func (t *Turns) ShareLimits(l *Limits) { t.limits = l }
+
+// limited is a job that its holder's limit has held up, although it could run alone.
+type limited struct {
+	passedOver
+	by quota.Holder
+}
+
+// limitedBy returns the holder whose limit holds a job up now: it has too much in use, or
+// the rest is kept for a job that has waited longer. So small jobs don't pass a large one
+// for ever.
+func (c *choice) limitedBy(w app.Waiting) (h quota.Holder, held bool) {
+	return c.turns.limits.exceeded(w, func(h quota.Holder) placement.Resources { return c.keptOf(h, w) })
+}
+
+// keptOf returns what is kept of a limit that w must leave alone. Jobs that things are
+// kept for bind only those behind them, so that no two wait for each other; neither do
+// they bind the job with the reservation, nor a higher priority.
+func (c *choice) keptOf(h quota.Holder, w app.Waiting) placement.Resources {
+	first := c.first[h]
+	switch own := c.turns.limited[w.ID]; {
+	case first == nil || first.ID == w.ID || w.Priority > first.Priority:
+	case c.reserved != nil && c.reserved.ID == w.ID:
+	case own != nil && own.before(&first.passedOver):
+	default:
+		return first.Needs
+	}
+	return placement.Resources{}
+}
+
+// firstLimited returns, of each holder, the job for which its limit is kept: of those held
+// up for too long the one of the highest priority, then the one that waits longest.
+func (t *Turns) firstLimited(now time.Time) map[quota.Holder]*limited {
+	first := map[quota.Holder]*limited{}
+	for _, l := range t.limited {
+		if now.Sub(l.since) >= t.reserveAfter && (first[l.by] == nil || l.before(&first[l.by].passedOver)) {
+			first[l.by] = l
+		}
+	}
+	return first
+}
+
+// hold notes that a limit holds a job up, and why. One that exceeds the limit by itself
+// waits without keeping anything from others.
+func (c *choice) hold(w app.Waiting, h quota.Holder) {
+	t, q := c.turns, c.turns.limits.of.For(h)
+	if !t.mute {
+		c.decision.Reasons[w.ID] = eta.Reason{Text: q.Waits(h, w.Needs, t.limits.used[h], c.keptOf(h, w)), By: eta.UserLimit}
+	}
+	if short(q.Left(placement.Resources{}), w.Needs) != (placement.Resources{}) {
+		delete(t.limited, w.ID)
+		return
+	}
+	if known := t.limited[w.ID]; known == nil || known.by != h {
+		since := c.now
+		if known != nil {
+			since = known.since
+		}
+		t.limited[w.ID] = &limited{passedOver{w, since}, h}
+	}
+}

@@ -1,0 +1,148 @@
+package schedule
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"molrun/app"
+)
+
+// Line is how many jobs of one user and priority wait.
+type Line struct {
+	User     User
+	Priority int
+	Head     app.JobID // the oldest
+	Count    int
+}
+
+// Order is the order of turns: in which waiting jobs start if every job fits when
+// its turn comes, and until another job arrives or ends. It is found from the
+// number of jobs in each line, not from the jobs.
+type Order struct {
+	lines    []place
+	reserved Spot
+}
+
+// Spot is a job's place in the queue: the n-th of a line, from 0.
+type Spot struct{ Line, N int }
+
+// NoSpot is that of no job.
+var NoSpot = Spot{-1, -1}
+
+// place is where a line stands.
+type place struct {
+	before  int // jobs that start before all of this priority, and the one with the reservation
+	peers   []*place
+	running int    // jobs of its user when its priority begins
+	started uint64 // when its user last started one before that
+	head    app.JobID
+	count   int
+	turn    int // its place among its peers if their users run the same number
+}
+
+// Clone returns a copy that shares nothing with t.
+func (t *Turns) Clone() *Turns {
+	c := *t
+	c.slots = t.slots.clone()
+	c.running, c.started, c.passed = maps.Clone(t.running), maps.Clone(t.started), maps.Clone(t.passed)
+	c.limits, c.limited = t.limits.clone(), maps.Clone(t.limited)
+	return &c
+}
+
+// Mute lets Next give no reasons: they cost more than its decisions.
+func (t *Turns) Mute() { t.mute = true }
+
+// Reserved returns the job with the reservation, "" if there is none.
+func (t *Turns) Reserved(now time.Time) app.JobID {
+	if w := t.reservation(now); w != nil {
+		return w.ID
+	}
+	return ""
+}
+
+// Order returns the order of turns of lines sorted by descending priority, where
+// the job at reserved has the reservation.
+func (t *Turns) Order(lines []Line, reserved Spot) *Order {
+	o := &Order{lines: make([]place, len(lines)), reserved: reserved}
+	running, started, starts := maps.Clone(t.running), maps.Clone(t.started), t.starts
+	start := func(u User, n int) {
+		starts++
+		running[u] += n
+		started[u] = starts
+	}
+	before := 0
+	for from, to := 0, 0; from < len(lines); from = to {
+		for to < len(lines) && lines[to].Priority == lines[from].Priority {
+			to++
+		}
+		counts := make([]int, to)
+		for i := from; i < to; i++ {
+			counts[i] = lines[i].Count
+		}
+		if from <= reserved.Line && reserved.Line < to {
+			start(lines[reserved.Line].User, 1)
+			counts[reserved.Line]--
+			before++
+		}
+		var peers []*place
+		for i := from; i < to; i++ {
+			u := lines[i].User
+			o.lines[i] = place{before: before, running: running[u], started: started[u], head: lines[i].Head, count: counts[i]}
+			peers = append(peers, &o.lines[i])
+		}
+		slices.SortFunc(peers, (*place).compare)
+		for i, p := range peers {
+			p.turn, p.peers = i, peers
+			before += p.count
+		}
+		for _, i := range lastStarts(o.lines[from:to]) {
+			start(lines[from+i].User, o.lines[from+i].count)
+		}
+	}
+	return o
+}
+
+// compare orders users who run the same number of jobs after some turns. Who ran
+// more at the beginning has started one less recently.
+func (p *place) compare(q *place) int {
+	return cmp.Or(cmp.Compare(q.running, p.running), cmp.Compare(p.started, q.started), cmp.Compare(p.head, q.head))
+}
+
+// lastStarts lists the lines of one priority that start jobs by when each starts
+// its last.
+func lastStarts(lines []place) []int {
+	var all []int
+	for i, p := range lines {
+		if p.count > 0 {
+			all = append(all, i)
+		}
+	}
+	slices.SortFunc(all, func(a, b int) int {
+		p, q := lines[a], lines[b]
+		return cmp.Or(cmp.Compare(p.running+p.count, q.running+q.count), cmp.Compare(p.turn, q.turn))
+	})
+	return all
+}
+
+// Position returns the place of a job in the order, from 1. It looks at each line of
+// the job's priority.
+func (o *Order) Position(s Spot) int {
+	p, n := &o.lines[s.Line], s.N
+	switch {
+	case s == o.reserved:
+		return p.before
+	case s.Line == o.reserved.Line && n > o.reserved.N:
+		n--
+	}
+	position := p.before + 1
+	for _, q := range p.peers {
+		first := p.running + n - q.running // of q's jobs, those in rounds before this one
+		if q.turn < p.turn {
+			first++
+		}
+		position += min(max(first, 0), q.count)
+	}
+	return position
+}

@@ -1,0 +1,104 @@
+package schedule
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"molrun/app"
+	"molrun/app/job/eta"
+)
+
+// QueueState is how an executor stands after a round.
+type QueueState struct {
+	Turns   *Turns // a copy of its own
+	At      time.Time
+	Claimed map[app.JobID]bool // in the queue perhaps, but already being started
+	Running map[app.JobID]Lease
+	Rest    eta.Reason // why those jobs wait that the round did not look at
+	Blocked bool       // no job starts
+}
+
+// Outlook says where the jobs of an executor's queue stand. It does not change.
+type Outlook struct {
+	state    QueueState
+	past     RunHistory
+	queue    []app.QueueLine // without claimed jobs
+	reserved Spot
+	order    *Order
+	spots    map[app.JobID]Spot
+	of       int
+	running  *slotEnds
+	starts   map[app.JobID]plannedStart
+}
+
+var _ app.Outlook = (*Outlook)(nil)
+
+// NewOutlook returns the outlook of a queue, which it takes over. It knows the jobs that the lines
+// list, and counts the others.
+func NewOutlook(s QueueState, queue []app.QueueLine, past RunHistory) *Outlook {
+	o := &Outlook{state: s, past: past, queue: queue, reserved: NoSpot}
+	s.dropClaimed(queue)
+	listed := 0
+	for _, q := range o.queue {
+		listed += len(q.Jobs)
+		o.of += q.Count
+	}
+	o.spots = make(map[app.JobID]Spot, listed)
+	for i, q := range o.queue {
+		for n, w := range q.Jobs {
+			o.spots[w.ID] = Spot{Line: i, N: n}
+		}
+	}
+	if spot, ok := o.spots[s.Turns.Reserved(s.At)]; ok {
+		o.reserved = spot
+	}
+	o.order = s.Turns.Order(queueLines(o.queue), o.reserved)
+	times := newRunTimes(past)
+	o.running = slotEndsOf(s, times)
+	o.starts = simulate(s, o.queue, o.running, times)
+	return o
+}
+
+// dropClaimed removes the jobs that are being started from a queue.
+func (s QueueState) dropClaimed(queue []app.QueueLine) {
+	for i := range queue {
+		q := &queue[i]
+		listed := len(q.Jobs)
+		q.Jobs = slices.DeleteFunc(q.Jobs, func(w app.Waiting) bool { return s.Claimed[w.ID] })
+		q.Count -= listed - len(q.Jobs)
+	}
+}
+
+func queueLines(queue []app.QueueLine) []Line {
+	lines := make([]Line, len(queue))
+	for i, q := range queue {
+		lines[i] = Line{User: User{Organization: q.Organization, Email: q.Email}, Priority: q.Priority, Count: q.Count}
+		if len(q.Jobs) > 0 {
+			lines[i].Head = q.Jobs[0].ID
+		}
+	}
+	return lines
+}
+
+// Listed is how many jobs the outlook knows one by one.
+func (o *Outlook) Listed() int { return len(o.spots) }
+
+// Queue returns the place of a job, and why it waits as far as that follows from its
+// place; false if it does not know the job.
+func (o *Outlook) Queue(id app.JobID, now time.Time) (q eta.Queue, why eta.Reason, ok bool) {
+	spot, ok := o.spots[id]
+	if !ok {
+		return q, why, false
+	}
+	q = eta.Queue{Position: o.order.Position(spot), Of: o.of}
+	if start, known := o.starts[id]; known {
+		q.ETASeconds, q.ETABasis = waitSeconds(now, start.at), start.basis
+	}
+	return q, o.state.Rest, true
+}
+
+// waitSeconds returns the seconds until a time, at least 1.
+func waitSeconds(now, until time.Time) int64 {
+	return max(1, int64(math.Round(until.Sub(now).Seconds())))
+}
