@@ -54,11 +54,11 @@ default = 0
 		{"defaults", `{}`, a, placement.Resources{CPUs: 2, MemoryBytes: 3 << 29, GPUs: 0}, "[]"},
 		{"given", `{"cores":8,"memory":"500MB","devices":2}`, a, placement.Resources{CPUs: 8, MemoryBytes: 500e6, GPUs: 2}, "[]"},
 		{"written as an exponent", `{"cores":1e1}`, a, placement.Resources{CPUs: 10, MemoryBytes: 3 << 29, GPUs: 0}, "[]"},
-		{"no CPU", `{"cores":0}`, a, placement.Resources{CPUs: 0, MemoryBytes: 3 << 29, GPUs: 0}, "[{[cores] must be a whole number from 1 to 65536, got 0 value}]"},
-		{"too many", `{"cores":100000,"devices":-1}`, a, placement.Resources{CPUs: 0, MemoryBytes: 3 << 29, GPUs: 0}, "[{[cores] must be a whole number from 1 to 65536, got 100000 value} {[devices] must be a whole number from 0 to 1024, got -1 value}]"},
-		{"no size", `{"memory":"lots"}`, a, placement.Resources{CPUs: 2, MemoryBytes: 0, GPUs: 0}, `[{[memory] must be a size such as 2GiB, got "lots" value}]`},
+		{"no CPU", `{"cores":0}`, a, placement.Resources{CPUs: 0, MemoryBytes: 3 << 29, GPUs: 0}, "[cores: must be a whole number from 1 to 65536, got 0]"},
+		{"too many", `{"cores":100000,"devices":-1}`, a, placement.Resources{CPUs: 0, MemoryBytes: 3 << 29, GPUs: 0}, "[cores: must be a whole number from 1 to 65536, got 100000 devices: must be a whole number from 0 to 1024, got -1]"},
+		{"no size", `{"memory":"lots"}`, a, placement.Resources{CPUs: 2, MemoryBytes: 0, GPUs: 0}, `[memory: must be a size such as 2GiB, got "lots"]`},
 		{"unit in the file", `{"gb":2.5}`, gigabytes, placement.Resources{CPUs: 1, MemoryBytes: 2500e6, GPUs: 0}, "[]"},
-		{"negative size", `{"gb":-1}`, gigabytes, placement.Resources{CPUs: 1, MemoryBytes: 0, GPUs: 0}, "[{[gb] must be a size such as 2GiB, got -1GB value}]"},
+		{"negative size", `{"gb":-1}`, gigabytes, placement.Resources{CPUs: 1, MemoryBytes: 0, GPUs: 0}, "[gb: must be a size such as 2GiB, got -1GB]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -44,11 +44,11 @@ func TestValidatorAnswersEachRow(t *testing.T) {
 	for _, many := range []string{"", "many = true"} {
 		a := validated(t, faulty, many)
 		got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{"n":1}`, `{"n":13}`, `{"n":2}`, `{"n":130}`, `{"n":3}`))
-		if want := "[[] [{[n 0] unlucky luck}] [] [{[n 0] unlucky luck}] []]"; err != nil || fmt.Sprint(got) != want {
+		if want := "[[] [n[0]: unlucky] [] [n[0]: unlucky] []]"; err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%q: %v, %v; want %s", many, got, err, want)
 		}
-		if loc := got[1][0].Loc[1]; loc != 0 {
-			t.Errorf("index %v is a %T", loc, loc)
+		if loc, kind := got[1][0].Loc[1], got[1][0].Type; loc != 0 || kind != "luck" {
+			t.Errorf("index %v is a %T, type %q", loc, loc, kind)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestValidatorReadsFiles(t *testing.T) {
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
 	}
 	got, err := a.RunValidator(t.Context(), newPool(), "ann", rows)
-	if want := "[[{[] b- value}] [{[] - value}] [{[] c- value}] [{[] b- value}]]"; err != nil || fmt.Sprint(got) != want {
+	if want := "[[: b-] [: -] [: c-] [: b-]]"; err != nil || fmt.Sprint(got) != want {
 		t.Errorf("%v, %v; want %s", got, err, want)
 	}
 }
@@ -128,15 +128,15 @@ func TestValidatorThatCannotAnswer(t *testing.T) {
 func TestValidatorMayFailWithFindings(t *testing.T) {
 	a := validated(t, `echo '[{"loc":["n"],"msg":"bad"}]'; exit 1`, "")
 	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`))
-	if want := "[[{[n] bad value}]]"; err != nil || fmt.Sprint(got) != want {
-		t.Errorf("%v, %v; want %s", got, err, want)
+	if want := "[[n: bad]]"; err != nil || fmt.Sprint(got) != want || got[0][0].Type != "value" {
+		t.Errorf("%+v, %v; want %s of type value", got, err, want)
 	}
 }
 
 // A process that the validator leaves behind holds its output open.
 func TestValidatorMayLeaveAProcessBehind(t *testing.T) {
 	for answer, want := range map[string]string{
-		"[]": "[[]]", `[{"loc":["n"],"msg":"bad"}]`: "[[{[n] bad value}]]",
+		"[]": "[[]]", `[{"loc":["n"],"msg":"bad"}]`: "[[n: bad]]",
 	} {
 		a := validated(t, "setsid sleep 8 & echo '"+answer+"'", "")
 		got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`))

@@ -142,7 +142,7 @@ func TestCommandsOnADataDirectory(t *testing.T) {
 		{
 			"prune --older-than 0s --dry-run", "JOB ORGANIZATION USER ALGORITHM STATUS ENDED SIZE WITH UPLOADS\n" +
 				"done lab ann@lab.example echo COMPLETED DAY SIZE inputs/in.txt\nfailed lab bob@lab.example echo FAILED DAY 3 bytes\n" +
-				"batch (2 rows) other ann@lab.example echo COMPLETED DAY 345 bytes\nwould be deleted: 3 jobs and 1 uploads, SIZE\n", "", 0,
+				"batch (2 rows) other ann@lab.example echo COMPLETED DAY 369 bytes\nwould be deleted: 3 jobs and 1 uploads, SIZE\n", "", 0,
 		},
 		{
 			"prune --older-than 0s --failed --yes", "JOB ORGANIZATION USER ALGORITHM STATUS ENDED SIZE WITH UPLOADS\n" +

@@ -72,7 +72,7 @@ func TestBuiltinCheckNeedsNoProcess(t *testing.T) {
 	object := &strictjson.Value{Kind: strictjson.Object}
 	program := Program{Type: "demo", Version: "1", Many: true}
 	got, err := pool.Ask(t.Context(), "ann", program, []Question{{[]string{"built-in"}, nil, object}, {[]string{"built-in"}, nil, object}})
-	if want := "[[] [{[n 1] ab value}]]"; err != nil || fmt.Sprint(got) != want || read != "{}\n{}\n" {
+	if want := "[[] [n[1]: ab]]"; err != nil || fmt.Sprint(got) != want || read != "{}\n{}\n" {
 		t.Errorf("%v, %v for %q; want %s", got, err, read, want)
 	}
 	if _, err := pool.Ask(t.Context(), "ann", program, []Question{{[]string{"other"}, nil, object}}); err == nil {
