@@ -2,7 +2,7 @@
 // on any machine. Each sends requests of the API and shows the answers; the rules are
 // the service's. Each file has one group of commands. All of them work with a session
 // (session.go): a service, which a profile may name (profile.go), and where they write.
-// What describes a job is read from files and flags in jobfile.go.
+// What describes a job: flags in describe.go, files in jobfile.go.
 package remote
 
 import (
