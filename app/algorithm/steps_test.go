@@ -235,8 +235,6 @@ func TestMistakesInOtherSections(t *testing.T) {
 		{"one of the values never is", `command = ["a", { if = "settings.method in ['fast', 'slow']", args = [] }]`, []string{`4: the setting "method" never is "slow"`}},
 		{"condition of two kinds", `command = ["a", { if = "settings.method > 1", args = [] }]`, []string{`4: if = "settings.method > 1": invalid operation: > (mismatched types string and int) (at letter 17)`}},
 		{"condition in no language", `command = ["a", { if = "settings.method is", args = [] }]`, []string{`4: if = "settings.method is": unexpected token`}},
-		{"file that is none", `command = ["a", { if = "files.method", args = [] }]`, []string{`4: the parameter "method" is no file`}},
-		{"gpus that are always true", `command = ["a", { if = "gpus", args = [] }]`, []string{`4: if = "gpus": a number is always true: compare it with another, as in gpus > 0`}},
 		{"optional in else", `command = ["a", { if = "settings.opt", args = [], else = ["{settings.opt}"] }]`, []string{`4: the setting "opt" may have no value`}},
 		{"each of no list", `command = ["a", { each = "settings.method", args = ["{item}"] }]`, []string{`4: each goes through a list, but the setting "method" is none`}},
 		{"each of an unknown setting", `command = ["a", { each = "settings.residuse", args = ["{item}"] }]`, []string{`4: no parameter is named "residuse"; did you mean "residues"?`}},
