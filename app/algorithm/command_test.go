@@ -102,47 +102,6 @@ func TestEveryPlaceholder(t *testing.T) {
 	must.Equal(t, "environment", run.Env, wantEnv)
 }
 
-// A setting counts as given unless it is null or false; 0 and "" are given.
-func TestConditionalArguments(t *testing.T) {
-	a := parseOK(t, commandFile)
-	tests := []struct{ settings, want string }{
-		{`{}`, `n`},
-		{`{"flag":true}`, `on n`},
-		{`{"flag":false,"extra":null}`, `n`},
-		{`{"extra":""}`, `-e  n`},
-		{`{"extra":"x","more":"job:j/a.pdb"}`, `-e x -m /w/in/more.pdb n`},
-		{`{"number":0}`, `n`},
-	}
-	for _, tt := range tests {
-		settings := parseJSON(t, tt.settings)
-		settings.Members = append(settings.Members, parseJSON(t, `{"text":"t","pdb":"a/b.pdb"}`).Members...)
-		given, faults := a.CheckSettings(settings)
-		if faults != nil {
-			t.Fatal(tt.settings, faults)
-		}
-		run, err := a.Expand(Normalize(given), placement.Resources{CPUs: 1}, commandPaths)
-		must.OK(t, err)
-		if got := strings.Join(run.Steps[0].Argv[16:], " "); got != tt.want {
-			t.Errorf("%s gives %q, want %q", tt.settings, got, tt.want)
-		}
-	}
-}
-
-func TestEmptyListIsNoValueForConditions(t *testing.T) {
-	a := parseOK(t, fileHead+`command = ["prog", { if = "settings.list", args = ["on"] }]
-
-[[parameters]]
-name = "list"
-type = "array"
-`)
-	for settings, want := range map[string]string{`{"list":[]}`: "prog", `{"list":[1]}`: "prog on", `{}`: "prog"} {
-		run := expandWith(t, a, settings, placement.Resources{CPUs: 1}, nil)
-		if got := strings.Join(run.Steps[0].Argv, " "); got != want {
-			t.Errorf("%s gives %q, want %q", settings, got, want)
-		}
-	}
-}
-
 func TestNumbersAsArguments(t *testing.T) {
 	a := parseOK(t, commandFile)
 	for number, want := range map[string]string{"5.0": "5", "1e6": "1000000", "-0.25": "-0.25", "1e-3": "0.001", "0.1": "0.1", "-0": "0"} {

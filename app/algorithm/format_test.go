@@ -30,7 +30,8 @@ func typesIn(property *strictjson.Value) (types []string) {
 	return types
 }
 
-// Whatever has a type is not taken for one of another type, and is named with its line.
+// Whatever has a type is not taken for one of another type, what a table requires is missed,
+// and what it does not know is refused. Each is named with its line.
 func TestEveryKeyHasItsType(t *testing.T) {
 	check := func(before string, properties *strictjson.Value) {
 		for _, m := range properties.Members {
@@ -52,7 +53,7 @@ func TestEveryKeyHasItsType(t *testing.T) {
 	}
 	root := loadFormat().tree.Member("properties")
 	check("", root)
-	tables := 0
+	tables, required := 0, 0
 	for _, m := range root.Members {
 		before, table := fmt.Sprintf("format = 1\n[%s]\n", m.Name), m.Value
 		if items := m.Value.Member("items"); items != nil {
@@ -64,11 +65,35 @@ func TestEveryKeyHasItsType(t *testing.T) {
 		if properties := table.Member("properties"); properties != nil && m.Name != "command" {
 			tables++
 			check(before, properties)
+			required += wantMistakes(t, before, table)
 		}
 	}
-	if tables < 15 {
-		t.Errorf("%d tables: the schema was not read", tables)
+	if tables < 15 || required < 21 {
+		t.Errorf("%d tables with %d required keys: the schema was not read, or lacks one", tables, required)
 	}
+}
+
+// wantMistakes requires mistakes of a table that has one key, which nobody knows. It returns
+// how many keys are missing.
+func wantMistakes(t *testing.T, before string, table *strictjson.Value) (required int) {
+	t.Helper()
+	said := []string{"3: unknown key \"zzzzzz\""}
+	if keys := table.Member("required"); keys != nil {
+		for _, key := range keys.Items {
+			said = append(said, "2: "+key.Text+" is missing")
+		}
+		required = len(keys.Items)
+	}
+	if free := table.Member("additionalProperties"); free != nil && free.Kind == strictjson.Object {
+		said = said[1:]
+	}
+	_, mistakes := Parse("a.toml", []byte(before+"zzzzzz = 1\n"))
+	for _, want := range said {
+		if !slices.ContainsFunc(mistakes, func(m Mistake) bool { return strings.HasPrefix(m.String(), "a.toml:"+want) }) {
+			t.Errorf("%q: %v, want %s", before, mistakes, want)
+		}
+	}
+	return required
 }
 
 // Messages about keys name the table that they are in.

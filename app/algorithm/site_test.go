@@ -179,7 +179,6 @@ func TestMistakesInWhatBelongsToTheMachine(t *testing.T) {
 		asset + "path = \"/x\"\nfrom = \"y\"\n":                                                                            "5: [[assets]] needs size or sha256",
 		asset + "path = \"/x\"\nsize = \"big\"\nfrom = \"y\"\n":                                                            "8: size \"big\" is no size",
 		asset + "path = \"/x\"\nsha256 = \"AB\"\nfrom = \"y\"\n":                                                           "8: sha256 must be 64 hexadecimal digits",
-		asset + "path = \"/x\"\nsize = 1\n":                                                                                "5: from is missing in [[assets]]",
 		asset + "path = \"/x\"\nsize = 1\nfrom = \"y\"\n[[assets]]\nname = \"a\"\npath = \"/y\"\nsize = 2\nfrom = \"z\"\n": "10: two assets are named \"a\"",
 	} {
 		_, mistakes := Parse("t.toml", []byte(text))

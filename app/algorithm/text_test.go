@@ -74,7 +74,6 @@ func TestMistakesInTexts(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"nothing", fileHead + "command = [\"a\"]\n[[texts]]" + fileParameters, []string{"5: file is missing in [[texts]]", "5: text is missing in [[texts]]"}},
 		{"elsewhere", fileHead + "command = [\"a\"]\n[[texts]]\nfile = \"/etc/passwd\"\ntext = \"\"" + fileParameters, []string{"6: file must be a file below {out} or {work}"}},
 		{"no template", text("text = \"{{if}}\""), []string{"7: text: line 1: missing value for if"}},
 		{"unknown function", text("text = \"{{env `x`}}\""), []string{`7: text: line 1: function "env" not defined`}},
@@ -82,7 +81,6 @@ func TestMistakesInTexts(t *testing.T) {
 		{"unknown setting in a range", text("text = \"{{range .settings.residues}}{{$.settings.optt}}{{end}}\""), []string{`7: no parameter is named "optt"`}},
 		{"file as a setting", text("text = \"{{.settings.structure}}\""), []string{"7: text reads .settings.structure, but the parameter is a file: write .files.structure"}},
 		{"unknown derived value", text("text = \"{{.derived.x}}\""), []string{`7: no derived value is named "x"`}},
-		{"unknown key", text("text = \"\"\ntemplate = \"\""), []string{`8: unknown key "template" in [[texts]]`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, tt.text, tt.want...) })

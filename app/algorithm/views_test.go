@@ -54,9 +54,7 @@ func TestMistakesInViews(t *testing.T) {
 	view := func(rest string) string { return "[[views]]\nname = \"v\"\nkind = \"series\"\n" + rest }
 	tests := []struct{ name, views, want string }{
 		{"nothing", "[[views]]\n", "kind is missing in [[views]]"},
-		{"no name", "[[views]]\nkind = \"text\"\nfile = \"a\"\n", "name is missing"},
 		{"unknown kind", "[[views]]\nname = \"v\"\nkind = \"movie\"\nfile = \"a\"\n", `kind must be`},
-		{"unknown key", view("file = \"a\"\nfiles = \"b\"\n"), `did you mean "file"?`},
 		{"the same name", view("file = \"a\"\n") + view("file = \"b\"\n"), `there are two views "v"; give each a name of its own`},
 		{"absolute", view("file = \"/a.csv\"\n"), `file "/a.csv" must be a path below the output folder`},
 		{"above", view("file = \"../a.csv\"\n"), "must be a path below the output folder"},

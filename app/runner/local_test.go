@@ -5,13 +5,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"molrun/app"
 	"molrun/app/executor/local"
-	"molrun/app/task"
 	_ "molrun/app/task/gauged" // the test binary runs tasks, as this program does
 	"molrun/app/test/must"
 )
@@ -76,25 +74,4 @@ func TestProcessesRunOnCPUsOfTheirOwn(t *testing.T) {
 		}
 		seen[cpu] = true
 	}
-}
-
-func TestProcessOutlivesTheRunner(t *testing.T) {
-	w := onThisMachine(t, 2, nil)
-	gate := w.dir + "/gate"
-	stop := w.start()
-	id := w.submit(ann, "a", fmt.Sprintf(`{"script":"until [ -e %s ]; do sleep 0.05; done; echo $$ > $1/pid"}`, gate))
-	w.until("a", app.Running)
-	stop()
-	run, err := task.ReadRun(w.path(id, "1"))
-	must.OK(t, err)
-	must.OK(t, os.WriteFile(gate, nil, 0o600))
-	w.start()
-	r := w.finished("a")
-	if r.Status != app.Completed || r.Attempts != 1 {
-		t.Fatalf("record %+v", r.Job)
-	}
-	if r.StartedAt.Sub(run.StartedAt).Abs() > time.Millisecond {
-		t.Errorf("started at %v, its process at %v", r.StartedAt, run.StartedAt)
-	}
-	w.checkResult(id)
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -87,16 +86,6 @@ func (w *world) ranOnce(rows int) {
 	}
 	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != rows {
 		w.t.Errorf("%d rows ran %d times", rows, ran)
-	}
-}
-
-// attempts checks how many attempts each row of the batch b has had: 1, but for one row.
-func (w *world) attempts(rows, other, want int) {
-	w.t.Helper()
-	for n := 1; n <= rows; n++ {
-		if r := w.row("b", n); n != other && r.Attempts != 1 || n == other && r.Attempts != want {
-			w.t.Errorf("row %d has %d attempts", n, r.Attempts)
-		}
 	}
 }
 
@@ -186,177 +175,62 @@ func TestPilotLeavesOthersTheirTurn(t *testing.T) {
 	}
 }
 
-// oneLong submits a batch of rows of which the first takes long, and a job that has the other
-// slot meanwhile.
-func (w *world) oneLong(rows int) {
-	w.t.Helper()
-	w.submit(bob, "other", fmt.Sprintf(`{"script":"until [ -e %s/second ]; do sleep 0.01; done"}`, w.dir))
-	w.until("other", app.Running)
-	script := fmt.Sprintf("echo x >>%[1]s/ran; if mkdir %[1]s/long; then until [ -e %[1]s/first ]; do sleep 0.01; done; fi", w.dir)
-	w.batch(ann, "b", slices.Repeat([]string{script}, rows)...)
-}
-
-// othersEnd gives the other slot free, and checks that all rows but the long one end before
-// it does, and each runs once.
-func (w *world) othersEnd(rows int) {
-	w.t.Helper()
-	must.OK(w.t, os.WriteFile(filepath.Join(w.dir, "second"), nil, 0o600))
-	must.Become(w.t, "the other rows to end", func() bool { return w.job("b").Counts.Completed == rows-1 })
-	must.OK(w.t, os.WriteFile(filepath.Join(w.dir, "first"), nil, 0o600))
-	w.ranOnce(rows)
-}
-
-// What is cancelled ends, wherever it stands, and nothing else does.
-func TestCancelRowsOfAPilot(t *testing.T) {
-	w := withPilots(t, 1)
-	w.start()
-	var scripts []string
-	for n := range 8 {
-		scripts = append(scripts, fmt.Sprintf(`until [ -e %s/gate-%d ]; do sleep 0.01; done`, w.dir, n+1))
-	}
-	w.batch(ann, "b", scripts...)
-	running := func() (n int) {
-		must.Become(t, "a row to run", func() bool {
-			n = 1 + slices.IndexFunc([]int{1, 2, 3, 4, 5, 6, 7, 8}, func(n int) bool { return w.row("b", n).Status == app.Running })
-			return n > 0
-		})
-		return n
-	}
-	runs := running()
-	waits := runs%8 + 1
-	for _, n := range []int{waits, runs} {
-		name := fmt.Sprintf("b-%d", n)
-		_, err := w.Jobs.Cancel(t.Context(), ann, name)
-		must.OK(t, err)
-		if f := w.finished(name).Failure; f == nil || f.Code != app.FailedStopped {
-			t.Errorf("%s: %+v", name, f)
-		}
-	}
-	running()
-	for n := range 8 {
-		must.OK(t, os.WriteFile(fmt.Sprintf("%s/gate-%d", w.dir, n+1), nil, 0o600))
-	}
-	w.finished("b")
-	processes := map[int]bool{}
-	for n := 1; n <= 8; n++ {
-		r := w.row("b", n)
-		if n == waits {
-			continue
-		}
-		if n != runs && r.Status != app.Completed || r.Attempts != 1 {
-			t.Errorf("row %d: %+v", n, r.Job)
-		}
-		processes[w.process(r.ID, 1)] = true
-	}
-	if len(processes) != 1 {
-		t.Errorf("the rows had %d processes", len(processes))
-	}
-}
-
-// The next runner finds the rows of a living pilot, wherever they stand.
-func TestPilotOutlivesTheRunner(t *testing.T) {
-	w := withPilots(t, 1)
-	stop := w.start()
-	wait := fmt.Sprintf(`echo x >>%[1]s/ran; until [ -e %[1]s/gate ]; do sleep 0.01; done`, w.dir)
-	once := fmt.Sprintf("echo x >>%s/ran", w.dir)
-	w.batch(ann, "b", once, once, wait, once, once, once)
-	w.until("b-3", app.Running)
-	stop()
-	must.OK(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
-	id := w.row("b", 4).ID
-	must.Become(t, "the next row to end without a runner", func() bool { return exists(w.path(id, "1", task.OutcomeFile)) })
-	w.start()
-	w.ranOnce(6)
-	w.attempts(6, 0, 0)
-	w.noPilots()
-}
-
 // Rows behind one that takes long get another slot, and begin once: by the runner that has
 // started them, or by the next, also if the clock was set back, so that the row seems to start
 // in the future.
 func TestRowsBehindALongOne(t *testing.T) {
+	const rows = 40
 	for name, back := range map[string]time.Duration{"the same runner": -1, "the next": 0, "a clock set back": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			w := withPilots(t, 2)
 			w.options.LongRow = 500 * time.Millisecond
 			stop := w.start()
-			w.oneLong(40)
+			// A job has the other slot meanwhile.
+			w.submit(bob, "other", fmt.Sprintf(`{"script":"until [ -e %s/second ]; do sleep 0.01; done"}`, w.dir))
+			w.until("other", app.Running)
+			script := fmt.Sprintf("echo x >>%[1]s/ran; if mkdir %[1]s/long; then until [ -e %[1]s/first ]; do sleep 0.01; done; fi", w.dir)
+			w.batch(ann, "b", slices.Repeat([]string{script}, rows)...)
 			must.Become(t, "a row to take long", func() bool { return exists(filepath.Join(w.dir, "long")) })
 			if back >= 0 {
 				stop()
 				w.options.Now = func() time.Time { return time.Now().Add(-back) }
 				w.start()
 			}
-			w.othersEnd(40)
-			w.attempts(40, 0, 0)
+			must.OK(t, os.WriteFile(filepath.Join(w.dir, "second"), nil, 0o600))
+			must.Become(t, "the other rows to end", func() bool { return w.job("b").Counts.Completed == rows-1 })
+			must.OK(t, os.WriteFile(filepath.Join(w.dir, "first"), nil, 0o600))
+			w.ranOnce(rows)
+			for n := 1; n <= rows; n++ {
+				if r := w.row("b", n); r.Attempts != 1 {
+					t.Errorf("row %d has %d attempts", n, r.Attempts)
+				}
+			}
 			w.noPilots()
 		})
 	}
 }
 
-// A pilot that is killed loses the row that runs. Those before it have ended, those behind
-// it run in their first attempt; also if the runner dies with it.
-func TestPilotIsKilled(t *testing.T) {
+// An answer that is lost does not lose the rows. A first row whose pilot is in its record is
+// found by the next runner where that says.
+func TestAnswerAboutClaimedRowsIsLost(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restart=%v", restart), func(t *testing.T) {
 			w := withPilots(t, 1)
+			w.jobs = &forgetful{Jobs: w.Service.Runs}
+			w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%[1]s/ran; until [ -e %[1]s/gate ]; do sleep 0.01; done", w.dir)}, 40)...)
 			stop := w.start()
-			once := fmt.Sprintf("echo x >>%s/ran", w.dir)
-			first := fmt.Sprintf(`[ -e %[1]s/again ] && exit 0; >%[1]s/again; sleep 600`, w.dir)
-			w.batch(ann, "b", once, once, first, once, once, once)
-			r := w.until("b-3", app.Running)
+			w.until("b", app.Running)
+			must.Become(t, "the row to begin", func() bool { return exists(filepath.Join(w.dir, "ran")) })
 			if restart {
 				stop()
-			}
-			must.OK(t, syscall.Kill(w.process(r.ID, 1), syscall.SIGKILL))
-			if restart {
+				w.jobs = w.Service.Runs
 				w.start()
+				time.Sleep(200 * time.Millisecond) // it is looked at meanwhile, more than once
 			}
-			w.ranOnce(5)
-			w.attempts(6, 3, 2)
+			must.OK(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
+			w.ranOnce(40)
 		})
 	}
-}
-
-// The runner may die between the claim of rows and their pilot.
-func TestClaimedRowsWithoutAPilot(t *testing.T) {
-	w := withPilots(t, 2)
-	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%s/ran", w.dir)}, 8)...)
-	first, _, err := w.Runs.Claim(t.Context(), w.row("b", 1).ID, placement.Devices{}, app.Portion{})
-	must.OK(t, err)
-	rows, err := w.Runs.ClaimRows(t.Context(), first, app.Portion{Pilot: "gone", Rows: 5, Seconds: 100})
-	if err != nil || len(rows) != 5 {
-		t.Fatalf("%d rows, %v", len(rows), err)
-	}
-	w.start()
-	w.ranOnce(8)
-	w.noPilots()
-}
-
-// An answer that is lost does not lose the rows.
-func TestAnswerAboutClaimedRowsIsLost(t *testing.T) {
-	w := withPilots(t, 1)
-	w.jobs = &forgetful{Jobs: w.jobs}
-	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%s/ran", w.dir)}, 40)...)
-	w.start()
-	w.ranOnce(40)
-}
-
-// A first row whose pilot is in its record, though the answer about it was lost, is found by
-// the next runner where that says.
-func TestRestartAfterALostAnswer(t *testing.T) {
-	w := withPilots(t, 1)
-	w.jobs = &forgetful{Jobs: w.Service.Runs}
-	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%[1]s/ran; until [ -e %[1]s/gate ]; do sleep 0.01; done", w.dir)}, 4)...)
-	stop := w.start()
-	w.until("b", app.Running)
-	must.Become(t, "the row to begin", func() bool { return exists(filepath.Join(w.dir, "ran")) })
-	stop()
-	w.jobs = w.Service.Runs
-	w.start()
-	time.Sleep(200 * time.Millisecond) // it is looked at meanwhile, more than once
-	must.OK(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
-	w.ranOnce(4)
 }
 
 // forgetful claims rows and says that it could not, the first times.

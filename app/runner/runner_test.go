@@ -79,9 +79,10 @@ func TestStop(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
+				w.options.KeepFailed = 0 // nothing is retained for another attempt
 				w.play(func(string, int) script { return tt.s })
 				w.start()
-				w.submit(ann, "a", `{}`)
+				id := w.submit(ann, "a", `{}`)
 				time.Sleep(10 * time.Second)
 				if s := w.job("a").Status; s != tt.state {
 					t.Fatalf("before: %s", s)
@@ -97,6 +98,10 @@ func TestStop(t *testing.T) {
 				}
 				if tt.s.stopTakes > stopEvery && w.executor.stops < 2 {
 					t.Errorf("asked to stop %d times, want several times", w.executor.stops)
+				}
+				synctest.Wait()
+				if isDir(w.path(id, "1", task.WorkDir)) {
+					t.Error("the work directory is still there")
 				}
 			})
 		})

@@ -192,45 +192,32 @@ func TestPilotStopsOneTask(t *testing.T) {
 	})
 }
 
-// A machine that shuts down interrupts one task and lets no other begin.
+// A machine that shuts down interrupts one task and lets no other begin, also while the task
+// ends that was stopped before.
 func TestPilotEndsWithTheMachine(t *testing.T) {
-	inEachFlight(t, func(t *testing.T, f *flight) {
-		runs, waits := row(t, `sleep 60`), row(t, `true`)
-		f.feed(runs, waits)
-		f.takeOff()
-		runs.untilFile(RunFile)
-		f.signal(syscall.SIGTERM)
-		f.wait()
-		if o := runs.ended(); o.Cause != protocol.CauseInterrupted {
-			t.Errorf("%+v", o)
-		}
-		if waits.has(OutcomeFile) || waits.has(RunFile) {
-			t.Error("the next task began")
-		}
-	})
-}
-
-// So it does while a task ends that was stopped before.
-func TestPilotEndsWithTheMachineWhileATaskIsStopped(t *testing.T) {
-	inEachFlight(t, func(t *testing.T, f *flight) {
-		runs := row(t, `trap 'echo > out/asked; while [ ! -e out/go ]; do sleep 0.02; done; exit' TERM; echo > out/ready; while true; do sleep 0.02; done`)
-		waits := row(t, `true`)
-		f.feed(runs, waits)
-		f.takeOff()
-		runs.untilFile(WorkDir, OutDir, "ready")
-		_, err := RequestStop(runs.dir)
-		must.OK(t, err)
-		runs.untilFile(WorkDir, OutDir, "asked")
-		f.signal(syscall.SIGTERM)
-		runs.release()
-		f.wait()
-		if o := runs.ended(); o.Cause != protocol.CauseStopped {
-			t.Errorf("%+v", o)
-		}
-		if waits.has(OutcomeFile) || waits.has(RunFile) {
-			t.Error("the next task began")
-		}
-	})
+	for stopped, want := range map[bool]protocol.Cause{false: protocol.CauseInterrupted, true: protocol.CauseStopped} {
+		inEachFlight(t, func(t *testing.T, f *flight) {
+			runs := row(t, `trap 'echo > out/asked; while [ ! -e out/go ]; do sleep 0.02; done; exit' TERM; echo > out/ready; while true; do sleep 0.02; done`)
+			waits := row(t, `true`)
+			f.feed(runs, waits)
+			f.takeOff()
+			runs.untilFile(WorkDir, OutDir, "ready")
+			if stopped {
+				_, err := RequestStop(runs.dir)
+				must.OK(t, err)
+				runs.untilFile(WorkDir, OutDir, "asked")
+			}
+			f.signal(syscall.SIGTERM)
+			runs.release()
+			f.wait()
+			if o := runs.ended(); o.Cause != want {
+				t.Errorf("stopped before: %v: %+v, want %s", stopped, o, want)
+			}
+			if waits.has(OutcomeFile) || waits.has(RunFile) {
+				t.Errorf("stopped before: %v: the next task began", stopped)
+			}
+		})
+	}
 }
 
 // A pilot that is killed takes its running program along, and another one runs what

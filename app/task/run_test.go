@@ -59,18 +59,6 @@ func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
 	}
 }
 
-func TestStepsRunInOrderUntilOneFails(t *testing.T) {
-	a := newAttempt(t, "echo one", "echo two; exit 4", "echo three")
-	a.spec.Steps[1].Name = "second"
-	o := a.start().outcome()
-	if o.Cause != protocol.CauseExit || o.ExitCode != 4 || o.Step != "second" {
-		t.Errorf("outcome %+v, want exit code 4 of step second", o)
-	}
-	if got := a.read(LogFile); got != "one\ntwo\n" {
-		t.Errorf("log %q, want the first two steps", got)
-	}
-}
-
 func TestUsageIsRecorded(t *testing.T) {
 	t.Parallel()
 	service := make([]byte, 160<<20) // the size of who starts a task must not matter

@@ -160,21 +160,6 @@ func TestErrorsNameMissingDirectories(t *testing.T) {
 	}
 }
 
-func TestProgramDirectoryIsReadable(t *testing.T) {
-	folder := t.TempDir()
-	put(t, filepath.Join(folder, "tool"), "#!/bin/sh\n. '"+folder+"/library'\n")
-	put(t, filepath.Join(folder, "library"), "echo found\n")
-	link := filepath.Join(t.TempDir(), "link")
-	must.OK(t, os.Symlink(filepath.Join(folder, "tool"), link))
-	for _, program := range []string{filepath.Join(folder, "tool"), link} {
-		a := sandboxed(t)
-		a.spec.Steps = []protocol.Step{{Argv: []string{program}}}
-		if o := a.start().outcome(); o.Cause != protocol.CauseDone || a.read(LogFile) != "found\n" {
-			t.Errorf("%s: outcome %+v, log %s", program, o, a.read(LogFile))
-		}
-	}
-}
-
 // withAndWithoutSandbox runs a test on an attempt with the script, with and without
 // a sandbox.
 func withAndWithoutSandbox(t *testing.T, script string, test func(*testing.T, *attempt)) {
@@ -223,16 +208,6 @@ func TestNumberOfProcessesIsLimited(t *testing.T) {
 			t.Errorf("outcome %+v, want the limit and the signal", o)
 		}
 	})
-}
-
-func TestOutcomeNamesTheIsolation(t *testing.T) {
-	a := sandboxed(t, "true")
-	a.start().outcome()
-	for _, file := range []string{RunFile, OutcomeFile} {
-		if text := a.read(file); !strings.Contains(text, `"isolation": "bubblewrap"`) {
-			t.Errorf("%s does not name the isolation: %s", file, text)
-		}
-	}
 }
 
 // Many programs ask for localhost or for their own machine, and some end without an

@@ -76,35 +76,6 @@ func TestDefaultsOfCGIDP(t *testing.T) {
 	}
 }
 
-func TestBoundsOfCGIDP(t *testing.T) {
-	a := builtIn(t, "cg-idp")
-	good := []string{
-		`"temperature_K":273.15`, `"temperature_K":373`, `"pH":2`, `"pH":12`, `"ionic_strength_M":0.001`, `"ionic_strength_M":2`,
-		`"steps":1000`, `"steps":2e9`, `"equilibration":0`, `"equilibration":0.9`, `"replicas":64`, `"seed":0`, `"seed":9007199254740991`,
-		`"frame_every":100`, `"frame_every":1e7`, `"sample_every":10`, `"sample_every":1e5`, `"friction_per_ps":0.001`, `"friction_per_ps":10`,
-		`"cores":64`, `"charged_termini":false`, `"names":["Hst5","b-1_c.d"]`, `"sequences":">a\nACDEF"`, `"fasta":"inputs/hst5.fasta"`,
-	}
-	bad := map[string]string{
-		`"temperature_K":273.1`: "must be at least 273.15 (K), got 273.1", `"temperature_K":373.1`: "at most 373 (K)",
-		`"pH":1.9`: "at least 2", `"pH":12.1`: "at most 12", `"ionic_strength_M":0`: "at least 0.001 (mol/L)", `"ionic_strength_M":2.1`: "at most 2",
-		`"steps":999`: "at least 1000", `"steps":2000000001`: "at most 2000000000", `"steps":1000.5`: "a whole number", `"equilibration":1`: "at most 0.9",
-		`"replicas":65`: "at most 64", `"replicas":0`: "at least 1", `"seed":-1`: "at least 0", `"seed":9007199254740992`: "at most 9007199254740991",
-		`"frame_every":99`: "at least 100", `"sample_every":9`: "at least 10", `"friction_per_ps":0`: "at least 0.001", `"cores":65`: "at most 64",
-		`"charged_termini":1`: "must be true or false", `"names":["a b"]`: "must match the pattern", `"names":["a","a"]`: "are equal",
-		`"sequences":[]`: "at least 1 item", `"sequences":5`: "must be text or a list", `"tempreature_K":1`: `did you mean "temperature_K"`,
-	}
-	for _, s := range good {
-		if _, faults := check(t, a, "{"+s+"}"); faults != nil {
-			t.Errorf("%s: %v", s, faults)
-		}
-	}
-	for s, want := range bad {
-		if _, faults := check(t, a, "{"+s+"}"); len(faults) != 1 || !strings.Contains(faults[0].Msg, want) {
-			t.Errorf("%s: %v, want %q", s, faults, want)
-		}
-	}
-}
-
 func TestCommandOfCGIDP(t *testing.T) {
 	a := builtIn(t, "cg-idp")
 	paths := algorithm.Paths{Work: "/w", Out: "/w/out", SettingsFile: "/w/s.json", Program: "/molrun", Files: map[string][]string{"fasta": {"/w/in/fasta.fasta"}}}

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,30 +68,12 @@ func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
 // TestOwnReadersTakeTextOfAllSystems checks which types take files with a byte order mark or
 // the line ends of old Macs: those that let molrun or a script of their own read them.
 func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
-	pdb, err := fs.ReadFile(catalogue.Folder("gromacs"), "example/lysozyme.pdb")
-	must.OK(t, err)
-	fasta := []byte(">a\nMKVLAADLE\nKV\n")
 	builtin, err := BuiltIn()
 	must.OK(t, err)
 	takes := map[string]bool{}
 	for _, a := range slices.Concat(builtin, catalogueOf(t)) {
-		for _, p := range a.Parameters {
-			want := p.Content()
-			if want == nil {
-				continue
-			}
-			text := map[string][]byte{content.ProteinStructure: pdb, content.Structure: pdb, content.ProteinSequences: fasta}[want.Kind]
-			if text == nil {
-				continue
-			}
-			path := filepath.Join(t.TempDir(), "x")
-			text = append([]byte("\uFEFF"), bytes.ReplaceAll(text, []byte("\n"), []byte("\r"))...)
-			must.OK(t, os.WriteFile(path, text, 0o600))
-			_, mistakes, err := content.Check(t.Context(), path, *want)
-			if err != nil || len(mistakes) > 1 || len(mistakes) == 1 && !strings.Contains(mistakes[0], "byte order mark") {
-				t.Errorf("%s: %q, %v", a.Type, mistakes, err)
-			}
-			takes[a.Type+" "+p.Name] = len(mistakes) == 0
+		for _, p := range a.Parameters.Files() {
+			takes[a.Type+" "+p.Name] = p.Content() != nil && p.Content().AnyText
 		}
 	}
 	for setting, want := range map[string]bool{

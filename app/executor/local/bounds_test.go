@@ -8,21 +8,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"molrun/app"
 	"molrun/app/task"
 	"molrun/app/task/process"
 	"molrun/app/test/must"
 )
-
-func TestTasksHaveTimeToEndUnlessItIsGiven(t *testing.T) {
-	for given, want := range map[time.Duration]time.Duration{0: defaultStopMargin, time.Second: time.Second} {
-		if got := New(Options{StopMargin: given}).stopMargin; got != want {
-			t.Errorf("given %v, it is %v", given, got)
-		}
-	}
-}
 
 func TestIsolationIsToldAsItIs(t *testing.T) {
 	for want, parts := range map[string][2]string{

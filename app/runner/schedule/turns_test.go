@@ -138,9 +138,9 @@ func TestScanSkipsClaimedJobs(t *testing.T) {
 
 func TestImpossibleNamesNeedAndCapacity(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 4, MemoryBytes: 8 * gib, GPUs: []string{"0"}})
-	b.add("ann", "big", placement.Resources{CPUs: 2, MemoryBytes: 16 * gib, GPUs: 2})
+	b.add("ann", "big", placement.Resources{CPUs: 8, MemoryBytes: 16 * gib, GPUs: 2})
 	b.add("ann", "ok", cpus(4))
-	want := []Refusal{{"big", `The job needs 2 GPUs and 16.0 GiB of memory, but the executor "local" has 1 GPU and 8.0 GiB of memory in all. ` +
+	want := []Refusal{{"big", `The job needs 2 GPUs, 8 CPUs and 16.0 GiB of memory, but the executor "local" has 1 GPU, 4 CPUs and 8.0 GiB of memory in all. ` +
 		"Choose settings that need less, or ask an administrator for another executor."}}
 	must.Equal(t, "refusals", b.shallow("ok").Impossible, want)
 }
@@ -170,24 +170,5 @@ func TestDeviceTakenTwiceIsFreeAfterBothEnd(t *testing.T) {
 	s.release(needs, placement.Devices{GPUs: []string{"0"}})
 	if got := s.lease(needs); !slices.Equal(got.GPUs, []string{"1"}) {
 		t.Errorf("leased %v, want 1: a job still has 0", got)
-	}
-}
-
-func TestAmounts(t *testing.T) {
-	tests := []struct {
-		r    placement.Resources
-		want string
-	}{
-		{placement.Resources{}, "nothing"},
-		{placement.Resources{CPUs: 1}, "1 CPU"},
-		{placement.Resources{GPUs: 1, CPUs: 4}, "1 GPU and 4 CPUs"},
-		{placement.Resources{GPUs: 2, CPUs: 4, MemoryBytes: 3 * gib / 2}, "2 GPUs, 4 CPUs and 1.5 GiB of memory"},
-		{placement.Resources{MemoryBytes: 1000}, "1000 bytes of memory"},
-		{placement.Resources{MemoryBytes: 1 << 20}, "1.0 MiB of memory"},
-	}
-	for _, tt := range tests {
-		if got := amounts(tt.r); got != tt.want {
-			t.Errorf("amounts(%+v) = %q, want %q", tt.r, got, tt.want)
-		}
 	}
 }
