@@ -2,22 +2,17 @@ package app_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
 	"molrun/app/job/listing"
 	"molrun/app/test/must"
-	"molrun/storage"
 )
 
 func TestListFiltersJobsAndPages(t *testing.T) {
@@ -142,37 +137,3 @@ func TestLinesOfTheQueueHaveTheirOldestJobs(t *testing.T) {
 	s.submit(bob, "other", `{}`)
 	must.Equal(t, "of two", lines(), []string{"ann@lab.example 120 100 b-1", "bob@lab.example 1 1 other"})
 }
-
-// FuzzCursor checks that the service accepts no cursor that it did not make.
-func FuzzCursor(f *testing.F) {
-	f.Add("AQ")
-	f.Add("")
-	f.Fuzz(func(t *testing.T, cursor string) {
-		page, err := listsWithoutJobs().Jobs(t.Context(), ann, listing.Query{Limit: 1, StartKey: cursor})
-		if cursor != "" && !errors.Is(err, fault.Invalid) {
-			t.Fatalf("cursor %q: %v, error %v", cursor, page, err)
-		}
-	})
-}
-
-// listsWithoutJobs are shared by all inputs of a fuzz test.
-var listsWithoutJobs = sync.OnceValue(func() *listing.Lists {
-	dir, err := os.MkdirTemp("", "molrun-fuzz")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir) // the open database stays usable
-	store, err := storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{})
-	if err != nil {
-		panic(err)
-	}
-	service, err := app.NewService(store, nil, nil, app.Options{Now: time.Now})
-	if err != nil {
-		panic(err)
-	}
-	lists, err := listing.New(store, service.Jobs, make([]byte, 32))
-	if err != nil {
-		panic(err)
-	}
-	return lists
-})
