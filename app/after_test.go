@@ -294,20 +294,7 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	s := newSite(t)
 	outside := s.submit(ann, "outside", `{}`)
-	s.submitBatch(ann, "b", `{}`, `{}`, `{}`, `{}`)
-	// The first row waits for the second, that for the third; the last one waits for a
-	// job of its own that has failed.
-	must.OK(t, s.Store.Update(t.Context(), func(tx app.Tx) error {
-		for name, on := range map[string]string{"b-1": "b-2", "b-2": "b-3", "b-4": "outside"} {
-			j, err := tx.JobNamed("lab", name)
-			must.OK(t, err)
-			d, err := tx.JobNamed("lab", on)
-			must.OK(t, err)
-			j.Private.Waits = []app.Dependency{{Job: d.ID, Name: on}}
-			must.OK(t, tx.PutJob(j))
-		}
-		return nil
-	}))
+	s.submitPipeline("b", pipelineStep("b-1", "b-2"), pipelineStep("b-2", "b-3"), pipelineStep("b-3"), pipelineStep("b-4", "outside"))
 	s.Run(outside.ID, failure())
 	s.Run(s.job(ann, "b-3").ID, failure())
 	s.wantStandings("failed", map[string]string{
@@ -325,14 +312,6 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	s.Run(outside.ID, success())
 	s.Run(s.job(ann, "b-4").ID, success())
 	s.wantStandings("all done", map[string]string{"b": "COMPLETED"})
-}
-
-func TestFaultyNamesToWaitFor(t *testing.T) {
-	s := newSite(t)
-	s.submit(ann, "a", `{}`)
-	s.submit(eve, "foreign", `{}`)
-	must.Equal(t, "faults", faultLocations(t, must.Error2(s.trySubmitAfter(ann, "b", app.After{Names: []string{"a", "none", "foreign", "b", "a"}}))), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
-	must.Equal(t, "faults of too many", faultLocations(t, must.Error2(s.trySubmitAfter(ann, "b", app.After{Names: slices.Repeat([]string{"a"}, app.MaxAfter+1)}))), []string{"[body after]"})
 }
 
 func TestWhatAJobWaitsForIsPartOfItsWork(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -91,15 +90,6 @@ func testWithTools(t *testing.T, archive string) {
 	runTool(t, "", "python3", "-c", "import sys, zipfile; sys.exit(zipfile.ZipFile(sys.argv[1]).testzip())", name)
 }
 
-// batch creates a batch whose n rows are the same job.
-func (f *fixture) batch(n int, job app.JobID) app.JobID {
-	id := app.JobID(f.id())
-	for i := range n {
-		f.rules.folders[id] = append(f.rules.folders[id], app.Folder{Name: fmt.Sprint("row-", i+1), Job: job})
-	}
-	return id
-}
-
 func TestArchiveContainsTheResult(t *testing.T) {
 	f := start(t)
 	archive := f.download(f.result(someResult))
@@ -134,22 +124,6 @@ func TestEqualResultsGiveEqualArchives(t *testing.T) {
 	other := f.do("HEAD", f.archiveLink(f.result(map[string]string{"job.json": "{}"})), "")
 	if tag := other.header.Get("ETag"); tag == "" || tag == first.header.Get("ETag") {
 		t.Errorf("another result has the ETag %s", tag)
-	}
-}
-
-func TestRandomRangesOfAnArchiveMatchTheWhole(t *testing.T) {
-	f := start(t)
-	batch := f.batch(5, f.result(someResult))
-	whole := f.download(batch)
-	link := f.archiveLink(batch)
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 60 {
-		from := random.IntN(len(whole))
-		to := from + random.IntN(len(whole)-from)
-		res := f.do("GET", link, "", "Range", fmt.Sprintf("bytes=%d-%d", from, to))
-		if res.status != 206 || res.err != nil || res.body != whole[from:to+1] {
-			t.Fatalf("bytes %d to %d: status %d, err %v, %d bytes", from, to, res.status, res.err, len(res.body))
-		}
 	}
 }
 

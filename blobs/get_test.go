@@ -150,20 +150,6 @@ func TestChangedFileIsNotServed(t *testing.T) {
 	f.do("GET", f.resultLink(job, 1), "").want(t, 500, fault.Internal)
 }
 
-func TestLinksWorkAcrossARotation(t *testing.T) {
-	f := start(t)
-	id := f.uploaded("x")
-	before := f.getLink(id)
-	if _, err := f.RotateSecret(); err != nil {
-		t.Fatal(err)
-	}
-	for when, link := range map[string]string{"before": before, "after": f.getLink(id)} {
-		if res := f.do("GET", link, ""); res.status != 200 {
-			t.Errorf("link signed %s the rotation: status %d, want 200", when, res.status)
-		}
-	}
-}
-
 func TestOtherMethodsAreRefused(t *testing.T) {
 	f := start(t)
 	for _, method := range []string{"POST", "TRACE"} {

@@ -14,7 +14,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/apikey"
-	"molrun/app/job/retention"
 	"molrun/app/test/must"
 	"molrun/web"
 )
@@ -358,15 +357,6 @@ func TestAStreamOfADeletedJobEnds(t *testing.T) {
 	f, present := s.follow(s.ann, "/jobs/a/events", "Last-Event-ID", id)
 	wantTold(t, "its successor", present, "job a QUEUED")
 	f.stop()
-}
-
-func TestRetentionIsHeard(t *testing.T) {
-	s := start(t)
-	s.submit("a")
-	s.run("a", nil)
-	f, _ := s.follow(s.ann, "/events")
-	must.OK(t, must.Error2(s.keeper.Prune(t.Context(), retention.PruneRequest{EndedBefore: time.Now().Add(time.Hour)})))
-	wantTold(t, "prune", f.until("deleted", "a", ""), "deleted a")
 }
 
 // TestOtherOrganizationsHearNothing listens with everything that may select.
