@@ -1,12 +1,12 @@
 package app_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"molrun/app"
 	"molrun/app/algorithm/placement"
@@ -331,18 +331,14 @@ func TestWhatAJobWaitsForIsPartOfItsWork(t *testing.T) {
 }
 
 func TestWaitersAreWokenWithTheirDependency(t *testing.T) {
-	s := newSite(t)
-	a := s.submit(ann, "a", `{}`)
-	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
-	answers := make(chan app.Record, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		rec, _ := s.Jobs.Get(ctx, ann, "b", app.MaxWait)
-		answers <- rec
-	}()
-	s.Run(a.ID, failure())
-	must.Equal(t, "the status that the waiter got", decode(t, <-answers).Status, app.Failed)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		a := s.submit(ann, "a", `{}`)
+		s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
+		answer := s.waitFor("b")
+		s.Run(a.ID, failure())
+		must.Equal(t, "the status that the waiter got", (<-answer).Status, app.Failed)
+	})
 }
 
 // report is a job of a pipeline that reads a file of prep and waits for the end of run.

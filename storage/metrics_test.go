@@ -58,23 +58,6 @@ func TestOrderByMetricOfAnOlderDatabase(t *testing.T) {
 	checkStore(t, s)
 }
 
-func TestZeroHasOnePlace(t *testing.T) {
-	s := openNew(t)
-	batch := putRows(t, s, `{"e":0}`, `{"e":-0.0}`, `{"e":0.0}`, `{"e":-1}`)
-	view(t, s, func(tx app.Tx) error {
-		for ascending, want := range map[bool][]string{
-			true:  {"job-5", "job-2", "job-3", "job-4"},
-			false: {"job-2", "job-3", "job-4", "job-5"},
-		} {
-			f := app.JobFilter{Organization: "lab", Batch: batch, Metric: "e", Ascending: ascending}
-			if got := namesOf(t, tx, f); !slices.Equal(got, want) {
-				t.Errorf("ascending %v: %q, want %q", ascending, got, want)
-			}
-		}
-		return nil
-	})
-}
-
 // TestMetricsOfARowAreBounded stores the results of a program that reports too many.
 func TestMetricsOfARowAreBounded(t *testing.T) {
 	s := openNew(t)

@@ -49,20 +49,6 @@ func timesEnded(n int64) quota.Spent {
 	return quota.Spent{Completed: n, Attempts: n, RunMillis: 1000 * n, CPUMillis: 1500 * n, BookedMillis: 2000 * n, GPUMillis: 1000 * n, ResultBytes: 10 * n}
 }
 
-func TestWhatEachAttemptUsedIsCounted(t *testing.T) {
-	s := openNew(t)
-	again := ended(1)
-	putJobs(t, s, again, ended(2))
-	wantSpent(t, s, "lab", timesEnded(2))
-	again.Status, again.Metrics, again.ResultBytes, again.CompletedAt = app.Queued, nil, nil, unit.Time{}
-	putJobs(t, s, again)
-	wantSpent(t, s, "lab", timesEnded(2))
-	again = ended(1)
-	again.Private.Spent.Add(1, 1.5, again.CompletedAt)
-	putJobs(t, s, again)
-	wantSpent(t, s, "lab", timesEnded(3))
-}
-
 func TestWhatIsDeletedStaysCountedAlsoByARepair(t *testing.T) {
 	path := newPath(t)
 	s := openAt(t, path, Options{})
