@@ -50,9 +50,7 @@ func TestListFiltersJobsAndPages(t *testing.T) {
 		{"bob's jobs", ann, listing.Query{Selection: listing.Selection{Email: "Bob@lab.example"}}, 12},
 		{"another organization's jobs", eve, listing.Query{Selection: listing.Selection{WholeOrganization: true}}, 0},
 	} {
-		if got := list(tt.by, tt.query); len(got) != tt.want {
-			t.Errorf("%s: %v, want %d", tt.name, got, tt.want)
-		}
+		must.Equal(t, tt.name, len(list(tt.by, tt.query)), tt.want)
 	}
 	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Limit: 4})
 	must.OK(t, err)

@@ -43,24 +43,6 @@ func (s *site) submitPipeline(name string, jobs ...app.PipelineJob) shownJob {
 	return decode(s.t, rec)
 }
 
-func TestPipelineHasItsLabels(t *testing.T) {
-	s := newSite(t)
-	target, note := "6LU7", "by night"
-	p := pipelineOf(t, "p", pipelineStep("a"))
-	p.Labels = app.Labels{Tags: map[string]*string{"target": &target}, Note: &note}
-	rec, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, p)
-	must.OK(t, err)
-	if got := decode(t, rec); got.Note != note || got.Tags["target"] != target {
-		t.Errorf("note %q, tags %v", got.Note, got.Tags)
-	}
-	p = pipelineOf(t, "q", pipelineStep("b"))
-	p.Labels.Tags = map[string]*string{}
-	for n := range app.MaxTags + 1 {
-		p.Labels.Tags[fmt.Sprint(n)] = &target
-	}
-	wantCode(t, "too many tags", must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, p)), fault.Invalid)
-}
-
 func TestPipelineRunsInItsOrder(t *testing.T) {
 	s := newSite(t, greedyFile)
 	p := s.submitPipeline("p",
@@ -280,9 +262,7 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 	}
 	s.makes("rows-1", "c.txt", 1)
 	must.Equal(t, "the queue", s.queued(), []string{"rows-2"})
-	if batch.Counts.Queued != 2 {
-		t.Errorf("the batch is %+v", batch.Job)
-	}
+	must.Equal(t, "rows queued at first", batch.Counts.Queued, 2)
 }
 
 func TestFilesOfFailedJobsAndBatchesAreRefused(t *testing.T) {

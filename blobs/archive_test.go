@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -99,9 +98,7 @@ func TestArchiveContainsTheResult(t *testing.T) {
 
 func TestArchiveOfAnEmptyResultIsEmpty(t *testing.T) {
 	f := start(t)
-	if files := unzip(t, f.download(f.result(nil))); len(files) != 0 {
-		t.Errorf("files %q", files)
-	}
+	must.Equal(t, "files", unzip(t, f.download(f.result(nil))), map[string]string{})
 }
 
 func TestBatchArchiveHasAFolderForEachRow(t *testing.T) {
@@ -265,9 +262,7 @@ func TestUnsafeManifestIsRefused(t *testing.T) {
 	if m, err := f.Manifest(id); err != nil || len(m.Files) != 0 {
 		t.Errorf("the manifest has %d files (err %v), want the first one unchanged", len(m.Files), err)
 	}
-	if names := f.names("jobs"); !slices.Equal(names, []string{string(id) + "/manifest.json"}) {
-		t.Errorf("files left: %q", names)
-	}
+	must.Equal(t, "files left", f.names("jobs"), []string{string(id) + "/manifest.json"})
 	if _, err := f.ArchiveSize(app.Archive{Folders: []app.Folder{{Name: "../x", Job: id}}}); err == nil {
 		t.Error("an unsafe folder is accepted")
 	}

@@ -110,9 +110,7 @@ func TestDownloadNeverRunsInABrowser(t *testing.T) {
 			"Referrer-Policy":              "no-referrer",
 		}
 		for name, value := range want {
-			if got := res.header.Get(name); got != value {
-				t.Errorf("%s: %s is %q, want %q", tt.filename, name, got, value)
-			}
+			must.Equal(t, tt.filename+": "+name, res.header.Get(name), value)
 		}
 	}
 }
@@ -155,17 +153,13 @@ func TestOtherMethodsAreRefused(t *testing.T) {
 	for _, method := range []string{"POST", "TRACE"} {
 		res := f.do(method, f.getLink(f.newUpload("text/plain")), "")
 		res.want(t, 405, fault.MethodNotAllowed)
-		if got := res.header.Get("Allow"); got != "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" {
-			t.Errorf("%s: Allow %q", method, got)
-		}
+		must.Equal(t, method+": Allow", res.header.Get("Allow"), "GET, HEAD, PUT, PATCH, DELETE, OPTIONS")
 	}
 	for _, method := range []string{"DELETE", "OPTIONS", "PATCH"} {
 		link := f.getLink(f.newUpload("text/plain"))
 		res := f.do(method, link, "")
 		res.want(t, 405, fault.MethodNotAllowed)
-		if got := res.header.Get("Allow"); got != "GET, HEAD" {
-			t.Errorf("%s: Allow %q", method, got)
-		}
+		must.Equal(t, method+": Allow", res.header.Get("Allow"), "GET, HEAD")
 		f.do(method, link+"x", "").want(t, 403, fault.LinkInvalid)
 	}
 	f.do("PUT", f.getLink(f.newUpload("text/plain")), "").want(t, 403, fault.LinkInvalid)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func header(name string, lines ...string) http.Header { return http.Header{name: lines} }
@@ -69,9 +71,7 @@ func TestContentRanges(t *testing.T) {
 			t.Errorf("%q: %+v", bad, r)
 		}
 	}
-	if n := (byteRange{3, 9, 20}).Size(); n != 7 {
-		t.Errorf("3-9 has %d bytes", n)
-	}
+	must.Equal(t, "bytes of 3-9", (byteRange{3, 9, 20}).Size(), 7)
 }
 
 func FuzzContentRange(f *testing.F) {

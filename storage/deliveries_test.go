@@ -60,9 +60,7 @@ func TestHooksBelongToTheirOrganization(t *testing.T) {
 		return ids
 	}
 	for organization, want := range map[string][]string{"lab": {noticeID(1), noticeID(3)}, "lab2": {noticeID(2)}, "la": {noticeID(4)}, "": nil, "nobody": nil} {
-		if got := list(organization); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", organization, got, want)
-		}
+		must.Equal(t, organization, list(organization), want)
 	}
 	view(t, s, func(r app.Tx) error {
 		h, err := r.Hook(noticeID(2))
@@ -138,9 +136,7 @@ func TestDeliveryLogsHaveBounds(t *testing.T) {
 	update(t, s, func(r app.Tx) error { return r.DeleteDelivery(noticeID(1000)) })
 	again := pending(20_002, "lab", h.ID, 0)
 	update(t, s, func(r app.Tx) error { return r.PutDelivery(again) })
-	if again.State != notice.Pending {
-		t.Errorf("when there is room again: %+v", again)
-	}
+	must.Equal(t, "when there is room again", again.State, notice.Pending)
 }
 
 // Random changes of random deliveries, and a map that says what must be there.
@@ -224,9 +220,7 @@ func compareDeliveries(t *testing.T, r app.Tx, model map[string]*notice.Delivery
 		for d, err := range r.Deliveries(log) {
 			got = collect(d, err, got)
 		}
-		if want := selected(model, func(d *notice.Delivery) bool { return d.Log() == log }); !slices.Equal(got, want) {
-			t.Errorf("log %v: %v, want %v", log, got, want)
-		}
+		must.Equal(t, fmt.Sprint("log ", log), got, selected(model, func(d *notice.Delivery) bool { return d.Log() == log }))
 	}
 	for n := range 3 {
 		job, got := fmt.Sprint("job-", n), []string(nil)

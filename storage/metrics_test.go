@@ -46,13 +46,9 @@ func TestOrderByMetricOfAnOlderDatabase(t *testing.T) {
 	})
 	s = openAt(t, path, Options{})
 	view(t, s, func(tx app.Tx) error {
-		if got, want := namesOf(t, tx, f), []string{"job-2", "job-5", "job-3", "job-4"}; !slices.Equal(got, want) {
-			t.Errorf("highest first: %q, want %q", got, want)
-		}
+		must.Equal(t, "highest first", namesOf(t, tx, f), []string{"job-2", "job-5", "job-3", "job-4"})
 		f.Ascending = true
-		if got, want := namesOf(t, tx, f), []string{"job-3", "job-5", "job-2", "job-4"}; !slices.Equal(got, want) {
-			t.Errorf("lowest first: %q, want %q", got, want)
-		}
+		must.Equal(t, "lowest first", namesOf(t, tx, f), []string{"job-3", "job-5", "job-2", "job-4"})
 		return nil
 	})
 	checkStore(t, s)

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -105,9 +106,7 @@ func TestSpentReadsOnlyTheDaysAskedFor(t *testing.T) {
 		{"", 2, 4, 6},
 	} {
 		got := spentIn(t, s, tt.organization, begin.Add(time.Duration(tt.from)*day), begin.Add(time.Duration(tt.until)*day))
-		if got != timesEnded(tt.want) {
-			t.Errorf("%q, days %d to %d: %+v, want %d jobs", tt.organization, tt.from, tt.until, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%q, days %d to %d", tt.organization, tt.from, tt.until), got, timesEnded(tt.want))
 	}
 	view(t, s, func(tx app.Tx) error {
 		for range tx.Spent("", ever[0], ever[1]) {

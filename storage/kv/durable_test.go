@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // Busy readers meet commits at every stage. When a View returns, the writer has
@@ -73,9 +74,7 @@ func TestViewWaitsForTheCommitItHasSeen(t *testing.T) {
 					})
 				}()
 				synctest.Wait()
-				if waits := len(answer) == 0; waits != tt.waits {
-					t.Errorf("the View waits: %v, want %v", waits, tt.waits)
-				}
+				must.Equal(t, "the View waits", len(answer) == 0, tt.waits)
 				tt.then(db, cancel, c)
 				if err := <-answer; !errors.Is(err, tt.want) {
 					t.Errorf("error %v, want %v", err, tt.want)
@@ -106,7 +105,5 @@ func TestFailedViewHidesItsRefusal(t *testing.T) {
 		failCommit(db, c)
 		return fault.Errorf(fault.JobAlreadyExists, "job 1 exists")
 	})
-	if fault.CodeOf(err) != fault.Internal {
-		t.Errorf("error %v, want INTERNAL", err)
-	}
+	must.Equal(t, "code", fault.CodeOf(err), fault.Internal)
 }

@@ -105,9 +105,7 @@ func TestJournalKeepsTheLastEntriesOfEachOwner(t *testing.T) {
 	wantNoted(t, db, "a", start, "unknown")
 	wantNoted(t, db, "a", one, "unknown")
 	wantNoted(t, db, "a", ten, "11")
-	if ten.Number != 10 {
-		t.Errorf("the tenth entry is %v", ten)
-	}
+	must.Equal(t, "number of the tenth entry", ten.Number, 10)
 
 	long := strings.Repeat("x", 40)
 	note(t, db, "a", long, long)
@@ -203,9 +201,7 @@ func TestADamagedJournalIsEmptied(t *testing.T) {
 	}
 	after, err := Repair(t.Context(), path, schema, Options{AnyFileSystem: true})
 	must.OK(t, err)
-	if after.Count != 0 {
-		t.Errorf("after the repair: %+v", after.Findings)
-	}
+	must.Equal(t, "findings after the repair", after.Count, 0)
 	db = openJournal(t, path)
 	wantNoted(t, db, "a", last, "unknown")
 	note(t, db, "a", "new")

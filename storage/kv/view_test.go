@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 func TestReadersSeeOneStateWhileOthersWrite(t *testing.T) {
@@ -32,9 +33,7 @@ func TestPanicInAViewEndsOnlyThatView(t *testing.T) {
 		t.Errorf("recovered %v, want the value of the panic", v)
 	}
 	put(t, db, 1)
-	if open := db.file.Stats().OpenTxN; open != 0 {
-		t.Errorf("%d read transactions are still open", open)
-	}
+	must.Equal(t, "open read transactions", db.file.Stats().OpenTxN, 0)
 }
 
 func TestUseOfTxAfterItsClosurePanics(t *testing.T) {

@@ -153,9 +153,7 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 		i := slices.IndexFunc(log, func(d *notice.Delivery) bool { return d.JobName == "good" && d.Event == notice.JobCompleted })
 		return log[i].Message
 	}
-	if a, b := message(o.log(usual.ID)), message(o.log(delivery.Submissions)); a != b {
-		t.Errorf("one event is %s and %s", a, b)
-	}
+	must.Equal(t, "the ID of one event", message(o.log(usual.ID)), message(o.log(delivery.Submissions)))
 	var body struct {
 		Type string
 		Data map[string]any
