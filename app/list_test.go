@@ -10,52 +10,9 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm/placement"
-	"molrun/app/base/fault"
 	"molrun/app/job/listing"
 	"molrun/app/test/must"
 )
-
-func TestListFiltersJobsAndPages(t *testing.T) {
-	s := newSite(t)
-	for i := range 25 {
-		by := ann
-		if i%2 == 1 {
-			by = bob
-		}
-		s.submit(by, fmt.Sprintf("j%02d", i), `{}`)
-	}
-	list := func(by app.Caller, q listing.Query) (names []string) {
-		q.Limit = 4
-		for {
-			page, err := s.Lists.Jobs(t.Context(), by, q)
-			must.OK(t, err)
-			for _, rec := range page.Records {
-				names = append(names, decode(t, rec).Name)
-			}
-			if q.StartKey = page.StartKey; q.StartKey == "" {
-				return names
-			}
-		}
-	}
-	if got := list(ann, listing.Query{}); len(got) != 13 || got[0] != "j24" || got[12] != "j00" {
-		t.Errorf("ann's own jobs: %v, want 13 from j24 to j00", got)
-	}
-	for _, tt := range []struct {
-		name  string
-		by    app.Caller
-		query listing.Query
-		want  int
-	}{
-		{"the organization's jobs", ann, listing.Query{Selection: listing.Selection{WholeOrganization: true}}, 25},
-		{"bob's jobs", ann, listing.Query{Selection: listing.Selection{Email: "Bob@lab.example"}}, 12},
-		{"another organization's jobs", eve, listing.Query{Selection: listing.Selection{WholeOrganization: true}}, 0},
-	} {
-		must.Equal(t, tt.name, len(list(tt.by, tt.query)), tt.want)
-	}
-	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Limit: 4})
-	must.OK(t, err)
-	wantCode(t, "a cursor with another filter", must.Error2(s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{Status: []app.Status{app.Queued}}, Limit: 4, StartKey: page.StartKey})), fault.Invalid)
-}
 
 // TestPagesAtOnceShareNoBytes reads pages of two organizations in turns and at once, each of
 // which uses the memory of earlier ones again.

@@ -3,47 +3,12 @@ package kv
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"molrun/app/base/fault"
 	"molrun/app/test/must"
 )
-
-// Busy readers meet commits at every stage. When a View returns, the writer has
-// noted the commit that it saw as durable.
-func TestViewReturnsOnlyWhatIsOnTheDisk(t *testing.T) {
-	db := openNew(t)
-	put(t, db, 0)
-	done := make(chan struct{})
-	var readers sync.WaitGroup
-	for range 2 {
-		readers.Go(func() {
-			for {
-				var seen int64
-				view(t, db, func(tx *Tx) error {
-					seen = int64(tx.bolt.ID())
-					return nil
-				})
-				if synced := db.commits.Last(); seen > synced {
-					t.Errorf("a View has seen commit %d, the disk has %d", seen, synced)
-					return
-				}
-				select {
-				case <-done:
-					return
-				default:
-				}
-			}
-		})
-	}
-	for n := range 300 {
-		put(t, db, 1+n)
-	}
-	close(done)
-	readers.Wait()
-}
 
 func TestViewWaitsForTheCommitItHasSeen(t *testing.T) {
 	tests := []struct {

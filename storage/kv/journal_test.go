@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -133,7 +132,7 @@ func TestPlacesOfAnotherJournalAreUnknown(t *testing.T) {
 	_, two := noted(t, db, "a", one)
 
 	restored := filepath.Join(t.TempDir(), "jobs.db")
-	must.OK(t, copyFile(copied, restored))
+	must.Write(t, restored, must.Read(t, copied))
 	other := openJournal(t, restored)
 	wantNoted(t, other, "a", one)
 	wantNoted(t, other, "a", two, "unknown") // ahead
@@ -206,12 +205,4 @@ func TestADamagedJournalIsEmptied(t *testing.T) {
 	wantNoted(t, db, "a", last, "unknown")
 	note(t, db, "a", "new")
 	wantNoted(t, db, "a", last, "unknown")
-}
-
-func copyFile(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, data, 0o600)
-	}
-	return err
 }

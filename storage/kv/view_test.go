@@ -1,24 +1,10 @@
 package kv
 
 import (
-	"errors"
 	"testing"
 
-	"molrun/app/base/fault"
 	"molrun/app/test/must"
 )
-
-func TestReadersSeeOneStateWhileOthersWrite(t *testing.T) {
-	db := openNew(t)
-	put(t, db, 1)
-	view(t, db, func(tx *Tx) error {
-		put(t, db, 2)
-		if _, err := readThing(tx, testID(2)); !errors.Is(err, fault.NotFound) {
-			t.Errorf("a view saw a later commit: %v", err)
-		}
-		return nil
-	})
-}
 
 // recovered returns what a call panics with.
 func recovered(call func()) (v any) {
