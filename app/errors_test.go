@@ -160,8 +160,8 @@ func TestEveryErrorOnTheWayIsReported(t *testing.T) {
 	ctx, root, none := t.Context(), app.Operator(), netip.Addr{}
 	for name, steps := range map[string]func(s *site, v useCases) error{
 		"attempt": func(s *site, v useCases) error {
-			row := s.rowOfABatch()
-			other := s.job(ann, "b-2").ID
+			s.submitBatch(ann, "b", `{}`, `{}`)
+			row, other := s.job(ann, "b-1").ID, s.job(ann, "b-2").ID
 			return inTurn(
 				func() error { return must.Error3(v.Runs.Claim(ctx, row, placement.Devices{}, app.Portion{})) },
 				func() error { return must.Error2(v.Runs.Active(ctx)) },
@@ -255,13 +255,6 @@ type useCases struct {
 }
 
 var annsKey = access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
-
-// rowOfABatch submits a batch and returns its first row.
-func (s *site) rowOfABatch() app.JobID {
-	s.t.Helper()
-	s.submitBatch(ann, "b", `{}`, `{}`)
-	return s.job(ann, "b-1").ID
-}
 
 // createUpload begins an upload of which nothing has arrived.
 func (s *site) createUpload() app.UploadID {

@@ -23,10 +23,6 @@ func finished(n int, status app.Status) *app.Job {
 	return j
 }
 
-func dependants(t *testing.T, tx app.Tx, n int, how app.Dependence) (all []app.JobID) {
-	return collect(t, tx.Dependants(jobID(n), how))
-}
-
 func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {
 	s := openNew(t)
 	fell := finished(5, app.Failed)
@@ -50,7 +46,7 @@ func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {
 			{2, app.WaitsForEnd, 1},
 			{2, app.FellWith, 1},
 		} {
-			must.Equal(t, fmt.Sprintf("%c of job %d", tt.how, tt.job), len(dependants(t, tx, tt.job, tt.how)), tt.want)
+			must.Equal(t, fmt.Sprintf("%c of job %d", tt.how, tt.job), len(collect(t, tx.Dependants(jobID(tt.job), tt.how))), tt.want)
 		}
 		var queued []app.JobID
 		must.OK(t, tx.Queue("local", func(w app.Waiting) app.Visit {
