@@ -10,6 +10,20 @@ import (
 	"molrun/app/test/must"
 )
 
+func TestViewWaitsForTheWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := openAt(t, newPath(t), Options{})
+		answered := make(chan error, 1)
+		db.OnCommit(func(Commit) { // in the writer's goroutine, which has not said yet that it is on the disk
+			go func() { answered <- db.View(t.Context(), nothing) }()
+			synctest.Wait()
+			must.Equal(t, "views that are answered before", len(answered), 0)
+		})
+		put(t, db, 1)
+		must.OK(t, <-answered)
+	})
+}
+
 func TestViewWaitsForTheCommitItHasSeen(t *testing.T) {
 	tests := []struct {
 		name  string
