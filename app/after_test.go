@@ -1,12 +1,12 @@
 package app_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"molrun/app"
 	"molrun/app/algorithm/placement"
@@ -294,20 +294,7 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	s := newSite(t)
 	outside := s.submit(ann, "outside", `{}`)
-	s.submitBatch(ann, "b", `{}`, `{}`, `{}`, `{}`)
-	// The first row waits for the second, that for the third; the last one waits for a
-	// job of its own that has failed.
-	must.OK(t, s.Store.Update(t.Context(), func(tx app.Tx) error {
-		for name, on := range map[string]string{"b-1": "b-2", "b-2": "b-3", "b-4": "outside"} {
-			j, err := tx.JobNamed("lab", name)
-			must.OK(t, err)
-			d, err := tx.JobNamed("lab", on)
-			must.OK(t, err)
-			j.Private.Waits = []app.Dependency{{Job: d.ID, Name: on}}
-			must.OK(t, tx.PutJob(j))
-		}
-		return nil
-	}))
+	s.submitPipeline("b", pipelineStep("b-1", "b-2"), pipelineStep("b-2", "b-3"), pipelineStep("b-3"), pipelineStep("b-4", "outside"))
 	s.Run(outside.ID, failure())
 	s.Run(s.job(ann, "b-3").ID, failure())
 	s.wantStandings("failed", map[string]string{
@@ -327,14 +314,6 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	s.wantStandings("all done", map[string]string{"b": "COMPLETED"})
 }
 
-func TestFaultyNamesToWaitFor(t *testing.T) {
-	s := newSite(t)
-	s.submit(ann, "a", `{}`)
-	s.submit(eve, "foreign", `{}`)
-	must.Equal(t, "faults", faultLocations(t, must.Error2(s.trySubmitAfter(ann, "b", app.After{Names: []string{"a", "none", "foreign", "b", "a"}}))), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
-	must.Equal(t, "faults of too many", faultLocations(t, must.Error2(s.trySubmitAfter(ann, "b", app.After{Names: slices.Repeat([]string{"a"}, app.MaxAfter+1)}))), []string{"[body after]"})
-}
-
 func TestWhatAJobWaitsForIsPartOfItsWork(t *testing.T) {
 	s := newSite(t)
 	for _, name := range []string{"a", "b"} {
@@ -352,18 +331,14 @@ func TestWhatAJobWaitsForIsPartOfItsWork(t *testing.T) {
 }
 
 func TestWaitersAreWokenWithTheirDependency(t *testing.T) {
-	s := newSite(t)
-	a := s.submit(ann, "a", `{}`)
-	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
-	answers := make(chan app.Record, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		rec, _ := s.Jobs.Get(ctx, ann, "b", app.MaxWait)
-		answers <- rec
-	}()
-	s.Run(a.ID, failure())
-	must.Equal(t, "the status that the waiter got", decode(t, <-answers).Status, app.Failed)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		a := s.submit(ann, "a", `{}`)
+		s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
+		answer := s.waitFor("b")
+		s.Run(a.ID, failure())
+		must.Equal(t, "the status that the waiter got", (<-answer).Status, app.Failed)
+	})
 }
 
 // report is a job of a pipeline that reads a file of prep and waits for the end of run.

@@ -3,7 +3,6 @@ package app_test
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,9 +120,7 @@ func TestListedBatchesCarryABoundedNumberOfRows(t *testing.T) {
 func TestPartOfALogHasItsLength(t *testing.T) {
 	s := newSite(t)
 	j := s.Start(s.submit(ann, "a", `{}`).ID)
-	path := filepath.Join(s.Blobs.JobDir(j.ID), "1", "log")
-	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must.OK(t, os.WriteFile(path, []byte("0123456789"), 0o600))
+	must.Write(t, filepath.Join(s.Blobs.JobDir(j.ID), "1", "log"), "0123456789")
 	for _, tt := range []struct {
 		offset, limit int64
 		want          string

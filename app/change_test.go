@@ -19,9 +19,7 @@ func TestReasonOfALostAttemptIsPartOfASentence(t *testing.T) {
 		return app.Ending{Outcome: &app.Outcome{Cause: app.CauseInterrupted, Message: "The machine ended the job, which did not fail by itself."}}
 	}
 	s.Run(j.ID, interrupted())
-	if got, want := s.job(ann, "a").StatusReason, "attempt 1 was lost (The machine ended the job, which did not fail by itself); waiting for the next"; got != want {
-		t.Errorf("the job waits because %q, want %q", got, want)
-	}
+	must.Equal(t, "why the job waits", s.job(ann, "a").StatusReason, "attempt 1 was lost (The machine ended the job, which did not fail by itself); waiting for the next")
 	s.Run(j.ID, interrupted())
 	want := "The job was lost: The machine ended the job, which did not fail by itself. Retry it to run it again."
 	if got := s.job(ann, "a").Failure; got == nil || got.Message != want {
@@ -70,15 +68,11 @@ func TestCancelFailsAQueuedJobAndStopsARunningOne(t *testing.T) {
 	for _, name := range []string{"queued", "running", "running"} {
 		s.cancel(ann, name)
 	}
-	if got := s.job(ann, "queued"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
-		t.Errorf("a queued job after cancel: %+v", got)
-	}
+	s.wantStandings("after cancel", map[string]string{"queued": "FAILED STOPPED"})
 	must.Equal(t, "a running job after cancel", s.job(ann, "running").Status, app.Running)
 	stopped := app.Ending{Outcome: &app.Outcome{Cause: app.CauseStopped, StartedAt: s.Now(), EndedAt: s.Now()}}
 	must.OK(t, s.Runs.Finish(t.Context(), running.ID, 1, stopped))
-	if got := s.job(ann, "running"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
-		t.Errorf("a stopped job: %+v", got)
-	}
+	s.wantStandings("stopped", map[string]string{"running": "FAILED STOPPED"})
 }
 
 // TestTimesOfAJobAreInOrder runs attempts on machines whose clocks are wrong.

@@ -123,14 +123,11 @@ expected_seconds = 2
 		t.Errorf("a row of a pilot is claimed again: %v", err)
 	}
 	submit("long")
-	if _, rows := claim("long-1", app.Portion{Pilot: "P", Rows: 10, Seconds: 100, Longest: 1.9}); rows != "" {
-		t.Errorf("a row that takes longer than short ones got %q", rows)
-	}
-	if _, rows := claim("long-2", app.Portion{}); rows != "" {
-		t.Errorf("without a pilot it got %q", rows)
-	}
+	_, rows = claim("long-1", app.Portion{Pilot: "P", Rows: 10, Seconds: 100, Longest: 1.9})
+	must.Equal(t, "rows beside one that takes longer than short ones", rows, "")
+	_, rows = claim("long-2", app.Portion{})
+	must.Equal(t, "rows without a pilot", rows, "")
 	s.Run(s.job(ann, "long-3").ID, app.Ending{Lost: "its node went down"})
-	if _, rows := claim("long-3", p); rows != "" {
-		t.Errorf("at its second attempt it got %q", rows)
-	}
+	_, rows = claim("long-3", p)
+	must.Equal(t, "rows at the second attempt", rows, "")
 }

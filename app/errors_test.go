@@ -136,154 +136,114 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			s.complete(s.job(ann, "b-2").ID, 5)
 			return func(v useCases) error { return v.Jobs.Delete(t.Context(), ann, "b") }
 		},
-		"log": func(s *site) func(useCases) error {
-			s.Start(s.submit(ann, "a", `{}`).ID)
-			return func(v useCases) error { return must.Error2(v.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a"})) }
-		},
-		"read the attempts": func(s *site) func(useCases) error {
-			s.Start(s.submit(ann, "a", `{}`).ID)
-			s.submit(ann, "b", `{}`)
-			return func(v useCases) error {
-				_, active := v.Runs.Active(t.Context())
-				_, claims := v.Runs.Claims(t.Context())
-				queue := v.Runs.Queue(t.Context(), "local", func(app.Waiting) app.Visit { return app.NextJob })
-				return errors.Join(active, claims, queue)
-			}
-		},
-		"claim": func(s *site) func(useCases) error {
-			id := s.submit(ann, "a", `{}`).ID
-			return func(v useCases) error {
-				return must.Error3(v.Runs.Claim(t.Context(), id, placement.Devices{}, app.Portion{}))
-			}
-		},
-		"start": func(s *site) func(useCases) error {
-			row := s.rowOfABatch()
-			must.OK(t, must.Error3(s.Runs.Claim(t.Context(), row, placement.Devices{}, app.Portion{})))
-			return func(v useCases) error { return v.Runs.Started(t.Context(), row, 1, s.Now()) }
-		},
-		"finish": func(s *site) func(useCases) error {
-			row := s.rowOfABatch()
-			s.Start(row)
-			return func(v useCases) error { return v.Runs.Finish(t.Context(), row, 1, success()) }
-		},
-		"reject": func(s *site) func(useCases) error {
-			row := s.rowOfABatch()
-			return func(v useCases) error { return v.Runs.Reject(t.Context(), row, "It can't start.") }
-		},
 		"read the definition": func(s *site) func(useCases) error {
 			j := s.storedJob(s.submit(ann, "a", `{}`).ID)
 			j.Version = "of the past"
 			return func(v useCases) error { return must.Error2(v.Runs.AlgorithmOf(t.Context(), j)) }
-		},
-		"create an upload": func(*site) func(useCases) error {
-			return func(v useCases) error {
-				return must.Error2(v.Files.Create(t.Context(), ann, upload.Request{Filename: "a.txt"}))
-			}
-		},
-		"receive an upload": func(s *site) func(useCases) error {
-			id := s.createUpload()
-			return func(v useCases) error {
-				_, err := v.Files.Upload(t.Context(), id)
-				_, _, begun := v.Files.BeginUpload(t.Context(), id, 5)
-				return errors.Join(err, begun)
-			}
-		},
-		"finish an upload": func(s *site) func(useCases) error {
-			id := s.createUpload()
-			return func(v useCases) error {
-				return must.Error2(v.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5}))
-			}
-		},
-		"complete an upload": func(s *site) func(useCases) error {
-			id := s.createUpload()
-			must.OK(t, must.Error2(s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5})))
-			return func(v useCases) error { return must.Error2(v.Files.Complete(t.Context(), ann, string(id), nil)) }
-		},
-		"list uploads": func(s *site) func(useCases) error {
-			s.Upload(ann, "a.txt", "text")
-			return func(v useCases) error {
-				return must.Error2(v.Lists.Files(t.Context(), ann, listing.FileQuery{Limit: 10}))
-			}
-		},
-		"delete an upload": func(s *site) func(useCases) error {
-			id := s.Upload(ann, "a.txt", "text").ID
-			return func(v useCases) error { return v.Files.Delete(t.Context(), ann, string(id)) }
-		},
-		"create a key": func(*site) func(useCases) error {
-			return func(v useCases) error { return must.Error3(v.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)) }
-		},
-		"use a key": func(s *site) func(useCases) error {
-			key, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
-			must.OK(t, err)
-			return func(v useCases) error {
-				if _, err := v.Accounts.Authenticate(t.Context(), key, netip.Addr{}); err != nil {
-					return err
-				}
-				return v.Accounts.SaveKeyUses(t.Context())
-			}
-		},
-		"list keys": func(s *site) func(useCases) error {
-			return func(v useCases) error { return must.Error2(v.Accounts.Keys(t.Context(), app.Operator())) }
-		},
-		"rotate a key": func(s *site) func(useCases) error {
-			rec := s.annsKey()
-			return func(v useCases) error {
-				return must.Error3(v.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, time.Hour))
-			}
-		},
-		"disable a key": func(s *site) func(useCases) error {
-			rec := s.annsKey()
-			return func(v useCases) error {
-				return must.Error2(v.Accounts.DisableKey(t.Context(), app.Operator(), rec.ID, true))
-			}
-		},
-		"change a key": func(s *site) func(useCases) error {
-			rec := s.annsKey()
-			return func(v useCases) error {
-				return must.Error2(v.Accounts.ChangeKey(t.Context(), app.Operator(), rec.ID, access.KeyChange{Role: apikey.Viewer}))
-			}
-		},
-		"make a key for oneself": func(s *site) func(useCases) error {
-			rec := s.annsKey()
-			by := app.Caller{KeyID: rec.ID, Organization: rec.Organization, Email: rec.Email, Rights: rec.Rights()}
-			return func(v useCases) error {
-				return must.Error3(v.Accounts.CreateOwnKey(t.Context(), by, access.KeyRequest{}))
-			}
-		},
-		"list users": func(s *site) func(useCases) error {
-			s.annsKey()
-			return func(v useCases) error { return must.Error2(v.Accounts.Users(t.Context(), app.Operator())) }
-		},
-		"change a user": func(*site) func(useCases) error {
-			return func(v useCases) error {
-				return must.Error2(v.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{Role: apikey.Viewer}))
-			}
-		},
-		"delete a user": func(s *site) func(useCases) error {
-			s.annsKey()
-			must.OK(t, must.Error2(s.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{})))
-			return func(v useCases) error {
-				return v.Accounts.DeleteUser(t.Context(), app.Operator(), "lab", "ann@lab.example")
-			}
-		},
-		"delete a key": func(s *site) func(useCases) error {
-			rec := s.annsKey()
-			return func(v useCases) error { return v.Accounts.DeleteKey(t.Context(), app.Operator(), rec.ID) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			act := use(s)
 			fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
-				store := &fixture.FaultyStore{Store: s.Store}
-				quota := func(string, string) quota.Quota { return quota.Quota{Bytes: 1 << 30, Queued: 100} }
-				service := s.Offering(store, app.Options{Quota: quota}, echoFile)
-				all := useCases{service, s.newFiles(store, quota), access.New(store, s.Blobs, s.Now), lists(t, store, service)}
+				store, all := s.failing()
 				arm(store)
 				return act(all)
 			})
 		})
 	}
+}
+
+// TestEveryErrorOnTheWayIsReported does the same with use cases that follow one another,
+// each time with new records: what came before the call that fails stays.
+func TestEveryErrorOnTheWayIsReported(t *testing.T) {
+	ctx, root, none := t.Context(), app.Operator(), netip.Addr{}
+	for name, steps := range map[string]func(s *site, v useCases) error{
+		"attempt": func(s *site, v useCases) error {
+			s.submitBatch(ann, "b", `{}`, `{}`)
+			row, other := s.job(ann, "b-1").ID, s.job(ann, "b-2").ID
+			return inTurn(
+				func() error { return must.Error3(v.Runs.Claim(ctx, row, placement.Devices{}, app.Portion{})) },
+				func() error { return must.Error2(v.Runs.Active(ctx)) },
+				func() error { return must.Error2(v.Runs.Claims(ctx)) },
+				func() error { return v.Runs.Queue(ctx, "local", func(app.Waiting) app.Visit { return app.NextJob }) },
+				func() error { return v.Runs.Started(ctx, row, 1, s.Now()) },
+				func() error { return must.Error2(v.Jobs.Log(ctx, ann, app.LogRequest{Name: "b-1"})) },
+				func() error { return v.Runs.Finish(ctx, row, 1, success()) },
+				func() error { return v.Runs.Reject(ctx, other, "It can't start.") },
+			)
+		},
+		"upload": func(_ *site, v useCases) error {
+			grant, err := v.Files.Create(ctx, ann, upload.Request{Filename: "a.txt"})
+			if err != nil {
+				return err
+			}
+			id := grant.Upload.ID
+			return inTurn(
+				func() error { return must.Error2(v.Files.Upload(ctx, id)) },
+				func() error { return must.Error3(v.Files.BeginUpload(ctx, id, 5)) },
+				func() error {
+					return must.Error2(v.Files.FinishUpload(ctx, id, app.StoredFile{Generation: 1, Size: 5}))
+				},
+				func() error { return must.Error2(v.Files.Complete(ctx, ann, string(id), nil)) },
+				func() error { return must.Error2(v.Lists.Files(ctx, ann, listing.FileQuery{Limit: 10})) },
+				func() error { return v.Files.Delete(ctx, ann, string(id)) },
+			)
+		},
+		"account": func(_ *site, v useCases) error {
+			key, rec, err := v.Accounts.CreateKey(ctx, root, annsKey)
+			if err != nil {
+				return err
+			}
+			by := app.Caller{KeyID: rec.ID, Organization: rec.Organization, Email: rec.Email, Rights: rec.Rights()}
+			return inTurn(
+				func() error { return must.Error2(v.Accounts.Keys(ctx, root)) },
+				func() error { return must.Error3(v.Accounts.CreateOwnKey(ctx, by, access.KeyRequest{})) },
+				func() error {
+					return must.Error2(v.Accounts.ChangeKey(ctx, root, rec.ID, access.KeyChange{Role: apikey.Viewer}))
+				},
+				func() error { return must.Error2(v.Accounts.Authenticate(ctx, key, none)) }, // which a change has made forgotten
+				func() error { return v.Accounts.SaveKeyUses(ctx) },
+				func() error { return must.Error3(v.Accounts.RotateKey(ctx, root, rec.ID, time.Hour)) },
+				func() error { return must.Error2(v.Accounts.DisableKey(ctx, root, rec.ID, true)) },
+				func() error { return must.Error2(v.Accounts.Users(ctx, root)) },
+				func() error {
+					return must.Error2(v.Accounts.ChangeUser(ctx, root, rec.Organization, rec.Email, access.UserChange{Role: apikey.Viewer}))
+				},
+				func() error { return v.Accounts.DeleteKey(ctx, root, rec.ID) },
+				func() error { return v.Accounts.DeleteUser(ctx, root, rec.Organization, rec.Email) },
+			)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
+				s := newSite(t)
+				defer s.Close()
+				store, all := s.failing()
+				arm(store)
+				return steps(s, all)
+			})
+		})
+	}
+}
+
+// inTurn does one thing after the other, up to the first error.
+func inTurn(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failing returns the use cases on a store of which a call can fail.
+func (s *site) failing() (*fixture.FaultyStore, useCases) {
+	s.t.Helper()
+	store := &fixture.FaultyStore{Store: s.Store}
+	quota := func(string, string) quota.Quota { return quota.Quota{Bytes: 1 << 30, Queued: 100} }
+	service := s.Offering(store, app.Options{Quota: quota}, echoFile)
+	return store, useCases{service, s.newFiles(store, quota), access.New(store, s.Blobs, s.Now), lists(s.t, store, service)}
 }
 
 // useCases are those of a service and its lists.
@@ -295,21 +255,6 @@ type useCases struct {
 }
 
 var annsKey = access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
-
-// annsKey issues a key.
-func (s *site) annsKey() *apikey.Key {
-	s.t.Helper()
-	_, rec, err := s.Accounts.CreateKey(s.t.Context(), app.Operator(), annsKey)
-	must.OK(s.t, err)
-	return rec
-}
-
-// rowOfABatch submits a batch and returns its first row.
-func (s *site) rowOfABatch() app.JobID {
-	s.t.Helper()
-	s.submitBatch(ann, "b", `{}`, `{}`)
-	return s.job(ann, "b-1").ID
-}
 
 // createUpload begins an upload of which nothing has arrived.
 func (s *site) createUpload() app.UploadID {

@@ -24,25 +24,10 @@ func fanOut(t *testing.T, name, text string) app.BatchSubmission {
 	return app.BatchSubmission{Name: name, Type: "echo", FanOut: &request, Body: body}
 }
 
-// deleting is a store in which an upload is deleted before the next change.
-type deleting struct {
-	app.Store
-	id app.UploadID
-}
-
-func (d deleting) Update(ctx context.Context, fn func(app.Tx) error) error {
-	return d.Store.Update(ctx, func(tx app.Tx) error {
-		if err := tx.DeleteUpload(d.id); err != nil {
-			return err
-		}
-		return fn(tx)
-	})
-}
-
 func TestFileDeletedDuringAFanOut(t *testing.T) {
 	s := newSite(t)
 	u := s.Upload(ann, "a.txt", "A")
-	service := s.Offering(deleting{s.Store, u.ID}, app.Options{}, echoFile)
+	service := s.Offering(&interposedStore{s.Store, func() { must.OK(t, s.Files.Delete(t.Context(), ann, string(u.ID))) }}, app.Options{}, echoFile)
 	must.Equal(t, "faults", faultLocations(t, must.Error3(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`)))), []string{"[body]"})
 
 	table := s.Upload(ann, "t.csv", "steps\n1\n")

@@ -2,67 +2,17 @@ package app_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"molrun/app"
 	"molrun/app/algorithm/placement"
-	"molrun/app/base/fault"
 	"molrun/app/job/listing"
 	"molrun/app/test/must"
-	"molrun/storage"
 )
-
-func TestListFiltersJobsAndPages(t *testing.T) {
-	s := newSite(t)
-	for i := range 25 {
-		by := ann
-		if i%2 == 1 {
-			by = bob
-		}
-		s.submit(by, fmt.Sprintf("j%02d", i), `{}`)
-	}
-	list := func(by app.Caller, q listing.Query) (names []string) {
-		q.Limit = 4
-		for {
-			page, err := s.Lists.Jobs(t.Context(), by, q)
-			must.OK(t, err)
-			for _, rec := range page.Records {
-				names = append(names, decode(t, rec).Name)
-			}
-			if q.StartKey = page.StartKey; q.StartKey == "" {
-				return names
-			}
-		}
-	}
-	if got := list(ann, listing.Query{}); len(got) != 13 || got[0] != "j24" || got[12] != "j00" {
-		t.Errorf("ann's own jobs: %v, want 13 from j24 to j00", got)
-	}
-	for _, tt := range []struct {
-		name  string
-		by    app.Caller
-		query listing.Query
-		want  int
-	}{
-		{"the organization's jobs", ann, listing.Query{Selection: listing.Selection{WholeOrganization: true}}, 25},
-		{"bob's jobs", ann, listing.Query{Selection: listing.Selection{Email: "Bob@lab.example"}}, 12},
-		{"another organization's jobs", eve, listing.Query{Selection: listing.Selection{WholeOrganization: true}}, 0},
-	} {
-		if got := list(tt.by, tt.query); len(got) != tt.want {
-			t.Errorf("%s: %v, want %d", tt.name, got, tt.want)
-		}
-	}
-	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Limit: 4})
-	must.OK(t, err)
-	wantCode(t, "a cursor with another filter", must.Error2(s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{Status: []app.Status{app.Queued}}, Limit: 4, StartKey: page.StartKey})), fault.Invalid)
-}
 
 // TestPagesAtOnceShareNoBytes reads pages of two organizations in turns and at once, each of
 // which uses the memory of earlier ones again.
@@ -142,37 +92,3 @@ func TestLinesOfTheQueueHaveTheirOldestJobs(t *testing.T) {
 	s.submit(bob, "other", `{}`)
 	must.Equal(t, "of two", lines(), []string{"ann@lab.example 120 100 b-1", "bob@lab.example 1 1 other"})
 }
-
-// FuzzCursor checks that the service accepts no cursor that it did not make.
-func FuzzCursor(f *testing.F) {
-	f.Add("AQ")
-	f.Add("")
-	f.Fuzz(func(t *testing.T, cursor string) {
-		page, err := listsWithoutJobs().Jobs(t.Context(), ann, listing.Query{Limit: 1, StartKey: cursor})
-		if cursor != "" && !errors.Is(err, fault.Invalid) {
-			t.Fatalf("cursor %q: %v, error %v", cursor, page, err)
-		}
-	})
-}
-
-// listsWithoutJobs are shared by all inputs of a fuzz test.
-var listsWithoutJobs = sync.OnceValue(func() *listing.Lists {
-	dir, err := os.MkdirTemp("", "molrun-fuzz")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir) // the open database stays usable
-	store, err := storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{})
-	if err != nil {
-		panic(err)
-	}
-	service, err := app.NewService(store, nil, nil, app.Options{Now: time.Now})
-	if err != nil {
-		panic(err)
-	}
-	lists, err := listing.New(store, service.Jobs, make([]byte, 32))
-	if err != nil {
-		panic(err)
-	}
-	return lists
-})

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -44,24 +43,6 @@ func (s *site) submitPipeline(name string, jobs ...app.PipelineJob) shownJob {
 	return decode(s.t, rec)
 }
 
-func TestPipelineHasItsLabels(t *testing.T) {
-	s := newSite(t)
-	target, note := "6LU7", "by night"
-	p := pipelineOf(t, "p", pipelineStep("a"))
-	p.Labels = app.Labels{Tags: map[string]*string{"target": &target}, Note: &note}
-	rec, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, p)
-	must.OK(t, err)
-	if got := decode(t, rec); got.Note != note || got.Tags["target"] != target {
-		t.Errorf("note %q, tags %v", got.Note, got.Tags)
-	}
-	p = pipelineOf(t, "q", pipelineStep("b"))
-	p.Labels.Tags = map[string]*string{}
-	for n := range app.MaxTags + 1 {
-		p.Labels.Tags[fmt.Sprint(n)] = &target
-	}
-	wantCode(t, "too many tags", must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, p)), fault.Invalid)
-}
-
 func TestPipelineRunsInItsOrder(t *testing.T) {
 	s := newSite(t, greedyFile)
 	p := s.submitPipeline("p",
@@ -72,6 +53,10 @@ func TestPipelineRunsInItsOrder(t *testing.T) {
 	)
 	if p.Type != "" || p.Version != "" || p.Counts.Queued != 4 || p.Executor != "local" {
 		t.Errorf("the batch is %+v", p.Job)
+	}
+	rec, err := s.Jobs.Get(t.Context(), ann, "p", 0)
+	if must.OK(t, err); !strings.Contains(string(rec), `"type":"","version":""`) {
+		t.Errorf("its record is %s", rec)
 	}
 	must.Equal(t, "the queue", s.queued(), []string{"prep"})
 	s.Run(s.job(ann, "prep").ID, success())
@@ -198,13 +183,6 @@ func TestPipelineMayNotWaitForTooManyInAll(t *testing.T) {
 	must.Equal(t, "one too many", faultLocations(t, must.Error2(planner.Pipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...)))), []string{"[body jobs]"})
 }
 
-func TestPipelineIsAllOrNothing(t *testing.T) {
-	s := newSite(t)
-	s.submit(ann, "b", `{}`)
-	wantCode(t, "a taken name", must.Error3(s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", pipelineStep("a"), pipelineStep("b", "a")))), fault.JobAlreadyExists)
-	wantCode(t, "a row of what was refused", must.Error2(s.Jobs.Get(t.Context(), ann, "a", 0)), fault.NotFound)
-}
-
 func TestSamePipelineIsNotSubmittedTwice(t *testing.T) {
 	s := newSite(t)
 	jobs := func() []app.PipelineJob {
@@ -284,9 +262,7 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 	}
 	s.makes("rows-1", "c.txt", 1)
 	must.Equal(t, "the queue", s.queued(), []string{"rows-2"})
-	if batch.Counts.Queued != 2 {
-		t.Errorf("the batch is %+v", batch.Job)
-	}
+	must.Equal(t, "rows queued at first", batch.Counts.Queued, 2)
 }
 
 func TestFilesOfFailedJobsAndBatchesAreRefused(t *testing.T) {
@@ -302,12 +278,13 @@ func TestFilesOfFailedJobsAndBatchesAreRefused(t *testing.T) {
 // A file has to be COMPLETED even where the end of a job would do.
 func TestReadersWaitForSuccessWhateverElseTheyWaitFor(t *testing.T) {
 	s := newSite(t)
-	source := s.submit(ann, "source", `{}`)
 	sub := submission(t, "reader", `{"input":"job:source/a.txt"}`)
 	sub.After = app.After{Names: []string{"source"}, Any: true}
+	row := app.PipelineJob{Name: "row", Type: "echo", Settings: sub.Settings, After: &sub.After}
+	s.submitPipeline("p", pipelineStep("source"), row)
 	must.OK(t, must.Error3(s.Jobs.Submit(t.Context(), ann, sub)))
-	s.Run(source.ID, failure())
-	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED"})
+	s.Run(s.job(ann, "source").ID, failure())
+	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED", "row": "FAILED DEPENDENCY_FAILED"})
 }
 
 // checkedFile is an algorithm whose validator refuses files with an x.
@@ -349,18 +326,6 @@ func TestSettingsAreCheckedWithTheFilesOfOtherJobs(t *testing.T) {
 	}
 }
 
-func TestPipelineRecordIsShown(t *testing.T) {
-	s := newSite(t, greedyFile)
-	s.submitPipeline("p", pipelineStep("a"), app.PipelineJob{Name: "b", Type: "greedy"})
-	rec, err := s.Jobs.Get(t.Context(), ann, "p", 0)
-	must.OK(t, err)
-	var shown map[string]any
-	must.OK(t, json.Unmarshal(rec, &shown))
-	if shown["type"] != "" || shown["version"] != "" || shown["subjobCounts"] == nil {
-		t.Errorf("%s", rec)
-	}
-}
-
 func TestRetriedRowsFallWithARowThatCannotBeTriedAgain(t *testing.T) {
 	s := newSite(t)
 	outside := s.submit(ann, "outside", `{}`)
@@ -371,13 +336,4 @@ func TestRetriedRowsFallWithARowThatCannotBeTriedAgain(t *testing.T) {
 	s.wantStandings("tried again", map[string]string{"last": "FAILED DEPENDENCY_FAILED", "middle": "FAILED DEPENDENCY_FAILED", "other": "QUEUED"})
 	s.retry(ann, "outside")
 	s.wantStandings("outside too", map[string]string{"last": `QUEUED waiting for job "middle"`, "middle": `QUEUED waiting for job "outside"`})
-}
-
-func TestRowsThatReadWaitForSuccess(t *testing.T) {
-	s := newSite(t)
-	s.submitPipeline("p", pipelineStep("source"), app.PipelineJob{
-		Name: "reader", Type: "echo", Settings: parseJSON(t, `{"input":"job:source/a.txt"}`), After: &app.After{Names: []string{"source"}, Any: true},
-	})
-	s.Run(s.job(ann, "source").ID, failure())
-	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED"})
 }

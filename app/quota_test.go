@@ -44,9 +44,7 @@ func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
 	s.submit(bob, "b", `{}`)
 	wantCode(t, "a retry beyond the quota", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.QuotaExceeded)
 	s.cancel(ann, "fits-1")
-	if _, err := s.Jobs.Retry(t.Context(), ann, "a"); err != nil {
-		t.Errorf("a retry within the quota: %v", err)
-	}
+	s.retry(ann, "a") // within the quota
 }
 
 func TestConcurrentSubmissionsStayWithinTheQuota(t *testing.T) {
@@ -92,17 +90,11 @@ func TestByteQuotaLimitsUploadsAndJobs(t *testing.T) {
 	s.complete(s.submit(ann, "job", `{}`).ID, 300)
 	wantCode(t, "a job above the quota", must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "more", `{}`))), fault.QuotaExceeded)
 	wantCode(t, "an upload above the quota", must.Error2(s.createAndPut(ann, "c.txt", 0)), fault.QuotaExceeded)
-	if err := s.put(id, 3, 800); err != nil {
-		t.Errorf("a smaller replacement above the quota: %v", err)
-	}
+	must.OK(t, s.put(id, 3, 800)) // smaller than before, though above the quota
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "job"))
-	if _, err := s.createAndPut(bob, "d.txt", 200); err != nil {
-		t.Errorf("an upload that fits after a job was deleted: %v", err)
-	}
+	must.OK(t, must.Error2(s.createAndPut(bob, "d.txt", 200))) // a job was deleted
 	must.OK(t, s.Files.Delete(t.Context(), ann, string(id)))
-	if _, err := s.createAndPut(bob, "e.txt", 800); err != nil {
-		t.Errorf("an upload that fits after a file was deleted: %v", err)
-	}
+	must.OK(t, must.Error2(s.createAndPut(bob, "e.txt", 800))) // a file was deleted
 }
 
 func TestConcurrentUploadsShareTheQuota(t *testing.T) {
@@ -216,9 +208,7 @@ func TestUserQuotas(t *testing.T) {
 	wantQuotaExceeded(t, "ann's large file", must.Error2(s.createAndPut(ann, "a.txt", 101)), `user "ann@lab.example" may store 100 bytes and stores 0 bytes`)
 	must.OK(t, must.Error2(s.createAndPut(ann, "b.txt", 100)))
 	wantQuotaExceeded(t, "an upload above the quota", must.Error2(s.createAndPut(ann, "c.txt", 1)), `user "ann@lab.example" may store 100 bytes and stores 100 bytes`)
-	if _, err := s.createAndPut(bob, "d.txt", 800); err != nil {
-		t.Errorf("bob's file: %v", err)
-	}
+	must.OK(t, must.Error2(s.createAndPut(bob, "d.txt", 800)))
 	wantQuotaExceeded(t, "bob's second file", must.Error2(s.createAndPut(bob, "e.txt", 101)), `organization "lab" may store 1000 bytes and stores 900 bytes`)
 
 	id, err := s.Files.Create(t.Context(), eve, upload.Request{Filename: "e.txt"})

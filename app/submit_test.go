@@ -90,22 +90,6 @@ func TestRepeatedSubmissionIsRecognisedAfterItsFileAndAlgorithmAreGone(t *testin
 	again("no algorithm", s.Offering(s.Store, app.Options{}, greedyFile), `{ "input" : "inputs/in.txt" }`)
 }
 
-func TestAllFaultsOfASubmissionAreReported(t *testing.T) {
-	s := newSite(t)
-	sub := submission(t, "a/b", `{"steps":0,"inptu":"x","input":"inputs/none.txt"}`)
-	sub.Priority, sub.MaxRuntime = 5, -1
-	_, _, err := s.Jobs.Submit(t.Context(), ann, sub)
-	got := faultLocations(t, err)
-	for _, want := range []string{
-		"[body jobName]", "[body priority]", "[body maxRuntimeSeconds]",
-		"[body settings steps]", "[body settings inptu]", "[body settings input]",
-	} {
-		if !slices.Contains(got, want) {
-			t.Errorf("no fault at %s in %v", want, got)
-		}
-	}
-}
-
 func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
 	s := newSite(t)
 	theirs := s.Upload(bob, "bobs.txt", "text").ID
@@ -124,14 +108,6 @@ func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
 		must.Equal(t, "faults of a row with "+ref, slices.Compact(faultLocations(t, err)), []string{"[body settings 1 input]"})
 	}
 	s.submit(ann, "by id", fmt.Sprintf(`{"input":%q}`, theirs)) // any file of the organization, by its id
-}
-
-func TestUnknownAlgorithmIsRefusedWithASuggestion(t *testing.T) {
-	s := newSite(t)
-	_, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "ehco", "a", `{}`))
-	if err == nil || !strings.Contains(err.Error(), `did you mean "echo"?`) {
-		t.Errorf("got error %v, want the suggestion echo", err)
-	}
 }
 
 func TestNeedsBeyondTheServerAreFaultsAtTheirSettings(t *testing.T) {

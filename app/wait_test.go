@@ -37,13 +37,9 @@ func TestWaitReturnsWhenTheStatusChanges(t *testing.T) {
 		answer := s.waitFor("a")
 		must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
 		synctest.Wait()
-		if len(answer) != 0 {
-			t.Error("the request was answered though the status had not changed")
-		}
+		must.Equal(t, "answers before the status has changed", len(answer), 0)
 		must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now()))
-		if got := <-answer; got.Status != app.Running {
-			t.Errorf("the answer is %s, want RUNNING", got.Status)
-		}
+		must.Equal(t, "the answer", (<-answer).Status, app.Running)
 	})
 }
 

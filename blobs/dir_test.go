@@ -32,9 +32,7 @@ func TestOpenMakesDirectoriesPrivate(t *testing.T) {
 		}
 	}
 	id := app.UploadID(f.id())
-	if got, want := f.UploadPath(id, 7), filepath.Join(f.path, "uploads", string(id[24:]), string(id)+".7"); got != want {
-		t.Errorf("UploadPath %q, want %q", got, want)
-	}
+	must.Equal(t, "UploadPath", f.UploadPath(id, 7), filepath.Join(f.path, "uploads", string(id[24:]), string(id)+".7"))
 }
 
 func TestOpenRefusesAnUnsafeDirectory(t *testing.T) {
@@ -88,9 +86,7 @@ func TestRemovalDeletesFilesAtOnce(t *testing.T) {
 	for range 2 { // the second time is no error
 		must.OK(t, errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)))
 	}
-	if names := f.names("."); !slices.Equal(names, []string{"secret"}) {
-		t.Errorf("files left: %q", names)
-	}
+	must.Equal(t, "files left", f.names("."), []string{"secret"})
 	if err := f.RemoveJob("../uploads"); err == nil {
 		t.Error("removed a directory that is not a job")
 	}
@@ -106,9 +102,7 @@ func TestRemovalDeletesReadOnlyDirectories(t *testing.T) {
 	f := start(t)
 	job := f.result(someResult)
 	must.OK(t, os.Chmod(filepath.Join(f.JobDir(job), "result", "models"), 0o500))
-	if err := f.RemoveJob(job); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, f.RemoveJob(job))
 	if names := f.names(trashDir); len(names) > 0 {
 		t.Errorf("files left: %q", names)
 	}
@@ -133,9 +127,7 @@ func TestPausedRemovalsWaitForTheLastResume(t *testing.T) {
 		t.Errorf("the upload was removed during the pause: %v", err)
 	}
 	second()
-	if names := f.names("."); !slices.Equal(names, []string{"secret"}) {
-		t.Errorf("files left: %q", names)
-	}
+	must.Equal(t, "files left", f.names("."), []string{"secret"})
 }
 
 func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
@@ -172,13 +164,9 @@ func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
 	}
 
 	f.clock.now = time.Now().Add(23 * time.Hour)
-	if n := sweep(); n != 2 {
-		t.Errorf("before a day has passed: %d removed, want the temporary file and the trash", n)
-	}
+	must.Equal(t, "removed before a day has passed: the temporary file and the trash", sweep(), 2)
 	f.clock.move(2 * time.Hour)
-	if n := sweep(); n != 5 {
-		t.Errorf("a day later: %d removed, want two generations, two parts and a job", n)
-	}
+	must.Equal(t, "removed a day later: two generations, two parts and a job", sweep(), 5)
 	want := []string{
 		"jobs/" + string(knownJob) + "/manifest.json", "jobs/notes/readme.txt", "secret",
 		uploadName(known, 1), part(known, 3), "uploads/ZZ/readme.txt", "uploads/tmp/" + f.run + ".x",

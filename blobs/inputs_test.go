@@ -148,9 +148,7 @@ func TestUploadIsKeptForTheArchivesThatAreSent(t *testing.T) {
 	if err = errors.Join(err, whole.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if unzip(t, string(body))["inputs/1/b"] != "text" {
-		t.Error("the archive has another text")
-	}
+	must.Equal(t, "text in the archive", unzip(t, string(body))["inputs/1/b"], "text")
 	must.Become(t, "the upload is removed", func() bool {
 		_, err := os.Stat(file)
 		return errors.Is(err, fs.ErrNotExist)

@@ -82,9 +82,7 @@ func TestDownloadDuringDeletionIsWholeOrNotFound(t *testing.T) {
 	}
 	t.Logf("%d downloads were whole, %d not found", whole, missing)
 	f.server.Close() // a client has all bytes before the handler gives its lease back
-	if names := f.names("."); len(names) != 1 {
-		t.Errorf("files left: %q", names)
-	}
+	must.Equal(t, "files left", f.names("."), []string{"secret"})
 }
 
 // TestRemovedJobIsKeptForItsLastReader leases a job twice, and with it another one whose
@@ -102,9 +100,8 @@ func TestRemovedJobIsKeptForItsLastReader(t *testing.T) {
 	a, err := f.archives.Open(contents)
 	must.OK(t, err)
 	must.OK(t, errors.Join(f.RemoveJob(id), f.RemoveJob(made.Job)))
-	if _, err := f.jobs.Lease([]app.JobID{id}); fault.CodeOf(err) != fault.NotFound {
-		t.Errorf("lease of a removed job: %v, want NOT_FOUND", err)
-	}
+	_, err = f.jobs.Lease([]app.JobID{id})
+	must.Equal(t, "lease of a removed job", fault.CodeOf(err), fault.NotFound)
 	for i, lease := range leases {
 		var archive bytes.Buffer
 		_, err := a.Content(t.Context()).SendTo(&archive, a.Size())

@@ -66,9 +66,7 @@ func TestFurtherPutReplacesUntilCompletion(t *testing.T) {
 	}
 	f.rules.complete(id)
 	f.do("PUT", f.putLink(id), "third").want(t, 409, fault.UploadCompleted)
-	if res := f.do("GET", f.getLink(id), ""); res.body != "second" {
-		t.Errorf("GET gives %q, want the completed bytes", res.body)
-	}
+	must.Equal(t, "the completed bytes", f.do("GET", f.getLink(id), "").body, "second")
 }
 
 func TestUploadRefusesOtherTypesAndEncodings(t *testing.T) {
@@ -132,9 +130,7 @@ func TestConcurrentPutsNeverMix(t *testing.T) {
 			if err != nil || sha(string(stored)) != u.SHA256 || int64(len(stored)) != u.Size {
 				t.Errorf("the record %+v does not fit the %d bytes stored (err %v)", u, len(stored), err)
 			}
-			if names := f.names(uploadsDir); len(names) != 1 {
-				t.Errorf("files %q, want the current generation only", names)
-			}
+			must.Equal(t, "files, of which one is current", len(f.names(uploadsDir)), 1)
 		})
 	}
 }
@@ -179,12 +175,8 @@ func TestUnfinishedPutKeepsOnlyAFileThatMayBeRecorded(t *testing.T) {
 			f := start(t)
 			f.rules.finish = tt.err
 			res := f.do("PUT", f.putLink(f.newUpload("text/plain")), "bytes")
-			if res.code() != tt.code {
-				t.Errorf("status %d, body %s; want %s", res.status, res.body, tt.code)
-			}
-			if names := f.names(uploadsDir); len(names) != tt.left {
-				t.Errorf("files %q, want %d", names, tt.left)
-			}
+			must.Equal(t, "code", res.code(), tt.code)
+			must.Equal(t, "files", len(f.names(uploadsDir)), tt.left)
 		})
 	}
 }
@@ -227,9 +219,7 @@ func TestUploadIsRecordedThoughItsClientHasLeft(t *testing.T) {
 	if u := f.rules.uploads[id]; u.Generation == 0 || u.Size != 5 || u.SHA256 != sha("bytes") {
 		t.Errorf("record %+v, want the bytes that had arrived", u)
 	}
-	if names := f.names(uploadsDir); len(names) != 1 {
-		t.Errorf("files %q, want the upload alone", names)
-	}
+	must.Equal(t, "files", len(f.names(uploadsDir)), 1)
 }
 
 func TestBrokenUploadLeavesNothing(t *testing.T) {
@@ -314,9 +304,7 @@ func TestLinksOfOneHolderShareItsLimit(t *testing.T) {
 	wantLine(t, answer, "100 Continue") // so the transfer has begun
 	second := put("ann")
 	f.do("PUT", second, "").want(t, 503, fault.Unavailable)
-	if res := f.do("PUT", put("bob"), ""); res.status != 200 {
-		t.Errorf("another holder: status %d, want 200", res.status)
-	}
+	must.Equal(t, "status of another holder", f.do("PUT", put("bob"), "").status, 200)
 	fmt.Fprint(conn, "hello")
 	wantLine(t, answer, "200 OK")
 	// The response can arrive before the slot is released.

@@ -171,9 +171,7 @@ func TestNewerRequestEndsTheWriter(t *testing.T) {
 				f.do("PUT", f.putLink(id), "another", "Upload-Complete", "?1").want(t, 200, "")
 				f.wantWhole(id, "another")
 			case "DELETE":
-				if res := f.do("DELETE", f.putLink(id), ""); res.status != 204 {
-					t.Errorf("status %d, %s", res.status, res.body)
-				}
+				must.Equal(t, "status", f.do("DELETE", f.putLink(id), "").status, 204)
 				f.wantHere(id, 0, "?0", "")
 			}
 			_ = conn.SetReadDeadline(time.Now().Add(must.Patience))
@@ -305,9 +303,7 @@ func TestPartsWithoutTheirHeadersAreRefused(t *testing.T) {
 		{"Upload-Offset", "0", "Upload-Complete", "?1", "Content-Digest", "sha-256=:AAAA:"},
 		{"Upload-Offset", "0", "Upload-Complete", "?1", "Repr-Digest", "sha-256"},
 	} {
-		if res := patch(append(headers, "Content-Type", partialType)...); res.status != 422 {
-			t.Errorf("%q: status %d, %s", headers, res.status, res.body)
-		}
+		must.Equal(t, fmt.Sprint(headers), patch(append(headers, "Content-Type", partialType)...).status, 422)
 	}
 	patch("Content-Type", partialType, "Upload-Offset", "0", "Upload-Complete", "?1", "Content-Encoding", "gzip").want(t, 415, fault.UnsupportedMediaType)
 	f.wantHere(id, 0, "?0", "")
@@ -347,9 +343,7 @@ func TestDigestsAreChecked(t *testing.T) {
 		f.patch(id, half, whole[half:half+10], "?0", "Content-Digest", digestOf(algorithm, whole[half:half+10])).want(t, 204, "")
 		res := f.patch(id, half+10, whole[half+10:], "?1")
 		res.want(t, 200, "")
-		if res.header.Get("Repr-Digest") != digestOf("sha-256", whole) {
-			t.Errorf("Repr-Digest %q", res.header.Get("Repr-Digest"))
-		}
+		must.Equal(t, "Repr-Digest", res.header.Get("Repr-Digest"), digestOf("sha-256", whole))
 		f.wantWhole(id, whole)
 	}
 }

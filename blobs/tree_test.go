@@ -68,9 +68,7 @@ func TestTreeOpensOnlyRegularFilesInside(t *testing.T) {
 	tree := openTree(t, dir)
 	for name, good := range map[string]bool{"secret": true, "inside": false, "outside": false, "../x": false, ".": false} {
 		f, _, err := tree.Open(name)
-		if (err == nil) != good {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Equal(t, name+" is opened", err == nil, good)
 		if err == nil {
 			f.Close()
 		}

@@ -83,9 +83,7 @@ func agreeJobs(t *testing.T, tx app.Tx, s *simulation) {
 func collect[T any](t *testing.T, walk iter.Seq2[T, error]) (all []T) {
 	t.Helper()
 	for v, err := range walk {
-		if err != nil {
-			t.Error(err)
-		}
+		must.OK(t, err)
 		all = append(all, v)
 	}
 	return all

@@ -38,9 +38,7 @@ func TestCompactFreesSpaceAndKeepsEverything(t *testing.T) {
 	if err != nil || sizes.Before < 24<<20 || sizes.After != info.Size() || sizes.After > 1<<20 || info.Mode().Perm() != 0o600 {
 		t.Errorf("sizes %+v, the file has %d bytes, mode %v; %v", sizes, info.Size(), info.Mode(), err)
 	}
-	if got := compare(readAll(t, path), before); got != unharmed {
-		t.Errorf("records are %s", got)
-	}
+	must.Equal(t, "records", compare(readAll(t, path), before), unharmed)
 	checkStore(t, openAt(t, path, Options{Warn: func(text string) { t.Errorf("the next start warns: %s", text) }}))
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 3 {

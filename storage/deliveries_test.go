@@ -3,17 +3,16 @@ package storage
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/base/sortid"
 	"molrun/app/base/unit"
@@ -21,41 +20,6 @@ import (
 	"molrun/app/test/must"
 	"molrun/storage/kv"
 )
-
-// box is a database of notices alone, checked when the test ends.
-type box struct {
-	t *testing.T
-	*kv.DB
-	spoiled bool // on purpose
-}
-
-func newBox(t *testing.T) *box {
-	t.Helper()
-	schema := &kv.Schema{
-		Buckets: []string{bucketHooks, bucketDeliveries}, Tables: []kv.AnyTable{&hooks, &deliveries},
-		Check: func(context.Context, *kv.Tx, *kv.Findings) error { return nil },
-	}
-	db, err := kv.Open(filepath.Join(t.TempDir(), "box.db"), schema, kv.Options{Fatal: func(err error) { t.Error(err) }, AnyFileSystem: true})
-	must.OK(t, err)
-	b := &box{t, db, false}
-	t.Cleanup(func() {
-		if err := db.Check(context.Background()); (err != nil) != b.spoiled {
-			t.Errorf("check: %v", err)
-		}
-		must.OK(t, db.Close())
-	})
-	return b
-}
-
-func (b *box) update(fn func(tx) error) {
-	b.t.Helper()
-	must.OK(b.t, b.Update(b.t.Context(), func(tx *kv.Tx) error { return fn(newTx(tx)) }))
-}
-
-func (b *box) view(fn func(tx) error) {
-	b.t.Helper()
-	must.OK(b.t, b.View(b.t.Context(), func(tx *kv.Tx) error { return fn(newTx(tx)) }))
-}
 
 var noticeStart = time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)
 
@@ -81,12 +45,12 @@ func pending(n int, organization, hook string, seconds int) *notice.Delivery {
 }
 
 func TestHooksBelongToTheirOrganization(t *testing.T) {
-	b := newBox(t)
-	b.update(func(r tx) error {
+	s := openNew(t)
+	update(t, s, func(r app.Tx) error {
 		return errors.Join(r.PutHook(hook(3, "lab")), r.PutHook(hook(1, "lab")), r.PutHook(hook(2, "lab2")), r.PutHook(hook(4, "la")))
 	})
 	list := func(organization string) (ids []string) {
-		b.view(func(r tx) error {
+		view(t, s, func(r app.Tx) error {
 			all, err := r.Hooks(organization)
 			for _, h := range all {
 				ids = append(ids, h.ID)
@@ -96,11 +60,9 @@ func TestHooksBelongToTheirOrganization(t *testing.T) {
 		return ids
 	}
 	for organization, want := range map[string][]string{"lab": {noticeID(1), noticeID(3)}, "lab2": {noticeID(2)}, "la": {noticeID(4)}, "": nil, "nobody": nil} {
-		if got := list(organization); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", organization, got, want)
-		}
+		must.Equal(t, organization, list(organization), want)
 	}
-	b.view(func(r tx) error {
+	view(t, s, func(r app.Tx) error {
 		h, err := r.Hook(noticeID(2))
 		if err != nil || h.Organization != "lab2" || h.Secret == "" {
 			t.Errorf("%+v, %v", h, err)
@@ -114,14 +76,14 @@ func TestHooksBelongToTheirOrganization(t *testing.T) {
 		}
 		return nil
 	})
-	if err := b.Update(t.Context(), func(tx *kv.Tx) error { return newTx(tx).DeleteHook(noticeID(9)) }); !errors.Is(err, fault.NotFound) {
+	if err := s.Update(t.Context(), func(r app.Tx) error { return r.DeleteHook(noticeID(9)) }); !errors.Is(err, fault.NotFound) {
 		t.Errorf("deletion of no hook: %v", err)
 	}
-	for _, put := range []func(tx) error{
-		func(r tx) error { return r.PutHook(&notice.Hook{ID: "no ID"}) },
-		func(r tx) error { return r.PutDelivery(&notice.Delivery{ID: "no ID"}) },
+	for _, put := range []func(app.Tx) error{
+		func(r app.Tx) error { return r.PutHook(&notice.Hook{ID: "no ID"}) },
+		func(r app.Tx) error { return r.PutDelivery(&notice.Delivery{ID: "no ID"}) },
 	} {
-		if err := b.Update(t.Context(), func(tx *kv.Tx) error { return put(newTx(tx)) }); err == nil {
+		if err := s.Update(t.Context(), put); err == nil {
 			t.Error("a record without an ID is stored")
 		}
 	}
@@ -130,11 +92,11 @@ func TestHooksBelongToTheirOrganization(t *testing.T) {
 // Beyond their bounds, the oldest that have ended are forgotten, and new ones are given
 // up at once. What is pending already may change. Each log counts for itself.
 func TestDeliveryLogsHaveBounds(t *testing.T) {
-	b := newBox(t)
+	s := openNew(t)
 	h, other := hook(1, "lab"), hook(2, "lab")
-	b.update(func(r tx) error { return errors.Join(r.PutHook(h), r.PutHook(other)) })
+	update(t, s, func(r app.Tx) error { return errors.Join(r.PutHook(h), r.PutHook(other)) })
 	const n = notice.MaxEnded + 3
-	b.update(func(r tx) (err error) {
+	update(t, s, func(r app.Tx) (err error) {
 		for i := range n {
 			d := pending(10+i, "lab", h.ID, 0)
 			d.GiveUp("for the test", noticeStart)
@@ -143,7 +105,7 @@ func TestDeliveryLogsHaveBounds(t *testing.T) {
 		return errors.Join(err, r.PutDelivery(pending(5, "lab", h.ID, 0))) // the oldest, and pending
 	})
 	logOf := func(hook string) (ids []string) {
-		b.view(func(r tx) error {
+		view(t, s, func(r app.Tx) error {
 			for d, err := range r.Deliveries(notice.Log{Organization: "lab", Hook: hook}) {
 				must.OK(t, err)
 				ids = append(ids, d.ID)
@@ -155,14 +117,14 @@ func TestDeliveryLogsHaveBounds(t *testing.T) {
 	if got := logOf(h.ID); len(got) != notice.MaxEnded+1 || got[0] != noticeID(10+n-1) || got[notice.MaxEnded-1] != noticeID(13) || got[notice.MaxEnded] != noticeID(5) {
 		t.Errorf("%d entries, from %s to %s", len(got), got[0], got[len(got)-1])
 	}
-	b.update(func(r tx) (err error) {
+	update(t, s, func(r app.Tx) (err error) {
 		for i := range notice.MaxPending - 1 {
 			err = errors.Join(err, r.PutDelivery(pending(1000+i, "lab", h.ID, i)))
 		}
 		return err
 	})
 	one, late, elsewhere := pending(5, "lab", h.ID, 7), pending(20_000, "lab", h.ID, 0), pending(20_001, "lab", other.ID, 0)
-	b.update(func(r tx) error {
+	update(t, s, func(r app.Tx) error {
 		return errors.Join(r.PutDelivery(one), r.PutDelivery(late), r.PutDelivery(elsewhere))
 	})
 	if one.State != notice.Pending || elsewhere.State != notice.Pending {
@@ -171,27 +133,25 @@ func TestDeliveryLogsHaveBounds(t *testing.T) {
 	if late.State != notice.GivenUp || late.Error != "given up at once: 10000 others wait for this receiver" || late.Body != nil {
 		t.Errorf("one too many: %+v", late)
 	}
-	b.update(func(r tx) error { return r.DeleteDelivery(noticeID(1000)) })
+	update(t, s, func(r app.Tx) error { return r.DeleteDelivery(noticeID(1000)) })
 	again := pending(20_002, "lab", h.ID, 0)
-	b.update(func(r tx) error { return r.PutDelivery(again) })
-	if again.State != notice.Pending {
-		t.Errorf("when there is room again: %+v", again)
-	}
+	update(t, s, func(r app.Tx) error { return r.PutDelivery(again) })
+	must.Equal(t, "when there is room again", again.State, notice.Pending)
 }
 
 // Random changes of random deliveries, and a map that says what must be there.
 func TestDeliveriesAreFoundInEveryOrder(t *testing.T) {
-	b := newBox(t)
+	s := openNew(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	model := map[string]*notice.Delivery{}
 	hooks := []*notice.Hook{hook(1, "lab"), hook(2, "lab"), hook(3, "other")}
-	b.update(func(r tx) (err error) {
+	update(t, s, func(r app.Tx) (err error) {
 		for _, h := range hooks {
 			err = errors.Join(err, r.PutHook(h))
 		}
 		return err
 	})
-	change := func(r tx) error {
+	change := func(r app.Tx) error {
 		n := random.IntN(60)
 		if random.IntN(20) == 0 { // a hook goes with its deliveries, pending or not
 			h := hooks[random.IntN(len(hooks))]
@@ -219,13 +179,13 @@ func TestDeliveriesAreFoundInEveryOrder(t *testing.T) {
 		return r.PutDelivery(d)
 	}
 	for range 200 {
-		b.update(func(r tx) (err error) {
+		update(t, s, func(r app.Tx) (err error) {
 			for range random.IntN(5) {
 				err = errors.Join(err, change(r))
 			}
 			return err
 		})
-		b.view(func(r tx) error { compareDeliveries(t, r, model); return nil })
+		view(t, s, func(r app.Tx) error { compareDeliveries(t, r, model); return nil })
 		if t.Failed() {
 			return
 		}
@@ -242,7 +202,7 @@ func selected(model map[string]*notice.Delivery, match func(*notice.Delivery) bo
 	return ids
 }
 
-func compareDeliveries(t *testing.T, r tx, model map[string]*notice.Delivery) {
+func compareDeliveries(t *testing.T, r app.Tx, model map[string]*notice.Delivery) {
 	t.Helper()
 	collect := func(d *notice.Delivery, err error, ids []string) []string {
 		must.OK(t, err)
@@ -260,9 +220,7 @@ func compareDeliveries(t *testing.T, r tx, model map[string]*notice.Delivery) {
 		for d, err := range r.Deliveries(log) {
 			got = collect(d, err, got)
 		}
-		if want := selected(model, func(d *notice.Delivery) bool { return d.Log() == log }); !slices.Equal(got, want) {
-			t.Errorf("log %v: %v, want %v", log, got, want)
-		}
+		must.Equal(t, fmt.Sprint("log ", log), got, selected(model, func(d *notice.Delivery) bool { return d.Log() == log }))
 	}
 	for n := range 3 {
 		job, got := fmt.Sprint("job-", n), []string(nil)
@@ -278,7 +236,7 @@ func compareDeliveries(t *testing.T, r tx, model map[string]*notice.Delivery) {
 
 // compareDue compares what is to be delivered: all of it, the first of each lane, and
 // the first alone.
-func compareDue(t *testing.T, r tx, model map[string]*notice.Delivery) {
+func compareDue(t *testing.T, r app.Tx, model map[string]*notice.Delivery) {
 	t.Helper()
 	var want []notice.Due
 	for _, d := range model {
@@ -313,11 +271,10 @@ func TestCheckFindsWrongCountsOfDeliveries(t *testing.T) {
 			return tx.Delete(countDeliveries, logKey(notice.Log{Organization: "lab"}, logPending))
 		},
 	} {
-		b := newBox(t)
-		b.update(func(r tx) error { return r.PutDelivery(pending(1, "lab", "", 0)) })
-		b.spoiled = true
-		must.OK(t, b.Update(t.Context(), spoil))
-		if err := b.Check(t.Context()); err == nil || !strings.Contains(err.Error(), countDeliveries) {
+		s := openAt(t, newPath(t), Options{})
+		update(t, s, func(r app.Tx) error { return r.PutDelivery(pending(1, "lab", "", 0)) })
+		update(t, s, func(r app.Tx) error { return spoil(r.(tx).Tx) })
+		if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), countDeliveries) {
 			t.Errorf("%s: the check says %v", name, err)
 		}
 	}

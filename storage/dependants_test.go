@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -20,10 +21,6 @@ func finished(n int, status app.Status) *app.Job {
 	j := testJob(n)
 	j.Status, j.CompletedAt = status, unit.At(testID(99).Time())
 	return j
-}
-
-func dependants(t *testing.T, tx app.Tx, n int, how app.Dependence) (all []app.JobID) {
-	return collect(t, tx.Dependants(jobID(n), how))
 }
 
 func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {
@@ -49,18 +46,14 @@ func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {
 			{2, app.WaitsForEnd, 1},
 			{2, app.FellWith, 1},
 		} {
-			if got := dependants(t, tx, tt.job, tt.how); len(got) != tt.want {
-				t.Errorf("%c of job %d: %v, want %d", tt.how, tt.job, got, tt.want)
-			}
+			must.Equal(t, fmt.Sprintf("%c of job %d", tt.how, tt.job), len(collect(t, tx.Dependants(jobID(tt.job), tt.how))), tt.want)
 		}
 		var queued []app.JobID
 		must.OK(t, tx.Queue("local", func(w app.Waiting) app.Visit {
 			queued = append(queued, w.ID)
 			return app.NextJob
 		}))
-		if len(queued) != 2 {
-			t.Errorf("the queue has %v, want the two that wait for nobody", queued)
-		}
+		must.Equal(t, "jobs in the queue, which wait for nobody", len(queued), 2)
 		if id, err := tx.Unsettled(); err != nil || id != jobID(2) {
 			t.Errorf("unsettled: %s, %v", id, err)
 		}
@@ -99,9 +92,7 @@ func TestCheckFindsJobsThatWaitForEver(t *testing.T) {
 			}
 			report, err := Repair(t.Context(), path, Options{})
 			must.OK(t, err)
-			if (report.Count == 0) != tt.repairs {
-				t.Errorf("after the repair: %+v", report)
-			}
+			must.Equal(t, "nothing is left after the repair", report.Count == 0, tt.repairs)
 		})
 	}
 }

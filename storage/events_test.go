@@ -152,14 +152,10 @@ func TestABatchIsToldOnceATransaction(t *testing.T) {
 		}
 		return nil
 	})
-	if !slices.Equal(told, []string{"deleted job-1"}) {
-		t.Errorf("told %q, want that the batch is deleted", told)
-	}
+	must.Equal(t, "told", told, []string{"deleted job-1"})
 	view(t, s, func(tx app.Tx) error {
 		all, _, err := tx.EventsAfter("lab", start, 2)
-		if len(all) != 2 {
-			t.Errorf("%d events where 2 were asked for", len(all))
-		}
+		must.Equal(t, "events of those after the start", len(all), 2)
 		return err
 	})
 }
@@ -192,9 +188,7 @@ func TestLargeFiguresStayInTheRecord(t *testing.T) {
 				t.Errorf("an event has %d bytes", len(e.Value))
 			}
 		}
-		if len(all) != 3 {
-			t.Errorf("%d events, want submission, figures and failure", len(all))
-		}
+		must.Equal(t, "events of submission, figures and failure", len(all), 3)
 		return err
 	})
 }

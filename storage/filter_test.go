@@ -78,14 +78,10 @@ func TestSeveralStatusesAreMergedInOrder(t *testing.T) {
 	}
 	view(t, s, func(tx app.Tx) error {
 		f := app.JobFilter{Organization: "lab", Statuses: []app.Status{app.Queued, app.Failed}, Ascending: true}
-		if got := namesOf(t, tx, f); !slices.Equal(got, want) {
-			t.Errorf("rising: %q, want %q", got, want)
-		}
+		must.Equal(t, "rising", namesOf(t, tx, f), want)
 		f.Ascending = false
 		slices.Reverse(want)
-		if got := namesOf(t, tx, f); !slices.Equal(got, want) {
-			t.Errorf("falling: %q, want %q", got, want)
-		}
+		must.Equal(t, "falling", namesOf(t, tx, f), want)
 		return nil
 	})
 }

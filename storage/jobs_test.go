@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
@@ -160,9 +158,7 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if diff := gocmp.Diff(strings.TrimSuffix(string(golden), "\n"), string(stored)); diff != "" {
-					t.Errorf("the stored format changed: existing records could not be read\n%s", diff)
-				}
+				must.Equal(t, "the stored format, without which existing records can't be read", string(stored), strings.TrimSuffix(string(golden), "\n"))
 				got, err := tt.read(atx)
 				wantSame(t, "the record", got, err, tt.want)
 				return nil
@@ -217,9 +213,7 @@ func TestRowsMayBeChangedDuringAWalk(t *testing.T) {
 				walked++
 				must.OK(t, change(tx, j))
 			}
-			if walked != rows {
-				t.Errorf("%d rows were changed, want %d", walked, rows)
-			}
+			must.Equal(t, "rows that were changed", walked, rows)
 			return last(tx)
 		})
 		checkStore(t, s)
@@ -275,9 +269,7 @@ func TestListingInTheTransactionThatEmptiedIt(t *testing.T) {
 				must.OK(t, tx.DeleteJob(jobID(n)))
 			}
 			page, err := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 50)
-			if len(page.Jobs) != kept {
-				t.Errorf("%d jobs are listed, want %d", len(page.Jobs), kept)
-			}
+			must.Equal(t, "jobs listed", len(page.Jobs), kept)
 			return err
 		})
 	}

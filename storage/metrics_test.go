@@ -46,33 +46,12 @@ func TestOrderByMetricOfAnOlderDatabase(t *testing.T) {
 	})
 	s = openAt(t, path, Options{})
 	view(t, s, func(tx app.Tx) error {
-		if got, want := namesOf(t, tx, f), []string{"job-2", "job-5", "job-3", "job-4"}; !slices.Equal(got, want) {
-			t.Errorf("highest first: %q, want %q", got, want)
-		}
+		must.Equal(t, "highest first", namesOf(t, tx, f), []string{"job-2", "job-5", "job-3", "job-4"})
 		f.Ascending = true
-		if got, want := namesOf(t, tx, f), []string{"job-3", "job-5", "job-2", "job-4"}; !slices.Equal(got, want) {
-			t.Errorf("lowest first: %q, want %q", got, want)
-		}
+		must.Equal(t, "lowest first", namesOf(t, tx, f), []string{"job-3", "job-5", "job-2", "job-4"})
 		return nil
 	})
 	checkStore(t, s)
-}
-
-func TestZeroHasOnePlace(t *testing.T) {
-	s := openNew(t)
-	batch := putRows(t, s, `{"e":0}`, `{"e":-0.0}`, `{"e":0.0}`, `{"e":-1}`)
-	view(t, s, func(tx app.Tx) error {
-		for ascending, want := range map[bool][]string{
-			true:  {"job-5", "job-2", "job-3", "job-4"},
-			false: {"job-2", "job-3", "job-4", "job-5"},
-		} {
-			f := app.JobFilter{Organization: "lab", Batch: batch, Metric: "e", Ascending: ascending}
-			if got := namesOf(t, tx, f); !slices.Equal(got, want) {
-				t.Errorf("ascending %v: %q, want %q", ascending, got, want)
-			}
-		}
-		return nil
-	})
 }
 
 // TestMetricsOfARowAreBounded stores the results of a program that reports too many.

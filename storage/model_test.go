@@ -217,9 +217,7 @@ func TestStoreAgreesWithModel(t *testing.T) {
 					sim.model = kept
 				}
 				view(t, s, func(tx app.Tx) error { agree(t, tx, sim); return nil })
-				if s.Floor() != sim.floor {
-					t.Errorf("floor %s, want %s", s.Floor(), sim.floor)
-				}
+				must.Equal(t, "floor", s.Floor(), sim.floor)
 				if t.Failed() {
 					t.Fatalf("the first disagreement is in round %d", round)
 				}
@@ -229,9 +227,7 @@ func TestStoreAgreesWithModel(t *testing.T) {
 			update(t, s, func(tx app.Tx) error { return sim.remove(tx, last.ID) })
 			must.OK(t, s.Close())
 			s = openAt(t, path, Options{})
-			if s.Floor() != sim.floor {
-				t.Errorf("floor %s after a reopening, want %s", s.Floor(), sim.floor)
-			}
+			must.Equal(t, "floor after a reopening", s.Floor(), sim.floor)
 			view(t, s, func(tx app.Tx) error { agree(t, tx, sim); return nil })
 			checkStore(t, s)
 		})

@@ -86,38 +86,6 @@ func TestClaimDuringAWalkOfTheQueue(t *testing.T) {
 	}
 }
 
-// BenchmarkClaims reads 5,000 claims, as the runner does at every wake-up, and
-// their jobs, as it does after a restart.
-func BenchmarkClaims(b *testing.B) {
-	s := openNew(b)
-	var jobs []*app.Job
-	for n := range 5000 {
-		j := testJob(n + 1)
-		j.Status, j.Private.Claimed, j.Attempts = app.Running, true, 1
-		jobs = append(jobs, j)
-	}
-	putJobs(b, s, jobs...)
-	for name, walk := range map[string]func(app.Tx) error{
-		"claims": func(tx app.Tx) (err error) {
-			for _, err = range tx.Claims() {
-			}
-			return err
-		},
-		"jobs": func(tx app.Tx) (err error) {
-			for _, err = range tx.Active() {
-			}
-			return err
-		},
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				view(b, s, walk)
-			}
-		})
-	}
-}
-
 func TestRunsAreTheLastOfTheirClass(t *testing.T) {
 	s := openNew(t)
 	const more = eta.MaxRuns + 5

@@ -26,7 +26,7 @@ var (
 	someExecutors     = []string{"local", "slurm"}
 	someTags          = []app.Tag{{Key: "a", Value: "x"}, {Key: "a", Value: "xx"}, {Key: "ax", Value: "x"}, {Key: "B\x00", Value: "a:x"}}
 	someNotes         = []string{"", "Probe X", "a:xx\nÉtude"}
-	someResults       = []string{`{"e":-7.5,"f":0}`, `{"e":-0.0}`, `{"e":-7.25,"g":"NaN","é":true}`, `{"e":1e300}`, `{"e":7}`, `{"e":"7"}`, `{"f":[1]}`}
+	someResults       = []string{`{"e":-7.5,"f":0}`, `{"e":-0.0}`, `{"e":0}`, `{"e":-7.25,"g":"NaN","é":true}`, `{"e":1e300}`, `{"e":7}`, `{"e":"7"}`, `{"f":[1]}`}
 	someFolders       = []string{"inputs", "inputs/a", "in"}
 	someDigests       = []string{"00ff", "00", "no hex"}
 	someFilenames     = []string{"a.pdb", "b.pdb", "a"}

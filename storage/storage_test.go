@@ -51,23 +51,17 @@ func openNew(t testing.TB) *Store {
 
 func checkStore(t testing.TB, s *Store) {
 	t.Helper()
-	if err := s.Check(context.Background()); err != nil {
-		t.Errorf("check: %v", err)
-	}
+	must.OK(t, s.Check(context.Background()))
 }
 
 func update(t testing.TB, s *Store, fn func(app.Tx) error) {
 	t.Helper()
-	if err := s.Update(t.Context(), fn); err != nil {
-		t.Fatalf("update: %v", err)
-	}
+	must.OK(t, s.Update(t.Context(), fn))
 }
 
 func view(t testing.TB, s *Store, fn func(app.Tx) error) {
 	t.Helper()
-	if err := s.View(t.Context(), fn); err != nil {
-		t.Fatalf("view: %v", err)
-	}
+	must.OK(t, s.View(t.Context(), fn))
 }
 
 // testID returns the n-th ID: IDs rise with n.

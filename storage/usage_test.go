@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -16,9 +15,7 @@ func TestOrganizationWithOnlyAnEmptyBatchIsListed(t *testing.T) {
 	putJobs(t, s, batch)
 	view(t, s, func(tx app.Tx) error {
 		got, err := tx.Organizations()
-		if want := []string{"firm"}; !slices.Equal(got, want) {
-			t.Errorf("organizations %q, want %q: retention has to find the batch", got, want)
-		}
+		must.Equal(t, "organizations, in which retention has to find the batch", got, []string{"firm"})
 		return err
 	})
 }

@@ -79,7 +79,7 @@ func TestPipelineInOneRequest(t *testing.T) {
 	s.run("run", map[string]string{"a.pdb": "ATOM"})
 	s.run("report", map[string]string{"out.txt": "text"})
 	same(t, "the batch", s.want(200, "GET", "/jobs/p?wait=0s", "").fields(t)["status"], "COMPLETED")
-	same(t, "its tags", fmt.Sprint(s.want(200, "GET", "/jobs?tag=kind:study&includeSubjobs=true", "").fields(t)["jobs"] != nil), "true")
+	same(t, "its tags", p["tags"], any(map[string]any{"kind": "study"}))
 	s.want(200, "GET", "/jobs/summary", "")
 }
 
@@ -95,6 +95,7 @@ func TestFaultsOfAPipeline(t *testing.T) {
 			[]string{"body.type value", "body.version value", "body.settings value", "body.jobNames value"},
 		},
 		{`"jobs":[{"type":"echo","settings":{},"aftr":["x"],"after":[1]}]`, []string{"body.jobs.0.after.0 type", "body.jobs.0.aftr unknown"}},
+		{`"tags":{"x":""},"jobs":[{"type":"echo","settings":{}}]`, []string{"body.tags.x value"}},
 		{`"jobs":[]`, []string{"body.jobs value"}},
 		{`"jobs":{}`, []string{"body.jobs type"}},
 		{`"jobs":null`, []string{"body.type missing", "body.settings missing"}},

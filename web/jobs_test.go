@@ -226,20 +226,3 @@ func TestBatches(t *testing.T) {
 		t.Errorf("archive of a part: %d, %d bytes of %v", archive.status, len(archive.body), part["size"])
 	}
 }
-
-func TestPinIsShownUntilItIsRemoved(t *testing.T) {
-	s := start(t)
-	s.want(200, "POST", "/submit-job", `{"jobName":"a b","type":"echo","settings":{}}`)
-	for _, step := range []struct {
-		method string
-		want   string
-	}{
-		{"POST", `"pinned":true`},
-		{"POST", `"pinned":true`},
-		{"DELETE", `"pinned":false`},
-		{"DELETE", `"pinned":false`},
-	} {
-		s.want(200, step.method, "/jobs/a%20b/pin", "").has(t, step.want)
-		s.want(200, "GET", "/jobs/a%20b", "").has(t, step.want).lacks(t, "pinnedBy")
-	}
-}

@@ -88,20 +88,6 @@ func TestListingHasFiftyJobsByDefault(t *testing.T) {
 	}
 }
 
-func TestQueriesOfFileListings(t *testing.T) {
-	s := start(t)
-	for _, tt := range []struct {
-		query  string
-		faults []string
-	}{
-		{"startKey=abc", []string{"query.startKey value"}},
-		{"limit=0&startKey=abc", []string{"query.limit value", "query.startKey value"}},
-		{"folder=&organization=2&startKey=abc", []string{"query.folder value", "query.organization type", "query.startKey value"}},
-	} {
-		same(t, tt.query, s.want(422, "GET", "/files?"+tt.query, "").faults(t), tt.faults)
-	}
-}
-
 func TestUnknownNamesGetASuggestion(t *testing.T) {
 	s := start(t)
 	s.want(422, "GET", "/jobs?limt=1", "").has(t, `did you mean \"limit\"?`)

@@ -58,22 +58,6 @@ func TestFileNamedLikeTheArchiveTakesPrecedence(t *testing.T) {
 	}
 }
 
-func TestLinksRefuseOtherUses(t *testing.T) {
-	s := start(t)
-	grant := s.want(200, "PUT", "/upload/a.txt", "").fields(t)
-	up := grant["uploadUrl"].(string)
-	for name, a := range map[string]answer{
-		"another method":       s.send("GET", up, ""),
-		"another Content-Type": s.send("PUT", up, "x", "Content-Type", "text/html"),
-		"an altered token":     s.send("PUT", up[:len(up)-2], "x", "Content-Type", "text/plain"),
-		"no token":             s.send("PUT", up[:strings.Index(up, "?")], "x", "Content-Type", "text/plain"),
-	} {
-		if a.status != 403 || a.code() != "LINK_INVALID" || a.header.Get("X-Request-Id") == "" {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
-		}
-	}
-}
-
 func TestAlgorithmsAreShown(t *testing.T) {
 	s := start(t)
 	list := s.want(200, "GET", "/algorithms", "").fields(t)["algorithms"].([]any)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -449,8 +448,7 @@ func (s *service) printed(j *app.Job, text string) {
 
 func (s *service) write(path, text string) {
 	s.t.Helper()
-	must.OK(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must.OK(s.t, os.WriteFile(path, []byte(text), 0o600))
+	must.Write(s.t, path, text)
 }
 
 // upload uploads and completes a file as ann and returns its ID.

@@ -68,12 +68,10 @@ func TestSessionShowsWhoHasSignedIn(t *testing.T) {
 		f := a.fields(t)
 		same(t, name, []any{a.status, f["email"], f["organization"], f["role"], f["signIn"], f["version"]}, []any{200, "ann@lab.example", "lab", "member", name, "test"})
 		same(t, name+" has rights", f["rights"], any([]any{"read", "submit"}))
-		if _, hasKey := f["key"]; hasKey != (name != "proxy") {
-			t.Errorf("%s: key %v", name, f["key"])
-		}
-		if _, ends := f["expiresAt"]; ends != (name == "session") {
-			t.Errorf("%s: expiresAt %v", name, f["expiresAt"])
-		}
+		_, hasKey := f["key"]
+		same(t, name+" has a key", hasKey, name != "proxy")
+		_, ends := f["expiresAt"]
+		same(t, name+" ends", ends, name == "session")
 	}
 	same(t, "rights of a key with scopes", s.send("GET", "/session", "", s.signedInAs(limited)...).fields(t)["rights"], any([]any{"submit"}))
 	s.wantSent(401, "GET", "/session", "")
@@ -273,9 +271,8 @@ func TestLinksSignInOnce(t *testing.T) {
 	}
 	closed := newKey(t, s.app.Accounts, "lab", "closed@lab.example", apikey.Member)
 	s.disable(closed)
-	if _, err := s.app.Accounts.Invite(t.Context(), "lab", "closed@lab.example"); fault.CodeOf(err) != fault.Invalid {
-		t.Errorf("an invitation for a user whose keys are closed: %v", err)
-	}
+	_, err := s.app.Accounts.Invite(t.Context(), "lab", "closed@lab.example")
+	same(t, "an invitation for a user whose keys are closed", fault.CodeOf(err), fault.Invalid)
 	same(t, "the only admin of lab", invite("lab", "").Email, "root@lab.example")
 	off := true
 	must.OK(t, must.Error2(s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "bob@lab.example", access.UserChange{Disabled: &off})))

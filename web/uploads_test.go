@@ -69,6 +69,8 @@ func TestFilesAreListedAndDeleted(t *testing.T) {
 	s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{"structure":"`+first+`"}}`)
 	same(t, "in use", s.want(409, "DELETE", "/files/"+first, "").code(), "FILE_IN_USE")
 	s.wantAs(s.bob, 403, "DELETE", "/files/"+second, "")
+	same(t, "faults", s.want(422, "GET", "/files?limit=0&folder=&organization=2&startKey=abc", "").faults(t),
+		[]string{"query.folder value", "query.limit value", "query.organization type", "query.startKey value"})
 	s.want(204, "DELETE", "/files/"+second, "")
 	s.want(404, "DELETE", "/files/"+second, "")
 	s.want(404, "DELETE", "/files/nothing", "")

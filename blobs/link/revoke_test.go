@@ -81,8 +81,6 @@ func TestRevocationsAreForgottenWithTheirLinks(t *testing.T) {
 		for _, r := range stored(t, s).Revoked {
 			got = append(got, r.Holder)
 		}
-		if fmt.Sprint(got) != step.want {
-			t.Errorf("%s after %v: %v, want %s", step.holder, step.after, got, step.want)
-		}
+		must.Equal(t, fmt.Sprintf("%s after %v", step.holder, step.after), fmt.Sprint(got), step.want)
 	}
 }

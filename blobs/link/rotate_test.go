@@ -44,9 +44,7 @@ func TestRotatedKeySignsAndOldLinksStillWork(t *testing.T) {
 	kid := rotate(t, s, 2)
 	verify(t, s, "link signed before", "GET", before, "")
 	verify(t, s, "link signed after", "GET", getLink(s, MaxLife), "")
-	if got := s.ring.Load().kid; got != kid {
-		t.Errorf("%q signs, want %q", got, kid)
-	}
+	must.Equal(t, "the key that signs", s.ring.Load().kid, kid)
 	if info, err := os.Stat(filepath.Join(s.dir, SecretName)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
@@ -78,9 +76,7 @@ func TestKeyRingIsBounded(t *testing.T) {
 	if _, err := s.Rotate(); !errors.Is(err, fault.Invalid) {
 		t.Errorf("one more: %v, want INVALID", err)
 	}
-	if n := len(stored(t, s).Keys); n != maxKeys {
-		t.Errorf("%d keys", n)
-	}
+	must.Equal(t, "keys", len(stored(t, s).Keys), maxKeys)
 }
 
 func TestFailedRotationKeepsTheSecret(t *testing.T) {

@@ -57,9 +57,7 @@ func TestNewestKeySigns(t *testing.T) {
 	older := newSecret().Keys[0]
 	older.CreatedAt = s.Keys[0].CreatedAt.Add(-time.Hour)
 	s.Keys = append(s.Keys, older)
-	if got := s.newest().ID; got != s.Keys[0].ID {
-		t.Errorf("newest is %q, want %q", got, s.Keys[0].ID)
-	}
+	must.Equal(t, "newest", s.newest().ID, s.Keys[0].ID)
 }
 
 func TestUnsafeSecretIsRefused(t *testing.T) {

@@ -2,10 +2,12 @@ package result
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // TestZip64BeginsWhereTheOldFieldsEnd checks the first values that the fields of 16
@@ -20,9 +22,7 @@ func TestZip64BeginsWhereTheOldFieldsEnd(t *testing.T) {
 		{zipEnd{start: maxUint32}, true},
 		{zipEnd{size: maxUint32}, true},
 	} {
-		if got := bytes.HasPrefix(tt.end.appendTo(nil), []byte("PK\x06\x06")); got != tt.big {
-			t.Errorf("%+v: Zip64 is %v, want %v", tt.end, got, tt.big)
-		}
+		must.Equal(t, fmt.Sprintf("%+v has Zip64", tt.end), bytes.HasPrefix(tt.end.appendTo(nil), []byte("PK\x06\x06")), tt.big)
 	}
 	for _, tt := range []struct {
 		entry          zipEntry

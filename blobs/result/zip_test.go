@@ -3,8 +3,11 @@ package result
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"testing"
 	"time"
+
+	"molrun/app/test/must"
 )
 
 // TestZipRecordsHaveTheirLengths checks what layOut relies on.
@@ -14,18 +17,12 @@ func TestZipRecordsHaveTheirLengths(t *testing.T) {
 		for _, offset := range sizes {
 			for _, changed := range []int64{0, minTime, maxTime, maxTime + 1} {
 				e := &zipEntry{name: "a/b", size: size, offset: offset, changed: changed}
-				if got := int64(len(appendLocal(nil, e))); got != e.localLen() {
-					t.Errorf("%+v: local header of %d bytes, want %d", e, got, e.localLen())
-				}
-				if got := int64(len(appendCentral(nil, e))); got != e.centralLen() {
-					t.Errorf("%+v: central record of %d bytes, want %d", e, got, e.centralLen())
-				}
+				must.Equal(t, fmt.Sprintf("local header of %+v", e), int64(len(appendLocal(nil, e))), e.localLen())
+				must.Equal(t, fmt.Sprintf("central record of %+v", e), int64(len(appendCentral(nil, e))), e.centralLen())
 			}
 			for _, n := range []int64{0, maxUint16 - 1, maxUint16, 1 << 20} {
 				z := zipEnd{entries: n, start: size, size: offset}
-				if got := int64(len(z.appendTo(nil))); got != z.length() {
-					t.Errorf("%+v: end of %d bytes, want %d", z, got, z.length())
-				}
+				must.Equal(t, fmt.Sprintf("end of %+v", z), int64(len(z.appendTo(nil))), z.length())
 			}
 		}
 	}
@@ -51,8 +48,6 @@ func TestZipRecordsTellWhenFilesWereChanged(t *testing.T) {
 		if f := r.File[0]; !f.Modified.Equal(want) {
 			t.Errorf("%d: %v, want %v", changed, f.Modified, want)
 		}
-		if timed := e.timed(); timed != (len(r.File[0].Extra) == timeExtraSize) {
-			t.Errorf("%d: timed %v, with the field % x", changed, timed, r.File[0].Extra)
-		}
+		must.Equal(t, fmt.Sprintf("%d is timed", changed), e.timed(), len(r.File[0].Extra) == timeExtraSize)
 	}
 }

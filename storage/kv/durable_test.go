@@ -3,45 +3,25 @@ package kv
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
-// Busy readers meet commits at every stage. When a View returns, the writer has
-// noted the commit that it saw as durable.
-func TestViewReturnsOnlyWhatIsOnTheDisk(t *testing.T) {
-	db := openNew(t)
-	put(t, db, 0)
-	done := make(chan struct{})
-	var readers sync.WaitGroup
-	for range 2 {
-		readers.Go(func() {
-			for {
-				var seen int64
-				view(t, db, func(tx *Tx) error {
-					seen = int64(tx.bolt.ID())
-					return nil
-				})
-				if synced := db.commits.Last(); seen > synced {
-					t.Errorf("a View has seen commit %d, the disk has %d", seen, synced)
-					return
-				}
-				select {
-				case <-done:
-					return
-				default:
-				}
-			}
+func TestViewWaitsForTheWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := openAt(t, newPath(t), Options{})
+		answered := make(chan error, 1)
+		db.OnCommit(func(Commit) { // in the writer's goroutine, which has not said yet that it is on the disk
+			go func() { answered <- db.View(t.Context(), nothing) }()
+			synctest.Wait()
+			must.Equal(t, "views that are answered before", len(answered), 0)
 		})
-	}
-	for n := range 300 {
-		put(t, db, 1+n)
-	}
-	close(done)
-	readers.Wait()
+		put(t, db, 1)
+		must.OK(t, <-answered)
+	})
 }
 
 func TestViewWaitsForTheCommitItHasSeen(t *testing.T) {
@@ -73,9 +53,7 @@ func TestViewWaitsForTheCommitItHasSeen(t *testing.T) {
 					})
 				}()
 				synctest.Wait()
-				if waits := len(answer) == 0; waits != tt.waits {
-					t.Errorf("the View waits: %v, want %v", waits, tt.waits)
-				}
+				must.Equal(t, "the View waits", len(answer) == 0, tt.waits)
 				tt.then(db, cancel, c)
 				if err := <-answer; !errors.Is(err, tt.want) {
 					t.Errorf("error %v, want %v", err, tt.want)
@@ -106,7 +84,5 @@ func TestFailedViewHidesItsRefusal(t *testing.T) {
 		failCommit(db, c)
 		return fault.Errorf(fault.JobAlreadyExists, "job 1 exists")
 	})
-	if fault.CodeOf(err) != fault.Internal {
-		t.Errorf("error %v, want INTERNAL", err)
-	}
+	must.Equal(t, "code", fault.CodeOf(err), fault.Internal)
 }

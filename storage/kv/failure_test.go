@@ -48,12 +48,8 @@ func refusesAndServes(t *testing.T, db *DB, makeSpace func()) {
 		}
 		return tx.Put(bucketNotes, []byte("more"), make([]byte, 1<<20))
 	})
-	if fault.CodeOf(err) != fault.StorageFull {
-		t.Errorf("error %v, want STORAGE_FULL", err)
-	}
-	if db.Floor() != floor {
-		t.Error("a refused commit raised the floor")
-	}
+	must.Equal(t, "code", fault.CodeOf(err), fault.StorageFull)
+	must.Equal(t, "floor after a refused commit", db.Floor(), floor)
 	expectThings(t, db, false, 2)
 	expectThings(t, db, true, 1)
 	view(t, db, func(tx *Tx) error {
@@ -135,9 +131,7 @@ func expectFailed(t *testing.T, db *DB, calls *atomic.Int32) {
 	if err := db.View(t.Context(), closure); fault.CodeOf(err) != fault.Internal || ran {
 		t.Errorf("view of a failed database: %v, closure ran: %v", err, ran)
 	}
-	if got := calls.Load(); got != 1 {
-		t.Errorf("Fatal was called %d times, want once", got)
-	}
+	must.Equal(t, "calls of Fatal", calls.Load(), 1)
 }
 
 func TestFailedSyncFailsTheWholeGroup(t *testing.T) {
@@ -148,9 +142,7 @@ func TestFailedSyncFailsTheWholeGroup(t *testing.T) {
 	for n := range 5 {
 		all.Go(func() {
 			err := db.Update(context.Background(), func(tx *Tx) error { return putThing(tx, 10+n) })
-			if fault.CodeOf(err) != fault.Internal {
-				t.Errorf("error %v, want INTERNAL", err)
-			}
+			must.Equal(t, "code", fault.CodeOf(err), fault.Internal)
 		})
 	}
 	waitQueued(db, 5)
@@ -170,17 +162,13 @@ func TestFailedDatabaseRunsNoWaitingCall(t *testing.T) {
 			<-waiting
 			return putThing(tx, 2)
 		})
-		if fault.CodeOf(err) != fault.Internal {
-			t.Errorf("the call whose commit fails: %v, want INTERNAL", err)
-		}
+		must.Equal(t, "the call whose commit fails", fault.CodeOf(err), fault.Internal)
 	})
 	<-began
 	var ran atomic.Bool
 	all.Go(func() {
 		err := db.Update(context.Background(), func(*Tx) error { ran.Store(true); return nil })
-		if fault.CodeOf(err) != fault.Internal {
-			t.Errorf("the call that waited: %v, want INTERNAL", err)
-		}
+		must.Equal(t, "the call that waited", fault.CodeOf(err), fault.Internal)
 	})
 	waitQueued(db, 1)
 	close(waiting)
@@ -234,9 +222,7 @@ func TestFailureDueToARefusedChangeIsNotReported(t *testing.T) {
 			}
 			return tx.Put(bucketNotes, []byte("too much"), make([]byte, 8<<20))
 		})
-		if fault.CodeOf(err) != fault.StorageFull {
-			t.Errorf("the first call: %v, want STORAGE_FULL", err)
-		}
+		must.Equal(t, "the first call", fault.CodeOf(err), fault.StorageFull)
 	})
 	waitQueued(db, 1)
 	all.Go(func() {
@@ -286,12 +272,8 @@ func TestDatabaseFailsWhenItsFileIsGone(t *testing.T) {
 			must.OK(t, db.CheckPlace())
 			must.OK(t, change(path))
 			err := db.Update(t.Context(), func(tx *Tx) error { return putThing(tx, 2) })
-			if fault.CodeOf(err) != fault.Unavailable {
-				t.Errorf("commit to a file that is gone: %v, want UNAVAILABLE", err)
-			}
-			if err := db.CheckPlace(); fault.CodeOf(err) != fault.Unavailable {
-				t.Errorf("check: %v, want UNAVAILABLE", err)
-			}
+			must.Equal(t, "commit to a file that is gone", fault.CodeOf(err), fault.Unavailable)
+			must.Equal(t, "check", fault.CodeOf(db.CheckPlace()), fault.Unavailable)
 			if len(causes) != 1 || !errors.Is(causes[0], boltfile.ErrGone) {
 				t.Errorf("Fatal was called with %v, want ErrGone once", causes)
 			}

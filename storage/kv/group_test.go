@@ -144,15 +144,11 @@ func TestWriterWaitsForExpectedCallers(t *testing.T) {
 				time.Sleep(tt.pause)
 				start := time.Now()
 				put(t, db, 100) // the others do not come back
-				if took := time.Since(start); took != tt.want {
-					t.Errorf("the writer waited %s, want %s", took, tt.want)
-				}
+				must.Equal(t, "the writer waited", time.Since(start), tt.want)
 				for n := range 10 {
 					put(t, db, 101+n)
 				}
-				if took := time.Since(start); took != tt.want {
-					t.Errorf("a single caller waited %s", took-tt.want)
-				}
+				must.Equal(t, "after single callers, too", time.Since(start), tt.want)
 			})
 		})
 	}
@@ -218,9 +214,7 @@ func TestGoexitInAClosureDoesNotEndTheWriter(t *testing.T) {
 		runtime.Goexit()
 		return nil
 	})
-	if fault.CodeOf(err) != fault.Internal {
-		t.Errorf("error %v, want INTERNAL", err)
-	}
+	must.Equal(t, "code", fault.CodeOf(err), fault.Internal)
 	put(t, db, 2)
 	expectThings(t, db, false, 1)
 	expectThings(t, db, true, 2)
@@ -243,12 +237,8 @@ func TestCloseFinishesTheQueue(t *testing.T) {
 	release()
 	all.Wait()
 
-	if err := db.Update(t.Context(), nothing); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("update of a closed database: %v, want UNAVAILABLE", err)
-	}
-	if err := db.View(t.Context(), nothing); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("view of a closed database: %v, want UNAVAILABLE", err)
-	}
+	must.Equal(t, "update of a closed database", fault.CodeOf(db.Update(t.Context(), nothing)), fault.Unavailable)
+	must.Equal(t, "view of a closed database", fault.CodeOf(db.View(t.Context(), nothing)), fault.Unavailable)
 
 	db = openAt(t, path, Options{})
 	expectThings(t, db, true, upTo(20)...)

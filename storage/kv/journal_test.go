@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,9 +104,7 @@ func TestJournalKeepsTheLastEntriesOfEachOwner(t *testing.T) {
 	wantNoted(t, db, "a", start, "unknown")
 	wantNoted(t, db, "a", one, "unknown")
 	wantNoted(t, db, "a", ten, "11")
-	if ten.Number != 10 {
-		t.Errorf("the tenth entry is %v", ten)
-	}
+	must.Equal(t, "number of the tenth entry", ten.Number, 10)
 
 	long := strings.Repeat("x", 40)
 	note(t, db, "a", long, long)
@@ -135,7 +132,7 @@ func TestPlacesOfAnotherJournalAreUnknown(t *testing.T) {
 	_, two := noted(t, db, "a", one)
 
 	restored := filepath.Join(t.TempDir(), "jobs.db")
-	must.OK(t, copyFile(copied, restored))
+	must.Write(t, restored, must.Read(t, copied))
 	other := openJournal(t, restored)
 	wantNoted(t, other, "a", one)
 	wantNoted(t, other, "a", two, "unknown") // ahead
@@ -203,19 +200,9 @@ func TestADamagedJournalIsEmptied(t *testing.T) {
 	}
 	after, err := Repair(t.Context(), path, schema, Options{AnyFileSystem: true})
 	must.OK(t, err)
-	if after.Count != 0 {
-		t.Errorf("after the repair: %+v", after.Findings)
-	}
+	must.Equal(t, "findings after the repair", after.Count, 0)
 	db = openJournal(t, path)
 	wantNoted(t, db, "a", last, "unknown")
 	note(t, db, "a", "new")
 	wantNoted(t, db, "a", last, "unknown")
-}
-
-func copyFile(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, data, 0o600)
-	}
-	return err
 }

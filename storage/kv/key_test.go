@@ -3,9 +3,11 @@ package kv
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"testing"
 
 	"molrun/app/base/sortid"
+	"molrun/app/test/must"
 )
 
 // parts are the parts of a key.
@@ -46,17 +48,13 @@ func FuzzKey(f *testing.F) {
 		copy(a.id[:], ida)
 		copy(b.id[:], idb)
 
-		if got, want := bytes.Compare(a.key(), b.key()), a.compare(b); got != want {
-			t.Errorf("keys of %+v and %+v compare as %d, want %d", a, b, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("order of %+v and %+v", a, b), bytes.Compare(a.key(), b.key()), a.compare(b))
 		if got, err := cutParts(a.key()); err != nil || got != a {
 			t.Errorf("key of %+v reads as %+v, %v", a, got, err)
 		}
 		// The listing of one text holds no key of another.
 		prefix := Key{}.Text(a1)
-		if got, want := bytes.HasPrefix(b.key(), prefix), a1 == b1; got != want {
-			t.Errorf("key of %+v lies in the listing of %q: %v", b, a1, got)
-		}
+		must.Equal(t, fmt.Sprintf("key of %+v lies in the listing of %q", b, a1), bytes.HasPrefix(b.key(), prefix), a1 == b1)
 		if end := a.key()[:len(a.key())-sortid.Size].End(); bytes.Compare(a.key(), end) >= 0 {
 			t.Errorf("key %x is not below the end of its listing %x", a.key(), end)
 		}

@@ -102,9 +102,7 @@ func newPath(t testing.TB) string { return filepath.Join(t.TempDir(), "jobs.db")
 
 func check(t testing.TB, db *DB) {
 	t.Helper()
-	if err := db.Check(context.Background()); err != nil {
-		t.Errorf("check: %v", err)
-	}
+	must.OK(t, db.Check(context.Background()))
 }
 
 func update(t testing.TB, db *DB, fn func(*Tx) error) {

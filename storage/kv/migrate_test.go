@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -68,9 +67,7 @@ func TestMigrationRunsOnceAndKeepsACopy(t *testing.T) {
 		check(t, db)
 		must.OK(t, db.Close())
 	}
-	if runs != 1 {
-		t.Errorf("the step ran %d times, want once", runs)
-	}
+	must.Equal(t, "runs of the step", runs, 1)
 	if len(said) != 2 || !strings.Contains(said[0], "from schema 1 to 2") || !strings.Contains(said[1], indexKind) {
 		t.Errorf("said %q, want the migration and the index that it dropped, once", said)
 	}
@@ -80,9 +77,7 @@ func TestMigrationRunsOnceAndKeepsACopy(t *testing.T) {
 		return err
 	})
 	old := openAt(t, path+".before-2", Options{})
-	if rocks := countKind(t, old, "rock"); rocks != 3 {
-		t.Errorf("the copy has %d rocks, want 3", rocks)
-	}
+	must.Equal(t, "rocks of the copy", countKind(t, old, "rock"), 3)
 	check(t, old)
 
 	if _, err := Open(path, schemaWith(), Options{}); err == nil || !strings.Contains(err.Error(), "newer version") {
@@ -98,9 +93,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 		t.Fatalf("error %v, want the step's", err)
 	}
 	db := openAt(t, path, Options{}, first) // which succeeded
-	if rocks := countKind(t, db, "rock"); rocks != 3 {
-		t.Errorf("%d rocks, want 3", rocks)
-	}
+	must.Equal(t, "rocks", countKind(t, db, "rock"), 3)
 	check(t, db)
 }
 
@@ -140,9 +133,7 @@ func TestOpenBuildsMissingIndexes(t *testing.T) {
 			edit(t, path, tt.change)
 			wantProblems(t, path, tt.found)
 			db := openAt(t, path, Options{})
-			if got := countKind(t, db, "rock"); got != n {
-				t.Errorf("the index has %d things, want %d", got, n)
-			}
+			must.Equal(t, "things in the index", countKind(t, db, "rock"), n)
 			check(t, db)
 		})
 	}
@@ -207,7 +198,5 @@ func TestOpenRemovesLeftovers(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{"jobs.db", "jobs.db.commits", "jobs.db.initialised"}; !slices.Equal(names, want) {
-		t.Errorf("the directory has %q, want %q", names, want)
-	}
+	must.Equal(t, "the directory", names, []string{"jobs.db", "jobs.db.commits", "jobs.db.initialised"})
 }

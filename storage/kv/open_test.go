@@ -20,9 +20,7 @@ import (
 func TestDatabaseIsPrivateToItsUser(t *testing.T) {
 	info, err := os.Stat(openNew(t).Path())
 	must.OK(t, err)
-	if got := info.Mode().Perm(); got != 0o600 {
-		t.Errorf("mode %o, want 600", got)
-	}
+	must.Equal(t, "mode", info.Mode().Perm(), 0o600)
 }
 
 // calls are what may be done with the file of a database.

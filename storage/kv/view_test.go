@@ -1,23 +1,10 @@
 package kv
 
 import (
-	"errors"
 	"testing"
 
-	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
-
-func TestReadersSeeOneStateWhileOthersWrite(t *testing.T) {
-	db := openNew(t)
-	put(t, db, 1)
-	view(t, db, func(tx *Tx) error {
-		put(t, db, 2)
-		if _, err := readThing(tx, testID(2)); !errors.Is(err, fault.NotFound) {
-			t.Errorf("a view saw a later commit: %v", err)
-		}
-		return nil
-	})
-}
 
 // recovered returns what a call panics with.
 func recovered(call func()) (v any) {
@@ -32,9 +19,7 @@ func TestPanicInAViewEndsOnlyThatView(t *testing.T) {
 		t.Errorf("recovered %v, want the value of the panic", v)
 	}
 	put(t, db, 1)
-	if open := db.file.Stats().OpenTxN; open != 0 {
-		t.Errorf("%d read transactions are still open", open)
-	}
+	must.Equal(t, "open read transactions", db.file.Stats().OpenTxN, 0)
 }
 
 func TestUseOfTxAfterItsClosurePanics(t *testing.T) {

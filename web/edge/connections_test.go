@@ -62,9 +62,7 @@ func newBounded(t *testing.T, most int) *bounded {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, server.Close())
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("the server ended with %v", err)
 		}
@@ -113,11 +111,9 @@ func (c *caller) answer() error {
 func TestIdleConnectionsAreClosedForNewOnes(t *testing.T) {
 	b := newBounded(t, 4)
 	var clients []*caller
-	for i := range 40 { // no client closes its connection
+	for range 40 { // no client closes its connection
 		c := b.dial()
-		if err := c.ask("/"); err != nil {
-			t.Fatalf("client %d: %v", i, err)
-		}
+		must.OK(t, c.ask("/"))
 		clients = append(clients, c)
 	}
 	if got := b.most.Load(); got > 4 {
@@ -126,9 +122,7 @@ func TestIdleConnectionsAreClosedForNewOnes(t *testing.T) {
 	if _, err := clients[0].from.ReadByte(); err != io.EOF {
 		t.Errorf("the longest idle connection: %v, want it closed", err)
 	}
-	if err := clients[39].ask("/"); err != nil {
-		t.Errorf("the last one: %v", err)
-	}
+	must.OK(t, clients[39].ask("/"))
 }
 
 func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
@@ -140,10 +134,8 @@ func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
 	late := b.dial()
 	must.OK(t, late.send("/"))
 	close(b.held)
-	for name, c := range map[string]*caller{"first": first, "second": second, "third": third, "late": late} {
-		if err := c.answer(); err != nil {
-			t.Errorf("the %s: %v", name, err)
-		}
+	for _, c := range []*caller{first, second, third, late} {
+		must.OK(t, c.answer())
 	}
 	if got := b.most.Load(); got > 2 {
 		t.Errorf("%d connections were open at once", got)

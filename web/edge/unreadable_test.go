@@ -53,9 +53,7 @@ func TestUnreadableRequestsGetErrorObjects(t *testing.T) {
 			t.Errorf("%s: %d %v %s", name, response.StatusCode, h, body)
 		}
 	}
-	if err := b.dial().ask("/"); err != nil {
-		t.Errorf("after all that: %v", err)
-	}
+	must.OK(t, b.dial().ask("/"))
 }
 
 func TestUnreadableRequestOnAReusedConnectionGetsAnErrorObject(t *testing.T) {

@@ -64,12 +64,9 @@ func TestClientsAreServed(t *testing.T) {
 		if a.Code != tt.status || a.Header().Get("Content-Type") != tt.contentType {
 			t.Errorf("%s %s: %d %s", tt.method, tt.path, a.Code, a.Header().Get("Content-Type"))
 		}
-		if tt.method == "HEAD" && a.Body.Len() > 0 {
-			t.Errorf("%s %s has a body", tt.method, tt.path)
-		}
-		if csp := a.Header().Get("Content-Security-Policy"); tt.status != 418 && (strings.Contains(csp, "unsafe") || strings.Contains(csp, "script") ||
-			!strings.HasPrefix(csp, "default-src 'none';") || a.Header().Get("X-Content-Type-Options") != "nosniff") {
-			t.Errorf("%s: policy %q", tt.path, csp)
+		if tt.status != 418 {
+			wantSafe(t, tt.method, tt.path, a)
+			must.Equal(t, tt.path+" has scripts", strings.Contains(a.Header().Get("Content-Security-Policy"), "script"), false)
 		}
 	}
 	for path, to := range map[string]string{"/client": "client/", "/client/molrun.whl": "molrun-1.2.0-py3-none-any.whl"} {

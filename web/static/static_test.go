@@ -31,3 +31,15 @@ func TestPolicyAllowsTheStyleOfPages(t *testing.T) {
 		}
 	}
 }
+
+// wantSafe requires that a page runs nothing, and that HEAD has no body.
+func wantSafe(t *testing.T, method, path string, a *httptest.ResponseRecorder) {
+	t.Helper()
+	csp := a.Header().Get("Content-Security-Policy")
+	if !strings.HasPrefix(csp, "default-src 'none';") || strings.Contains(csp, "unsafe") || a.Header().Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%s %s: policy %q", method, path, csp)
+	}
+	if method == "HEAD" && a.Body.Len() > 0 {
+		t.Errorf("%s %s has a body", method, path)
+	}
+}

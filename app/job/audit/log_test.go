@@ -52,9 +52,7 @@ func TestAuditLogKeepsTheNewestFiles(t *testing.T) {
 	}
 	files, err := filepath.Glob(a.path + "*")
 	must.OK(t, err)
-	if len(files) != 4 {
-		t.Errorf("files %v, want the current one and 3 older", files)
-	}
+	must.Equal(t, "files, of which one is the current", len(files), 4)
 	for _, name := range files {
 		if info, err := os.Stat(name); err != nil || info.Size() > 500 || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", name, info, err)
@@ -292,9 +290,7 @@ func TestLastReadsBackward(t *testing.T) {
 			if diff := cmp.Diff(want[:min(limit, len(want))], got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s, %d: %s", name, limit, diff)
 			}
-			if more != (limit < len(want)) {
-				t.Errorf("%s, %d of %d: more is %v", name, limit, len(want), more)
-			}
+			must.Equal(t, fmt.Sprintf("%s, %d of %d: more", name, limit, len(want)), more, limit < len(want))
 		}
 	}
 	if got, more, err := Last(t.TempDir(), Filter{}, 1); len(got) > 0 || more || err != nil {

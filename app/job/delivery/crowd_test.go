@@ -244,9 +244,7 @@ func TestEachOrganizationGetsItsShare(t *testing.T) {
 			if place := slices.Index(c.order, name) - before; place < 0 || place >= 64 {
 				t.Errorf("%s is the %dth that gets a place", name, place)
 			}
-			if c.done[name] != 2 {
-				t.Errorf("%s has taken %d messages", name, c.done[name])
-			}
+			must.Equal(t, name+" has taken", c.done[name], 2)
 		}
 	})
 }

@@ -4,17 +4,15 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	netmail "net/mail"
 	"os"
 	"os/exec"
@@ -242,9 +240,8 @@ func TestRefusalsHaveTheirCodes(t *testing.T) {
 			if !strings.HasPrefix(got.Error, "the mail server refused the message: ") || !strings.Contains(got.Error, text) {
 				t.Errorf("error %q", got.Error)
 			}
-			if got.Error = ""; got != tt.want {
-				t.Errorf("%+v, want %+v", got, tt.want)
-			}
+			got.Error = ""
+			must.Equal(t, "attempt", got, tt.want)
 			must.Equal(t, "messages arrived", len(received(t, box)), 0)
 		})
 	}
@@ -308,32 +305,24 @@ func endsWhenCut(t *testing.T, s *delivery.Mailer, waits <-chan struct{}) {
 	}
 }
 
-// certificate makes one for 127.0.0.1, and returns its files and who trusts it.
-func certificate(t *testing.T) (cert, key string, trust *tls.Config) {
+// certificate returns one for 127.0.0.1, its files and who trusts it.
+func certificate(t *testing.T) (pair tls.Certificate, cert, key string, trust *tls.Config) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must.OK(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	must.OK(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	pair = s.TLS.Certificates[0]
+	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	must.OK(t, err)
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	pool := x509.NewCertPool()
-	for name, b := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		text := pem.EncodeToMemory(b)
-		pool.AppendCertsFromPEM(text) // which are none in the key
-		must.OK(t, os.WriteFile(name, text, 0o600))
+	for name, b := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		must.Write(t, name, string(pem.EncodeToMemory(b)))
 	}
-	return cert, key, &tls.Config{RootCAs: pool}
+	return pair, cert, key, &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
 }
 
 func TestEncryptionAndPasswords(t *testing.T) {
-	cert, key, trust := certificate(t)
+	_, cert, key, trust := certificate(t)
 	port, box, _ := mailServer(t, serverOptions{Certificate: cert, Key: key, Login: true})
 	for _, tt := range []struct {
 		name   string
@@ -360,9 +349,7 @@ func TestEncryptionAndPasswords(t *testing.T) {
 // With tls = "tls", everything is encrypted from the first byte: passwords may be sent.
 func TestImplicitEncryption(t *testing.T) {
 	port, box, _ := mailServer(t, serverOptions{Login: true, InTunnel: true})
-	cert, key, trust := certificate(t)
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	must.OK(t, err)
+	pair, _, _, trust := certificate(t)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
 	must.OK(t, err)
 	ended := make(chan struct{})

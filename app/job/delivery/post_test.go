@@ -91,9 +91,7 @@ func TestMessageArrivesWithItsHeaders(t *testing.T) {
 		"webhook-id": "msg_1", "webhook-timestamp": "1700000000", "webhook-signature": "v1,abc",
 		"Content-Type": "application/json", "User-Agent": "molrun/test",
 	} {
-		if got.Get(name) != want {
-			t.Errorf("%s: %q, want %q", name, got.Get(name), want)
-		}
+		must.Equal(t, name, got.Get(name), want)
 	}
 	must.Equal(t, "body", string(body), string(posting.Body))
 }
@@ -140,9 +138,7 @@ func TestOnlySuccessIsDelivery(t *testing.T) {
 				defer s.Close()
 				url = s.URL
 			}
-			if got := sender(t, tt.change).Post(t.Context(), to(url)); got != tt.want {
-				t.Errorf("%+v, want %+v", got, tt.want)
-			}
+			must.Equal(t, "attempt", sender(t, tt.change).Post(t.Context(), to(url)), tt.want)
 		})
 	}
 }
@@ -152,9 +148,7 @@ func TestEncryptedMessageArrives(t *testing.T) {
 	defer s.Close()
 	trust := s.Client().Transport.(*http.Transport).TLSClientConfig
 	a := sender(t, func(o *delivery.PostOptions) { o.TLS = &tls.Config{RootCAs: trust.RootCAs}; o.Policy.HTTP = false }).Post(t.Context(), to(s.URL))
-	if a != (notice.Attempt{Status: 200}) {
-		t.Errorf("%+v", a)
-	}
+	must.Equal(t, "attempt", a, notice.Attempt{Status: 200})
 }
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
@@ -170,9 +164,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			}
 		}
 	}
-	if n, m := connections.Load(), elsewhere.Load(); n+m != 0 {
-		t.Errorf("%d connections to the forbidden address, %d to the other", n, m)
-	}
+	must.Equal(t, "connections elsewhere", connections.Load()+elsewhere.Load(), 0)
 }
 
 func TestForbiddenAddressesAreNotReached(t *testing.T) {

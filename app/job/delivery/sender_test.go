@@ -153,9 +153,7 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 		i := slices.IndexFunc(log, func(d *notice.Delivery) bool { return d.JobName == "good" && d.Event == notice.JobCompleted })
 		return log[i].Message
 	}
-	if a, b := message(o.log(usual.ID)), message(o.log(delivery.Submissions)); a != b {
-		t.Errorf("one event is %s and %s", a, b)
-	}
+	must.Equal(t, "the ID of one event", message(o.log(usual.ID)), message(o.log(delivery.Submissions)))
 	var body struct {
 		Type string
 		Data map[string]any
@@ -268,59 +266,6 @@ func TestReceiverThatNeverAnswersIsGivenUp(t *testing.T) {
 		})
 	})
 	must.Become(t, "all are reported", func() bool { return told.Load() == 20 })
-}
-
-func TestLogsAndQueuesAreBounded(t *testing.T) {
-	o := newOffice(t)
-	h := o.hook("https://a.example/")
-	put := func(n int, state notice.State) {
-		must.OK(t, o.Store.Update(t.Context(), func(tx app.Tx) error {
-			for range n {
-				d, err := o.delivery(h)
-				if err != nil {
-					return err
-				}
-				if d.State = state; state != notice.Pending {
-					d.GiveUp("for the test", time.Now())
-				}
-				if err := tx.PutDelivery(d); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
-	}
-	put(notice.MaxEnded+10, notice.GivenUp)
-	must.Equal(t, "the log", len(o.log(h.ID)), notice.MaxEnded)
-	put(notice.MaxPending, notice.Pending)
-	put(3, notice.Pending)
-	newest := o.log(h.ID)[:4]
-	for i, want := range []notice.State{notice.GivenUp, notice.GivenUp, notice.GivenUp, notice.Pending} {
-		if newest[i].State != want || want == notice.GivenUp && !strings.Contains(newest[i].Error, "10000 others wait") {
-			t.Errorf("entry %d: %+v", i, newest[i])
-		}
-	}
-	must.OK(t, o.Notices.Delete(t.Context(), root, h.ID))
-	if _, err := o.Log(t.Context(), root, h.ID, 1); !errors.Is(err, fault.NotFound) {
-		t.Errorf("the log of a webhook that was deleted: %v", err)
-	}
-	must.OK(t, o.Store.View(t.Context(), func(tx app.Tx) error {
-		return tx.PendingDeliveries(func(d notice.Due) notice.Visit {
-			t.Errorf("%v is left", d)
-			return notice.EndVisit
-		})
-	}))
-}
-
-var deliveries atomic.Int64
-
-// delivery returns a delivery, each newer than the one before.
-func (o *office) delivery(h *notice.Hook) (*notice.Delivery, error) {
-	n := deliveries.Add(1)
-	return &notice.Delivery{
-		ID: fmt.Sprintf("01M7Y8K3GV%016d", n), Message: fmt.Sprint(n), Organization: "lab", Hook: h.ID,
-		Event: notice.Test, Target: h.URL, State: notice.Pending, Body: []byte(`{}`),
-	}, nil
 }
 
 // What signs the messages to addresses of submissions is no webhook of the organization.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -95,9 +94,7 @@ func text(messages []follow.Message) string {
 // printed replaces the log of a job's first attempt.
 func (s *site) printed(id app.JobID, log string) {
 	s.t.Helper()
-	dir := filepath.Join(s.Blobs.JobDir(id), "1")
-	must.OK(s.t, os.MkdirAll(dir, 0o700))
-	must.OK(s.t, os.WriteFile(filepath.Join(dir, "log"), []byte(log), 0o600))
+	must.Write(s.t, filepath.Join(s.Blobs.JobDir(id), "1", "log"), log)
 }
 
 // fails ends a job's first attempt.

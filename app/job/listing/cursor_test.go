@@ -38,3 +38,15 @@ func TestCursorsAreOfOneListing(t *testing.T) {
 		}
 	}
 }
+
+// FuzzCursor checks that no cursor is read that was not made.
+func FuzzCursor(f *testing.F) {
+	k := CursorKey(make([]byte, 32))
+	f.Add("AQ")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, cursor string) {
+		if position, err := k.Read(cursor, "jobs"); err == nil {
+			t.Errorf("cursor %q is read as %q", cursor, position)
+		}
+	})
+}

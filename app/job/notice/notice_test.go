@@ -137,9 +137,7 @@ func TestMessagesAreSignedByTheSpecification(t *testing.T) {
 		mac.Write([]byte(`msg_1.1700000000.{"a":1}`))
 		want = append(want, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
-	if header != strings.Join(want, " ") {
-		t.Errorf("%s, want %s", header, want)
-	}
+	must.Equal(t, "header", header, strings.Join(want, " "))
 	if _, err := notice.Sign("msg_1", time.Now(), nil, "whsec_*"); err == nil {
 		t.Error("a damaged secret is no error")
 	}
@@ -204,7 +202,5 @@ func TestEachReceiverHasALane(t *testing.T) {
 			t.Errorf("the lane of %+v is one of %s, named by a user: %t", d, organization, asked)
 		}
 	}
-	if len(lanes) != 7 {
-		t.Errorf("lanes %v", lanes)
-	}
+	must.Equal(t, "lanes", len(lanes), 7)
 }

@@ -129,9 +129,8 @@ func TestUploadsOfAnotherOrganizationDoNotReplaceInputs(t *testing.T) {
 	s.Complete(id, nil)
 	must.OK(t, s.Site.Files.Delete(t.Context(), ann, string(u.ID)))
 	s.Upload(fixture.Eve, "a.txt", "text")
-	if _, err := s.with(id, "a"); fault.CodeOf(err) != fault.InputRemoved {
-		t.Errorf("%v, want INPUT_REMOVED", err)
-	}
+	_, err := s.with(id, "a")
+	must.Equal(t, "code", fault.CodeOf(err), fault.InputRemoved)
 }
 
 func TestRowsShareAnInput(t *testing.T) {

@@ -151,38 +151,28 @@ func TestSharesEndMeanwhile(t *testing.T) {
 }
 
 func TestSharesReportEveryErrorOfTheStore(t *testing.T) {
-	for name, use := range map[string]func(s *shareSite, shares *output.Shares, id, token string) error{
-		"create": func(s *shareSite, shares *output.Shares, _, _ string) error {
-			_, _, err := shares.Create(t.Context(), s.by, output.ShareRequest{Name: "b", Files: app.Selection{"b-1/"}})
-			return err
-		},
-		"list": func(s *shareSite, shares *output.Shares, _, _ string) error {
-			_, err := shares.List(t.Context(), s.by, true)
-			return err
-		},
-		"revoke": func(s *shareSite, shares *output.Shares, id, _ string) error {
-			return shares.Revoke(t.Context(), s.by, id)
-		},
-		"files": func(_ *shareSite, shares *output.Shares, _, token string) error {
-			_, err := shares.Files(t.Context(), token)
-			return err
-		},
-		"link": func(_ *shareSite, shares *output.Shares, _, token string) error {
-			_, err := shares.Link(t.Context(), token, "b-1/b.txt")
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
-				s := newShareSite(t)
-				s.made(output.ShareRequest{Name: "a", TTL: time.Second})
-				made, token := s.made(output.ShareRequest{Name: "b"})
-				s.Advance(time.Minute)
-				store := &fixture.FaultyStore{Store: s.Store}
-				shares := s.on(store)
-				arm(store)
-				return use(s, shares, string(made.ID), token)
-			})
-		})
-	}
+	ctx := t.Context()
+	fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
+		s := newShareSite(t)
+		s.made(output.ShareRequest{Name: "a", TTL: time.Second})
+		made, token := s.made(output.ShareRequest{Name: "b"})
+		s.Advance(time.Minute)
+		store := &fixture.FaultyStore{Store: s.Store}
+		shares := s.on(store)
+		arm(store)
+		for _, use := range []func() error{
+			func() error { return must.Error2(shares.Files(ctx, token)) },
+			func() error { return must.Error2(shares.Link(ctx, token, "b-1/b.txt")) },
+			func() error { return must.Error2(shares.List(ctx, s.by, true)) },
+			func() error {
+				return must.Error3(shares.Create(ctx, s.by, output.ShareRequest{Name: "b", Files: app.Selection{"b-1/"}}))
+			},
+			func() error { return shares.Revoke(ctx, s.by, string(made.ID)) },
+		} {
+			if err := use(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

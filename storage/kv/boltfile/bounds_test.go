@@ -43,12 +43,6 @@ func TestUnreadablePartOfAFileIsAnError(t *testing.T) {
 	}
 }
 
-func TestSizeOfAMissingFileIsZero(t *testing.T) {
-	if n := sizeOf(filepath.Join(t.TempDir(), "none")); n != 0 {
-		t.Errorf("%d bytes", n)
-	}
-}
-
 func TestDifferencesOfACopyAreFound(t *testing.T) {
 	for name, tt := range map[string]struct {
 		a, b string // what the databases hold; "" is nothing

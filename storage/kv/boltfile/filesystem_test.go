@@ -1,8 +1,11 @@
 package boltfile
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestNetworkFileSystemsAreUnsafe(t *testing.T) {
@@ -34,9 +37,7 @@ func TestMountKindIsFoundByDevice(t *testing.T) {
 		return minor&0xFF | major&0xFFF<<8 | minor&^0xFF<<12 | major&^0xFFF<<32
 	}
 	for want, dev := range map[string]uint64{"fuse.sshfs": device(0, 45), "ext4": device(259, 1048577), "xfs": device(0x12345, 7), "": device(0, 46)} {
-		if got := kindOfDevice(mounts, dev); got != want {
-			t.Errorf("device %#x is on %q, want %q", dev, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("device %#x", dev), kindOfDevice(mounts, dev), want)
 	}
 	if fs, err := FileSystemOf(t.TempDir()); err != nil || fs.Name == "" || strings.Contains(fs.Unsafe, "another machine") {
 		t.Errorf("this directory lies on %+v, %v", fs, err)

@@ -21,9 +21,7 @@ func TestReplacedFileIsRefused(t *testing.T) {
 	}
 	old := create()
 	must.OK(t, os.Remove(path))
-	if err := expectCurrent(create(), path); err != nil {
-		t.Errorf("of the current file: %v", err)
-	}
+	must.OK(t, expectCurrent(create(), path))
 	if err := expectCurrent(old, path); !errors.Is(err, fault.Unavailable) {
 		t.Errorf("of the old file: error %v, want UNAVAILABLE", err)
 	}
