@@ -51,6 +51,12 @@ func (u user) completed(name string) record {
 	return j
 }
 
+// wantResult checks a file of a job's result.
+func (u user) wantResult(job, file, want string) {
+	u.t.Helper()
+	must.Equal(u.t, file+" of "+job, string(u.result(job, file)), want)
+}
+
 // checkFigures checks the names and signs of the figures of one sequence.
 func checkFigures(t *testing.T, of string, figures map[string]any) {
 	t.Helper()
