@@ -108,7 +108,7 @@ func below(settings string, faults []string) (placed []string) {
 // which takes far fewer processes that check them, and every fourth as a job.
 func TestBadInputIsRefusedInPlainWords(t *testing.T) {
 	t.Parallel()
-	u := busy(t).user("lab", "ann@lab.example")
+	u := startServer(t, serverOptions{config: "[runner]\ncpus = 1\n"}).user("lab", "ann@lab.example")
 	ids := map[string]string{}
 	for name, text := range badFiles() {
 		ids[name] = u.upload(name, text)
