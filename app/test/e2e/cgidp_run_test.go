@@ -61,9 +61,7 @@ func (u user) wantResult(job, file, want string) {
 func checkFigures(t *testing.T, of string, figures map[string]any) {
 	t.Helper()
 	want := []string{"converged", "nu", "nu_se", "ree_nm", "ree_se_nm", "rg_nm", "rg_se_nm", "steps_per_second"}
-	if diff := cmp.Diff(want, sortedNames(figures)); diff != "" {
-		t.Errorf("figures of %s -want +got:\n%s", of, diff)
-	}
+	must.Equal(t, "figures of "+of, sortedNames(figures), want)
 	for _, name := range want {
 		switch v := figures[name].(type) {
 		case bool, nil:

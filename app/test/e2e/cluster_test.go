@@ -123,9 +123,7 @@ func oneSettingSendsJobsToSlurm(t *testing.T, c *cluster.Cluster) {
 		}
 		results[name] = files
 	}
-	if diff := cmp.Diff(results["here"], results["there"]); diff != "" {
-		t.Errorf("results differ, -local +slurm:\n%s", diff)
-	}
+	must.Equal(t, "results of the cluster next to those of this machine", results["there"], results["here"])
 	if len(results["there"]) < 5 {
 		t.Errorf("the result has only the files %v", sortedNames(results["there"]))
 	}

@@ -160,10 +160,7 @@ func TestPrecedenceOfFlagsVariablesFileAndDefaults(t *testing.T) {
 	if !strings.HasPrefix(s.base, "http://127.0.0.2:") {
 		t.Errorf("server listens on %s, though the flag says 127.0.0.2", s.base)
 	}
-	out, errs, code := s.run("key", "create", "--data", s.data(), "--organization", "lab", "--email", "ann@lab.example")
-	if code != 0 {
-		t.Fatal(errs)
-	}
+	out := s.ok("key", "create", "--data", s.data(), "--organization", "lab", "--email", "ann@lab.example")
 	u := user{s, strings.TrimSpace(out)}
 	g := u.grant("a.txt")
 	if !strings.HasPrefix(g.UploadURL, "http://flag.example/blobs/") {

@@ -161,9 +161,7 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	if said, err := design.CombinedOutput(); err != nil || !strings.Contains(string(said), "1 of 2 designs were accepted") {
 		t.Fatalf("%v: %s", err, said)
 	}
-	if got := must.Read(t, filepath.Join(out, "metrics.json")); got != `{"ended": "the time was up"}` {
-		t.Errorf("metrics %s", got)
-	}
+	must.Equal(t, "metrics", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up"}`)
 	must.OK(t, os.RemoveAll(filepath.Join(out, "Accepted")))
 	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=1"}
