@@ -161,6 +161,7 @@ func TestOtherMethodsAreRefused(t *testing.T) {
 		f.do(method, link+"x", "").want(t, 403, fault.LinkInvalid)
 	}
 	f.do("PUT", f.getLink(f.newUpload("text/plain")), "").want(t, 403, fault.LinkInvalid)
+	f.do("GET", f.link(app.Link{Kind: "unknown", ID: string(f.newUpload("text/plain")), Filename: "a"}), "").want(t, 403, fault.LinkInvalid)
 }
 
 func TestTooManyTransfersAreRefused(t *testing.T) {

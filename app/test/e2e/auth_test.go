@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -67,12 +66,11 @@ func TestOnlyTheHashOfAKeyIsStored(t *testing.T) {
 	sum := sha256.Sum256([]byte(secret))
 	found := false
 	s.stored(func(path string, info fs.FileInfo) {
-		text, err := os.ReadFile(path)
-		must.OK(t, err)
-		if strings.Contains(string(text), secret) {
+		text := must.Read(t, path)
+		if strings.Contains(text, secret) {
 			t.Errorf("%s contains the secret of a key", path)
 		}
-		found = found || strings.Contains(string(text), hex.EncodeToString(sum[:]))
+		found = found || strings.Contains(text, hex.EncodeToString(sum[:]))
 		if info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s is open to others: %v", path, info.Mode())
 		}

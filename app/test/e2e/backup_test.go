@@ -30,6 +30,24 @@ func (s *instance) ok(args ...string) string {
 	return out
 }
 
+// fails runs a command that has to end with this code and to say why.
+func (s *instance) fails(code int, why string, args ...string) {
+	s.t.Helper()
+	wantFailure(s.t, s.run, code, why, args)
+}
+
+func (p *person) fails(code int, why string, args ...string) {
+	p.t.Helper()
+	wantFailure(p.t, p.run, code, why, args)
+}
+
+func wantFailure(t *testing.T, run func(...string) (string, string, int), code int, why string, args []string) {
+	t.Helper()
+	if out, errs, got := run(args...); got != code || !strings.Contains(errs, why) {
+		t.Errorf("molrun %s: exit code %d, want %d and %q: %s%s", strings.Join(args, " "), got, code, why, out, errs)
+	}
+}
+
 // backup makes a backup and returns its record.
 func (s *instance) backup(dir string, flags ...string) (r backup.Record) {
 	s.t.Helper()
@@ -180,9 +198,7 @@ func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 		case now.JobID != string(j.ID):
 			t.Errorf("job %s is now %s", j.ID, now.JobID)
 		case j.Status == app.Completed:
-			if got := string(restored.result(j.Name, "name.txt")); got != j.Name+"\n" {
-				t.Errorf("result of %s: %q", j.Name, got)
-			}
+			restored.wantResult(j.Name, "name.txt", j.Name+"\n")
 		case j.Status == app.Running && now.Status == "RUNNING" && now.Attempts <= j.Attempts:
 			t.Errorf("job %s is still RUNNING: %+v", j.Name, now)
 		}

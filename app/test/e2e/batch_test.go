@@ -92,9 +92,7 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 		t.Errorf("of the partial archive %+v, want %+v", given.Missing, want)
 	}
 	p := u.person()
-	if _, errs, code := p.run("results", "b"); code != exitInvalid || !strings.Contains(errs, "(molrun results --partial)") {
-		t.Errorf("results: exit code %d: %s", code, errs)
-	}
+	p.fails(exitInvalid, "(molrun results --partial)", "results", "b")
 	for _, args := range [][]string{{"results", "b", "--partial"}, {"results", "b", "--partial", "--extract"}} {
 		if _, errs, code := p.run(args...); code != 0 || !strings.Contains(errs, sentence) {
 			t.Errorf("%q: exit code %d: %s", args, code, errs)
@@ -127,9 +125,7 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 			t.Errorf("row %d in the archive: %q", i+1, got)
 		}
 	}
-	if got := string(u.result("b", "b-7/row")); got != "7\n" {
-		t.Errorf("one file of a row: %q", got)
-	}
+	u.wantResult("b", "b-7/row", "7\n")
 	u.do("DELETE", "/jobs/b", nil).want(204)
 	for _, name := range []string{"b", "b-1", "b-16"} {
 		u.do("GET", "/jobs/"+name, nil).code(404, "NOT_FOUND")

@@ -13,7 +13,7 @@ import (
 // smallBinodal is the example of a campaign with fewer chains and steps.
 func smallBinodal(t *testing.T) string {
 	t.Helper()
-	text := readFile(t, "../../client/examples/binodal.yaml")
+	text := must.Read(t, "../../client/examples/binodal.yaml")
 	for _, each := range [][2]string{{"copies: 100", "copies: 12"}, {"[9, 9, 50]", "[9, 9, 30]"}, {"steps: 120000", "steps: 2000"}, {"sample_every: 250", "sample_every: 20"}} {
 		if strings.Count(text, each[0]) != 1 {
 			t.Fatalf("the example has %q no longer once", each[0])
@@ -60,11 +60,7 @@ func TestBinodalExampleIsOneCommand(t *testing.T) {
 	if want := []string{"plot", "binodal", "summary"}; !slices.Equal(shown, want) {
 		t.Errorf("views %q, want %q", shown, want)
 	}
-	if _, errs, code := p.run("batch", "cg-condensate", "-i", "binodal.yaml"); code != exitUsage || !strings.Contains(errs, "leave out TYPE") {
-		t.Errorf("a type beside a list of jobs: exit code %d: %s", code, errs)
-	}
+	p.fails(exitUsage, "leave out TYPE", "batch", "cg-condensate", "-i", "binodal.yaml")
 	must.OK(t, os.WriteFile(filepath.Join(p.dir, "bad.yaml"), []byte("jobs: [{type: cg-idp, seting: 1}]\n"), 0o600))
-	if _, errs, code := p.run("batch", "-i", "bad.yaml"); code != exitUsage || !strings.Contains(errs, `job 1 of jobs: there is no member "seting"`) {
-		t.Errorf("a mistake in a list of jobs: exit code %d: %s", code, errs)
-	}
+	p.fails(exitUsage, `job 1 of jobs: there is no member "seting"`, "batch", "-i", "bad.yaml")
 }

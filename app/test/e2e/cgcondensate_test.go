@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"molrun/app/test/must"
 )
 
 // smallSlab is a slab of many chains, for some steps.
@@ -43,9 +43,7 @@ func TestCondensateShowsItsResults(t *testing.T) {
 		"slab", "ensemble", "profile_plot", "profile", "profile_time", "components", "clusters", "energy",
 		"temperature", "contacts", "contact_plots", "summary",
 	}
-	if diff := cmp.Diff(want, shown); diff != "" {
-		t.Errorf("views -want +got:\n%s", diff)
-	}
+	must.Equal(t, "views", shown, want)
 	pair := u.completed("pair").Metrics.Results
 	if _, ok := pair["b22_nm3"].(float64); !ok || pair["condensed"] != nil || pair["rg_nm"].(float64) <= 0 {
 		t.Errorf("the figures of a pair: %v", pair)

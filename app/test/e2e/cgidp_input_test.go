@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"molrun/app/test/must"
 )
 
 // badFiles are uploaded for the settings below.
@@ -108,7 +108,7 @@ func below(settings string, faults []string) (placed []string) {
 // which takes far fewer processes that check them, and every fourth as a job.
 func TestBadInputIsRefusedInPlainWords(t *testing.T) {
 	t.Parallel()
-	u := busy(t).user("lab", "ann@lab.example")
+	u := startServer(t, serverOptions{config: "[runner]\ncpus = 1\n"}).user("lab", "ann@lab.example")
 	ids := map[string]string{}
 	for name, text := range badFiles() {
 		ids[name] = u.upload(name, text)
@@ -118,19 +118,13 @@ func TestBadInputIsRefusedInPlainWords(t *testing.T) {
 		rows = append(rows, tt.settings)
 		want = append(want, below(fmt.Sprintf("body.settings.%d", i), tt.faults)...)
 	}
-	if diff := cmp.Diff(want, u.do("POST", "/submit-batch", batchBody("bad", "cg-idp", rows...)).want(422).details()); diff != "" {
-		t.Errorf("submitting all -want +got:\n%s", diff)
-	}
+	must.Equal(t, "submitting all", u.do("POST", "/submit-batch", batchBody("bad", "cg-idp", rows...)).want(422).details(), want)
 	for i := 0; i < len(badSettings); i += 4 {
 		body := fmt.Sprintf(`{"jobName":"bad","type":"cg-idp","settings":%s}`, badSettings[i].settings)
 		want := below("body.settings", badSettings[i].faults)
-		if diff := cmp.Diff(want, u.do("POST", "/submit-job", body).want(422).details()); diff != "" {
-			t.Errorf("submitting %.200s -want +got:\n%s", badSettings[i].settings, diff)
-		}
+		must.Equal(t, fmt.Sprintf("submitting %.200s", badSettings[i].settings), u.do("POST", "/submit-job", body).want(422).details(), want)
 		validation := u.do("POST", "/validate-job", body).want(200)
-		if diff := cmp.Diff(want, validation.details()); diff != "" {
-			t.Errorf("validating %.200s -want +got:\n%s", badSettings[i].settings, diff)
-		}
+		must.Equal(t, fmt.Sprintf("validating %.200s", badSettings[i].settings), validation.details(), want)
 		var verdict struct{ Valid bool }
 		if validation.into(&verdict); verdict.Valid {
 			t.Errorf("valid: %.200s", badSettings[i].settings)

@@ -51,13 +51,17 @@ func (u user) completed(name string) record {
 	return j
 }
 
+// wantResult checks a file of a job's result.
+func (u user) wantResult(job, file, want string) {
+	u.t.Helper()
+	must.Equal(u.t, file+" of "+job, string(u.result(job, file)), want)
+}
+
 // checkFigures checks the names and signs of the figures of one sequence.
 func checkFigures(t *testing.T, of string, figures map[string]any) {
 	t.Helper()
 	want := []string{"converged", "nu", "nu_se", "ree_nm", "ree_se_nm", "rg_nm", "rg_se_nm", "steps_per_second"}
-	if diff := cmp.Diff(want, sortedNames(figures)); diff != "" {
-		t.Errorf("figures of %s -want +got:\n%s", of, diff)
-	}
+	must.Equal(t, "figures of "+of, sortedNames(figures), want)
 	for _, name := range want {
 		switch v := figures[name].(type) {
 		case bool, nil:

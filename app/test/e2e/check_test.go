@@ -23,36 +23,6 @@ func (s *instance) runCheck(args ...string) (c check.Report, code int) {
 	return c, code
 }
 
-func TestRepairRequiresAStoppedServiceAndQuarantinesOrphans(t *testing.T) {
-	t.Parallel()
-	s, u := serverWithFiles(t, 2)
-	orphan := anUpload(t, s.data()) + "9" // a generation without a record
-	must.OK(t, os.WriteFile(orphan, []byte("orphan"), 0o600))
-	if c, code := s.runCheck(); code != 0 || len(c.Strays) > 0 {
-		t.Errorf("a file that may be an upload in progress counts as an orphan: %+v, exit code %d", c, code)
-	}
-	if out, errs, code := s.run("check", "--repair"); code == 0 || !strings.Contains(errs, "stop it first") {
-		t.Errorf("while the service runs: exit code %d: %s%s", code, out, errs)
-	}
-	s.stop()
-	if c, code := s.runCheck(); code != 0 || len(c.Strays) != 1 || c.SetAside != "" {
-		t.Errorf("without a service: %+v, exit code %d", c, code)
-	}
-	c, code := s.runCheck("--repair")
-	if code != 0 || c.SetAside == "" {
-		t.Fatalf("repair: %+v, exit code %d", c, code)
-	}
-	rest, err := filepath.Rel(s.data(), orphan)
-	must.OK(t, err)
-	if text, err := os.ReadFile(filepath.Join(s.data(), c.SetAside, rest)); err != nil || string(text) != "orphan" {
-		t.Errorf("quarantined file: %q, %v", text, err)
-	}
-	s.start()
-	if got := string(u.result("j", "name.txt")); got != "j\n" {
-		t.Errorf("result after the repair: %q", got)
-	}
-}
-
 // TestServiceStopsOnADamagedDatabase overwrites pages of the database while the
 // service runs.
 func TestServiceStopsOnADamagedDatabase(t *testing.T) {
@@ -75,15 +45,6 @@ func TestServiceStopsOnADamagedDatabase(t *testing.T) {
 	if _, errs, code := s.run("check"); code == 0 || !strings.Contains(errs, "damaged") {
 		t.Errorf("check: exit code %d: %s", code, errs)
 	}
-}
-
-func anUpload(t *testing.T, data string) (path string) {
-	t.Helper()
-	must.OK(t, eachFile(filepath.Join(data, "uploads"), func(p string) error { path = p; return nil }))
-	if path == "" {
-		t.Fatalf("no uploads in %s", data)
-	}
-	return path
 }
 
 func sizeOfFile(t *testing.T, path string) int64 {

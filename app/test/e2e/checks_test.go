@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // slowFile has a validator that waits for its gate, unless n is 0, and keeps note of
@@ -186,8 +184,6 @@ func TestBuiltinCheckFindsWhatItsProcessFinds(t *testing.T) {
 		ask := func(typ string) string {
 			return string(u.do("POST", "/validate-job", fmt.Sprintf(`{"jobName":"j","type":%q,"settings":%s}`, typ, settings)).want(200).body)
 		}
-		if diff := cmp.Diff(ask("twin"), ask("cg-idp")); diff != "" {
-			t.Errorf("%s: -process +built in:\n%s", settings, diff)
-		}
+		must.Equal(t, settings+", built in next to its process", ask("cg-idp"), ask("twin"))
 	}
 }

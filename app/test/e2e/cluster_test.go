@@ -34,10 +34,8 @@ func TestJobsOnTheCluster(t *testing.T) {
 		"jobs see no secrets of the service":           jobsSeeNoSecrets,
 		"folders of algorithms reach the nodes":        foldersReachTheNodes,
 		"containers of images run on nodes":            containersOnTheCluster,
-		"a waiting job shows Slurm's reason":           waitingJobShowsReason,
 		"rules route jobs to executors":                rulesRouteJobs,
 		"jobs continue while the service is down":      jobsContinueWithoutService,
-		"waiting and running jobs are cancelled":       jobsAreCancelled,
 		"a batch needs few calls of sbatch":            batchNeedsFewSubmissions,
 		"the shared folder is mounted later":           sharedFolderIsMountedLater,
 		"a job too large for any node is refused":      tooLargeJobIsRefused,
@@ -125,9 +123,7 @@ func oneSettingSendsJobsToSlurm(t *testing.T, c *cluster.Cluster) {
 		}
 		results[name] = files
 	}
-	if diff := cmp.Diff(results["here"], results["there"]); diff != "" {
-		t.Errorf("results differ, -local +slurm:\n%s", diff)
-	}
+	must.Equal(t, "results of the cluster next to those of this machine", results["there"], results["here"])
 	if len(results["there"]) < 5 {
 		t.Errorf("the result has only the files %v", sortedNames(results["there"]))
 	}
@@ -181,10 +177,9 @@ done`))
 		"Slurm":             c.Run(t, "scontrol", "--details", "show", "job") + c.Run(t, "scontrol", "write", "batch_script", s.inSlurm(t)[0], "-"),
 		"the shared folder": everyFile(t, s.shared),
 	}
-	secret, err := os.ReadFile(filepath.Join(s.data(), "secret"))
-	must.OK(t, err)
+	secret := must.Read(t, filepath.Join(s.data(), "secret"))
 	for where, text := range texts {
-		for _, private := range []string{canary, u.key, s.data(), string(secret)} {
+		for _, private := range []string{canary, u.key, s.data(), secret} {
 			if strings.Contains(text, private) {
 				t.Errorf("%s: contains %q of the service", where, private)
 			}
@@ -206,26 +201,6 @@ func everyFile(t *testing.T, dir string) string {
 		return err
 	}))
 	return all.String()
-}
-
-func waitingJobShowsReason(t *testing.T, c *cluster.Cluster) {
-	s := clusterServer(t, c, "", serverOptions{config: "[runner]\nexecutor = \"slurm\"\nsandbox = \"off\"\n"})
-	u, gate := s.user("lab", "ann@lab.example"), s.gate("open")
-	for _, name := range []string{"first", "second"} {
-		u.submit(name, "shell", script(gate.wait(), `,"cpus":4`))
-		u.running(name)
-	}
-	u.submit("third", "shell", script("true", `,"cpus":4`))
-	waits := u.until("third", "waiting for resources", func(r record) bool { return strings.Contains(r.StatusReason, "Resources") })
-	if waits.Status != "QUEUED" {
-		t.Errorf("a job waiting in Slurm is %s", waits.Status)
-	}
-	gate.open(t)
-	for _, name := range []string{"first", "second", "third"} {
-		if j := u.completed(name); j.StatusReason != "" {
-			t.Errorf("%s still has the reason %q", name, j.StatusReason)
-		}
-	}
 }
 
 func rulesRouteJobs(t *testing.T, c *cluster.Cluster) {
@@ -288,30 +263,8 @@ func jobsContinueWithoutService(t *testing.T, c *cluster.Cluster) {
 		if err != nil || string(times) != "once\n" || j.Attempts != 1 {
 			t.Errorf("%s: %d attempts, ran: %s, %v", name, j.Attempts, times, err)
 		}
-		if got := string(u.result(name, "done")); got != "done\n" {
-			t.Errorf("result of %s: %q", name, got)
-		}
+		u.wantResult(name, "done", "done\n")
 	}
-}
-
-func jobsAreCancelled(t *testing.T, c *cluster.Cluster) {
-	s := clusterServer(t, c, "", serverOptions{config: everywhere})
-	u := s.user("lab", "ann@lab.example")
-	for _, name := range []string{"runs", "too"} {
-		u.submit(name, "shell", script("echo begun; sleep 600", `,"cpus":4`))
-		u.running(name)
-	}
-	u.submit("waits", "shell", script("true", `,"cpus":4`))
-	u.until("waits", "in Slurm", func(r record) bool { return strings.Contains(r.StatusReason, "Resources") })
-	for _, name := range []string{"waits", "runs", "too"} {
-		u.do("POST", "/jobs/"+name+"/cancel", nil).want(200)
-	}
-	for _, name := range []string{"waits", "runs", "too"} {
-		if j := u.finished(name); j.Status != "FAILED" || j.Failure.Code != "STOPPED" || !strings.Contains(j.Failure.Message, "ann@lab.example") {
-			t.Errorf("%s: %s %+v", name, j.Status, j.Failure)
-		}
-	}
-	s.waitUntilEmpty(t)
 }
 
 // batchNeedsFewSubmissions runs MOLRUN_CLUSTER_ROWS rows; `make cluster` sets it
@@ -341,9 +294,7 @@ func batchNeedsFewSubmissions(t *testing.T, c *cluster.Cluster) {
 		t.Errorf("%d calls of sbatch", calls)
 	}
 	for _, i := range []int{0, count / 2, count - 1} {
-		if got := string(u.result(fmt.Sprintf("many-%d", i+1), "row")); got != fmt.Sprintf("%d\n", i) {
-			t.Errorf("row %d: result %q", i, got)
-		}
+		u.wantResult(fmt.Sprintf("many-%d", i+1), "row", fmt.Sprintf("%d\n", i))
 	}
 	var listed page
 	u.do("GET", "/jobs?"+url.Values{"batch": {"many"}, "limit": {"100"}}.Encode(), nil).want(200).into(&listed)

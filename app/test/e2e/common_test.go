@@ -17,17 +17,13 @@ import (
 // server starts its own.
 type common struct {
 	config string
-	busy   bool // a job blocks the only CPU, so that all others stay QUEUED
 
 	once    sync.Once
 	server  *instance
 	tenants atomic.Int64
 }
 
-var (
-	plainServer = common{config: "[runner]\ncpus = 32\nmemory = \"32GiB\"\n"}
-	busyServer  = common{config: "[runner]\ncpus = 1\n", busy: true}
-)
+var plainServer = common{config: "[runner]\ncpus = 32\nmemory = \"32GiB\"\n"}
 
 // commonTypes are the algorithms of the shared servers.
 func commonTypes() map[string]string {
@@ -43,12 +39,6 @@ func commonTypes() map[string]string {
 func plain(t *testing.T) *instance {
 	t.Helper()
 	return plainServer.open(t)
-}
-
-// busy returns the shared server on which no job starts.
-func busy(t *testing.T) *instance {
-	t.Helper()
-	return busyServer.open(t)
 }
 
 // open starts the server for the first test that needs it.
@@ -77,9 +67,6 @@ func (c *common) start(t *testing.T) {
 	s := &instance{t: t, dir: dir, shared: true, stderr: &whole.Log{}, secrets: &confidential{}, http: checkedClient(t)}
 	s.writeFiles(serverOptions{config: c.config, algorithms: commonTypes()})
 	s.start()
-	if c.busy {
-		s.blockCPU("block")
-	}
 	c.server = s
 }
 

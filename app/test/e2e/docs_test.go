@@ -31,7 +31,7 @@ func documentation(t *testing.T) (pages []docPage) {
 	for _, file := range append(files, filepath.Join(root, "README.md")) {
 		name, err := filepath.Rel(root, file)
 		must.OK(t, err)
-		pages = append(pages, parsePage(name, readFile(t, file)))
+		pages = append(pages, parsePage(name, must.Read(t, file)))
 	}
 	return pages
 }
@@ -69,7 +69,7 @@ func TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed(t *testing.T) {
 	must.OK(t, err)
 	var sources strings.Builder
 	for _, file := range tests {
-		sources.WriteString(readFile(t, file))
+		sources.WriteString(must.Read(t, file))
 	}
 	whole := map[string]bool{"make demo\n": true, "make test\n": true} // by .ci/test, and .ci/test itself
 	for _, page := range documentation(t) {
@@ -141,7 +141,7 @@ func plainWords(words []string) (names []string) {
 
 func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
-	if n := strings.Count(readFile(t, filepath.Join(root, "README.md")), "\n"); n > 150 {
+	if n := strings.Count(must.Read(t, filepath.Join(root, "README.md")), "\n"); n > 150 {
 		t.Errorf("README.md has %d lines, want at most 150", n)
 	}
 }
@@ -169,7 +169,7 @@ func TestLinksOfMarkdownExist(t *testing.T) {
 // checkLinks checks the links of a file and returns their number.
 func checkLinks(t *testing.T, file string) int {
 	t.Helper()
-	text := parsePage(file, readFile(t, file)).prose
+	text := parsePage(file, must.Read(t, file)).prose
 	links := regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(text, -1)
 	for _, link := range links {
 		to, heading, _ := strings.Cut(link[1], "#")
@@ -185,7 +185,7 @@ func checkLinks(t *testing.T, file string) int {
 			t.Errorf("%s links to %s: %v", file, link[1], err)
 			continue
 		}
-		if heading != "" && (info.IsDir() || !hasHeading(parsePage(target, readFile(t, target)).prose, heading)) {
+		if heading != "" && (info.IsDir() || !hasHeading(parsePage(target, must.Read(t, target)).prose, heading)) {
 			t.Errorf("%s links to %s, which has no such heading", file, link[1])
 		}
 	}
@@ -210,7 +210,7 @@ func hasHeading(text, name string) bool {
 // … stands for what differs. A message is looked for in one line of one file.
 func TestMessagesOfTroubleshootingExist(t *testing.T) {
 	t.Parallel()
-	_, part, _ := strings.Cut(readFile(t, filepath.Join(root, "web/docs/server.md")), "\n## Troubleshooting\n")
+	_, part, _ := strings.Cut(must.Read(t, filepath.Join(root, "web/docs/server.md")), "\n## Troubleshooting\n")
 	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(part, -1)
 	if tables := strings.Count(part, "\n| "); len(rows) < 30 || tables != len(rows)+strings.Count(part, "\n| message | cause | remedy |") {
 		t.Fatalf("%d messages were read of %d rows", len(rows), tables)
@@ -237,7 +237,7 @@ func sourceText(t *testing.T) string {
 				return filepath.SkipDir
 			}
 			if err == nil && filepath.Ext(file) == ".go" && !strings.HasSuffix(file, "_test.go") {
-				all.WriteString(readFile(t, file))
+				all.WriteString(must.Read(t, file))
 			}
 			return err
 		}))

@@ -154,7 +154,7 @@ func TestSnakemakeExample(t *testing.T) {
 		if text, err := p.shell("/usr/bin/snakemake --cores 4 --config steps=20000 --nocolor"); err != nil {
 			t.Fatalf("snakemake: %v\n%s", err, text)
 		}
-		return readFile(t, filepath.Join(p.dir, "summary.csv"))
+		return must.Read(t, filepath.Join(p.dir, "summary.csv"))
 	}
 	first := run()
 	if lines := strings.Split(first, "\r\n"); len(lines) != 4 || !regexp.MustCompile(`^hst5,0\.2488,0\.2083,[01]\.\d+,0\.\d+$`).MatchString(lines[1]) {
@@ -181,15 +181,15 @@ func TestNextflowExample(t *testing.T) {
 		"${protein.baseName}", "hst5", "${protein}", "hst5.fasta", "${params.steps}", "20000", "${rows.join(' ')}", "hst5,1.2,0.1 syn25,1.3,0.2",
 		`\$`, "$", `\\`, `\`,
 	)
-	for _, script := range regexp.MustCompile(`(?s)"""(.*?)"""`).FindAllStringSubmatch(readFile(t, filepath.Join(folder, "main.nf")), -1) {
+	for _, script := range regexp.MustCompile(`(?s)"""(.*?)"""`).FindAllStringSubmatch(must.Read(t, filepath.Join(folder, "main.nf")), -1) {
 		if text, err := p.shell(values.Replace(script[1])); err != nil {
 			t.Errorf("%s: %v\n%s", script[1], err, text)
 		}
 	}
-	if text := readFile(t, filepath.Join(p.dir, "simulated/metrics.json")); !strings.Contains(text, "rg_nm") {
+	if text := must.Read(t, filepath.Join(p.dir, "simulated/metrics.json")); !strings.Contains(text, "rg_nm") {
 		t.Errorf("metrics.json: %s", text)
 	}
-	if text := readFile(t, filepath.Join(p.dir, "summary.csv")); text != "protein,rg_nm,rg_se_nm\nhst5,1.2,0.1\nsyn25,1.3,0.2\n" {
+	if text := must.Read(t, filepath.Join(p.dir, "summary.csv")); text != "protein,rg_nm,rg_se_nm\nhst5,1.2,0.1\nsyn25,1.3,0.2\n" {
 		t.Errorf("summary.csv: %q", text)
 	}
 }

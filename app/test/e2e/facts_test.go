@@ -53,12 +53,8 @@ func TestFactsOfFilesDecide(t *testing.T) {
 	u.submit("a", "sized", `{"query":"inputs/two.fasta"}`)
 	u.submit("next", "sized", `{"query":"job:a/made.fasta"}`)
 	u.submit("wrong", "sized", `{"query":"job:a/made.fasta","most":11}`)
-	if r := u.finished("a"); r.Status != "COMPLETED" {
-		t.Fatalf("%+v", r.Failure)
-	}
-	if got := string(u.result("a", "count.txt")); got != "25\n" {
-		t.Errorf("the job was given %q", got)
-	}
+	u.completed("a")
+	u.wantResult("a", "count.txt", "25\n")
 
 	// Facts of files that were not there at submission are known at the start.
 	if r := u.finished("wrong"); r.Failure == nil || r.Failure.Code != "INPUT_INVALID" || !strings.Contains(r.Failure.Message, "most: must not be less than the residues of query") {
@@ -69,7 +65,6 @@ func TestFactsOfFilesDecide(t *testing.T) {
 		t.Fatalf("%+v", r.Failure)
 	}
 	u.do("POST", "/jobs/next/retry", nil).want(200)
-	if r := u.finished("next"); r.Status != "COMPLETED" || string(u.result("next", "count.txt")) != "43\n" {
-		t.Errorf("%+v", r)
-	}
+	u.completed("next")
+	u.wantResult("next", "count.txt", "43\n")
 }

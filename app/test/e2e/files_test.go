@@ -32,8 +32,6 @@ func TestFileReferencesHaveThreeForms(t *testing.T) {
 	open.open(t)
 	for name, want := range wants {
 		u.finished(name)
-		if got := string(u.result(name, "copy")); got != want {
-			t.Errorf("%s: the program read %q, want %q", name, got, want)
-		}
+		u.wantResult(name, "copy", want)
 	}
 }

@@ -80,12 +80,8 @@ func TestJobsGoOnWithTheFolderThatTheyWereSubmittedWith(t *testing.T) {
 			s.start()
 			gate.open(t)
 			for name, word := range map[string]string{"runs": "one\n", "waits": "one\n", "new": "two\n"} {
-				if j := u.finished(name); j.Status != "COMPLETED" {
-					t.Fatalf("%s: %+v", name, j.Failure)
-				}
-				if got := string(u.result(name, "told.txt")); got != word+word+word {
-					t.Errorf("%s was told %q", name, got)
-				}
+				u.completed(name)
+				u.wantResult(name, "told.txt", word+word+word)
 			}
 		})
 	}
@@ -125,9 +121,8 @@ func TestBackupHasTheFoldersOfUnfinishedJobs(t *testing.T) {
 	s.checkClean(data)
 	other := s.startOn(data)
 	again := user{other, u.key}
-	if j := again.finished("waits"); j.Status != "COMPLETED" || string(again.result("waits", "told.txt")) != strings.Repeat("one\n", 3) {
-		t.Errorf("%+v", j)
-	}
+	again.completed("waits")
+	again.wantResult("waits", "told.txt", strings.Repeat("one\n", 3))
 	other.stop()
 
 	// What a job needs and is damaged is found.

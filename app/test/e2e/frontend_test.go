@@ -75,9 +75,8 @@ func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...str
 		need.Skip(t, "%s is not installed", f.program)
 	}
 	dir := t.TempDir()
-	text, err := os.ReadFile(filepath.Join(root, "web", "deploy", f.example))
-	must.OK(t, err)
-	example := strings.ReplaceAll(string(text), "127.0.0.1:8080", strings.TrimPrefix(s.base, "http://"))
+	text := must.Read(t, filepath.Join(root, "web", "deploy", f.example))
+	example := strings.ReplaceAll(text, "127.0.0.1:8080", strings.TrimPrefix(s.base, "http://"))
 	for i := 0; i < len(instead); i += 2 {
 		changed := strings.Replace(example, instead[i], instead[i+1], 1)
 		if changed == example {
@@ -166,11 +165,11 @@ func TestCheckOfAProxyFailsForSmallBodies(t *testing.T) {
 // TestPageOfProxiesHasTheExamples compares web/docs/proxy.md with the files of web/deploy.
 func TestPageOfProxiesHasTheExamples(t *testing.T) {
 	t.Parallel()
-	page := readFile(t, filepath.Join(root, "web", "docs", "proxy.md"))
+	page := must.Read(t, filepath.Join(root, "web", "docs", "proxy.md"))
 	for file, language := range map[string]string{"nginx.conf": "nginx", "apache.conf": "apache", "Caddyfile": "caddy"} {
 		_, block, _ := strings.Cut(page, "\n```"+language+"\n")
 		block, _, _ = strings.Cut(block, "```")
-		if block == "" || !strings.HasSuffix(readFile(t, filepath.Join(root, "web", "deploy", file)), "\n"+block) {
+		if block == "" || !strings.HasSuffix(must.Read(t, filepath.Join(root, "web", "deploy", file)), "\n"+block) {
 			t.Errorf("the page shows something else than %s", file)
 		}
 	}

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		molrun = program
 		code := m.Run()
 		containertest.Remove()
-		if err := errors.Join(plainServer.close(), busyServer.close(), slurmDaemons.Close()); err != nil {
+		if err := errors.Join(plainServer.close(), slurmDaemons.Close()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

@@ -18,10 +18,9 @@ import (
 // hostileTexts reads testdata/hostile.txt.
 func hostileTexts(t *testing.T) []string {
 	t.Helper()
-	file, err := os.ReadFile("testdata/hostile.txt")
-	must.OK(t, err)
+	file := must.Read(t, "testdata/hostile.txt")
 	var texts []string
-	for line := range strings.Lines(string(file)) {
+	for line := range strings.Lines(file) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}

@@ -21,7 +21,7 @@ func TestDataOfALaterVersionIsRefused(t *testing.T) {
 	must.OK(t, err)
 	must.OK(t, db.Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("schema"), []byte("99")) }))
 	must.OK(t, db.Close())
-	before := readFile(t, file)
+	before := must.Read(t, file)
 	for _, args := range [][]string{
 		{"serve", "--data", data, "--listen", "127.0.0.1:0"},
 		{"check", "--data", data},
@@ -33,7 +33,7 @@ func TestDataOfALaterVersionIsRefused(t *testing.T) {
 			t.Errorf("molrun %s: exit code %d: %s%s", args[0], code, out, errs)
 		}
 	}
-	if readFile(t, file) != before {
+	if must.Read(t, file) != before {
 		t.Error("the database was changed")
 	}
 }

@@ -14,12 +14,11 @@ import (
 func (s *instance) setConfig(old, now string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "config.toml")
-	text, err := os.ReadFile(path)
-	must.OK(s.t, err)
-	if !strings.Contains(string(text), old) {
+	text := must.Read(s.t, path)
+	if !strings.Contains(text, old) {
 		s.t.Fatalf("the configuration has no %q", old)
 	}
-	must.OK(s.t, os.WriteFile(path, []byte(strings.Replace(string(text), old, now, 1)), 0o600))
+	must.OK(s.t, os.WriteFile(path, []byte(strings.Replace(text, old, now, 1)), 0o600))
 }
 
 // TestRunningJobsKeepToLimits runs real processes of users with limits, lowers the limits
@@ -77,9 +76,7 @@ func TestRunningJobsKeepToLimits(t *testing.T) {
 	s.start()
 	later.open(t)
 	for u, name := range map[user]string{ann: "a2", bob: "b3"} {
-		if j := u.finished(name); j.Status != "COMPLETED" {
-			t.Errorf("%s is %s", name, j.Status)
-		}
+		u.completed(name)
 	}
 }
 

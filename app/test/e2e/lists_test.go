@@ -57,9 +57,7 @@ func TestSettingIsAListOfFiles(t *testing.T) {
 		"first": "b___id_.fasta\nb\nB_._id_.fasta\nb2\nb___id_-2.fasta\nb\n",
 		"next":  "all.fasta\nb\nb2\nb\nB_._id_.fasta\nb2\n",
 	} {
-		if got := string(u.result(job, "names.txt")); got != want {
-			t.Errorf("%s got the files %q, want %q", job, got, want)
-		}
+		u.wantResult(job, "names.txt", want)
 	}
 	if r := u.finished("fan"); r.Status != "COMPLETED" || r.SubjobCounts["COMPLETED"] != 2 {
 		t.Errorf("a batch of files: %+v", r)

@@ -20,27 +20,21 @@ func TestNewAlgorithmIsCorrectAndRuns(t *testing.T) {
 	if code != 0 || folder != filepath.Join(s.dir, "count") {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
-	text := readFile(t, filepath.Join(folder, "algorithm.toml"))
+	text := must.Read(t, filepath.Join(folder, "algorithm.toml"))
 	if !strings.Contains(text, `version_command = ["wc", "--version"]`) || strings.Contains(text, `version = "1" `) {
 		t.Errorf("the skeleton has not asked for the version:\n%s", text)
 	}
 	if out, errs, code := s.run("algorithms", "check", folder); code != 0 || !strings.Contains(out, "correct and ready") {
 		t.Errorf("check: exit code %d: %s%s", code, out, errs)
 	}
-	if out, errs, code := s.run("algorithms", "test", folder); code != 0 {
-		t.Errorf("test: exit code %d: %s%s", code, out, errs)
-	}
-	if _, errs, code := s.run("algorithms", "new", "wc", "--type", "count", "--dir", s.dir); code != exitInvalid || !strings.Contains(errs, "is there already") {
-		t.Errorf("once more: exit code %d: %s", code, errs)
-	}
+	s.ok("algorithms", "test", folder)
+	s.fails(exitInvalid, "is there already", "algorithms", "new", "wc", "--type", "count", "--dir", s.dir)
 	for _, args := range [][]string{{"new", "a b"}, {"new", "wc", "--type", "../x"}} {
 		if _, errs, code := s.run(append([]string{"algorithms"}, args...)...); code != exitInvalid {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
-	if out, errs, code := s.run("algorithms", "new", "no-such-program-here", "--dir", s.dir); code != 0 {
-		t.Errorf("a program that is not installed: exit code %d: %s%s", code, out, errs)
-	}
+	s.ok("algorithms", "new", "no-such-program-here", "--dir", s.dir)
 }
 
 // weighing is an algorithm with an asset.
@@ -121,15 +115,10 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 	if err != nil || !regexp.MustCompile(`(?m)^weighing .* yes\b`).Match(types) || !strings.Contains(string(types), "fixed") {
 		t.Errorf("the algorithms there: %v: %s", err, types)
 	}
-	if got := readFile(t, filepath.Join(dir, "assets", "weights", "model.ckpt")); got != "weights" {
-		t.Errorf("the asset is %q", got)
-	}
-	if got := readFile(t, filepath.Join(dir, "algorithms", "mafft", "summary.awk")); got != readFile(t, filepath.Join(root, "app/algorithm/catalogue/lib/summary.awk")) {
-		t.Errorf("the script that mafft takes from the catalogue's lib is %q", got)
-	}
-	if got := readFile(t, filepath.Join(dir, "images", "localhost-fold-1.tar")); got != "localhost/fold:1\n" {
-		t.Errorf("the image is %q", got)
-	}
+	must.Equal(t, "the asset", must.Read(t, filepath.Join(dir, "assets", "weights", "model.ckpt")), "weights")
+	shared := must.Read(t, filepath.Join(root, "app/algorithm/catalogue/lib/summary.awk"))
+	must.Equal(t, "the script of the catalogue's lib", must.Read(t, filepath.Join(dir, "algorithms", "mafft", "summary.awk")), shared)
+	must.Equal(t, "the image", must.Read(t, filepath.Join(dir, "images", "localhost-fold-1.tar")), "localhost/fold:1\n")
 
 	fails := func(says string, args ...string) {
 		t.Helper()
@@ -143,7 +132,7 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 	fails("named twice", "pack", "tm-align", "tm-align", "-o", archive+".2")
 
 	// An archive that is damaged or cut off leaves nothing.
-	text := []byte(readFile(t, archive))
+	text := []byte(must.Read(t, archive))
 	at := bytes.LastIndex(text, []byte("localhost/fold:1\n"))
 	changed := bytes.Clone(text)
 	changed[at]++

@@ -122,9 +122,8 @@ required = true
 	}
 	u := s.user("lab", "ann@lab.example")
 	u.submit("j", "fold", fmt.Sprintf(`{"path":%q}`, filepath.Join(filepath.Dir(script), ".bashrc")))
-	if j := u.finished("j"); j.Status != "COMPLETED" || string(u.result("j", "folded")) != "folded\n" {
-		t.Errorf("%s, %+v", j.Status, j.Failure)
-	}
+	u.completed("j")
+	u.wantResult("j", "folded", "folded\n")
 }
 
 // TestTestRunsTheProbe does what check does, before an example runs.
@@ -150,9 +149,8 @@ func TestTestRunsTheProbe(t *testing.T) {
 func TestProbeOfTheFormatReferenceWorks(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "python3")
-	text, err := os.ReadFile("../../../web/docs/format.md")
-	must.OK(t, err)
-	blocks := regexp.MustCompile("(?ms)^```toml\n([^`]*?^probe = .*?)^```").FindAllStringSubmatch(string(text), -1)
+	text := must.Read(t, "../../../web/docs/format.md")
+	blocks := regexp.MustCompile("(?ms)^```toml\n([^`]*?^probe = .*?)^```").FindAllStringSubmatch(text, -1)
 	if len(blocks) != 1 {
 		t.Fatalf("%d examples of probe", len(blocks))
 	}

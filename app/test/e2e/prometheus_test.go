@@ -25,9 +25,8 @@ func (s *instance) prometheus() (base string) {
 	program := need.Program(s.t, "prometheus")
 	dir := s.t.TempDir()
 	for _, file := range []string{"prometheus.yml", "prometheus-alerts.yml"} {
-		text, err := os.ReadFile(filepath.Join("../../../web/deploy", file))
-		must.OK(s.t, err)
-		changed := strings.NewReplacer(`127.0.0.1:8080`, strings.TrimPrefix(s.base, "http://"), "interval: 15s", "interval: 1s").Replace(string(text))
+		text := must.Read(s.t, filepath.Join("../../../web/deploy", file))
+		changed := strings.NewReplacer(`127.0.0.1:8080`, strings.TrimPrefix(s.base, "http://"), "interval: 15s", "interval: 1s").Replace(text)
 		must.OK(s.t, os.WriteFile(filepath.Join(dir, file), []byte(changed), 0o600))
 	}
 	address, err := whole.FreeAddress()

@@ -36,9 +36,8 @@ func (s *instance) nginx(prefix, listen string, instead ...string) (kill func())
 	dir := s.t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	must.OK(s.t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1"}, time.Now()))
-	example, err := os.ReadFile(filepath.Join(root, "web", "deploy", "nginx.conf"))
-	must.OK(s.t, err)
-	location := strings.ReplaceAll(string(example), "http://127.0.0.1:8080", s.base)
+	example := must.Read(s.t, filepath.Join(root, "web", "deploy", "nginx.conf"))
+	location := strings.ReplaceAll(example, "http://127.0.0.1:8080", s.base)
 	if !strings.Contains(location, s.base+"/;") || !strings.Contains(location, "location "+prefix) {
 		s.t.Fatalf("web/deploy/nginx.conf does not proxy to the server: %s", location)
 	}

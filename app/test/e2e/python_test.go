@@ -27,7 +27,7 @@ func TestPythonClient(t *testing.T) {
 			must.OK(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(from)))
 			continue
 		}
-		must.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(readFile(t, from)), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(must.Read(t, from)), 0o600))
 	}
 	run := func(args ...string) {
 		t.Helper()

@@ -111,9 +111,9 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 // login as README.md shows it.
 func countWords(t *testing.T, dir string) {
 	t.Helper()
-	must.OK(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte(readFile(t, filepath.Join(root, "README.md"))), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte(must.Read(t, filepath.Join(root, "README.md"))), 0o600))
 	const command = "./molrun run word-count --file text=README.md"
-	if !strings.Contains(readFile(t, filepath.Join(root, "web/docs/algorithms.md")), "`"+command+"`") {
+	if !strings.Contains(must.Read(t, filepath.Join(root, "web/docs/algorithms.md")), "`"+command+"`") {
 		t.Errorf("algorithms.md does not show %s", command)
 	}
 	shell := exec.Command("sh", "-ec", "./molrun login --local --data molrun-data; "+command)

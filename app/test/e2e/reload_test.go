@@ -115,9 +115,8 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 	u.do("POST", "/submit-job", `{"jobName":"fourth","type":"say","settings":{}}`).detail("body.type")
 	must.OK(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
 	for name, want := range map[string]string{"first": "hello\n", "second": "goodbye\n", "third": "goodbye\n"} {
-		if j := u.finished(name); j.Status != "COMPLETED" || string(u.result(name, "word")) != want {
-			t.Errorf("%s: %s, %q, want %q", name, j.Status, u.result(name, "word"), want)
-		}
+		u.completed(name)
+		u.wantResult(name, "word", want)
 	}
 	entries := s.ok("audit", "--action", "algorithms")
 	if strings.Count(entries, "control socket") < 3 || !strings.Contains(entries, "SIGHUP") || !strings.Contains(entries, "1 added, 0 changed, 0 removed, 0 mistakes") {
@@ -128,7 +127,5 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 		t.Errorf("without the folder: exit code %d: %s", code, errs)
 	}
 	s.stop()
-	if _, errs, code := s.run("algorithms", "reload"); code != exitMissing || !strings.Contains(errs, "it reads the algorithm files when it starts") {
-		t.Errorf("without a service: exit code %d: %s", code, errs)
-	}
+	s.fails(exitMissing, "it reads the algorithm files when it starts", "algorithms", "reload")
 }

@@ -130,8 +130,9 @@ func (s *instance) scene() *person {
 	return p
 }
 
-// TestExitCodesOfUsersCommands runs each command on a terminal and with --json, where it succeeds, where what it names does not exist, where the service
-// refuses, does not answer, or does not know the key.
+// TestExitCodesOfUsersCommands runs each command on a terminal and with --json, where it
+// succeeds, where what it names does not exist, where the service refuses, does not answer, or
+// does not know the key.
 func TestExitCodesOfUsersCommands(t *testing.T) {
 	t.Parallel()
 	p, s := scene(t)
@@ -139,11 +140,12 @@ func TestExitCodesOfUsersCommands(t *testing.T) {
 	stopped := &person{t: t, s: s, home: t.TempDir(), dir: p.dir, env: []string{"MOLRUN_SERVER=http://127.0.0.1:1", "MOLRUN_KEY=molrun_x"}}
 	stranger := &person{t: t, s: s, home: t.TempDir(), dir: p.dir, env: []string{"MOLRUN_SERVER=" + s.base, "MOLRUN_KEY=molrun_wrong"}}
 	unknown := &person{t: t, s: s, home: t.TempDir(), dir: p.dir}
+	s.user("lab", "bob@lab.example").person().fails(exitKey, "was submitted by ann@lab.example", "rm", "hst5", "--yes")
 	for _, tt := range []struct {
 		ok, missing, refused string
 		code                 int // of refused
 	}{
-		{"whoami", "", "", 0},
+		{"whoami", "", "submit shell -n hst5 --set script=true", exitInvalid}, // the name is taken
 		{"open hst5", "", "", 0},
 		{"algorithms", "", "", 0},
 		{"algorithm show cg-idp", "algorithm show absent", "", 0},
@@ -259,9 +261,7 @@ func TestASeriesThatIsNotWrittenYetIsCalledSo(t *testing.T) {
 		}
 	}
 	end.open(t)
-	if j := u.finished("slow"); j.Status != "COMPLETED" {
-		t.Fatalf("job: %+v", j)
-	}
+	u.completed("slow")
 	if shown, code := p.onTerminal("plot", "slow", "energy"); code != 0 || !strings.Contains(shown, "the series has no numbers") {
 		t.Errorf("once it has ended: exit code %d: %s", code, shown)
 	}
@@ -315,7 +315,7 @@ func TestExamplesInHelpRun(t *testing.T) {
 			lines[when] = append(lines[when], line)
 		}
 	})
-	key := strings.TrimSpace(readFile(t, filepath.Join(p.dir, "key.txt")))
+	key := strings.TrimSpace(must.Read(t, filepath.Join(p.dir, "key.txt")))
 	for _, line := range slices.Concat(lines[0], lines[1], lines[2]) {
 		switch {
 		case strings.HasPrefix(line, "molrun top"), strings.HasPrefix(line, "molrun events --organization"):
@@ -335,13 +335,6 @@ func TestExamplesInHelpRun(t *testing.T) {
 	}
 }
 
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	must.OK(t, err)
-	return string(text)
-}
-
 // Two algorithms may have an example of the same name with other bytes.
 func TestFilesOfAnExampleAreInAFolderOfItsAlgorithm(t *testing.T) {
 	t.Parallel()
@@ -359,7 +352,7 @@ func prepareExamples(t *testing.T, p *person) {
 		must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(p.dir, name)), 0o700))
 		must.OK(t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
 	}
-	structure := readFile(t, filepath.Join(root, "app/algorithm/builtin/examples/lysozyme.pdb"))
+	structure := must.Read(t, filepath.Join(root, "app/algorithm/builtin/examples/lysozyme.pdb"))
 	write("model.pdb", structure)
 	write("models/a.pdb", structure)
 	write("models/b.pdb", "REMARK\n"+structure)
@@ -439,9 +432,7 @@ func TestKeysOfProfilesStayPrivate(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v of the profiles", info.Mode())
 	}
-	if out, errs, code := p.run("whoami", "--server", "http://127.0.0.1:1"); code != exitKey || !strings.Contains(errs, "no API key is kept for http://127.0.0.1:1") {
-		t.Errorf("another server: exit code %d: %s%s", code, out, errs)
-	}
+	p.fails(exitKey, "no API key is kept for http://127.0.0.1:1", "whoami", "--server", "http://127.0.0.1:1")
 	must.OK(t, os.Chmod(file, 0o644))
 	if _, errs, code := p.run("whoami"); code == 0 || !strings.Contains(errs, "chmod 600") {
 		t.Errorf("profiles that others can read: exit code %d: %s", code, errs)
@@ -456,9 +447,7 @@ func TestKeysOfProfilesStayPrivate(t *testing.T) {
 		t.Errorf("after a login that failed: %s", out)
 	}
 	p.ok("logout")
-	if _, _, code := p.run("whoami"); code != exitKey {
-		t.Errorf("after logout: exit code %d", code)
-	}
+	p.fails(exitKey, "", "whoami")
 }
 
 // TestWhiteSpaceAroundKeysDoesNotCount gives keys as files and pasted texts have them, in
@@ -528,9 +517,7 @@ func TestWaitingSurvivesARestartAndLeavesTheJobToCtrlC(t *testing.T) {
 	if code := c.ProcessState.ExitCode(); code != exitLeft || !strings.Contains(errs.String(), "molrun wait long returns to it") {
 		t.Errorf("Ctrl-C: exit code %d: %s", code, errs.String())
 	}
-	if _, errs, code := p.run("wait", "long", "--timeout", "200ms"); code != exitWaited || !strings.Contains(errs, "it goes on") {
-		t.Errorf("--timeout: exit code %d: %s", code, errs)
-	}
+	p.fails(exitWaited, "it goes on", "wait", "long", "--timeout", "200ms")
 	if out := p.ok("status", "long"); !strings.Contains(out, `"status":"RUNNING"`) {
 		t.Fatalf("after both: %s", out)
 	}

@@ -17,9 +17,7 @@ func TestConfiguredResourcesAreUsed(t *testing.T) {
 	u.submit("none", "shell", script(show))
 	for name, want := range map[string]string{"both": "GPU-x,7\n", "none": "\n"} {
 		u.finished(name)
-		if got := string(u.result(name, "devices")); got != want {
-			t.Errorf("%s: devices %q, want %q", name, got, want)
-		}
+		u.wantResult(name, "devices", want)
 	}
 	u.do("POST", "/submit-job", jobBody("three", script("true", `,"gpus":3`))).detail("body.settings.gpus")
 	open := s.gate("go")
@@ -30,9 +28,7 @@ func TestConfiguredResourcesAreUsed(t *testing.T) {
 		t.Errorf("the third job, which does not fit, is %s: %q", j.Status, j.StatusReason)
 	}
 	open.open(t)
-	if b := u.finished("b"); b.Status != "COMPLETED" {
-		t.Errorf("%+v", b)
-	}
+	u.completed("b")
 }
 
 // cpusHere is how many a service finds that is a process of its own: one in this process
@@ -44,8 +40,6 @@ func TestCPUsDefaultToThoseOfTheMachine(t *testing.T) {
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	u.submit("all", "shell", script("true", fmt.Sprintf(`,"cpus":%d`, cpusHere)))
-	if j := u.finished("all"); j.Status != "COMPLETED" {
-		t.Errorf("%+v", j.Failure)
-	}
+	u.completed("all")
 	u.do("POST", "/submit-job", jobBody("more", script("true", fmt.Sprintf(`,"cpus":%d`, cpusHere+1)))).detail("body.settings.cpus")
 }

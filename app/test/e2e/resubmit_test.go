@@ -51,9 +51,7 @@ func TestResultIsResubmittedToAnotherServer(t *testing.T) {
 	if !again.Created || j.Inputs[0].Filename != fasta || j.Inputs[0].SHA256 != digestOf(sequence) {
 		t.Errorf("created %v, %+v", again.Created, j)
 	}
-	if diff := cmp.Diff(here.outputs("sim"), there.outputs("sim")); diff != "" {
-		t.Errorf("results differ, -here +there:\n%s", diff)
-	}
+	must.Equal(t, "results of the other server", there.outputs("sim"), here.outputs("sim"))
 
 	// What that result says is the same submission.
 	var second struct{ Submission json.RawMessage }

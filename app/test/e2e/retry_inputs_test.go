@@ -54,14 +54,10 @@ func TestRetryFindsTheFolderOfTheAlgorithm(t *testing.T) {
 	s.gate("go").open(t)
 	for _, name := range []string{"failed", "batch"} {
 		u.do("POST", "/jobs/"+name+"/retry", nil).want(200)
-		if r := u.finished(name); r.Status != "COMPLETED" {
-			t.Errorf("%s: %+v", name, r.Failure)
-		}
+		u.completed(name)
 	}
 	for _, name := range []string{"failed", "batch-1"} {
-		if got := string(u.result(name, "word.txt")); got != "one\n" {
-			t.Errorf("%s ran with another folder: %q", name, got)
-		}
+		u.wantResult(name, "word.txt", "one\n")
 	}
 
 	// Nobody needs the old folder any more.

@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -47,12 +46,11 @@ var checkRules = map[string]bool{
 // TestRulesNameExistingTests checks that each rule in rules.md names existing tests
 // and that each test of the wire and of commands checks a rule.
 func TestRulesNameExistingTests(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "web/docs/rules.md"))
-	must.OK(t, err)
+	text := must.Read(t, filepath.Join(root, "web/docs/rules.md"))
 	tests := testsOfTheTree(t)
 	named := map[string]bool{}
 	rules := 0
-	for i, line := range strings.Split(string(text), "\n") {
+	for i, line := range strings.Split(text, "\n") {
 		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "| rule |") || strings.HasPrefix(line, "|---") {
 			continue
 		}

@@ -111,9 +111,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 	if !strings.Contains(files["job.json"], `"status":"COMPLETED"`) {
 		t.Errorf("job.json: %s", files["job.json"])
 	}
-	if got := string(u.result("j", "sub/copy.txt")); got != "hello\n" {
-		t.Errorf("one file: %q", got)
-	}
+	u.wantResult("j", "sub/copy.txt", "hello\n")
 	if got := u.do("GET", "/jobs/j/logs", nil).want(200); string(got.body) != "to the log\n" || got.header.Get("X-Log-Size") != "11" {
 		t.Errorf("log %q, size %s", got.body, got.header.Get("X-Log-Size"))
 	}

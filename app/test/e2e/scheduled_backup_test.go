@@ -84,13 +84,12 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 func date(t *testing.T, dir, name string, taken time.Time) {
 	t.Helper()
 	path := filepath.Join(dir, name, "backup.json")
-	text, err := os.ReadFile(path)
-	must.OK(t, err)
+	text := must.Read(t, path)
 	record, err := backup.Dir(dir).Record(name)
 	must.OK(t, err)
 	at, err := record.TakenAt.MarshalText()
 	must.OK(t, err)
-	must.OK(t, os.WriteFile(path+".new", []byte(strings.Replace(string(text), string(at), taken.Format(time.RFC3339), 1)), 0o600))
+	must.OK(t, os.WriteFile(path+".new", []byte(strings.Replace(text, string(at), taken.Format(time.RFC3339), 1)), 0o600))
 	must.OK(t, os.Rename(path+".new", path))
 }
 

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"os"
-	"strings"
 	"testing"
 
 	"molrun/app/test/must"
@@ -13,7 +12,5 @@ func TestServiceDoesNotStartWithAnUnsafeSharedFolder(t *testing.T) {
 	shared := t.TempDir()
 	must.OK(t, os.Chmod(shared, 0o777))
 	s := unstarted(t, "[slurm]\nshared_dir = \""+shared+"\"\n")
-	if _, errs, code := s.run("serve", "--listen", "127.0.0.1:0"); code != exitInvalid || !strings.Contains(errs, "others may write to "+shared) {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
+	s.fails(exitInvalid, "others may write to "+shared, "serve", "--listen", "127.0.0.1:0")
 }

@@ -66,9 +66,8 @@ func TestAlgorithmsNeedWhatTheSiteNamesAndASandbox(t *testing.T) {
 		t.Skip("skipped: no sandbox here")
 	}
 	u.submit("b", "predict", "{}")
-	if j := u.finished("b"); j.Status != "COMPLETED" || string(u.result("b", "weights.bin")) != "heavy\n" {
-		t.Errorf("%+v", j.Failure)
-	}
+	u.completed("b")
+	u.wantResult("b", "weights.bin", "heavy\n")
 	file := filepath.Join(s.dir, "algorithms", "predict.toml")
 	for flag, says := range map[string]string{"--full=false": " and ready on this machine", "--full": "has another SHA-256"} {
 		if out := s.ok("algorithms", "check", file, flag); !strings.Contains(out, says) {

@@ -17,8 +17,7 @@ import (
 func siteOfStandIns(t *testing.T) (config string) {
 	t.Helper()
 	root := t.TempDir()
-	source, err := os.ReadFile("testdata/standins.py")
-	must.OK(t, err)
+	source := must.Read(t, "testdata/standins.py")
 	paths := ""
 	for _, site := range []struct {
 		name, program string
@@ -49,7 +48,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 			must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
 		}
-		put("standins.py", string(source), 0o644)
+		put("standins.py", source, 0o644)
 		for _, name := range site.starts {
 			put(name, fmt.Sprintf("#!/bin/sh\nexec /usr/bin/python3 %s/standins.py %s \"$@\"\n", dir, site.program), 0o755)
 		}
@@ -99,7 +98,7 @@ func TestProgramsThatFailInWordsAlone(t *testing.T) {
 		need.Skip(t, "the system's Python has no NumPy")
 	}
 	config := siteOfStandIns(t)
-	s := startServer(t, serverOptions{config: readFile(t, config)})
+	s := startServer(t, serverOptions{config: must.Read(t, config)})
 	if !s.sandboxed() {
 		need.Skip(t, "no sandbox here")
 	}
@@ -110,7 +109,7 @@ func TestProgramsThatFailInWordsAlone(t *testing.T) {
 		"PROTEIN": protein,
 		"OWN":     u.upload("own.a3m", ">A\nMKVLAA\nGIVG\n>B\nMKV-AA\nGIVG\n"),
 		"OTHER":   u.upload("other.a3m", ">A\nMKVLAAGIVC\n>B\nMKVLAAGIVG\n"),
-		"TARGET":  u.upload("target.pdb", readFile(t, "../../algorithm/catalogue/bindcraft/example/lysozyme.pdb")),
+		"TARGET":  u.upload("target.pdb", must.Read(t, "../../algorithm/catalogue/bindcraft/example/lysozyme.pdb")),
 	}
 	for name, tt := range map[string]struct {
 		typ, settings string
@@ -162,9 +161,7 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	if said, err := design.CombinedOutput(); err != nil || !strings.Contains(string(said), "1 of 2 designs were accepted") {
 		t.Fatalf("%v: %s", err, said)
 	}
-	if got := readFile(t, filepath.Join(out, "metrics.json")); got != `{"ended": "the time was up"}` {
-		t.Errorf("metrics %s", got)
-	}
+	must.Equal(t, "metrics", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up"}`)
 	must.OK(t, os.RemoveAll(filepath.Join(out, "Accepted")))
 	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=1"}

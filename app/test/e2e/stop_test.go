@@ -128,10 +128,7 @@ func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
 func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "[slurm]\nshared_dir = \"/shared/molrun\"\n")
-	unit, errs, code := s.run("systemd-unit", "--user", "root", "--data", s.data())
-	if code != 0 {
-		t.Fatalf("%d: %s", code, errs)
-	}
+	unit := s.ok("systemd-unit", "--user", "root", "--data", s.data())
 	for _, line := range []string{
 		"KillMode=process", "Restart=always", "Type=notify", "NoNewPrivileges=yes", "UMask=0077", "LimitNOFILE=65536",
 		"ProtectSystem=strict", "Delegate=yes",
@@ -142,19 +139,14 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 			t.Errorf("the unit lacks %s:\n%s", line, unit)
 		}
 	}
-	if _, errs, code := s.run("systemd-unit", "--data", "/srv/with space"); code != exitInvalid || !strings.Contains(errs, "with space") {
-		t.Errorf("a path with a space: exit code %d: %s", code, errs)
-	}
+	s.fails(exitInvalid, "with space", "systemd-unit", "--data", "/srv/with space")
 	analyze := need.Program(t, "systemd-analyze")
 	must.OK(t, os.MkdirAll(s.data(), 0o700))
 	for _, kind := range []struct {
 		flags   []string
 		exposed string // at most, in tenths
 	}{{nil, "35"}, {[]string{"--podman"}, "65"}} {
-		unit, errs, code := s.run(append([]string{"systemd-unit", "--data", s.data()}, kind.flags...)...)
-		if code != 0 {
-			t.Fatalf("%d: %s", code, errs)
-		}
+		unit := s.ok(append([]string{"systemd-unit", "--data", s.data()}, kind.flags...)...)
 		file := filepath.Join(t.TempDir(), "molrun.service")
 		must.OK(t, os.WriteFile(file, []byte(unit), 0o600))
 		for _, args := range [][]string{

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,9 +32,8 @@ func (u user) grant(filename string) (g grant) {
 // peak returns the peak memory of the server.
 func (s *instance) peak() int64 {
 	s.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
-	must.OK(s.t, err)
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	status := must.Read(s.t, fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
+	_, rest, _ := strings.Cut(status, "VmHWM:")
 	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 	must.OK(s.t, err)
 	return kib << 10

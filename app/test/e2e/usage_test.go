@@ -91,7 +91,5 @@ func TestUsageCountsEachAttemptOnce(t *testing.T) {
 		}
 	}
 	s.ok("check")
-	if _, said, code := s.run("usage", "--by", "age"); code != 2 || !strings.Contains(said, "--by: use organization, user, type, day") {
-		t.Errorf("an unknown kind: %d %s", code, said)
-	}
+	s.fails(exitUsage, "--by: use organization, user, type, day", "usage", "--by", "age")
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,9 +90,8 @@ func (s *site) pilots() (n int) {
 	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
 	must.OK(s.t, err)
 	for _, list := range lists {
-		text, err := os.ReadFile(list)
-		must.OK(s.t, err)
-		n += strings.Count(string(text), s.shared+"/pilots/")
+		text := must.Read(s.t, list)
+		n += strings.Count(text, s.shared+"/pilots/")
 	}
 	return n
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -128,9 +127,8 @@ func (s *site) submitted() (dirs []string) {
 		if filepath.Ext(list) != "" {
 			continue // it contains a job's number
 		}
-		text, err := os.ReadFile(list)
-		must.OK(s.t, err)
-		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		text := must.Read(s.t, list)
+		lines := strings.Split(strings.TrimSpace(text), "\n")
 		for _, line := range lines[1:] {
 			_, dir, _ := strings.Cut(line, " ")
 			dirs = append(dirs, dir)

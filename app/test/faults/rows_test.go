@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,9 +155,8 @@ func (s *site) arrays() (tasks []int) {
 	must.OK(s.t, err)
 	for _, list := range lists {
 		if filepath.Ext(list) == "" {
-			text, err := os.ReadFile(list)
-			must.OK(s.t, err)
-			tasks = append(tasks, strings.Count(string(text), "\n")-1)
+			text := must.Read(s.t, list)
+			tasks = append(tasks, strings.Count(text, "\n")-1)
 		}
 	}
 	slices.SortFunc(tasks, func(a, b int) int { return cmp.Compare(b, a) })
