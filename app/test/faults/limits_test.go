@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,6 +72,60 @@ func (s *server) leaveDescriptors(free int) {
 		}
 	}
 	s.run("prlimit", fmt.Sprintf("--pid=%d", s.process.Process.Pid), fmt.Sprintf("--nofile=%d:", limit))
+}
+
+// Many clients with large bodies use no more memory than configured.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	const bound = 256 << 20
+	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n[limits]\nbody = \"4MiB\"\nbatch_body = \"4MiB\"\nbuffered = \"32MiB\"\n")
+	s.start()
+	l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
+	watched := s.watchMemory()
+	s.loadUntil(l, load{name: "m", clients: 32, jobs: 1, note: 512 << 10, seed: *seed}, 80, 0, func() {})
+	peak := watched()
+	if s.ended() || peak == 0 || peak > bound {
+		t.Errorf("peak of anonymous memory %d bytes, want at most %d", peak, bound)
+	}
+	s.conclude(l, v)
+	t.Logf("32 clients with 512 KiB a submission: peak of anonymous memory %d MiB", peak>>20)
+}
+
+// watchMemory watches the anonymous memory of the server until stop is called, which
+// returns the peak.
+func (s *server) watchMemory() (stop func() (peak int64)) {
+	var peak int64
+	done, pid := make(chan struct{}), s.process.Process.Pid
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(2 * time.Millisecond):
+				peak = max(peak, anonymousMemory(pid))
+			}
+		}
+	})
+	return func() int64 {
+		close(done)
+		watch.Wait()
+		return peak
+	}
+}
+
+// anonymousMemory returns the resident anonymous memory of a process, 0 once it
+// is gone. It excludes the database's mapped pages, which the system can evict.
+func anonymousMemory(pid int) (size int64) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), "RssAnon:")
+	if _, err := fmt.Sscan(rest, &size); err != nil {
+		return 0
+	}
+	return size << 10
 }
 
 // An upload that finds no free descriptor, at whatever point, is refused for the
