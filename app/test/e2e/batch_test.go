@@ -68,7 +68,6 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 	if b.Status != "QUEUED" || b.SubjobCounts["QUEUED"] != n {
 		t.Errorf("a new batch: %+v", b)
 	}
-	u.do("POST", "/jobs/b/retry", nil).code(409, "JOB_NOT_FAILED")
 	u.do("DELETE", "/jobs/b", nil).code(409, "JOB_NOT_FINISHED")
 	b = u.waitForRows("b", n, func(c map[string]int) bool { return c["COMPLETED"] == n-1-bad && c["FAILED"] == bad })
 	if b.Status != "RUNNING" || b.StartedAt == "" {
