@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"io"
 	"sync"
 	"time"
 
@@ -30,14 +29,6 @@ func (b *Bars) Close() {
 	if b.progress != nil {
 		b.progress.Shutdown()
 	}
-}
-
-// Write prints lines above the bars.
-func (b *Bars) Write(text []byte) (int, error) {
-	if b.progress != nil {
-		return b.progress.Write(text)
-	}
-	return b.t.Err.Write(text)
 }
 
 // Bytes is a transfer of size bytes.
@@ -97,24 +88,6 @@ func (t *Transfer) At(done int64) {
 
 // End says that the transfer is complete.
 func (t *Transfer) End() { t.At(t.size) }
-
-// Reader counts what is read from r.
-func (t *Transfer) Reader(r io.Reader, from int64) io.Reader {
-	return &counted{Reader: r, at: from, transfer: t}
-}
-
-type counted struct {
-	io.Reader
-	at       int64
-	transfer *Transfer
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.at += int64(n)
-	c.transfer.At(c.at)
-	return n, err
-}
 
 // Job is the progress of a job, a fraction with words.
 func (b *Bars) Job(name string) *Line {

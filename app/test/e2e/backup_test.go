@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -236,14 +235,4 @@ func serverWithFiles(t *testing.T, files int) (*instance, user) {
 	u.submit("j", "shell", script("echo j > out/name.txt"))
 	u.finished("j")
 	return s, u
-}
-
-// eachFile visits all files below a directory.
-func eachFile(top string, visit func(path string) error) error {
-	return filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		return visit(path)
-	})
 }
