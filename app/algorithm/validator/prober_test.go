@@ -19,7 +19,7 @@ import (
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "prog")
-	must.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
+	must.Program(t, path, "#!/bin/sh\n"+script)
 	return path
 }
 
@@ -37,7 +37,7 @@ func TestProgramsAreAskedOnceUntilTheyChange(t *testing.T) {
 	if text, _ := os.ReadFile(asked); string(text) != "x\n" {
 		t.Errorf("asked %q", text)
 	}
-	must.OK(t, os.WriteFile(path, []byte("#!/bin/sh\necho version: 1.10\n"), 0o700))
+	must.Program(t, path, "#!/bin/sh\necho version: 1.10\n")
 	if v, err := p.Version(t.Context(), probe); v != "1.10" || err != nil {
 		t.Errorf("%q, %v", v, err)
 	}

@@ -1,13 +1,9 @@
 package local_test
 
 import (
-	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"molrun/app/executor/local"
@@ -18,10 +14,7 @@ import (
 func standInSMI(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "nvidia-smi")
-	must.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
-	must.Become(t, "no process that was started meanwhile has the stand-in open for writing", func() bool {
-		return !errors.Is(exec.Command(path).Run(), syscall.ETXTBSY)
-	})
+	must.Program(t, path, "#!/bin/sh\n"+script)
 	return path
 }
 

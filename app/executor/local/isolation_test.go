@@ -152,7 +152,7 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 func TestRequiredSandboxMustWork(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "bwrap") // like a bwrap that may not create namespaces
 	script := "#!/bin/sh\n[ \"$1\" = --help ] || { echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1; }\n"
-	must.OK(t, os.WriteFile(broken, []byte(script), 0o700))
+	must.Program(t, broken, script)
 	tests := []struct{ name, path, says string }{
 		{"not installed", t.TempDir(), "install the package bubblewrap"},
 		{"forbidden", filepath.Dir(broken), "setting up uid map: Permission denied"},

@@ -208,7 +208,7 @@ func TestStartThatFailsLeavesNoLock(t *testing.T) {
 
 func TestTaskThatDoesNotStartIsLostWithItsLastLogLine(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "molrun")
-	must.OK(t, os.WriteFile(program, []byte("#!/bin/sh\necho earlier >&2\necho out of luck >&2\n"), 0o700))
+	must.Program(t, program, "#!/bin/sh\necho earlier >&2\necho out of luck >&2\n")
 	e := newExecutorOf(t, local.Options{Program: program})
 	lost(t, e, start(t, e, newTask(t, "true")), "the task did not start: out of luck")
 }

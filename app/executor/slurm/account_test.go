@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ func secretary(t *testing.T) (v snapshot, asked func() string) {
 	dir := t.TempDir()
 	notes := filepath.Join(dir, "notes")
 	script := "#!/bin/sh\nwhile [ \"$1\" != --name ]; do shift; done\necho \"$2\" >>" + quote(notes) + "\n"
-	must.OK(t, os.WriteFile(filepath.Join(dir, "sacct"), []byte(script), 0o700))
+	must.Program(t, filepath.Join(dir, "sacct"), script)
 	return snapshot{
 		client:    newClient(Options{Path: dir, Timeout: time.Minute, Now: time.Now}),
 		options:   Options{Prefix: "molrun", Log: func(string, ...any) {}},

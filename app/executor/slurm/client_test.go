@@ -19,7 +19,7 @@ func clientWithScript(t *testing.T, command, script string) (c *client, calls st
 	dir := t.TempDir()
 	calls = filepath.Join(dir, "calls")
 	text := fmt.Sprintf("#!/bin/sh\necho >> '%s'\n%s\n", calls, script)
-	must.OK(t, os.WriteFile(filepath.Join(dir, command), []byte(text), 0o700))
+	must.Program(t, filepath.Join(dir, command), text)
 	return newClient(Options{Path: dir + ":/usr/bin:/bin", Timeout: time.Minute, Now: time.Now}), calls
 }
 

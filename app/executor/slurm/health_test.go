@@ -38,7 +38,7 @@ func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"squeue", "sinfo"} {
 		script := "#!/bin/sh\n[ ! -e " + filepath.Join(dir, name+".fails") + " ]\n"
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
+		must.Program(t, filepath.Join(dir, name), script)
 	}
 	c := newClient(Options{Path: dir, Timeout: time.Minute, Now: time.Now})
 	if since, _ := c.Answers(); !since.IsZero() {

@@ -185,7 +185,7 @@ func (w *world) standIn(command, script string) (calls string) {
 		search = os.Getenv("PATH")
 	}
 	text := fmt.Sprintf("#!/bin/bash\ncalls='%s'\nreal=$(PATH='%s' command -v %s)\n%s\n", calls, search, command, script)
-	must.OK(w, os.WriteFile(filepath.Join(dir, command), []byte(text), 0o700))
+	must.Program(w, filepath.Join(dir, command), text)
 	w.options.Path = dir + ":" + search
 	return calls
 }

@@ -15,7 +15,7 @@ func standIns(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+		must.Program(t, filepath.Join(dir, name), "#!/bin/sh\n"+script+"\n")
 	}
 	t.Setenv("PATH", dir)
 }

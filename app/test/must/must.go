@@ -4,6 +4,7 @@ package must
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -59,4 +60,14 @@ func Write(t testing.TB, path, text string) {
 	t.Helper()
 	OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	OK(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// Program writes a script that can be started at once. A process that is started while the file
+// is open for writing would inherit it, and until that process begins its own program, the
+// system refuses to start the file ("text file busy").
+func Program(t testing.TB, path, script string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	OK(t, os.WriteFile(path, []byte(script), 0o700))
 }
