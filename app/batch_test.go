@@ -6,12 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/algorithm/placement"
-	"molrun/app/test/must"
-
 	"molrun/app"
+	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
 	"molrun/app/job/listing"
+	"molrun/app/test/must"
 )
 
 func TestRefusedBatchCreatesNothing(t *testing.T) {

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/algorithm/placement"
-	"molrun/app/test/must"
-
 	"molrun/app"
+	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
 	"molrun/app/job/listing"
+	"molrun/app/test/must"
 )
 
 func TestPriorityAndMaximumRuntimeAreAcceptedUpToTheirBounds(t *testing.T) {

@@ -5,11 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/algorithm/placement"
-	"molrun/app/test/must"
-
 	"molrun/app"
+	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 func TestReasonOfALostAttemptIsPartOfASentence(t *testing.T) {

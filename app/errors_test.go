@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/algorithm/placement"
-
 	"molrun/app"
+	"molrun/app/algorithm/placement"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
 	"molrun/app/job/listing"

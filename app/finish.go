@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"molrun/app/algorithm/placement"
-
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
 	"molrun/app/job/eta"

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"molrun/app/algorithm"
-
 	"molrun/app/base/digest"
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"

@@ -7,11 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"molrun/app/algorithm/placement"
-	"molrun/app/test/must"
-
 	"molrun/app"
+	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 // pipelineOf returns a pipeline as package web makes it from the jobs of a body.

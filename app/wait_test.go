@@ -8,10 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/test/must"
-
-	"molrun/app"
 )
 
 // waitFor gets a job with a wait of a minute, in the background. It returns once

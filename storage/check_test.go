@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/job/apikey"
-
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
 	"molrun/app/base/unit"
+	"molrun/app/job/apikey"
 	"molrun/app/test/must"
 	"molrun/storage/kv"
 )

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"molrun/app/algorithm/placement"
 	"molrun/app/task/protocol"
 	"molrun/app/test/must"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const commandFile = `format = 1

@@ -9,12 +9,11 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
-
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // FormatSchema is the JSON Schema of algorithm files. Besides the keywords of JSON Schema,

@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
 	"molrun/app/test/must"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // compileSettingsSchema compiles the schema for clients as a client would.

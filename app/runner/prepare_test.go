@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/algorithm/placement"
-	"molrun/app/test/must"
-
 	"molrun/app"
+	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
 	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 func TestInputsAreNamedAfterTheirSettings(t *testing.T) {

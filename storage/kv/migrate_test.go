@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/test/must"
-
 	bolt "go.etcd.io/bbolt"
+
+	"molrun/app/test/must"
 )
 
 // renameRocks is a migration as a later version may need it: it changes records, deletes

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"time"
 
-	"molrun/app/base/limit"
-
 	"github.com/rs/zerolog"
+
+	"molrun/app/base/limit"
 )
 
 // SignIn says which header of which proxies names the user who has signed in there.

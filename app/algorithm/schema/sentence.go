@@ -9,13 +9,12 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"molrun/app/base/fault"
 	"molrun/app/base/plaintext"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/unit"
-
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // How much of a faulty value and of a list of choices a message shows.

@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 
 	"molrun/app/base/strictjson"
-
-	"github.com/pelletier/go-toml/v2/unstable"
 )
 
 // Parse reads a file. A text that is not TOML gives a Reader without a Root.

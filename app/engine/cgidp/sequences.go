@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"molrun/app/base/unit"
-
 	"molrun/app/engine/input"
 )
 

@@ -10,7 +10,6 @@ import (
 
 	"molrun/app/engine/input"
 	"molrun/app/engine/md"
-
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )

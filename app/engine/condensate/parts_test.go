@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"molrun/app/engine/md"
-
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )

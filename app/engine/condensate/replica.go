@@ -5,7 +5,6 @@ import (
 
 	"molrun/app/engine/md"
 	"molrun/app/engine/run"
-
 	"molrun/app/engine/trajectory"
 )
 

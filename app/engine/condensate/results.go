@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"molrun/app/engine/plot"
-
 	"molrun/app/engine/store"
 )
 

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"molrun/app/engine/md"
-
 	"molrun/app/engine/store"
 )
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"molrun/app"
-
 	"molrun/app/base/events"
 	"molrun/app/base/fault"
 	"molrun/app/base/naming"

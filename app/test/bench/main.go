@@ -24,9 +24,9 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/cli/remote"
-
 	"github.com/spf13/cobra"
+
+	"molrun/app/cli/remote"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/test/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 // neverending is a job that the tests cancel.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/test/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 // hosted is a client of the mount, as scripts for a hosted service are: it knows the paths

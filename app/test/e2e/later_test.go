@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/test/must"
-
 	bolt "go.etcd.io/bbolt"
+
+	"molrun/app/test/must"
 )
 
 // A version does not open what a later one has written, and leaves it as it is.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/test/must"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"molrun/app/test/must"
 )
 
 // overHTTP and overPipes connect a client of the SDK with a service.

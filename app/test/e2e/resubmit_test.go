@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/test/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/test/must"
 )
 
 // TestResultIsResubmittedToAnotherServer runs a job on one server and, from what its

@@ -6,9 +6,9 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app/test/must"
-
 	bolt "go.etcd.io/bbolt"
+
+	"molrun/app/test/must"
 )
 
 func TestHolderOfALockIsFound(t *testing.T) {
