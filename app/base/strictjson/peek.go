@@ -19,14 +19,18 @@ func Peek(object []byte, visit func(name, value []byte) bool) {
 
 // textEnd returns where the text ends with which b begins.
 func textEnd(b []byte) int {
+	quote := 0 // the next one from i on
 	for i := 1; i < len(b); {
-		quote := bytes.IndexByte(b[i:], '"')
-		if quote < 0 {
-			break
+		if quote < i {
+			next := bytes.IndexByte(b[i:], '"')
+			if next < 0 {
+				break
+			}
+			quote = i + next
 		}
-		escape := bytes.IndexByte(b[i:i+quote], '\\')
+		escape := bytes.IndexByte(b[i:quote], '\\')
 		if escape < 0 {
-			return i + quote + 1
+			return quote + 1
 		}
 		i += escape + 2
 	}
