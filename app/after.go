@@ -86,10 +86,10 @@ func sameAfter(a, b *Job) bool {
 
 // dependenciesRemain checks that no job that new jobs wait for was deleted since it
 // was found. What has finished since has to be settled.
-func dependenciesRemain(tx Tx, first *Job, rows []newRow) error {
+func dependenciesRemain(tx Tx, first *Job, rows []EncodedJob) error {
 	checked := map[JobID]bool{}
 	isRow := func(id JobID) bool { // rows have rising IDs
-		_, found := slices.BinarySearchFunc(rows, id, func(r newRow, id JobID) int { return cmp.Compare(r.id, id) })
+		_, found := slices.BinarySearchFunc(rows, id, func(r EncodedJob, id JobID) int { return cmp.Compare(r.Job.ID, id) })
 		return found
 	}
 	check := func(waits []Dependency) error {
@@ -108,7 +108,7 @@ func dependenciesRemain(tx Tx, first *Job, rows []newRow) error {
 		return err
 	}
 	for _, r := range rows {
-		if err := check(r.waits); err != nil {
+		if err := check(r.Job.Private.Waits); err != nil {
 			return err
 		}
 	}

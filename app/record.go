@@ -141,31 +141,3 @@ func (j *Job) decodePrivate(stored []byte) (err error) {
 	}
 	return err
 }
-
-// newRow is a row of a batch that waits to be stored: 10,000 of them are kept without the
-// job that they encode, which takes three times as much.
-type newRow struct {
-	id             JobID
-	waits          []Dependency
-	references     []Reference
-	shown, private []byte // of EncodedJob
-}
-
-// newRows encodes the rows of a batch. Listeners hear of new ones with their batch.
-func newRows(jobs []*Job) ([]newRow, error) {
-	rows := make([]newRow, len(jobs))
-	for i, j := range jobs {
-		e, err := j.encoded(false)
-		if err != nil {
-			return nil, err
-		}
-		rows[i] = newRow{j.ID, j.Private.Waits, j.Private.References, e.Shown, e.Private}
-	}
-	return rows, nil
-}
-
-// encoded decodes the job again.
-func (r *newRow) encoded() (EncodedJob, error) {
-	j, err := DecodeJob(r.shown, r.private)
-	return EncodedJob{Job: j, Shown: r.shown, Private: r.private}, err
-}

@@ -82,9 +82,11 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 	if err != nil {
 		return nil, false, err
 	}
-	rows, err := newRows(planned.subjobs)
-	if err != nil {
-		return nil, false, err
+	rows := make([]EncodedJob, len(planned.subjobs))
+	for i, j := range planned.subjobs {
+		if rows[i], err = j.encoded(false); err != nil { // listeners hear of rows with their batch
+			return nil, false, err
+		}
 	}
 	for _, a := range planned.Definitions {
 		if _, err := a.Folder.Path(); err != nil { // the job is to go on with it as it is now
@@ -152,7 +154,7 @@ func (c *core) admitJobs(tx Tx, organization, user string, jobs int) error {
 
 // putNew stores a job followed by its rows. A name that is taken counts before what was
 // deleted meanwhile.
-func putNew(tx Tx, first EncodedJob, rows []newRow, definitions []*algorithm.File) error {
+func putNew(tx Tx, first EncodedJob, rows []EncodedJob, definitions []*algorithm.File) error {
 	for _, a := range definitions {
 		switch _, err := tx.Definition(a.Digest); {
 		case errors.Is(err, fault.NotFound):
@@ -167,14 +169,10 @@ func putNew(tx Tx, first EncodedJob, rows []newRow, definitions []*algorithm.Fil
 		return err
 	}
 	for _, r := range rows {
-		e, err := r.encoded()
-		if err == nil {
-			err = rowNameIsFree(tx, e.Job)
+		if err := rowNameIsFree(tx, r.Job); err != nil {
+			return err
 		}
-		if err == nil {
-			err = tx.PutEncoded(e)
-		}
-		if err != nil {
+		if err := tx.PutEncoded(r); err != nil {
 			return err
 		}
 	}
@@ -182,16 +180,12 @@ func putNew(tx Tx, first EncodedJob, rows []newRow, definitions []*algorithm.Fil
 		return err
 	}
 	for _, r := range rows {
-		gone, err := goneReference(tx, r.references)
+		gone, err := goneReference(tx, r.Job.Private.References)
 		if err != nil {
 			return err
 		}
 		if gone >= 0 {
-			e, err := r.encoded()
-			if err != nil {
-				return err
-			}
-			return deletedNow(e.Job, gone)
+			return deletedNow(r.Job, gone)
 		}
 	}
 	return dependenciesRemain(tx, first.Job, rows)
