@@ -19,7 +19,7 @@ import (
 )
 
 // System is what the replicas of a part simulate. Write may be called while they compute, and takes
-// their locks to read them.
+// their locks to read them; it is given all that have begun, and no other begins before it returns.
 type System[R Replica] interface {
 	New(number int) R                     // a replica before Start, or before Archive and Resume
 	Gather(begun []R)                     // takes over from replicas that are finished, and frees what they need no more
@@ -44,7 +44,7 @@ type Part[R Replica] struct {
 	started time.Time     // when this process began a replica; zero before
 	wall    time.Duration // from the first start of a replica to the last end, without pauses
 
-	saving  sync.Mutex // held while files are written, with
+	saving  sync.Mutex // held while files are written, and while a replica begins; with
 	written []written
 
 	finished bool
@@ -79,8 +79,11 @@ func (p *Part[R]) elapsed() time.Duration {
 	return time.Since(p.started)
 }
 
-// begin returns a replica that is ready to go on: a new one, or that of a checkpoint.
+// begin returns a replica that is ready to go on: a new one, or that of a checkpoint. It waits for
+// a save: a replica that began meanwhile would change what replicas share while it is written.
 func (p *Part[R]) begin(number int) (r R, err error) {
+	p.saving.Lock()
+	defer p.saving.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.started.IsZero() {

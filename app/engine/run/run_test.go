@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ type counters struct {
 	Part[*counter]
 	broken   [2]int64 // of each replica
 	complete bool
+	writing  func(begun []*counter) // if any, called by Write
 }
 
 func (c *counters) New(number int) *counter {
@@ -54,8 +56,11 @@ func (c *counters) Gather([]*counter)   {}
 func (c *counters) Archive(*md.Archive) {}
 func (c *counters) Reset()              {}
 
-func (c *counters) Write(_ []*counter, complete bool) error {
+func (c *counters) Write(begun []*counter, complete bool) error {
 	c.complete = complete
+	if c.writing != nil {
+		c.writing(begun)
+	}
 	return nil
 }
 
@@ -137,4 +142,30 @@ func TestRunEndsWithTheFirstError(t *testing.T) {
 	if saved(all[0]) || saved(all[1]) {
 		t.Error("checkpoints are left")
 	}
+}
+
+// Replicas share what their system counts: none begins while that is written.
+func TestReplicasBeginBetweenSaves(t *testing.T) {
+	r, all := counting(t.TempDir(), io.Discard, "")
+	c := all[0]
+	_, first, err := r.next()
+	must.OK(t, err)
+	defer first.Trajectory.Close()
+	var next sync.WaitGroup
+	c.writing = func(begun []*counter) {
+		next.Go(func() {
+			if _, second, err := r.next(); err != nil {
+				t.Error(err)
+			} else {
+				second.Trajectory.Close()
+			}
+		})
+		for range 10 {
+			time.Sleep(time.Millisecond) // time in which it could begin
+			must.Equal(t, "replicas that have begun", len(c.Begun()), len(begun))
+		}
+	}
+	must.OK(t, c.saveSoFar())
+	next.Wait()
+	must.Equal(t, "replicas that have begun", len(c.Begun()), 2)
 }
