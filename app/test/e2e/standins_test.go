@@ -109,7 +109,7 @@ func TestProgramsThatFailInWordsAlone(t *testing.T) {
 		"PROTEIN": protein,
 		"OWN":     u.upload("own.a3m", ">A\nMKVLAA\nGIVG\n>B\nMKV-AA\nGIVG\n"),
 		"OTHER":   u.upload("other.a3m", ">A\nMKVLAAGIVC\n>B\nMKVLAAGIVG\n"),
-		"TARGET":  u.upload("target.pdb", must.Read(t, "../../algorithm/catalogue/bindcraft/example/lysozyme.pdb")),
+		"TARGET":  u.upload("target.pdb", must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")),
 	}
 	for name, tt := range map[string]struct {
 		typ, settings string
@@ -156,14 +156,14 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	must.OK(t, os.WriteFile(filepath.Join(out, "Accepted", "binder_1.pdb"), []byte("END\n"), 0o600))
 	script := filepath.Join(out, "bindcraft.py")
 	must.OK(t, os.WriteFile(script, []byte("import signal\nsignal.pause()\n"), 0o600))
-	design := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/catalogue/bindcraft/design.py", out, "2", script)
+	design := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=2"}
 	if said, err := design.CombinedOutput(); err != nil || !strings.Contains(string(said), "1 of 2 designs were accepted") {
 		t.Fatalf("%v: %s", err, said)
 	}
 	must.Equal(t, "metrics", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up"}`)
 	must.OK(t, os.RemoveAll(filepath.Join(out, "Accepted")))
-	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/catalogue/bindcraft/design.py", out, "2", script)
+	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=1"}
 	if said, err := design.CombinedOutput(); err == nil || !strings.Contains(string(said), "No design was accepted in the job's time") {
 		t.Errorf("%v: %s", err, said)
