@@ -65,7 +65,7 @@ func (f typeFolder) Open(name string) (fs.File, error) {
 	return f.own.Open(name)
 }
 
-// ReadDir has fs.ReadDir and fs.WalkDir list the folders of lib, too.
+// ReadDir has fs.ReadDir and fs.WalkDir list the files of lib, too.
 func (f typeFolder) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(f.own, name)
 	if err != nil || name != "." {
