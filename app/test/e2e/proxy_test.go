@@ -17,7 +17,6 @@ import (
 
 	"molrun/app/server/certificate"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 	"molrun/app/test/whole"
 )
 
@@ -31,7 +30,7 @@ func (s *instance) nginx(prefix, listen string, instead ...string) (kill func())
 		program = "/usr/sbin/nginx"
 	}
 	if _, err := os.Stat(program); err != nil {
-		need.Skip(s.t, "nginx is not installed")
+		must.Skip(s.t, "nginx is not installed")
 	}
 	dir := s.t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

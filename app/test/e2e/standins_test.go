@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // siteOfStandIns makes the folders and weights of [site.paths], in which testdata/standins.py
@@ -81,7 +80,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	t.Parallel()
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		need.Skip(t, "the system's Python has no NumPy")
+		must.Skip(t, "the system's Python has no NumPy")
 	}
 	types := []string{"alphafold3", "bindcraft", "boltz", "chai-1", "colabfold", "esmfold", "proteinmpnn", "rfdiffusion"}
 	out, errs, code := outside(t, append([]string{"algorithms", "test", "--config", siteOfStandIns(t)}, types...)...)
@@ -95,12 +94,12 @@ func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 func TestProgramsThatFailInWordsAlone(t *testing.T) {
 	t.Parallel()
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		need.Skip(t, "the system's Python has no NumPy")
+		must.Skip(t, "the system's Python has no NumPy")
 	}
 	config := siteOfStandIns(t)
 	s := startServer(t, serverOptions{config: must.Read(t, config)})
 	if !s.sandboxed() {
-		need.Skip(t, "no sandbox here")
+		must.Skip(t, "no sandbox here")
 	}
 	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), "colabfold", "no-gpu"), nil, 0o600))
 	u := s.user("lab", "ann@lab.example")
