@@ -113,19 +113,19 @@ func TestRowsAreFound(t *testing.T) {
 	s.want(200, "PATCH", "/jobs/b-3", `{"note":"The best"}`)
 	id := s.want(200, "GET", "/jobs/b", "").fields(t)["jobId"].(string)
 	for query, want := range map[string]string{
-		"batch=" + id:                              "b-3 b-2 b-1",
-		"batch=b":                                  "b-3 b-2 b-1",
-		"batch=b&order=asc":                        "b-1 b-2 b-3",
-		"batch=b&status=COMPLETED&status=QUEUED":   "b-3 b-2 b-1",
-		"batch=b&status=COMPLETED":                 "b-2",
-		"batch=b&search=best":                      "b-3",
-		"batch=b&tag=of:batch":                     "",
-		"tag=of:batch":                             "b",
-		"jobName=b-2":                              "b-2",
-		"batch=b&jobName=b-2":                      "b-2",
-		"batch=b&jobName=b":                        "",
-		"batch=b-2":                                "",
-		"search=best":                              "",
+		"batch=" + id:                            "b-3 b-2 b-1",
+		"batch=b":                                "b-3 b-2 b-1",
+		"batch=b&order=asc":                      "b-1 b-2 b-3",
+		"batch=b&status=COMPLETED&status=QUEUED": "b-3 b-2 b-1",
+		"batch=b&status=COMPLETED":               "b-2",
+		"batch=b&search=best":                    "b-3",
+		"batch=b&tag=of:batch":                   "",
+		"tag=of:batch":                           "b",
+		"jobName=b-2":                            "b-2",
+		"batch=b&jobName=b-2":                    "b-2",
+		"batch=b&jobName=b":                      "",
+		"batch=b-2":                              "",
+		"search=best":                            "",
 		"organization=true&search=B&status=QUEUED": "",
 	} {
 		same(t, query, s.find(query+"&count=1").names(), want)

@@ -79,7 +79,7 @@ func TestFaultsOfUsage(t *testing.T) {
 	for query, want := range map[string][2]string{
 		"since=2025-01-01&until=2026-02-05":                     {"2025-01-01", "2026-02-04"}, // 400 days
 		"since=2026-02-01T23:00:00Z&until=2026-02-02T01:00:00Z": {"2026-02-01", "2026-02-02"},
-		"until=2026-02-01":                                      {"2026-01-02", "2026-01-31"},
+		"until=2026-02-01": {"2026-01-02", "2026-01-31"},
 	} {
 		r := s.usageOf(s.ann, query)
 		same(t, query, [2]string{r.Since, r.Until}, want)

@@ -16,8 +16,8 @@ import (
 	"molrun/app/client"
 	"molrun/app/job/apikey"
 	"molrun/app/server"
-	"molrun/app/server/host"
 	"molrun/app/server/config"
+	"molrun/app/server/host"
 )
 
 // localKey adds flags to login that find the service of this machine, and returns what

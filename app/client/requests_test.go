@@ -44,8 +44,8 @@ func TestRequestsSayWhatWasAskedFor(t *testing.T) {
 		"/jobs/a%20b/logs":         log(0, 0, -1),
 		"/jobs/a%20b/logs?limit=0": log(0, 0, 0),
 		"/jobs/a%20b/logs?attempt=1&limit=1&offset=1": log(1, 1, 1),
-		"/algorithms/echo":                            algorithm(""),
-		"/algorithms/echo?version=2":                  algorithm("2"),
+		"/algorithms/echo":           algorithm(""),
+		"/algorithms/echo?version=2": algorithm("2"),
 	} {
 		if err := ask(); err != nil || got != want {
 			t.Errorf("sent %s, want %s; %v", got, want, err)

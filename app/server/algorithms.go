@@ -15,8 +15,8 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
 	"molrun/app/job/audit"
-	"molrun/app/server/host"
 	"molrun/app/server/config"
+	"molrun/app/server/host"
 	"molrun/web"
 )
 

@@ -19,8 +19,8 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/base/limit"
-	"molrun/app/server/host"
 	"molrun/app/server/config"
+	"molrun/app/server/host"
 	"molrun/web/edge"
 )
 

@@ -19,13 +19,13 @@ func secretary(t *testing.T) (v snapshot, asked func() string) {
 	script := "#!/bin/sh\nwhile [ \"$1\" != --name ]; do shift; done\necho \"$2\" >>" + quote(notes) + "\n"
 	must.Program(t, filepath.Join(dir, "sacct"), script)
 	return snapshot{
-			client:    newClient(Options{Path: dir, Timeout: time.Minute, Now: time.Now}),
-			options:   Options{Prefix: "molrun", Log: func(string, ...any) {}},
-			accounted: map[string]bool{},
-		}, func() string {
-			text := must.Read(t, notes)
-			return strings.Join(strings.Fields(text), " ")
-		}
+		client:    newClient(Options{Path: dir, Timeout: time.Minute, Now: time.Now}),
+		options:   Options{Prefix: "molrun", Log: func(string, ...any) {}},
+		accounted: map[string]bool{},
+	}, func() string {
+		text := must.Read(t, notes)
+		return strings.Join(strings.Fields(text), " ")
+	}
 }
 
 func TestAccountingIsAskedOnceForAName(t *testing.T) {
