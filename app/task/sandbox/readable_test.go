@@ -33,7 +33,9 @@ func TestPublicEntriesOfAFolderAreLetIn(t *testing.T) {
 		must.OK(t, os.Mkdir(in(name), mode))
 		must.OK(t, os.Chmod(in(name), mode))
 	}
-	must.OK(t, os.Symlink("rocm-6.0", in("rocm")))
-	v := &view{hide: []string{in("hidden")}}
-	must.Equal(t, "arguments", v.publicOf(opt), []string{"--symlink", "rocm-6.0", in("rocm"), "--ro-bind-try", in("rocm-6.0"), in("rocm-6.0")})
+	for name, target := range map[string]string{"rocm": "/opt/rocm-6.0", "python": "/usr/bin", "outside": "/data/tool", "beside": "../data"} {
+		must.OK(t, os.Symlink(target, in(name)))
+	}
+	v := &view{hide: []string{in("hidden")}, read: []string{in("python/python3"), "/opt/rocm-6.0/bin"}}
+	must.Equal(t, "arguments", v.publicOf(opt), []string{"--symlink", "/opt/rocm-6.0", in("rocm"), "--ro-bind-try", in("rocm-6.0"), in("rocm-6.0")})
 }
