@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/base/atoms"
 	"molrun/app/base/durable"
+	"molrun/app/base/structure"
 	"molrun/app/cli/remote"
 	"molrun/app/engine/structsum"
 )
 
 func summaryCommand() *cobra.Command {
-	var structure, out string
+	var file, out string
 	var cutoff float64
 	c := &cobra.Command{
 		Use:     "structure-summary",
@@ -24,14 +24,14 @@ func summaryCommand() *cobra.Command {
 		Example: "  molrun engine structure-summary --structure 1abc.cif --out summary",
 		Args:    cobra.NoArgs,
 	}
-	c.Flags().StringVar(&structure, "structure", "", "PDB or mmCIF file")
+	c.Flags().StringVar(&file, "structure", "", "PDB or mmCIF file")
 	c.Flags().Float64Var(&cutoff, "cutoff", 4.5, "longest distance of heavy atoms in contact, in Å")
 	c.Flags().StringVar(&out, "out", "", "folder for the results")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if structure == "" || out == "" || !(cutoff > 0) {
+		if file == "" || out == "" || !(cutoff > 0) {
 			return remote.Usagef("give --structure FILE, --out DIR and a cutoff above 0")
 		}
-		f, err := os.Open(structure)
+		f, err := os.Open(file)
 		if err != nil {
 			return err
 		}
@@ -45,8 +45,8 @@ func summaryCommand() *cobra.Command {
 }
 
 func pdbCommand() *cobra.Command {
-	var structure, out string
-	var leave atoms.Selection
+	var file, out string
+	var leave structure.Selection
 	c := &cobra.Command{
 		Use:   "pdb",
 		Short: "Write a structure as a PDB file that other programs read",
@@ -57,21 +57,21 @@ with other modified residues in its chains is refused.`,
 		Example: "  molrun engine pdb --structure 1abc.cif --no-hetero --out protein.pdb",
 		Args:    cobra.NoArgs,
 	}
-	c.Flags().StringVar(&structure, "structure", "", "PDB or mmCIF file")
+	c.Flags().StringVar(&file, "structure", "", "PDB or mmCIF file")
 	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out HETATM: ligands, ions, water; selenomethionine in chains is written as MET")
 	c.Flags().BoolVar(&leave.Hydrogens, "no-hydrogens", false, "leave out hydrogens")
 	c.Flags().StringVar(&out, "out", "", "file to write")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if structure == "" || out == "" {
+		if file == "" || out == "" {
 			return remote.Usagef("give --structure FILE and --out FILE")
 		}
-		f, err := os.Open(structure)
+		f, err := os.Open(file)
 		if err != nil {
 			return err
 		}
 		defer f.Close() // only read from
 		var text bytes.Buffer
-		w, err := atoms.WritePDB(f, &text, leave)
+		w, err := structure.WritePDB(f, &text, leave)
 		if err != nil {
 			return fmt.Errorf("the structure %w", err)
 		}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 	"molrun/app/base/tables"
 )
 
@@ -312,6 +312,6 @@ func faultOf(err error) error {
 }
 
 func isCoordinate(text string) bool {
-	_, ok := atoms.Coordinate(text)
+	_, ok := structure.Coordinate(text)
 	return ok
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 )
 
 // residues are the names of amino acids in structures: the standard ones, what programs
@@ -19,7 +19,7 @@ func init() {
 	}
 }
 
-func hydrogen(a *atoms.Atom) bool {
+func hydrogen(a *structure.Atom) bool {
 	if a.Element != "" {
 		return a.Element == "H" || a.Element == "D"
 	}
@@ -45,7 +45,7 @@ type residue struct {
 	number                 int
 }
 
-func (c *counted) add(a *atoms.Atom) {
+func (c *counted) add(a *structure.Atom) {
 	c.atoms++
 	if !c.chains[a.Chain] {
 		c.chains[a.Chain] = true
@@ -95,7 +95,7 @@ func (c *counted) check(want Want) error {
 // checkStructure reads the first model of a PDB or mmCIF file.
 func checkStructure(text *lines, want Want) error {
 	c := counted{chains: map[string]bool{}, crowd: crowd{at: map[[3]int32][3]float64{}}}
-	r := atoms.NewReader(c.add)
+	r := structure.NewReader(c.add)
 	for line, ok := text.next(); ok; line, ok = text.next() {
 		if err := text.plain(line); err != nil {
 			return err

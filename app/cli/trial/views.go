@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 	"molrun/app/client"
 )
 
@@ -129,7 +129,7 @@ func countAtoms(file string, text []byte) (n int, known bool) {
 	lines := strings.Split(string(text), "\n")
 	switch strings.ToLower(path.Ext(file)) {
 	case ".cif", ".mmcif":
-		if _, err := atoms.Read(bytes.NewReader(text), func(*atoms.Atom) { n++ }); err != nil && n == 0 {
+		if _, err := structure.Read(bytes.NewReader(text), func(*structure.Atom) { n++ }); err != nil && n == 0 {
 			return 0, true
 		}
 		return n, true // the last line may be cut

@@ -13,7 +13,7 @@ type chain struct {
 }
 
 // chains returns the polymers of a structure.
-func (s *structure) chains() (all []*chain) {
+func (s *model) chains() (all []*chain) {
 	for _, r := range s.residues {
 		if r.kind != protein && r.kind != nucleic {
 			continue

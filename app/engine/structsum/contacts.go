@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 )
 
 // contact is the least distance of heavy atoms of two residues.
@@ -20,10 +20,10 @@ func contacts(residues []*residue, cutoff float64) []contact {
 	type place [3]int
 	type entry struct {
 		residue int
-		atom    *atoms.Atom
+		atom    *structure.Atom
 	}
 	cells := map[place][]entry{}
-	cell := func(a *atoms.Atom) (p place) {
+	cell := func(a *structure.Atom) (p place) {
 		for k, x := range a.Place {
 			p[k] = int(math.Floor(x / cutoff))
 		}

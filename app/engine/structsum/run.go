@@ -53,7 +53,7 @@ func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io
 // report is what Run writes.
 type report struct {
 	folder         string
-	structure      *structure
+	structure      *model
 	chains         []*chain
 	proteins       []*residue
 	gaps           []gap

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 )
 
 // kind is what a residue is.
@@ -27,7 +27,7 @@ type residue struct {
 	chain, name, insertion string
 	number                 int
 	kind                   kind
-	atoms                  []*atoms.Atom
+	atoms                  []*structure.Atom
 	alternate              bool // some atoms are at several places
 }
 
@@ -39,7 +39,7 @@ func (r *residue) String() string {
 // label is its number in the chain, with the insertion code.
 func (r *residue) label() string { return fmt.Sprintf("%d%s", r.number, r.insertion) }
 
-func (r *residue) atom(name string) *atoms.Atom {
+func (r *residue) atom(name string) *structure.Atom {
 	for _, a := range r.atoms {
 		if a.Name == name {
 			return a
@@ -86,21 +86,21 @@ func kindOf(r *residue) kind {
 	return ligand
 }
 
-// structure is the first model of a file.
-type structure struct {
+// model is the first model of a file.
+type model struct {
 	models   int
 	residues []*residue // in the order of the file
 }
 
 // read reads a PDB or mmCIF file.
-func read(file io.Reader) (*structure, error) {
-	s := &structure{}
+func read(file io.Reader) (*model, error) {
+	s := &model{}
 	type key struct {
 		chain, insertion, name string
 		number                 int
 	}
 	at := map[key]*residue{}
-	models, err := atoms.Read(file, func(a *atoms.Atom) {
+	models, err := structure.Read(file, func(a *structure.Atom) {
 		if a.Element == "H" || a.Element == "D" {
 			return
 		}
@@ -127,7 +127,7 @@ func read(file io.Reader) (*structure, error) {
 }
 
 // add adds an atom, or lets it take the place of one that is there less often.
-func (r *residue) add(a *atoms.Atom) {
+func (r *residue) add(a *structure.Atom) {
 	if a.Alternate != "" {
 		r.alternate = true
 		for k, other := range r.atoms {
@@ -142,12 +142,12 @@ func (r *residue) add(a *atoms.Atom) {
 	r.atoms = append(r.atoms, a)
 }
 
-func distance(a, b *atoms.Atom) float64 {
+func distance(a, b *structure.Atom) float64 {
 	x, y, z := a.Place[0]-b.Place[0], a.Place[1]-b.Place[1], a.Place[2]-b.Place[2]
 	return math.Sqrt(x*x + y*y + z*z)
 }
 
-func (s *structure) of(k kind) (some []*residue) {
+func (s *model) of(k kind) (some []*residue) {
 	for _, r := range s.residues {
 		if r.kind == k {
 			some = append(some, r)
@@ -166,21 +166,21 @@ var masses = map[string]float64{
 func radiusOfGyration(residues []*residue) float64 {
 	var total float64
 	var centre [3]float64
-	each := func(f func(mass float64, a *atoms.Atom)) {
+	each := func(f func(mass float64, a *structure.Atom)) {
 		for _, r := range residues {
 			for _, a := range r.atoms {
 				f(cmp.Or(masses[a.Element], masses["C"]), a)
 			}
 		}
 	}
-	each(func(mass float64, a *atoms.Atom) {
+	each(func(mass float64, a *structure.Atom) {
 		total += mass
 		for k := range centre {
 			centre[k] += mass * a.Place[k]
 		}
 	})
 	sum := 0.0
-	each(func(mass float64, a *atoms.Atom) {
+	each(func(mass float64, a *structure.Atom) {
 		for k := range centre {
 			d := a.Place[k] - centre[k]/total
 			sum += mass * d * d

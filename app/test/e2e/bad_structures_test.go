@@ -10,7 +10,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/content"
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 )
 
 // structureForm is a form in which a structure is given that someone has meant well.
@@ -123,7 +123,7 @@ func mmcif(lines []string) string {
 		out.WriteString("_atom_site." + column + "\n")
 	}
 	n := 0
-	_, _ = atoms.Read(strings.NewReader(strings.Join(lines, "\n")), func(a *atoms.Atom) { // examples can be read
+	_, _ = structure.Read(strings.NewReader(strings.Join(lines, "\n")), func(a *structure.Atom) { // examples can be read
 		n++
 		fmt.Fprintf(&out, "ATOM %d %s %s . %s A 1 %d %d %s ? %.3f %.3f %.3f 1.00 %.2f 1\n", n, a.Element, a.Name, a.Residue, a.Number, a.Number, a.Chain, a.Place[0], a.Place[1], a.Place[2], a.B)
 	})

@@ -1,4 +1,4 @@
-package atoms
+package structure
 
 import (
 	"errors"

@@ -1,5 +1,5 @@
-// Package atoms reads the atoms of structures, from PDB and mmCIF files.
-package atoms
+// Package structure reads the atoms of structures, from PDB and mmCIF files.
+package structure
 
 import (
 	"bufio"
