@@ -2,9 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,13 +55,14 @@ func pdbCommand() *cobra.Command {
 		Short: "Write a structure as a PDB file that other programs read",
 		Long: `Write the first model of a PDB or mmCIF file as a PDB file: with HEADER, each atom at
 its most occupied place, and chains of one letter. Prints what it has changed.
-With --no-hetero, chains stay whole: selenomethionine becomes methionine, and a structure
-with other modified residues in its chains is refused.`,
+With --no-hetero, chains stay whole: modified amino acids become the standard ones that they
+are made from, such as selenomethionine methionine, and a structure with other residues in
+its chains that are HETATM is refused.`,
 		Example: "  molrun engine pdb --structure 1abc.cif --no-hetero --out protein.pdb",
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&file, "structure", "", "PDB or mmCIF file")
-	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out HETATM: ligands, ions, water; selenomethionine in chains is written as MET")
+	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out HETATM: ligands, ions, water; modified amino acids of chains are written as standard ones")
 	c.Flags().BoolVar(&leave.Hydrogens, "no-hydrogens", false, "leave out hydrogens")
 	c.Flags().StringVar(&out, "out", "", "file to write")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -78,11 +82,11 @@ with other modified residues in its chains is refused.`,
 		if w.Models > 1 {
 			fmt.Fprintf(c.OutOrStdout(), "Of %d models, the first was taken.\n", w.Models)
 		}
-		if len(w.Methionines) > 0 {
-			fmt.Fprintf(c.OutOrStdout(), "Selenomethionine is written as methionine: %s.\n", strings.Join(w.Methionines, ", "))
+		if len(w.Modified) > 0 {
+			fmt.Fprintf(c.OutOrStdout(), "Modified residues are written as standard ones: %s.\n", strings.Join(w.Modified, ", "))
 		}
-		for from, to := range w.Chains {
-			fmt.Fprintf(c.OutOrStdout(), "Chain %s is called %s.\n", from, to)
+		for _, from := range slices.Sorted(maps.Keys(w.Chains)) {
+			fmt.Fprintf(c.OutOrStdout(), "Chain %s is called %s.\n", cmp.Or(from, "without a name"), w.Chains[from])
 		}
 		root, err := os.OpenRoot(filepath.Dir(out))
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 // Selection says which atoms WritePDB leaves out.
 type Selection struct {
 	Hydrogens bool // leave out
-	Hetero    bool // leave out ligands, water and whatever else is HETATM, but for methionines with selenium
+	Hetero    bool // leave out ligands, water and whatever else is HETATM, but for modified amino acids of chains
 }
 
 // The most that the columns of a PDB file can number.
@@ -23,28 +23,30 @@ const (
 
 // Written is what WritePDB has done.
 type Written struct {
-	Models      int               // in the source, of which the first counts
-	Atoms       int               // written
-	Chains      map[string]string // new names of chains, by their old ones, if they differ
-	Methionines []string          // that have selenium in the source, and are written with sulfur
+	Models   int               // in the source, of which the first counts
+	Atoms    int               // written
+	Chains   map[string]string // new names of chains, by their old ones, if they differ
+	Modified []string          // residues of chains that are written as standard ones, such as "A:MSE1 as MET"
 }
 
 // WritePDB writes the first model of a PDB or mmCIF file as a PDB file that most programs
-// read: with HEADER, one place for each atom, a TER record after each chain, and chains of
+// read: with HEADER, one place for each atom, a TER record after each polymer, and chains of
 // one letter. The error says what is wrong with the source, or what a PDB file can't hold.
 func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, error) {
-	w := &Written{Chains: map[string]string{}}
-	all, err := w.read(source, leave)
+	m, err := Read(source)
 	if err != nil {
 		return nil, err
 	}
-	all = places(all)
-	w.Atoms = len(all)
+	w := &Written{Models: m.Models, Chains: map[string]string{}}
+	all, err := w.residues(m, leave)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case len(all) == 0:
 		return nil, fmt.Errorf("has no atoms of that kind")
-	case len(all) > mostAtoms:
-		return nil, fmt.Errorf("has %d atoms, and a PDB file holds at most %d", len(all), mostAtoms)
+	case w.Atoms > mostAtoms:
+		return nil, fmt.Errorf("has %d atoms, and a PDB file holds at most %d", w.Atoms, mostAtoms)
 	}
 	names, err := chainNames(all)
 	if err != nil {
@@ -52,77 +54,138 @@ func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, er
 	}
 	out := bufio.NewWriter(target)
 	fmt.Fprintln(out, "HEADER    MOLECULE")
-	for k, a := range all {
-		if a.Number > mostResidues || a.Number < -999 || len(a.Residue) > 3 || len(a.Name) > 4 || len(a.Insertion) > 1 {
-			return nil, fmt.Errorf("has the residue %s %d with the atom %s, which a PDB file can't hold", a.Residue, a.Number, a.Name)
+	last, serial := lastOfPolymers(all), 0
+	for k, r := range all {
+		from := r.ChainID()
+		if to := names[from]; to != from {
+			w.Chains[from] = to
 		}
-		if k > 0 && all[k-1].Chain != a.Chain && !all[k-1].Hetero {
+		for _, a := range r.Atoms {
+			serial++
+			if err := a.write(out, serial, names[from]); err != nil {
+				return nil, err
+			}
+		}
+		if last[from] == k {
 			fmt.Fprintln(out, "TER")
 		}
-		if to := names[a.Chain]; to != a.Chain {
-			w.Chains[a.Chain] = to
-		}
-		a.write(out, k+1, names[a.Chain])
 	}
-	fmt.Fprintln(out, "TER\nEND")
+	fmt.Fprintln(out, "END")
 	return w, out.Flush()
 }
 
-// read reads the atoms that are not left out.
-func (w *Written) read(source io.Reader, leave Selection) (all []*Atom, err error) {
-	w.Models, err = Read(source, func(a *Atom) {
-		if !leave.Hydrogens || a.Element != "H" && a.Element != "D" {
-			all = append(all, a)
-		}
-	})
-	if err != nil || !leave.Hetero {
-		return all, err
-	}
-	w.Methionines, err = writeMethionines(all)
-	return slices.DeleteFunc(all, func(a *Atom) bool { return a.Hetero }), err
-}
-
-// places takes each atom at its most occupied place.
-func places(atoms []*Atom) (all []*Atom) {
-	type key struct {
-		chain, insertion, name string
-		number                 int
-	}
-	at := map[key]int{}
-	for _, a := range atoms {
-		if a.Alternate == "" {
-			all = append(all, a)
+// residues returns those that are written, with the atoms that are.
+func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error) {
+	var holes []string
+	for k, r := range m.Residues {
+		written := *r
+		if leave.Hetero && !written.standardize(m, k, w, &holes) {
 			continue
 		}
-		k := key{a.Chain, a.Insertion, a.Name, a.Number}
-		n, ok := at[k]
-		switch {
-		case !ok:
-			at[k] = len(all)
-			all = append(all, a)
-		case a.Occupancy > all[n].Occupancy && a.Residue == all[n].Residue: // of different residues the first
-			all[n] = a
+		written.Atoms = slices.DeleteFunc(written.Places(), func(a *Atom) bool {
+			return leave.Hydrogens && (a.Element == "H" || a.Element == "D") || leave.Hetero && a.Hetero
+		})
+		if w.Atoms += len(written.Atoms); len(written.Atoms) > 0 {
+			all = append(all, &written)
 		}
 	}
-	return all
+	if len(holes) > 0 {
+		more := ""
+		if n := len(holes) - 10; n > 0 {
+			holes, more = holes[:10], fmt.Sprintf(" and %d more", n)
+		}
+		return nil, fmt.Errorf("has residues in its chains that are HETATM, without which the chains have holes: %s%s; replace them by standard residues, as ATOM", strings.Join(holes, ", "), more)
+	}
+	return all, nil
 }
 
-// chainNames gives a letter to each chain that has a longer name.
-func chainNames(all []*Atom) (map[string]string, error) {
+// standardize makes a modified residue of a polymer a standard one. It reports whether
+// something of the residue is written, and adds it to the holes if it ought to be and can't.
+func (r *Residue) standardize(m *Model, k int, w *Written, holes *[]string) bool {
+	polymer := r.Kind == Protein || r.Kind == Nucleic
+	if as := r.parent(); polymer && as != nil {
+		w.Modified = append(w.Modified, fmt.Sprintf("%s as %s", r, as.Name))
+		r.Name, r.Atoms = as.Name, as.Atoms
+		return true
+	}
+	within := k > 0 && k+1 < len(m.Residues) && m.joined(k) && m.joined(k+1)
+	if r.Hetero && polymer && (r.Atom("N") != nil && r.Atom("CA") != nil && r.Atom("C") != nil || within) {
+		*holes = append(*holes, r.String())
+	}
+	return !r.Hetero
+}
+
+// parent returns the standard residue that a modified one is made from, with the atoms that
+// both have. It returns nil where some atoms of the standard one have become others.
+func (r *Residue) parent() *Residue {
+	name := parents[r.Name]
+	if name == "" {
+		return nil
+	}
+	as := &Residue{Name: name}
+	var hydrogens []*Atom
+	other := false
+	for _, a := range r.Atoms {
+		own := *a
+		own.Residue, own.Hetero = name, false
+		if own.Name == "SE" {
+			own.Name, own.Element = map[string]string{"MET": "SD", "CYS": "SG"}[name], "S"
+		}
+		switch {
+		case own.Element == "H" || own.Element == "D":
+			hydrogens = append(hydrogens, &own)
+		case slices.Contains(backboneAtoms, own.Name) || slices.Contains(strings.Fields(heavy[name]), own.Name):
+			as.Atoms = append(as.Atoms, &own)
+		default:
+			other = true
+		}
+	}
+	if !other { // the hydrogens are those of the standard one
+		as.Atoms = append(as.Atoms, hydrogens...)
+		return as
+	}
+	for atom := range strings.FieldsSeq(heavy[name]) {
+		if as.Atom(atom) == nil {
+			return nil
+		}
+	}
+	return as
+}
+
+var backboneAtoms = []string{"N", "CA", "C", "O", "OXT"}
+
+// lastOfPolymers returns the place of the last residue of each chain that is part of a polymer.
+func lastOfPolymers(all []*Residue) map[string]int {
+	last := map[string]int{}
+	for k, r := range all {
+		if r.Kind == Protein || r.Kind == Nucleic {
+			last[r.ChainID()] = k
+		}
+	}
+	return last
+}
+
+// chainNames gives a letter to each chain that has a longer name, or none beside others
+// without one.
+func chainNames(all []*Residue) (map[string]string, error) {
 	names := map[string]string{}
 	var long []string
-	for _, a := range all {
-		switch _, known := names[a.Chain]; {
-		case known || slices.Contains(long, a.Chain):
-		case len(a.Chain) <= 1:
-			names[a.Chain] = a.Chain
+	several := slices.ContainsFunc(all, func(r *Residue) bool { return r.Chain == "" && r.Part > 0 })
+	for _, r := range all {
+		id := r.ChainID()
+		switch _, known := names[id]; {
+		case known || slices.Contains(long, id):
+		case len(id) == 1, id == "" && !several:
+			names[id] = id
 		default:
-			long = append(long, a.Chain)
+			long = append(long, id)
 		}
 	}
 	free := chainLetters
 	for _, taken := range names {
-		free = strings.ReplaceAll(free, taken, "")
+		if taken != "" {
+			free = strings.ReplaceAll(free, taken, "")
+		}
 	}
 	if len(long) > len(free) {
 		return nil, fmt.Errorf("has %d chains, and a PDB file holds at most %d", len(names)+len(long), len(chainLetters))
@@ -133,7 +196,11 @@ func chainNames(all []*Atom) (map[string]string, error) {
 	return names, nil
 }
 
-func (a *Atom) write(out io.Writer, serial int, chain string) {
+// write writes an atom, or says why a PDB file can't hold it.
+func (a *Atom) write(out io.Writer, serial int, chain string) error {
+	if a.Number > mostResidues || a.Number < -999 || len(a.Residue) > 3 || len(a.Name) > 4 || len(a.Insertion) > 1 {
+		return fmt.Errorf("has the residue %s %d with the atom %s, which a PDB file can't hold", a.Residue, a.Number, a.Name)
+	}
 	record := "ATOM"
 	if a.Hetero {
 		record = "HETATM"
@@ -142,6 +209,7 @@ func (a *Atom) write(out io.Writer, serial int, chain string) {
 	if len(a.Element) < 2 && len(name) < 4 { // elements of one letter begin in the second column
 		name = " " + name
 	}
-	fmt.Fprintf(out, "%-6s%5d %-4s %3s %1s%4d%-1s   %8.3f%8.3f%8.3f%6.2f%6.2f          %2s\n",
+	_, err := fmt.Fprintf(out, "%-6s%5d %-4s %3s %1s%4d%-1s   %8.3f%8.3f%8.3f%6.2f%6.2f          %2s\n",
 		record, serial, name, a.Residue, chain, a.Number, a.Insertion, a.Place[0], a.Place[1], a.Place[2], min(a.Occupancy, 1), min(max(a.B, -99.99), 999.99), a.Element)
+	return err
 }
