@@ -1,6 +1,9 @@
 package structure
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // grouper makes residues of atoms.
 type grouper struct {
@@ -84,10 +87,26 @@ func (r *Residue) named(a *Atom) bool {
 	return r.Number == a.Number && r.Name == a.Residue && r.Chain == a.Chain && r.Insertion == a.Insertion
 }
 
-// another reports whether an atom behind a water or an ion is of another one, to which the
-// file gives the same number.
+// another reports whether an atom with the names of a residue, right behind it, is of another
+// one to which the file gives the same number: the first atom comes again.
 func (r *Residue) another(a *Atom) bool {
-	return (isWater(r.Name) || r.Name == a.Name) && r.has(a.Name, a.Alternate)
+	switch first := r.Atoms[0]; {
+	case isWater(r.Name) || r.Name == a.Name: // a water or an ion
+		return r.has(a.Name, a.Alternate)
+	case first.Name != a.Name || first.Alternate != a.Alternate:
+		return false
+	}
+	return r.distinct() && !slices.ContainsFunc(r.Atoms, func(b *Atom) bool { return distance(a, b) <= longestBond })
+}
+
+// distinct reports whether the names of atoms are no mere elements, of which there are several.
+func (r *Residue) distinct() bool {
+	for k, a := range r.Atoms {
+		if slices.ContainsFunc(r.Atoms[:k], func(b *Atom) bool { return b.Name == a.Name && b.Alternate == a.Alternate }) {
+			return false
+		}
+	}
+	return true
 }
 
 // residue returns the residue of an atom that is not of the last one.

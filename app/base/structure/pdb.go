@@ -42,7 +42,7 @@ func isAtom(line string) bool {
 	}
 	switch line[0] {
 	case 'A', 'a':
-		return strings.EqualFold(line[:4], "ATOM") && line[4] == ' ' && (line[5] == ' ' || isDigit(line[5]))
+		return strings.EqualFold(line[:4], "ATOM") && isBlank(line[4]) && (isBlank(line[5]) || isDigit(line[5]))
 	case 'H', 'h':
 		return strings.EqualFold(line[:6], "HETATM")
 	}
@@ -91,8 +91,11 @@ func (a *Atom) same(b *Atom) bool {
 // readPDB reads an atom of a PDB file, whose columns are fixed.
 func (a *Atom) readPDB(line string, number int, n *numbers) error {
 	line = unshifted(line)
-	if len(line) < 54 {
+	if len(line) < 54 && strings.IndexByte(line, '\t') < 0 {
 		return fmt.Errorf("breaks off in line %d: an atom of a PDB file has coordinates in columns 31 to 54", number)
+	}
+	if strings.IndexByte(line[:min(len(line), 54)], '\t') >= 0 {
+		return fmt.Errorf("has a tab in line %d: a PDB file has columns of a fixed width, so write blanks", number)
 	}
 	ok := false
 	for k := range a.Place {

@@ -65,6 +65,8 @@ func TestPolymersLigandsAndWater(t *testing.T) {
 		"a TER record at a break":             {chain + "TER\n" + moved(peptide("ATOM GLY A7", "HETATM MSE A8", "ATOM GLY A9"), 30), "1 chain, 6 residues, 2 modified residues (MSE)"},
 		"waters of one number":                {waters, "3 waters"},
 		"ions of one number":                  {strings.Repeat(peptide("HETATM ZN A9 ZN"), 3), "3 ligands (ZN)"},
+		"ligands of one number":               {peptide("HETATM LIG A9 C1 C2 O") + moved(peptide("HETATM LIG A9 C1 C2 O"), 30), "2 ligands (LIG)"},
+		"a ligand with elements for names":    {peptide("HETATM LIG A9 C C O") + moved(peptide("HETATM LIG A9 C N O"), 30), "1 ligand (LIG)"},
 		"hydrogens at the end":                {chain + "TER\n" + peptide("ATOM GLY A1 H"), "1 chain, 3 residues, 1 modified residue (MSE)"},
 		"another residue instead":             {peptide("ATOM GLY A1", "ATOM SER A2 N/A CA/A C/A", "ATOM THR A2 N/B CA/B C/B"), "1 chain, 2 residues, 1 residue at several places, of which the most occupied counts"},
 		"entities":                            {cifOf(chain+glu, "loop_ _entity.id _entity.type 1 polymer 2 non-polymer\n", same, func(r string) string { return map[bool]string{true: "2", false: "1"}[r == "GLU"] }), "1 chain, 3 residues, 1 ligand (GLU), 1 modified residue (MSE)"},

@@ -93,6 +93,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 	good := strings.Split(pdbFile, "\n")[2]
 	for text, want := range map[string]string{
 		"\n" + good[:50]: "breaks off in line 2: an atom of a PDB file has coordinates in columns 31 to 54",
+		strings.Replace(good, "ATOM  ", "ATOM\t", 1):      "has a tab in line 1: a PDB file has columns of a fixed width, so write blanks",
 		strings.Replace(good, " 6.134", "*.****", 1):      `has no coordinate in columns 39 to 46 of line 1, but "  *.****"`,
 		strings.Replace(good, "6.134", "  NaN", 1):        `has no coordinate in columns 39 to 46 of line 1, but "     NaN"`,
 		strings.Replace(good, "A   1 ", "A   x ", 1):      `has no residue number in columns 23 to 26 of line 1, but "   x"; beyond 9999, write mmCIF or hybrid-36 (A000)`,
