@@ -54,7 +54,14 @@ type Want struct {
 	Packed                   bool     // whether the program reads files packed by gzip
 	AnyText                  bool     // whether the program reads a byte order mark, and lines that end with CR alone
 
-	found Facts // to be filled
+	found *Report // to be filled
+}
+
+// Report is what a file holds.
+type Report struct {
+	Facts    Facts
+	Summary  string   // of a structure, such as "1 chain, 129 residues"; else ""
+	Mistakes []string // of the file
 }
 
 // Mistake says what is wrong with a file, to be put behind its name.
@@ -64,17 +71,16 @@ func (m Mistake) Error() string { return string(m) }
 
 func wrong(format string, args ...any) error { return Mistake(fmt.Sprintf(format, args...)) }
 
-// Check returns what it has counted in a file, and the mistakes of it. The error says that
-// it can't be read.
-func Check(ctx context.Context, path string, want Want) (found Facts, mistakes []string, err error) {
+// Check returns what a file holds. The error says that it can't be read.
+func Check(ctx context.Context, path string, want Want) (*Report, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer f.Close() // only read from
-	want.found = Facts{}
-	mistakes, err = told(checkFile(ctx, f, want))
-	return want.found, mistakes, err
+	want.found = &Report{Facts: Facts{}}
+	want.found.Mistakes, err = told(checkFile(ctx, f, want))
+	return want.found, err
 }
 
 func checkFile(ctx context.Context, f *os.File, want Want) error {

@@ -206,13 +206,14 @@ func TestContent(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file.csv")
 			must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
-			_, mistakes, err := Check(t.Context(), path, tt.want)
-			got := strings.Join(mistakes, "|")
-			if err != nil || (got == "") != (tt.mistakes == "") || !strings.HasPrefix(got, tt.mistakes) && !strings.Contains(got, tt.mistakes) {
-				t.Errorf("mistakes %q, %v; want %q", got, err, tt.mistakes)
+			found, err := Check(t.Context(), path, tt.want)
+			must.OK(t, err)
+			got := strings.Join(found.Mistakes, "|")
+			if (got == "") != (tt.mistakes == "") || !strings.HasPrefix(got, tt.mistakes) && !strings.Contains(got, tt.mistakes) {
+				t.Errorf("mistakes %q; want %q", got, tt.mistakes)
 			}
-			if len(mistakes) > maxTold {
-				t.Errorf("%d mistakes", len(mistakes))
+			if len(found.Mistakes) > maxTold {
+				t.Errorf("%d mistakes", len(found.Mistakes))
 			}
 		})
 	}
@@ -223,10 +224,10 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	must.OK(t, os.WriteFile(path, []byte(">a\n"+strings.Repeat("MKV\n", 5000)), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, mistakes, err := Check(ctx, path, Want{Kind: ProteinSequences}); !errors.Is(err, context.Canceled) {
-		t.Errorf("mistakes %q, %v", mistakes, err)
+	if found, err := Check(ctx, path, Want{Kind: ProteinSequences}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", found, err)
 	}
-	if _, _, err := Check(t.Context(), path+"x", Want{Kind: ProteinSequences}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Check(t.Context(), path+"x", Want{Kind: ProteinSequences}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of no file: %v", err)
 	}
 }
@@ -239,9 +240,9 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, kind uint8) {
 		path := filepath.Join(t.TempDir(), "file")
 		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		_, mistakes, err := Check(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
+		found, err := Check(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
 		must.OK(t, err)
-		for _, m := range mistakes {
+		for _, m := range found.Mistakes {
 			if m == "" || len(m) > 2000 {
 				t.Errorf("%q", m)
 			}
@@ -276,11 +277,15 @@ func TestFactsAreCounted(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
-		got, mistakes, err := Check(t.Context(), path, Want{Kind: tt.kind})
-		if diff := cmp.Diff(tt.want, got); diff != "" || mistakes != nil || err != nil {
-			t.Errorf("%s: %v, %v (-want +got)\n%s", tt.kind, mistakes, err, diff)
+		got, err := Check(t.Context(), path, Want{Kind: tt.kind})
+		must.OK(t, err)
+		if diff := cmp.Diff(tt.want, got.Facts); diff != "" || got.Mistakes != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", tt.kind, got.Mistakes, diff)
 		}
-		for fact := range got {
+		if structure := tt.kind == ProteinStructure; structure != (got.Summary == "2 chains, 2 + 1 residues, 1 water") {
+			t.Errorf("%s: %q", tt.kind, got.Summary)
+		}
+		for fact := range got.Facts {
 			if !slices.Contains(FactsOf(tt.kind), fact) {
 				t.Errorf("%s has no fact %s", tt.kind, fact)
 			}

@@ -51,8 +51,9 @@ func (c *counted) check(m *structure.Model, want Want) error {
 	for fact, n := range map[string]int{
 		"residues": c.residues, "chains": len(m.Chains), "atoms": m.Atoms, "heavy": c.heavy, "backbone": c.backbone, "sidechains": c.sidechains,
 	} {
-		want.found[fact] = float64(n)
+		want.found.Facts[fact] = float64(n)
 	}
+	want.found.Summary = m.Summary()
 	switch {
 	case m.Atoms == 0:
 		return wrong("has no atoms: it is neither a PDB nor an mmCIF file, or it has no coordinates")

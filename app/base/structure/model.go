@@ -2,6 +2,7 @@ package structure
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -23,6 +24,19 @@ type Model struct {
 	Atoms    int // all places of each atom are counted
 	Residues []*Residue
 	Chains   []*Chain // polymers
+}
+
+// All goes through the atoms, residue by residue.
+func (m *Model) All() iter.Seq[*Atom] {
+	return func(yield func(*Atom) bool) {
+		for _, r := range m.Residues {
+			for _, a := range r.Atoms {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Residue is what has one number and name in one chain.
