@@ -79,9 +79,7 @@ its chains that are HETATM is refused.`,
 		if err != nil {
 			return fmt.Errorf("the structure %w", err)
 		}
-		if w.Models > 1 {
-			fmt.Fprintf(c.OutOrStdout(), "Of %d models, the first was taken.\n", w.Models)
-		}
+		fmt.Fprintf(c.OutOrStdout(), "The structure has %s.\n", w.Source)
 		if len(w.Modified) > 0 {
 			fmt.Fprintf(c.OutOrStdout(), "Modified residues are written as standard ones: %s.\n", strings.Join(w.Modified, ", "))
 		}

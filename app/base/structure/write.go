@@ -23,7 +23,7 @@ const (
 
 // Written is what WritePDB has done.
 type Written struct {
-	Models   int               // in the source, of which the first counts
+	Source   string            // what it holds
 	Atoms    int               // written
 	Chains   map[string]string // new names of chains, by their old ones, if they differ
 	Modified []string          // residues of chains that are written as standard ones, such as "A:MSE1 as MET"
@@ -37,7 +37,7 @@ func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, er
 	if err != nil {
 		return nil, err
 	}
-	w := &Written{Models: m.Models, Chains: map[string]string{}}
+	w := &Written{Source: m.Summary(), Chains: map[string]string{}}
 	all, err := w.residues(m, leave)
 	if err != nil {
 		return nil, err

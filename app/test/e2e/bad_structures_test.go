@@ -50,7 +50,7 @@ var structureForms = []structureForm{
 			return line
 		})(lines)
 	}},
-	{"packed", false, func(lines []string) string {
+	{"packed", true, func(lines []string) string {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
 		_, _ = w.Write([]byte(strings.Join(lines, "\n"))) // to memory
