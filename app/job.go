@@ -173,7 +173,8 @@ type Input struct {
 	Output   string `json:"output,omitempty"` // of that job, which the setting names
 	Path     string `json:"path,omitempty"`   // within that result; a pattern of an output whose job has not finished
 	Filename string `json:"filename"`
-	SHA256   string `json:"sha256,omitempty"` // "" until the job has finished whose result it is
+	SHA256   string `json:"sha256,omitempty"`  // "" until the job has finished whose result it is
+	Summary  string `json:"summary,omitempty"` // of a structure that was read at submission or when the job started
 }
 
 // Reference locates the bytes of an input: a generation of an upload, or a file

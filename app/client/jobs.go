@@ -59,6 +59,7 @@ type Input struct {
 	Path     string `json:"path,omitempty"`
 	Filename string `json:"filename"`
 	SHA256   string `json:"sha256"`
+	Summary  string `json:"summary,omitempty"` // of a structure
 }
 
 // Progress is the latest progress that a running program reported.

@@ -152,8 +152,8 @@ func TestExamplesOfTheCatalogueAreSubmissions(t *testing.T) {
 				must.OK(t, os.WriteFile(path, text, 0o600))
 				used = append(used, name)
 				if want := p.Content(); want != nil {
-					if _, mistakes, err := content.Check(t.Context(), path, *want); err != nil || mistakes != nil {
-						t.Errorf("%s: %s: %v, %v", a.Path, name, mistakes, err)
+					if found, err := content.Check(t.Context(), path, *want); err != nil || found.Mistakes != nil {
+						t.Errorf("%s: %s: %+v, %v", a.Path, name, found, err)
 					}
 				}
 			}
@@ -183,11 +183,12 @@ func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
 	for heavy, want := range map[int][2]float64{8: {1, 1}, 32: {1, 2}, 63: {2, 4}, 100: {5.2, 8}, 300: {5.2, 8}} { // above 100, none is docked
 		file := filepath.Join(t.TempDir(), "ligands.csv")
 		must.OK(t, os.WriteFile(file, []byte("name,smiles\n"+strings.Repeat("a,CCO\n", 500)+"b,"+chain(heavy)+"\nc,C1C(\n"), 0o600))
-		found, mistakes, err := content.Check(t.Context(), file, *vina.Parameters.Named("ligands").Content())
-		if err != nil || mistakes != nil {
-			t.Fatal(err, mistakes)
+		found, err := content.Check(t.Context(), file, *vina.Parameters.Named("ligands").Content())
+		must.OK(t, err)
+		if found.Mistakes != nil {
+			t.Fatal(found.Mistakes)
 		}
-		table := gibibytes(`{"cores":1,"ligands":"x"}`, algorithm.Facts{"ligands": found})
+		table := gibibytes(`{"cores":1,"ligands":"x"}`, algorithm.Facts{"ligands": found.Facts})
 		if table < want[0] || table > want[1] {
 			t.Errorf("%d heavy atoms: %.2f GiB, want %v", heavy, table, want)
 		}

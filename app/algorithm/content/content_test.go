@@ -25,6 +25,8 @@ HETATM    4 CA    CA A   3      11.639   6.071  -5.147  1.00  1.00          CA
 END
 `
 
+var atoms = strings.TrimSuffix(pdb, "END\n")
+
 const cif = `data_X
 #
 loop_
@@ -95,6 +97,10 @@ func TestContent(t *testing.T) {
 	}{
 		{"PDB", pdb, Want{Kind: ProteinStructure}, ""},
 		{"PDB, packed", packed(pdb), Want{Kind: ProteinStructure, Packed: true}, ""},
+		{"with letters of Windows", strings.Replace(pdb, "HEADER    A", "HEADER    \xb0", 1), Want{Kind: ProteinStructure, AnyText: true}, ""},
+		{"with letters of Windows for a program that takes UTF-8", strings.Replace(pdb, "HEADER    A", "HEADER    \xb0", 1), Want{Kind: ProteinStructure}, "is no plain text: line 1 has other bytes"},
+		{"two structures", pdb + strings.Replace(pdb, " N   ALA A   1", " N   GLY A   9", 1), Want{Kind: Structure}, "has atoms behind END in line 6, which are no other model"},
+		{"no protein but an amino acid", strings.Replace(strings.Replace(pdb[:81+10], "ATOM  ", "HETATM", 1), "ALA A   1", "GLU A 501", 1), Want{Kind: ProteinStructure}, "has no protein among its 1 atoms"},
 		{"packed for a program that can't unpack", packed(pdb), Want{Kind: ProteinStructure}, "is packed by gzip"},
 		{"PDB of Windows", strings.ReplaceAll(pdb, "\n", "\r\n"), Want{Kind: ProteinStructure, MinResidues: 2, MaxResidues: 2, MaxAtoms: 4}, ""},
 		{"too few residues", pdb, Want{Kind: ProteinStructure, MinResidues: 3}, "has 2 residues; it needs at least 3"},
@@ -103,7 +109,7 @@ func TestContent(t *testing.T) {
 		{"first model", strings.Replace(pdb, "END", "ENDMDL\nATOM  ", 1), Want{Kind: ProteinStructure}, ""},
 		{"empty", "", Want{Kind: ProteinStructure}, "is empty"},
 		{"text", "hello\nworld\n", Want{Kind: ProteinStructure}, "has no atoms"},
-		{"no protein", strings.NewReplacer("ALA", "HOH", "MSE", "HOH").Replace(pdb), Want{Kind: ProteinStructure}, "has no amino acid among its 4 atoms"},
+		{"no protein", strings.NewReplacer("ALA", "HOH", "MSE", "HOH").Replace(pdb), Want{Kind: ProteinStructure}, "has no protein among its 4 atoms"},
 		{"any structure", strings.NewReplacer("ALA", "HOH", "MSE", "HOH").Replace(pdb), Want{Kind: Structure}, ""},
 		{"bad coordinate", strings.Replace(pdb, "11.639", "  nan ", 1), Want{Kind: ProteinStructure}, "has no coordinate in columns 31 to 38 of line 3"},
 		{"truncated", pdb[:130], Want{Kind: ProteinStructure}, "breaks off in line 3"},
@@ -111,10 +117,10 @@ func TestContent(t *testing.T) {
 		{"damaged gzip", packed(strings.Repeat(pdb, 100))[:200], Want{Kind: ProteinStructure, Packed: true}, "is a damaged gzip file"},
 		{"hydrogens alone", strings.NewReplacer(" N  ", " H  ", " CA ", " HA ", "  N\n", "  H\n", "  C\n", "  H\n", "  CA\n", "  H\n").Replace(pdb), Want{Kind: ProteinStructure}, "has no atoms but hydrogens"},
 		{"hydrogens without elements", pdb[:70] + "\n" + strings.Replace(pdb[:70], " N  ", "1HG1", 1) + "\n", Want{Kind: ProteinStructure, MaxAtoms: 1}, "has 2 atoms; at most 1 can be used"},
-		{"on top of each other", pdb + strings.ReplaceAll(pdb, " A ", " B "), Want{Kind: Structure}, "has 4 atoms within 0.5 Å of another one"},
-		{"near each other", pdb + strings.NewReplacer(" A ", " B ", "6.071", "6.281", "6.134", "5.834").Replace(pdb), Want{Kind: Structure}, "has 4 atoms within 0.5 Å of another one"},
-		{"not so near", pdb + strings.NewReplacer(" A ", " B ", "6.071", "8.971", "6.134", "8.834").Replace(pdb), Want{Kind: Structure}, "has 2 atoms within"},
-		{"at several places", pdb + strings.NewReplacer(" ALA A ", "BALA A ", " MSE A ", "BMSE A ").Replace(pdb), Want{Kind: Structure}, ""},
+		{"on top of each other", atoms + strings.ReplaceAll(pdb, " A ", " B "), Want{Kind: Structure}, "has 4 atoms within 0.5 Å of another one"},
+		{"near each other", atoms + strings.NewReplacer(" A ", " B ", "6.071", "6.281", "6.134", "5.834").Replace(pdb), Want{Kind: Structure}, "has 4 atoms within 0.5 Å of another one"},
+		{"not so near", atoms + strings.NewReplacer(" A ", " B ", "6.071", "8.971", "6.134", "8.834").Replace(pdb), Want{Kind: Structure}, "has 2 atoms within"},
+		{"at several places", atoms + strings.NewReplacer(" ALA A ", "BALA A ", " MSE A ", "BMSE A ").Replace(pdb), Want{Kind: Structure}, ""},
 		{"mmCIF, one point", strings.NewReplacer("2.0 2.0", "1.0 2.0", "1.0 3.0", "1.0 2.0").Replace(cif), Want{Kind: ProteinStructure}, "has 2 atoms within 0.5 Å of another one"},
 		{"mmCIF", cif, Want{Kind: ProteinStructure, MinResidues: 2, MaxResidues: 2, MaxAtoms: 3}, ""},
 		{"mmCIF without its end", strings.TrimSuffix(cif, "#\n"), Want{Kind: ProteinStructure}, ""},
@@ -200,13 +206,14 @@ func TestContent(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file.csv")
 			must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
-			_, mistakes, err := Check(t.Context(), path, tt.want)
-			got := strings.Join(mistakes, "|")
-			if err != nil || (got == "") != (tt.mistakes == "") || !strings.HasPrefix(got, tt.mistakes) && !strings.Contains(got, tt.mistakes) {
-				t.Errorf("mistakes %q, %v; want %q", got, err, tt.mistakes)
+			found, err := Check(t.Context(), path, tt.want)
+			must.OK(t, err)
+			got := strings.Join(found.Mistakes, "|")
+			if (got == "") != (tt.mistakes == "") || !strings.HasPrefix(got, tt.mistakes) && !strings.Contains(got, tt.mistakes) {
+				t.Errorf("mistakes %q; want %q", got, tt.mistakes)
 			}
-			if len(mistakes) > maxTold {
-				t.Errorf("%d mistakes", len(mistakes))
+			if len(found.Mistakes) > maxTold {
+				t.Errorf("%d mistakes", len(found.Mistakes))
 			}
 		})
 	}
@@ -217,10 +224,10 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	must.OK(t, os.WriteFile(path, []byte(">a\n"+strings.Repeat("MKV\n", 5000)), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, mistakes, err := Check(ctx, path, Want{Kind: ProteinSequences}); !errors.Is(err, context.Canceled) {
-		t.Errorf("mistakes %q, %v", mistakes, err)
+	if found, err := Check(ctx, path, Want{Kind: ProteinSequences}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", found, err)
 	}
-	if _, _, err := Check(t.Context(), path+"x", Want{Kind: ProteinSequences}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Check(t.Context(), path+"x", Want{Kind: ProteinSequences}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of no file: %v", err)
 	}
 }
@@ -233,9 +240,9 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, kind uint8) {
 		path := filepath.Join(t.TempDir(), "file")
 		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		_, mistakes, err := Check(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
+		found, err := Check(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
 		must.OK(t, err)
-		for _, m := range mistakes {
+		for _, m := range found.Mistakes {
 			if m == "" || len(m) > 2000 {
 				t.Errorf("%q", m)
 			}
@@ -254,8 +261,8 @@ func TestFactsAreCounted(t *testing.T) {
 		{
 			ProteinStructure,
 			atom(1, "N", "ALA", "A", 1) + atom(2, "CA", "ALA", "A", 1) + atom(3, "C", "ALA", "A", 1) + atom(4, "H", "ALA", "A", 1) +
-				atom(5, "N", "GLY", "A", 2) + atom(6, "CA", "SER", "B", 1) + atom(7, "O", "HOH", "B", 9) + "END\n",
-			Facts{"residues": 3, "chains": 2, "atoms": 7, "heavy": 5, "backbone": 1},
+				atom(5, "N", "GLY", "A", 2) + atom(6, "CB", "SER", "B", 1) + atom(7, "O", "HOH", "B", 9) + "END\n",
+			Facts{"residues": 3, "chains": 2, "atoms": 7, "heavy": 5, "backbone": 1, "sidechains": 2},
 		},
 		{ProteinSequences, ">a\nMEEPQ\nSD\n>b\nMKV\n", Facts{"records": 2, "residues": 10, "longest": 7}},
 		{Alignment, ">a\nM-EP\n>b\nMKVP\n", Facts{"records": 2, "residues": 7, "longest": 4}},
@@ -270,11 +277,15 @@ func TestFactsAreCounted(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
-		got, mistakes, err := Check(t.Context(), path, Want{Kind: tt.kind})
-		if diff := cmp.Diff(tt.want, got); diff != "" || mistakes != nil || err != nil {
-			t.Errorf("%s: %v, %v (-want +got)\n%s", tt.kind, mistakes, err, diff)
+		got, err := Check(t.Context(), path, Want{Kind: tt.kind})
+		must.OK(t, err)
+		if diff := cmp.Diff(tt.want, got.Facts); diff != "" || got.Mistakes != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", tt.kind, got.Mistakes, diff)
 		}
-		for fact := range got {
+		if structure := tt.kind == ProteinStructure; structure != (got.Summary == "2 chains, 2 + 1 residues, 1 water") {
+			t.Errorf("%s: %q", tt.kind, got.Summary)
+		}
+		for fact := range got.Facts {
 			if !slices.Contains(FactsOf(tt.kind), fact) {
 				t.Errorf("%s has no fact %s", tt.kind, fact)
 			}

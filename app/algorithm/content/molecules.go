@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 	"molrun/app/base/tables"
 )
 
@@ -263,7 +263,7 @@ func (m *molecules) end(number int) error {
 	if m.left > 0 && !m.want.Tolerant {
 		return wrong("breaks off: %d atoms of the last molecule are missing", m.left)
 	}
-	m.want.found["records"], m.want.found["largest"] = float64(m.records), float64(m.largest)
+	m.want.found.Facts["records"], m.want.found.Facts["largest"] = float64(m.records), float64(m.largest)
 	least := m.want.MinRecords
 	if !m.want.Tolerant {
 		least = max(1, least)
@@ -299,7 +299,7 @@ func checkTable(f *os.File, want Want) error {
 	if err := rows.Err(); err != nil {
 		return faultOf(err)
 	}
-	want.found["records"] = float64(n)
+	want.found.Facts["records"] = float64(n)
 	return errors.Join(append(all, within(n, max(1, want.MinRecords), want.MaxRecords, "row"))...)
 }
 
@@ -312,6 +312,6 @@ func faultOf(err error) error {
 }
 
 func isCoordinate(text string) bool {
-	_, ok := atoms.Coordinate(text)
+	_, ok := structure.Coordinate(text)
 	return ok
 }

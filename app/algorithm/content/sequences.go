@@ -158,7 +158,7 @@ func (f *fasta) end() {
 	if least := f.want.MinResidues; f.residues > 0 && f.residues < least {
 		f.fail("%s has %d residues; it needs at least %d", f.record(), f.residues, least)
 	}
-	found := f.want.found
+	found := f.want.found.Facts
 	found["records"], found["residues"], found["longest"] = float64(f.records), found["residues"]+float64(f.residues), max(found["longest"], float64(f.residues))
 	f.classify()
 }

@@ -1,4 +1,4 @@
-package atoms
+package structure
 
 import (
 	"strings"
@@ -49,6 +49,15 @@ _other.x
 ATOM
 `
 
+// atomsOf returns the atoms of a file, and the number of its models.
+func atomsOf(text string) (all []Atom, models int, err error) {
+	m, err := Read(strings.NewReader(text))
+	for a := range m.All() {
+		all = append(all, *a)
+	}
+	return all, m.Models, err
+}
+
 func TestRead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text string
@@ -66,8 +75,7 @@ func TestRead(t *testing.T) {
 		}},
 	} {
 		for _, text := range []string{tt.text, strings.ReplaceAll(tt.text, "\n", "\r\n")} {
-			var got []Atom
-			models, err := Read(strings.NewReader(text), func(a *Atom) { got = append(got, *a) })
+			got, models, err := atomsOf(text)
 			if err != nil || models != 2 {
 				t.Errorf("%s: %d models, %v", name, models, err)
 			}
@@ -83,6 +91,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 	good := strings.Split(pdbFile, "\n")[2]
 	for text, want := range map[string]string{
 		"\n" + good[:50]: "breaks off in line 2: an atom of a PDB file has coordinates in columns 31 to 54",
+		strings.Replace(good, "ATOM  ", "ATOM\t", 1):      "has a tab in line 1: a PDB file has columns of a fixed width, so write blanks",
 		strings.Replace(good, " 6.134", "*.****", 1):      `has no coordinate in columns 39 to 46 of line 1, but "  *.****"`,
 		strings.Replace(good, "6.134", "  NaN", 1):        `has no coordinate in columns 39 to 46 of line 1, but "     NaN"`,
 		strings.Replace(good, "A   1 ", "A   x ", 1):      `has no residue number in columns 23 to 26 of line 1, but "   x"; beyond 9999, write mmCIF or hybrid-36 (A000)`,
@@ -99,7 +108,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 		cifFile + "data_Y\n" + cifFile:                                         "has a second table of atoms in line 31: give each structure a file of its own",
 		"data_x\n_atom_site.Cartn_x 1\n_atom_site.Cartn_y\n_cell.length_a 1\n": "breaks off in line 4: its last atom has 1 values of 2",
 	} {
-		_, err := Read(strings.NewReader(text), func(*Atom) {})
+		_, err := Read(strings.NewReader(text))
 		if err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)
 		}
@@ -110,7 +119,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 func TestEndsOfLinesAreBlanksInCIF(t *testing.T) {
 	read := func(text string) (all []Atom, models int) {
 		t.Helper()
-		models, err := Read(strings.NewReader(text), func(a *Atom) { all = append(all, *a) })
+		all, models, err := atomsOf(text)
 		if err != nil {
 			t.Errorf("%v in\n%s", err, text)
 		}
@@ -162,20 +171,17 @@ func TestEndsOfLinesAreBlanksInCIF(t *testing.T) {
 }
 
 func TestPDBOfAllSystems(t *testing.T) {
-	var want []Atom
-	if _, err := Read(strings.NewReader(pdbFile), func(a *Atom) { want = append(want, *a) }); err != nil {
-		t.Fatal(err)
-	}
+	want, _, err := atomsOf(pdbFile)
+	must.OK(t, err)
 	pdbFile := strings.TrimPrefix(pdbFile, "HEADER\nMODEL        1\n")
 	for name, text := range map[string]string{
 		"byte order mark":         "\uFEFF" + pdbFile,
 		"carriage returns":        strings.ReplaceAll(pdbFile, "\n", "\r"),
 		"both kinds of line ends": strings.Replace(strings.ReplaceAll(pdbFile, "\n", "\r\n"), "\r\n", "\r", 2),
 		"a ruler":                 "REMARK loop_\n________\n" + pdbFile + "data_x\n_atom_site.id\n",
-		"a broken later model":    strings.Replace(pdbFile, "ENDMDL\n", "ENDMDL\nATOM  \n", 1),
+		"a broken later model":    strings.Replace(pdbFile, "MODEL        2\n", "MODEL        2\nATOM  \n", 1),
 	} {
-		var got []Atom
-		models, err := Read(strings.NewReader(text), func(a *Atom) { got = append(got, *a) })
+		got, models, err := atomsOf(text)
 		if diff := cmp.Diff(want, got); diff != "" || models != 2 || err != nil {
 			t.Errorf("%s: %d models, %v, %s", name, models, err, diff)
 		}
@@ -185,15 +191,75 @@ func TestPDBOfAllSystems(t *testing.T) {
 // TestResidueNumbersBeyondColumns reads hybrid-36, whose numbers are those of its authors'
 // program (cctbx, hybrid_36.py).
 func TestResidueNumbersBeyondColumns(t *testing.T) {
+	read := func(text string) (int, bool) { return (&numbers{}).read(text) }
 	for text, want := range map[string]int{"  12": 12, " -12": -12, "9999": 9999, "A000": 10_000, "A00A": 10_010, "ZZZZ": 1_223_055, "a000": 1_223_056, "zzzz": 2_436_111} {
-		if got, ok := hybrid(text); got != want || !ok {
+		if got, ok := read(text); got != want || !ok {
 			t.Errorf("%s: %d, %v; want %d", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"    ", "271a", "Aa00", "A-00", "A_00", "A 00", " A00", "*000"} {
-		if got, ok := hybrid(text); ok {
+	for _, text := range []string{"    ", "27_a", "Aa00", "A-00", "A_00", "A 00", " A00", "*000"} {
+		if got, ok := read(text); ok {
 			t.Errorf("%s: %d", text, got)
 		}
+	}
+}
+
+// TestHexadecimalResidueNumbers continues those of ten thousand, in the same chain and in the
+// next one.
+func TestHexadecimalResidueNumbers(t *testing.T) {
+	var n numbers
+	var got []int
+	for _, text := range []string{"9999", "2710", "2711", "2719", "271a", "2720", "9FFF", "A000", "FFFF", "   1", "9998", "A000"} {
+		v, ok := n.read(text)
+		if !ok {
+			t.Fatal(text)
+		}
+		got = append(got, v)
+	}
+	must.Equal(t, "numbers", got, []int{9999, 10_000, 10_001, 10_009, 10_010, 10_016, 0x9fff, 0xa000, 0xffff, 1, 9998, 10_000})
+}
+
+func TestPDBOfOtherPrograms(t *testing.T) {
+	atom := strings.Split(pdbFile, "\n")[2]
+	want, _, err := atomsOf(atom)
+	must.OK(t, err)
+	for name, line := range map[string]string{
+		"a number of six digits, shifted":     "ATOM  100000" + atom[11:],
+		"a number of seven digits, shifted":   "ATOM  1000000" + atom[11:],
+		"a number of six digits in column 12": "ATOM  100000" + atom[12:],
+		"a number of six digits in column 6":  "ATOM 100000" + atom[11:],
+		"a number that is starred":            "ATOM  *****" + atom[11:],
+		"lower case":                          "atom" + atom[4:],
+		"a charge behind the element":         atom + "1+",
+		"no element":                          atom[:66],
+	} {
+		got, _, err := atomsOf(line)
+		must.OK(t, err)
+		must.Equal(t, name, got, want)
+	}
+	hetero, _, err := atomsOf("HETATM100000" + atom[11:])
+	must.OK(t, err)
+	if len(hetero) != 1 || hetero[0].Residue != "ALA" || !hetero[0].Hetero {
+		t.Error(hetero)
+	}
+}
+
+func TestModelsOfPDB(t *testing.T) {
+	atom, other := strings.Split(pdbFile, "\n")[2]+"\n", strings.Split(pdbFile, "\n")[4]+"\n"
+	for text, want := range map[string]int{
+		atom + "END\n" + atom + "END\n" + atom:                             3,
+		"MODEL 1\n" + atom + "MODEL 2\n" + atom:                            2,
+		"MODEL 1\n" + atom + "ENDMDL\nEND\nMODEL 2\n" + other + "ENDMDL\n": 2,
+		atom + "TER\nEND\n":                                                1,
+		atom + "ENDED\n" + other:                                           1,
+	} {
+		if _, models, err := atomsOf(text); models != want || err != nil {
+			t.Errorf("%d models, %v, want %d in\n%s", models, err, want, text)
+		}
+	}
+	_, err := Read(strings.NewReader(atom + "TER\nEND\n" + other))
+	if want := "has atoms behind END in line 3, which are no other model of those before: remove that line if they belong together, else give each structure a file of its own"; err == nil || err.Error() != want {
+		t.Error(err)
 	}
 }
 
@@ -202,9 +268,12 @@ func FuzzRead(f *testing.F) {
 	f.Add(cifFile)
 	f.Add(strings.Replace(cifFile, "ATOM N N", "ATOM 'N N", 1))
 	f.Fuzz(func(t *testing.T, text string) {
-		n := 0
-		if models, err := Read(strings.NewReader(text), func(*Atom) { n++ }); err == nil && n > 0 && models == 0 {
-			t.Errorf("%d atoms of no model", n)
+		m, err := Read(strings.NewReader(text))
+		if err == nil && m.Atoms > 0 && m.Models == 0 {
+			t.Errorf("%d atoms of no model", m.Atoms)
+		}
+		if m.Summary() == "" {
+			t.Error("no summary")
 		}
 	})
 }

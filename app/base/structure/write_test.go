@@ -1,4 +1,4 @@
-package atoms
+package structure
 
 import (
 	"bytes"
@@ -25,8 +25,8 @@ ATOM      1  N   ALA A   1      11.104   6.134  -6.504  1.00 20.50           N
 ATOM      2  CA  ALA A  -2A     11.639   6.071  -5.147  0.60 12.00           C
 TER
 ATOM      3 HG11 VAL B  10       1.000   2.000   3.000  1.00  0.00           H
-HETATM    4 CA    CA B 201       1.000   2.000   3.000  1.00 30.00          CA
 TER
+HETATM    4 CA    CA B 201       1.000   2.000   3.000  1.00 30.00          CA
 END
 `, map[string]string{}},
 		"without hydrogens and ligands": {pdbFile, Selection{Hydrogens: true, Hetero: true}, `HEADER    MOLECULE
@@ -39,7 +39,6 @@ END
 ATOM      1  N   ALA A   5      11.104   6.134  -6.504  1.00 20.50           N
 TER
 HETATM    2  C1' LIG Y 201C      1.000   2.000   3.000  0.50  9.00           C
-TER
 END
 `, map[string]string{"XY": "A"}},
 	} {
@@ -49,8 +48,8 @@ END
 			t.Fatal(name, err)
 		}
 		must.Equal(t, name, out.String(), tt.want)
-		if diff := cmp.Diff(tt.chains, w.Chains); diff != "" || w.Models != 2 {
-			t.Errorf("%s: %d models, %s", name, w.Models, diff)
+		if diff := cmp.Diff(tt.chains, w.Chains); diff != "" || !strings.Contains(w.Source, "the first of several models") {
+			t.Errorf("%s: %s, %s", name, w.Source, diff)
 		}
 	}
 }
@@ -59,10 +58,9 @@ END
 func TestWrittenFileIsTheSame(t *testing.T) {
 	text, err := os.ReadFile("../../algorithm/builtin/examples/lysozyme.pdb")
 	must.OK(t, err)
-	read := func(text []byte) (all []Atom) {
-		if _, err := Read(bytes.NewReader(text), func(a *Atom) { all = append(all, *a) }); err != nil {
-			t.Fatal(err)
-		}
+	read := func(text []byte) []Atom {
+		all, _, err := atomsOf(string(text))
+		must.OK(t, err)
 		return all
 	}
 	var out bytes.Buffer
@@ -106,46 +104,60 @@ func peptide(residues ...string) string {
 	return text.String()
 }
 
-func TestSelenomethionineOfChainsBecomesMethionine(t *testing.T) {
-	text := peptide("HETATM MSE A1 N CA C SE/A SE/B CE", "ATOM GLY A2", "HETATM MSE A3", "HETATM MSE A4", "ATOM GLY A5") +
+func TestModifiedResiduesOfChainsBecomeStandardOnes(t *testing.T) {
+	text := peptide("HETATM MSE A1 N CA C SE/A SE/B CE", "ATOM GLY A2", "HETATM MSE A3", "HETATM MSE A4", "HETATM SEP A5 N CA C CB OG P O1P HA", "ATOM GLY A6", "ATOM CSO A7 N CA C O CB SG OD", "HETATM SEC A8 N CA C CB SE HA") +
 		peptide("HETATM MSE A600", "HETATM HOH A700 O")
 	var out bytes.Buffer
 	w, err := WritePDB(strings.NewReader(text), &out, Selection{Hetero: true})
 	must.OK(t, err)
-	if diff := cmp.Diff([]string{"A:MSE1", "A:MSE3", "A:MSE4"}, w.Methionines); diff != "" {
-		t.Error(diff)
-	}
-	if strings.Contains(out.String(), "HETATM") || strings.Count(out.String(), " MET A") != 5+3+3 || w.Atoms != 5+4*3 || strings.Count(out.String(), "TER") != 1 {
+	must.Equal(t, "modified", w.Modified, []string{"A:MSE1 as MET", "A:MSE3 as MET", "A:MSE4 as MET", "A:SEP5 as SER", "A:CSO7 as CYS", "A:SEC8 as CYS"})
+	if strings.Contains(out.String(), "HETATM") || strings.Count(out.String(), " MET A") != 5+3+3 || strings.Count(out.String(), " SER A") != 5 ||
+		strings.Count(out.String(), " CYS A") != 6+6 || strings.Count(out.String(), "TER") != 1 {
 		t.Error(out.String())
 	}
-	if want := "ATOM      4  SD  MET A   1       2.500   2.000   0.000  0.60 10.00           S\n"; !strings.Contains(out.String(), want) {
-		t.Errorf("no %s in\n%s", want, out.String())
+	for _, want := range []string{"  4  SD  MET A   1       2.500   2.000   0.000  0.60 10.00           S\n", " SG  CYS A   8 ", " HA  CYS A   8 "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in\n%s", want, out.String())
+		}
 	}
 	out.Reset()
-	if w, err = WritePDB(strings.NewReader(text), &out, Selection{}); err != nil || w.Methionines != nil || strings.Count(out.String(), "HETATM") != 5+3+3+3+1 {
+	if w, err = WritePDB(strings.NewReader(text), &out, Selection{}); err != nil || w.Modified != nil || strings.Count(out.String(), "HETATM") != 5+3+3+8+6+3+1 {
 		t.Errorf("with HETATM: %v, %v\n%s", w, err, out.String())
 	}
 }
 
 func TestNoHoleInChainsWithoutHetero(t *testing.T) {
 	for text, hole := range map[string]string{
-		peptide("ATOM GLY A1", "HETATM SEP A2", "ATOM GLY A3"):                                                      "A:SEP2",
+		peptide("ATOM GLY A1", "HETATM XYZ A2", "ATOM GLY A3"):                                                      "A:XYZ2",
 		peptide("HETATM PCA A1", "ATOM GLY A2"):                                                                     "A:PCA1",
-		peptide("ATOM GLY A1", "HETATM TPO A2", "HETATM PTR A3"):                                                    "A:TPO2, A:PTR3",
+		peptide("ATOM GLY A1", "HETATM DTR A2", "HETATM DAL A3"):                                                    "A:DTR2, A:DAL3",
+		peptide("ATOM GLY A1", "HETATM CGU A2 N CA C CB CG CD1 CD2", "ATOM GLY A3"):                                 "A:CGU2",
 		peptide("ATOM PHE A64", "HETATM CRO A66 N1 CA1 C3", "ATOM VAL A68"):                                         "A:CRO66",
 		peptide("ATOM A A1 P C1' O3'", "HETATM PSU A2 P C1' O3'", "ATOM A A3 P O5' C"):                              "A:PSU2",
-		peptide("ATOM GLY A1", "HETATM CSO A2", "ATOM GLY B3"):                                                      "A:CSO2",
+		peptide("ATOM GLY A1", "HETATM XYZ A2", "ATOM GLY B3"):                                                      "A:XYZ2",
 		peptide("HETATM ACE A1 CH3 O C", "ATOM GLY A2", "HETATM NH2 A3 N"):                                          "",
 		peptide("ATOM GLY A1") + strings.ReplaceAll(peptide("HETATM GLU A501"), "   0.000  1.00", "  30.000  1.00"): "",
 		peptide("ATOM GLY A1", "HETATM NAG A2 C1 O5 C2", "HETATM NAG A3 C1 O5 C2"):                                  "",
-		peptide("HETATM DAL C1", "HETATM MLE C2", "HETATM SAR C3") + peptide("ATOM GLY A1"):                         "",
-		peptide("ATOM GLY A1", "ATOM SER A2", "HETATM SEP A2", "ATOM GLY A3"):                                       "",
+		peptide("HETATM DAL C1", "HETATM MLE C2", "HETATM DVA C3") + peptide("ATOM GLY A1"):                         "C:DAL1, C:DVA3",
+		peptide("ATOM GLY A1", "ATOM SER A2 N/B CA/B C/B", "HETATM DTR A2 N/A CA/A C/A", "ATOM GLY A3"):             "",
 	} {
 		_, err := WritePDB(strings.NewReader(text), &bytes.Buffer{}, Selection{Hetero: true})
 		want := "has residues in its chains that are HETATM, without which the chains have holes: " + hole + "; replace them by standard residues, as ATOM"
 		if hole == "" && err != nil || hole != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%v; want %s in\n%s", err, hole, text)
 		}
+	}
+}
+
+// TestChainsWithoutNamesGetThem writes chains that only TER records tell apart.
+func TestChainsWithoutNamesGetThem(t *testing.T) {
+	text := strings.ReplaceAll(peptide("ATOM GLY A1", "ATOM GLY A2")+"TER\n"+peptide("ATOM GLY A1", "ATOM GLY A2", "HETATM HOH A3 O"), " A ", "   ")
+	var out bytes.Buffer
+	w, err := WritePDB(strings.NewReader(text), &out, Selection{})
+	must.OK(t, err)
+	must.Equal(t, "chains", w.Chains, map[string]string{"": "A", "#2": "B"})
+	if strings.Count(out.String(), "TER") != 2 || strings.Count(out.String(), " GLY A ") != 6 || strings.Count(out.String(), " GLY B ") != 6 {
+		t.Error(out.String())
 	}
 }
 

@@ -1,4 +1,4 @@
-package atoms
+package structure
 
 import (
 	"errors"
@@ -127,27 +127,34 @@ func (c *cif) part(part string, quoted bool) error {
 
 // tag reads the name of a column, or of a value that is no part of a loop.
 func (c *cif) tag(tag string) error {
-	name, isAtom := strings.CutPrefix(tag, "_atom_site.")
-	if !c.head && (c.table == nil || !c.table.single || !isAtom) {
+	category, name, _ := strings.Cut(tag, ".")
+	known := category == atomSite || category == entities
+	if !c.head && (c.table == nil || !c.table.single || category != c.table.category) {
 		if err := c.close(); err != nil {
 			return err
 		}
 	}
-	if isAtom && c.table == nil {
-		if c.reader.Models > 0 {
+	if known && c.table == nil {
+		if category == atomSite && c.reader.grouper.model.Models > 0 {
 			return fmt.Errorf("has a second table of atoms in line %d: give each structure a file of its own", c.number)
 		}
-		c.table = &table{columns: map[string]int{}, single: !c.head}
+		c.table = &table{category: category, columns: map[string]int{}, single: !c.head}
 	}
 	if c.table == nil {
 		return nil
 	}
-	if _, twice := c.table.columns[name]; twice {
+	if _, twice := c.table.columns[name]; twice && category == atomSite {
 		return fmt.Errorf("has the column %s twice in its table of atoms, the second time in line %d: remove one", name, c.number)
 	}
 	c.table.columns[name] = len(c.table.columns)
 	return nil
 }
+
+// The tables that are read.
+const (
+	atomSite = "_atom_site"
+	entities = "_entity"
+)
 
 // value reads a value, "" for an unknown one.
 func (c *cif) value(text string) error {
@@ -185,55 +192,72 @@ func (c *cif) close() error {
 			return err
 		}
 	}
-	if len(t.cells) > 0 {
+	if len(t.cells) > 0 && t.category == atomSite {
 		return t.wrong("breaks off in line %d: its last atom has %d values of %d", c.number, len(t.cells), len(t.columns))
 	}
 	c.table = nil
 	return nil
 }
 
-// row reads the values of an atom.
+// row reads the values of a row.
 func (c *cif) row() error {
 	t := c.table
 	if t.rows == 0 {
 		t.begin()
 	}
 	t.rows++
+	if t.category == entities {
+		c.reader.grouper.entity(t.cell(t.entity), strings.ToLower(t.cell(t.kind)))
+		t.cells = t.cells[:0]
+		return nil
+	}
+	return c.atom()
+}
+
+// atom reads the values of an atom.
+func (c *cif) atom() error {
+	t, r := c.table, c.reader
 	model := t.cell(t.model)
 	if t.rows == 1 || model != t.last && !slices.Contains(t.models, model) {
 		t.models = append(t.models, model)
-		c.reader.Models++
+		r.grouper.model.Models++
 	}
 	t.last = model
-	err := t.read(&c.reader.atom)
+	err := t.read(&r.atom)
 	if err == nil && model == t.models[0] {
-		c.reader.each(&c.reader.atom)
+		r.grouper.add(&r.atom, t.cell(t.entity), t.sequenced())
 	}
 	t.cells = t.cells[:0]
 	return err
 }
 
-// table is the table of atoms: a loop, or the values of a single atom.
+// table is a loop, or the values of a single row.
 type table struct {
-	columns map[string]int
-	single  bool
-	cells   []string // of the row that is being read
-	number  int      // of the line in which that begins
-	uneven  int      // the first line behind which a row goes on
-	rows    int
-	models  []string
-	last    string // model
+	category string
+	columns  map[string]int
+	single   bool
+	cells    []string // of the row that is being read
+	number   int      // of the line in which that begins
+	uneven   int      // the first line behind which a row goes on
+	rows     int
+	models   []string
+	last     string // model
 
 	places                                          [3]int
 	model, residue, chain, residueNumber, insertion []int // columns; the first with a value counts
 	name, alternate, element, group, occupancy, b   []int
+	entity, kind, sequence                          []int
 }
 
 // coordinates are the columns that a row has to have.
 var coordinates = [3]string{"Cartn_x", "Cartn_y", "Cartn_z"}
 
-// begin finds the columns of atoms.
+// begin finds the columns of a row.
 func (t *table) begin() {
+	if t.category == entities {
+		t.entity, t.kind = t.of("id"), t.of("type")
+		return
+	}
 	for k, name := range coordinates {
 		t.places[k] = -1
 		if i, ok := t.columns[strings.ToLower(name)]; ok {
@@ -245,6 +269,7 @@ func (t *table) begin() {
 	t.residueNumber, t.name = t.of("auth_seq_id", "label_seq_id"), t.of("auth_atom_id", "label_atom_id")
 	t.alternate, t.element, t.group = t.of("label_alt_id"), t.of("type_symbol"), t.of("group_pdb")
 	t.occupancy, t.b = t.of("occupancy"), t.of("b_iso_or_equiv")
+	t.entity, t.sequence = t.of("label_entity_id"), t.of("label_seq_id")
 }
 
 // of returns those of the columns that there are.
@@ -290,6 +315,23 @@ func (t *table) read(a *Atom) (err error) {
 	a.Residue, a.Chain, a.Insertion = t.cell(t.residue), t.cell(t.chain), t.cell(t.insertion)
 	a.occupied(t.cell(t.occupancy), t.cell(t.b))
 	return nil
+}
+
+// sequenced returns the number of the row's residue in its sequence, -1 if there is none in a
+// table that has them, 0 if it is not known.
+func (t *table) sequenced() int {
+	if len(t.sequence) == 0 {
+		return 0
+	}
+	text := t.cells[t.sequence[0]]
+	if text == "" {
+		return -1
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // wrong says what is wrong, and where a row may have lost a value.
