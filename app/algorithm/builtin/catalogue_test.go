@@ -102,13 +102,19 @@ func TestScriptsReadTextOfAllSystems(t *testing.T) {
 			t.Errorf("%s: %v: %s", script, err, out)
 		}
 	}
-	fasta, target := write("a.fasta", "\uFEFF>a\rMKV\rLAA\r\n>b\rGG\r"), filepath.Join(dir, "complex")
+	fasta, target := write("a.fasta", ""), filepath.Join(dir, "complex")
 	for script, args := range map[string][]string{
 		"boltz/complex.py": {fasta, target, "structure", "empty"}, "chai-1/complex.py": {fasta, target}, "alphafold3/complex.py": {fasta, "1", target},
 	} {
-		run(script, args...)
-		if text, err := os.ReadFile(target); err != nil || !bytes.Contains(text, []byte("MKVLAA")) || !bytes.Contains(text, []byte("GG")) {
-			t.Errorf("%s: %s, %v", script, text, err)
+		for _, text := range []string{
+			"\uFEFF>a\rMKV\rLAA\r\n>b\rGG\r", "\xff\xfe>\x00a\x00\n\x00M\x00K\x00V\x00L\x00A\x00A\x00\n\x00>\x00\n\x00G\x00G\x00",
+			">prot\xe9ine\nmkv laa*\n;x\n >b\nGG", "MKVLAAGG",
+		} {
+			must.OK(t, os.WriteFile(fasta, []byte(text), 0o600))
+			run(script, args...)
+			if text, err := os.ReadFile(target); err != nil || !bytes.Contains(text, []byte("MKVLAA")) || !bytes.Contains(text, []byte("GG")) || bytes.Contains(text, []byte("*")) {
+				t.Errorf("%s: %s, %v", script, text, err)
+			}
 		}
 	}
 	run("contacts/cell.py", write("a.cif", "data_x\n_CELL.Length_A 12.5\n"))
