@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"molrun/app/base/fasta"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/tables"
 	"molrun/app/base/unit"
 	"molrun/app/client"
@@ -85,10 +87,13 @@ func (b *batch) fan(ctx context.Context, s *session, rows string, each []string,
 	if err != nil {
 		return Usage(err)
 	}
-	format := formatOf(rows)
-	switch {
-	case info.IsDir():
+	if info.IsDir() {
 		return b.fanFolder(ctx, s, rows, each, folder)
+	}
+	format, err := formatOf(rows)
+	switch {
+	case err != nil:
+		return err
 	case format != "":
 		return b.fanTable(ctx, s, rows, format, each, folder)
 	}
@@ -99,15 +104,29 @@ func (b *batch) fan(ctx context.Context, s *session, rows string, each []string,
 	return b.sendRows(ctx, s, setting, "fasta", rows, folder)
 }
 
-// formatOf returns what the service calls a table of this name, "" of another file.
-func formatOf(name string) string {
-	switch strings.ToLower(filepath.Ext(name)) {
+// formatOf returns what the service calls a table, "" if the file is none. Excel saves one as
+// .txt, with tabs.
+func formatOf(path string) (string, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv", ".xlsx", ".xlsm", ".xls", ".ods", ".numbers": // the last ones get a sentence
-		return "csv"
+		return "csv", nil
 	case ".tsv", ".tab":
-		return "tsv"
+		return "tsv", nil
+	case ".txt":
+	default:
+		return "", nil
 	}
-	return ""
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() // only read from
+	head, err := io.ReadAll(io.LimitReader(plaintext.NewReader(f), 4<<10))
+	first, _, _ := strings.Cut(strings.TrimSpace(string(head)), "\n")
+	if strings.Contains(first, "\t") && fasta.KindOf(first) == fasta.Letters {
+		return "csv", err
+	}
+	return "", err
 }
 
 // sendRows uploads the file that the service makes the rows of.
