@@ -1,8 +1,6 @@
 package fanout
 
 import (
-	"archive/zip"
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -29,38 +27,6 @@ func windowsOf(text string) string {
 	return string(b)
 }
 
-// workbookOf returns an .xlsx file with these rows, numbers among them as numbers.
-func workbookOf(t *testing.T, rows ...[]any) string {
-	t.Helper()
-	var cells strings.Builder
-	for i, row := range rows {
-		fmt.Fprintf(&cells, `<row r="%d">`, i+1)
-		for k, v := range row {
-			switch v := v.(type) {
-			case string:
-				fmt.Fprintf(&cells, `<c r="%c%d" t="inlineStr"><is><t>%s</t></is></c>`, 'A'+k, i+1, v)
-			case float64:
-				fmt.Fprintf(&cells, `<c r="%c%d"><v>%.17g</v></c>`, 'A'+k, i+1, v)
-			}
-		}
-		cells.WriteString(`</row>`)
-	}
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	for name, text := range map[string]string{
-		"xl/workbook.xml":            `<workbook xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="T" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-		"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
-		"xl/worksheets/sheet1.xml":   `<worksheet><sheetData>` + cells.String() + `</sheetData></worksheet>`,
-	} {
-		f, err := w.Create(name)
-		must.OK(t, err)
-		_, err = f.Write([]byte(text))
-		must.OK(t, err)
-	}
-	must.OK(t, w.Close())
-	return b.String()
-}
-
 // TestTablesAreReadAsSpreadsheetsSaveThem reads one table as people save and paste it.
 func TestTablesAreReadAsSpreadsheetsSaveThem(t *testing.T) {
 	const (
@@ -77,8 +43,8 @@ func TestTablesAreReadAsSpreadsheetsSaveThem(t *testing.T) {
 		"Excel, Unicode text":                   utf16Of(tabs, binary.LittleEndian),
 		"big-endian Unicode text":               utf16Of(tabs, binary.BigEndian),
 		"text with tabs, Windows":               windowsOf(tabs),
-		"Excel workbook":                        workbookOf(t, []any{"jobName", "sequence", "size", "count"}, []any{"Krüger", "DSHAK", 7.4, 9.0}, []any{}, []any{"b2", "RHH\nGYK", -0.1, 12000.0}),
-		"Excel workbook, numbers as texts":      workbookOf(t, []any{"jobName", "sequence", "size", "count"}, []any{"Krüger", "DSHAK", "7.4", "9"}, []any{"b2", "RHH\nGYK", "−0.1", 12000.0, ""}),
+		"Excel workbook":                        must.Workbook(t, []any{"jobName", "sequence", "size", "count"}, []any{"Krüger", "DSHAK", 7.4, 9.0}, []any{}, []any{"b2", "RHH\nGYK", -0.1, 12000.0}),
+		"Excel workbook, numbers as texts":      must.Workbook(t, []any{"jobName", "sequence", "size", "count"}, []any{"Krüger", "DSHAK", "7.4", "9"}, []any{"b2", "RHH\nGYK", "−0.1", 12000.0, ""}),
 		"with a line that names the separator":  "sep=;\r\n" + german,
 		"with sep= in UTF-16":                   utf16Of("sep=\t\r\n"+tabs, binary.LittleEndian),
 		"LibreOffice, all texts in quotes":      strings.NewReplacer("\r\n\"b2\"", "\n\"b2\"", "jobName", `"jobName"`, "sequence", `"sequence"`, "Krüger", `"Krüger"`, "b2", `"b2"`).Replace(strings.ReplaceAll(english, "\r\n", "\n")),
