@@ -5,12 +5,15 @@ import sys
 fasta, seed, target, *ligands = sys.argv[1:]
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 chains = []
-with open(fasta, encoding="utf-8-sig") as lines:
-    for line in lines:
-        if line.startswith(">"):
+with open(fasta, "rb") as head:
+    encoding = "utf-16" if head.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+with open(fasta, encoding=encoding, errors="replace") as lines:
+    for line in map(str.strip, lines):
+        if line.startswith(">") or line and not line.startswith(";") and not chains:
             chains.append("")
-        elif line.strip():
-            chains[-1] += "".join(line.split()).upper().rstrip("*")
+        if line and line[0] not in ">;":
+            chains[-1] += "".join(line.split()).upper()
+chains = [chain.removesuffix("*") for chain in chains]
 names = [first + NAMES[k] for first in ("", "A") for k in range(26)]
 sequences = [{"protein": {"id": names[k], "sequence": chain, "unpairedMsa": "", "pairedMsa": "", "templates": []}} for k, chain in enumerate(chains)]
 sequences += [{"ligand": {"id": names[len(chains) + k], "smiles": smiles}} for k, smiles in enumerate(ligands)]

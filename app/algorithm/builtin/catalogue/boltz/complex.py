@@ -7,12 +7,15 @@ import sys
 fasta, target, task, alignment, *ligands = sys.argv[1:]
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 chains = []
-with open(fasta, encoding="utf-8-sig") as lines:
-    for line in lines:
-        if line.startswith(">"):
+with open(fasta, "rb") as head:
+    encoding = "utf-16" if head.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+with open(fasta, encoding=encoding, errors="replace") as lines:
+    for line in map(str.strip, lines):
+        if line.startswith(">") or line and not line.startswith(";") and not chains:
             chains.append("")
-        elif line.strip():
-            chains[-1] += "".join(line.split()).upper().rstrip("*")
+        if line and line[0] not in ">;":
+            chains[-1] += "".join(line.split()).upper()
+chains = [chain.removesuffix("*") for chain in chains]
 if alignment != "empty" and len(chains) > 1:
     sys.exit("molrun: The alignment is for a complex of one protein chain: leave it out, or give one chain.")
 if alignment != "empty":
