@@ -23,6 +23,7 @@ type Ending struct {
 	Failure     *Failure        // of a failed attempt
 	Results     json.RawMessage // the program's own metrics
 	ResultBytes int64           // of a completed job
+	LeftOut     *LeftOut        // of its result
 }
 
 // lost reports whether the attempt ended through no fault of its program.
@@ -56,7 +57,7 @@ func (j *Job) finish(e Ending, now time.Time) {
 	default:
 		j.Status, j.StatusReason = Completed, ""
 		j.CompletedAt = unit.At(now)
-		j.ResultBytes = &e.ResultBytes
+		j.ResultBytes, j.LeftOut = &e.ResultBytes, e.LeftOut
 		j.release()
 	}
 }

@@ -69,10 +69,23 @@ type Job struct {
 	Metrics        *Metrics          `json:"metrics,omitempty"`
 	Failure        *Failure          `json:"failure,omitempty"`
 	ResultBytes    *int64            `json:"resultBytes,omitempty"`
+	LeftOut        *LeftOut          `json:"leftOut,omitempty"`
 	Pinned         bool              `json:"pinned"`
 	Counts         *Counts           `json:"subjobCounts,omitempty"` // makes the job a batch
 
 	Private Private `json:"-"`
+}
+
+// LeftOut is what a program left that is not in the result.
+type LeftOut struct {
+	Count int           `json:"count"`
+	Paths []LeftOutPath `json:"paths"` // the first ones
+}
+
+// LeftOutPath says of a path below the output folder why it is left out.
+type LeftOutPath struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
 }
 
 // IsBatch reports whether the job is made of subjobs.
@@ -85,7 +98,7 @@ func (j *Job) Encode() ([]byte, error) { return strictjson.Encode(j) }
 // what is private.
 func (j *Job) Brief() *Job {
 	b := *j
-	b.Settings, b.Inputs, b.After, b.Metrics = nil, nil, nil, nil
+	b.Settings, b.Inputs, b.After, b.Metrics, b.LeftOut = nil, nil, nil, nil, nil
 	b.Private = Private{Batch: j.Private.Batch, Row: j.Private.Row, QueuedAt: j.Private.QueuedAt, Lost: j.Private.Lost, Claimed: j.Private.Claimed}
 	if j.Failure != nil {
 		f := *j.Failure

@@ -142,6 +142,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.shown = readShown(r)
 	a.Outputs = results.ReadOutputs(r)
 	a.Views = results.ReadViews(r, a.Outputs)
+	a.Metrics.TakeScales(a.Views)
 	a.Example = readExample(r, a)
 }
 

@@ -43,11 +43,21 @@ type Job struct {
 	Metrics          *Metrics          `json:"metrics,omitempty"`
 	Failure          *Failure          `json:"failure,omitempty"`
 	ResultBytes      int64             `json:"resultBytes,omitempty"`
+	LeftOut          *LeftOut          `json:"leftOut,omitempty"`
 	Pinned           bool              `json:"pinned"`
 	Counts           map[string]int    `json:"subjobCounts,omitempty"` // of a batch: number of rows by status
 	Subjobs          []Job             `json:"subjobs,omitempty"`
 	SubjobsTruncated bool              `json:"subjobsTruncated,omitempty"`
 	Created          bool              `json:"created,omitempty"` // whether this submission created the job
+}
+
+// LeftOut is what the program left that is not in the result.
+type LeftOut struct {
+	Count int `json:"count"`
+	Paths []struct {
+		Path   string `json:"path"`
+		Reason string `json:"reason"`
+	} `json:"paths"` // the first ones
 }
 
 // Input is a file that a job reads.

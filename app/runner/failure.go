@@ -77,6 +77,9 @@ func sentence(j *app.Job, o *app.Outcome) string {
 	}
 	switch o.Cause {
 	case app.CauseExit:
+		if o.ExitCode == 128+int(syscall.SIGKILL) { // as shells tell of a process that they waited for
+			return program + " was killed (exit status 137), most likely for memory. Give the job more memory, or less to do."
+		}
 		return fmt.Sprintf("%s ended with exit status %d.", program, o.ExitCode)
 	case app.CauseSignal:
 		return fmt.Sprintf("%s was ended by signal %s.%s", program, o.Signal, meaning[o.Signal])

@@ -61,6 +61,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		Dir:       filepath.Dir(a.home),
 		Attempt:   a.number,
 		Outcome:   o,
+		Ran:       a.dir,
 		Algorithm: alg,
 		MaxFiles:  a.options.MaxFiles,
 		Unsynced:  a.unsynced(o),

@@ -42,6 +42,7 @@ func (r *runningStep) judge(status syscall.WaitStatus) {
 		r.judgeSignal(status.Signal())
 	case status.ExitStatus() != 0 && !slices.Contains(r.step.OK, status.ExitStatus()):
 		r.outcome.ExitCode = status.ExitStatus()
+		r.judgeKills(r.outcome.ExitCode == 128+int(syscall.SIGKILL))
 		r.judgeForks()
 		r.decide(protocol.CauseExit, fmt.Sprintf("Step %q ended with exit code %d.", r.step.Name, status.ExitStatus()))
 	case r.last && !checked(r.step):
@@ -66,19 +67,29 @@ func (r *runningStep) judgeForks() {
 	}
 }
 
+// judgeKills decides that the program failed for want of memory, if the kernel killed one of
+// its processes for it. Killed says that the program itself was killed, or says so of a
+// process that it waited for.
+func (r *runningStep) judgeKills(killed bool) {
+	switch {
+	case r.cgroup != nil && r.cgroup.OOMKills() > r.cgroupKills:
+		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", unit.Bytes(r.spec.MemoryBytes)))
+	case killed && process.OOMKills() > r.oomKills:
+		r.decide(protocol.CauseMemory, "The machine had no memory left, so the kernel killed the program.")
+	}
+}
+
 func (r *runningStep) judgeSignal(sig syscall.Signal) {
 	r.outcome.Signal = signalName(sig)
-	if sig != syscall.SIGKILL {
+	if sig == syscall.SIGKILL {
+		r.judgeKills(true)
+	} else {
 		r.judgeForks()
 	}
 	switch {
-	case sig == syscall.SIGKILL && r.cgroup != nil && r.cgroup.OOMKills() > r.cgroupKills:
-		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", unit.Bytes(r.spec.MemoryBytes)))
 	case sig == syscall.SIGXFSZ && r.isolation.FileBytes > 0:
 		r.decide(protocol.CauseLimit, fmt.Sprintf("Step %q wrote a file larger than the %s that one may have (runner.file_size). "+
 			"Have it write less or several files, or ask an administrator for more.", r.step.Name, unit.Bytes(r.isolation.FileBytes)))
-	case sig == syscall.SIGKILL && process.OOMKills() > r.oomKills:
-		r.decide(protocol.CauseMemory, "The machine had no memory left, so the kernel killed the program.")
 	default:
 		r.decide(protocol.CauseSignal, fmt.Sprintf("Step %q was ended by the signal %s.", r.step.Name, r.outcome.Signal))
 	}

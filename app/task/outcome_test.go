@@ -58,12 +58,37 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 	}
 }
 
+// TestKilledWorkersAreToldAsOutOfMemory: the program waited for the process that was killed,
+// and ended with a status of its own.
+func TestKilledWorkersAreToldAsOutOfMemory(t *testing.T) {
+	now, cgroup := process.OOMKills(), standInCgroup(t)
+	for name, tt := range map[string]struct {
+		exit        int
+		cgroupKills int64
+		oomKills    int64
+		want        protocol.Cause
+	}{
+		"none":                           {137, 2, now, protocol.CauseExit},
+		"in the cgroup":                  {137, 1, now, protocol.CauseMemory},
+		"in the cgroup, with its status": {1, 1, now, protocol.CauseMemory},
+		"of the machine":                 {137, 2, now - 1, protocol.CauseMemory},
+		"of the machine, another's":      {1, 2, now - 1, protocol.CauseExit},
+	} {
+		r := runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, cgroupKills: tt.cgroupKills, cgroupForks: 5, oomKills: tt.oomKills}
+		r.spec = &Spec{MemoryBytes: 1 << 20}
+		r.judge(syscall.WaitStatus(tt.exit << 8))
+		if r.outcome.Cause != tt.want || r.outcome.ExitCode != tt.exit {
+			t.Errorf("%s: %s, %q; want %s", name, r.outcome.Cause, r.outcome.Message, tt.want)
+		}
+	}
+}
+
 // TestProgramThatCanStartNoProcessIsTold has the kernel refuse a process before the task
 // has looked how many there are.
 func TestProgramThatCanStartNoProcessIsTold(t *testing.T) {
 	cgroup := standInCgroup(t)
 	for before, want := range map[int64]protocol.Cause{4: protocol.CauseLimit, 5: protocol.CauseExit} {
-		r := runningStep{shim: &shim{cgroup: cgroup, isolation: Isolation{Processes: 100}}, cgroupForks: before}
+		r := runningStep{shim: &shim{cgroup: cgroup, isolation: Isolation{Processes: 100}}, cgroupKills: 2, cgroupForks: before}
 		r.spec = &Spec{}
 		r.judge(syscall.WaitStatus(2 << 8))
 		if r.outcome.Cause != want || r.outcome.ExitCode != 2 {

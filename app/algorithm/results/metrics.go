@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"molrun/app/base/strictjson"
@@ -28,7 +29,8 @@ type Metric struct {
 	Rank   bool   `json:"rank,omitempty"`   // the tables of batches are sorted by it
 	Digits *int64 `json:"digits,omitempty"` // to show behind the decimal point; nil: as many as there are
 
-	source source // nil: metrics.json
+	factor float64 // of the figure; 0: as it is
+	source source  // nil: metrics.json
 }
 
 // namePattern is what the name of a metric may be.
@@ -87,6 +89,9 @@ func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
 		m.Digits = &digits
 	}
 	m.source = readSource(r, name, t)
+	if n := t.Member("factor"); n != nil {
+		m.factor, _ = strconv.ParseFloat(n.Text, 64)
+	}
 	if m.source == nil && len(t.Members) == 0 {
 		r.Mistakef(t.Line, "the metric %q says nothing: give file and pattern, or a title, unit or better for a figure of %s", name, metricsFile)
 	}

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,12 +74,25 @@ func describe(s *session, j *client.Job) error {
 		{"now", detail},
 		{"failure", failure},
 		{"result", result},
+		{"left out", leftOut(j.LeftOut)},
 		{"note", j.Note},
 	})
 	if err != nil || j.Metrics == nil {
 		return err
 	}
 	return figures(s, j.Metrics.Results)
+}
+
+// leftOut says what a result lacks of what its program left.
+func leftOut(l *client.LeftOut) string {
+	if l == nil || len(l.Paths) == 0 {
+		return ""
+	}
+	first := terminal.Clean(l.Paths[0].Path) + ": " + l.Paths[0].Reason
+	if l.Count > 1 {
+		first += fmt.Sprintf(", and %d more; see the end of the log", l.Count-1)
+	}
+	return first
 }
 
 func at(t time.Time) string {
