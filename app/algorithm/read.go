@@ -139,6 +139,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	slices.Sort(a.whereabouts.names)
 	a.Metrics = results.ReadMetrics(r)
 	a.Failures = results.ReadFailures(r)
+	a.Warnings = results.ReadWarnings(r)
 	a.shown = readShown(r)
 	a.Outputs = results.ReadOutputs(r)
 	a.Views = results.ReadViews(r, a.Outputs)

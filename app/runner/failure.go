@@ -16,6 +16,7 @@ import (
 	"molrun/app/algorithm/results"
 	"molrun/app/base/unit"
 	"molrun/app/task"
+	"molrun/app/task/protocol"
 )
 
 const (
@@ -45,6 +46,18 @@ func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.
 		}
 	}
 	return f
+}
+
+// warnings are what programs have said that makes their result doubtful: by themselves, and
+// in words that the algorithm file knows.
+func warnings(o *app.Outcome, alg *algorithm.File, tail string) []string {
+	all := o.Warnings
+	if alg != nil {
+		for _, text := range alg.Warnings.Find([]byte(tail)) {
+			all = protocol.AddWarning(all, protocol.CleanWarning(text))
+		}
+	}
+	return all
 }
 
 var codes = map[app.Cause]app.FailureCode{

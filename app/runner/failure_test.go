@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/task"
 	"molrun/app/test/must"
 )
@@ -80,6 +81,22 @@ func TestLogTailIsBounded(t *testing.T) {
 	if got := logTail(dir); got != "" {
 		t.Errorf("a pipe in its place: %q", got)
 	}
+}
+
+func TestWarningsOfProgramsAndOfTheirAlgorithmFile(t *testing.T) {
+	alg, mistakes := algorithm.Parse("tree.toml", []byte(`format = 1
+type = "tree"
+version = "1"
+command = ["tree"]
+[[warnings]]
+pattern = '(?m)^WARNING: (.*)$'
+message = "$1"
+`))
+	must.Equal(t, "mistakes", mistakes, nil)
+	o := &app.Outcome{Warnings: []string{"it is short", "many gaps"}}
+	tail := "WARNING: many gaps\nWARNING: few sites\n"
+	must.Equal(t, "without the file", warnings(o, nil, tail), []string{"it is short", "many gaps"})
+	must.Equal(t, "with it", warnings(o, alg, tail), []string{"it is short", "many gaps", "few sites"})
 }
 
 func TestTimeoutNamesWhoseLimitItWas(t *testing.T) {

@@ -76,6 +76,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 				return fmt.Errorf("fetch the result: %w", err)
 			}
 		}
+		c.Warnings = warnings(o, alg, logTail(a.home))
 		ending, err = c.Run()
 		return err
 	})
@@ -140,7 +141,8 @@ func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
 	}
 	a.fetch(ctx)
 	a.syncLog(o)
-	a.finish(ctx, app.Ending{Outcome: o, Failure: failure(a.job, o, alg, logTail(a.home))})
+	tail := logTail(a.home)
+	a.finish(ctx, app.Ending{Outcome: o, Failure: failure(a.job, o, alg, tail), Warnings: warnings(o, alg, tail)})
 }
 
 // fetch brings home what is left of an attempt that was not completed: its log

@@ -23,6 +23,11 @@ func (s *shim) decide(cause protocol.Cause, message string) {
 	s.outcome.Cause, s.outcome.Message = cause, message
 }
 
+// warn notes what a program says makes its result doubtful.
+func (s *shim) warn(text string) {
+	s.outcome.Warnings = protocol.AddWarning(s.outcome.Warnings, text)
+}
+
 // interrupt handles SIGTERM: somebody asked the task to stop, or the machine is
 // shutting down.
 func (s *shim) interrupt() {

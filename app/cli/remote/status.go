@@ -48,6 +48,9 @@ func record(ctx context.Context, s *session, name string) error {
 
 func describe(s *session, j *client.Job) error {
 	_, _, detail := standing(j)
+	if len(j.Warnings) > 0 { // they follow
+		detail = ""
+	}
 	counts := ""
 	if n := rowCount(j); n > 0 {
 		_, counts, _ = standing(j)
@@ -63,7 +66,7 @@ func describe(s *session, j *client.Job) error {
 	if err := s.Print("%s  %s", terminal.Clean(j.Name), s.Paint(j.Status)); err != nil {
 		return err
 	}
-	err := s.Pairs([][2]string{
+	pairs := [][2]string{
 		{"type", j.Type + " " + j.Version},
 		{"submitted", at(j.CreatedAt)},
 		{"started", at(j.StartedAt)},
@@ -74,7 +77,11 @@ func describe(s *session, j *client.Job) error {
 		{"failure", failure},
 		{"result", result},
 		{"note", j.Note},
-	})
+	}
+	for _, w := range j.Warnings {
+		pairs = append(pairs, [2]string{"warning", w})
+	}
+	err := s.Pairs(pairs)
 	if err != nil || j.Metrics == nil {
 		return err
 	}

@@ -15,6 +15,10 @@ const mostListed = 10
 func (r *report) sentences() string {
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	warn := func(format string, args ...any) {
+		say(format, args...)
+		r.warnings = append(r.warnings, lines[len(lines)-1])
+	}
 	s := r.structure
 	if s.models > 1 {
 		say("%d models; this is about the first.", s.models)
@@ -39,14 +43,14 @@ func (r *report) sentences() string {
 		if g.missing > 0 {
 			missing = unit.Count(g.missing, "residue") + " missing"
 		}
-		say("Broken between %s and %s: %s.", g.before, g.after, missing)
+		warn("Broken between %s and %s: %s.", g.before, g.after, missing)
 	}
 	for _, c := range r.chains {
 		if names := c.unusual(); len(names) > 0 {
 			say("Not standard in chain %s: %s.", named(c.id), shortened(names))
 		}
 		if names := c.incomplete(); len(names) > 0 {
-			say("Without the whole backbone in chain %s: %s.", named(c.id), shortened(names))
+			warn("Without the whole backbone in chain %s: %s.", named(c.id), shortened(names))
 		}
 	}
 	var alternates []*residue

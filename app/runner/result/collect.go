@@ -64,6 +64,7 @@ type Collection struct {
 	Attempt   int             // the one that is done
 	Outcome   *app.Outcome    // of that attempt
 	Algorithm *algorithm.File // nil if it can't be read; then there are no metrics
+	Warnings  []string        // of its programs
 	MaxFiles  int             // files and directories that a result may have
 	Manifests Manifests
 	Record    func(app.Ending) (app.Record, error) // the job's final record
@@ -238,7 +239,7 @@ func below(taken map[string]bool, name string) string {
 
 // summarize fills in what the job's record will say about the result.
 func (c *Collection) summarize() error {
-	c.ending = app.Ending{Outcome: c.Outcome}
+	c.ending = app.Ending{Outcome: c.Outcome, Warnings: c.Warnings}
 	for _, f := range c.manifest.Files {
 		if strings.HasPrefix(f.Path, resultDir+"/") {
 			c.ending.ResultBytes += f.Size

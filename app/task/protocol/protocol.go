@@ -107,6 +107,9 @@ type Outcome struct {
 	// outcome says nothing then. "": they were durable before the outcome appeared.
 	Unsynced string `json:"unsynced,omitempty"`
 
+	// Warnings are what the programs say makes their result doubtful.
+	Warnings []string `json:"warnings,omitempty"`
+
 	// ProgramVersion is what the algorithm's program said before it started; "": nothing.
 	ProgramVersion string `json:"programVersion,omitempty"`
 }
