@@ -97,6 +97,20 @@ func docking(t *testing.T) *service {
 	return s
 }
 
+func TestRowsThatDoNotCompareAreNotRanked(t *testing.T) {
+	s := start(t, func(with *setup) {
+		with.algorithm = strings.Replace(dockAlgorithm, `better = "lower"`, `better = "lower", same = ["ligand"]`, 1)
+	})
+	for name, tt := range map[string]struct{ settings, sort, better string }{
+		"ligands": {`[{"ligand":"C"},{"ligand":"O"}]`, "row", ""},
+		"seeds":   {`[{"ligand":"C","seed":1},{"ligand":"C","seed":2}]`, "metric:affinity", "lower"},
+	} {
+		s.want(200, "POST", "/submit-batch", `{"batchName":"`+name+`","type":"dock","settings":`+tt.settings+`}`)
+		all := s.table("/jobs/" + name + "/table")
+		same(t, name, []string{all.Sort, all.Metrics[1].Better}, []string{tt.sort, tt.better})
+	}
+}
+
 // complete runs a queued job that has results and no files.
 func (s *service) complete(name, results string) {
 	s.t.Helper()
