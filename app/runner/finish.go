@@ -34,7 +34,8 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
 			a.finishWithoutResult(ctx, o, app.FailedExit, string(unfit))
 			return
 		case errors.As(err, &lacking):
-			a.finishWithoutResult(ctx, o, app.FailedNoResult, string(lacking))
+			code, message := withoutOutput(o, string(lacking))
+			a.finishWithoutResult(ctx, o, code, message)
 			return
 		case !temporary(err) && time.Since(begin) >= collectTimeout:
 			a.log.Error().Err(err).Msg("the result can't be kept")

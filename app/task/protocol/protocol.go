@@ -97,6 +97,10 @@ type Outcome struct {
 	OutputFiles int   `json:"outputFiles,omitempty"`
 	OutputBytes int64 `json:"outputBytes,omitempty"`
 
+	// OverMemory tells of a task that is done although the kernel killed a process of it for
+	// want of memory.
+	OverMemory bool `json:"overMemory,omitempty"`
+
 	// Isolation is what isolated the programs from the rest of the machine:
 	// bubblewrap or a runtime of containers, cgroup, both (bubblewrap+cgroup) or none.
 	Isolation string `json:"isolation,omitempty"`
