@@ -67,6 +67,7 @@ type Job struct {
 	ProgramVersion string            `json:"programVersion,omitempty"` // likewise
 	Image          *protocol.Image   `json:"image,omitempty"`          // that attempt ran programs of
 	Metrics        *Metrics          `json:"metrics,omitempty"`
+	Warnings       []string          `json:"warnings,omitempty"` // what programs say makes the result doubtful
 	Failure        *Failure          `json:"failure,omitempty"`
 	ResultBytes    *int64            `json:"resultBytes,omitempty"`
 	LeftOut        *LeftOut          `json:"leftOut,omitempty"`
@@ -100,6 +101,7 @@ func (j *Job) Brief() *Job {
 	b := *j
 	b.Settings, b.Inputs, b.After, b.Metrics, b.LeftOut = nil, nil, nil, nil, nil
 	b.Private = Private{Batch: j.Private.Batch, Row: j.Private.Row, QueuedAt: j.Private.QueuedAt, Lost: j.Private.Lost, Claimed: j.Private.Claimed}
+	b.Warnings = j.Warnings[:min(1, len(j.Warnings))]
 	if j.Failure != nil {
 		f := *j.Failure
 		f.LogTail = ""

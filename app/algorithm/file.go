@@ -40,6 +40,7 @@ type File struct {
 	Example    *Example // nil: none
 	Metrics    results.Metrics
 	Failures   results.Failures
+	Warnings   results.Warnings
 	Views      results.Views
 	Outputs    results.Outputs
 	Folder     *folder.Folder // what comes with it; nil: it is a file alone

@@ -41,6 +41,7 @@ type Job struct {
 	Tags             map[string]string `json:"tags,omitempty"`
 	Note             string            `json:"note,omitempty"`
 	Metrics          *Metrics          `json:"metrics,omitempty"`
+	Warnings         []string          `json:"warnings,omitempty"`
 	Failure          *Failure          `json:"failure,omitempty"`
 	ResultBytes      int64             `json:"resultBytes,omitempty"`
 	LeftOut          *LeftOut          `json:"leftOut,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,8 +26,12 @@ type Metric struct {
 	Name   string `json:"name"`
 	Title  string `json:"title,omitempty"`
 	Unit   string `json:"unit,omitempty"`
-	Better string `json:"better,omitempty"` // higher, lower
+	Better string `json:"better,omitempty"` // higher, lower; "": none is the best
 	Rank   bool   `json:"rank,omitempty"`   // the tables of batches are sorted by it
+
+	// Same are the settings in which jobs have to agree so that their values compare.
+	Same []string `json:"same,omitempty"`
+
 	Digits *int64 `json:"digits,omitempty"` // to show behind the decimal point; nil: as many as there are
 
 	factor float64 // of the figure; 0: as it is
@@ -79,10 +84,18 @@ func (all Metrics) Ranking() *Metric {
 	return nil
 }
 
+// Compares reports whether values of jobs compare that differ in these settings.
+func (m *Metric) Compares(varying []string) bool {
+	return !slices.ContainsFunc(m.Same, func(name string) bool { return slices.Contains(varying, name) })
+}
+
 func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
 	m := Metric{
 		Name: name, Title: r.Line(t, "title"), Unit: r.Line(t, "unit"),
 		Better: r.Text(t, "better"), Rank: r.Flag(t, "rank"),
+	}
+	if t.Member("same") != nil {
+		m.Same = r.Texts(t, "same")
 	}
 	if n := t.Member("digits"); n != nil {
 		digits := r.Within(n, "digits", 0, 15)

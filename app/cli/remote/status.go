@@ -49,6 +49,9 @@ func record(ctx context.Context, s *session, name string) error {
 
 func describe(s *session, j *client.Job) error {
 	_, _, detail := standing(j)
+	if len(j.Warnings) > 0 { // they follow
+		detail = ""
+	}
 	counts := ""
 	if n := rowCount(j); n > 0 {
 		_, counts, _ = standing(j)
@@ -64,7 +67,7 @@ func describe(s *session, j *client.Job) error {
 	if err := s.Print("%s  %s", terminal.Clean(j.Name), s.Paint(j.Status)); err != nil {
 		return err
 	}
-	err := s.Pairs([][2]string{
+	pairs := [][2]string{
 		{"type", j.Type + " " + j.Version},
 		{"submitted", at(j.CreatedAt)},
 		{"started", at(j.StartedAt)},
@@ -76,7 +79,11 @@ func describe(s *session, j *client.Job) error {
 		{"result", result},
 		{"left out", leftOut(j.LeftOut)},
 		{"note", j.Note},
-	})
+	}
+	for _, w := range j.Warnings {
+		pairs = append(pairs, [2]string{"warning", w})
+	}
+	err := s.Pairs(pairs)
 	if err != nil || j.Metrics == nil {
 		return err
 	}

@@ -75,8 +75,11 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 		}
 		text := records[k].Letters
 		all[k] = Of(name, text, o.PH)
-		if all[k].Note != "" {
-			fmt.Fprintf(log, "%s: %s\n", name, all[k].Note)
+		switch note := all[k].Note; {
+		case math.IsNaN(all[k].Hydropathy):
+			store.Warn(log, name+": "+note)
+		case note != "":
+			fmt.Fprintf(log, "%s: %s\n", name, note)
 		}
 		composed = append(composed, percentages(name, text))
 		if k < mostProfiles {

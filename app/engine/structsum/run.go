@@ -44,7 +44,13 @@ func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io
 		r.gaps = append(r.gaps, c.gaps()...)
 	}
 	text := r.sentences()
-	fmt.Fprint(log, text)
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSuffix(line, "\n"); slices.Contains(r.warnings, line) {
+			store.Warn(log, line)
+			continue
+		}
+		fmt.Fprintln(log, line)
+	}
 	return errors.Join(
 		r.writeChains(), r.writeGaps(), r.writeLigands(), r.writeResidues(), r.writeContacts(), r.writeDistances(),
 		store.WriteFile(filepath.Join(dir, "summary.txt"), []byte(text)), r.writeMetrics(),
@@ -57,6 +63,7 @@ type report struct {
 	model          *model
 	proteins       []*residue
 	gaps           []gap
+	warnings       []string  // those of its sentences that say what makes it doubtful to compute with
 	contacts, fold []contact // of all but water; of proteins, apart in the chain
 }
 

@@ -16,6 +16,10 @@ const mostListed = 10
 func (r *report) sentences() string {
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	warn := func(format string, args ...any) {
+		say(format, args...)
+		r.warnings = append(r.warnings, lines[len(lines)-1])
+	}
 	s := r.model
 	if s.Models > 1 {
 		say("%d models; this is about the first.", s.Models)
@@ -40,14 +44,14 @@ func (r *report) sentences() string {
 		if g.missing > 0 {
 			missing = unit.Count(g.missing, "residue") + " missing"
 		}
-		say("Broken between %s and %s: %s.", g.before, g.after, missing)
+		warn("Broken between %s and %s: %s.", g.before, g.after, missing)
 	}
 	for _, c := range s.chains {
 		if names := c.unusual(); len(names) > 0 {
 			say("Not standard in chain %s: %s.", named(c.ID()), shortened(names))
 		}
 		if names := c.incomplete(); len(names) > 0 {
-			say("Without the whole backbone in chain %s: %s.", named(c.ID()), shortened(names))
+			warn("Without the whole backbone in chain %s: %s.", named(c.ID()), shortened(names))
 		}
 	}
 	var alternates []*residue

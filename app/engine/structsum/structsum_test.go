@@ -107,6 +107,8 @@ func TestWhatAStructureLacks(t *testing.T) {
 		{"ZN", "A", "301", "1", "0", ""},
 	}
 	must.Equal(t, "ligands", enginetest.ReadCSV(t, dir, "ligands.csv"), wantLigands)
+	must.Equal(t, "warnings", strings.Count(text, "molrun:warning "), 3)
+	text = strings.ReplaceAll(text, "molrun:warning ", "")
 	m := metrics(t, dir)
 	if m["ligands"] != 2 || m["waters"] != 1 || m["residues"] != 6 || m["gaps"] != 2 || m["missing_residues"] != 2 {
 		t.Error(m)

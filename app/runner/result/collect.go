@@ -65,6 +65,7 @@ type Collection struct {
 	Outcome   *app.Outcome    // of that attempt
 	Ran       string          // where that attempt ran; "": where it is
 	Algorithm *algorithm.File // nil if it can't be read; then there are no metrics
+	Warnings  []string        // of its programs
 	MaxFiles  int             // files and directories that a result may have
 	Manifests Manifests
 	Record    func(app.Ending) (app.Record, error) // the job's final record
@@ -250,7 +251,7 @@ func below(files []string, name string) string {
 
 // summarize fills in what the job's record will say about the result.
 func (c *Collection) summarize() error {
-	c.ending = app.Ending{Outcome: c.Outcome, LeftOut: c.leftOut()}
+	c.ending = app.Ending{Outcome: c.Outcome, LeftOut: c.leftOut(), Warnings: c.Warnings}
 	for _, f := range c.manifest.Files {
 		if strings.HasPrefix(f.Path, resultDir+"/") {
 			c.ending.ResultBytes += f.Size
