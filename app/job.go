@@ -161,6 +161,7 @@ type Private struct {
 	Cause      JobID               `json:"cause,omitempty"`     // of Waits, the one because of which it failed
 	Spares     bool                `json:"spares,omitempty"`    // it was stopped, and its dependants wait until it is tried again
 	Unsettled  bool                `json:"unsettled,omitempty"` // its dependants are still to be told of its status
+	Asked      *Asked              `json:"asked,omitempty"`     // of a batch: what is still to be done to its rows
 	QueuedAt   unit.Time           `json:"queuedAt,omitzero"`   // by submission or retry
 	Notify     []string            `json:"notify,omitempty"`    // who is told of its end: see package notice
 	PinnedBy   string              `json:"pinnedBy,omitempty"`  // the e-mail of who pinned it

@@ -118,16 +118,26 @@ type Portion struct {
 
 // Claim takes a job from the queue and begins its next attempt. If it is a row of a batch
 // that is short, and has not been tried yet, Claim takes further rows for the same pilot.
-// The error is NotFound if the job is no longer queued.
+// The error is NotFound if the job is no longer queued, or its batch is being stopped: it then
+// fails.
 func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p Portion) (j *Job, rows []*Job, err error) {
 	token := rand.Text()
+	gone := fault.Errorf(fault.NotFound, "job %s no longer waits", id)
+	stopped := false
 	err = s.store.Update(ctx, func(tx Tx) (err error) {
-		rows = nil
+		rows, stopped = nil, false
 		if j, err = tx.Job(id); err != nil {
 			return err
 		}
 		if j.Status != Queued || j.Private.Claimed || j.IsBatch() || len(j.Private.Waits) > 0 {
-			return fault.Errorf(fault.NotFound, "job %s no longer waits", id)
+			return gone
+		}
+		batch, err := stoppingBatch(tx, j)
+		if err != nil {
+			return err
+		}
+		if stopped = batch != nil; stopped {
+			return s.stop(tx, j, *batch.Private.Asked, nil)
 		}
 		j.Attempts++
 		j.Private.Claimed = true
@@ -139,10 +149,32 @@ func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p 
 		rows, err = claimRows(tx, j, p)
 		return err
 	})
+	if err == nil && stopped {
+		s.changes.Notify(id, j.Private.Batch)
+		s.wakeRunner() // for what is still to be settled
+		err = gone
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	return j, rows, nil
+}
+
+// stoppingBatch returns a batch, or the batch of a row, if all its rows are being stopped,
+// else nil.
+func stoppingBatch(tx Tx, j *Job) (batch *Job, err error) {
+	switch {
+	case j.IsBatch():
+		batch = j
+	case j.Private.Batch != "":
+		batch, err = tx.Job(j.Private.Batch)
+	default:
+		return nil, nil
+	}
+	if err != nil || !batch.isStopping() {
+		return nil, err
+	}
+	return batch, nil
 }
 
 // beside is how many other jobs of its user a row may overtake to come into a pilot.
@@ -163,6 +195,9 @@ func (s *Runs) ClaimRows(ctx context.Context, first *Job, p Portion) (rows []*Jo
 }
 
 func claimRows(tx Tx, first *Job, p Portion) ([]*Job, error) {
+	if batch, err := stoppingBatch(tx, first); batch != nil || err != nil {
+		return nil, err
+	}
 	rows, err := similarRows(tx, first, p)
 	if err != nil || len(rows) == 0 {
 		return nil, err
