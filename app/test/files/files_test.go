@@ -14,7 +14,6 @@ import (
 
 	"molrun/app/base/structure"
 	"molrun/app/test/must"
-	"molrun/app/test/must"
 )
 
 // spellings is how many files are made, SPELLINGS if that is set.
