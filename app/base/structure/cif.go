@@ -39,12 +39,12 @@ func isWord(text string) bool {
 	return len(text) == len("global_")
 }
 
-const blanks = " \t"
-
 // cut returns the first part of a line, which ends at a blank, and what follows. A part in
 // quotes ends at a quote that a blank follows.
 func cut(line string) (part, rest string, quoted bool) {
-	line = strings.TrimLeft(line, blanks)
+	for line != "" && isBlank(line[0]) {
+		line = line[1:]
+	}
 	if line == "" || line[0] == '#' {
 		return "", "", false
 	}

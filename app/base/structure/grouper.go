@@ -74,6 +74,9 @@ func (g *grouper) add(a *Atom, entity string, sequence int) {
 
 // text returns a text that does not keep the line of the file.
 func (g *grouper) text(s string) string {
+	if s == "" {
+		return ""
+	}
 	own, ok := g.texts[s]
 	if !ok {
 		own = strings.Clone(s)
@@ -144,6 +147,9 @@ func (g *grouper) residue(a *Atom) *Residue {
 	r.Part = s.part
 	at.chain, at.insertion = r.Chain, r.Insertion
 	r.next, g.at[at] = g.at[at], r
+	if !isWater(a.Residue) {
+		r.Atoms = make([]*Atom, 0, 8) // as most amino acids have
+	}
 	if first != nil && a.Alternate != "" && first.Alternates() {
 		r.instead = first
 	} else {

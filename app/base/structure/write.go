@@ -103,9 +103,13 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 // something of the residue is written, and adds it to the holes if it ought to be and can't.
 func (r *Residue) standardize(m *Model, k int, w *Written, holes *[]string) bool {
 	polymer := r.Kind == Protein || r.Kind == Nucleic
-	if as := r.parent(); polymer && as != nil {
-		w.Modified = append(w.Modified, fmt.Sprintf("%s as %s", r, as.Name))
-		r.Name, r.Atoms = as.Name, as.Atoms
+	if polymer && r.Hetero && (r.Standard() || slices.Contains(nucleos, r.Name)) {
+		r.Atoms = as(r.Atoms, r.Name)
+		return true
+	}
+	if standard := r.parent(); polymer && standard != nil {
+		w.Modified = append(w.Modified, fmt.Sprintf("%s as %s", r, standard.Name))
+		r.Name, r.Atoms = standard.Name, standard.Atoms
 		return true
 	}
 	within := k > 0 && k+1 < len(m.Residues) && m.joined(k) && m.joined(k+1)
@@ -122,34 +126,43 @@ func (r *Residue) parent() *Residue {
 	if name == "" {
 		return nil
 	}
-	as := &Residue{Name: name}
+	standard := &Residue{Name: name}
 	var hydrogens []*Atom
 	other := false
-	for _, a := range r.Atoms {
-		own := *a
-		own.Residue, own.Hetero = name, false
-		if own.Name == "SE" {
-			own.Name, own.Element = map[string]string{"MET": "SD", "CYS": "SG"}[name], "S"
+	for _, a := range as(r.Atoms, name) {
+		if a.Name == "SE" {
+			a.Name, a.Element = map[string]string{"MET": "SD", "CYS": "SG"}[name], "S"
 		}
 		switch {
-		case own.Element == "H" || own.Element == "D":
-			hydrogens = append(hydrogens, &own)
-		case slices.Contains(backboneAtoms, own.Name) || slices.Contains(strings.Fields(heavy[name]), own.Name):
-			as.Atoms = append(as.Atoms, &own)
+		case a.Element == "H" || a.Element == "D":
+			hydrogens = append(hydrogens, a)
+		case slices.Contains(backboneAtoms, a.Name) || slices.Contains(strings.Fields(heavy[name]), a.Name):
+			standard.Atoms = append(standard.Atoms, a)
 		default:
 			other = true
 		}
 	}
 	if !other { // the hydrogens are those of the standard one
-		as.Atoms = append(as.Atoms, hydrogens...)
-		return as
+		standard.Atoms = append(standard.Atoms, hydrogens...)
+		return standard
 	}
 	for atom := range strings.FieldsSeq(heavy[name]) {
-		if as.Atom(atom) == nil {
+		if standard.Atom(atom) == nil {
 			return nil
 		}
 	}
-	return as
+	return standard
+}
+
+// as returns copies of atoms, as ATOM of a residue.
+func as(atoms []*Atom, residue string) []*Atom {
+	all := make([]*Atom, len(atoms))
+	for k, a := range atoms {
+		own := *a
+		own.Residue, own.Hetero = residue, false
+		all[k] = &own
+	}
+	return all
 }
 
 var backboneAtoms = []string{"N", "CA", "C", "O", "OXT"}

@@ -131,6 +131,7 @@ func TestNoHoleInChainsWithoutHetero(t *testing.T) {
 		peptide("ATOM GLY A1", "HETATM XYZ A2", "ATOM GLY A3"):                                                      "A:XYZ2",
 		peptide("HETATM PCA A1", "ATOM GLY A2"):                                                                     "A:PCA1",
 		peptide("ATOM GLY A1", "HETATM DTR A2", "HETATM DAL A3"):                                                    "A:DTR2, A:DAL3",
+		peptide("HETATM GLY A1", "HETATM ALA A2"):                                                                   "",
 		peptide("ATOM GLY A1", "HETATM CGU A2 N CA C CB CG CD1 CD2", "ATOM GLY A3"):                                 "A:CGU2",
 		peptide("ATOM PHE A64", "HETATM CRO A66 N1 CA1 C3", "ATOM VAL A68"):                                         "A:CRO66",
 		peptide("ATOM A A1 P C1' O3'", "HETATM PSU A2 P C1' O3'", "ATOM A A3 P O5' C"):                              "A:PSU2",
