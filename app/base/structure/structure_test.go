@@ -271,6 +271,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(pdbFile)
 	f.Add(cifFile)
 	f.Add(strings.Replace(cifFile, "ATOM N N", "ATOM 'N N", 1))
+	f.Add("loop_ _atom_site.x\n_.Cartn_x _.Cartn_x 0 0 0") // columns of another table, twice
+	f.Add("_entity.id 1 _entity.type polymer " + cifFile)
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := Read(strings.NewReader(text))
 		if err == nil && m.Atoms > 0 && m.Models == 0 {
