@@ -138,7 +138,7 @@ func (g *grouper) residue(a *Atom) *Residue {
 	switch {
 	case a.Hetero || isWater(a.Residue):
 		r.behind = s.ended
-	case again || a.Chain == "" && (s.ended || a.Number < s.number):
+	case again || s.ended && a.Number < s.number || a.Chain == "" && (s.ended || a.Number < s.number):
 		s.part, at.part, first = s.part+1, int32(s.part+1), nil
 		fallthrough
 	default:
