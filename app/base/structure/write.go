@@ -10,8 +10,9 @@ import (
 
 // Selection says which atoms WritePDB leaves out.
 type Selection struct {
-	Hydrogens bool // leave out
-	Hetero    bool // leave out ligands, water and whatever else is HETATM, but for modified amino acids of chains
+	Hydrogens bool
+	Hetero    bool // ligands, water and whatever else is HETATM; modified amino acids of chains become standard ones
+	Modified  bool // what modified amino acids of chains have in addition, so that they become standard ones
 }
 
 // The most that the columns of a PDB file can number.
@@ -27,6 +28,7 @@ type Written struct {
 	Atoms    int               // written
 	Chains   map[string]string // new names of chains, by their old ones, if they differ
 	Modified []string          // residues of chains that are written as standard ones, such as "A:MSE1 as MET"
+	Unusual  []string          // other residues of chains that are HETATM, as programs may leave them out
 }
 
 // WritePDB writes the first model of a PDB or mmCIF file as a PDB file that most programs
@@ -79,8 +81,10 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 	var holes []string
 	for k, r := range m.Residues {
 		written := *r
-		if leave.Hetero && !written.standardize(m, k, w, &holes) {
-			continue
+		if leave.Hetero || leave.Modified {
+			if kept := written.standardize(m, k, w, &holes); leave.Hetero && !kept {
+				continue
+			}
 		}
 		written.Atoms = slices.DeleteFunc(written.Places(), func(a *Atom) bool {
 			return leave.Hydrogens && (a.Element == "H" || a.Element == "D") || leave.Hetero && a.Hetero
@@ -88,6 +92,10 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 		if w.Atoms += len(written.Atoms); len(written.Atoms) > 0 {
 			all = append(all, &written)
 		}
+	}
+	if !leave.Hetero {
+		w.Unusual = holes
+		return all, nil
 	}
 	if len(holes) > 0 {
 		more := ""

@@ -121,6 +121,10 @@ func TestModifiedResiduesOfChainsBecomeStandardOnes(t *testing.T) {
 		}
 	}
 	out.Reset()
+	if w, err = WritePDB(strings.NewReader(text), &out, Selection{Modified: true}); err != nil || len(w.Modified) != 6 || strings.Count(out.String(), "HETATM") != 3+1 {
+		t.Errorf("with ligands: %v, %v\n%s", w, err, out.String())
+	}
+	out.Reset()
 	if w, err = WritePDB(strings.NewReader(text), &out, Selection{}); err != nil || w.Modified != nil || strings.Count(out.String(), "HETATM") != 5+3+3+8+6+3+1 {
 		t.Errorf("with HETATM: %v, %v\n%s", w, err, out.String())
 	}
@@ -144,6 +148,9 @@ func TestNoHoleInChainsWithoutHetero(t *testing.T) {
 	} {
 		_, err := WritePDB(strings.NewReader(text), &bytes.Buffer{}, Selection{Hetero: true})
 		want := "has residues in its chains that are HETATM, without which the chains have holes: " + hole + "; replace them by standard residues, as ATOM"
+		if w, err := WritePDB(strings.NewReader(text), &bytes.Buffer{}, Selection{Modified: true}); err != nil || strings.Join(w.Unusual, ", ") != hole {
+			t.Errorf("with ligands: %v, %+v; want %s in\n%s", err, w, hole, text)
+		}
 		if hole == "" && err != nil || hole != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%v; want %s in\n%s", err, hole, text)
 		}
