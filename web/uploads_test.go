@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 func TestUploadIsCreatedSentAndCompleted(t *testing.T) {
@@ -174,7 +173,7 @@ func TestLinksBeginWithThePublicURLOrTheRequestedHost(t *testing.T) {
 }
 
 func TestCurlExampleWorksAsPasted(t *testing.T) {
-	need.Program(t, "curl")
+	must.Installed(t, "curl")
 	s := start(t)
 	dir := t.TempDir()
 	for _, name := range []string{"plain.pdb", "two words.fasta", `it's $HOME "quoted"; rm x.txt`, "a[1-3]{b,c}.csv", "蛋白质.json", "~", "@a"} {

@@ -18,7 +18,6 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/cli/remote"
 	"molrun/app/client"
-	"molrun/app/server/datadir"
 	"molrun/app/server/host"
 )
 
@@ -271,10 +270,10 @@ Exits with 5 if there are mistakes.`,
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 		defer cancel()
-		if !datadir.Running(ctx, config.Data) {
+		if !host.Running(ctx, config.Data) {
 			return fault.Errorf(fault.NotFound, "no service runs on %s; it reads the algorithm files when it starts", config.Data)
 		}
-		read, err := datadir.Control(config.Data).ReloadAlgorithms(ctx)
+		read, err := host.Control(config.Data).ReloadAlgorithms(ctx)
 		switch {
 		case err != nil:
 			return err

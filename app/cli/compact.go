@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/base/unit"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/storage"
 )
 
@@ -30,11 +30,11 @@ disk and has proved to be sound and equal, so there has to be space for both.`,
 		if err != nil {
 			return err
 		}
-		path := filepath.Join(config.Data, datadir.Database)
+		path := filepath.Join(config.Data, host.Database)
 		if err := expectDatabaseAt(path); err != nil {
 			return err
 		}
-		sizes, err := storage.Compact(c.Context(), path, datadir.StorageOptions(config, zerolog.Nop()))
+		sizes, err := storage.Compact(c.Context(), path, host.StorageOptions(config, zerolog.Nop()))
 		if err != nil {
 			return err
 		}

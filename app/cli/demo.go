@@ -22,7 +22,7 @@ import (
 	"molrun/app/job/apikey"
 	"molrun/app/server"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 )
 
 // What the demonstration simulates, and what was measured of it.
@@ -101,7 +101,7 @@ type demo struct {
 func (d *demo) sayf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
 func (d *demo) run(ctx context.Context, base string) error {
-	key, err := datadir.Control(d.data).CreateKey(ctx, client.KeyRequest{
+	key, err := host.Control(d.data).CreateKey(ctx, client.KeyRequest{
 		Organization: demoOrganization, Email: demoEmail, Role: string(apikey.Admin), Expires: 24 * time.Hour,
 	})
 	if err != nil {
@@ -237,7 +237,7 @@ func (d *demo) show(ctx context.Context) error {
 		d.sayf("See it in a browser:   ./molrun sign-in --data %s  (while that runs)", d.data)
 		return nil
 	}
-	made, err := datadir.Control(d.data).SignIn(ctx, demoOrganization, demoEmail)
+	made, err := host.Control(d.data).SignIn(ctx, demoOrganization, demoEmail)
 	if err != nil {
 		return fmt.Errorf("make a link: %w", err)
 	}

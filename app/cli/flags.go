@@ -13,7 +13,7 @@ import (
 	"molrun/app/client"
 	"molrun/app/server"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 )
 
 // configFlags are the flags of every command that needs the configuration.
@@ -54,7 +54,7 @@ func (f *configFlags) existing(c *cobra.Command) (config.Config, error) {
 	config, err := f.load()
 	if err == nil {
 		nameData(c, config)
-		err = datadir.Find(config.Data)
+		err = host.FindData(config.Data)
 	}
 	return config, err
 }

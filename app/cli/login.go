@@ -16,9 +16,8 @@ import (
 	"molrun/app/client"
 	"molrun/app/job/apikey"
 	"molrun/app/server"
-	"molrun/app/server/certificate"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 )
 
 // localKey adds flags to login that find the service of this machine, and returns what
@@ -97,7 +96,7 @@ func localProfile(ctx context.Context, control *client.Control, c config.Config,
 	if p.Server, err = control.Address(ctx); err != nil || !c.TLS.On() {
 		return p, err
 	}
-	cert, _ := certificate.Files(c)
+	cert, _ := host.CertificateFiles(c)
 	p.Trust, err = filepath.Abs(cert)
 	return p, err
 }
@@ -141,7 +140,7 @@ yet, the link makes the first admin.`,
 // greet prints a link for the first admin where nobody can sign in yet. It stays out of
 // the journal of systemd, which others than the operator may read.
 func greet(ctx context.Context, c config.Config, out io.Writer) {
-	control := datadir.Control(c.Data)
+	control := host.Control(c.Data)
 	users, err := control.Users(ctx)
 	if err != nil || len(users) > 0 {
 		return

@@ -21,7 +21,6 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/builtin"
 	"molrun/app/algorithm/folder"
-	"molrun/app/algorithm/pack"
 	"molrun/app/base/durable"
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
@@ -100,7 +99,7 @@ func algorithmNamed(c *cobra.Command, config config.Config, name string) (*algor
 // packing is what goes into the archive of a site.
 type packing struct {
 	config config.Config
-	parts  []pack.Part
+	parts  []folder.Part
 	types  []string
 	done   []func() error
 }
@@ -118,7 +117,7 @@ func (s *packing) gather(c *cobra.Command, names, images []string, scratch strin
 	if err != nil {
 		return err
 	}
-	s.parts = append(s.parts, pack.Part{Name: siteProgram, From: os.DirFS(filepath.Dir(program)), Root: filepath.Base(program)})
+	s.parts = append(s.parts, folder.Part{Name: siteProgram, From: os.DirFS(filepath.Dir(program)), Root: filepath.Base(program)})
 	for _, name := range names {
 		a, err := algorithmNamed(c, s.config, name)
 		if err != nil {
@@ -147,7 +146,7 @@ func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 	if err != nil {
 		return err
 	}
-	s.parts = append(s.parts, pack.Part{Name: path.Join(siteAlgorithms, a.Type), From: from, Root: "."})
+	s.parts = append(s.parts, folder.Part{Name: path.Join(siteAlgorithms, a.Type), From: from, Root: "."})
 	here, err := a.AssetPlaces(s.config.Site.Paths)
 	if err != nil {
 		return err
@@ -170,10 +169,10 @@ func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 			return fmt.Errorf("the asset %s: %w", asset.Name, err)
 		}
 		name = path.Join(siteAssets, name)
-		if slices.ContainsFunc(s.parts, func(other pack.Part) bool { return other.Name == name }) {
+		if slices.ContainsFunc(s.parts, func(other folder.Part) bool { return other.Name == name }) {
 			continue // of another algorithm too
 		}
-		s.parts = append(s.parts, pack.Part{Name: name, From: os.DirFS(filepath.Dir(asset.Path)), Root: filepath.Base(asset.Path)})
+		s.parts = append(s.parts, folder.Part{Name: name, From: os.DirFS(filepath.Dir(asset.Path)), Root: filepath.Base(asset.Path)})
 	}
 	if image := a.Sandbox.Image; filepath.IsAbs(image) {
 		fmt.Fprintf(c.ErrOrStderr(), "%s: its image is not packed; it must be at %s there, too\n", a.Type, image)
@@ -209,18 +208,18 @@ func (s *packing) addImage(ctx context.Context, image, scratch string) error {
 	if out, err := exec.CommandContext(ctx, runtime, "save", "-o", filepath.Join(dir, file), image).CombinedOutput(); err != nil {
 		return fmt.Errorf("save the image %s with %s: %w: %s", image, runtime, err, strings.TrimSpace(string(out)))
 	}
-	s.parts = append(s.parts, pack.Part{Name: path.Join(siteImages, file), From: os.DirFS(dir), Root: file})
+	s.parts = append(s.parts, folder.Part{Name: path.Join(siteImages, file), From: os.DirFS(dir), Root: file})
 	return nil
 }
 
 // writePack writes an archive, whole or not at all.
-func writePack(ctx context.Context, out string, parts []pack.Part) (total int64, err error) {
+func writePack(ctx context.Context, out string, parts []folder.Part) (total int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(out), ".molrun-pack-")
 	if err != nil {
 		return 0, err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	total, err = pack.Write(ctx, w, parts)
+	total, err = folder.Write(ctx, w, parts)
 	if err == nil {
 		err = w.Flush()
 	}
@@ -250,7 +249,7 @@ arrived and is what was packed. What to do next is printed.`,
 			return err
 		}
 		defer f.Close() // only read from
-		if err := pack.Unpack(c.Context(), bufio.NewReaderSize(f, 1<<20), args[1]); err != nil {
+		if err := folder.Unpack(c.Context(), bufio.NewReaderSize(f, 1<<20), args[1]); err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
 		dir, err := filepath.Abs(args[1])

@@ -23,7 +23,6 @@ import (
 	"molrun/app/job/apikey"
 	"molrun/app/server"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
 	"molrun/app/server/host"
 )
 
@@ -176,7 +175,7 @@ func testAlgorithms(c *cobra.Command, site config.Config, chosen []*algorithm.Fi
 
 // runTrials tests algorithms on the service at base. When it returns, no job is running.
 func runTrials(ctx context.Context, c config.Config, base string, chosen []*algorithm.File, limit time.Duration, show func(*trial.Outcome)) error {
-	key, err := datadir.Control(c.Data).CreateKey(ctx, client.KeyRequest{
+	key, err := host.Control(c.Data).CreateKey(ctx, client.KeyRequest{
 		Organization: "test", Email: "test@molrun.example", Role: string(apikey.Member), Expires: 24 * time.Hour,
 	})
 	if err != nil {

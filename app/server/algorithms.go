@@ -15,8 +15,8 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
 	"molrun/app/job/audit"
-	"molrun/app/server/certificate"
 	"molrun/app/server/config"
+	"molrun/app/server/host"
 	"molrun/web"
 )
 
@@ -109,7 +109,7 @@ func (o *offer) lastRead() web.AlgorithmsRead {
 }
 
 // reloadOnHangup looks at the files of certificate and algorithms at each hangup.
-func (o *offer) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal, cert *certificate.Certificate, note func(audit.Entry)) {
+func (o *offer) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal, cert *host.Certificate, note func(audit.Entry)) {
 	for {
 		select {
 		case <-hangup:

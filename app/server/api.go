@@ -19,7 +19,7 @@ import (
 	"molrun/app/job/follow"
 	"molrun/app/job/status"
 	"molrun/app/job/upload"
-	"molrun/app/server/certificate"
+	"molrun/app/server/host"
 	"molrun/app/server/metrics"
 	"molrun/blobs"
 	"molrun/web"
@@ -49,7 +49,7 @@ func (s *service) server(handler http.Handler) *http.Server {
 }
 
 // serveAPI serves HTTPS if there is a certificate.
-func serveAPI(api *http.Server, listener net.Listener, cert *certificate.Certificate) error {
+func serveAPI(api *http.Server, listener net.Listener, cert *host.Certificate) error {
 	if cert == nil {
 		return api.Serve(listener)
 	}

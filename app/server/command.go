@@ -15,7 +15,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/client"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/web/edge"
 )
 
@@ -23,7 +23,7 @@ import (
 // does, this process opens the directory until fn returns, so that a command works
 // the same either way and two at once take turns.
 func WithControl(ctx context.Context, c config.Config, fn func(context.Context, *client.Control) error) error {
-	ctx, cancel := context.WithTimeout(ctx, datadir.LockTimeout)
+	ctx, cancel := context.WithTimeout(ctx, host.LockTimeout)
 	defer cancel()
 	return WithLongControl(ctx, c, fn)
 }
@@ -31,11 +31,11 @@ func WithControl(ctx context.Context, c config.Config, fn func(context.Context, 
 // WithLongControl is WithControl for a command that may take long; fn bounds each of
 // its requests.
 func WithLongControl(ctx context.Context, c config.Config, fn func(context.Context, *client.Control) error) error {
-	for deadline := time.Now().Add(datadir.LockTimeout); ; {
-		if datadir.Running(ctx, c.Data) {
-			return fn(ctx, datadir.Control(c.Data))
+	for deadline := time.Now().Add(host.LockTimeout); ; {
+		if host.Running(ctx, c.Data) {
+			return fn(ctx, host.Control(c.Data))
 		}
-		if err := datadir.Find(c.Data); err != nil {
+		if err := host.FindData(c.Data); err != nil {
 			return err
 		}
 		s, err := open(c, zerolog.Nop())
@@ -63,7 +63,7 @@ func (s *service) operate(ctx context.Context, fn func(context.Context, *client.
 	server := edge.Server(s.control("", ""))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	err = errors.Join(fn(ctx, client.NewControl(socket)), shutdown(datadir.LockTimeout, server), os.Remove(socket))
+	err = errors.Join(fn(ctx, client.NewControl(socket)), shutdown(host.LockTimeout, server), os.Remove(socket))
 	if closed := <-ended; !errors.Is(closed, http.ErrServerClosed) {
 		err = errors.Join(err, closed)
 	}

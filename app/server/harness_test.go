@@ -16,7 +16,7 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	_ "molrun/app/task/gauged" // tasks are processes of the test binary
 	"molrun/app/test/must"
 	"molrun/app/test/whole"
@@ -50,7 +50,7 @@ command = ["no-such-program"]
 func makeData(t *testing.T, data string) {
 	t.Helper()
 	must.OK(t, os.Mkdir(data, 0o700))
-	records, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
+	records, err := storage.Open(filepath.Join(data, host.Database), storage.Options{AnyFileSystem: true})
 	must.OK(t, err)
 	must.OK(t, records.Close())
 }

@@ -19,9 +19,8 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/base/limit"
-	"molrun/app/server/certificate"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/web/edge"
 )
 
@@ -39,7 +38,7 @@ func Run(ctx context.Context, c config.Config, o Options) (err error) {
 	defer keepPace()()
 	s, err := openWith(c, o)
 	if err != nil {
-		return heldBy(ctx, err, c.Data, datadir.Control(c.Data).Listener)
+		return heldBy(ctx, err, c.Data, host.Control(c.Data).Listener)
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if runtime.GOMAXPROCS(0) < minProcs && os.Getenv("GOMAXPROCS") == "" {
@@ -67,11 +66,11 @@ const minProcs = 4
 // endpoints are where clients reach the service.
 type endpoints struct {
 	api, control net.Listener
-	cert         *certificate.Certificate // nil for plain HTTP
+	cert         *host.Certificate // nil for plain HTTP
 }
 
 func (s *service) listen() (*endpoints, error) {
-	cert, err := certificate.Open(s.config, s.log)
+	cert, err := host.OpenCertificate(s.config, s.log)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +78,7 @@ func (s *service) listen() (*endpoints, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", s.config.Listen, err)
 	}
-	control, err := listenControl(s.config.Data, datadir.Socket)
+	control, err := listenControl(s.config.Data, host.Socket)
 	if err != nil {
 		return nil, errors.Join(err, api.Close())
 	}

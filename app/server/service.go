@@ -28,7 +28,6 @@ import (
 	"molrun/app/job/usage"
 	"molrun/app/server/backup"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
 	"molrun/app/server/host"
 	"molrun/app/server/metrics"
 	"molrun/app/task/process"
@@ -90,13 +89,13 @@ func openWith(c config.Config, o Options) (s *service, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := datadir.Prepare(data, o.Init, log); err != nil {
+	if err := host.PrepareData(data, o.Init, log); err != nil {
 		return s, err
 	}
 	s.config.Data = data
 	s.backups = &backup.Schedule{Config: s.config, Program: process.Self, Log: log, Now: time.Now}
 	// The database first: its lock keeps others out of the directory.
-	s.store, err = storage.Open(filepath.Join(data, datadir.Database), datadir.StorageOptions(c, log))
+	s.store, err = storage.Open(filepath.Join(data, host.Database), host.StorageOptions(c, log))
 	if err != nil {
 		return s, err
 	}
@@ -147,7 +146,7 @@ func (s *service) join(secret *link.Secret) error {
 	}
 	s.offer.catalogue = s.catalogue
 	debug.FreeOSMemory() // reading the catalogue leaves more behind than an idle service uses
-	s.folders = folder.NewStore(filepath.Join(s.config.Data, datadir.Algorithms))
+	s.folders = folder.NewStore(filepath.Join(s.config.Data, host.Algorithms))
 	s.catalogue.KeepFolders(s.folders)
 	s.keepFolders()
 	s.catalogue.KnowSite(s.config.Site.Paths)

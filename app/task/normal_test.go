@@ -11,7 +11,6 @@ import (
 
 	"molrun/app/task/protocol"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // home makes a folder that looks like a person's, with a secret.
@@ -36,7 +35,7 @@ func needs(t *testing.T, argv ...string) {
 	t.Helper()
 	err := exec.Command(argv[0], argv[1:]...).Run()
 	if err != nil {
-		need.Skip(t, "%q fails here: %v", argv, err)
+		must.Skip(t, "%q fails here: %v", argv, err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"molrun/app/task/protocol"
 	"molrun/app/task/sandbox"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // sandboxed creates an attempt whose scripts run in a sandbox.
@@ -28,7 +27,7 @@ func sandboxedIn(t *testing.T, dir string, scripts ...string) *attempt {
 		a.isolation.Sized, err = sandbox.Probe(t.Context(), bwrap)
 	}
 	if err != nil {
-		need.Skip(t, "bubblewrap can't be used here: %v", err)
+		must.Skip(t, "bubblewrap can't be used here: %v", err)
 	}
 	a.isolation.Bubblewrap = bwrap
 	return a

@@ -8,7 +8,6 @@ import (
 
 	"molrun/app/task/protocol"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // prefix makes an installation with a program that reads a file beside it.
@@ -30,7 +29,7 @@ func prefix(t *testing.T) string {
 func moduleFor(t *testing.T, dir string) (init string) {
 	t.Helper()
 	const real = "/usr/share/modules/init/bash"
-	need.File(t, real, "environment-modules")
+	must.InstalledFile(t, real, "environment-modules")
 	files := t.TempDir()
 	init = filepath.Join(files, "init.sh")
 	module := fmt.Sprintf("#%%Module\nprepend-path PATH %s/bin\nprepend-path LD_LIBRARY_PATH %[1]s/lib\nsetenv FOLD_HOME %[1]s\n", dir)

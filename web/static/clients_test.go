@@ -12,7 +12,6 @@ import (
 	"molrun/app"
 	"molrun/app/base/fault"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // stdSender sends files as the standard library does.
@@ -117,7 +116,7 @@ func TestRunningProgramIsServed(t *testing.T) {
 }
 
 func TestChecksumsAreThoseOfTheFiles(t *testing.T) {
-	program := need.Program(t, "sha256sum")
+	program := must.Installed(t, "sha256sum")
 	h := served("http://lab.example", stdSender{})
 	dir := t.TempDir()
 	for _, name := range []string{"molrun", "molrun.zip", "molrun-1.2.0-py3-none-any.whl", "checksums.txt"} {

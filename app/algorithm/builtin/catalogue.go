@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"molrun/app/algorithm"
-	"molrun/app/algorithm/catalogue"
 	"molrun/app/algorithm/folder"
 	"molrun/app/base/fault"
 	"molrun/app/base/plaintext"
@@ -102,7 +101,7 @@ func entryOf(folder, path string) string {
 
 // catalogueType reads a type of the catalogue. A mistake is one in the program itself.
 func catalogueType(name, hidden string) *algorithm.File {
-	a, mistakes, err := parseFolder(catalogue.Folder(name), filepath.Join(builtInName(name), folder.Main))
+	a, mistakes, err := parseFolder(folderOf(name), filepath.Join(builtInName(name), folder.Main))
 	if err != nil || len(mistakes) > 0 {
 		panic(fmt.Sprintf("the catalogue's %s: %v %v", name, mistakes, err))
 	}
@@ -115,7 +114,7 @@ func catalogued(offered []string) ([]string, error) {
 	if slices.Equal(offered, []string{None}) || len(offered) == 0 {
 		return nil, nil
 	}
-	all := catalogue.Types()
+	all := types()
 	if slices.Equal(offered, []string{All}) {
 		return all, nil
 	}

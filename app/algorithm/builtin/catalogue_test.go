@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"molrun/app/algorithm"
-	"molrun/app/algorithm/catalogue"
 	"molrun/app/algorithm/content"
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/placement"
@@ -26,7 +25,7 @@ var doi = regexp.MustCompile(`^10\.\d{4,9}/[-._;()/:A-Za-z0-9]+$`)
 // catalogueOf returns the types of the catalogue.
 func catalogueOf(t *testing.T) (all []*algorithm.File) {
 	t.Helper()
-	for _, name := range catalogue.Types() {
+	for _, name := range types() {
 		all = append(all, catalogueType(name, ""))
 	}
 	if len(all) < 30 {
@@ -98,7 +97,7 @@ func TestScriptsReadTextOfAllSystems(t *testing.T) {
 	}
 	run := func(script string, args ...string) {
 		t.Helper()
-		if out, err := exec.CommandContext(t.Context(), "python3", append([]string{"../catalogue/" + script}, args...)...).CombinedOutput(); err != nil { //nolint:gosec // a script of the catalogue
+		if out, err := exec.CommandContext(t.Context(), "python3", append([]string{"catalogue/" + script}, args...)...).CombinedOutput(); err != nil { //nolint:gosec // a script of the catalogue
 			t.Errorf("%s: %v: %s", script, err, out)
 		}
 	}

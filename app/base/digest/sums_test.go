@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 func TestSumsAreReadBackAndKnownToSha256sum(t *testing.T) {
@@ -33,7 +32,7 @@ func TestSumsAreReadBackAndKnownToSha256sum(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" || again != digest {
 		t.Errorf("read back: %v, digest %s and %s\n%s", err, again, digest, diff)
 	}
-	c := exec.Command(need.Program(t, "sha256sum"), "--check", "--strict", "--quiet", "SHA256SUMS")
+	c := exec.Command(must.Installed(t, "sha256sum"), "--check", "--strict", "--quiet", "SHA256SUMS")
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("sha256sum: %v\n%s", err, out)

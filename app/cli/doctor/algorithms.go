@@ -8,7 +8,6 @@ import (
 	"molrun/app/algorithm/builtin"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
-	"molrun/app/server/datadir"
 	"molrun/app/server/host"
 )
 
@@ -52,7 +51,7 @@ func (in *installation) keptAlgorithms(ctx context.Context) map[string]string {
 	if !in.running {
 		return kept
 	}
-	read, err := datadir.Control(in.data).Algorithms(ctx)
+	read, err := host.Control(in.data).Algorithms(ctx)
 	if err != nil {
 		return kept // the service is busy
 	}

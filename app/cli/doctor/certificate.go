@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"molrun/app/base/fault"
-	"molrun/app/server/certificate"
+	"molrun/app/server/host"
 )
 
 // expiresSoon is the remaining lifetime below which a certificate gets a warning.
@@ -21,13 +21,13 @@ func checkCertificate(_ context.Context, in *installation) []Finding {
 	if !t.On() {
 		return say(OK, "none is configured: the service speaks plain HTTP")
 	}
-	cert, key := certificate.Files(in.config)
+	cert, key := host.CertificateFiles(in.config)
 	if t.SelfSigned {
 		if _, err := os.Stat(cert); errors.Is(err, fs.ErrNotExist) {
 			return say(Warning, "there is none yet; molrun serve makes it")
 		}
 	}
-	if err := certificate.CheckPrivate(key); err != nil {
+	if err := host.CheckPrivateKey(key); err != nil {
 		return say(Problem, "%s", fault.Text(err))
 	}
 	pair, err := tls.LoadX509KeyPair(cert, key)

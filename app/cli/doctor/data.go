@@ -10,7 +10,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -21,7 +21,7 @@ func checkData(_ context.Context, in *installation) []Finding {
 	info, err := os.Stat(in.data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if near := datadir.Near(in.data); len(near) > 0 {
+		if near := host.DataNearby(in.data); len(near) > 0 {
 			return say(Problem, "%s is not there; if you mean %s, name it by --data or the setting data; molrun serve --init makes a new one", in.data, strings.Join(near, " or "))
 		}
 		return say(Warning, "%s is not there yet; molrun serve --init makes it", in.data)
@@ -30,7 +30,7 @@ func checkData(_ context.Context, in *installation) []Finding {
 	case !info.IsDir():
 		return say(Problem, "%s is no directory; name another by the setting data", in.data)
 	}
-	if text := datadir.OtherOwner(in.data, info); text != "" {
+	if text := host.OtherOwner(in.data, info); text != "" {
 		return say(Problem, "%s", text)
 	}
 	switch perm := info.Mode().Perm(); {
@@ -45,13 +45,13 @@ func checkData(_ context.Context, in *installation) []Finding {
 // checkModes looks at owner and mode of what is in the data directory.
 func checkModes(data string) []Finding {
 	var found []Finding
-	for _, name := range []string{datadir.Database, datadir.Socket, "uploads", "jobs"} {
+	for _, name := range []string{host.Database, host.Socket, "uploads", "jobs"} {
 		path := filepath.Join(data, name)
 		info, err := os.Lstat(path)
 		if err != nil {
 			continue // other checks look for missing files
 		}
-		if text := datadir.OtherOwner(path, info); text != "" {
+		if text := host.OtherOwner(path, info); text != "" {
 			found = append(found, say(Problem, "%s", text)...)
 		} else if perm := info.Mode().Perm(); perm&0o077 != 0 {
 			found = append(found, say(Problem, "%s is open to others (mode %#o); run chmod go= %[1]s", path, perm)...)
@@ -107,7 +107,7 @@ func checkDatabase(_ context.Context, in *installation) []Finding {
 	records, err := storage.OpenReadOnly(in.database)
 	switch {
 	case errors.Is(err, fault.Unavailable):
-		return say(Problem, "%s holds it, but no service answers on %s; look what that process is and stop it", in.holder, filepath.Join(in.data, datadir.Socket))
+		return say(Problem, "%s holds it, but no service answers on %s; look what that process is and stop it", in.holder, filepath.Join(in.data, host.Socket))
 	case err != nil:
 		return say(Problem, "%s", fault.Text(err))
 	}

@@ -17,7 +17,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 )
 
 // Ask asks GET /healthz of the service on the data directory of c and returns the
@@ -53,15 +53,15 @@ func scheme(c config.Config) string {
 // ofService asks the service for its address over the control socket. It is "" if this
 // user may not look into the directory, or there is none.
 func ofService(ctx context.Context, data string) (string, error) {
-	if _, err := os.Stat(filepath.Join(data, datadir.Database)); err != nil {
+	if _, err := os.Stat(filepath.Join(data, host.Database)); err != nil {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // leaves time to ask its address
 	defer cancel()
-	if !datadir.Running(ctx, data) {
+	if !host.Running(ctx, data) {
 		return "", fmt.Errorf("no service runs on the data directory %s", data)
 	}
-	address, err := datadir.Control(data).Listener(ctx)
+	address, err := host.Control(data).Listener(ctx)
 	if err != nil {
 		return "", nil // it is busy: its address tells more
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -29,9 +29,9 @@ func inspect(ctx context.Context, c config.Config) *installation {
 		in.data = abs
 	}
 	in.config.Data = in.data
-	in.database = filepath.Join(in.data, datadir.Database)
+	in.database = filepath.Join(in.data, host.Database)
 	in.holder, in.held = boltfile.Holder(in.database)
-	in.running = datadir.Running(ctx, in.data)
+	in.running = host.Running(ctx, in.data)
 	return in
 }
 

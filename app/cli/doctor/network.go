@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -42,7 +42,7 @@ func checkAddress(ctx context.Context, in *installation) []Finding {
 
 // checkOtherListener looks at a service that runs, but not on the configured address.
 func (in *installation) checkOtherListener(ctx context.Context, address string) []Finding {
-	listener, err := datadir.Control(in.data).Listener(ctx)
+	listener, err := host.Control(in.data).Listener(ctx)
 	switch _, port, _ := net.SplitHostPort(address); {
 	case err != nil || listener == "":
 		return say(Warning, "the service runs, but not on %s: it was started with another address, or before the setting changed", address)

@@ -17,7 +17,7 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 )
 
 // ReportOptions say what a report is made of, besides the configuration.
@@ -174,10 +174,10 @@ func writeMetrics(ctx context.Context, w io.Writer, c config.Config, _ ReportOpt
 func askService(ctx context.Context, c config.Config, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if !datadir.Running(ctx, c.Data) {
+	if !host.Running(ctx, c.Data) {
 		return nil, fmt.Errorf("no service runs on the data directory")
 	}
-	address, err := datadir.Control(c.Data).Listener(ctx)
+	address, err := host.Control(c.Data).Listener(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/executor/local"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 )
 
 // checkSandbox says what isolates jobs from the rest of the machine. The service may
@@ -15,7 +15,7 @@ func checkSandbox(ctx context.Context, in *installation) []Finding {
 	if !in.running {
 		return in.trySandbox(ctx)
 	}
-	i, err := datadir.Control(in.data).Isolation(ctx)
+	i, err := host.Control(in.data).Isolation(ctx)
 	if err != nil {
 		return say(Warning, "the service does not tell what it does for jobs: %v", err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // trajectoryLibraries have to read the files.
@@ -53,7 +52,7 @@ func libraryReaders(t *testing.T) []*libraryReader {
 		}
 	}
 	if len(all) == 0 {
-		need.Skip(t, "no Python here has mdtraj or MDAnalysis, which would read trajectories")
+		must.Skip(t, "no Python here has mdtraj or MDAnalysis, which would read trajectories")
 	}
 	return all
 }

@@ -14,7 +14,6 @@ import (
 
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // lammps is the program with chains at given settings.
@@ -56,7 +55,7 @@ func lammpsProgram(t testing.TB) string {
 	if name == "" {
 		name = "lmp"
 	}
-	return need.Program(t, name)
+	return must.Installed(t, name)
 }
 
 func (l *lammps) path(name string) string { return filepath.Join(l.dir, name) }

@@ -19,7 +19,6 @@ import (
 	"molrun/app/task"
 	"molrun/app/test/conformance"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // machine returns the isolation that works on this machine.
@@ -50,7 +49,7 @@ func isolated(t *testing.T, test func(t *testing.T, i local.Isolation)) {
 			}
 			i := machine(t, want)
 			if kind.sandbox && i.Bubblewrap == "" {
-				need.Skip(t, "%s", i.Sentence())
+				must.Skip(t, "%s", i.Sentence())
 			}
 			if kind.cgroup && i.Cgroup == "" {
 				t.Skip(i.Sentence())
@@ -175,7 +174,7 @@ func TestRequiredSandboxMustWork(t *testing.T) {
 
 func TestSandboxIsProbed(t *testing.T) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
-		need.Skip(t, "bwrap is not installed")
+		must.Skip(t, "bwrap is not installed")
 	}
 	i := machine(t, local.SandboxRequired)
 	if i.Kind() == "none" || !strings.HasPrefix(i.Sentence(), "Each job runs in a bubblewrap sandbox") {
@@ -201,7 +200,7 @@ func TestProgramsCanAccessOnlyWhatTheAlgorithmAllows(t *testing.T) {
 	i := machine(t, local.SandboxAuto)
 	i.Cgroup = ""
 	if i.Bubblewrap == "" {
-		need.Skip(t, "%s", i.Sentence())
+		must.Skip(t, "%s", i.Sentence())
 	}
 	tools := t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(tools, "data"), []byte("listed\n"), 0o600))

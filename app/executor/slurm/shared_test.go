@@ -14,7 +14,6 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/executor/slurm"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // noBubblewrap hides bwrap from the nodes, but keeps sh.
@@ -29,7 +28,7 @@ func (w *world) noBubblewrap() {
 }
 
 func TestSandboxOnTheNode(t *testing.T) {
-	need.Program(t, "bwrap")
+	must.Installed(t, "bwrap")
 	const script = "if [ -e %s ]; then echo seen; else echo unseen; fi > out/sees"
 	tests := []struct {
 		sandbox string

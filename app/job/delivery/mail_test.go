@@ -24,7 +24,6 @@ import (
 	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // program is an SMTP server of Debian's python3-aiosmtpd that keeps each message in a
@@ -97,7 +96,7 @@ func python(t *testing.T) string {
 			return name
 		}
 	}
-	need.Skip(t, "python3-aiosmtpd is not installed")
+	must.Skip(t, "python3-aiosmtpd is not installed")
 	return ""
 }
 

@@ -19,7 +19,6 @@ import (
 	"molrun/app/job/delivery"
 	"molrun/app/job/notice"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // allowed is a policy under which the receivers of tests may be reached, and 127.0.0.2,
@@ -49,7 +48,7 @@ func forbidden(t *testing.T) (address string, connections *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
-		need.Skip(t, "this machine has no 127.0.0.2: %v", err)
+		must.Skip(t, "this machine has no 127.0.0.2: %v", err)
 	}
 	connections = &atomic.Int32{}
 	ended := make(chan struct{})

@@ -17,7 +17,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/server/check"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -138,7 +138,7 @@ func (o *Restore) prepare(data, database string) error {
 	for _, e := range entries {
 		names[e.Name()] = true
 	}
-	marker := datadir.Database + boltfile.MarkerSuffix
+	marker := host.Database + boltfile.MarkerSuffix
 	for name := range names {
 		mine := names[restoringDir] && (name == restoringDir || strings.HasPrefix(name, marker))
 		if !mine && name != "lost+found" {
@@ -160,7 +160,7 @@ func (o *Restore) prepare(data, database string) error {
 	if err := os.Chmod(data, 0o700); err != nil {
 		return err
 	}
-	return boltfile.Expect(filepath.Join(data, datadir.Database), database)
+	return boltfile.Expect(filepath.Join(data, host.Database), database)
 }
 
 // copyAll copies every file and compares its digest.
@@ -178,7 +178,7 @@ func (o *Restore) copyAll(ctx context.Context, aside, backup string, sums map[st
 		size, err := put(ctx, digests, filepath.Join(aside, below), o.Dir.path(backup, name), sums[name])
 		var damage damagedFile
 		switch {
-		case errors.As(err, &damage) && o.SkipDamaged && below != datadir.Database:
+		case errors.As(err, &damage) && o.SkipDamaged && below != host.Database:
 			r.Problems = append(r.Problems, fmt.Sprintf("%s is left out: %s", below, damage))
 		case errors.As(err, &damage):
 			return fmt.Errorf("%s of the backup is damaged: %s; choose another backup by --snapshot, or leave such files out by --skip-damaged", name, damage)
@@ -272,7 +272,7 @@ func moveUp(data string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == restoredFile || e.Name() == datadir.Database {
+		if e.Name() == restoredFile || e.Name() == host.Database {
 			continue
 		}
 		if err := os.Rename(filepath.Join(aside, e.Name()), filepath.Join(data, e.Name())); err != nil {
@@ -282,7 +282,7 @@ func moveUp(data string) error {
 	if err := durable.SyncFolder(data); err != nil {
 		return err
 	}
-	err = os.Rename(filepath.Join(aside, datadir.Database), filepath.Join(data, datadir.Database))
+	err = os.Rename(filepath.Join(aside, host.Database), filepath.Join(data, host.Database))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"molrun/app/base/durable"
 	"molrun/app/base/fault"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/app/server/snapshot"
 	"molrun/storage/kv"
 )
@@ -135,7 +135,7 @@ func (t *taking) copyDatabase(ctx context.Context) error {
 		t.problemf("the database disagrees with itself in %d places; run molrun check", report.Count)
 	}
 	t.record.Jobs, t.record.Uploads = report.Jobs, report.Uploads
-	file := t.path(partialDir, dataDir, datadir.Database)
+	file := t.path(partialDir, dataDir, host.Database)
 	if err := t.snapshot.Records.CopyTo(ctx, file); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (t *taking) copyDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.count(datadir.Database, sum, size, &t.record.Copied)
+	return t.count(host.Database, sum, size, &t.record.Copied)
 }
 
 func (t *taking) copyFiles(ctx context.Context) error {

@@ -16,7 +16,7 @@ import (
 	"molrun/app/base/digest"
 	"molrun/app/base/fault"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/app/server/snapshot"
 	"molrun/blobs"
 	"molrun/storage"
@@ -59,8 +59,8 @@ func Run(ctx context.Context, config config.Config, o Options) (*Report, error) 
 			return nil, err
 		}
 		before = found.Count
-		database := filepath.Join(config.Data, datadir.Database)
-		if _, err := storage.Repair(ctx, database, datadir.StorageOptions(config, zerolog.Nop())); err != nil {
+		database := filepath.Join(config.Data, host.Database)
+		if _, err := storage.Repair(ctx, database, host.StorageOptions(config, zerolog.Nop())); err != nil {
 			return nil, err
 		}
 	}

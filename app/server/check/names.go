@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"molrun/app"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/app/server/snapshot"
 	"molrun/blobs"
 	"molrun/storage"
@@ -13,7 +13,7 @@ import (
 
 // ownNames are patterns of what the service and its commands keep in a data directory.
 var ownNames = []string{
-	datadir.Database, datadir.Database + ".*", datadir.Algorithms, datadir.Socket, "command.sock",
+	host.Database, host.Database + ".*", host.Algorithms, host.Socket, "command.sock",
 	"jobs", "uploads", "trash", "secret", ".secret*", "audit.log*", "tls", "set-aside", "restoring", "demo.log", "test.log", "lost+found",
 }
 

@@ -1,6 +1,7 @@
-// Package host works out what a configuration means on this machine: the
-// capacity for jobs, the algorithms that are ready, the options of executors,
-// and the connections that its open-file limit allows.
+// Package host works out what a configuration means on this machine: the capacity for jobs, the
+// algorithms that are ready, the options of executors, the TLS certificate, the connections that
+// its open-file limit allows, and the data directory: the names in it that several packages use,
+// who owns it, and whether a service runs on it.
 package host
 
 import (

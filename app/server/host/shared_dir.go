@@ -10,7 +10,6 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
 )
 
 // CheckSharedDir checks the directory that this machine shares with the cluster.
@@ -29,7 +28,7 @@ func CheckSharedDir(shared, data string) error {
 	if overlap, err := overlap(shared, data); err != nil || overlap {
 		return errors.Join(err, fault.Errorf(fault.Invalid, "%s and the data directory %s lie in one another; nodes must not reach the data directory, so name a folder elsewhere by the setting slurm.shared_dir", shared, data))
 	}
-	if text := datadir.OtherOwner(shared, info); text != "" {
+	if text := OtherOwner(shared, info); text != "" {
 		return fault.Errorf(fault.Invalid, "%s", text)
 	}
 	if perm := info.Mode().Perm(); perm&0o022 != 0 {

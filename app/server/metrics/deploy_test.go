@@ -14,7 +14,6 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 const deploy = "../../../web/deploy"
@@ -22,7 +21,7 @@ const deploy = "../../../web/deploy"
 // promtool runs a check of promtool, which Debian's package prometheus has.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
-	if out, err := exec.Command(need.Program(t, "promtool"), args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(must.Installed(t, "promtool"), args...).CombinedOutput(); err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/folder"
 	"molrun/app/base/fault"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/blobs"
 )
 
@@ -128,7 +128,7 @@ func (s *Snapshot) folderOf(j *app.Job, walked map[string]bool, yield func(blobs
 		return yield(blobs.File{}, fmt.Errorf("the folder of %s %s: %w", j.Type, j.Version, err))
 	}
 	for _, f := range kept.Files {
-		if !yield(blobs.File{Path: path.Join(datadir.Algorithms, digest, f.Path), Size: f.Size, SHA256: f.SHA256}, nil) {
+		if !yield(blobs.File{Path: path.Join(host.Algorithms, digest, f.Path), Size: f.Size, SHA256: f.SHA256}, nil) {
 			return false
 		}
 	}

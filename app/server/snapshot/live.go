@@ -14,7 +14,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/client"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/storage"
 )
 
@@ -70,7 +70,7 @@ func useLive(ctx context.Context, data string, fn func(context.Context, *Snapsho
 func request(ctx context.Context, data string) (io.ReadCloser, Reply, error) {
 	socket := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return client.DialControl(ctx, filepath.Join(data, datadir.Socket))
+			return client.DialControl(ctx, filepath.Join(data, host.Socket))
 		},
 		DisableKeepAlives:     true,
 		ResponseHeaderTimeout: answerTimeout,

@@ -23,7 +23,7 @@ import (
 
 	"molrun/app/base/fault"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/blobs"
 	"molrun/storage"
 )
@@ -44,16 +44,16 @@ type Snapshot struct {
 // returns. Commands that come at the same time take turns. A service that ends
 // before it has answered counts as none.
 func Use(ctx context.Context, c config.Config, fn func(context.Context, *Snapshot) error) error {
-	for deadline := time.Now().Add(datadir.LockTimeout); ; {
+	for deadline := time.Now().Add(host.LockTimeout); ; {
 		var err error
-		if datadir.Running(ctx, c.Data) {
+		if host.Running(ctx, c.Data) {
 			err = useLive(ctx, c.Data, fn)
 			if !errors.Is(err, errUnanswered) {
 				return err
 			}
 		} else {
 			var records *storage.ReadOnly
-			records, err = storage.OpenReadOnly(filepath.Join(c.Data, datadir.Database))
+			records, err = storage.OpenReadOnly(filepath.Join(c.Data, host.Database))
 			if err == nil {
 				return use(ctx, c.Data, records, false, fn)
 			}

@@ -13,7 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/server/config"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/app/test/must"
 	"molrun/blobs"
 	"molrun/storage"
@@ -25,10 +25,10 @@ func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
 	data, err := os.MkdirTemp("", "molrun") // the address of a socket has at most 107 bytes
 	must.OK(t, err)
 	defer os.RemoveAll(data)
-	store, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
+	store, err := storage.Open(filepath.Join(data, host.Database), storage.Options{AnyFileSystem: true})
 	must.OK(t, err)
 	must.OK(t, store.Close())
-	last, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(data, datadir.Socket)})
+	last, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(data, host.Socket)})
 	must.OK(t, err)
 	last.SetUnlinkOnClose(false)
 	asked := make(chan error, 1)

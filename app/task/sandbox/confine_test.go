@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // TestMain lets the test binary act as the first process in a sandbox.
@@ -37,7 +36,7 @@ func confinement(t *testing.T) Confinement {
 		sized, err = Probe(t.Context(), bwrap)
 	}
 	if err != nil {
-		need.Skip(t, "bubblewrap can't be used here: %v", err)
+		must.Skip(t, "bubblewrap can't be used here: %v", err)
 	}
 	return Confinement{Bubblewrap: bwrap, Sized: sized}
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"molrun/app/test/need"
+	"molrun/app/test/must"
 )
 
 // Shared is one cluster for all tests of a package. The first test that needs it
@@ -79,7 +79,7 @@ func (s *Shared) Close() error {
 func skipWithoutSlurm(t testing.TB) {
 	t.Helper()
 	if why := whyNoCluster(); why != "" {
-		need.Skip(t, "%s", why)
+		must.Skip(t, "%s", why)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"molrun/app/task/container"
-	"molrun/app/test/need"
+	"molrun/app/test/must"
 )
 
 // Image is the name of the image. It has a shell, its usual programs, and those that are
@@ -47,7 +47,7 @@ func Podman(t testing.TB) *Store {
 	t.Helper()
 	s, err := find()
 	if err != nil {
-		need.Skip(t, "Podman can't be used here: %v", err)
+		must.Skip(t, "Podman can't be used here: %v", err)
 	}
 	return s
 }

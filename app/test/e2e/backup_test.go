@@ -13,7 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/client"
 	"molrun/app/server/backup"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/app/test/must"
 	"molrun/app/test/whole"
 	"molrun/storage"
@@ -184,7 +184,7 @@ func TestBackupUnderLoadIsRestoredByteForByte(t *testing.T) {
 // file of the snapshot.
 func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 	t.Helper()
-	records, err := storage.OpenReadOnly(filepath.Join(snapshot, datadir.Database))
+	records, err := storage.OpenReadOnly(filepath.Join(snapshot, host.Database))
 	must.OK(t, err)
 	defer records.Close()
 	restored := user{s.startOn(data), u.key}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"molrun/app/server/check"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/app/test/must"
 )
 
@@ -29,7 +29,7 @@ func TestServiceStopsOnADamagedDatabase(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
-	path := filepath.Join(s.data(), datadir.Database)
+	path := filepath.Join(s.data(), host.Database)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	must.OK(t, err)
 	_, err = f.WriteAt(make([]byte, sizeOfFile(t, path)-2*4096), 2*4096)
@@ -39,7 +39,7 @@ func TestServiceStopsOnADamagedDatabase(t *testing.T) {
 		r.Body.Close()
 	}
 	<-s.exited
-	if code := s.process.ProcessState.ExitCode(); code != datadir.ExitDatabaseFailed || !strings.Contains(s.log.String(), "the database is damaged") {
+	if code := s.process.ProcessState.ExitCode(); code != host.ExitDatabaseFailed || !strings.Contains(s.log.String(), "the database is damaged") {
 		t.Errorf("service: exit code %d, key %s:\n%s", code, u.key, s.log.Tail())
 	}
 	if _, errs, code := s.run("check"); code == 0 || !strings.Contains(errs, "damaged") {

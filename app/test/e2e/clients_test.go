@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // generation is a folder in which a client is generated from the openapi.yaml
@@ -65,7 +64,7 @@ func (g *generation) download(name string, args ...string) {
 	g.t.Helper()
 	out, stderr, err := g.command(name, args...)
 	if err != nil && unreachable.MatchString(out+stderr) {
-		need.Skip(g.t, "generating this client needs packages that can't be downloaded here")
+		must.Skip(g.t, "generating this client needs packages that can't be downloaded here")
 	}
 	if err != nil {
 		g.t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out, stderr)
@@ -85,7 +84,7 @@ func needNode(t *testing.T, what string) {
 	t.Helper()
 	version, err := exec.Command("node", "--version").Output()
 	if _, missing := exec.LookPath("npm"); err != nil || missing != nil || !regexp.MustCompile(`^v(20|2[2-9]|[3-9]\d)\.`).Match(version) {
-		need.Skip(t, "%s needs Node.js 20, or 22 and later, with npm", what)
+		must.Skip(t, "%s needs Node.js 20, or 22 and later, with npm", what)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/app/test/must"
 	"molrun/app/test/whole"
 	"molrun/storage"
@@ -19,7 +19,7 @@ import (
 func emptyDatabase(t *testing.T, data string) {
 	t.Helper()
 	must.OK(t, os.Mkdir(data, 0o700))
-	records, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
+	records, err := storage.Open(filepath.Join(data, host.Database), storage.Options{AnyFileSystem: true})
 	must.OK(t, err)
 	must.OK(t, records.Close())
 }

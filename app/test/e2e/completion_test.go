@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 	"molrun/app/test/whole"
 )
 
@@ -27,9 +26,9 @@ func TestShellsComplete(t *testing.T) {
 	}
 	for name, complete := range map[string]func(p *person, line string) string{"bash": inBash, "zsh": inZsh, "fish": inFish} {
 		t.Run(name, func(t *testing.T) {
-			need.Program(t, name)
+			must.Installed(t, name)
 			if name == "bash" {
-				need.File(t, bashCompletion, "bash-completion")
+				must.InstalledFile(t, bashCompletion, "bash-completion")
 			}
 			in := &person{t: t, s: s, home: p.home, dir: p.dir, env: append(p.env, "PATH="+filepath.Join(p.home, "bin")+":/usr/bin:/bin")}
 			for line, want := range map[string][]string{

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // curl runs curl with these arguments and returns the status and what it printed.
@@ -26,7 +25,7 @@ func (u user) curl(dir string, args ...string) (status, body string) {
 // some as a form by itself: the answer says what to type instead.
 func TestFilesAreSentWithCurlAsPeopleTypeIt(t *testing.T) {
 	t.Parallel()
-	need.Program(t, "curl")
+	must.Installed(t, "curl")
 	u := plain(t).user("lab", "ann@lab.example")
 	dir := t.TempDir()
 	const text = ">Hst5\nDSHAKRHHGYKRKFHEKHHSHRGY\n"

@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"molrun/app/cli/doctor"
-	"molrun/app/server/certificate"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/app/test/must"
 	"molrun/app/test/whole"
 	"molrun/storage/kv/boltfile"
@@ -109,10 +108,10 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 			must.OK(t, os.WriteFile(s.data(), nil, 0o600))
 		}},
 		{"a truncated database", "database", "restore a backup", "", func(t *testing.T, s *instance) {
-			must.OK(t, os.Truncate(in(s, datadir.Database), 9000))
+			must.OK(t, os.Truncate(in(s, host.Database), 9000))
 		}},
 		{"a database that has lost commits", "database", "is lost", "", func(t *testing.T, s *instance) {
-			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.Commit += 5 })
+			changeCommits(t, in(s, host.Database), func(c *boltfile.Commits) { c.Commit += 5 })
 		}},
 		{"a secret open to others", "secret", "run chmod 600", "", func(t *testing.T, s *instance) {
 			must.OK(t, os.Chmod(in(s, "secret"), 0o644))
@@ -197,7 +196,7 @@ func (s *instance) algorithm(text string) {
 // directory.
 func (s *instance) certificate(cert, key string, now time.Time) {
 	s.t.Helper()
-	must.OK(s.t, certificate.EnsureSelfSigned(filepath.Join(s.dir, cert), filepath.Join(s.dir, key), []string{"localhost"}, now))
+	must.OK(s.t, host.EnsureSelfSigned(filepath.Join(s.dir, cert), filepath.Join(s.dir, key), []string{"localhost"}, now))
 }
 
 // program puts a stand-in first on the PATH.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // told is an event of a stream.
@@ -229,7 +228,7 @@ func TestReadersThatStallAreCutOff(t *testing.T) {
 
 func TestReadmeFollowsAJobAsWritten(t *testing.T) {
 	t.Parallel()
-	need.Program(t, "curl")
+	must.Installed(t, "curl")
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	u.submit("first", "shell", `{"script":"echo hello"}`)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // Stand-ins for the types that the examples use, which take the place of the catalogue's.
@@ -109,7 +108,7 @@ func viewsOf(names ...string) (text string) {
 // The examples in Python go all the way from a structure to their pictures.
 func TestPythonExamples(t *testing.T) {
 	t.Parallel()
-	python := need.Program(t, "python3")
+	python := must.Installed(t, "python3")
 	s := startServer(t, serverOptions{algorithms: exampleTypes})
 	u := s.user("lab", "ann@lab.example")
 	dir := t.TempDir()
@@ -144,7 +143,7 @@ func TestPythonExamples(t *testing.T) {
 func TestSnakemakeExample(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/usr/bin/snakemake"); err != nil {
-		need.Skip(t, "Debian's snakemake is not installed")
+		must.Skip(t, "Debian's snakemake is not installed")
 	}
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // frontEnd is a web server in front of the service, with the example in web/deploy.
@@ -72,7 +71,7 @@ func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...str
 		program = "/usr/sbin/" + f.program
 	}
 	if _, err := os.Stat(program); err != nil {
-		need.Skip(t, "%s is not installed", f.program)
+		must.Skip(t, "%s is not installed", f.program)
 	}
 	dir := t.TempDir()
 	text := must.Read(t, filepath.Join(root, "web", "deploy", f.example))
@@ -118,7 +117,7 @@ func behind(t *testing.T, listen string) (s *instance, key string) {
 // examine runs the commands of web/docs/proxy.md against an address, with a small file.
 func examine(t *testing.T, base, key string) (string, error) {
 	t.Helper()
-	need.Program(t, "curl")
+	must.Installed(t, "curl")
 	c := exec.Command("sh", "-c", readme(t, "run: proxy"))
 	c.Dir, c.Env = t.TempDir(), append(os.Environ(), "BASE="+base, "KEY="+key, "SIZE=5000000")
 	out, err := c.CombinedOutput()

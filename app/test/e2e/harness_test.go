@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"molrun/app/client"
-	"molrun/app/server/datadir"
+	"molrun/app/server/host"
 	"molrun/app/test/containertest"
 	"molrun/app/test/contract"
 	"molrun/app/test/must"
@@ -320,7 +320,7 @@ func (s *instance) user(organization, email string, flags ...string) user {
 	if len(flags) > 0 {
 		return user{s, strings.TrimSpace(s.ok(append([]string{"key", "create", "--organization", organization, "--email", email}, flags...)...))}
 	}
-	key, err := client.NewControl(filepath.Join(s.data(), datadir.Socket)).CreateKey(s.t.Context(), client.KeyRequest{Organization: organization, Email: email})
+	key, err := client.NewControl(filepath.Join(s.data(), host.Socket)).CreateKey(s.t.Context(), client.KeyRequest{Organization: organization, Email: email})
 	must.OK(s.t, err)
 	s.secrets.keys(key.Secret)
 	return user{s, key.Secret}

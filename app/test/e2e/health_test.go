@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/server/certificate"
+	"molrun/app/server/host"
 	"molrun/app/test/must"
 )
 
@@ -20,7 +20,7 @@ func TestHealthWorksWithEveryConfigurationThatServes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	must.OK(t, certificate.EnsureSelfSigned(cert, key, []string{"molrun.lab.example"}, time.Now()))
+	must.OK(t, host.EnsureSelfSigned(cert, key, []string{"molrun.lab.example"}, time.Now()))
 	site := fmt.Sprintf("[tls]\ncert = %q\nkey = %q\n", cert, key)
 	for _, tt := range []struct{ name, config, listen, address string }{
 		{"plain", "", "127.0.0.1:0", "http://127.0.0.1:"},

@@ -13,7 +13,6 @@ import (
 
 	"molrun/app/test/containertest"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // hostileConfig limits hostile programs to what a test can afford.
@@ -145,7 +144,7 @@ func TestDaemonsOfAKilledTaskAreKilled(t *testing.T) {
 	s := shellServer(t, hostileConfig)
 	u := s.user("lab", "ann@lab.example")
 	if s.isolation() == "none" {
-		need.Skip(t, "neither bubblewrap nor a cgroup is available")
+		must.Skip(t, "neither bubblewrap nor a cgroup is available")
 	}
 	id := u.submit("j", "shell", script(`[ ! -e /proc/1/no ] && env -i PATH="$PATH" setsid sh -c 'trap "" TERM; while :; do sleep 7781; done' & sleep 7781`)).JobID
 	s.eventually("the daemon runs", func() bool { return s.alive("sleep\x007781") >= 2 })
@@ -253,7 +252,7 @@ func TestSandboxHidesTheMachine(t *testing.T) {
 		t.Parallel()
 		s := shellServer(t, hostileConfig, secret)
 		if !s.sandboxed() {
-			need.Skip(t, "bubblewrap is not available")
+			must.Skip(t, "bubblewrap is not available")
 		}
 		hidesTheMachine(t, s)
 	})

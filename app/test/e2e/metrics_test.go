@@ -16,7 +16,6 @@ import (
 
 	"molrun/app/test/cluster"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // scraped is what GET /metrics says: values by series, such as up or up{a="b"}.
@@ -73,7 +72,7 @@ func (m scraped) names() (all []string) {
 // promtool runs a check of promtool, which Debian's package prometheus has.
 func promtool(t *testing.T, stdin []byte, args ...string) {
 	t.Helper()
-	path := need.Program(t, "promtool")
+	path := must.Installed(t, "promtool")
 	c := exec.Command(path, args...)
 	c.Stdin = bytes.NewReader(stdin)
 	if out, err := c.CombinedOutput(); err != nil {

@@ -116,7 +116,7 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 		t.Errorf("the algorithms there: %v: %s", err, types)
 	}
 	must.Equal(t, "the asset", must.Read(t, filepath.Join(dir, "assets", "weights", "model.ckpt")), "weights")
-	shared := must.Read(t, filepath.Join(root, "app/algorithm/catalogue/lib/summary.awk"))
+	shared := must.Read(t, filepath.Join(root, "app/algorithm/builtin/catalogue/lib/summary.awk"))
 	must.Equal(t, "the script of the catalogue's lib", must.Read(t, filepath.Join(dir, "algorithms", "mafft", "summary.awk")), shared)
 	must.Equal(t, "the image", must.Read(t, filepath.Join(dir, "images", "localhost-fold-1.tar")), "localhost/fold:1\n")
 

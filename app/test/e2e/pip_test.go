@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // TestPipInstallsFromTheServiceAlone follows the service's page of clients, at its root
@@ -26,7 +25,7 @@ func TestPipInstallsFromTheServiceAlone(t *testing.T) {
 	t.Parallel()
 	const python = "/usr/bin/python3"
 	if exec.Command(python, "-m", "ensurepip", "--version").Run() != nil {
-		need.Skip(t, "python3-venv is not installed")
+		must.Skip(t, "python3-venv is not installed")
 	}
 	venv := filepath.Join(t.TempDir(), "venv")
 	must.OK(t, exec.Command(python, "-m", "venv", venv).Run())

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // hiddenFile is a file of the machine that no sandbox shows.
@@ -35,7 +34,7 @@ func programFile(t *testing.T, text string) string {
 // linkedProgram builds a program whose library is in a folder that is not its own. It runs on this machine.
 func linkedProgram(t *testing.T) string {
 	t.Helper()
-	need.Program(t, "gcc")
+	must.Installed(t, "gcc")
 	other, own := t.TempDir(), t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(own, "part.c"), []byte("int part(void) { return 0; }\n"), 0o600))
 	must.OK(t, os.WriteFile(filepath.Join(own, "tool.c"), []byte("int part(void);\nint main(void) { return part(); }\n"), 0o600))
@@ -58,10 +57,10 @@ func linkedProgram(t *testing.T) string {
 func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 	t.Parallel()
 	if !plain(t).sandboxed() {
-		need.Skip(t, "this machine has no sandbox")
+		must.Skip(t, "this machine has no sandbox")
 	}
 	if _, err := os.Stat(hiddenFile); err != nil {
-		need.Skip(t, "%s is not there", hiddenFile)
+		must.Skip(t, "%s is not there", hiddenFile)
 	}
 	home := t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(home, "weights"), nil, 0o600))
@@ -118,7 +117,7 @@ type = "string"
 required = true
 `, script)}})
 	if !s.sandboxed() {
-		need.Skip(t, "this machine has no sandbox")
+		must.Skip(t, "this machine has no sandbox")
 	}
 	u := s.user("lab", "ann@lab.example")
 	u.submit("j", "fold", fmt.Sprintf(`{"path":%q}`, filepath.Join(filepath.Dir(script), ".bashrc")))
@@ -148,7 +147,7 @@ func TestTestRunsTheProbe(t *testing.T) {
 // TestProbeOfTheFormatReferenceWorks runs the file that documents the key, in the folder that it asks for.
 func TestProbeOfTheFormatReferenceWorks(t *testing.T) {
 	t.Parallel()
-	need.Program(t, "python3")
+	must.Installed(t, "python3")
 	text := must.Read(t, "../../../web/docs/format.md")
 	blocks := regexp.MustCompile("(?ms)^```toml\n([^`]*?^probe = .*?)^```").FindAllStringSubmatch(text, -1)
 	if len(blocks) != 1 {

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 	"molrun/app/test/whole"
 )
 
@@ -22,7 +21,7 @@ import (
 // web/deploy on a server, and returns its address.
 func (s *instance) prometheus() (base string) {
 	s.t.Helper()
-	program := need.Program(s.t, "prometheus")
+	program := must.Installed(s.t, "prometheus")
 	dir := s.t.TempDir()
 	for _, file := range []string{"prometheus.yml", "prometheus-alerts.yml"} {
 		text := must.Read(s.t, filepath.Join("../../../web/deploy", file))

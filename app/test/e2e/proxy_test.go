@@ -15,9 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/server/certificate"
+	"molrun/app/server/host"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 	"molrun/app/test/whole"
 )
 
@@ -31,11 +30,11 @@ func (s *instance) nginx(prefix, listen string, instead ...string) (kill func())
 		program = "/usr/sbin/nginx"
 	}
 	if _, err := os.Stat(program); err != nil {
-		need.Skip(s.t, "nginx is not installed")
+		must.Skip(s.t, "nginx is not installed")
 	}
 	dir := s.t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	must.OK(s.t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1"}, time.Now()))
+	must.OK(s.t, host.EnsureSelfSigned(cert, key, []string{"127.0.0.1"}, time.Now()))
 	example := must.Read(s.t, filepath.Join(root, "web", "deploy", "nginx.conf"))
 	location := strings.ReplaceAll(example, "http://127.0.0.1:8080", s.base)
 	if !strings.Contains(location, s.base+"/;") || !strings.Contains(location, "location "+prefix) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // TestPythonClient runs the tests of the Python client, against services that they start
@@ -42,7 +41,7 @@ func TestPythonClient(t *testing.T) {
 	}
 	for _, module := range []string{"pytest", "mypy", "pandas", "nbconvert", "ipykernel"} {
 		if exec.Command("/usr/bin/python3", "-c", "import "+module).Run() != nil {
-			need.Skip(t, "the system's Python has no %s", module)
+			must.Skip(t, "the system's Python has no %s", module)
 		}
 	}
 	run("-m", "mypy", "--cache-dir=/dev/null")

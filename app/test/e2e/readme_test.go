@@ -13,7 +13,6 @@ import (
 
 	"molrun/app/server/config"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // root is the root of the repository, relative to this package.
@@ -39,7 +38,7 @@ func readme(t *testing.T, mark string) string {
 
 func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 	t.Parallel()
-	need.Program(t, "curl")
+	must.Installed(t, "curl")
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	dir := t.TempDir()

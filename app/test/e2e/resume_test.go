@@ -19,7 +19,6 @@ import (
 
 	"molrun/app/base/unit"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // noise is a file of any size that need not exist: its bytes follow from their
@@ -241,7 +240,7 @@ func TestCheckAndBackupKnowParts(t *testing.T) {
 // TestCurlGoesOnWithAnUpload follows the documentation with a real curl.
 func TestCurlGoesOnWithAnUpload(t *testing.T) {
 	t.Parallel()
-	curl := need.Program(t, "curl")
+	curl := must.Installed(t, "curl")
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	g := u.grant("a.bin")

@@ -10,7 +10,6 @@ import (
 
 	"molrun/app/server/backup"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // A service takes a backup that is due, restores it on trial, removes old ones, and tells
@@ -96,7 +95,7 @@ func date(t *testing.T, dir, name string, taken time.Time) {
 // What a second machine pulls while backups are taken is whole.
 func TestBackupsCanBePulledByRsync(t *testing.T) {
 	t.Parallel()
-	rsync := need.Program(t, "rsync")
+	rsync := must.Installed(t, "rsync")
 	s, u := serverWithFiles(t, 20)
 	dir, pulled := filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "pulled")
 	s.backup(dir)

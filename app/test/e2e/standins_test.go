@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // siteOfStandIns makes the folders and weights of [site.paths], in which testdata/standins.py
@@ -81,7 +80,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	t.Parallel()
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		need.Skip(t, "the system's Python has no NumPy")
+		must.Skip(t, "the system's Python has no NumPy")
 	}
 	types := []string{"alphafold3", "bindcraft", "boltz", "chai-1", "colabfold", "esmfold", "proteinmpnn", "rfdiffusion"}
 	out, errs, code := outside(t, append([]string{"algorithms", "test", "--config", siteOfStandIns(t)}, types...)...)
@@ -95,12 +94,12 @@ func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 func TestProgramsThatFailInWordsAlone(t *testing.T) {
 	t.Parallel()
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		need.Skip(t, "the system's Python has no NumPy")
+		must.Skip(t, "the system's Python has no NumPy")
 	}
 	config := siteOfStandIns(t)
 	s := startServer(t, serverOptions{config: must.Read(t, config)})
 	if !s.sandboxed() {
-		need.Skip(t, "no sandbox here")
+		must.Skip(t, "no sandbox here")
 	}
 	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), "colabfold", "no-gpu"), nil, 0o600))
 	u := s.user("lab", "ann@lab.example")
@@ -109,7 +108,7 @@ func TestProgramsThatFailInWordsAlone(t *testing.T) {
 		"PROTEIN": protein,
 		"OWN":     u.upload("own.a3m", ">A\nMKVLAA\nGIVG\n>B\nMKV-AA\nGIVG\n"),
 		"OTHER":   u.upload("other.a3m", ">A\nMKVLAAGIVC\n>B\nMKVLAAGIVG\n"),
-		"TARGET":  u.upload("target.pdb", must.Read(t, "../../algorithm/catalogue/bindcraft/example/lysozyme.pdb")),
+		"TARGET":  u.upload("target.pdb", must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")),
 	}
 	for name, tt := range map[string]struct {
 		typ, settings string
@@ -156,14 +155,14 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	must.OK(t, os.WriteFile(filepath.Join(out, "Accepted", "binder_1.pdb"), []byte("END\n"), 0o600))
 	script := filepath.Join(out, "bindcraft.py")
 	must.OK(t, os.WriteFile(script, []byte("import signal\nsignal.pause()\n"), 0o600))
-	design := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/catalogue/bindcraft/design.py", out, "2", script)
+	design := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=2"}
 	if said, err := design.CombinedOutput(); err != nil || !strings.Contains(string(said), "1 of 2 designs were accepted") {
 		t.Fatalf("%v: %s", err, said)
 	}
 	must.Equal(t, "metrics", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up"}`)
 	must.OK(t, os.RemoveAll(filepath.Join(out, "Accepted")))
-	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/catalogue/bindcraft/design.py", out, "2", script)
+	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=1"}
 	if said, err := design.CombinedOutput(); err == nil || !strings.Contains(string(said), "No design was accepted in the job's time") {
 		t.Errorf("%v: %s", err, said)

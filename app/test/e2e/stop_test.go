@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // halfPut sends the first half of a file of 8 bytes and returns its connection.
@@ -140,7 +139,7 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 		}
 	}
 	s.fails(exitInvalid, "with space", "systemd-unit", "--data", "/srv/with space")
-	analyze := need.Program(t, "systemd-analyze")
+	analyze := must.Installed(t, "systemd-analyze")
 	must.OK(t, os.MkdirAll(s.data(), 0o700))
 	for _, kind := range []struct {
 		flags   []string

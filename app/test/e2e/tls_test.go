@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/server/certificate"
+	"molrun/app/server/host"
 	"molrun/app/test/must"
 )
 
@@ -133,7 +133,7 @@ func TestCertificateIsReloadedWithoutDroppingConnections(t *testing.T) {
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	renew := func(name string) { // a new name requires a new certificate
 		t.Helper()
-		must.OK(t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1", name}, time.Now()))
+		must.OK(t, host.EnsureSelfSigned(cert, key, []string{"127.0.0.1", name}, time.Now()))
 	}
 	renew("first.example")
 	s := startServer(t, serverOptions{config: fmt.Sprintf("[tls]\ncert = %q\nkey = %q\n", cert, key)})

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // curiousFile has a validator that reports what it could do, as one letter each.
@@ -49,7 +48,7 @@ func TestValidatorsRunInASandbox(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	if !s.sandboxed() {
-		need.Skip(t, "bubblewrap is not available")
+		must.Skip(t, "bubblewrap is not available")
 	}
 	must.OK(t, os.WriteFile(filepath.Join(s.dir, "canary"), []byte("secret of the server\n"), 0o600))
 	must.OK(t, os.WriteFile(filepath.Join(s.dir, "gates", "here"), nil, 0o600))

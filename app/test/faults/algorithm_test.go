@@ -13,7 +13,6 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // diaryFile is an algorithm whose jobs append to a diary outside their directories when they
@@ -139,7 +138,7 @@ func linkPrograms(t *testing.T, dir string) {
 	t.Helper()
 	must.OK(t, os.Mkdir(dir, 0o700))
 	for _, name := range jobPrograms {
-		must.OK(t, os.Symlink(need.Program(t, name), filepath.Join(dir, name)))
+		must.OK(t, os.Symlink(must.Installed(t, name), filepath.Join(dir, name)))
 	}
 }
 

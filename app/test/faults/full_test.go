@@ -13,7 +13,6 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // mountDisk mounts a new ext4 file system and returns its directory.
@@ -24,7 +23,7 @@ func mountDisk(t *testing.T, size int64) string {
 	must.OK(t, os.Truncate(image, size))
 	for _, argv := range [][]string{{"mkfs.ext4", "-q", "-F", "-m", "0", image}, {"mount", "-o", "loop", image, folder}} {
 		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
-			need.Skip(t, "loop mounts do not work here: %s: %v\n%s", argv[0], err, out)
+			must.Skip(t, "loop mounts do not work here: %s: %v\n%s", argv[0], err, out)
 		}
 	}
 	t.Cleanup(func() {

@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // injection makes one system call of a program or its descendants fail: the n-th
@@ -47,7 +46,7 @@ var (
 func needInjection(t *testing.T) {
 	t.Helper()
 	if err := canInject(); err != nil {
-		need.Skip(t, "%v", err)
+		must.Skip(t, "%v", err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // loadUntil runs clients until the given number of further acknowledgements
@@ -93,9 +92,9 @@ func TestStopUnderLoadLosesNothing(t *testing.T) {
 // the boot ID changes. Running jobs run again, in a new attempt.
 func TestJobsRunAgainAfterAReboot(t *testing.T) {
 	t.Parallel()
-	unshare := need.Program(t, "unshare")
+	unshare := must.Installed(t, "unshare")
 	if err := exec.Command(unshare, "-m", "true").Run(); err != nil {
-		need.Skip(t, "mount namespaces, needed to fake the boot ID, do not work here: %v", err)
+		must.Skip(t, "mount namespaces, needed to fake the boot ID, do not work here: %v", err)
 	}
 	s := newServer(t, "", manyCPUs)
 	file, boots := s.path("boot_id"), 0

@@ -16,14 +16,13 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // With 48 descriptors and more clients than that, the service keeps running and
 // serves all requests again once the clients are gone.
 func TestFewDescriptors(t *testing.T) {
 	t.Parallel()
-	prlimit := need.Program(t, "prlimit")
+	prlimit := must.Installed(t, "prlimit")
 	s := newServer(t, "", "[runner]\ncpus = 2\nmemory = \"1GiB\"\n")
 	s.prefix = []string{prlimit, "--nofile=48"}
 	s.start()

@@ -10,7 +10,6 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // partCalls are the calls by which a file that is sent in parts gets to the disk.
@@ -128,7 +127,7 @@ func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 // is stored is still known, and the file goes on.
 func TestPartsWithoutDescriptorsAreRefused(t *testing.T) {
 	t.Parallel()
-	need.Program(t, "prlimit")
+	must.Installed(t, "prlimit")
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"64MiB\"\n")
 	s.start()
 	l, v := newLedger(), &verdict{}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // needMachine skips the test if no virtual machine can be started.
@@ -21,7 +20,7 @@ func needMachine(t *testing.T) {
 		t.Skip("-machine is not set; .ci/powercut creates the directory")
 	}
 	for _, name := range []string{"qemu-system-x86_64", "mkfs.ext4"} {
-		need.Program(t, name)
+		must.Installed(t, name)
 	}
 	if path, err := filepath.Abs(*machine); err == nil {
 		*machine = path

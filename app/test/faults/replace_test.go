@@ -12,7 +12,6 @@ import (
 	"molrun/app/client"
 	"molrun/app/task"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // While jobs wait, another program is installed in place of the running one in
@@ -109,7 +108,7 @@ func (s *server) linkBubblewrap() {
 		err = exec.Command(path, "--unshare-all", "--ro-bind", "/", "/", "true").Run()
 	}
 	if err != nil {
-		need.Skip(s.t, "no sandbox can be made here: %v", err)
+		must.Skip(s.t, "no sandbox can be made here: %v", err)
 	}
 	must.OK(s.t, os.Symlink(path, s.path("bin", "bwrap")))
 }

@@ -1,4 +1,4 @@
-// Package must ends a test that cannot go on.
+// Package must ends a test that cannot go on, and skips one for what the machine lacks.
 package must
 
 import (

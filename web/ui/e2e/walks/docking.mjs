@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 export const needs = ['vina', 'obabel']
 export const config = '[runner]\ncpus = 2\n'
 
-const receptor = readFileSync(new URL('../../../../app/algorithm/catalogue/vina/example/lysozyme.pdb', import.meta.url), 'utf8')
+const receptor = readFileSync(new URL('../../../../app/algorithm/builtin/catalogue/vina/example/lysozyme.pdb', import.meta.url), 'utf8')
 const molecules = ['CC(=O)N glycine-amide', 'c1ccccc1O phenol', 'OCC(O)CO glycerol', 'c1ccc2[nH]ccc2c1 indole', 'CCO ethanol']
 
 export default async function ({ server, browser }) {

@@ -1,6 +1,4 @@
-// Package certificate loads the TLS certificate of the service, reads it again when
-// its files change, and makes a self-signed one.
-package certificate
+package host
 
 import (
 	"crypto/sha256"
@@ -40,14 +38,14 @@ type fileState struct {
 // checkInterval is how often, at most, the files are looked at.
 const checkInterval = time.Second
 
-// Open reads the certificate of the configuration. A self-signed one is made in
+// OpenCertificate reads the certificate of the configuration. A self-signed one is made in
 // the data directory first. Without TLS, Open gives nil.
-func Open(c config.Config, log zerolog.Logger) (*Certificate, error) {
+func OpenCertificate(c config.Config, log zerolog.Logger) (*Certificate, error) {
 	if !c.TLS.On() {
 		return nil, nil
 	}
 	cert := &Certificate{log: log}
-	cert.cert, cert.key = Files(c)
+	cert.cert, cert.key = CertificateFiles(c)
 	if c.TLS.SelfSigned {
 		if err := EnsureSelfSigned(cert.cert, cert.key, hostNames(c), time.Now()); err != nil {
 			return nil, fmt.Errorf("make a certificate: %w", err)
@@ -59,16 +57,16 @@ func Open(c config.Config, log zerolog.Logger) (*Certificate, error) {
 	return cert, nil
 }
 
-// Files names the two files of the certificate and its key.
-func Files(c config.Config) (cert, key string) {
+// CertificateFiles names the two files of the certificate and its key.
+func CertificateFiles(c config.Config) (cert, key string) {
 	if c.TLS.SelfSigned {
 		return filepath.Join(c.Data, "tls", "cert.pem"), filepath.Join(c.Data, "tls", "key.pem")
 	}
 	return c.TLS.Cert, c.TLS.Key
 }
 
-// CheckPrivate refuses a file that others may read.
-func CheckPrivate(name string) error {
+// CheckPrivateKey refuses a file that others may read.
+func CheckPrivateKey(name string) error {
 	info, err := os.Stat(name)
 	if err != nil {
 		return err
@@ -109,7 +107,7 @@ func fingerprint(c *tls.Certificate) string {
 
 // load reads both files anew.
 func (c *Certificate) load() error {
-	if err := CheckPrivate(c.key); err != nil {
+	if err := CheckPrivateKey(c.key); err != nil {
 		return err
 	}
 	read, err := c.states()

@@ -1,4 +1,4 @@
-package pack_test
+package folder_test
 
 import (
 	"archive/tar"
@@ -12,12 +12,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"molrun/app/algorithm/pack"
+	"molrun/app/algorithm/folder"
 	"molrun/app/test/must"
 )
 
 // parts are an algorithm with a weight and a database, and a file at the top.
-func parts() []pack.Part {
+func parts() []folder.Part {
 	from := fstest.MapFS{
 		"algorithm.toml":     {Data: []byte("type = \"t\"\n")},
 		"scripts/run.sh":     {Data: []byte("#!/bin/sh\n"), Mode: 0o755},
@@ -28,13 +28,13 @@ func parts() []pack.Part {
 		"alg/scripts/run.sh": {Data: []byte("#!/bin/sh\n"), Mode: 0o755},
 	}
 	sub, _ := from.Sub("alg")
-	return []pack.Part{{"program", from, "scripts/run.sh"}, {"algorithms/t", sub, "."}, {"assets/weights", from, "weights.ckpt"}, {"assets/db", from, "db"}}
+	return []folder.Part{{"program", from, "scripts/run.sh"}, {"algorithms/t", sub, "."}, {"assets/weights", from, "weights.ckpt"}, {"assets/db", from, "db"}}
 }
 
 func packed(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if n, err := pack.Write(t.Context(), &b, parts()); err != nil || n < 100_000 {
+	if n, err := folder.Write(t.Context(), &b, parts()); err != nil || n < 100_000 {
 		t.Fatal(n, err)
 	}
 	return b.Bytes()
@@ -60,7 +60,7 @@ func below(t *testing.T, dir string) (names []string) {
 func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	archive := packed(t)
-	must.OK(t, pack.Unpack(t.Context(), bytes.NewReader(archive), dir))
+	must.OK(t, folder.Unpack(t.Context(), bytes.NewReader(archive), dir))
 	want := []string{
 		"algorithms/t/algorithm.toml", "algorithms/t/scripts/run.sh*", "assets/db/one/index.dat", "assets/db/sequences.fa", "assets/weights", "program*",
 	}
@@ -70,7 +70,7 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	if text, _ := os.ReadFile(filepath.Join(dir, "assets", "db", "sequences.fa")); string(text) != ">a\nM\n" {
 		t.Errorf("a file has %q", text)
 	}
-	if err := pack.Unpack(t.Context(), bytes.NewReader(archive), dir); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if err := folder.Unpack(t.Context(), bytes.NewReader(archive), dir); err == nil || !strings.Contains(err.Error(), "is there already") {
 		t.Errorf("once more: %v", err)
 	}
 	if got := below(t, filepath.Dir(dir)); len(got) != len(want) {
@@ -84,7 +84,7 @@ func TestNothingAppearsOfABrokenArchive(t *testing.T) {
 	try := func(what string, broken io.Reader) {
 		t.Helper()
 		dir := t.TempDir()
-		if err := pack.Unpack(t.Context(), broken, filepath.Join(dir, "new")); err == nil {
+		if err := folder.Unpack(t.Context(), broken, filepath.Join(dir, "new")); err == nil {
 			t.Errorf("%s: no error", what)
 		}
 		if got := below(t, dir); len(got) > 0 {
@@ -133,14 +133,14 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		}
 		must.OK(t, w.Close())
 		dir := t.TempDir()
-		if err := pack.Unpack(t.Context(), &b, filepath.Join(dir, "new")); err == nil || strings.Contains(err.Error(), "not whole") {
+		if err := folder.Unpack(t.Context(), &b, filepath.Join(dir, "new")); err == nil || strings.Contains(err.Error(), "not whole") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := below(t, dir); len(got) > 0 {
 			t.Errorf("%s: left %q", name, got)
 		}
 	}
-	if err := pack.Unpack(t.Context(), strings.NewReader("this is no archive, "+strings.Repeat("x", 1000)), filepath.Join(t.TempDir(), "new")); err == nil {
+	if err := folder.Unpack(t.Context(), strings.NewReader("this is no archive, "+strings.Repeat("x", 1000)), filepath.Join(t.TempDir(), "new")); err == nil {
 		t.Error("a text is taken for an archive")
 	}
 }
@@ -149,7 +149,7 @@ func TestLeftoversOfKilledRunsAreSwept(t *testing.T) {
 	dir := t.TempDir()
 	left := filepath.Join(dir, ".molrun-unpack-KILLED")
 	must.OK(t, os.MkdirAll(filepath.Join(left, "content"), 0o700))
-	must.OK(t, pack.Unpack(t.Context(), bytes.NewReader(packed(t)), filepath.Join(dir, "new")))
+	must.OK(t, folder.Unpack(t.Context(), bytes.NewReader(packed(t)), filepath.Join(dir, "new")))
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Errorf("what a killed run has left is still there: %v", err)
 	}
@@ -161,12 +161,12 @@ func TestOnlyFilesArePacked(t *testing.T) {
 		must.OK(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	must.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600))
-	_, err := pack.Write(t.Context(), io.Discard, []pack.Part{{"algorithm", os.DirFS(dir), "."}})
+	_, err := folder.Write(t.Context(), io.Discard, []folder.Part{{"algorithm", os.DirFS(dir), "."}})
 	if err == nil || !strings.Contains(err.Error(), "folder of algorithm is no regular file") {
 		t.Errorf("a link to a folder: %v", err)
 	}
 	must.OK(t, os.Remove(filepath.Join(dir, "folder")))
-	if n, err := pack.Write(t.Context(), io.Discard, []pack.Part{{"algorithm", os.DirFS(dir), "."}}); err != nil || n != 2 {
+	if n, err := folder.Write(t.Context(), io.Discard, []folder.Part{{"algorithm", os.DirFS(dir), "."}}); err != nil || n != 2 {
 		t.Errorf("a link to a file: %d bytes, %v", n, err)
 	}
 }

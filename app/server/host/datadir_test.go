@@ -1,4 +1,4 @@
-package datadir
+package host
 
 import (
 	"bytes"
@@ -57,7 +57,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 			must.OK(t, errors.Join(os.MkdirAll(data, 0o700), os.Chmod(data, tt.before)))
 		}
 		var log bytes.Buffer
-		err := Prepare(data, true, zerolog.New(&log))
+		err := PrepareData(data, true, zerolog.New(&log))
 		if tt.says != "" {
 			if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), data+" "+tt.says) {
 				t.Errorf("%s: error %v, want %q", tt.name, err, tt.says)
@@ -74,7 +74,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	must.OK(t, os.WriteFile(file, nil, 0o600))
-	if err := Prepare(filepath.Join(file, "data"), true, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "the data directory: ") {
+	if err := PrepareData(filepath.Join(file, "data"), true, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "the data directory: ") {
 		t.Errorf("below a file: %v", err)
 	}
 }
@@ -82,7 +82,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 func TestDataDirectoryThatCannotBeClosedIsRefused(t *testing.T) {
 	t.Parallel()
 	const data = "/proc/self/task" // open to all, and nobody can change that
-	if err := Prepare(data, true, zerolog.Nop()); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "(mode 0555) and this can't be changed") {
+	if err := PrepareData(data, true, zerolog.Nop()); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "(mode 0555) and this can't be changed") {
 		t.Errorf("error %v", err)
 	}
 }

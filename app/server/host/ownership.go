@@ -1,4 +1,4 @@
-package datadir
+package host
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Prepare closes the data directory to other users. One that is absent, or has other
+// PrepareData closes the data directory to other users. One that is absent, or has other
 // files in it, becomes a data directory only if init is set: its path may be mistyped, or
 // its disk not mounted. Prepare refuses one that others may write to, since its content
 // may be anybody's, and one that has lost its database, whose files would be removed.
-func Prepare(data string, init bool, log zerolog.Logger) error {
+func PrepareData(data string, init bool, log zerolog.Logger) error {
 	what, err := look(data)
 	switch {
 	case err != nil:

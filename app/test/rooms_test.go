@@ -1,4 +1,4 @@
-package house
+package test
 
 import (
 	"encoding/json"

@@ -1,6 +1,4 @@
-// Package need skips tests for what this machine lacks. .ci/programs lists the programs
-// that tests use.
-package need
+package must
 
 import (
 	"os"
@@ -17,8 +15,8 @@ func Skip(t testing.TB, format string, args ...any) {
 	t.Skipf("skipped: "+format, args...)
 }
 
-// Program returns the path of a program, or skips the test.
-func Program(t testing.TB, name string) (path string) {
+// Installed returns the path of a program, or skips the test. .ci/programs lists those that tests use.
+func Installed(t testing.TB, name string) (path string) {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -27,8 +25,8 @@ func Program(t testing.TB, name string) (path string) {
 	return path
 }
 
-// File skips the test where a file of a package is missing.
-func File(t testing.TB, path, of string) {
+// InstalledFile skips the test where a file of a package is missing.
+func InstalledFile(t testing.TB, path, of string) {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {
 		Skip(t, "the package %s is not installed", of)

@@ -1,4 +1,4 @@
-package datadir
+package host
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package certificate
+package host
 
 import (
 	"bytes"
@@ -54,7 +54,7 @@ func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 	conf.TLS.Cert, conf.TLS.Key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	must.OK(t, EnsureSelfSigned(conf.TLS.Cert, conf.TLS.Key, []string{"a.example"}, time.Now()))
 	var log bytes.Buffer
-	c, err := Open(conf, zerolog.New(&log))
+	c, err := OpenCertificate(conf, zerolog.New(&log))
 	must.OK(t, err)
 	first := c.Fingerprint()
 	c.Reload()

@@ -1,4 +1,4 @@
-package certificate
+package host
 
 import (
 	"crypto/ecdsa"

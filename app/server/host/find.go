@@ -1,4 +1,4 @@
-package datadir
+package host
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// Find refuses a path that is no data directory, as if mistyped, and names those nearby.
-func Find(data string) error {
+// FindData refuses a path that is no data directory, as if mistyped, and names those nearby.
+func FindData(data string) error {
 	what, err := look(data)
 	switch {
 	case err != nil:
@@ -103,7 +103,7 @@ const maxEntries = 1000
 // suggestion names the data directories that a path may stand for, and says what to do if
 // it stands for itself.
 func suggestion(data, otherwise string) string {
-	found := Near(data)
+	found := DataNearby(data)
 	if len(found) == 0 {
 		return "; " + otherwise
 	}
@@ -115,10 +115,10 @@ func suggestion(data, otherwise string) string {
 	return fmt.Sprintf("; did you mean %s%s? Otherwise, %s", names, found[last], otherwise)
 }
 
-// Near returns at most three data directories near a path, the likeliest first: those
+// DataNearby returns at most three data directories near a path, the likeliest first: those
 // within it, those beside it, also where a directory above it is the mistyped one, the
 // directories above it, and those of its name in them.
-func Near(data string) (found []string) {
+func DataNearby(data string) (found []string) {
 	add := func(dirs ...string) {
 		for _, dir := range dirs {
 			if len(found) < 3 && !slices.Contains(found, dir) && isData(dir) {

@@ -1,4 +1,4 @@
-package pack
+package folder
 
 import (
 	"archive/tar"

@@ -1,6 +1,4 @@
-// Package catalogue embeds the algorithms that come with molrun and need other programs: a
-// folder for each type, and one of scripts that several types take.
-package catalogue
+package builtin
 
 import (
 	"cmp"
@@ -10,8 +8,13 @@ import (
 	"slices"
 )
 
-//go:embed */*
-var files embed.FS
+// catalogueFiles holds the algorithms that come with molrun and need other programs: a folder for
+// each type, and one of scripts that several types take.
+//
+//go:embed catalogue/*/*
+var catalogueFiles embed.FS
+
+var folders = subFolder(catalogueFiles, "catalogue")
 
 // lib is the folder of the scripts that several types take.
 const lib = "lib"
@@ -24,10 +27,10 @@ var takers = map[string][]string{
 	"summary.awk":  {"clustalo", "kalign", "mafft", "muscle"},
 }
 
-// Types returns the names of all types, in order.
-func Types() (names []string) {
-	entries, err := files.ReadDir(".")
-	check(err)
+// types returns the names of all types of the catalogue, in order.
+func types() (names []string) {
+	entries, err := fs.ReadDir(folders, ".")
+	mustHold(err)
 	for _, e := range entries {
 		if e.Name() != lib {
 			names = append(names, e.Name())
@@ -36,11 +39,10 @@ func Types() (names []string) {
 	return names
 }
 
-// Folder returns the folder of a type, with the scripts that it takes from lib beside its own
-// files.
-func Folder(name string) fs.FS {
-	own, err := fs.Sub(files, name)
-	check(err)
+// folderOf returns the folder of a type of the catalogue, with the scripts that it takes from lib beside its
+// own files.
+func folderOf(name string) fs.FS {
+	own := subFolder(folders, name)
 	var taken []string
 	for script, types := range takers {
 		if slices.Contains(types, name) {
@@ -58,7 +60,7 @@ type typeFolder struct {
 
 func (f typeFolder) Open(name string) (fs.File, error) {
 	if slices.Contains(f.taken, name) {
-		return files.Open(path.Join(lib, name))
+		return folders.Open(path.Join(lib, name))
 	}
 	return f.own.Open(name)
 }
@@ -70,7 +72,7 @@ func (f typeFolder) ReadDir(name string) ([]fs.DirEntry, error) {
 		return entries, err
 	}
 	for _, script := range f.taken {
-		info, err := fs.Stat(files, path.Join(lib, script))
+		info, err := fs.Stat(folders, path.Join(lib, script))
 		if err != nil {
 			return nil, err
 		}
@@ -80,8 +82,14 @@ func (f typeFolder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// check panics at a mistake in the program itself.
-func check(err error) {
+func subFolder(of fs.FS, name string) fs.FS {
+	sub, err := fs.Sub(of, name)
+	mustHold(err)
+	return sub
+}
+
+// mustHold panics at a mistake in the program itself.
+func mustHold(err error) {
 	if err != nil {
 		panic(err)
 	}

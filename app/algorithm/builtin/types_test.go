@@ -1,4 +1,4 @@
-package catalogue
+package builtin
 
 import (
 	"io/fs"
@@ -10,7 +10,7 @@ import (
 
 // TestTypesTakeTheirScripts reads a folder of a type as its readers do.
 func TestTypesTakeTheirScripts(t *testing.T) {
-	folder := Folder("conformers")
+	folder := folderOf("conformers")
 	var names []string
 	must.OK(t, fs.WalkDir(folder, ".", func(name string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
@@ -31,24 +31,24 @@ func TestTypesTakeTheirScripts(t *testing.T) {
 
 // TestEachSharedScriptIsTaken finds scripts that too few types take, or that a type has itself.
 func TestEachSharedScriptIsTaken(t *testing.T) {
-	scripts, err := files.ReadDir(lib)
+	scripts, err := fs.ReadDir(folders, lib)
 	must.OK(t, err)
 	must.Equal(t, "scripts of lib that are listed", len(scripts), len(takers))
 	for _, script := range scripts {
-		types := takers[script.Name()]
-		if len(types) < 2 {
-			t.Errorf("%s is taken by %q: let several types take it, or move it to its type", script.Name(), types)
+		takenBy := takers[script.Name()]
+		if len(takenBy) < 2 {
+			t.Errorf("%s is taken by %q: let several types take it, or move it to its type", script.Name(), takenBy)
 		}
-		for _, name := range types {
-			if !slices.Contains(Types(), name) {
+		for _, name := range takenBy {
+			if !slices.Contains(types(), name) {
 				t.Errorf("%s is taken by %s, which is no type", script.Name(), name)
 			}
-			if _, err := files.Open(name + "/" + script.Name()); err == nil {
+			if _, err := folders.Open(name + "/" + script.Name()); err == nil {
 				t.Errorf("%s has a %s of its own", name, script.Name())
 			}
 		}
 	}
-	if slices.Contains(Types(), lib) {
+	if slices.Contains(types(), lib) {
 		t.Error("lib is a type")
 	}
 }

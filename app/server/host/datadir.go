@@ -1,6 +1,4 @@
-// Package datadir knows the data directory as a whole: the names in it that
-// several packages use, who owns it, and whether a service runs on it.
-package datadir
+package host
 
 import (
 	"context"
