@@ -14,7 +14,6 @@ import (
 
 	"molrun/app/base/structure"
 	"molrun/app/test/must"
-	"molrun/app/test/need"
 )
 
 // spellings is how many files are made, SPELLINGS if that is set.
@@ -104,7 +103,7 @@ func TestStructuresAreReadAsGemmiReadsThem(t *testing.T) {
 func gemmi(t *testing.T) func(path string) counts {
 	t.Helper()
 	if exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import gemmi").Run() != nil {
-		need.Skip(t, "python3-gemmi is not installed")
+		must.Skip(t, "python3-gemmi is not installed")
 	}
 	c := exec.CommandContext(t.Context(), "/usr/bin/python3", "testdata/count.py")
 	c.Stderr = os.Stderr
