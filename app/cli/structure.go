@@ -55,14 +55,15 @@ func pdbCommand() *cobra.Command {
 		Short: "Write a structure as a PDB file that other programs read",
 		Long: `Write the first model of a PDB or mmCIF file as a PDB file: with HEADER, each atom at
 its most occupied place, and chains of one letter. Prints what it has changed.
-With --no-hetero, chains stay whole: modified amino acids become the standard ones that they
-are made from, such as selenomethionine methionine, and a structure with other residues in
-its chains that are HETATM is refused.`,
+With --standard, modified amino acids become the standard ones that they are made from, such
+as selenomethionine methionine. With --no-hetero, too, so that chains stay whole, and a
+structure with other residues in its chains that are HETATM is refused.`,
 		Example: "  molrun engine pdb --structure 1abc.cif --no-hetero --out protein.pdb",
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&file, "structure", "", "PDB or mmCIF file")
 	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out HETATM: ligands, ions, water; modified amino acids of chains are written as standard ones")
+	c.Flags().BoolVar(&leave.Modified, "standard", false, "write modified amino acids of chains as the standard ones that they are made from")
 	c.Flags().BoolVar(&leave.Hydrogens, "no-hydrogens", false, "leave out hydrogens")
 	c.Flags().StringVar(&out, "out", "", "file to write")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -82,6 +83,9 @@ its chains that are HETATM is refused.`,
 		fmt.Fprintf(c.OutOrStdout(), "The structure has %s.\n", w.Source)
 		if len(w.Modified) > 0 {
 			fmt.Fprintf(c.OutOrStdout(), "Modified residues are written as standard ones: %s.\n", strings.Join(w.Modified, ", "))
+		}
+		if len(w.Unusual) > 0 {
+			fmt.Fprintf(c.OutOrStdout(), "These residues of chains have no standard one that they are made from, and programs may leave them out: %s.\n", strings.Join(w.Unusual, ", "))
 		}
 		for _, from := range slices.Sorted(maps.Keys(w.Chains)) {
 			fmt.Fprintf(c.OutOrStdout(), "Chain %s is called %s.\n", cmp.Or(from, "without a name"), w.Chains[from])

@@ -39,12 +39,12 @@ func isWord(text string) bool {
 	return len(text) == len("global_")
 }
 
-const blanks = " \t"
-
 // cut returns the first part of a line, which ends at a blank, and what follows. A part in
 // quotes ends at a quote that a blank follows.
 func cut(line string) (part, rest string, quoted bool) {
-	line = strings.TrimLeft(line, blanks)
+	for line != "" && isBlank(line[0]) {
+		line = line[1:]
+	}
 	if line == "" || line[0] == '#' {
 		return "", "", false
 	}
@@ -128,7 +128,7 @@ func (c *cif) part(part string, quoted bool) error {
 // tag reads the name of a column, or of a value that is no part of a loop.
 func (c *cif) tag(tag string) error {
 	category, name, _ := strings.Cut(tag, ".")
-	known := category == atomSite || category == entities
+	known := tables[category] != ""
 	if !c.head && (c.table == nil || !c.table.single || category != c.table.category) {
 		if err := c.close(); err != nil {
 			return err
@@ -143,18 +143,23 @@ func (c *cif) tag(tag string) error {
 	if c.table == nil {
 		return nil
 	}
-	if _, twice := c.table.columns[name]; twice && category == atomSite {
-		return fmt.Errorf("has the column %s twice in its table of atoms, the second time in line %d: remove one", name, c.number)
+	if category != c.table.category {
+		name = tag
+	}
+	if _, twice := c.table.columns[name]; twice {
+		return fmt.Errorf("has the column %s twice in its table of %s, the second time in line %d: remove one", name, tables[c.table.category], c.number)
 	}
 	c.table.columns[name] = len(c.table.columns)
 	return nil
 }
 
-// The tables that are read.
 const (
 	atomSite = "_atom_site"
 	entities = "_entity"
 )
+
+// tables are those that are read.
+var tables = map[string]string{atomSite: "atoms", entities: "entities"}
 
 // value reads a value, "" for an unknown one.
 func (c *cif) value(text string) error {

@@ -74,6 +74,9 @@ func (g *grouper) add(a *Atom, entity string, sequence int) {
 
 // text returns a text that does not keep the line of the file.
 func (g *grouper) text(s string) string {
+	if s == "" {
+		return ""
+	}
 	own, ok := g.texts[s]
 	if !ok {
 		own = strings.Clone(s)
@@ -135,7 +138,7 @@ func (g *grouper) residue(a *Atom) *Residue {
 	switch {
 	case a.Hetero || isWater(a.Residue):
 		r.behind = s.ended
-	case again || a.Chain == "" && (s.ended || a.Number < s.number):
+	case again || s.ended && a.Number < s.number || a.Chain == "" && (s.ended || a.Number < s.number):
 		s.part, at.part, first = s.part+1, int32(s.part+1), nil
 		fallthrough
 	default:
@@ -144,6 +147,9 @@ func (g *grouper) residue(a *Atom) *Residue {
 	r.Part = s.part
 	at.chain, at.insertion = r.Chain, r.Insertion
 	r.next, g.at[at] = g.at[at], r
+	if !isWater(a.Residue) {
+		r.Atoms = make([]*Atom, 0, 8) // as most amino acids have
+	}
 	if first != nil && a.Alternate != "" && first.Alternates() {
 		r.instead = first
 	} else {

@@ -97,6 +97,9 @@ func (a *Atom) readPDB(line string, number int, n *numbers) error {
 	if strings.IndexByte(line[:min(len(line), 54)], '\t') >= 0 {
 		return fmt.Errorf("has a tab in line %d: a PDB file has columns of a fixed width, so write blanks", number)
 	}
+	if shifted(line) {
+		return fmt.Errorf("has its columns shifted by one in line %d: an atom of a PDB file has coordinates in columns 31 to 54", number)
+	}
 	ok := false
 	for k := range a.Place {
 		at := 30 + 8*k
@@ -136,7 +139,21 @@ func unshifted(line string) string {
 }
 
 // hasPoints reports whether coordinates have their points where they belong.
-func hasPoints(line string) bool { return line[34] == '.' && line[42] == '.' && line[50] == '.' }
+func hasPoints(line string) bool {
+	return len(line) > 50 && line[34] == '.' && line[42] == '.' && line[50] == '.'
+}
+
+// shifted reports whether all columns are one too far to the left or the right. Coordinates of
+// four or two decimals have their points there, too, but end with their columns.
+func shifted(line string) bool {
+	switch {
+	case hasPoints(line):
+		return false
+	case hasPoints(" " + line):
+		return !isDigit(line[37]) || !isDigit(line[45])
+	}
+	return hasPoints(line[1:]) && isDigit(line[38]) && isDigit(line[46])
+}
 
 // numbers reads residue numbers, which have four columns. Beyond 9999, some programs go on
 // with A000 to ZZZZ and a000 to zzzz (hybrid-36), and others with 2710 (hexadecimal).

@@ -85,25 +85,31 @@ func (m *Model) bind() {
 	}
 }
 
-// enclose takes residues like those of polymers for a part of one, where the file has them
-// before another residue of it, or right before its TER record: between them, some are missing.
+// enclose takes residues like those of polymers for a part of one, where the file has them in
+// order before another residue of it, or right before its TER record: some are missing between.
 func (m *Model) enclose() {
 	type line struct {
 		chain string
 		part  int
 	}
-	last, some := map[line]int{}, map[line]bool{}
-	for k, r := range m.Residues {
-		if r.member == inside {
-			last[line{r.Chain, r.Part}] = k
+	behind := make([]*Residue, len(m.Residues)) // the next residue of the polymer
+	next, last := map[line]*Residue{}, map[line]*Residue{}
+	for k, r := range slices.Backward(m.Residues) {
+		at := line{r.Chain, r.Part}
+		if behind[k] = next[at]; r.member == inside {
+			next[at] = r
 		}
 	}
 	for k, r := range m.Residues {
 		at := line{r.Chain, r.Part}
-		if r.member == unknown && r.Hetero && !r.behind && r.Kind != Ligand && r.Kind != Water && (k < last[at] || some[at] && r.ends) {
+		before, after := last[at], behind[k]
+		inOrder := (before == nil || before.Number <= r.Number) && after != nil && r.Number <= after.Number
+		if r.member == unknown && r.Hetero && !r.behind && r.Kind != Ligand && r.Kind != Water && (inOrder || before != nil && after == nil && r.ends) {
 			r.member = inside
 		}
-		some[at] = some[at] || r.member == inside
+		if r.member == inside {
+			last[at] = r
+		}
 	}
 }
 

@@ -54,6 +54,8 @@ func TestPolymersLigandsAndWater(t *testing.T) {
 		"bound amino acids behind TER":        {chain + "TER\n" + moved(peptide("HETATM GLU A501", "HETATM GLY A502"), 30), "1 chain, 3 residues, 2 ligands (GLU, GLY), 1 modified residue (MSE)"},
 		"beside a break, before TER":          {chain + glu + "TER\n", "1 chain, 4 residues, 1 modified residue (MSE)"},
 		"between breaks":                      {chain + glu + moved(peptide("ATOM GLY A502"), 60), "1 chain, 5 residues, 1 modified residue (MSE)"},
+		"free amino acid in front":            {glu + chain, "1 chain, 3 residues, 1 ligand (GLU), 1 modified residue (MSE)"},
+		"one name twice, of other lengths":    {chain[243:] + "TER\n" + moved(chain, 30), "2 chains, 2 + 3 residues, 2 modified residues (MSE)"},
 		"peptide of HETATM":                   {peptide("HETATM DAL C1", "HETATM MLE C2", "HETATM DVA C3") + "TER\n", "1 chain, 3 residues, 3 modified residues (DAL, MLE, DVA)"},
 		"one amino acid in its chain":         {chain + "TER\n" + moved(peptide("HETATM GLU B1"), 30) + "TER\n", "1 chain, 3 residues, 1 ligand (GLU), 1 modified residue (MSE)"},
 		"caps":                                {peptide("HETATM ACE A1 CH3 O C", "ATOM GLY A2", "HETATM NH2 A3 N"), "1 chain, 3 residues"},

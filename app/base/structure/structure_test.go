@@ -91,6 +91,8 @@ func TestMistakesNameTheLine(t *testing.T) {
 	good := strings.Split(pdbFile, "\n")[2]
 	for text, want := range map[string]string{
 		"\n" + good[:50]: "breaks off in line 2: an atom of a PDB file has coordinates in columns 31 to 54",
+		strings.Replace(good, "ATOM  ", "ATOM ", 1):       "has its columns shifted by one in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
+		strings.Replace(good, "  1  N", "  1   N", 1):     "has its columns shifted by one in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
 		strings.Replace(good, "ATOM  ", "ATOM\t", 1):      "has a tab in line 1: a PDB file has columns of a fixed width, so write blanks",
 		strings.Replace(good, " 6.134", "*.****", 1):      `has no coordinate in columns 39 to 46 of line 1, but "  *.****"`,
 		strings.Replace(good, "6.134", "  NaN", 1):        `has no coordinate in columns 39 to 46 of line 1, but "     NaN"`,
@@ -232,6 +234,8 @@ func TestPDBOfOtherPrograms(t *testing.T) {
 		"lower case":                          "atom" + atom[4:],
 		"a charge behind the element":         atom + "1+",
 		"no element":                          atom[:66],
+		"four decimals":                       atom[:30] + " 11.1040  6.1340 -6.5040" + atom[54:],
+		"zeroes in front":                     atom[:30] + "0011.104" + atom[38:],
 	} {
 		got, _, err := atomsOf(line)
 		must.OK(t, err)
@@ -267,6 +271,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(pdbFile)
 	f.Add(cifFile)
 	f.Add(strings.Replace(cifFile, "ATOM N N", "ATOM 'N N", 1))
+	f.Add("loop_ _atom_site.x\n_.Cartn_x _.Cartn_x 0 0 0") // columns of another table, twice
+	f.Add("_entity.id 1 _entity.type polymer " + cifFile)
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := Read(strings.NewReader(text))
 		if err == nil && m.Atoms > 0 && m.Models == 0 {

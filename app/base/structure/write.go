@@ -10,8 +10,9 @@ import (
 
 // Selection says which atoms WritePDB leaves out.
 type Selection struct {
-	Hydrogens bool // leave out
-	Hetero    bool // leave out ligands, water and whatever else is HETATM, but for modified amino acids of chains
+	Hydrogens bool
+	Hetero    bool // ligands, water and whatever else is HETATM; modified amino acids of chains become standard ones
+	Modified  bool // what modified amino acids of chains have in addition, so that they become standard ones
 }
 
 // The most that the columns of a PDB file can number.
@@ -27,6 +28,7 @@ type Written struct {
 	Atoms    int               // written
 	Chains   map[string]string // new names of chains, by their old ones, if they differ
 	Modified []string          // residues of chains that are written as standard ones, such as "A:MSE1 as MET"
+	Unusual  []string          // other residues of chains that are HETATM, as programs may leave them out
 }
 
 // WritePDB writes the first model of a PDB or mmCIF file as a PDB file that most programs
@@ -79,8 +81,10 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 	var holes []string
 	for k, r := range m.Residues {
 		written := *r
-		if leave.Hetero && !written.standardize(m, k, w, &holes) {
-			continue
+		if leave.Hetero || leave.Modified {
+			if kept := written.standardize(m, k, w, &holes); leave.Hetero && !kept {
+				continue
+			}
 		}
 		written.Atoms = slices.DeleteFunc(written.Places(), func(a *Atom) bool {
 			return leave.Hydrogens && (a.Element == "H" || a.Element == "D") || leave.Hetero && a.Hetero
@@ -88,6 +92,10 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 		if w.Atoms += len(written.Atoms); len(written.Atoms) > 0 {
 			all = append(all, &written)
 		}
+	}
+	if !leave.Hetero {
+		w.Unusual = holes
+		return all, nil
 	}
 	if len(holes) > 0 {
 		more := ""
@@ -103,9 +111,13 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 // something of the residue is written, and adds it to the holes if it ought to be and can't.
 func (r *Residue) standardize(m *Model, k int, w *Written, holes *[]string) bool {
 	polymer := r.Kind == Protein || r.Kind == Nucleic
-	if as := r.parent(); polymer && as != nil {
-		w.Modified = append(w.Modified, fmt.Sprintf("%s as %s", r, as.Name))
-		r.Name, r.Atoms = as.Name, as.Atoms
+	if polymer && r.Hetero && (r.Standard() || slices.Contains(nucleos, r.Name)) {
+		r.Atoms = as(r.Atoms, r.Name)
+		return true
+	}
+	if standard := r.parent(); polymer && standard != nil {
+		w.Modified = append(w.Modified, fmt.Sprintf("%s as %s", r, standard.Name))
+		r.Name, r.Atoms = standard.Name, standard.Atoms
 		return true
 	}
 	within := k > 0 && k+1 < len(m.Residues) && m.joined(k) && m.joined(k+1)
@@ -122,34 +134,43 @@ func (r *Residue) parent() *Residue {
 	if name == "" {
 		return nil
 	}
-	as := &Residue{Name: name}
+	standard := &Residue{Name: name}
 	var hydrogens []*Atom
 	other := false
-	for _, a := range r.Atoms {
-		own := *a
-		own.Residue, own.Hetero = name, false
-		if own.Name == "SE" {
-			own.Name, own.Element = map[string]string{"MET": "SD", "CYS": "SG"}[name], "S"
+	for _, a := range as(r.Atoms, name) {
+		if a.Name == "SE" {
+			a.Name, a.Element = map[string]string{"MET": "SD", "CYS": "SG"}[name], "S"
 		}
 		switch {
-		case own.Element == "H" || own.Element == "D":
-			hydrogens = append(hydrogens, &own)
-		case slices.Contains(backboneAtoms, own.Name) || slices.Contains(strings.Fields(heavy[name]), own.Name):
-			as.Atoms = append(as.Atoms, &own)
+		case a.Element == "H" || a.Element == "D":
+			hydrogens = append(hydrogens, a)
+		case slices.Contains(backboneAtoms, a.Name) || slices.Contains(strings.Fields(heavy[name]), a.Name):
+			standard.Atoms = append(standard.Atoms, a)
 		default:
 			other = true
 		}
 	}
 	if !other { // the hydrogens are those of the standard one
-		as.Atoms = append(as.Atoms, hydrogens...)
-		return as
+		standard.Atoms = append(standard.Atoms, hydrogens...)
+		return standard
 	}
 	for atom := range strings.FieldsSeq(heavy[name]) {
-		if as.Atom(atom) == nil {
+		if standard.Atom(atom) == nil {
 			return nil
 		}
 	}
-	return as
+	return standard
+}
+
+// as returns copies of atoms, as ATOM of a residue.
+func as(atoms []*Atom, residue string) []*Atom {
+	all := make([]*Atom, len(atoms))
+	for k, a := range atoms {
+		own := *a
+		own.Residue, own.Hetero = residue, false
+		all[k] = &own
+	}
+	return all
 }
 
 var backboneAtoms = []string{"N", "CA", "C", "O", "OXT"}

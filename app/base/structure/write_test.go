@@ -121,6 +121,10 @@ func TestModifiedResiduesOfChainsBecomeStandardOnes(t *testing.T) {
 		}
 	}
 	out.Reset()
+	if w, err = WritePDB(strings.NewReader(text), &out, Selection{Modified: true}); err != nil || len(w.Modified) != 6 || strings.Count(out.String(), "HETATM") != 3+1 {
+		t.Errorf("with ligands: %v, %v\n%s", w, err, out.String())
+	}
+	out.Reset()
 	if w, err = WritePDB(strings.NewReader(text), &out, Selection{}); err != nil || w.Modified != nil || strings.Count(out.String(), "HETATM") != 5+3+3+8+6+3+1 {
 		t.Errorf("with HETATM: %v, %v\n%s", w, err, out.String())
 	}
@@ -131,6 +135,7 @@ func TestNoHoleInChainsWithoutHetero(t *testing.T) {
 		peptide("ATOM GLY A1", "HETATM XYZ A2", "ATOM GLY A3"):                                                      "A:XYZ2",
 		peptide("HETATM PCA A1", "ATOM GLY A2"):                                                                     "A:PCA1",
 		peptide("ATOM GLY A1", "HETATM DTR A2", "HETATM DAL A3"):                                                    "A:DTR2, A:DAL3",
+		peptide("HETATM GLY A1", "HETATM ALA A2"):                                                                   "",
 		peptide("ATOM GLY A1", "HETATM CGU A2 N CA C CB CG CD1 CD2", "ATOM GLY A3"):                                 "A:CGU2",
 		peptide("ATOM PHE A64", "HETATM CRO A66 N1 CA1 C3", "ATOM VAL A68"):                                         "A:CRO66",
 		peptide("ATOM A A1 P C1' O3'", "HETATM PSU A2 P C1' O3'", "ATOM A A3 P O5' C"):                              "A:PSU2",
@@ -143,6 +148,9 @@ func TestNoHoleInChainsWithoutHetero(t *testing.T) {
 	} {
 		_, err := WritePDB(strings.NewReader(text), &bytes.Buffer{}, Selection{Hetero: true})
 		want := "has residues in its chains that are HETATM, without which the chains have holes: " + hole + "; replace them by standard residues, as ATOM"
+		if w, err := WritePDB(strings.NewReader(text), &bytes.Buffer{}, Selection{Modified: true}); err != nil || strings.Join(w.Unusual, ", ") != hole {
+			t.Errorf("with ligands: %v, %+v; want %s in\n%s", err, w, hole, text)
+		}
 		if hole == "" && err != nil || hole != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%v; want %s in\n%s", err, hole, text)
 		}
