@@ -229,6 +229,7 @@ func TestContent(t *testing.T) {
 		{"no column", "smile,name\nCCO,a\n", Want{Kind: Table, Columns: []string{"smiles", "id"}}, `has no column "smiles"; it has smile, name|has no column "id"`},
 		{"no rows", "smiles,name\n", Want{Kind: Table}, "has 0 rows; it needs at least 1"},
 		{"too many rows", "a,b\n1,2\n3,4\n", Want{Kind: Table, MaxRecords: 1}, "has 2 rows; at most 1 can be used"},
+		{"UTF-16 table", "\xff\xfea\x00\n\x001\x00\n\x00", Want{Kind: Table}, "is UTF-16, as Excel saves Unicode text"},
 		{"empty table", "", Want{Kind: Table}, "is empty"},
 	}
 	for _, tt := range tests {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"molrun/app/base/plaintext"
 	"molrun/app/base/structure"
 	"molrun/app/base/tables"
 )
@@ -329,6 +330,13 @@ func checkTable(f *os.File, want Want) error {
 	}
 	if info.Size() == 0 {
 		return wrong("is empty")
+	}
+	text := plaintext.NewReader(io.NewSectionReader(f, 0, 4))
+	if _, err := io.ReadAll(text); err != nil {
+		return err
+	}
+	if text.Wide {
+		return wrong("is UTF-16, as Excel saves Unicode text, which programs don't read: save it as CSV UTF-8")
 	}
 	var at io.ReaderAt = f
 	t, err := tables.Open(at, info.Size(), info.Name(), true)

@@ -63,7 +63,7 @@ func (s *Sheet) fail(line int, format string, args ...any) {
 // document says of files that are no text and no .xlsx workbook what to do, "" of others.
 func document(data []byte) string {
 	for begin, what := range map[string]string{
-		"\xd0\xcf\x11\xe0": "this is an old Excel file (.xls)",
+		"\xd0\xcf\x11\xe0": "this is an old Excel file (.xls), or one with a password",
 		"%PDF-":            "this is a PDF document",
 		"{\\rtf":           "this is a document with formatting (RTF)",
 		"\x1f\x8b":         "this is a compressed file",

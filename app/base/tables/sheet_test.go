@@ -83,7 +83,7 @@ func TestWorkbooksAreReadAsPeopleSeeThem(t *testing.T) {
 		{"a second sheet", "", map[string]string{"xl/worksheets/sheet3.xml": `<worksheet><sheetData><row><c><v>1</v></c></row></sheetData></worksheet>`}, `the sheets "First" and "Third" both have cells: leave one of them`},
 		{"no styles and texts", `<row r="2"><c r="A2" s="1"><v>5</v></c></row>`, map[string]string{"xl/styles.xml": "", "xl/sharedStrings.xml": ""}, "5"},
 		{"too many cells", strings.Repeat(`<row><c r="XFD1" t="b"><v>1</v></c></row>`, 200), nil, "the table has more than 2000000 cells"},
-		{"a bomb", strings.Repeat(" ", maxPart), nil, "the workbook has more than 64.0 MiB in xl/worksheets/sheet1.xml; save the table as CSV"},
+		{"a bomb", strings.Repeat(" ", maxPart), nil, "the workbook has more than 32.0 MiB in xl/worksheets/sheet1.xml; save the table as CSV"},
 		{"broken XML", "<row", nil, "this is a damaged .xlsx file, or another kind of file (XML syntax error"},
 		{"a document of another program", "", map[string]string{"xl/workbook.xml": ""}, "this is no Excel workbook (.xlsx); save the table as .xlsx or CSV"},
 	} {
@@ -104,7 +104,7 @@ func TestWorkbooksAreReadAsPeopleSeeThem(t *testing.T) {
 func TestSheetsOfTextSayWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "\nthe table is empty: its first line names the settings",
-		"\xd0\xcf\x11\xe0":         "\nthis is an old Excel file (.xls); save the table as .xlsx or CSV",
+		"\xd0\xcf\x11\xe0":         "\nthis is an old Excel file (.xls), or one with a password; save the table as .xlsx or CSV",
 		"a,b\n1\n2,3\n":            "a|b\n2 \n3 2|3\nline 2: the line has 1 cell, the first line names 2; it may have broken off",
 		"a,b\n1,2,3\n":             "a|b\n2 \nline 2: the line has 3 cells, the first line names 2; put a cell with a separator in quotes",
 		"a,,b\n1,,3\n":             "a||b\n2 1||3",

@@ -20,7 +20,7 @@ import (
 
 // Bounds of the files of a workbook, unpacked.
 const (
-	maxPart = 64 << 20 // of one with cells or their texts
+	maxPart = 32 << 20 // of one with cells or their texts
 	maxHead = 4 << 20  // of one with names or formats
 )
 
