@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"molrun/app/client"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,5 +24,12 @@ func TestRowsHaveWhatAllHaveInCommonAndNamesOfTheirOwn(t *testing.T) {
 	want := []string{`{"file":"x","seed":3,"steps":1}`, `{"file":"y","seed":2,"steps":1}`, "b-m", "b-2", "b-3"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A name is the same work from macOS and Linux.
+func TestReferencesAreComposed(t *testing.T) {
+	if got := (sentFile{&client.File{SHA256: "ab"}}).Reference("x/Pru\u0308f.pdb"); got != "sha256:ab/Prüf.pdb" {
+		t.Error(got)
 	}
 }

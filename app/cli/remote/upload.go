@@ -225,5 +225,5 @@ type sentFile struct {
 // Reference names the file in settings by its bytes, under the name that it has here. The
 // same file gives the same settings, and so the same job, however often it was uploaded.
 func (f sentFile) Reference(path string) string {
-	return "sha256:" + f.SHA256 + "/" + filepath.Base(path)
+	return naming.OfDigest(f.SHA256, naming.Composed(filepath.Base(path)))
 }

@@ -37,6 +37,10 @@ def test_proxies_are_named_and_not_used_for_this_machine(service: Service, lab: 
     assert "secret" not in str(e.value)
 
 
+def test_a_reference_is_the_same_from_macos() -> None:
+    assert molrun.File("F", "Pru\u0308f.pdb", "inputs", 1, "a" * 64).reference == f"sha256:{'a' * 64}/Pr\u00fcf.pdb"
+
+
 def test_another_organization_finds_nothing(service: Service, lab: molrun.Client) -> None:
     job = lab.submit("shell", script="echo a >out/a", name="private").wait()
     stranger = service.client(service.run("key", "create", "--organization", "others", "--email", "eve@others.example").strip())
