@@ -131,6 +131,7 @@ const (
 	CauseTimeout     = protocol.CauseTimeout
 	CauseMemory      = protocol.CauseMemory
 	CauseLimit       = protocol.CauseLimit
+	CauseDisk        = protocol.CauseDisk
 	CauseStopped     = protocol.CauseStopped
 	CauseInterrupted = protocol.CauseInterrupted
 	CauseCannotStart = protocol.CauseCannotStart

@@ -274,6 +274,7 @@ const (
 	FailedSignal      FailureCode = "SIGNAL"
 	FailedTimeout     FailureCode = "TIMEOUT"
 	FailedMemory      FailureCode = "OUT_OF_MEMORY"
+	FailedDisk        FailureCode = "DISK_LIMIT"
 	FailedStopped     FailureCode = "STOPPED"
 	FailedInput       FailureCode = "INPUT_MISSING"
 	FailedCannotStart FailureCode = "CANNOT_START"

@@ -15,6 +15,7 @@ import (
 	"molrun/app/base/naming"
 	"molrun/app/base/unit"
 	"molrun/app/job/eta"
+	"molrun/app/job/quota"
 )
 
 // Runs is the runner's side of the service: the queue, claims, and what becomes
@@ -379,6 +380,32 @@ func (s *Runs) DiskShortage() string {
 		return "waiting for free disk space: " + shortage
 	}
 	return ""
+}
+
+// leastStorage is what a job may write even if the quota is exhausted that admitted it.
+const leastStorage = 1 << 20
+
+// StorageLeft returns how many bytes a job may write before its user or organization stores
+// more than it may; 0 is no limit.
+func (s *Runs) StorageLeft(ctx context.Context, j *Job) (left int64, err error) {
+	err = s.store.View(ctx, func(tx Tx) error {
+		left = 0
+		for _, h := range quota.Holders(j.Organization, j.Email) {
+			q := s.options.Quota.For(h)
+			if q.Bytes == 0 {
+				continue
+			}
+			used, err := tx.Stored(h.Organization, h.User)
+			if err != nil {
+				return err
+			}
+			if of := max(leastStorage, q.Bytes-used.Bytes); left == 0 || of < left {
+				left = of
+			}
+		}
+		return nil
+	})
+	return left, err
 }
 
 // Wake returns the channel that receives when there may be something to start

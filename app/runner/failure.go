@@ -66,6 +66,7 @@ var codes = map[app.Cause]app.FailureCode{
 	app.CauseTimeout:     app.FailedTimeout,
 	app.CauseMemory:      app.FailedMemory,
 	app.CauseLimit:       app.FailedSignal, // the kernel or the task itself killed the program
+	app.CauseDisk:        app.FailedDisk,
 	app.CauseStopped:     app.FailedStopped,
 	app.CauseCannotStart: app.FailedCannotStart,
 	app.CauseNoResult:    app.FailedNoResult,

@@ -167,8 +167,13 @@ func (a *attempt) makeDir(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	storage, err := a.jobs.StorageLeft(ctx, a.job)
+	if err != nil {
+		return err
+	}
 	l := layout{
 		dir:       a.dir,
+		storage:   storage,
 		jobDir:    filepath.Dir(a.home),
 		job:       a.job,
 		lease:     a.lease,

@@ -48,6 +48,11 @@ func (s *service) server(handler http.Handler) *http.Server {
 	return server
 }
 
+// bounds are those of the connections.
+func (s *service) bounds() edge.Bounds {
+	return edge.Bounds{Connections: s.config.Limits.Connections, Trusted: s.config.Proxy.Trusted}
+}
+
 // serveAPI serves HTTPS if there is a certificate.
 func serveAPI(api *http.Server, listener net.Listener, cert *host.Certificate) error {
 	if cert == nil {
@@ -105,7 +110,7 @@ func (s *service) handler(stopping context.Context, version string, submissions 
 	})
 	policy := edge.Policy{
 		MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins,
-		SignIn: edge.SignIn{Header: s.config.SignIn.Header, Proxies: s.config.SignIn.Proxies},
+		SignIn: edge.SignIn{Header: s.config.SignIn.Header, Proxies: s.config.SignIn.Proxies}, Strangers: s.bounds().Strangers(),
 	}
 	return inOtherWords(s, web.Outer(policy.Wrap(api), policy.Wrap(linked), s.log), version)
 }

@@ -98,7 +98,7 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	running := &requests{}
 	submissions := limit.ForProcessors()
 	api := s.server(running.counted(s.handler(stopping, o.Version, submissions)))
-	listener := edge.LimitConnections(api, e.api, s.config.Limits.Connections, submissions)
+	listener := edge.LimitConnections(api, e.api, s.bounds(), submissions)
 	operator := edge.Server(running.counted(s.operator(stopping, e)))
 	api.ErrorLog, operator.ErrorLog = s.errorLog(), s.errorLog()
 	parts.run("api", func() error { return serveAPI(api, listener, e.cert) })

@@ -130,6 +130,7 @@ const (
 	CauseTimeout     Cause = "timeout"
 	CauseMemory      Cause = "memory"
 	CauseLimit       Cause = "limit"   // of processes or of a file's size; Message says which
+	CauseDisk        Cause = "disk"    // it wrote more than it may, or than fits; Message says which
 	CauseStopped     Cause = "stopped" // somebody asked for it
 	CauseInterrupted Cause = "interrupted"
 	CauseCannotStart Cause = "cannot_start"
