@@ -241,8 +241,8 @@ var (
 func (a *File) Doubts() (texts []string) {
 	for _, s := range a.steps {
 		if pipes(s.command) {
-			texts = append(texts, fmt.Sprintf("the command of step %q pipes programs in a shell, which hides that one before the last has failed: "+
-				`make each a step, with stdout and stdin, or begin with "bash", "-o", "pipefail", "-c"`, s.name))
+			texts = append(texts, strings.TrimSuffix("the command of step "+s.name, " of step ")+" pipes programs in a shell, which hides that one before the last has failed: "+
+				`make each a step, with stdout and stdin, or begin with "bash", "-o", "pipefail", "-c"`)
 		}
 	}
 	return texts
