@@ -132,6 +132,9 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.texts = readTexts(c)
 	a.env = c.variables(root)
 	a.steps = readSteps(c)
+	if a.Sandbox.Image == "" {
+		a.conda = readConda(c, a.steps)
+	}
 	a.checker = readChecker(c)
 	a.whereabouts.assets = readAssets(c)
 	a.versionOf = readVersion(c)

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"fmt"
 	stdlog "log"
 	"net"
 	"net/http"
@@ -173,6 +174,9 @@ func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 		}
 	}
 	checks = map[string]any{"database": "ok", "algorithmsReady": ready, "algorithmsNotReady": lacking, "isolation": s.executor.Isolation()}
+	if s.gpuTrouble != "" {
+		checks["gpus"] = fmt.Sprintf("%d in use; %v", s.gpus, s.gpuTrouble)
+	}
 	if d := s.app.Runs.Drained(); d != nil {
 		checks["drained"] = "no job starts since " + d.Since.UTC().Format(time.RFC3339)
 	}
