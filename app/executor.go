@@ -110,7 +110,7 @@ type TaskStatus struct {
 	Reason    string // of TaskStarting: why it waits; of TaskLost: what is known
 	StartedAt time.Time
 	Progress  *Progress
-	Outcome   *Outcome
+	Outcome   *Outcome // of TaskEnded; of a row that was lost before it began: who cancelled its pilot
 }
 
 // Aliases of what executors and tasks exchange. It is defined in package

@@ -37,6 +37,7 @@ type flight struct {
 	current  []app.Task // the one that runs
 	begun    bool
 	over     bool // it has landed, or died
+	cancels  bool // somebody has cancelled it
 }
 
 func airfieldOf(w *world) *airfield {
@@ -102,6 +103,12 @@ func (f *airfield) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 		case p == nil || all[i].State == app.TaskEnded:
 		case p.over:
 			all[i] = app.TaskStatus{State: app.TaskLost, Reason: "the pilot is gone"}
+			if p.cancels {
+				all[i].Outcome = &app.Outcome{Protocol: task.Protocol, Cause: app.CauseStopped, Message: "Root has cancelled it."}
+			}
+			if p.cancels && begun {
+				all[i].State = app.TaskEnded
+			}
 		case !p.begun:
 			all[i] = app.TaskStatus{State: app.TaskStarting, Reason: "the cluster is busy"}
 		case !begun:
@@ -314,6 +321,37 @@ func TestLostPilotOfACluster(t *testing.T) {
 		first := f.flights[0].dir
 		if len(f.flights) != 2 || f.flights[1].dir != strings.TrimSuffix(first, "-1")+"-2" {
 			t.Errorf("flights %+v", f.flights)
+		}
+	})
+}
+
+// Rows behind the one that ran when somebody cancelled their pilot run in another. Who
+// cancels that too, ends them.
+func TestCancelledPilotOfACluster(t *testing.T) {
+	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+		w.start()
+		w.manyRows("b", 5)
+		for n := range 2 {
+			must.Become(t, "a row runs in the next pilot", func() bool {
+				time.Sleep(10 * time.Millisecond)
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				return len(f.flights) > n && len(f.flights[n].current) > 0
+			})
+			f.with(func() { f.flights[n].cancels = true })
+			f.crash(f.flights[n])
+		}
+		w.finished("b")
+		begun := 0
+		for n := 1; n <= 5; n++ {
+			r := w.row("b", n)
+			begun += w.executor.started(r.ID)
+			if r.Failure == nil || r.Failure.Code != app.FailedStopped || r.Failure.Message != "Root has cancelled it." {
+				t.Errorf("row %d is %s: %+v", n, r.Status, r.Failure)
+			}
+		}
+		if begun != 2 || len(f.flights) != 2 {
+			t.Errorf("%d rows were begun in %d pilots, want two in two", begun, len(f.flights))
 		}
 	})
 }

@@ -75,6 +75,7 @@ type pilot struct {
 	alone   atomic.Bool // the loop says that nobody else waits for the slot
 
 	launches atomic.Int32 // since a row has ended
+	cancels  atomic.Int32 // processes that somebody cancelled on the cluster
 	nudge    chan struct{}
 
 	// Of the pilot's goroutine.
@@ -584,6 +585,9 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 	if ended > 0 {
 		p.launches.Store(0) // before rows hear that they are lost, which is judged by it
 	}
+	if p.alive && slices.ContainsFunc(statuses, cancelled) {
+		p.cancels.Add(1)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, f := range rows {
@@ -596,6 +600,10 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 	}
 	return ended, lost
 }
+
+// cancelled reports whether a row is lost before it began because somebody cancelled its
+// process.
+func cancelled(s app.TaskStatus) bool { return s.State == app.TaskLost && s.Outcome != nil }
 
 func count(is bool) int {
 	if is {

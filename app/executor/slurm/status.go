@@ -128,6 +128,10 @@ func (e *Executor) soon(t app.Task, k *tracked) bool {
 	r, _ := e.latest.of(t.Token)
 	switch r.Kind() {
 	case kindRunning:
+		if isPilot(t) {
+			gone, err := e.processGone(t.Dir)
+			return gone && err == nil
+		}
 		return task.Exists(t.Dir, task.OutcomeFile)
 	case kindClosing:
 		return true
