@@ -28,6 +28,7 @@ type airfield struct {
 	room    int   // pilots that run at once
 	most    int   // that did
 	refuses error // of StartPilot
+	silent  error // of Status
 }
 
 type flight struct {
@@ -90,6 +91,9 @@ func (f *airfield) inTheAir() (n int) {
 func (f *airfield) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.silent != nil {
+		return nil, f.silent
+	}
 	all := make([]app.TaskStatus, len(tasks))
 	for i, t := range tasks {
 		p := f.flightOf(t.Pilot)
@@ -407,6 +411,26 @@ func TestPilotThatAClusterDoesNotTake(t *testing.T) {
 				t.Errorf("row %d: %+v", n, r.Failure)
 			}
 		}
+	})
+}
+
+// Rows that wait in a pilot say that the cluster does not answer.
+func TestRowsSayThatTheClusterDoesNotAnswer(t *testing.T) {
+	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+		f.room = 0
+		w.start()
+		w.manyRows("b", 5)
+		time.Sleep(20 * time.Second)
+		f.with(func() { f.silent = fault.Errorf(fault.Unavailable, "The folder is away.") })
+		time.Sleep(20 * time.Second)
+		for n := 1; n <= 5; n++ {
+			if r := w.row("b", n); r.StatusReason != "waiting for the cluster: The folder is away" {
+				t.Errorf("row %d is %s: %s", n, r.Status, r.StatusReason)
+			}
+		}
+		f.with(func() { f.silent, f.room = nil, 8 })
+		w.finished("b")
+		w.once("b", 5, nil)
 	})
 }
 

@@ -436,7 +436,7 @@ func (p *pilot) giveFailed(ctx context.Context, rows []*flying, err error) {
 	}
 	p.handAt = time.Now().Add(handAgainRemote)
 	for _, f := range rows {
-		if why := f.whyWaiting(err); why != (eta.Reason{}) {
+		if why := f.whyWaiting(f.sharedTrouble(err)); why != (eta.Reason{}) {
 			f.tell(ctx, event{kind: evWaiting, reason: why})
 		}
 	}
@@ -576,6 +576,7 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 	if err != nil || len(statuses) != len(rows) {
 		if ctx.Err() == nil {
 			p.options.Log.Warn().Err(err).Str("pilot", p.id).Msg("the executor can't tell how the rows of a pilot stand; will ask again")
+			p.silent(err)
 		}
 		return 0, false
 	}
@@ -599,6 +600,17 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 		f.deliver(news{TaskStatus: statuses[i]})
 	}
 	return ended, lost
+}
+
+// silent tells the rows that do not run yet that the executor does not answer.
+func (p *pilot) silent(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.flying {
+		if f.last == nil || f.last.State == app.TaskStarting {
+			f.deliver(news{silent: true, why: said(err)})
+		}
+	}
 }
 
 // cancelled reports whether a row is lost before it began because somebody cancelled its

@@ -114,7 +114,7 @@ func (e *Executor) identifyOne(t app.Task, k *tracked) (err error) {
 		return nil
 	}
 	if k.row, k.found, err = e.lists.find(t.Token); err != nil {
-		return fmt.Errorf("look for task %s/%d: %w", t.Job, t.Attempt, err)
+		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
 	}
 	return nil
 }
