@@ -522,17 +522,19 @@ func (p *pilot) nextPause() time.Duration {
 	return min(max(2*p.pause, firstRemoteLook), mostRemoteLook)
 }
 
-// tellOthers tells all rows what the first one waits for: so do they.
+// tellOthers tells all rows what the first of those that wait waits for: so do they.
 func (p *pilot) tellOthers(rows []*flying) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := rows[0].last
-	if first == nil || first.State != app.TaskStarting || first.Reason == "" {
+	waits := func(f *flying) bool { return f.last != nil && f.last.State == app.TaskStarting }
+	i := slices.IndexFunc(rows, waits)
+	if i < 0 {
 		return
 	}
-	for _, f := range rows[1:] {
-		if f.last == nil || f.last.State == app.TaskStarting {
-			f.deliver(*first)
+	first := *rows[i].last
+	for _, f := range rows {
+		if waits(f) || f.last == nil && first.Reason != "" {
+			f.deliver(first)
 		}
 	}
 }

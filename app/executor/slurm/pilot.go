@@ -169,7 +169,7 @@ func (e *Executor) rowAlive(t app.Task, process app.TaskStatus, begun bool, run 
 		}
 		return s, nil
 	case process.State == app.TaskRunning:
-		return app.TaskStatus{State: app.TaskStarting}, nil // its turn will come
+		return app.TaskStatus{State: app.TaskStarting, Reason: process.Reason}, nil // its turn will come
 	case task.StopRequested(t.Dir):
 		if _, starts, err := claimed(t.Pilot); !starts && err == nil {
 			return stoppedRow(time.Time{}), nil

@@ -177,6 +177,29 @@ func TestPilotOnANodeThatFails(t *testing.T) {
 	w.lost(e, all[1], "its node "+node+" failed (NODE_FAIL")
 }
 
+// Rows of a pilot that Slurm has forgotten say so while it may come back. One whose process
+// is seen to be gone does not.
+func TestForgottenPilot(t *testing.T) {
+	w := newWorld(t)
+	w.options.LostAfter = time.Hour
+	e := w.executor()
+	all := w.rows("echo > out/ready\n"+untilGo, "echo > out/ran")
+	w.fly(e, all)
+	w.running(e, all[0])
+	must.OK(t, e.Close())
+	w.standIn("squeue", "exit 0")
+	w.standIn("sacct", "exit 0")
+	e = w.executor()
+	w.until(e, all[1], "waiting for a reason", func(now app.TaskStatus) bool {
+		return now.State == app.TaskStarting && strings.HasPrefix(now.Reason, "Slurm no longer shows job")
+	})
+	w.running(e, all[0])
+	w.kill(all[0])
+	for _, row := range all {
+		w.lost(e, row, "Slurm has forgotten its job, and the process is gone")
+	}
+}
+
 // What a user has stopped does not wait for a cluster that is busy.
 func TestRowsStoppedWhileTheirPilotWaits(t *testing.T) {
 	w := newWorld(t)

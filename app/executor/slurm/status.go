@@ -128,11 +128,7 @@ func (e *Executor) soon(t app.Task, k *tracked) bool {
 	r, _ := e.latest.of(t.Token)
 	switch r.Kind() {
 	case kindRunning:
-		if isPilot(t) {
-			gone, err := e.processGone(t.Dir)
-			return gone && err == nil
-		}
-		return task.Exists(t.Dir, task.OutcomeFile)
+		return task.Exists(t.Dir, task.OutcomeFile) || e.pilotGone(t)
 	case kindClosing:
 		return true
 	}
