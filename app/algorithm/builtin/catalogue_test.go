@@ -140,7 +140,7 @@ class Chem: MolFromSmiles = staticmethod(lambda smiles: Molecule() if smiles in 
 		path := filepath.Join(dir, name)
 		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		c := exec.CommandContext(t.Context(), "python3", "-c", script, path)
-		c.Env = append(os.Environ(), "PYTHONPATH="+dir+":../catalogue/lib", "PYTHONIOENCODING=utf-8", "PYTHONDONTWRITEBYTECODE=1")
+		c.Env = append(os.Environ(), "PYTHONPATH="+dir+":catalogue/lib", "PYTHONIOENCODING=utf-8", "PYTHONDONTWRITEBYTECODE=1")
 		if out, err := c.CombinedOutput(); err != nil || string(out) != "[('é', 'Molecule'), ('b', 'Molecule')]\n" {
 			t.Errorf("%s: %s, %v", name, out, err)
 		}
