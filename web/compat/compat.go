@@ -30,6 +30,9 @@ type Options struct {
 	Base func(*http.Request) (string, error)
 	// Finish completes an upload whose bytes have arrived through a link of this mount.
 	Finish func(ctx context.Context, upload string) error
+	// OnRevoke has a function called with the id of a key whose links are revoked, "" for
+	// those of all; nil: none are.
+	OnRevoke func(func(key string))
 }
 
 // mount translates requests.
@@ -46,6 +49,9 @@ const maxReading = 4
 // Handler returns the mount over the API and its signed links.
 func Handler(api http.Handler, o Options) http.Handler {
 	m := &mount{api: api, options: o, logs: newLogLinks(time.Now), reading: make(chan struct{}, maxReading)}
+	if o.OnRevoke != nil {
+		o.OnRevoke(m.logs.revoke)
+	}
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*call) (any, error){
 		"GET jobs":                        (*call).jobs,

@@ -58,6 +58,13 @@ func (l *invitations) add(i Invitation, now time.Time) {
 	l.byHash[hash] = i
 }
 
+// end ends all of them.
+func (l *invitations) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.byHash)
+}
+
 // take returns an invitation that has not ended, and ends it.
 func (l *invitations) take(token string, now time.Time) (Invitation, bool) {
 	l.mu.Lock()
