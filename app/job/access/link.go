@@ -145,7 +145,7 @@ func (s *Accounts) checkOpen(ctx context.Context, organization, email string) er
 			u, err = s.firstRecord(tx, organization, email, "")
 		}
 		if err == nil && u == nil {
-			err = fault.List(bodyFault("all keys of this user are disabled or have expired; `molrun user set` gives the user a role", "email"))
+			err = fault.List(bodyFault("all keys of this user are disabled or have expired, or their scopes allow what no role does; `molrun user set` gives the user a role", "email"))
 		}
 		return err
 	})
