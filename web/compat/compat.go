@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"molrun/app/client"
 	"molrun/web/edge"
 )
@@ -24,6 +26,7 @@ const Path = "/compat/"
 
 // Options are what the mount needs besides the API.
 type Options struct {
+	Log     zerolog.Logger
 	MaxBody int64         // bytes of a body of JSON
 	Arrive  time.Duration // how long it may take to arrive
 	// Base returns the address under which the client of a request reaches the service.
@@ -86,7 +89,11 @@ func Handler(api http.Handler, o Options) http.Handler {
 	mux.HandleFunc("PUT "+Path+"blobs/{id}/{name}", m.putBlob)
 	mux.HandleFunc("GET "+Path+"log/{token}", m.getLog)
 	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { m.notFound(mux, w, r) })
-	return mux
+	return edge.Trace(o.Log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		mux.ServeHTTP(w, r)
+	}))
 }
 
 // call is a request of a caller whose key is valid.
