@@ -210,6 +210,12 @@ func (d *Dir) RotateSecret() (kid string, err error) {
 	return kid, diskError("rotate secret", err)
 }
 
+// RotateSecretNow is RotateSecret, and all links end.
+func (d *Dir) RotateSecretNow() (kid string, err error) {
+	kid, err = d.signer.RotateNow()
+	return kid, diskError("rotate secret", err)
+}
+
 // UploadPath returns the path of an upload's bytes.
 func (d *Dir) UploadPath(id app.UploadID, generation int) string {
 	return filepath.Join(d.path, filepath.FromSlash(uploadName(id, generation)))

@@ -73,9 +73,10 @@ var audited = map[string]string{
 	"POST /keys":                             "key.create",
 	"DELETE /keys/:keyId":                    "key.delete",
 
-	"POST /admin/prune":           "prune",
-	"POST /control/prune":         "prune",
-	"POST /control/secret/rotate": "secret.rotate",
+	"POST /admin/prune":               "prune",
+	"POST /control/prune":             "prune",
+	"POST /control/secret/rotate":     "secret.rotate",
+	"POST /control/secret/rotate-now": "secret.rotate-now",
 }
 
 // What handlers leave in gin's context for the audit log.

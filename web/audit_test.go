@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -123,7 +124,7 @@ func TestRateLimitedRequestsAreNotAudited(t *testing.T) {
 func TestKeyAdministrationIsAudited(t *testing.T) {
 	var log entries
 	s := start(t)
-	operator := client.NewControl(s.controlWith(web.ControlOptions{Audit: log.add, RotateSecret: s.blobs.RotateSecret}))
+	operator := client.NewControl(s.controlWith(web.ControlOptions{Audit: log.add, RotateSecret: s.blobs.RotateSecret, RotateNow: func(context.Context) (string, error) { return s.blobs.RotateSecretNow() }}))
 	ctx := t.Context()
 	made, err := operator.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "Fay@lab.example"})
 	must.OK(t, err)
@@ -157,6 +158,10 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 	if err != nil || kid == "" {
 		t.Errorf("kid %q, %v", kid, err)
 	}
+	last, err := operator.RotateSecretNow(ctx)
+	if err != nil || last == kid {
+		t.Errorf("kid %q, %v", last, err)
+	}
 	if err := operator.DeleteKey(ctx, "absent"); err == nil {
 		t.Error("deleting an absent key succeeds")
 	}
@@ -169,7 +174,7 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 	}
 	same(t, "entries", got, []string{
 		"key.create " + made.ID + " ok", "key.create " + brief.ID + " ok", "key.rotate " + made.ID + " ok", "key.disable " + next.ID + " ok", "key.enable " + next.ID + " ok",
-		"key.delete " + next.ID + " ok", "key.revoke-links absent NOT_FOUND", "key.revoke-links " + made.ID + " ok", "prune  ok", "secret.rotate " + kid + " ok", "key.delete absent NOT_FOUND",
+		"key.delete " + next.ID + " ok", "key.revoke-links absent NOT_FOUND", "key.revoke-links " + made.ID + " ok", "prune  ok", "secret.rotate " + kid + " ok", "secret.rotate-now " + last + " ok", "key.delete absent NOT_FOUND",
 	})
 }
 

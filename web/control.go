@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -30,6 +31,8 @@ type ControlOptions struct {
 	Audit func(audit.Entry)
 	// RotateSecret makes a new secret that signs links and returns its id.
 	RotateSecret func() (kid string, err error)
+	// RotateNow does the same, and ends all links.
+	RotateNow func(context.Context) (kid string, err error)
 	// BaseURL is where browsers find the service, "" if this process serves none.
 	BaseURL string
 	// Listener is the address of the service's listener, such as http://[::]:8080, "" with
@@ -124,6 +127,7 @@ func (h control) routes() []route {
 		{"POST", "/control/keys/:keyId/rotate", h.keys.rotate, open, 0},
 		{"POST", "/control/prune", h.storage.prune, open, 0},
 		{"POST", "/control/secret/rotate", h.rotateSecret, open, 0},
+		{"POST", "/control/secret/rotate-now", h.endLinks, open, 0},
 		{"POST", "/control/sign-in", h.signIn, open, 0},
 		{"GET", "/control/storage", h.storage.report, open, 0},
 		{"GET", "/control/usage", h.usage.show, open, 0},
@@ -208,12 +212,21 @@ func (h control) signIn(c *gin.Context, _ app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, invitationView{url, made.Organization, made.Email, unit.At(made.ExpiresAt)})
 }
 
+// endLinks handles POST /control/secret/rotate-now.
+func (h control) endLinks(c *gin.Context, _ app.Caller) error {
+	return h.rotate(c, func() (string, error) { return h.options.RotateNow(c.Request.Context()) })
+}
+
 // rotateSecret handles POST /control/secret/rotate.
 func (h control) rotateSecret(c *gin.Context, _ app.Caller) error {
+	return h.rotate(c, h.options.RotateSecret)
+}
+
+func (h control) rotate(c *gin.Context, rotate func() (kid string, err error)) error {
 	if err := decode.Empty(c); err != nil {
 		return err
 	}
-	kid, err := h.options.RotateSecret()
+	kid, err := rotate()
 	if err != nil {
 		return err
 	}

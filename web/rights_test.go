@@ -323,3 +323,50 @@ func (s *service) usesFrom(key string, from *string, address string) bool {
 	s.as(key, "GET", "/jobs", "")
 	return used() != before
 }
+
+// TestEveryWayToSignInHasTheRightsOfTheKey has a user with one key for each role and set of scopes.
+func TestEveryWayToSignInHasTheRightsOfTheKey(t *testing.T) {
+	from := proxyAddress
+	s := signedIn(t, &from, false)
+	routes := map[string]apikey.Rights{"GET /jobs": apikey.Read, "PUT /upload/a.txt": apikey.Submit, "GET /admin/keys": apikey.Administer}
+	for _, role := range []apikey.Role{apikey.Viewer, apikey.Member, apikey.Admin} {
+		for i, scopes := range scopeSets() {
+			email := fmt.Sprintf("%s%d@lab.example", role, i)
+			key, rec, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: email, Role: role, Scopes: scopes})
+			must.OK(t, err)
+			ways := map[string][]string{"key": {"x-api-key", key}, "session": {"Cookie", s.sessionOf(key)}, "proxy": {"Remote-User", email}}
+			alone := apikey.RoleWith(rec.Rights()) != ""
+			if invited, err := s.app.Accounts.Invite(t.Context(), "lab", email); alone != (err == nil) {
+				t.Errorf("a link for a %s with scopes %v: %v", role, scopes, err)
+			} else if alone {
+				ways["link"] = []string{"Cookie", s.sessionBy("token", invited.Token)}
+			}
+			for way, headers := range ways {
+				for route, needs := range routes {
+					want := 403
+					switch {
+					case way == "proxy" && !alone:
+						want = 401
+					case rec.Rights().Has(needs):
+						want = 200
+					}
+					method, path, _ := strings.Cut(route, " ")
+					if res := s.send(method, path, "", headers...); res.status != want {
+						t.Errorf("a %s with scopes %v, by %s: %s: status %d, want %d", role, scopes, way, route, res.status, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// sessionOf signs in with a key and returns the cookie.
+func (s *service) sessionOf(key string) string { return s.sessionBy("key", key) }
+
+func (s *service) sessionBy(what, value string) string {
+	s.t.Helper()
+	res := s.send("POST", "/session", fmt.Sprintf(`{%q:%q}`, what, value), "Content-Type", "application/json")
+	must.Equal(s.t, "status of a sign-in", res.status, 200)
+	cookie, _, _ := strings.Cut(res.header.Get("Set-Cookie"), ";")
+	return cookie
+}

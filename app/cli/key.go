@@ -326,15 +326,24 @@ func secretRotateCommand() *cobra.Command {
 		Short: "Make a new key that signs links",
 		Long: `Make a new key that signs links. A running service uses it at once. Links that
 were made before go on working until they expire, at most a week, then the old
-key goes with the next rotation. To end all links at once, stop the service,
-remove the file named secret from the data directory, and start it again.`,
-		Example: "  molrun secret rotate",
-		Args:    cobra.NoArgs,
+key goes with the next rotation. With --now, all links of all users end at once:
+also those of shares, and those that sign in.`,
+		Example: `  molrun secret rotate
+  molrun secret rotate --now`,
+		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
+	now := c.Flags().Bool("now", false, "also end all links, of all users")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
-			kid, err := control.RotateSecret(ctx)
+			rotate := control.RotateSecret
+			if *now {
+				rotate = control.RotateSecretNow
+			}
+			kid, err := rotate(ctx)
+			if err == nil && *now {
+				fmt.Fprintln(c.ErrOrStderr(), "all links that were made before have ended")
+			}
 			if err == nil {
 				fmt.Fprintf(c.ErrOrStderr(), "links are signed with key %s from now on\n", kid)
 			}

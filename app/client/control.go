@@ -154,9 +154,18 @@ func (c *Control) ChangeKey(ctx context.Context, id string, change KeyChange) (*
 
 // RotateSecret creates a new secret that signs links and returns its id.
 func (c *Control) RotateSecret(ctx context.Context) (kid string, err error) {
+	return c.rotate(ctx, "rotate")
+}
+
+// RotateSecretNow is RotateSecret, and ends all links.
+func (c *Control) RotateSecretNow(ctx context.Context) (kid string, err error) {
+	return c.rotate(ctx, "rotate-now")
+}
+
+func (c *Control) rotate(ctx context.Context, how string) (kid string, err error) {
 	out, err := ask[struct {
 		KID string `json:"kid"`
-	}](ctx, c.client, http.MethodPost, path("control", "secret", "rotate"), nil, nil)
+	}](ctx, c.client, http.MethodPost, path("control", "secret", how), nil, nil)
 	if err != nil {
 		return "", err
 	}

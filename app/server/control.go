@@ -78,9 +78,17 @@ func (s *service) control(baseURL, listener string) http.Handler {
 	}
 	return web.Control(s.app, s.accounts, s.keeper, s.usage, web.ControlOptions{
 		Reload: reload, LastRead: s.offer.lastRead,
-		Log: s.log, Audit: s.audit.Add, RotateSecret: s.files.RotateSecret, Isolation: s.isolation,
+		Log: s.log, Audit: s.audit.Add, RotateSecret: s.files.RotateSecret, RotateNow: s.endLinks, Isolation: s.isolation,
 		BaseURL: baseURL, Listener: listener,
 	})
+}
+
+// endLinks ends all links of all users and makes a new secret.
+func (s *service) endLinks(ctx context.Context) (kid string, err error) {
+	if err := s.accounts.EndLinks(ctx); err != nil {
+		return "", err
+	}
+	return s.files.RotateSecretNow()
 }
 
 // listenControl makes a socket in the data directory. The caller has locked the

@@ -16,14 +16,19 @@ const maxKeys = 64
 // Rotate adds a key to the secret's file, signs with it from now on and returns
 // its ID. Older keys still verify while a link signed with them can be alive;
 // the next rotation after that drops them.
-func (s *Signer) Rotate() (kid string, err error) {
+func (s *Signer) Rotate() (kid string, err error) { return s.rotate((*Secret).rotated) }
+
+// RotateNow is Rotate, and no older key verifies any more: all links end.
+func (s *Signer) RotateNow() (kid string, err error) { return s.rotate((*Secret).renewed) }
+
+func (s *Signer) rotate(change func(*Secret, time.Time) *Secret) (kid string, err error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	secret, err := readSecret(s.dir)
 	if err != nil {
 		return "", err
 	}
-	next := secret.rotated(s.now())
+	next := change(secret, s.now())
 	if len(next.Keys) > maxKeys {
 		return "", fault.Errorf(fault.Invalid, "there are %d keys already, since links live up to a week; rotate again when the oldest are no longer needed", maxKeys)
 	}
@@ -55,6 +60,12 @@ func (s *Secret) rotated(now time.Time) *Secret {
 	}
 	next.Keys = append(next.Keys, newSecretKey(now))
 	return next
+}
+
+// renewed returns the secret with a new key alone.
+func (s *Secret) renewed(now time.Time) *Secret {
+	all := s.rotated(now)
+	return &Secret{StoreID: s.StoreID, Keys: all.Keys[len(all.Keys)-1:]}
 }
 
 // replace writes the secret over the one in the data directory.

@@ -98,3 +98,13 @@ func TestReadingAndWritingHaveDifferentKeys(t *testing.T) {
 		}
 	}
 }
+
+func TestRotationNowEndsAllLinks(t *testing.T) {
+	s, _ := loadSigner(t)
+	rotate(t, s, 2)
+	before := getLink(s, MaxLife)
+	must.OK(t, must.Error2(s.RotateNow()))
+	must.Equal(t, "keys that are left", len(stored(t, s).Keys), 1)
+	verify(t, s, "link signed before", "GET", before, fault.LinkInvalid)
+	verify(t, s, "link signed after", "GET", getLink(s, MaxLife), "")
+}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"molrun/app/client"
 	"molrun/web/edge"
 )
@@ -24,12 +26,16 @@ const Path = "/compat/"
 
 // Options are what the mount needs besides the API.
 type Options struct {
+	Log     zerolog.Logger
 	MaxBody int64         // bytes of a body of JSON
 	Arrive  time.Duration // how long it may take to arrive
 	// Base returns the address under which the client of a request reaches the service.
 	Base func(*http.Request) (string, error)
 	// Finish completes an upload whose bytes have arrived through a link of this mount.
 	Finish func(ctx context.Context, upload string) error
+	// OnRevoke has a function called with the id of a key whose links are revoked, "" for
+	// those of all; nil: none are.
+	OnRevoke func(func(key string))
 }
 
 // mount translates requests.
@@ -46,6 +52,9 @@ const maxReading = 4
 // Handler returns the mount over the API and its signed links.
 func Handler(api http.Handler, o Options) http.Handler {
 	m := &mount{api: api, options: o, logs: newLogLinks(time.Now), reading: make(chan struct{}, maxReading)}
+	if o.OnRevoke != nil {
+		o.OnRevoke(m.logs.revoke)
+	}
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*call) (any, error){
 		"GET jobs":                        (*call).jobs,
@@ -80,7 +89,11 @@ func Handler(api http.Handler, o Options) http.Handler {
 	mux.HandleFunc("PUT "+Path+"blobs/{id}/{name}", m.putBlob)
 	mux.HandleFunc("GET "+Path+"log/{token}", m.getLog)
 	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { m.notFound(mux, w, r) })
-	return mux
+	return edge.Trace(o.Log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		mux.ServeHTTP(w, r)
+	}))
 }
 
 // call is a request of a caller whose key is valid.

@@ -3,6 +3,7 @@ package compat
 import (
 	"crypto/rand"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app/client"
+	"molrun/app/job/apikey"
 	"molrun/web/edge"
 )
 
@@ -142,6 +144,16 @@ func (l *logLinks) add(key, job string) string {
 	token := rand.Text()
 	l.made[token] = logLink{key, job, now.Add(linkLife)}
 	return token
+}
+
+// revoke ends the links that were made with a key, or all of them if its id is "".
+func (l *logLinks) revoke(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.made, func(_ string, link logLink) bool {
+		of, _, _ := apikey.Split(link.key)
+		return id == "" || of == id
+	})
 }
 
 func (l *logLinks) find(token string) (logLink, bool) {

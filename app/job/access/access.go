@@ -23,7 +23,8 @@ type Accounts struct {
 
 	invited  invitations
 	signIn   SignIn
-	onChange func() // nil: nobody wants to know
+	onChange func()       // nil: nobody wants to know
+	onRevoke func(string) // likewise
 }
 
 // New returns the accounts of a store. The blobs know which links a key has made.

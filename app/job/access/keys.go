@@ -266,21 +266,66 @@ func keyList(by app.Caller) string {
 }
 
 // RevokeLinks ends all links that were made with a key, or without one by a user whom
-// a proxy had signed in: the id is then user:organization/email. Requests that are
-// under way are meant, too; links made later work, if the key does.
+// a proxy had signed in: the id is then user:organization/email. That is for good, whatever
+// the links show: files, archives, uploads, shares, logs. Requests that are under way are
+// meant, too; links made later work, if the key does.
 func (s *Accounts) RevokeLinks(ctx context.Context, by app.Caller, id string) error {
-	err := s.store.View(ctx, func(tx app.Tx) error {
+	err := s.store.Update(ctx, func(tx app.Tx) error {
 		k, err := LimitedKey(tx, id)
 		if errors.Is(err, fault.NotFound) || err == nil && !manages(by, k) {
 			return noKey(id, keyList(by))
+		}
+		if err != nil {
+			return err
+		}
+		return deleteShares(tx, k.Organization, func(one *app.Share) bool { return one.KeyID == id })
+	})
+	if err != nil {
+		return err
+	}
+	if s.onRevoke != nil {
+		s.onRevoke(id)
+	}
+	return s.blobs.RevokeLinks(id)
+}
+
+// EndLinks ends all links of all users that the secret does not sign: those of shares, those
+// that sign in, and those to logs.
+func (s *Accounts) EndLinks(ctx context.Context) error {
+	err := s.store.Update(ctx, func(tx app.Tx) error {
+		organizations, err := tx.Organizations()
+		for _, one := range organizations {
+			if err == nil {
+				err = deleteShares(tx, one, func(*app.Share) bool { return true })
+			}
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return s.blobs.RevokeLinks(id)
+	s.invited.end()
+	if s.onRevoke != nil {
+		s.onRevoke("")
+	}
+	return nil
 }
+
+func deleteShares(tx app.Tx, organization string, which func(*app.Share) bool) error {
+	for one, err := range tx.Shares(organization) {
+		if err == nil && which(one) {
+			err = tx.DeleteShare(one.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnRevoke calls tell with the id of the key whose links were revoked, "" for those of all.
+// Call it before that can be.
+func (s *Accounts) OnRevoke(tell func(id string)) { s.onRevoke = tell }
 
 // RotateKey issues a successor for a key. The old key expires after the
 // overlap, so that programs can switch without a pause. The successor of a key

@@ -58,6 +58,13 @@ func (l *invitations) add(i Invitation, now time.Time) {
 	l.byHash[hash] = i
 }
 
+// end ends all of them.
+func (l *invitations) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.byHash)
+}
+
 // take returns an invitation that has not ended, and ends it.
 func (l *invitations) take(token string, now time.Time) (Invitation, bool) {
 	l.mu.Lock()
@@ -138,7 +145,7 @@ func (s *Accounts) checkOpen(ctx context.Context, organization, email string) er
 			u, err = s.firstRecord(tx, organization, email, "")
 		}
 		if err == nil && u == nil {
-			err = fault.List(bodyFault("all keys of this user are disabled or have expired; `molrun user set` gives the user a role", "email"))
+			err = fault.List(bodyFault("all keys of this user are disabled or have expired, or their scopes allow what no role does; `molrun user set` gives the user a role", "email"))
 		}
 		return err
 	})

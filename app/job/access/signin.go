@@ -87,8 +87,9 @@ func (s *Accounts) knownUser(ctx context.Context, organization, email string, un
 }
 
 // firstRecord returns the record of a user who has none, nil if the user may not sign
-// in. It limits no key that the user has: its role is the highest of them. A user whose
-// keys are all closed stays out until an admin decides.
+// in. It limits no key that the user has, and allows no more than these together, by their
+// roles and scopes. A user whose keys are all closed, or allow what no role does, stays out
+// until an admin decides.
 func (s *Accounts) firstRecord(tx app.Tx, organization, email string, unknown apikey.Role) (*apikey.User, error) {
 	u := &apikey.User{Organization: organization, Email: email, CreatedAt: unit.At(s.now())}
 	keys, err := tx.Keys()
@@ -96,13 +97,14 @@ func (s *Accounts) firstRecord(tx app.Tx, organization, email string, unknown ap
 		return nil, err
 	}
 	keys = slices.DeleteFunc(keys, func(k *apikey.Key) bool { return k.Organization != u.Organization || k.Email != email })
-	if len(keys) == 0 {
-		u.Role = unknown
-	}
+	var allowed apikey.Rights
 	for _, k := range keys {
-		if k.Live(s.now()) && k.Role.Rights().Has(u.Role.Rights()) {
-			u.Role = k.Role
+		if k.Live(s.now()) {
+			allowed |= k.Rights()
 		}
+	}
+	if u.Role = apikey.RoleWith(allowed); len(keys) == 0 {
+		u.Role = unknown
 	}
 	if u.Role == "" {
 		return nil, nil

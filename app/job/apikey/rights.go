@@ -36,6 +36,16 @@ func (r Role) Rights() Rights {
 	return 0
 }
 
+// RoleWith returns the role that allows exactly these rights, "" if none does.
+func RoleWith(rights Rights) Role {
+	for _, r := range []Role{Viewer, Member, Admin} {
+		if r.Rights() == rights {
+			return r
+		}
+	}
+	return ""
+}
+
 // Scope is a right that a key is limited to.
 type Scope string
 

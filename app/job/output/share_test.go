@@ -176,3 +176,47 @@ func TestSharesReportEveryErrorOfTheStore(t *testing.T) {
 		return nil
 	})
 }
+
+func TestRevokedSharesDoNotComeBack(t *testing.T) {
+	s := newShareSite(t)
+	accounts := access.New(s.Store, s.Blobs, s.Now)
+	revoked := []string{}
+	accounts.OnRevoke(func(id string) { revoked = append(revoked, id) })
+	of := func(by app.Caller) string {
+		t.Helper()
+		_, url, err := s.Create(t.Context(), by, output.ShareRequest{Name: "a"})
+		must.OK(t, err)
+		return strings.TrimPrefix(url, output.SharePath)
+	}
+	opens := func(when, token string, want bool) {
+		t.Helper()
+		if _, err := s.Open(t.Context(), token); (err == nil) != want {
+			t.Errorf("%s: %v, want it to open: %v", when, err, want)
+		}
+	}
+	other := s.by
+	_, key, err := accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: s.by.Organization, Email: s.by.Email})
+	must.OK(t, err)
+	other.KeyID = key.ID
+	token, kept := of(s.by), of(other)
+	disabled := func(is bool) {
+		must.OK(t, must.Error2(accounts.DisableKey(t.Context(), app.Operator(), s.by.KeyID, is)))
+	}
+	disabled(true)
+	opens("its key is disabled", token, false)
+	disabled(false)
+	opens("it is enabled again", token, true)
+	disabled(true)
+	must.OK(t, accounts.RevokeLinks(t.Context(), app.Operator(), s.by.KeyID))
+	disabled(false)
+	opens("it was revoked", token, false)
+	opens("that of another key", kept, true)
+	invitation, err := accounts.Invite(t.Context(), "", s.by.Email)
+	must.OK(t, err)
+	must.OK(t, accounts.EndLinks(t.Context()))
+	opens("all links have ended", kept, false)
+	if _, err := accounts.Accept(t.Context(), invitation.Token); fault.CodeOf(err) != fault.Unauthorized {
+		t.Errorf("a link that signs in: %v", err)
+	}
+	must.Equal(t, "whose links others were told to end", revoked, []string{s.by.KeyID, ""})
+}
