@@ -66,7 +66,7 @@ type File struct {
 	texts      textFiles
 
 	whereabouts whereabouts
-	conda       command.Template // prefix of the environment that has the programs; nil: none
+	conda       command.Template   // prefix of the environment that has the programs; nil: none
 	versionOf   *versionOf         // nil: nobody asks the program
 	probe       []command.Argument // shows that the program works; nil: version_command does
 }

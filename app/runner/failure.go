@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/results"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/unit"
 	"molrun/app/task"
 	"molrun/app/task/protocol"
@@ -161,16 +161,12 @@ func logTail(attemptDir string) string {
 	return plainText(string(data))
 }
 
-// control matches the control sequences of terminals: titles and links up to
-// their end, colours and movements, and single escapes.
-var control = regexp.MustCompile(`\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[\[0-9;?<=>!]*[ -/]*[@-~]?|\x9b[0-9;?]*[@-~]?`)
-
 // plainText makes a program's output fit to be shown: valid UTF-8 without
 // control characters. A carriage return, which programs use to overwrite a
 // line, becomes a line feed.
 func plainText(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = control.ReplaceAllString(s, "")
+	s = plaintext.WithoutControl(s)
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -55,6 +55,7 @@ func (s *Spec) environment(work string, begin time.Time, site, step map[string]s
 	maps.Copy(env, site)
 	env["HOME"] = work
 	env["TMPDIR"] = filepath.Join(work, TempDir)
+	env["PYTHONUNBUFFERED"] = "1" // what Python has printed is in the log when it is killed
 	if s.CPUs > 0 {
 		for _, name := range threadVariables {
 			env[name] = fmt.Sprint(s.CPUs)

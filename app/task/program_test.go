@@ -78,7 +78,7 @@ func TestProgramsSeeOnlyTheirOwnEnvironment(t *testing.T) {
 	}
 	want := []string{
 		"CUDA_VISIBLE_DEVICES=", "HOME=" + a.path(WorkDir), "LANG=C.UTF-8", "LC_ALL=C", "LD_LIBRARY_PATH=/opt/lib",
-		"MKL_NUM_THREADS=3", "MOLRUN_CPUS=3", "MOLRUN_TASK=" + a.spec.Token, "OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=3", "PATH=" + os.Getenv("PATH"),
+		"MKL_NUM_THREADS=3", "MOLRUN_CPUS=3", "MOLRUN_TASK=" + a.spec.Token, "OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=3", "PATH=" + os.Getenv("PATH"), "PYTHONUNBUFFERED=1",
 		"TMPDIR=" + a.path(WorkDir, "tmp"), "TZ=Europe/Berlin",
 	}
 	must.Equal(t, "the environment", environmentOf(t, a), want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"molrun/app/base/plaintext"
 	"molrun/app/client"
 )
 
@@ -62,7 +63,7 @@ func (s *Server) logEnd(ctx context.Context, name string, lines int) (d data, er
 		all = all[:len(all)-1]
 	}
 	kept := all[max(0, len(all)-lines):]
-	return asData("log of "+name, strings.Join(kept, ""), from > 0 || len(kept) < len(all)), nil
+	return asData("log of "+name, plaintext.OnTerminal(strings.Join(kept, "")), from > 0 || len(kept) < len(all)), nil
 }
 
 func (s *Server) listResults(ctx context.Context, c *call) (any, error) {

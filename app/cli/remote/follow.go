@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"molrun/app/base/plaintext"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -256,10 +257,15 @@ func (s *session) FollowLog(ctx context.Context, name string, w waiting, out io.
 	return leaveJob(ctx, waited, name, err)
 }
 
-// PrintLog prints a part of a log. On a terminal, it controls nothing.
+// PrintLog prints a part of a log. On a terminal, it controls nothing, except that a line
+// which the program has begun anew begins anew.
 func (s *session) PrintLog(out io.Writer, text string) error {
 	if s.Interactive {
-		text = terminal.CleanLines(text)
+		again := strings.Contains(strings.TrimRight(strings.SplitN(text, "\n", 2)[0], "\r"), "\r")
+		text = terminal.CleanLines(plaintext.OnTerminal(text))
+		if again {
+			text = "\r\x1b[K" + text
+		}
 	}
 	_, err := fmt.Fprint(out, text)
 	return err

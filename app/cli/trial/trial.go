@@ -32,9 +32,9 @@ type Outcome struct {
 	Ready   bool     `json:"ready"`
 	Missing []string `json:"missing,omitempty"` // why it is not ready
 	Job     string   `json:"job,omitempty"`
-	Status  string   `json:"status,omitempty"` // of the job; "": there is none
-	Seconds float64  `json:"seconds"`          // that it ran
-	Metrics []Metric `json:"metrics"`          // that the file states
+	Status  string   `json:"status,omitempty"`  // of the job; "": there is none
+	Seconds float64  `json:"seconds"`           // that it ran
+	Metrics []Metric `json:"metrics"`           // that the file states
 	Unfound []string `json:"unfound,omitempty"` // metrics of the file that the result does not have
 	Views   []View   `json:"views"`
 	Faults  []string `json:"faults"`            // none: all is as promised

@@ -14,6 +14,12 @@ test('a carriage return begins a line anew', () => {
   expect(tail.lines).toEqual(['30 %', 'done\r'])
 })
 
+test('what controls terminals is left out, also when it comes in parts', () => {
+  const tail = new LogTail()
+  for (const part of ['\x1b[32mINFO\x1b[', '0m loading\n\r\x1b[K 50%\r\x1b[K100%\n\x1b]0;ti', 'tle\x07\x1b[2J\x1b[Hcleared\x00\n']) tail.add(part)
+  expect(tail.lines).toEqual(['INFO loading', '100%', 'cleared'])
+})
+
 test('a million lines keep their end', () => {
   const tail = new LogTail()
   for (let i = 0; i < 1000; i++) tail.add(Array.from({ length: 1000 }, (_, k) => `line ${i * 1000 + k}\n`).join(''))

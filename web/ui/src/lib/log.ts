@@ -5,6 +5,9 @@ const mostCharacters = 1 << 20
 const longest = 4_000 // characters of one line that are shown
 const ofBlock = 200 // lines
 
+/** Control sequences of terminals, whole ones: titles and links, colours and movements, single escapes; and other control characters. */
+const control = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-Z\\^-~]|[\x00-\x06\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/g
+
 /** Lines that are drawn together. Its number stays with them while others come and go. */
 export interface Block { number: number; text: string }
 
@@ -30,7 +33,7 @@ export class LogTail {
 
   private put(at: number, text: string) {
     const back = text.lastIndexOf('\r', text.length - 2)
-    let line = back >= 0 ? text.slice(back + 1) : text
+    let line = (back >= 0 ? text.slice(back + 1) : text).replace(control, '')
     if (line.length > longest) line = line.slice(0, longest) + '…'
     this.size += line.length + 1 - (this.lines[at] === undefined ? 0 : this.lines[at]!.length + 1)
     this.lines[at] = line
