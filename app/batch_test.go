@@ -57,7 +57,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 	j, _, err := s.Runs.Claim(t.Context(), row(2), placement.Devices{}, app.Portion{})
 	must.OK(t, err)
 	s.wantBatch("after a claim", app.Queued, app.Counts{Queued: 3})
-	must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now()))
+	must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now(), app.ClusterJob{}))
 	s.wantBatch("after the first start", app.Running, app.Counts{Queued: 2, Running: 1})
 	must.OK(t, s.Runs.Finish(t.Context(), j.ID, 1, failure()))
 	s.Run(row(1), success())

@@ -66,6 +66,7 @@ type Job struct {
 	Isolation      string            `json:"isolation,omitempty"`      // of the attempt that ended, as in Outcome
 	ProgramVersion string            `json:"programVersion,omitempty"` // likewise
 	Image          *protocol.Image   `json:"image,omitempty"`          // that attempt ran programs of
+	Slurm          *ClusterJob       `json:"slurm,omitempty"`          // that runs, or ran, the attempt
 	Metrics        *Metrics          `json:"metrics,omitempty"`
 	Failure        *Failure          `json:"failure,omitempty"`
 	ResultBytes    *int64            `json:"resultBytes,omitempty"`

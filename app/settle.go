@@ -171,7 +171,7 @@ func (c *core) requeue(tx Tx, j *Job, waits []Dependency) (batch JobID, err erro
 	from := j.Status
 	j.Status = Queued
 	j.StartedAt, j.CompletedAt = unit.Time{}, unit.Time{}
-	j.Failure, j.Metrics, j.ResultBytes, j.Isolation, j.ProgramVersion, j.Image = nil, nil, nil, "", "", nil
+	j.Failure, j.Metrics, j.ResultBytes, j.Isolation, j.ProgramVersion, j.Image, j.Slurm = nil, nil, nil, "", "", nil, nil
 	j.release()
 	j.setWaits(waits)
 	p := &j.Private
