@@ -134,6 +134,7 @@ type Private struct {
 	Folder     string              `json:"folder,omitempty"`     // Definition, if that algorithm has a folder
 	Batch      JobID               `json:"batch,omitempty"`      // parent of a subjob
 	Row        int                 `json:"row,omitempty"`        // its place in the batch, from 0
+	LastEnd    unit.Time           `json:"lastEnd,omitzero"`     // of a batch: when the last of its rows that have finished did
 	Varying    []string            `json:"varying,omitempty"`    // of a batch: the settings in which its rows differ
 	Needs      placement.Resources `json:"needs"`
 	LimitOf    string              `json:"limitOf,omitempty"` // whose limit MaxRuntime is, such as "the partition main"; "": the algorithm's, or as asked
