@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"molrun/app"
 	"molrun/app/algorithm/placement"
@@ -57,7 +58,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 	j, _, err := s.Runs.Claim(t.Context(), row(2), placement.Devices{}, app.Portion{})
 	must.OK(t, err)
 	s.wantBatch("after a claim", app.Queued, app.Counts{Queued: 3})
-	must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now()))
+	must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now(), app.ClusterJob{}))
 	s.wantBatch("after the first start", app.Running, app.Counts{Queued: 2, Running: 1})
 	must.OK(t, s.Runs.Finish(t.Context(), j.ID, 1, failure()))
 	s.Run(row(1), success())
@@ -92,6 +93,24 @@ func TestBatchStartsWithItsFirstRowEvenIfOnlyItsEndIsReported(t *testing.T) {
 	s.runUnseen("b-2", success())
 	if got := s.job(ann, "b"); got.Status != app.Failed || !got.StartedAt.Equal(start) {
 		t.Errorf("after all rows: %s, started at %v, want FAILED since %v", got.Status, got.StartedAt, start)
+	}
+}
+
+// Nodes report rows in another order than that of their times.
+func TestTimesOfABatchAreThoseOfItsRows(t *testing.T) {
+	s := newSite(t)
+	s.submitBatch(ann, "b", `{"steps":1}`, `{"steps":2}`, `{"steps":3}`)
+	now := s.Now()
+	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+	for i, ran := range [][2]int{{3, 4}, {1, 9}, {2, 5}} {
+		j, _, err := s.Runs.Claim(t.Context(), s.job(ann, fmt.Sprint("b-", i+1)).ID, placement.Devices{}, app.Portion{})
+		must.OK(t, err)
+		e := success()
+		e.Outcome.StartedAt, e.Outcome.EndedAt = at(ran[0]), at(ran[1])
+		must.OK(t, s.Runs.Finish(t.Context(), j.ID, 1, e))
+	}
+	if b := s.job(ann, "b"); !b.StartedAt.Equal(s.job(ann, "b-2").StartedAt.Time) || !b.CompletedAt.Equal(s.job(ann, "b-2").CompletedAt.Time) {
+		t.Errorf("the batch ran from %v to %v, want the times of its second row", b.StartedAt, b.CompletedAt)
 	}
 }
 

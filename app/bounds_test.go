@@ -82,11 +82,11 @@ func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	before := s.storedJob(id)
 	for _, attempt := range []int{j.Attempts - 1, j.Attempts + 1} {
 		must.OK(t, s.Runs.SetHandle(ctx, id, attempt, "other"))
-		must.OK(t, s.Runs.Started(ctx, id, attempt, s.Now()))
+		must.OK(t, s.Runs.Started(ctx, id, attempt, s.Now(), app.ClusterJob{}))
 		must.OK(t, s.Runs.Finish(ctx, id, attempt, success()))
 		must.Equal(t, fmt.Sprintf("the job after reports of attempt %d", attempt), s.storedJob(id), before)
 	}
-	must.OK(t, s.Runs.Started(ctx, id, j.Attempts, s.Now()))
+	must.OK(t, s.Runs.Started(ctx, id, j.Attempts, s.Now(), app.ClusterJob{}))
 	must.Equal(t, "status", s.job(ann, "a").Status, app.Running)
 }
 

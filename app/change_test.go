@@ -82,7 +82,7 @@ func TestTimesOfAJobAreInOrder(t *testing.T) {
 			j := s.submit(ann, fmt.Sprint(name, lost), `{}`)
 			must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
 			start := s.Now().Add(wrong)
-			must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, start))
+			must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, start, app.ClusterJob{}))
 			if got := s.job(ann, j.Name); got.StartedAt.Before(j.CreatedAt.Time) {
 				t.Errorf("clock %s: created at %v, started at %v", name, j.CreatedAt, got.StartedAt)
 			}

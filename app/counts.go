@@ -42,12 +42,15 @@ func putCounted(tx Tx, j *Job, from Status, batch *Job) (changed JobID, err erro
 func (parent *Job) count(j *Job, from Status) {
 	*parent.Counts.Of(from)--
 	*parent.Counts.Of(j.Status)++
+	if !j.StartedAt.IsZero() && (parent.StartedAt.IsZero() || j.StartedAt.Before(parent.StartedAt.Time)) {
+		parent.StartedAt = j.StartedAt
+	}
+	if parent.Private.LastEnd.Before(j.CompletedAt.Time) {
+		parent.Private.LastEnd = j.CompletedAt
+	}
 	switch {
 	case parent.Status == Queued && !j.StartedAt.IsZero():
 		parent.Status = Running
-		if parent.StartedAt.IsZero() {
-			parent.StartedAt = j.StartedAt
-		}
 	case j.Status == Queued && parent.Status.Finished(): // a retry
 		parent.Status, parent.StatusReason, parent.CompletedAt = Queued, "", unit.Time{}
 		parent.Private.Spares = false
@@ -59,11 +62,11 @@ func (parent *Job) count(j *Job, from Status) {
 		}
 		parent.ResultBytes = &total
 	}
-	parent.conclude(j.CompletedAt)
+	parent.conclude()
 }
 
 // conclude finishes a batch once all its rows have finished.
-func (parent *Job) conclude(at unit.Time) {
+func (parent *Job) conclude() {
 	c := parent.Counts
 	if c.Queued+c.Running > 0 {
 		return
@@ -72,8 +75,8 @@ func (parent *Job) conclude(at unit.Time) {
 	if c.Failed > 0 {
 		parent.Status, parent.StatusReason = Failed, c.reason()
 	}
-	if parent.CompletedAt.Before(at.Time) {
-		parent.CompletedAt = at
+	if parent.CompletedAt.Before(parent.Private.LastEnd.Time) {
+		parent.CompletedAt = parent.Private.LastEnd
 	}
 }
 

@@ -166,7 +166,7 @@ func TestEveryErrorOnTheWayIsReported(t *testing.T) {
 				func() error { return must.Error2(v.Runs.Active(ctx)) },
 				func() error { return must.Error2(v.Runs.Claims(ctx)) },
 				func() error { return v.Runs.Queue(ctx, "local", func(app.Waiting) app.Visit { return app.NextJob }) },
-				func() error { return v.Runs.Started(ctx, row, 1, s.Now()) },
+				func() error { return v.Runs.Started(ctx, row, 1, s.Now(), app.ClusterJob{}) },
 				func() error { return must.Error2(v.Jobs.Log(ctx, ann, app.LogRequest{Name: "b-1"})) },
 				func() error { return v.Runs.Finish(ctx, row, 1, success()) },
 				func() error { return v.Runs.Reject(ctx, other, "It can't start.") },

@@ -89,8 +89,23 @@ type Task struct {
 	Limit   time.Duration
 	Handle  Handle
 	Pilot   string // the directory of the pilot that runs it; "": it has a process of its own
+	Owner   Owner
 
 	Placement placement.Placement // for executors that are clusters
+}
+
+// Owner says whose task it is, in words for administrators of a cluster.
+type Owner struct {
+	Organization, Email string
+	Job                 string // its name
+	Batch               string // the name of its batch; "": it is in none
+}
+
+// ClusterJob is the job of a cluster that runs a task.
+type ClusterJob struct {
+	Job       string `json:"job"` // its number
+	Node      string `json:"node,omitempty"`
+	Partition string `json:"partition,omitempty"`
 }
 
 // TaskState is how far a task is.
@@ -110,7 +125,8 @@ type TaskStatus struct {
 	Reason    string // of TaskStarting: why it waits; of TaskRunning: what is wrong; of TaskLost: what is known
 	StartedAt time.Time
 	Progress  *Progress
-	Outcome   *Outcome // of TaskEnded; of a row that was lost before it began: who cancelled its pilot
+	Cluster   ClusterJob // as far as it is known
+	Outcome   *Outcome   // of TaskEnded; of a row that was lost before it began: who cancelled its pilot
 }
 
 // Aliases of what executors and tasks exchange. It is defined in package

@@ -25,6 +25,7 @@ type Ending struct {
 	Warnings    []string        // what makes them doubtful
 	ResultBytes int64           // of a completed job
 	LeftOut     *LeftOut        // of its result
+	Cluster     ClusterJob      // that ran the attempt
 }
 
 // lost reports whether the attempt ended through no fault of its program.
@@ -33,6 +34,7 @@ func (e *Ending) lost() bool {
 }
 
 func (j *Job) finish(e Ending, now time.Time) {
+	j.onCluster(e.Cluster)
 	if e.Outcome != nil && !e.Outcome.StartedAt.IsZero() {
 		j.start(e.Outcome.StartedAt)
 		j.measure(e)
@@ -48,7 +50,8 @@ func (j *Job) finish(e Ending, now time.Time) {
 		j.fail(j.stopped(e.Failure), unit.At(now))
 	case e.lost() && j.Private.Lost < j.Private.Retries:
 		j.Private.Lost++
-		j.Status, j.StartedAt, j.Metrics, j.Isolation, j.ProgramVersion, j.Image, j.Warnings = Queued, unit.Time{}, nil, "", "", nil, nil
+		j.Status, j.StartedAt, j.Metrics, j.Isolation, j.ProgramVersion, j.Image = Queued, unit.Time{}, nil, "", "", nil
+		j.Slurm, j.Warnings = nil, nil
 		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next", j.Attempts, e.why())
 		j.release()
 	case e.lost():
@@ -60,6 +63,13 @@ func (j *Job) finish(e Ending, now time.Time) {
 		j.CompletedAt = unit.At(now)
 		j.ResultBytes, j.LeftOut = &e.ResultBytes, e.LeftOut
 		j.release()
+	}
+}
+
+// onCluster records which job of the cluster runs the attempt, once that is known.
+func (j *Job) onCluster(c ClusterJob) {
+	if c.Job != "" {
+		j.Slurm = &c
 	}
 }
 

@@ -66,6 +66,7 @@ type Job struct {
 	Isolation      string            `json:"isolation,omitempty"`      // of the attempt that ended, as in Outcome
 	ProgramVersion string            `json:"programVersion,omitempty"` // likewise
 	Image          *protocol.Image   `json:"image,omitempty"`          // that attempt ran programs of
+	Slurm          *ClusterJob       `json:"slurm,omitempty"`          // that runs, or ran, the attempt
 	Metrics        *Metrics          `json:"metrics,omitempty"`
 	Warnings       []string          `json:"warnings,omitempty"` // what programs say makes the result doubtful
 	Failure        *Failure          `json:"failure,omitempty"`
@@ -148,6 +149,7 @@ type Private struct {
 	Folder     string              `json:"folder,omitempty"`     // Definition, if that algorithm has a folder
 	Batch      JobID               `json:"batch,omitempty"`      // parent of a subjob
 	Row        int                 `json:"row,omitempty"`        // its place in the batch, from 0
+	LastEnd    unit.Time           `json:"lastEnd,omitzero"`     // of a batch: when the last of its rows that have finished did
 	Varying    []string            `json:"varying,omitempty"`    // of a batch: the settings in which its rows differ
 	Needs      placement.Resources `json:"needs"`
 	LimitOf    string              `json:"limitOf,omitempty"` // whose limit MaxRuntime is, such as "the partition main"; "": the algorithm's, or as asked

@@ -300,9 +300,10 @@ func (s *Runs) SetHandle(ctx context.Context, id JobID, attempt int, h Handle) e
 }
 
 // Started records that the attempt's process runs.
-func (s *Runs) Started(ctx context.Context, id JobID, attempt int, at time.Time) error {
+func (s *Runs) Started(ctx context.Context, id JobID, attempt int, at time.Time, on ClusterJob) error {
 	var started Job
 	err := s.attempt(ctx, id, attempt, func(j *Job) {
+		j.onCluster(on)
 		j.start(at)
 		started = *j
 	})

@@ -37,7 +37,7 @@ func TestWaitReturnsWhenTheStatusChanges(t *testing.T) {
 		must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
 		synctest.Wait()
 		must.Equal(t, "answers before the status has changed", len(answer), 0)
-		must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now()))
+		must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now(), app.ClusterJob{}))
 		must.Equal(t, "the answer", (<-answer).Status, app.Running)
 	})
 }

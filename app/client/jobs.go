@@ -34,6 +34,7 @@ type Job struct {
 	Attempts         int               `json:"attempts"`
 	Executor         string            `json:"executor,omitempty"`
 	Isolation        string            `json:"isolation,omitempty"` // bubblewrap, cgroup, bubblewrap+cgroup, none
+	Slurm            *Slurm            `json:"slurm,omitempty"`
 	Progress         *Progress         `json:"progress,omitempty"`
 	Queue            *Queue            `json:"queue,omitempty"`
 	ETASeconds       *int64            `json:"etaSeconds,omitempty"` // of a running job
@@ -59,6 +60,13 @@ type LeftOut struct {
 		Path   string `json:"path"`
 		Reason string `json:"reason"`
 	} `json:"paths"` // the first ones
+}
+
+// Slurm is the job of a Slurm cluster that runs, or ran, a job.
+type Slurm struct {
+	Job       string `json:"job"` // its number
+	Node      string `json:"node,omitempty"`
+	Partition string `json:"partition,omitempty"`
 }
 
 // Input is a file that a job reads.

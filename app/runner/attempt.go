@@ -47,7 +47,8 @@ type attempt struct {
 	pilot     *pilot         // that runs its task; nil: it has a process of its own
 	returned  atomic.Bool    // the pilot will not begin it
 	placement placement.Placement
-	started   bool // the record says RUNNING
+	cluster   app.ClusterJob // that runs the task, as last heard
+	started   bool           // the record says RUNNING
 	begin     time.Time
 	log       zerolog.Logger
 }

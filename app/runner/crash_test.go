@@ -96,8 +96,8 @@ func (c jobsAtCrash) SetHandle(ctx context.Context, id app.JobID, attempt int, h
 	return c.around("SetHandle", func() error { return c.Jobs.SetHandle(ctx, id, attempt, h) })
 }
 
-func (c jobsAtCrash) Started(ctx context.Context, id app.JobID, attempt int, at time.Time) error {
-	return c.around("Started", func() error { return c.Jobs.Started(ctx, id, attempt, at) })
+func (c jobsAtCrash) Started(ctx context.Context, id app.JobID, attempt int, at time.Time, on app.ClusterJob) error {
+	return c.around("Started", func() error { return c.Jobs.Started(ctx, id, attempt, at, on) })
 }
 
 func (c jobsAtCrash) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {

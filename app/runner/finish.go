@@ -118,6 +118,7 @@ func (a *attempt) sync(o *app.Outcome) error {
 
 // finalRecord returns the record that the result has.
 func (a *attempt) finalRecord(alg *algorithm.File, e app.Ending) (app.Record, error) {
+	e.Cluster = a.cluster
 	record, err := a.jobs.FinalRecord(a.job, e)
 	if err != nil || a.options.Describe == nil {
 		return record, err
@@ -170,6 +171,7 @@ func (a *attempt) fetch(ctx context.Context) {
 // the end is recorded the job is no longer ours, and the attempt is told to stop
 // for that reason.
 func (a *attempt) finish(ctx context.Context, e app.Ending) {
+	e.Cluster = a.cluster
 	stopped := a.stopAsked()
 	again := e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries && !stopped
 	completed := e.Failure == nil && e.Outcome != nil && e.Outcome.Cause == app.CauseDone

@@ -338,6 +338,7 @@ func (a *attempt) task() app.Task {
 		Limit:     time.Duration(a.job.MaxRuntime) * time.Second,
 		Handle:    a.job.Private.Handle,
 		Placement: a.placement,
+		Owner:     app.Owner{Organization: a.job.Organization, Email: a.job.Email, Job: a.job.Name, Batch: a.job.Batch},
 	}
 	if a.pilot != nil {
 		t.Pilot = a.pilot.dir()

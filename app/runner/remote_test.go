@@ -60,12 +60,16 @@ func remoteBubble(t *testing.T, test func(t *testing.T, w *world)) {
 func TestRemoteTask(t *testing.T) {
 	remoteBubble(t, func(t *testing.T, w *world) {
 		u := w.upload(ann, "a.fasta", "MSEQ")
+		on := app.ClusterJob{Job: "7", Node: "n1", Partition: "main"}
 		w.play(func(string, int) script {
-			return script{runs: time.Hour, cause: app.CauseDone, log: "hello", out: map[string]string{"d/one": "1", "two": "22"}}
+			return script{runs: time.Hour, cause: app.CauseDone, log: "hello", out: map[string]string{"d/one": "1", "two": "22"}, on: on}
 		})
 		w.start()
 		id := w.submit(ann, "a", `{"sequence":"`+string(u.ID)+`"}`)
 		w.until("a", app.Running)
+		if r := w.job("a"); r.Slurm == nil || *r.Slurm != on {
+			t.Errorf("it runs in %+v", r.Slurm)
+		}
 		dirs := w.remoteDirs()
 		if len(dirs) != 1 || dirs[0] != filepath.Join(w.dir, "shared", string(id), "1") {
 			t.Fatalf("directories %v", dirs)
@@ -84,7 +88,7 @@ func TestRemoteTask(t *testing.T) {
 		if string(text) != "hello" {
 			t.Errorf("the log of the running task is %q", text)
 		}
-		if r := w.finished("a"); r.Status != app.Completed {
+		if r := w.finished("a"); r.Status != app.Completed || r.Slurm == nil || *r.Slurm != on {
 			t.Fatalf("record %+v", r)
 		}
 		result := w.checkResult(id)

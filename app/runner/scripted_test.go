@@ -30,6 +30,7 @@ type script struct {
 	basis     string // of its progress
 	message   string // of the outcome
 	refuses   error  // of Start
+	on        app.ClusterJob
 }
 
 // scripted is the executor of the tests. Its tasks run and end as scripts say. It
@@ -154,7 +155,7 @@ func (s *scripted) status(t *scriptedTask) app.TaskStatus {
 		return app.TaskStatus{State: app.TaskStarting, Reason: t.why}
 	case now.Before(t.end):
 		fraction := float64(now.Sub(t.begin)) / float64(t.end.Sub(t.begin))
-		return app.TaskStatus{State: app.TaskRunning, StartedAt: t.begin, Progress: &app.Progress{Fraction: fraction, Basis: t.basis}}
+		return app.TaskStatus{State: app.TaskRunning, StartedAt: t.begin, Progress: &app.Progress{Fraction: fraction, Basis: t.basis}, Cluster: t.on}
 	case t.cause == "":
 		return app.TaskStatus{State: app.TaskLost, Reason: "its node went down"}
 	}

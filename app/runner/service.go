@@ -22,7 +22,7 @@ type Jobs interface {
 	Return(ctx context.Context, id app.JobID, attempt int) error
 	ResolveInputs(ctx context.Context, j *app.Job) (*app.Failure, error)
 	SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error
-	Started(ctx context.Context, id app.JobID, attempt int, at time.Time) error
+	Started(ctx context.Context, id app.JobID, attempt int, at time.Time, on app.ClusterJob) error
 	Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error
 	FinalRecord(j *app.Job, e app.Ending) (app.Record, error)
 	Reject(ctx context.Context, id app.JobID, message string) error

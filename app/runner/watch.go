@@ -19,6 +19,7 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 	for {
 		select {
 		case n := <-news:
+			a.hear(n.Cluster)
 			switch {
 			case n.silent:
 				a.noticeSilence(ctx, n.why)
@@ -54,6 +55,15 @@ func (a *attempt) unfollow() {
 	a.executor.watcher.remove(a.id)
 }
 
+// hear notes which job of the cluster runs the task.
+func (a *attempt) hear(c app.ClusterJob) {
+	if c == a.cluster || c.Job == "" {
+		return
+	}
+	a.cluster = c
+	a.log = a.log.With().Str("slurm", c.Job).Str("node", c.Node).Str("partition", c.Partition).Logger()
+}
+
 // noticeSilence says why nothing is heard of a task that was not seen running.
 func (a *attempt) noticeSilence(ctx context.Context, why string) {
 	text := "the cluster does not answer; it is asked again until it does"
@@ -77,7 +87,7 @@ func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
 	}
 	if !a.started {
 		err := a.record(ctx, "start", func(ctx context.Context) error {
-			return a.jobs.Started(ctx, a.id, a.number, s.StartedAt)
+			return a.jobs.Started(ctx, a.id, a.number, s.StartedAt, s.Cluster)
 		})
 		if err != nil {
 			return // ctx has ended

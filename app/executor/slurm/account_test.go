@@ -22,6 +22,7 @@ func secretary(t *testing.T) (v snapshot, asked func() string) {
 		client:    newClient(Options{Path: dir, Timeout: time.Minute, Now: time.Now}),
 		options:   Options{Prefix: "molrun", Log: func(string, ...any) {}},
 		accounted: map[string]bool{},
+		lists:     &lists{dir: dir, prefix: "molrun"},
 	}, func() string {
 		text := must.Read(t, notes)
 		return strings.Join(strings.Fields(text), " ")

@@ -22,7 +22,8 @@ const listHead = "molrun submission 1"
 // arrayMark follows the prefix in the names of arrays.
 const arrayMark = "-array-"
 
-// lists are the files that say what was submitted under which name: a head, then
+// lists are the files that say what was submitted under which name: a head with the label,
+// if there is one, then
 // a line for each task with its token and the attempt's directory. The wrapper
 // reads them on the node. A list is durable before sbatch is called; without one
 // there was never a job.
@@ -40,9 +41,9 @@ func (l *lists) path(name string) string { return filepath.Join(l.dir, name) }
 func (l *lists) single(token string) JobRow { return JobRow{Name: l.prefix + "-" + token} }
 
 // write writes the list of a name and returns the rows of the tasks, in order.
-func (l *lists) write(name string, tasks []app.Task) ([]JobRow, error) {
+func (l *lists) write(name, label string, tasks []app.Task) ([]JobRow, error) {
 	var text strings.Builder
-	fmt.Fprintln(&text, listHead)
+	fmt.Fprintln(&text, strings.TrimSpace(listHead+" "+label))
 	for _, t := range tasks {
 		fmt.Fprintf(&text, "%s %s\n", t.Token, t.Dir)
 	}
@@ -73,12 +74,13 @@ func (l *lists) isArray(name string) bool { return strings.HasPrefix(name, l.pre
 // split replaces the list of a name of which Slurm has no job by lists of at most
 // size tasks. If jobs of the name turn up after all they find no list, and end.
 func (l *lists) split(name string, tasks []app.Task, size int) error {
+	label := l.label(name)
 	for part := range slices.Chunk(tasks, size) {
 		into := l.single(part[0].Token).Name
 		if len(part) > 1 {
 			into = l.newArray()
 		}
-		if _, err := l.write(into, part); err != nil {
+		if _, err := l.write(into, label, part); err != nil {
 			return err
 		}
 	}
@@ -139,7 +141,7 @@ func (l *lists) read(name string) ([]app.Task, error) {
 		return nil, fmt.Errorf("read what was submitted: %w", err)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if lines[0] != listHead {
+	if lines[0] != listHead && !strings.HasPrefix(lines[0], listHead+" ") {
 		return nil, fmt.Errorf("read what was submitted: %s is no list of this molrun; move it away", l.path(name))
 	}
 	tasks := make([]app.Task, 0, len(lines)-1)
@@ -149,6 +151,19 @@ func (l *lists) read(name string) ([]app.Task, error) {
 	}
 	return tasks, nil
 }
+
+// label returns the label of a name, "" if it has none.
+func (l *lists) label(name string) string {
+	text, err := os.ReadFile(l.path(name))
+	if err != nil {
+		return ""
+	}
+	head, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSpace(strings.TrimPrefix(head, listHead))
+}
+
+// title returns what Slurm calls the jobs of a name: with the label, which is for people.
+func (l *lists) title(name string) string { return labelled(name, l.prefix, l.label(name)) }
 
 // accepted records the number that Slurm gave to a submission.
 func (l *lists) accepted(name, id string) error {

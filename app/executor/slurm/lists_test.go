@@ -13,7 +13,7 @@ func TestListsOfArraysAreReadOnce(t *testing.T) {
 	dir := t.TempDir()
 	before := &lists{dir: dir, prefix: "molrun"}
 	name := before.newArray()
-	written, err := before.write(name, []app.Task{{Token: "a", Dir: "/a"}, {Token: "b", Dir: "/b"}})
+	written, err := before.write(name, "", []app.Task{{Token: "a", Dir: "/a"}, {Token: "b", Dir: "/b"}})
 	must.OK(t, err)
 	l := &lists{dir: dir, prefix: "molrun"}
 	for range 2 {

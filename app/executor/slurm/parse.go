@@ -9,10 +9,10 @@ import (
 
 // queueFormat lists the fields for squeue, each followed by a bar. The name is
 // last: names of other users' jobs may contain bars.
-const queueFormat = "JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,exit_code:|,RestartCnt:|,SubmitTime:|,StartTime:|,EndTime:|,NodeList:|,Reason:|,Name:|"
+const queueFormat = "JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,exit_code:|,RestartCnt:|,SubmitTime:|,StartTime:|,EndTime:|,NodeList:|,Reason:|,Partition:|,Name:|"
 
 // accountFormat lists the fields for sacct.
-const accountFormat = "JobIDRaw,JobID,State,ExitCode,Submit,Start,End,NodeList,Reason,JobName"
+const accountFormat = "JobIDRaw,JobID,State,ExitCode,Submit,Start,End,NodeList,Reason,Partition,JobName"
 
 // largestArrayIndex is the highest index of an array task in Slurm.
 const largestArrayIndex = 4_000_000
@@ -23,15 +23,19 @@ const largestArrayIndex = 4_000_000
 func parseQueue(text, prefix string) []jobRecord {
 	var all []jobRecord
 	for line := range strings.Lines(text) {
-		fields, ok := fieldsOf(line, 12)
-		if !ok || !isOurs(strings.TrimSuffix(fields[11], "|"), prefix) {
+		fields, ok := fieldsOf(line, 13)
+		if !ok {
+			continue
+		}
+		title := strings.TrimSuffix(fields[12], "|")
+		if !isOurs(title, prefix) {
 			continue
 		}
 		base := jobRecord{
 			ID: fields[0], Array: fields[1],
 			Started: parseTime(fields[7]), Submitted: parseTime(fields[6]), Ended: parseTime(fields[8]),
-			Node: fields[9], Reason: fields[10],
-			JobRow: JobRow{Name: strings.TrimSuffix(fields[11], "|")},
+			Node: fields[9], Reason: fields[10], Partition: fields[11], Title: title,
+			JobRow: JobRow{Name: unlabelled(title, prefix)},
 		}
 		base.setState(fields[3])
 		status, _ := strconv.Atoi(fields[4])
@@ -46,8 +50,8 @@ func parseQueue(text, prefix string) []jobRecord {
 func parseAccount(text, prefix string) []jobRecord {
 	var all []jobRecord
 	for line := range strings.Lines(text) {
-		fields, ok := fieldsOf(line, 10)
-		if !ok || !isOurs(fields[9], prefix) {
+		fields, ok := fieldsOf(line, 11)
+		if !ok || !isOurs(fields[10], prefix) {
 			continue
 		}
 		array, tasks, isArray := strings.Cut(fields[1], "_")
@@ -58,7 +62,8 @@ func parseAccount(text, prefix string) []jobRecord {
 			ID: fields[0], Array: array,
 			Submitted: parseTime(fields[4]), Started: parseTime(fields[5]), Ended: parseTime(fields[6]),
 			Node: strings.TrimPrefix(fields[7], "None assigned"), Reason: fields[8],
-			JobRow: JobRow{Name: fields[9]},
+			Partition: fields[9], Title: fields[10],
+			JobRow: JobRow{Name: unlabelled(fields[10], prefix)},
 		}
 		base.setState(fields[2])
 		code, signal, _ := strings.Cut(fields[3], ":")

@@ -12,23 +12,23 @@ import (
 // Output of squeue and sacct of Slurm 22.05, with made-up lines for other users
 // and rare states.
 const (
-	recordedQueue = `2|2|5|PENDING|0|0|1795259330|1795261680|1795261980||Resources|molrun-array-A|
-3|2|1|RUNNING|0|0|1795259330|1795259331|1795259630|c1|None|molrun-array-A|
-1|1|N/A|COMPLETED|768|0|1795259330|1795259330|1795259640|c1|NonZeroExitCode|molrun-TOKEN|
-8|8|N/A|FAILED|9|1|1795259330|1795259330|1795259640|c2|None|molrun-KILLED|
-9|9|[1,3-4%2]|PENDING|0|0|1795259330|N/A|N/A||ReqNodeNotAvail, UnavailableNodes:c1|molrun-array-B|
-10|10|N/A|RUNNING|0|0|1795259330|1795259330|1795259640|c2|None|some|body's|
-11|11|N/A|RUNNING|0|0|1795259330|1795259330|1795259640|c2|None|molrun|
+	recordedQueue = `2|2|5|PENDING|0|0|1795259330|1795261680|1795261980||Resources|main|molrun-array-A|
+3|2|1|RUNNING|0|0|1795259330|1795259331|1795259630|c1|None|main|molrun-array-A|
+1|1|N/A|COMPLETED|768|0|1795259330|1795259330|1795259640|c1|NonZeroExitCode|main|molrun-TOKEN|
+8|8|N/A|FAILED|9|1|1795259330|1795259330|1795259640|c2|None|main|molrun-KILLED|
+9|9|[1,3-4%2]|PENDING|0|0|1795259330|N/A|N/A||ReqNodeNotAvail, UnavailableNodes:c1|main|molrun-array-B|
+10|10|N/A|RUNNING|0|0|1795259330|1795259330|1795259640|c2|None|main|some|body's|
+11|11|N/A|RUNNING|0|0|1795259330|1795259330|1795259640|c2|None|main|molrun|
 a line
 12|12|N/A|RUNNING
 
 `
-	recordedAccount = `1|1|FAILED|3:0|1795259330|1795259331|1795259640|c1|None|molrun-TOKEN
-3|2_1|COMPLETED|0:0|1795259330|1795259331|1795259640|c1|None|molrun-array-A
-2|2_[14-15,20]|CANCELLED by 1001|0:0|1795259330|None|1795259640|None assigned|None|molrun-array-A
-4|4|CANCELLED+|0:15|1795259330|Unknown|Unknown|c1|None|molrun-CUT
-5|5|COMPLETED|0:0|1795259330|1795259331|1795259640|c1|None|other
-6|6_[1-9999999]|COMPLETED|0:0|1795259330|1795259331|1795259640|c1|None|molrun-array-HUGE
+	recordedAccount = `1|1|FAILED|3:0|1795259330|1795259331|1795259640|c1|None|main|molrun-TOKEN
+3|2_1|COMPLETED|0:0|1795259330|1795259331|1795259640|c1|None|main|molrun-array-A
+2|2_[14-15,20]|CANCELLED by 1001|0:0|1795259330|None|1795259640|None assigned|None|main|molrun-array-A
+4|4|CANCELLED+|0:15|1795259330|Unknown|Unknown|c1|None|main|molrun-CUT
+5|5|COMPLETED|0:0|1795259330|1795259331|1795259640|c1|None|main|other
+6|6_[1-9999999]|COMPLETED|0:0|1795259330|1795259331|1795259640|c1|None|main|molrun-array-HUGE
 `
 )
 
@@ -37,13 +37,13 @@ func unixTime(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 func TestParseQueue(t *testing.T) {
 	submitted := unixTime(1795259330)
 	want := []jobRecord{
-		{JobRow: JobRow{"molrun-array-A", 5}, ID: "2", Array: "2", State: "PENDING", Submitted: submitted, Started: unixTime(1795261680), Ended: unixTime(1795261980), Reason: "Resources"},
-		{JobRow: JobRow{"molrun-array-A", 1}, ID: "3", Array: "2", State: "RUNNING", Submitted: submitted, Started: unixTime(1795259331), Ended: unixTime(1795259630), Node: "c1", Reason: "None"},
-		{JobRow: JobRow{"molrun-TOKEN", 0}, ID: "1", State: "COMPLETED", Code: 3, Submitted: submitted, Started: submitted, Ended: unixTime(1795259640), Node: "c1", Reason: "NonZeroExitCode"},
-		{JobRow: JobRow{"molrun-KILLED", 0}, ID: "8", State: "FAILED", Signal: 9, Restarts: 1, Submitted: submitted, Started: submitted, Ended: unixTime(1795259640), Node: "c2", Reason: "None"},
+		{Title: "molrun-array-A", JobRow: JobRow{"molrun-array-A", 5}, ID: "2", Array: "2", State: "PENDING", Submitted: submitted, Started: unixTime(1795261680), Ended: unixTime(1795261980), Reason: "Resources", Partition: "main"},
+		{Title: "molrun-array-A", JobRow: JobRow{"molrun-array-A", 1}, ID: "3", Array: "2", State: "RUNNING", Submitted: submitted, Started: unixTime(1795259331), Ended: unixTime(1795259630), Node: "c1", Reason: "None", Partition: "main"},
+		{Title: "molrun-TOKEN", JobRow: JobRow{"molrun-TOKEN", 0}, ID: "1", State: "COMPLETED", Code: 3, Submitted: submitted, Started: submitted, Ended: unixTime(1795259640), Node: "c1", Reason: "NonZeroExitCode", Partition: "main"},
+		{Title: "molrun-KILLED", JobRow: JobRow{"molrun-KILLED", 0}, ID: "8", State: "FAILED", Signal: 9, Restarts: 1, Submitted: submitted, Started: submitted, Ended: unixTime(1795259640), Node: "c2", Reason: "None", Partition: "main"},
 	}
 	for _, i := range []int{1, 3, 4} {
-		want = append(want, jobRecord{JobRow: JobRow{"molrun-array-B", i}, ID: "9", Array: "9", State: "PENDING", Submitted: submitted, Reason: "ReqNodeNotAvail, UnavailableNodes:c1"})
+		want = append(want, jobRecord{Title: "molrun-array-B", JobRow: JobRow{"molrun-array-B", i}, ID: "9", Array: "9", State: "PENDING", Submitted: submitted, Reason: "ReqNodeNotAvail, UnavailableNodes:c1", Partition: "main"})
 	}
 	must.Equal(t, "the queue", parseQueue(recordedQueue, "molrun"), want)
 }
@@ -51,13 +51,13 @@ func TestParseQueue(t *testing.T) {
 func TestParseAccount(t *testing.T) {
 	submitted, started, ended := unixTime(1795259330), unixTime(1795259331), unixTime(1795259640)
 	want := []jobRecord{
-		{JobRow: JobRow{"molrun-TOKEN", 0}, ID: "1", State: "FAILED", Code: 3, Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None"},
-		{JobRow: JobRow{"molrun-array-A", 1}, ID: "3", Array: "2", State: "COMPLETED", Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None"},
+		{Title: "molrun-TOKEN", JobRow: JobRow{"molrun-TOKEN", 0}, ID: "1", State: "FAILED", Code: 3, Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None", Partition: "main"},
+		{Title: "molrun-array-A", JobRow: JobRow{"molrun-array-A", 1}, ID: "3", Array: "2", State: "COMPLETED", Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None", Partition: "main"},
 	}
 	for _, i := range []int{14, 15, 20} {
-		want = append(want, jobRecord{JobRow: JobRow{"molrun-array-A", i}, ID: "2", Array: "2", State: "CANCELLED", By: "1001", Submitted: submitted, Ended: ended, Node: "None assigned", Reason: "None"})
+		want = append(want, jobRecord{Title: "molrun-array-A", JobRow: JobRow{"molrun-array-A", i}, ID: "2", Array: "2", State: "CANCELLED", By: "1001", Submitted: submitted, Ended: ended, Reason: "None", Partition: "main"})
 	}
-	want = append(want, jobRecord{JobRow: JobRow{"molrun-CUT", 0}, ID: "4", State: "CANCELLED", Signal: 15, Submitted: submitted, Node: "c1", Reason: "None"})
+	want = append(want, jobRecord{Title: "molrun-CUT", JobRow: JobRow{"molrun-CUT", 0}, ID: "4", State: "CANCELLED", Signal: 15, Submitted: submitted, Node: "c1", Reason: "None", Partition: "main"})
 	must.Equal(t, "the accounting", parseAccount(recordedAccount, "molrun"), want)
 }
 

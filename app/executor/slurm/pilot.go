@@ -25,7 +25,7 @@ const pilotMargin = 5 * time.Minute
 // processOf returns the process of a row's pilot as a task.
 func processOf(t app.Task) app.Task {
 	p := app.Task{
-		Job: t.Job, Token: filepath.Base(t.Pilot), Dir: t.Pilot, Pilot: t.Pilot, Needs: t.Needs, Placement: t.Placement,
+		Job: t.Job, Token: filepath.Base(t.Pilot), Dir: t.Pilot, Pilot: t.Pilot, Needs: t.Needs, Placement: t.Placement, Owner: t.Owner,
 	}
 	if t.Limit > 0 {
 		p.Limit = t.Limit + pilotMargin
@@ -103,7 +103,8 @@ func (e *Executor) processGone(dir string) (bool, error) {
 // statusOfRow returns the status of a row from that of its pilot's process, which was asked
 // for before: if that is over, no file of the row changes any more. A row that was
 // interrupted together with its pilot runs until Slurm has said why.
-func (e *Executor) statusOfRow(t app.Task, process app.TaskStatus) (app.TaskStatus, error) {
+func (e *Executor) statusOfRow(t app.Task, process app.TaskStatus) (s app.TaskStatus, err error) {
+	defer func() { s.Cluster = process.Cluster }()
 	task.Refresh(t.Dir)
 	o, err := readOutcome(t.Dir)
 	if o != nil && o.Cause != app.CauseInterrupted || err != nil {

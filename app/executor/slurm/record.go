@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// JobRow identifies a task in Slurm forever: the name of a job and, for an array,
-// the index of the task. Numbers do not: a controller that crashes may assign
+// JobRow identifies a task in Slurm forever: the name of a job, without its label, and, for
+// an array, the index of the task. Numbers do not: a controller that crashes may assign
 // them again.
 type JobRow struct {
 	Name  string `json:"name"`
@@ -16,6 +16,7 @@ type JobRow struct {
 // jobRecord is what Slurm says of one job.
 type jobRecord struct {
 	JobRow
+	Title    string // its name in Slurm, with the label
 	ID       string // the job's own, also of a task of an array
 	Array    string // number of the array
 	State    string // the first word
@@ -25,7 +26,7 @@ type jobRecord struct {
 	Restarts int
 
 	Submitted, Started, Ended time.Time
-	Node, Reason              string
+	Node, Reason, Partition   string
 }
 
 // stateKind returns what the record's state means.

@@ -18,8 +18,9 @@ type request struct {
 	needs     placement.Resources
 	time      time.Duration // that Slurm lets a task live; 0: as long as it likes
 	isolation string
-	placement string // arguments of sbatch, a line each
-	pilot     bool   // the tasks are processes of pilots
+	placement string    // arguments of sbatch, a line each
+	pilot     bool      // the tasks are processes of pilots
+	owner     app.Owner // without the job, in which they differ
 }
 
 func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) {
@@ -35,6 +36,7 @@ func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) 
 	return request{
 		needs: t.Needs, time: s.timeOf(t), isolation: isolation.String(),
 		placement: strings.Join(placementArgs(t.Placement), "\n"), pilot: t.Pilot != "",
+		owner: app.Owner{Organization: t.Owner.Organization, Email: t.Owner.Email, Batch: t.Owner.Batch},
 	}, nil
 }
 
@@ -61,7 +63,11 @@ func (s *submitter) timeOf(t app.Task) time.Duration {
 // other sbatch takes the later.
 func (s *submitter) args(r request, name string, tasks int) []string {
 	args := strings.FieldsFunc(r.placement, func(c rune) bool { return c == '\n' })
-	args = append(args, s.options.commonArgs(name, max(1, r.needs.CPUs))...)
+	label := s.lists.label(name)
+	args = append(args, s.options.commonArgs(labelled(name, s.options.Prefix, label), max(1, r.needs.CPUs))...)
+	if comment := r.comment(label); comment != "" {
+		args = append(args, "--comment="+comment)
+	}
 	args = append(args, "--dependency=singleton")
 	if r.needs.MemoryBytes > 0 {
 		args = append(args, fmt.Sprintf("--mem=%dM", (r.needs.MemoryBytes+memoryMargin+1<<20-1)>>20))

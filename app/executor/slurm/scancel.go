@@ -46,10 +46,10 @@ func scancels(queue, wanted []jobRecord, how cancelManner) []scancel {
 		switch {
 		case r.Kind().Over() || how == cancelTerminate && queued:
 		case queued && r.Index > 0:
-			of := array{r.Name, r.Array}
+			of := array{r.Title, r.Array}
 			arrays[of] = arrays[of].with(r, asked[keyOf(r)])
 		case asked[keyOf(r)]:
-			named[r.Name] = append(named[r.Name], r.Target())
+			named[r.Title] = append(named[r.Title], r.Target())
 		}
 	}
 	var calls []scancel

@@ -58,6 +58,7 @@ func New(o Options) (*Executor, error) {
 		looking:     make(chan struct{}, 1),
 		snapshot:    snapshot{client: c, options: o, pace: o.Poll},
 	}
+	e.snapshot.lists = e.lists
 	e.looking <- struct{}{}
 	e.submitter = &submitter{
 		options: o, client: c, lists: e.lists, program: e.program, submissions: e.submissions, nodes: e.nodes,

@@ -25,6 +25,7 @@ const (
 type snapshot struct {
 	client  *client
 	options Options
+	lists   *lists
 
 	round     int
 	at        time.Time // when Slurm was asked
@@ -90,7 +91,11 @@ func (v *snapshot) account(ctx context.Context, since time.Time, names map[strin
 	}
 	asked := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(n string) bool { return v.accounted[n] })
 	for piece := range slices.Chunk(asked, namesAtOnce) {
-		records, err := v.client.Account(ctx, v.options.Prefix, since, piece)
+		titles := make([]string, len(piece))
+		for i, name := range piece {
+			titles[i] = v.lists.title(name)
+		}
+		records, err := v.client.Account(ctx, v.options.Prefix, since, titles)
 		switch {
 		case errors.Is(err, errNoAccounting):
 			v.withoutAccounting(ctx)

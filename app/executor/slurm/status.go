@@ -72,9 +72,11 @@ func (e *Executor) statuses(ctx context.Context, tasks []app.Task) ([]app.TaskSt
 	e.latest.forget()
 	e.accountFor(ctx, tasks)
 	for i, t := range tasks {
-		if all[i], err = e.status(t, e.snapshot.tracked[t.Token]); err != nil {
+		k := e.snapshot.tracked[t.Token]
+		if all[i], err = e.status(t, k); err != nil {
 			all[i] = unreadable(err)
 		}
+		all[i].Cluster = k.cluster
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -181,6 +183,7 @@ func (e *Executor) status(t app.Task, k *tracked) (app.TaskStatus, error) {
 		return e.absent(t, k)
 	}
 	k.missing = 0
+	k.cluster = app.ClusterJob{Job: r.Target(), Node: r.Node, Partition: r.Partition}
 	e.latest.put(t.Token, r, e.snapshot.at)
 	switch state := r.Kind(); {
 	case state == kindQueued:

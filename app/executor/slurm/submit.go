@@ -61,7 +61,7 @@ func (s *submitter) submitPart(ctx context.Context, r request, tasks []app.Task)
 	if len(tasks) > 1 {
 		name = s.lists.newArray()
 	}
-	rows, err := s.lists.write(name, tasks)
+	rows, err := s.lists.write(name, r.label(tasks), tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks in
 	if err := s.lists.accepted(name, id); err != nil {
 		s.options.Log("a job's number can't be noted; it is found by its name", "name", name, "err", err)
 	}
-	s.options.Log("submitted", "name", name, "slurm", id, "tasks", tasks)
+	s.options.Log("submitted", "name", s.lists.title(name), "slurm", id, "tasks", tasks, "organization", r.owner.Organization)
 	return id, nil
 }
 

@@ -306,3 +306,43 @@ func TestInterruptedStartIsRecovered(t *testing.T) {
 		t.Errorf("outcome %+v", o)
 	}
 }
+
+// Administrators see whose job it is, whatever its names are, and users which of Slurm's it is.
+func TestJobsAreTraced(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	a := w.task(untilGo)
+	a.Owner = app.Owner{Organization: "lab'; exit 1; '", Email: "ann@lab.example", Job: "fold 7, --hold | %j"}
+	rows := w.rows(untilGo)
+	rows[0].Owner = app.Owner{Organization: "lab", Email: "ann@lab.example", Job: "fam-1", Batch: "fam"}
+	a = w.start(e, a)
+	w.fly(e, rows)
+	for _, tt := range []struct {
+		task    app.Task
+		title   string
+		comment string
+	}{
+		{a, "molrun-fold_7__--hold____j:" + a.Token, "user=ann@lab.example organization=lab__ exit 1_ _ job=fold_7__--hold____j"},
+		{rows[0], "molrun-fam:" + filepath.Base(rows[0].Pilot), "user=ann@lab.example organization=lab batch=fam"},
+	} {
+		now := w.running(e, tt.task)
+		if now.Cluster.Job == "" || !strings.HasPrefix(now.Cluster.Node, "c") || now.Cluster.Partition != "main" {
+			t.Errorf("status %+v, want Slurm's number, node and partition", now)
+			continue
+		}
+		job := w.cluster.Run(t, "scontrol", "show", "job", now.Cluster.Job)
+		if !strings.Contains(job, "JobName="+tt.title+"\n") || !strings.Contains(job, "Comment="+tt.comment+" \n") {
+			t.Errorf("the job lacks its name or comment:\n%s", job)
+		}
+	}
+	must.OK(t, e.Stop(t.Context(), a))
+	w.ends(e, a, app.CauseStopped)
+	w.release(rows[0])
+	w.ends(e, rows[0], app.CauseDone)
+	must.OK(t, e.Close())
+	must.OK(t, os.Remove(filepath.Join(a.Dir, task.OutcomeFile)))
+	w.standIn("squeue", "exit 0")
+	if now := w.over(w.executor(), a); now.Cluster.Job == "" {
+		t.Errorf("accounting does not know the job: %+v", now)
+	}
+}

@@ -17,6 +17,7 @@ type tracked struct {
 	found bool // row is set
 	asked time.Time
 
+	cluster   app.ClusterJob
 	startedAt time.Time // from run.json
 	missing   int       // consecutive rounds in which Slurm did not know the task
 	missingAt time.Time // since when

@@ -48,7 +48,7 @@ func (j job) ends(started bool, e app.Ending) {
 	attempt, _, err := j.Runs.Claim(j.t.Context(), j.id, placement.Devices{}, app.Portion{})
 	must.OK(j.t, err)
 	if started {
-		must.OK(j.t, j.Runs.Started(j.t.Context(), j.id, attempt.Attempts, j.Now()))
+		must.OK(j.t, j.Runs.Started(j.t.Context(), j.id, attempt.Attempts, j.Now(), app.ClusterJob{}))
 	}
 	if o := e.Outcome; o != nil && o.Cause != app.CauseCannotStart {
 		o.StartedAt = j.Now()

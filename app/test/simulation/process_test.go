@@ -306,8 +306,8 @@ func (g guardedJobs) SetHandle(ctx context.Context, id app.JobID, attempt int, h
 	return g.Runs.SetHandle(g.called(ctx, "handle", id), id, attempt, h)
 }
 
-func (g guardedJobs) Started(ctx context.Context, id app.JobID, attempt int, at time.Time) error {
-	return g.Runs.Started(g.called(ctx, "started", id), id, attempt, at)
+func (g guardedJobs) Started(ctx context.Context, id app.JobID, attempt int, at time.Time, on app.ClusterJob) error {
+	return g.Runs.Started(g.called(ctx, "started", id), id, attempt, at, on)
 }
 
 func (g guardedJobs) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
