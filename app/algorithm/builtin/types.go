@@ -25,6 +25,8 @@ var takers = map[string][]string{
 	"molecules.py": {"conformers", "properties", "vina"},
 	"read.py":      {"mustang", "theseus"},
 	"summary.awk":  {"clustalo", "kalign", "mafft", "muscle"},
+
+	"torch_device.py": {"esmfold", "proteinmpnn", "rfdiffusion"},
 }
 
 // types returns the names of all types of the catalogue, in order.

@@ -34,7 +34,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 		{"alphafold3", "alphafold3", nil, []string{"run_alphafold.py"}, "", 0},
 		{"alphafold3_models", "", nil, nil, "af3.bin", 1 << 30},
 		{"esmfold", "esmfold", []string{"bin/esm-fold"}, nil, "", 0},
-		{"esmfold_weights", "", nil, nil, "hub/checkpoints/esmfold_3B_v1.pt", 2791728742},
+		{"esmfold_weights", "", nil, nil, "", 0},
 		{"proteinmpnn", "proteinmpnn", []string{"venv/bin/python"}, []string{"protein_mpnn_run.py"}, "vanilla_model_weights/v_48_020.pt", 6710886},
 		{"rfdiffusion", "", nil, []string{"scripts/run_inference.py"}, "", 0},
 		{"rfdiffusion_env", "rfdiffusion", []string{"bin/python"}, nil, "", 0},
@@ -70,6 +70,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 	must.OK(t, os.MkdirAll(filepath.Join(root, "alphafold3", "venv", "bin"), 0o755))
 	python := filepath.Join(root, "alphafold3", "venv", "bin", "python")
 	must.OK(t, os.WriteFile(python, fmt.Appendf(nil, "#!/bin/sh\nshift\nexec /usr/bin/python3 %s/alphafold3/standins.py alphafold3 \"$@\"\n", root), 0o755))
+	designSites(t, root)
 	config = filepath.Join(root, "config.toml")
 	must.OK(t, os.WriteFile(config, []byte("[database]\nfile_system = \"any\"\n[runner]\ncpus = 8\nmemory = \"64GiB\"\ngpus = \"0\"\n[site.paths]\n"+paths), 0o600))
 	return config
@@ -166,5 +167,109 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	design.Env = []string{"MOLRUN_SECONDS=1"}
 	if said, err := design.CombinedOutput(); err == nil || !strings.Contains(string(said), "No design was accepted in the job's time") {
 		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// designSites adds the environments and weights of the types that design proteins, or fold those that others
+// designed.
+func designSites(t *testing.T, root string) {
+	t.Helper()
+	put := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(root, name)
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o755))
+	}
+	// A Python is the system's one with modules that stand for those of its environment.
+	for python, modules := range map[string][]string{
+		"esmfold/bin/python": {"esm/__init__.py", "esm/esmfold/v1/esmfold.py"},
+	} {
+		dir := filepath.Join(filepath.Dir(filepath.Dir(python)), "modules")
+		put(python, fmt.Sprintf("#!/bin/sh\nPYTHONPATH=%s exec /usr/bin/python3 \"$@\"\n", filepath.Join(root, dir)))
+		put(filepath.Join(dir, "torch.py"), must.Read(t, "testdata/standin_torch.py"))
+		for _, module := range modules {
+			put(filepath.Join(dir, module), "")
+		}
+	}
+	put("esmfold/modules/fair_esm-2.0.1.dist-info/METADATA", "Name: fair-esm\nVersion: 2.0.1\n")
+	for file, size := range map[string]int64{
+		"esmfold_weights/hub/checkpoints/esmfold_3B_v1.pt":                        2771653574,
+		"esmfold_weights/hub/checkpoints/esm2_t36_3B_UR50D.pt":                    5678116398,
+		"esmfold_weights/hub/checkpoints/esm2_t36_3B_UR50D-contact-regression.pt": 6759,
+	} {
+		put(file, "")
+		must.OK(t, os.Truncate(filepath.Join(root, file), size)) // without blocks
+	}
+}
+
+// TestDesignTypesDoWhatTheyAreAsked runs the types that design proteins, or fold those that others designed,
+// with inputs of which their programs would make another result than was asked for.
+func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
+	t.Parallel()
+	must.InstalledFile(t, "/usr/bin/python3", "python3")
+	config := siteOfStandIns(t)
+	s := startServer(t, serverOptions{config: must.Read(t, config)})
+	if !s.sandboxed() {
+		must.Skip(t, "no sandbox here")
+	}
+	u := s.user("lab", "ann@lab.example")
+	type wanted struct {
+		typ, settings string
+		fails         string         // words of the message
+		metrics       map[string]any // of the result
+		file, lines   string         // of the result
+	}
+	run := func(name string, tt wanted) {
+		t.Helper()
+		r := u.finished(name)
+		if tt.fails != "" && (r.Failure == nil || !strings.Contains(r.Failure.Message, tt.fails)) {
+			t.Errorf("%s: %s, %+v, want a failure with %q", name, r.Status, r.Failure, tt.fails)
+		}
+		if tt.fails == "" && r.Status != "COMPLETED" {
+			t.Errorf("%s: %+v", name, r.Failure)
+			return
+		}
+		for metric, want := range tt.metrics {
+			if got := r.Metrics.Results[metric]; got != want {
+				t.Errorf("%s: %s is %v, want %v", name, metric, got, want)
+			}
+		}
+		if tt.file != "" {
+			if got := strings.ReplaceAll(string(u.result(name, tt.file)), "\r\n", "\n"); !strings.Contains(got, tt.lines) {
+				t.Errorf("%s: %s is %s, want %s", name, tt.file, got, tt.lines)
+			}
+		}
+	}
+	long := strings.Repeat("MKVLAAGIVG", 12)
+	jobs := map[string]wanted{
+		"esm-names": {
+			typ: "esmfold", settings: `{"sequences":"` + u.upload("a.fasta", ">LYSC/19-30 first\nMKVLAAGIVG\n>a\nmkvlaagivg\n>a\nMKVLAAGI\n") + `"}`,
+			metrics: map[string]any{"structures": 3.0, "missing": 0.0, "plddt": 77.0, "ptm": 0.712},
+			file:    "structures.csv", lines: "LYSC_19-30,10,77.0,0.712,0,LYSC/19-30 first,LYSC_19-30.pdb,\na,10,77.0,0.712,0,a,a.pdb,\na_2,8,77.0,0.712,0,a,a_2.pdb,\n",
+		},
+		"esm-one-of-two": {
+			typ: "esmfold", settings: `{"batch":7,"sequences":"` + u.upload("b.fasta", ">a\nMKVLAAGIVG\n>b\n"+long+"\n") + `"}`,
+			metrics: map[string]any{"structures": 1.0, "missing": 1.0},
+			file:    "structures.csv", lines: "b,120,,,0,b,,no structure: the GPU's memory did not suffice\n",
+		},
+		"esm-none": {typ: "esmfold", settings: `{"batch":7,"sequences":"` + u.upload("c.fasta", ">b\n"+long+"\n") + `"}`, fails: "The GPU's memory does not suffice"},
+	}
+	for name, tt := range jobs {
+		u.submit(name, tt.typ, tt.settings)
+	}
+	for name, tt := range jobs {
+		run(name, tt)
+	}
+	must.Equal(t, "version", u.job("esm-names").ProgramVersion, "2.0.1")
+	// Without a GPU, no program begins.
+	without := map[string]wanted{}
+	for typ, site := range map[string]string{"esmfold": "esmfold"} {
+		must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), site, "modules", "gpu-error"), []byte("Found no NVIDIA driver on your system."), 0o600))
+		name := typ + "-without-gpu"
+		without[name] = wanted{typ: typ, settings: jobs[map[string]string{"esmfold": "esm-names"}[typ]].settings, fails: "found no GPU on this server"}
+		u.submit(name, typ, without[name].settings)
+	}
+	for name, tt := range without {
+		run(name, tt)
 	}
 }

@@ -155,14 +155,26 @@ def alphafold3():
 
 
 def esmfold():
-    add("-i", type=pathlib.Path, required=True)
-    add("-o", type=pathlib.Path, required=True)
-    add("--num-recycles", type=int, required=True)
-    add("--chunk-size", type=int)
+    add("-i", "--fasta", type=pathlib.Path, required=True)
+    add("-o", "--pdb", type=pathlib.Path, required=True)
+    for name in ("--num-recycles", "--chunk-size"):
+        add(name, type=int)
+    add("--max-tokens-per-batch", type=int, default=1024)
     o = options.parse_args(arguments)
     gpu()
-    for name, letters in fasta(o.i).items():
-        pdb(o.o / f"{name}.pdb", len(letters), 77)
+    records = []
+    for line in o.fasta.read_text().splitlines():
+        if line.startswith(">"):
+            records.append([line[1:].strip(), ""])
+        else:
+            records[-1][1] += line.strip()
+    for k, (header, letters) in enumerate(sorted(records, key=lambda r: len(r[1])), 1):
+        if len(letters) > 100 and o.max_tokens_per_batch == 7:
+            print(f"26/11/28 11:00:00 | INFO | root | Failed (CUDA out of memory) on sequence {header} of length {len(letters)}.")
+            continue
+        unknown = sum(c not in "ACDEFGHIKLMNPQRSTVWY" for c in letters)
+        pdb(o.pdb / f"{header}.pdb", len(letters), 77 if unknown == 0 else 29)
+        print(f"26/11/28 11:00:00 | INFO | root | Predicted structure for {header} with length {len(letters)}, pLDDT 77.0, pTM 0.712 in 3.2s. {k} / {len(records)} completed.")
 
 
 def proteinmpnn():
