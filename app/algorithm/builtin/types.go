@@ -26,6 +26,7 @@ var takers = map[string][]string{
 	"read.py":      {"mustang", "theseus"},
 	"summary.awk":  {"clustalo", "kalign", "mafft", "muscle"},
 
+	"release.py":      {"bindcraft", "proteinmpnn"},
 	"torch_device.py": {"esmfold", "proteinmpnn", "rfdiffusion"},
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 		{"alphafold3_models", "", nil, nil, "af3.bin", 1 << 30},
 		{"esmfold", "esmfold", []string{"bin/esm-fold"}, nil, "", 0},
 		{"esmfold_weights", "", nil, nil, "", 0},
-		{"proteinmpnn", "proteinmpnn", []string{"venv/bin/python"}, []string{"protein_mpnn_run.py"}, "vanilla_model_weights/v_48_020.pt", 6710886},
+		{"proteinmpnn", "", nil, nil, "", 0},
 		{"rfdiffusion", "", nil, []string{"scripts/run_inference.py"}, "", 0},
 		{"rfdiffusion_env", "rfdiffusion", []string{"bin/python"}, nil, "", 0},
 		{"rfdiffusion_models", "", nil, nil, "Base_ckpt.pt", 483393536},
@@ -182,9 +183,10 @@ func designSites(t *testing.T, root string) {
 	}
 	// A Python is the system's one with modules that stand for those of its environment.
 	for python, modules := range map[string][]string{
-		"esmfold/bin/python": {"esm/__init__.py", "esm/esmfold/v1/esmfold.py"},
+		"esmfold/bin/python":          {"esm/__init__.py", "esm/esmfold/v1/esmfold.py"},
+		"proteinmpnn/venv/bin/python": {"protein_mpnn_utils.py"},
 	} {
-		dir := filepath.Join(filepath.Dir(filepath.Dir(python)), "modules")
+		dir := filepath.Join(strings.Split(python, "/")[0], "modules")
 		put(python, fmt.Sprintf("#!/bin/sh\nPYTHONPATH=%s exec /usr/bin/python3 \"$@\"\n", filepath.Join(root, dir)))
 		put(filepath.Join(dir, "torch.py"), must.Read(t, "testdata/standin_torch.py"))
 		for _, module := range modules {
@@ -192,6 +194,17 @@ func designSites(t *testing.T, root string) {
 		}
 	}
 	put("esmfold/modules/fair_esm-2.0.1.dist-info/METADATA", "Name: fair-esm\nVersion: 2.0.1\n")
+	put("proteinmpnn/protein_mpnn_run.py", "import sys\nsys.argv.insert(1, 'proteinmpnn')\nimport standins\n")
+	put("proteinmpnn/.git/HEAD", "ref: refs/heads/main\n")
+	put("proteinmpnn/.git/refs/heads/main", "8907e6671bfbfc92303b5f79c4b5e6ce47cdef57\n")
+	put("proteinmpnn/.git/packed-refs", "# pack-refs with: peeled\n0ad85fbbde7e8d03da6d170ef5f0c318dc648f2b refs/tags/v1.0.0\nb0ad85fbbde7e8d03da6d170ef5f0c318dc648f2 refs/tags/v1.0.1\n")
+	for _, model := range []string{"vanilla", "soluble", "ca"} {
+		for _, noise := range []string{"002", "010", "020", "030"} {
+			file := filepath.Join("proteinmpnn", model+"_model_weights", "v_48_"+noise+".pt")
+			put(file, "")
+			must.OK(t, os.Truncate(filepath.Join(root, file), map[string]int64{"vanilla": 6681301, "soluble": 6681301, "ca": 6624011}[model]))
+		}
+	}
 	for file, size := range map[string]int64{
 		"esmfold_weights/hub/checkpoints/esmfold_3B_v1.pt":                        2771653574,
 		"esmfold_weights/hub/checkpoints/esm2_t36_3B_UR50D.pt":                    5678116398,
@@ -200,6 +213,20 @@ func designSites(t *testing.T, root string) {
 		put(file, "")
 		must.OK(t, os.Truncate(filepath.Join(root, file), size)) // without blocks
 	}
+}
+
+// secondChain returns the atoms of a PDB file as those of a chain B, 100 Å apart.
+func secondChain(t *testing.T, pdb string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(pdb) {
+		if strings.HasPrefix(line, "ATOM") {
+			x, err := strconv.ParseFloat(strings.TrimSpace(line[30:38]), 64)
+			must.OK(t, err)
+			fmt.Fprintf(&b, "%sB%s%8.3f%s", line[:21], line[22:30], x+100, line[38:])
+		}
+	}
+	return b.String()
 }
 
 // TestDesignTypesDoWhatTheyAreAsked runs the types that design proteins, or fold those that others designed,
@@ -254,20 +281,44 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 		},
 		"esm-none": {typ: "esmfold", settings: `{"batch":7,"sequences":"` + u.upload("c.fasta", ">b\n"+long+"\n") + `"}`, fails: "The GPU's memory does not suffice"},
 	}
+	lysozyme := must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")
+	target, dimer := u.upload("target.pdb", lysozyme), u.upload("dimer.pdb", lysozyme+secondChain(t, lysozyme))
+	for name, tt := range map[string]wanted{
+		"mpnn-redesign": {
+			typ: "proteinmpnn", settings: `{"structure":"` + target + `","sequences":1,"redesign":"A28-30","bias":"W=0.5 A=-1"}`,
+			metrics: map[string]any{"designs": 1.0, "given_score": 1.9}, file: "designs.fasta", lines: ">design_1 score=1.0\nKVFGRCELAWWWKRHGLDN",
+		},
+		"mpnn-tied": {
+			typ: "proteinmpnn", settings: `{"structure":"` + dimer + `","sequences":2,"tied":true,"fixed":"A19-28","model":"soluble"}`,
+			file: "designs.fasta", lines: ">design_1_A score=1.0\nKVFGRCELAAGGGG", metrics: map[string]any{"designs": 2.0},
+		},
+		"mpnn-scores": {
+			typ: "proteinmpnn", settings: `{"structure":"` + dimer + `","chains":"A","score_only":true,"candidates":"` + u.upload("d.fasta", ">poly\n"+strings.Repeat("AG", 64)+"A\n") + `"}`,
+			metrics: map[string]any{"score": 1.4, "given_score": 1.7012}, file: "scores.csv", lines: "poly,1.4,0.03,1.8,2\ngiven,1.7012,",
+		},
+		"mpnn-other-chain": {typ: "proteinmpnn", settings: `{"structure":"` + target + `","chains":"Z"}`, fails: "The structure has no chain Z: its chains are A."},
+	} {
+		jobs[name] = tt
+	}
 	for name, tt := range jobs {
 		u.submit(name, tt.typ, tt.settings)
 	}
 	for name, tt := range jobs {
 		run(name, tt)
 	}
-	must.Equal(t, "version", u.job("esm-names").ProgramVersion, "2.0.1")
+	for name, version := range map[string]string{"esm-names": "2.0.1", "mpnn-tied": "1.0.1.8907e66"} {
+		must.Equal(t, "version of "+name, u.job(name).ProgramVersion, version)
+	}
 	// Without a GPU, no program begins.
 	without := map[string]wanted{}
-	for typ, site := range map[string]string{"esmfold": "esmfold"} {
+	for site, like := range map[string]string{"esmfold": "esm-names", "proteinmpnn": "mpnn-redesign"} {
 		must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), site, "modules", "gpu-error"), []byte("Found no NVIDIA driver on your system."), 0o600))
-		name := typ + "-without-gpu"
-		without[name] = wanted{typ: typ, settings: jobs[map[string]string{"esmfold": "esm-names"}[typ]].settings, fails: "found no GPU on this server"}
-		u.submit(name, typ, without[name].settings)
+		name, settings := like+"-without-gpu", jobs[like].settings
+		if site == "proteinmpnn" {
+			settings = strings.Replace(settings, "{", `{"gpu":true,`, 1)
+		}
+		without[name] = wanted{fails: "found no GPU on this server"}
+		u.submit(name, jobs[like].typ, settings)
 	}
 	for name, tt := range without {
 		run(name, tt)

@@ -178,20 +178,52 @@ def esmfold():
 
 
 def proteinmpnn():
-    add("script", type=pathlib.Path)
-    for name in ("--pdb_path", "--out_folder"):
-        add(name, type=pathlib.Path, required=True)
+    add("--pdb_path", type=pathlib.Path, required=True)
+    add("--out_folder", type=pathlib.Path, required=True)
     for name in ("--num_seq_per_target", "--seed", "--batch_size"):
         add(name, type=int, required=True)
-    add("--sampling_temp", type=float, required=True)
-    add("--omit_AAs", required=True)
-    add("--pdb_path_chains")
+    for name in ("--sampling_temp", "--backbone_noise"):
+        add(name, type=float, required=True)
+    add("--score_only", type=int, default=0)
+    add("--model_name", required=True)
+    add("--omit_AAs", type=list, required=True)
+    for name in ("--pdb_path_chains", "--fixed_positions_jsonl", "--tied_positions_jsonl", "--bias_AA_jsonl", "--path_to_fasta"):
+        add(name, default="")
+    for name in ("--use_soluble_model", "--ca_only"):
+        add(name, action="store_true")
     o = options.parse_args(arguments)
-    letters = "A" * sum(line.startswith("ATOM") and line[12:16] == " CA " for line in o.pdb_path.read_text().splitlines())
+    folder = "ca" if o.ca_only else "soluble" if o.use_soluble_model else "vanilla"
+    assert (pathlib.Path(__file__).parent / f"{folder}_model_weights" / f"{o.model_name}.pt").exists()
+    names = dict(zip("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split(), "ARNDCQEGHILKMFPSTWYV"))
+    read = {}
+    for line in o.pdb_path.read_text().splitlines():
+        if line.startswith("ATOM"):
+            read.setdefault(line[21], {})[int(line[22:26])] = names[line[17:20]]
+    chains = {c: "".join(r.get(n, "X") for n in range(min(r), max(r) + 1)) for c, r in read.items()}
+    designed = sorted(o.pdb_path_chains.split() or chains)
+    for c in designed:
+        if c not in chains:
+            raise KeyError(f"seq_chain_{c}")
+
+    def jsonl(path):
+        return json.loads(pathlib.Path(path).read_text()) if os.path.isfile(path) else {}
+
+    fixed, tied, bias = (jsonl(path) for path in (o.fixed_positions_jsonl, o.tied_positions_jsonl, o.bias_AA_jsonl))
+    assert all({c: [k + 1] for c in designed} == tie for k, tie in enumerate(tied.get("backbone", [])))
+    if o.score_only:
+        length = sum(len(chains[c]) for c in designed)
+        print("Score for backbone from PDB, mean: 1.7012, std: 0.0300, sample size: 2,  global score, mean: 1.8012, std: 0.0310, sample size: 2")
+        for k, letters in enumerate(fasta(o.path_to_fasta).values() if o.path_to_fasta else (), 1):
+            assert len(letters) == length, "a part of the sequence is scored"
+            print(f"Score for backbone_{k} from FASTA, mean: {1.5 - 0.1 * k:.4f}, std: 0.0300, sample size: 2,  global score, mean: 1.8000, std: 0.0310, sample size: 2")
+        return
     (o.out_folder / "seqs").mkdir(parents=True)
-    text = f">{o.pdb_path.stem}, score=1.9, global_score=1.9, fixed_chains=[], designed_chains=['A'], model_name=v_48_020, git_hash=0, seed={o.seed}\n{letters}\n"
+    text = f">{o.pdb_path.stem}, score=1.9, global_score=1.9, fixed_chains=[], designed_chains={designed}, model_name={o.model_name}, git_hash=0, seed={o.seed}\n{'/'.join(chains[c] for c in designed)}\n"
+    letter = max(bias, key=bias.get, default="G")
     for k in range(1, o.num_seq_per_target + 1):
-        text += f">T={o.sampling_temp}, sample={k}, score={0.9 + 0.1 * k:.4f}, global_score=1.0, seq_recovery=0.45\n{letters[:-k]}{'G' * k}\n"
+        kept = {c: set(fixed.get("backbone", {}).get(c, [])) for c in designed}
+        new = "/".join("".join(x if n in kept[c] or x == "X" else letter for n, x in enumerate(chains[c], 1)) for c in designed)
+        text += f">T={o.sampling_temp}, sample={k}, score={0.9 + 0.1 * k:.4f}, global_score=1.0, seq_recovery=0.45\n{new}\n"
     (o.out_folder / "seqs" / f"{o.pdb_path.stem}.fa").write_text(text)
 
 
