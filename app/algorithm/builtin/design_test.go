@@ -24,7 +24,7 @@ func TestGPUFaultsAreToldApart(t *testing.T) {
 		"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB":                                                  "GPU's memory does not suffice",
 		"RuntimeError: CUDA out of memory. Tried to allocate 12.22 GiB (GPU 0; 47.46 GiB total capacity; 37.08 GiB already allocated)": "GPU's memory does not suffice",
 	}
-	for typ, words := range map[string]map[string]string{"esmfold": torch, "proteinmpnn": torch} {
+	for typ, words := range map[string]map[string]string{"esmfold": torch, "proteinmpnn": torch, "rfdiffusion": torch} {
 		a := catalogueType(typ, "")
 		for said, want := range words {
 			if got := a.Failures.Explain([]byte("Traceback (most recent call last):\n" + said + "\n")); !strings.Contains(got, want) {
@@ -124,6 +124,30 @@ func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
 		{"proteinmpnn", `{"structure":"x","chains":"A B A"}`, "chains: names a chain twice"},
 		{"proteinmpnn", `{"structure":"x","chains":"A B","fixed":"A-3--1,B52A-60","bias":"A=-1.1 W=2"}`, ""},
 		{"proteinmpnn", `{"structure":"x","bias":"A=low"}`, "bias: "},
+		{"rfdiffusion", `{"contigs":"100"}`, ""}, // as 100-100
+		{"rfdiffusion", `{"contigs":"10-20/A35/10-20","structure":"x"}`, ""},
+		{"rfdiffusion", `{"contigs":"0-30/A35-40/5","structure":"x"}`, ""},
+		{"rfdiffusion", `{"contigs":"12-18 A3-117/0","structure":"x","hotspots":["A3","A117"],"cyclic":true,"seed":0}`, ""},
+		{"rfdiffusion", `{"contigs":"A1-150/0 70-100","structure":"x","hotspots":["A59"],"noise":0,"weights":"beta_binders"}`, ""},
+		{"rfdiffusion", `{"contigs":"480","symmetry":"C6","potential":"contacts"}`, ""},
+		{"rfdiffusion", `{"contigs":"79-79","structure":"x","partial":20}`, ""},
+		{"rfdiffusion", `{"contigs":"150-100"}`, "contigs: has a range that runs backwards"},
+		{"rfdiffusion", `{"contigs":"A50-30/10","structure":"x"}`, "contigs: has a range that runs backwards"},
+		{"rfdiffusion", `{"contigs":"A1-50","structure":"x"}`, "contigs: builds nothing"},
+		{"rfdiffusion", `{"contigs":"A1-50/0 0-0","structure":"x"}`, "contigs: builds nothing"},
+		{"rfdiffusion", `{"contigs":"A1-100/0/70-100","structure":"x"}`, "contigs: has 0 within a chain"},
+		{"rfdiffusion", `{"contigs":"A1-40/20-30"}`, "contigs: names residues of a structure: give it, too"},
+		{"rfdiffusion", `{"contigs":"A1-40/20-30","structure":"x","hotspots":["A3"]}`, "hotspots: need contigs with a target and a new chain"},
+		{"rfdiffusion", `{"contigs":"A30-80/0 60","structure":"x","hotspots":["A40","A120"]}`, "hotspots: has a residue that is not in the contigs"},
+		{"rfdiffusion", `{"contigs":"A30-80/0 60","structure":"x","hotspots":["B40"]}`, "hotspots: has a residue that is not in the contigs"},
+		{"rfdiffusion", `{"contigs":"79","structure":"x","partial":60}`, "partial: must not be above steps"},
+		{"rfdiffusion", `{"contigs":"79","partial":20}`, "partial: needs a structure"},
+		{"rfdiffusion", `{"contigs":"100-200","symmetry":"C2"}`, "symmetry: needs contigs of one length"},
+		{"rfdiffusion", `{"contigs":"100","symmetry":"tetrahedral"}`, "symmetry: needs contigs of one length"},
+		{"rfdiffusion", `{"contigs":"100","symmetry":"D2","cyclic":true}`, "symmetry: goes with no macrocycle"},
+		{"rfdiffusion", `{"contigs":"240","symmetry":"octahedral","potential":"contacts"}`, "potential: contacts is for oligomers"},
+		{"rfdiffusion", `{"contigs":"100","potential":"contacts"}`, "potential: contacts is for oligomers"},
+		{"rfdiffusion", `{"contigs":"10/A35/10","structure":"x","hide_sequence":"A35","weights":"active_site"}`, "weights: must be usual where residues are hidden"},
 	} {
 		_, faults := catalogueType(tt.typ, "").CheckSettings(parsed(t, tt.settings))
 		var said []string
@@ -132,6 +156,37 @@ func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
 		}
 		if got := strings.Join(said, "; "); !strings.HasPrefix(got, tt.refused) || (got == "") != (tt.refused == "") {
 			t.Errorf("%s %s: %q, want %q", tt.typ, tt.settings, got, tt.refused)
+		}
+	}
+}
+
+func TestRFdiffusionGetsResiduesThatAreThere(t *testing.T) {
+	whole := []string{"N", "CA", "C", "O"}
+	pdb := backbone("A1 A2 A3 A4 B1 B2", whole...)
+	for name, tt := range map[string]struct {
+		pdb, settings, contigs string
+		refused                string // "": it is not
+	}{
+		"motif":             {pdb, `"hide_sequence":"A2/A3-4"`, "10-20/A1-4/5-5", ""},
+		"none":              {pdb, ``, "A1-9/0 5-5", "The structure has no residue A5, which the contigs name."},
+		"hotspot":           {pdb, `"hotspots":["B2"]`, "A1-4/0 5-5", "The hotspot, B2, is not in the contigs."},
+		"type hidden":       {pdb, `"hide_sequence":"A3-4"`, "5-5/A1-3", "The residue whose type is hidden, A4, is not in the contigs."},
+		"place hidden":      {pdb, `"hide_structure":"B1-2"`, "B1-1/0 5-5", "The residue whose place is hidden, B2, is not in the contigs."},
+		"insertion code":    {backbone("A1 A1A A2", whole...), ``, "A1-2/5-5", "The structure has residues A1 with insertion codes"},
+		"elsewhere":         {backbone("A1 A1A A2", whole...), ``, "A2-2/5-5", ""},
+		"cut":               {backbone("A1", whole...) + backbone("A2", "CA"), ``, "A1-2/5-5", "The residue A2 lacks atoms of its backbone"},
+		"varied":            {pdb, `"partial":10`, "4-4/0 B1-2/0", ""},
+		"varied, as a part": {pdb, `"partial":10`, "A1-2/4-4", ""},
+		"varied, longer":    {pdb, `"partial":10`, "5-5/0 B1-2/0", "the contigs must have as many residues as the structure: they have 7, and it has 6."},
+		"varied, of ranges": {pdb, `"partial":10`, "4-5/0 B1-2/0", "4-5 in the contigs must be one length"},
+		"varied, moved":     {pdb, `"partial":10`, "A1-4/0 2-2", "residues keep their places: A1 is residue 3 of the contigs, and A3 of the structure."},
+	} {
+		dir := t.TempDir()
+		settings, structure := filepath.Join(dir, "settings.json"), filepath.Join(dir, "target.pdb")
+		must.OK(t, os.WriteFile(settings, []byte("{"+tt.settings+"}"), 0o600))
+		must.OK(t, os.WriteFile(structure, []byte(tt.pdb), 0o600))
+		if said, ok := runScript(t, "rfdiffusion/contigs.py", settings, tt.contigs, structure); ok != (tt.refused == "") || !strings.Contains(said, tt.refused) {
+			t.Errorf("%s: said %q, want %q", name, said, tt.refused)
 		}
 	}
 }

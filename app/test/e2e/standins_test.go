@@ -37,9 +37,9 @@ func siteOfStandIns(t *testing.T) (config string) {
 		{"esmfold", "esmfold", []string{"bin/esm-fold"}, nil, "", 0},
 		{"esmfold_weights", "", nil, nil, "", 0},
 		{"proteinmpnn", "", nil, nil, "", 0},
-		{"rfdiffusion", "", nil, []string{"scripts/run_inference.py"}, "", 0},
-		{"rfdiffusion_env", "rfdiffusion", []string{"bin/python"}, nil, "", 0},
-		{"rfdiffusion_models", "", nil, nil, "Base_ckpt.pt", 483393536},
+		{"rfdiffusion", "", nil, nil, "", 0},
+		{"rfdiffusion_env", "", nil, nil, "", 0},
+		{"rfdiffusion_models", "", nil, nil, "", 0},
 		{"bindcraft", "", nil, []string{"settings_filters/default_filters.json", "settings_advanced/default_4stage_multimer.json"}, "params/weights", 1},
 		{"bindcraft_env", "", nil, nil, "", 0},
 	} {
@@ -122,7 +122,6 @@ func TestProgramsThatFailInWordsAlone(t *testing.T) {
 		"other-protein":  {typ: "boltz", settings: `{"proteins":"PROTEIN","alignment":"OTHER"}`, fails: "its first sequence is not the protein chain"},
 		"open-ring":      {typ: "chai-1", settings: `{"proteins":"PROTEIN","ligands":["CCO","C1CC"]}`, fails: "can't read ligand 2"},
 		"no-gpu":         {typ: "colabfold", settings: `{"sequence":"PROTEIN"}`, fails: "its jax lacks CUDA"},
-		"hotspots":       {typ: "rfdiffusion", settings: `{"structure":"TARGET","contigs":"A30-60/0 50-50","hotspots":["A40"],"designs":1}`, metrics: map[string]any{"designs": 1.0}},
 		"all":            {typ: "bindcraft", settings: `{"target":"TARGET","designs":3}`, metrics: map[string]any{"designs": 3.0, "ended": "as many as asked for"}},
 		"gives-up":       {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":22}`, metrics: map[string]any{"designs": 1.0, "ended": "BindCraft gave up"}},
 		"gives-up-early": {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":23}`, fails: "gave up before it accepted a design"},
@@ -185,6 +184,7 @@ func designSites(t *testing.T, root string) {
 	for python, modules := range map[string][]string{
 		"esmfold/bin/python":          {"esm/__init__.py", "esm/esmfold/v1/esmfold.py"},
 		"proteinmpnn/venv/bin/python": {"protein_mpnn_utils.py"},
+		"rfdiffusion_env/bin/python":  {"hydra.py", "dgl.py", "se3_transformer.py", "rfdiffusion.py"},
 	} {
 		dir := filepath.Join(strings.Split(python, "/")[0], "modules")
 		put(python, fmt.Sprintf("#!/bin/sh\nPYTHONPATH=%s exec /usr/bin/python3 \"$@\"\n", filepath.Join(root, dir)))
@@ -194,6 +194,8 @@ func designSites(t *testing.T, root string) {
 		}
 	}
 	put("esmfold/modules/fair_esm-2.0.1.dist-info/METADATA", "Name: fair-esm\nVersion: 2.0.1\n")
+	put("rfdiffusion_env/modules/rfdiffusion-1.1.0.dist-info/METADATA", "Name: rfdiffusion\nVersion: 1.1.0\n")
+	put("rfdiffusion/scripts/run_inference.py", "import sys\nsys.path.append(sys.path[0] + '/..')\nsys.argv.insert(1, 'rfdiffusion')\nimport standins\n")
 	put("proteinmpnn/protein_mpnn_run.py", "import sys\nsys.argv.insert(1, 'proteinmpnn')\nimport standins\n")
 	put("proteinmpnn/.git/HEAD", "ref: refs/heads/main\n")
 	put("proteinmpnn/.git/refs/heads/main", "8907e6671bfbfc92303b5f79c4b5e6ce47cdef57\n")
@@ -206,6 +208,10 @@ func designSites(t *testing.T, root string) {
 		}
 	}
 	for file, size := range map[string]int64{
+		"rfdiffusion_models/Base_ckpt.pt":                                         483616107,
+		"rfdiffusion_models/Complex_base_ckpt.pt":                                 483619179,
+		"rfdiffusion_models/InpaintSeq_ckpt.pt":                                   483619243,
+		"rfdiffusion_models/ActiveSite_ckpt.pt":                                   483616107,
 		"esmfold_weights/hub/checkpoints/esmfold_3B_v1.pt":                        2771653574,
 		"esmfold_weights/hub/checkpoints/esm2_t36_3B_UR50D.pt":                    5678116398,
 		"esmfold_weights/hub/checkpoints/esm2_t36_3B_UR50D-contact-regression.pt": 6759,
@@ -296,6 +302,28 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			typ: "proteinmpnn", settings: `{"structure":"` + dimer + `","chains":"A","score_only":true,"candidates":"` + u.upload("d.fasta", ">poly\n"+strings.Repeat("AG", 64)+"A\n") + `"}`,
 			metrics: map[string]any{"score": 1.4, "given_score": 1.7012}, file: "scores.csv", lines: "poly,1.4,0.03,1.8,2\ngiven,1.7012,",
 		},
+		"rfd-length": {
+			typ: "rfdiffusion", settings: `{"contigs":"100","designs":2,"seed":7,"symmetry":"C2","potential":"contacts"}`,
+			metrics: map[string]any{"designs": 2.0, "mean_length": 100.0}, file: "designs.csv", lines: "design_7,100,100,100,2,",
+		},
+		"rfd-motif": {
+			typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"10/A35/10","designs":1,"weights":"active_site","trajectories":true}`,
+			metrics: map[string]any{"mean_length": 21.0}, file: "design_0.trb", lines: "ActiveSite_ckpt.pt",
+		},
+		"rfd-binder": {
+			typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A30-60/0 50-50","hotspots":["A40"],"designs":1}`,
+			metrics: map[string]any{"designs": 1.0, "mean_length": 50.0}, file: "design_0.trb", lines: "Complex_base_ckpt.pt",
+		},
+		"rfd-hidden": {
+			typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"10/A35-40/10","hide_sequence":"A35/A38-39","designs":1}`,
+			file: "design_0.trb", lines: "InpaintSeq_ckpt.pt",
+		},
+		"rfd-partial": {
+			typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"129","partial":20,"noise":0.5,"designs":1}`,
+			file: "design_0.trb", lines: "Base_ckpt.pt",
+		},
+		"rfd-no-residue":   {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A1-40/0 50"}`, fails: "The structure has no residue A1, which the contigs name."},
+		"rfd-no-weights":   {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A30-60/0 50","weights":"beta_binders"}`, fails: "The weights Complex_beta_ckpt.pt are not installed"},
 		"mpnn-other-chain": {typ: "proteinmpnn", settings: `{"structure":"` + target + `","chains":"Z"}`, fails: "The structure has no chain Z: its chains are A."},
 	} {
 		jobs[name] = tt
@@ -306,12 +334,19 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	for name, tt := range jobs {
 		run(name, tt)
 	}
-	for name, version := range map[string]string{"esm-names": "2.0.1", "mpnn-tied": "1.0.1.8907e66"} {
+	for name, version := range map[string]string{"esm-names": "2.0.1", "mpnn-tied": "1.0.1.8907e66", "rfd-binder": "1.1.0"} {
 		must.Equal(t, "version of "+name, u.job(name).ProgramVersion, version)
+	}
+	for setting, settings := range map[string]string{
+		"structure":  `{"structure":"` + target + `","contigs":"60-60"}`,
+		"candidates": `{"structure":"` + target + `","candidates":"` + u.upload("e.fasta", ">poly\nMKVLAAG\n") + `"}`,
+	} {
+		typ := map[string]string{"structure": "rfdiffusion", "candidates": "proteinmpnn"}[setting]
+		u.do("POST", "/submit-job", `{"jobName":"refused","type":"`+typ+`","settings":`+settings+`}`).want(422).detail("body.settings." + setting)
 	}
 	// Without a GPU, no program begins.
 	without := map[string]wanted{}
-	for site, like := range map[string]string{"esmfold": "esm-names", "proteinmpnn": "mpnn-redesign"} {
+	for site, like := range map[string]string{"esmfold": "esm-names", "proteinmpnn": "mpnn-redesign", "rfdiffusion_env": "rfd-length"} {
 		must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), site, "modules", "gpu-error"), []byte("Found no NVIDIA driver on your system."), 0o600))
 		name, settings := like+"-without-gpu", jobs[like].settings
 		if site == "proteinmpnn" {

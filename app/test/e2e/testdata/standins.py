@@ -228,17 +228,58 @@ def proteinmpnn():
 
 
 def rfdiffusion():
-    script, *settings = arguments
-    assert pathlib.Path(script).name == "run_inference.py"
-    values = dict(word.split("=", 1) for word in settings)
-    known = {"contigmap.contigs", "inference.input_pdb", "ppi.hotspot_res", "inference.output_prefix", "inference.model_directory_path",
-             "inference.schedule_directory_path", "inference.num_designs", "diffuser.T", "hydra.run.dir"}
+    symmetric = arguments[0] == "--config-name=symmetry"
+    values = dict(word.split("=", 1) for word in arguments[symmetric:])
+    inference = ("input_pdb num_designs design_startnum ckpt_override_path symmetry output_prefix write_trajectory deterministic schedule_directory_path "
+                 "model_directory_path cyclic cyc_chains")
+    known = {f"inference.{name}" for name in inference.split()} | {f"contigmap.{name}" for name in ("contigs", "inpaint_seq", "inpaint_str")}
+    known |= {f"potentials.{name}" for name in ("guiding_potentials", "guide_scale", "guide_decay", "olig_inter_all", "olig_intra_all")}
+    known |= {"ppi.hotspot_res", "diffuser.T", "diffuser.partial_T", "denoiser.noise_scale_ca", "denoiser.noise_scale_frame", "hydra.run.dir"}
     assert set(values) <= known, set(values) - known
+    assert symmetric == ("inference.symmetry" in values)
     gpu()
-    assert values["contigmap.contigs"].startswith("[")
-    assert values.get("ppi.hotspot_res") != "[]", "the weights for binders"
-    for k in range(int(values["inference.num_designs"])):
-        pdb(pathlib.Path(f"{values['inference.output_prefix']}_{k}.pdb"), 50)
+    models = pathlib.Path(values["inference.model_directory_path"])
+    name = "Base"
+    if "contigmap.inpaint_seq" in values or "contigmap.inpaint_str" in values:
+        name = "InpaintSeq"
+    elif "ppi.hotspot_res" in values:  # even an empty list
+        name = "Complex_base"
+    weights = pathlib.Path(values.get("inference.ckpt_override_path", models / f"{name}_ckpt.pt"))
+    weights.open().close()
+    contigs = values["contigmap.contigs"][1:-1]
+    if contigs.isdigit():
+        raise AttributeError("'int' object has no attribute 'strip'")
+    there = []
+    if "inference.input_pdb" in values:
+        there = [(line[21], int(line[22:26])) for line in open(values["inference.input_pdb"]) if line.startswith("ATOM") and line[12:16] == " CA "]
+    chains = []
+    for block in contigs.split():
+        chain = []
+        for part in block.split("/"):
+            first, last = part.split("-") if part != "0" else ("0", "0")
+            if first[0].isalpha():
+                chain += [(first[0], k) for k in range(int(first[1:]), int(last) + 1)]
+            else:
+                chain += [None] * int(last)
+        chains.append(chain)
+    for place in filter(None, sum(chains, [])):
+        assert place in there, f"{place} is not in pdb file!"
+    if symmetric:
+        copies = int(values["inference.symmetry"][1:])
+        chains = [[None] * (len(chains[0]) // copies)] * copies
+    steps = int(values.get("diffuser.partial_T", values["diffuser.T"]))
+    start, prefix = int(values.get("inference.design_startnum", 0)), pathlib.Path(values["inference.output_prefix"])
+    for k in range(start, start + int(values["inference.num_designs"])):
+        for t in range(steps, 1, -1):
+            print(f"[2026-11-28 11:00:01,000][rfdiffusion.inference.model_runners][INFO] - Timestep {t}, input to next step: {'-' * 10}")
+        text = ""
+        for letter, chain in zip("ABCDEF", chains):
+            text += "".join(f"ATOM  {n:5d}  CA  GLY {letter}{n:4d}    {3.8 * n:8.3f}{0:8.3f}{0:8.3f}  1.00{0 if place is None else 1:6.2f}           C\n" for n, place in enumerate(chain, 1))
+        pathlib.Path(f"{prefix}_{k}.pdb").write_text(text + "END\n")
+        pathlib.Path(f"{prefix}_{k}.trb").write_text(f"{weights.name} " + " ".join(arguments))
+        if values["inference.write_trajectory"] == "True":
+            (prefix.parent / "traj").mkdir(exist_ok=True)
+            (prefix.parent / "traj" / f"design_{k}_pX0_traj.pdb").write_text(f"MODEL     1\n{text}ENDMDL\n")
 
 
 def bindcraft():
