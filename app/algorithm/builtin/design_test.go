@@ -24,7 +24,14 @@ func TestGPUFaultsAreToldApart(t *testing.T) {
 		"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB":                                                  "GPU's memory does not suffice",
 		"RuntimeError: CUDA out of memory. Tried to allocate 12.22 GiB (GPU 0; 47.46 GiB total capacity; 37.08 GiB already allocated)": "GPU's memory does not suffice",
 	}
-	for typ, words := range map[string]map[string]string{"esmfold": torch, "proteinmpnn": torch, "rfdiffusion": torch} {
+	jax := map[string]string{
+		"WARNING:jax._src.xla_bridge: An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back to cpu.\nNo GPU device found, terminating.": "jax is one for CPUs",
+		"failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\nNo GPU device found, terminating.":                                                             "found no GPU on this server",
+		"jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CUDA driver version is insufficient for CUDA runtime version":                                                                   "driver of this server's GPU is too old",
+		"ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'":                                                                                                            "compute capability",
+		"jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 57664967912 bytes.":                                                            "GPU's memory does not suffice",
+	}
+	for typ, words := range map[string]map[string]string{"bindcraft": jax, "esmfold": torch, "proteinmpnn": torch, "rfdiffusion": torch} {
 		a := catalogueType(typ, "")
 		for said, want := range words {
 			if got := a.Failures.Explain([]byte("Traceback (most recent call last):\n" + said + "\n")); !strings.Contains(got, want) {
@@ -124,6 +131,10 @@ func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
 		{"proteinmpnn", `{"structure":"x","chains":"A B A"}`, "chains: names a chain twice"},
 		{"proteinmpnn", `{"structure":"x","chains":"A B","fixed":"A-3--1,B52A-60","bias":"A=-1.1 W=2"}`, ""},
 		{"proteinmpnn", `{"structure":"x","bias":"A=low"}`, "bias: "},
+		{"bindcraft", `{"target":"x","shortest":80,"longest":70}`, "shortest: must not be above longest"},
+		{"bindcraft", `{"target":"x","chains":"A,B,A"}`, "chains: names a chain twice"},
+		{"bindcraft", `{"target":"x","protocol":"peptide","hard_target":true}`, "hard_target: is not for peptides"},
+		{"bindcraft", `{"target":"x","hotspots":"A,B5-9,7","flexible":true,"hard_target":true}`, ""},
 		{"rfdiffusion", `{"contigs":"100"}`, ""}, // as 100-100
 		{"rfdiffusion", `{"contigs":"10-20/A35/10-20","structure":"x"}`, ""},
 		{"rfdiffusion", `{"contigs":"0-30/A35-40/5","structure":"x"}`, ""},
@@ -186,6 +197,33 @@ func TestRFdiffusionGetsResiduesThatAreThere(t *testing.T) {
 		must.OK(t, os.WriteFile(settings, []byte("{"+tt.settings+"}"), 0o600))
 		must.OK(t, os.WriteFile(structure, []byte(tt.pdb), 0o600))
 		if said, ok := runScript(t, "rfdiffusion/contigs.py", settings, tt.contigs, structure); ok != (tt.refused == "") || !strings.Contains(said, tt.refused) {
+			t.Errorf("%s: said %q, want %q", name, said, tt.refused)
+		}
+	}
+}
+
+func TestBindCraftGetsATargetThatIsThere(t *testing.T) {
+	whole := []string{"N", "CA", "C", "O"}
+	pdb := backbone("A1 A2 A4 B1", whole...)
+	for name, tt := range map[string]struct {
+		pdb, chains, hotspots string
+		refused               string // "": it is not
+	}{
+		"all":            {pdb, "A", "", ""},
+		"hotspots":       {pdb, "B,A", "1,A1-2,A4,B", ""},
+		"no chain":       {pdb, "A,C", "", "The target has no chain C: its chains are A, B."},
+		"other chain":    {pdb, "A", "B1", "The hotspot B1 is not in the chains of the target, A."},
+		"chain not used": {pdb, "A", "B", "The hotspot B is not in the chains of the target, A."},
+		"gap":            {pdb, "A", "A1-4", "The target has no residue A3 with a backbone, which the hotspots name."},
+		"of first chain": {pdb, "B,A", "2", "The target has no residue B2 with a backbone"},
+		"backwards":      {pdb, "A", "A4-1", "The hotspot A4-1 runs backwards."},
+		"cut":            {backbone("A1", whole...) + backbone("A2", "CA"), "A", "A2", "The target has no residue A2 with a backbone"},
+		"insertion code": {backbone("A1 A1A B1", whole...), "A", "", "The chain A has residues with insertion codes, such as A1A"},
+		"elsewhere":      {backbone("A1 A1A B1", whole...), "B", "", ""},
+	} {
+		structure := filepath.Join(t.TempDir(), "target.pdb")
+		must.OK(t, os.WriteFile(structure, []byte(tt.pdb), 0o600))
+		if said, ok := runScript(t, "bindcraft/target.py", structure, tt.chains, tt.hotspots); ok != (tt.refused == "") || !strings.Contains(said, tt.refused) {
 			t.Errorf("%s: said %q, want %q", name, said, tt.refused)
 		}
 	}

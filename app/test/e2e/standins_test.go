@@ -40,7 +40,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 		{"rfdiffusion", "", nil, nil, "", 0},
 		{"rfdiffusion_env", "", nil, nil, "", 0},
 		{"rfdiffusion_models", "", nil, nil, "", 0},
-		{"bindcraft", "", nil, []string{"settings_filters/default_filters.json", "settings_advanced/default_4stage_multimer.json"}, "params/weights", 1},
+		{"bindcraft", "", nil, nil, "", 0},
 		{"bindcraft_env", "", nil, nil, "", 0},
 	} {
 		dir := filepath.Join(root, site.name)
@@ -62,12 +62,11 @@ func siteOfStandIns(t *testing.T) (config string) {
 		paths += fmt.Sprintf("%s = %q\n", site.name, dir)
 	}
 	// Some programs start the same interpreter for a script of their own or of molrun's.
-	for _, name := range []string{"chai", "bindcraft_env"} {
+	for _, name := range []string{"chai"} {
 		python := filepath.Join(root, name, "bin", "python")
 		must.OK(t, os.MkdirAll(filepath.Dir(python), 0o755))
 		must.OK(t, os.WriteFile(python, []byte("#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n"), 0o755))
 	}
-	must.OK(t, os.WriteFile(filepath.Join(root, "bindcraft", "bindcraft.py"), []byte("import sys\nsys.argv.insert(1, 'bindcraft')\nimport standins\n"), 0o644))
 	must.OK(t, os.MkdirAll(filepath.Join(root, "alphafold3", "venv", "bin"), 0o755))
 	python := filepath.Join(root, "alphafold3", "venv", "bin", "python")
 	must.OK(t, os.WriteFile(python, fmt.Appendf(nil, "#!/bin/sh\nshift\nexec /usr/bin/python3 %s/alphafold3/standins.py alphafold3 \"$@\"\n", root), 0o755))
@@ -92,7 +91,7 @@ func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 }
 
 // TestProgramsThatFailInWordsAlone runs programs that end with exit status 0 and a result
-// that is not what was asked for, and BindCraft where it stops early.
+// that is not what was asked for.
 func TestProgramsThatFailInWordsAlone(t *testing.T) {
 	t.Parallel()
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
@@ -110,22 +109,17 @@ func TestProgramsThatFailInWordsAlone(t *testing.T) {
 		"PROTEIN": protein,
 		"OWN":     u.upload("own.a3m", ">A\nMKVLAA\nGIVG\n>B\nMKV-AA\nGIVG\n"),
 		"OTHER":   u.upload("other.a3m", ">A\nMKVLAAGIVC\n>B\nMKVLAAGIVG\n"),
-		"TARGET":  u.upload("target.pdb", must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")),
 	}
 	for name, tt := range map[string]struct {
 		typ, settings string
 		fails         string         // words of the message
 		metrics       map[string]any // of the result
 	}{
-		"alone":          {typ: "boltz", settings: `{"proteins":"PROTEIN"}`, metrics: map[string]any{"ptm": 0.78}},
-		"alignment":      {typ: "boltz", settings: `{"proteins":"PROTEIN","alignment":"OWN"}`, metrics: map[string]any{"ptm": 0.78}},
-		"other-protein":  {typ: "boltz", settings: `{"proteins":"PROTEIN","alignment":"OTHER"}`, fails: "its first sequence is not the protein chain"},
-		"open-ring":      {typ: "chai-1", settings: `{"proteins":"PROTEIN","ligands":["CCO","C1CC"]}`, fails: "can't read ligand 2"},
-		"no-gpu":         {typ: "colabfold", settings: `{"sequence":"PROTEIN"}`, fails: "its jax lacks CUDA"},
-		"all":            {typ: "bindcraft", settings: `{"target":"TARGET","designs":3}`, metrics: map[string]any{"designs": 3.0, "ended": "as many as asked for"}},
-		"gives-up":       {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":22}`, metrics: map[string]any{"designs": 1.0, "ended": "BindCraft gave up"}},
-		"gives-up-early": {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":23}`, fails: "gave up before it accepted a design"},
-		"fails":          {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":24}`, metrics: map[string]any{"designs": 1.0, "ended": "BindCraft failed"}},
+		"alone":         {typ: "boltz", settings: `{"proteins":"PROTEIN"}`, metrics: map[string]any{"ptm": 0.78}},
+		"alignment":     {typ: "boltz", settings: `{"proteins":"PROTEIN","alignment":"OWN"}`, metrics: map[string]any{"ptm": 0.78}},
+		"other-protein": {typ: "boltz", settings: `{"proteins":"PROTEIN","alignment":"OTHER"}`, fails: "its first sequence is not the protein chain"},
+		"open-ring":     {typ: "chai-1", settings: `{"proteins":"PROTEIN","ligands":["CCO","C1CC"]}`, fails: "can't read ligand 2"},
+		"no-gpu":        {typ: "colabfold", settings: `{"sequence":"PROTEIN"}`, fails: "its jax lacks CUDA"},
 	} {
 		for file, id := range files {
 			tt.settings = strings.ReplaceAll(tt.settings, `"`+file+`"`, `"`+id+`"`)
@@ -162,6 +156,12 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	must.Equal(t, "metrics", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up"}`)
+	// The table has the design, whose figures were not written.
+	said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/table.py", out).CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "no figures of binder_1, which comes last") {
+		t.Errorf("%v: %s", err, said)
+	}
+	must.Equal(t, "metrics with the table", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up", "designs": 1}`)
 	must.OK(t, os.RemoveAll(filepath.Join(out, "Accepted")))
 	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=1"}
@@ -184,6 +184,7 @@ func designSites(t *testing.T, root string) {
 	for python, modules := range map[string][]string{
 		"esmfold/bin/python":          {"esm/__init__.py", "esm/esmfold/v1/esmfold.py"},
 		"proteinmpnn/venv/bin/python": {"protein_mpnn_utils.py"},
+		"bindcraft_env/bin/python":    {"jax.py", "colabdesign.py", "pyrosetta.py", "Bio.py", "pandas.py"},
 		"rfdiffusion_env/bin/python":  {"hydra.py", "dgl.py", "se3_transformer.py", "rfdiffusion.py"},
 	} {
 		dir := filepath.Join(strings.Split(python, "/")[0], "modules")
@@ -194,6 +195,20 @@ func designSites(t *testing.T, root string) {
 		}
 	}
 	put("esmfold/modules/fair_esm-2.0.1.dist-info/METADATA", "Name: fair-esm\nVersion: 2.0.1\n")
+	put("bindcraft/bindcraft.py", "import sys\nsys.argv.insert(1, 'bindcraft')\nimport standins\n")
+	put("bindcraft/settings_filters/default_filters.json", "{}")
+	put("bindcraft/settings_filters/peptide_filters.json", "{}")
+	put("bindcraft/settings_advanced/default_4stage_multimer.json", "{}")
+	put("bindcraft/settings_advanced/peptide_3stage_multimer_mpnn.json", "{}")
+	put("bindcraft/.git/HEAD", "0ad85fbbde7e8d03da6d170ef5f0c318dc648f2b\n")
+	put("bindcraft/.git/packed-refs", "90ad85fbbde7e8d03da6d170ef5f0c318dc648f2 refs/tags/v1.5.1\n^0ad85fbbde7e8d03da6d170ef5f0c318dc648f2b\n")
+	for k := range 5 {
+		for _, kind := range []string{"multimer_v3", "ptm"} {
+			file := fmt.Sprintf("bindcraft/params/params_model_%d_%s.npz", k+1, kind)
+			put(file, "")
+			must.OK(t, os.Truncate(filepath.Join(root, file), 356<<20))
+		}
+	}
 	put("rfdiffusion_env/modules/rfdiffusion-1.1.0.dist-info/METADATA", "Name: rfdiffusion\nVersion: 1.1.0\n")
 	put("rfdiffusion/scripts/run_inference.py", "import sys\nsys.path.append(sys.path[0] + '/..')\nsys.argv.insert(1, 'rfdiffusion')\nimport standins\n")
 	put("proteinmpnn/protein_mpnn_run.py", "import sys\nsys.argv.insert(1, 'proteinmpnn')\nimport standins\n")
@@ -322,9 +337,19 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"129","partial":20,"noise":0.5,"designs":1}`,
 			file: "design_0.trb", lines: "Base_ckpt.pt",
 		},
-		"rfd-no-residue":   {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A1-40/0 50"}`, fails: "The structure has no residue A1, which the contigs name."},
-		"rfd-no-weights":   {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A30-60/0 50","weights":"beta_binders"}`, fails: "The weights Complex_beta_ckpt.pt are not installed"},
-		"mpnn-other-chain": {typ: "proteinmpnn", settings: `{"structure":"` + target + `","chains":"Z"}`, fails: "The structure has no chain Z: its chains are A."},
+		"rfd-no-residue": {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A1-40/0 50"}`, fails: "The structure has no residue A1, which the contigs name."},
+		"rfd-no-weights": {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A30-60/0 50","weights":"beta_binders"}`, fails: "The weights Complex_beta_ckpt.pt are not installed"},
+		"bind-all": { // the second has the higher pLDDT, the first the better ipTM
+			typ: "bindcraft", settings: `{"target":"` + target + `","designs":2,"hotspots":"A35-37,53","protocol":"peptide","filters":"peptide","redesign_interface":true}`,
+			metrics: map[string]any{"designs": 2.0, "iptm": 0.8, "plddt": 0.81, "dG": -41.5, "ended": "as many as asked for"},
+			file:    "designs.csv", lines: "1,binder_l80_s1_mpnn1,80,0.80,0.81,0.2,-41.5,,,,,MKV,Accepted/binder_l80_s1_mpnn1_model1.pdb\n2,binder_l80_s1_mpnn2,80,0.75,0.82,",
+		},
+		"bind-gives-up":       {typ: "bindcraft", settings: `{"target":"` + target + `","designs":3,"shortest":22}`, metrics: map[string]any{"designs": 1.0, "iptm": 0.8, "ended": "too few attempts succeeded"}},
+		"bind-gives-up-early": {typ: "bindcraft", settings: `{"target":"` + target + `","designs":3,"shortest":23}`, fails: "gave up before it accepted a design"},
+		"bind-fails":          {typ: "bindcraft", settings: `{"target":"` + target + `","designs":3,"shortest":24}`, metrics: map[string]any{"designs": 1.0, "ended": "BindCraft failed"}},
+		"bind-no-chain":       {typ: "bindcraft", settings: `{"target":"` + target + `","chains":"A,Q"}`, fails: "The target has no chain Q: its chains are A."},
+		"bind-no-settings":    {typ: "bindcraft", settings: `{"target":"` + target + `","protocol":"betasheet"}`, fails: "This server's BindCraft lacks settings_advanced/betasheet_4stage_multimer.json."},
+		"mpnn-other-chain":    {typ: "proteinmpnn", settings: `{"structure":"` + target + `","chains":"Z"}`, fails: "The structure has no chain Z: its chains are A."},
 	} {
 		jobs[name] = tt
 	}
@@ -334,7 +359,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	for name, tt := range jobs {
 		run(name, tt)
 	}
-	for name, version := range map[string]string{"esm-names": "2.0.1", "mpnn-tied": "1.0.1.8907e66", "rfd-binder": "1.1.0"} {
+	for name, version := range map[string]string{"esm-names": "2.0.1", "mpnn-tied": "1.0.1.8907e66", "rfd-binder": "1.1.0", "bind-all": "1.5.1"} {
 		must.Equal(t, "version of "+name, u.job(name).ProgramVersion, version)
 	}
 	for setting, settings := range map[string]string{
@@ -355,6 +380,9 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 		without[name] = wanted{fails: "found no GPU on this server"}
 		u.submit(name, jobs[like].typ, settings)
 	}
+	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), "bindcraft", "no-gpu"), nil, 0o600))
+	without["bind-all-without-gpu"] = wanted{fails: "found no GPU on this server"}
+	u.submit("bind-all-without-gpu", "bindcraft", jobs["bind-all"].settings)
 	for name, tt := range without {
 		run(name, tt)
 	}

@@ -285,29 +285,44 @@ def rfdiffusion():
 def bindcraft():
     for name in ("--settings", "--filters", "--advanced"):
         add(name, type=pathlib.Path, required=True)
+    if hidden_gpu():
+        print("No GPU device found, terminating.")
+        return
     o = options.parse_args(arguments)
     gpu()
-    assert o.filters.exists() and o.advanced.exists()
     s = json.loads(o.settings.read_text())
-    assert pathlib.Path(s["starting_pdb"]).exists() and s["chains"] and s["lengths"][0] <= s["lengths"][1]
-    accepted = pathlib.Path(s["design_path"]) / "Accepted"
+    o.advanced.open().close()
+    o.filters.open().close()
+    there = {(line[21], int(line[22:26])) for line in open(s["starting_pdb"]) if line.startswith("ATOM")}
+    assert all(any(c == chain for c, _ in there) for chain in s["chains"].split(",")) and s["lengths"][0] <= s["lengths"][1]
+    base = pathlib.Path(s["design_path"])
+    accepted = base / "Accepted"
     (accepted / "Ranked").mkdir(parents=True)
-    rows = ["Rank,Design,Length,Average_pLDDT,Average_i_pTM"]
+    columns = "Design,Length,Sequence,Average_pLDDT,Average_i_pTM,Average_i_pAE,Average_dG"
+    final, mpnn = base / "final_design_stats.csv", base / "mpnn_design_stats.csv"
+    final.write_text(f"Rank,{columns}\n")
+    mpnn.write_text(f"{columns}\n")
     wanted, name = s["number_of_final_designs"], f"{s['binder_name']}_l80_s1_mpnn"
     length = s["lengths"][0]  # chooses the end: 21 hangs after a design, 22 gives up after one, 23 before one, 24 fails after one
+    rows = []
     for k in range(1, {21: 1, 22: 1, 23: 0, 24: 1}.get(length, wanted) + 1):
+        print(f"Starting trajectory: {s['binder_name']}_l80_s1", flush=True)
+        rows.append(f"{name}{k},80,MKV,{0.80 + 0.01 * k:.2f},{0.75 + 0.05 * (k % 2):.2f},0.2,{-40 - k}.5")
+        with open(mpnn, "a") as f:
+            print(rows[-1], file=f)
+        print(f"{name}{k} passed all filters", flush=True)
         pdb(accepted / f"{name}{k}_model1.pdb", 80)
-        rows.append(f",{name}{k},80,0.91,{0.85 - 0.01 * k:.2f}")
-    table = pathlib.Path(s["design_path"]) / "final_design_stats.csv"
-    table.write_text("\n".join(rows) + "\n")
+        with open(final, "a") as f:
+            print("," + rows[-1], file=f)
     if length == 21:
         signal.pause()
     if length == 24:
         sys.exit("RESOURCE_EXHAUSTED")
     if length in (22, 23):
-        print("The ratio of successful designs is lower than defined acceptance rate!")
+        print("The ratio of successful designs is lower than defined acceptance rate! Consider changing your design settings!\nScript execution stopping...")
         return
-    table.write_text("\n".join([rows[0]] + [f"{k}{row}" for k, row in enumerate(rows[1:], 1)]) + "\n")
+    rows.sort(key=lambda row: -float(row.split(",")[4]))
+    final.write_text(f"Rank,{columns}\n" + "".join(f"{k},{row}\n" for k, row in enumerate(rows, 1)))
     for k in range(1, wanted + 1):
         pdb(accepted / "Ranked" / f"{k}_{name}{k}_model1.pdb", 80)
 
