@@ -29,6 +29,7 @@ func (a *File) Missing(m placement.Machine) []string {
 			if name := a.programOf(s.command, m.Site); name != "" && !a.isElsewhere(name) {
 				missing = noteMissing(missing, name)
 			}
+			missing = append(missing, a.missingScripts(s.command, m.Site)...)
 		}
 		for _, name := range a.programs {
 			if !a.isElsewhere(name) {
@@ -185,6 +186,25 @@ func (a *File) DamagedAssets(ctx context.Context, site map[string]string) (damag
 		}
 	}
 	return damaged
+}
+
+// scripts are the ends of the names of files that interpreters run.
+var scripts = []string{".py", ".pl", ".R", ".jl", ".sh"}
+
+// missingScripts says which scripts of the site a command names that are not there.
+func (a *File) missingScripts(argv []command.Argument, site map[string]string) (missing []string) {
+	for _, argument := range argv[1:] {
+		t := argument.Text
+		if len(t) != 2 || t[0].Kind != "site" || t[1].Kind != "" || !slices.Contains(scripts, filepath.Ext(t[1].Text)) || site[t[0].Name] == "" {
+			continue
+		}
+		if path := site[t[0].Name] + t[1].Text; !a.isElsewhere(path) {
+			if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+				missing = append(missing, fmt.Sprintf("the script %s is not there", path))
+			}
+		}
+	}
+	return missing
 }
 
 // programOf returns the program that a command begins with, "" if only the job says it.

@@ -18,7 +18,7 @@ const siteFile = `format = 1
 type = "predict"
 version = "1"
 status = "untested"
-command = ["{site.tools}/run", "--db", "{site.data}/db"]
+command = ["{site.tools}/run", "-u", "{site.tools}/scripts/fold.py", "--db", "{site.data}/db"]
 [sandbox]
 required = true
 [[assets]]
@@ -61,8 +61,10 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 	lacks("where cache is: set cache in [site.paths]", "where data is", "where tools is", "only run in a sandbox, and there is none: bwrap is not on PATH")
 	here.NoSandbox = func() string { return "" }
 	site["data"], site["tools"], site["cache"] = dir, dir, filepath.Join(dir, "cache")
-	lacks("the program DIR/run is not there", "DIR/cache is not there: it is site.paths.cache in the configuration", "weights (10 bytes) is not at DIR/weights.bin: get it from https://example.org/weights", "index (1.0 GiB) is not at DIR/index")
+	lacks("the program DIR/run is not there", "the script DIR/scripts/fold.py is not there", "DIR/cache is not there: it is site.paths.cache in the configuration", "weights (10 bytes) is not at DIR/weights.bin: get it from https://example.org/weights", "index (1.0 GiB) is not at DIR/index")
 	write("run", "#!/bin/sh\n")
+	must.OK(t, os.Mkdir(filepath.Join(dir, "scripts"), 0o700))
+	write("scripts/fold.py", "")
 	write("cache", "")
 	write("weights.bin", "12345")
 	must.OK(t, os.Mkdir(filepath.Join(dir, "index"), 0o700))
