@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/algorithm"
 	"molrun/app/test/must"
 )
 
@@ -44,8 +45,8 @@ func TestGPUFaultsAreToldApart(t *testing.T) {
 // runScript runs a script of the catalogue and returns what it said, and whether it ended well.
 func runScript(t *testing.T, script string, args ...string) (said string, ok bool) {
 	t.Helper()
-	must.Installed(t, "python3")
-	out, err := exec.CommandContext(t.Context(), "python3", append([]string{"catalogue/" + script}, args...)...).CombinedOutput() //nolint:gosec // a script of the catalogue
+	must.InstalledFile(t, "/usr/bin/python3", "python3")
+	out, err := exec.CommandContext(t.Context(), "/usr/bin/python3", append([]string{"catalogue/" + script}, args...)...).CombinedOutput() //nolint:gosec // a script of the catalogue
 	return string(out), err == nil
 }
 
@@ -124,6 +125,7 @@ func TestProteinMPNNDesignsTheResiduesThatAreNamed(t *testing.T) {
 
 // TestDesignSettingsThatDoNotGoTogether submits settings that the programs would take for others.
 func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
+	read := map[string]*algorithm.File{}
 	for _, tt := range []struct{ typ, settings, refused string }{
 		{"proteinmpnn", `{"structure":"x","model":"ca","model_noise":0.3}`, "model_noise: is 0.02, 0.1 or 0.2 with the model ca"},
 		{"proteinmpnn", `{"structure":"x","fixed":"A1","redesign":"A2"}`, "redesign: can't be given together with fixed"},
@@ -160,7 +162,10 @@ func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
 		{"rfdiffusion", `{"contigs":"100","potential":"contacts"}`, "potential: contacts is for oligomers"},
 		{"rfdiffusion", `{"contigs":"10/A35/10","structure":"x","hide_sequence":"A35","weights":"active_site"}`, "weights: must be usual where residues are hidden"},
 	} {
-		_, faults := catalogueType(tt.typ, "").CheckSettings(parsed(t, tt.settings))
+		if read[tt.typ] == nil {
+			read[tt.typ] = catalogueType(tt.typ, "")
+		}
+		_, faults := read[tt.typ].CheckSettings(parsed(t, tt.settings))
 		var said []string
 		for _, f := range faults {
 			said = append(said, fmt.Sprint(f.Loc[0], ": ", f.Msg))
@@ -180,6 +185,9 @@ func TestRFdiffusionGetsResiduesThatAreThere(t *testing.T) {
 	}{
 		"motif":             {pdb, `"hide_sequence":"A2/A3-4"`, "10-20/A1-4/5-5", ""},
 		"none":              {pdb, ``, "A1-9/0 5-5", "The structure has no residue A5, which the contigs name."},
+		"two chains":        {pdb, ``, "A1-4/B1-2/0 5-5", "A1-4/B1-2 has residues of two chains: end each with /0 and a blank."},
+		"another order":     {pdb, ``, "A3-4/A1-2/0 5-5", "A3-4/A1-2 names residues in another order than that of their chain."},
+		"motif, any order":  {pdb, ``, "A3-4/5-5/A1-2", ""},
 		"hotspot":           {pdb, `"hotspots":["B2"]`, "A1-4/0 5-5", "The hotspot, B2, is not in the contigs."},
 		"type hidden":       {pdb, `"hide_sequence":"A3-4"`, "5-5/A1-3", "The residue whose type is hidden, A4, is not in the contigs."},
 		"place hidden":      {pdb, `"hide_structure":"B1-2"`, "B1-1/0 5-5", "The residue whose place is hidden, B2, is not in the contigs."},

@@ -156,6 +156,12 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	must.Equal(t, "metrics", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up"}`)
+	// The table has the design, whose figures were not written.
+	said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/table.py", out).CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "no figures of binder_1, which comes last") {
+		t.Errorf("%v: %s", err, said)
+	}
+	must.Equal(t, "metrics with the table", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up", "designs": 1}`)
 	must.OK(t, os.RemoveAll(filepath.Join(out, "Accepted")))
 	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=1"}

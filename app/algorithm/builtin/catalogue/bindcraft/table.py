@@ -18,16 +18,16 @@ for name in ("final_design_stats.csv", "mpnn_design_stats.csv"):
 rows = []
 for file in out.glob("Accepted/*.pdb"):
     design = file.stem.rsplit("_model", 1)[0]
-    row = stats.get(design)
-    if row is None or not row.get("Average_i_pTM"):
-        sys.exit(f"molrun: BindCraft has no figures of its accepted design {design}.")
-    rows.append([design, *(row.get(column, "") for column in COLUMNS.values()), f"Accepted/{file.name}"])
-rows.sort(key=lambda row: (-float(row[2]), row[0]))
+    row = stats.get(design, {})
+    if not row.get("Average_i_pTM"):
+        print(f"BindCraft has no figures of {design}, which comes last.", flush=True)
+    rows.append([design, *(row.get(column) or "" for column in COLUMNS.values()), f"Accepted/{file.name}"])
+rows.sort(key=lambda row: (-float(row[2] or "-inf"), row[0]))
 with open(out / "designs.csv", "w", newline="", encoding="utf-8") as f:
     csv.writer(f).writerows([["rank", "design", *COLUMNS, "file"], *([k, *row] for k, row in enumerate(rows, 1))])
 best = dict(zip(("design", *COLUMNS), rows[0]))
 figures = json.loads((out / "metrics.json").read_text())
-figures |= {"designs": len(rows), "iptm": float(best["iptm"]), "plddt": 100 * float(best["plddt"])}
-if best["dG"]:
-    figures["dG"] = float(best["dG"])
+figures |= {"designs": len(rows)} | {name: float(best[name]) for name in ("iptm", "plddt", "dG") if best[name]}
+if "plddt" in figures:
+    figures["plddt"] *= 100
 (out / "metrics.json").write_text(json.dumps(figures))

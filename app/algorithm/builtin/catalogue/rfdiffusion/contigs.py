@@ -36,17 +36,23 @@ for chain, number in wanted:
         stop(f"The structure has residues {chain}{number} with insertion codes, which RFdiffusion takes for one: number them anew.")
     if not {"N", "CA", "C"} <= here:
         stop(f"The residue {chain}{number} lacks atoms of its backbone: complete the structure, or leave it out of the contigs.")
+blocks = [block.split("/") for block in contigs.split()]
+fixed = [all(part[0].isalpha() for part in block if part != "0") and (block[-1] == "0" or block is blocks[-1]) for block in blocks]
+for block, is_fixed in zip(blocks, fixed):
+    parts = [part for part in block if part[0].isalpha()]
+    if is_fixed and len({part[0] for part in parts}) > 1:
+        stop(f"{'/'.join(parts)} has residues of two chains: end each with /0 and a blank.")
+    starts = [int(re.findall(r"\d+", part)[0]) for part in parts]
+    if is_fixed and starts != sorted(starts):
+        stop(f"{'/'.join(parts)} names residues in another order than that of their chain.")
 for setting, title in (("hotspots", "hotspot"), ("hide_sequence", "residue whose type is hidden"), ("hide_structure", "residue whose place is hidden")):
     value = settings.get(setting) or ""
     for chain, number in residues(" ".join(value) if isinstance(value, list) else value):
         if (chain, number) not in wanted:
             stop(f"The {title}, {chain}{number}, is not in the contigs.")
 if settings.get("partial"):  # each place of the contigs is that of the structure
-    blocks = [block.split("/") for block in contigs.split()]
-    fixed = lambda block: all(part[0].isalpha() for part in block if part != "0")
-    ends = [fixed(block) and (block[-1] == "0" or block is blocks[-1]) for block in blocks]
     places = []
-    for block in [b for b, target in zip(blocks, ends) if not target] + [b for b, target in zip(blocks, ends) if target]:
+    for block in [b for b, last in zip(blocks, fixed) if not last] + [b for b, last in zip(blocks, fixed) if last]:
         for part in block:
             if part[0].isalpha():
                 places += residues(part)
