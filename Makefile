@@ -4,7 +4,7 @@ VERSION ?= $(shell .ci/version)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test check race lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics coexistence dense-phases signs compare simulate faults faults-slurm powercut soak cluster cluster-rows mutants release packages-test image-test clean
+.PHONY: build demo test check race lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics coexistence dense-phases signs compare simulate files faults faults-slurm powercut soak cluster cluster-rows mutants release packages-test image-test clean
 
 build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o molrun .
@@ -73,6 +73,9 @@ mutants: ## plant mistakes and list those that the package's tests do not notice
 
 simulate: ## run the whole service on random seeds: SEEDS=10000
 	$(GO) test ./app/test/simulation -run TestSeeds -timeout 2h -seeds $(or $(SEEDS),10000)
+
+files: ## structures in SPELLINGS=1000 random spellings, read as they are meant and as gemmi reads them (needs python3-gemmi)
+	SPELLINGS=$(or $(SPELLINGS),1000) $(GO) test ./app/test/files -count 1 -timeout 1h -v
 
 faults: ## crashes, failing system calls, a full disk and damaged files, with the real binary
 	GO='$(GO)' .ci/faults $(or $(KILLS),200) $(or $(POSITIONS),20)

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -12,7 +11,8 @@ import (
 
 // Cancel stops a job, or all rows of a batch. A queued job fails at once; a
 // running one is stopped, and fails when its processes are gone. A finished job
-// stays as it is. Jobs that wait for it fail too.
+// stays as it is. Jobs that wait for it fail too. Of a large batch, no row starts any more,
+// and they fail by and by.
 func (s *Jobs) Cancel(ctx context.Context, by Caller, name string) (Record, error) {
 	return s.cancel(ctx, by, name, false)
 }
@@ -24,87 +24,93 @@ func (s *Jobs) CancelAlone(ctx context.Context, by Caller, name string) (Record,
 
 func (s *Jobs) cancel(ctx context.Context, by Caller, name string, spare bool) (Record, error) {
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
+		asked := Asked{By: by.Email, Spares: spare}
 		if !j.IsBatch() {
-			return s.stop(tx, j, by, spare)
+			return s.stop(tx, j, asked, nil)
 		}
-		if spare && !j.Status.Finished() {
-			j.Private.Spares = true
-			if err := tx.PutJob(j); err != nil {
-				return err
-			}
+		if j.Status.Finished() && j.Private.Asked == nil {
+			return nil
 		}
-		for row, err := range tx.Subjobs(j.ID, "") {
-			if err == nil {
-				err = s.stop(tx, row, by, spare)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		j.Private.Asked = &asked
+		j.Private.Spares = j.Private.Spares || spare && !j.Status.Finished()
+		_, err := s.changeRows(tx, j)
+		return err
 	})
 }
 
-// stop fails a queued job, and marks a claimed one for the runner to stop.
-func (s *Jobs) stop(tx Tx, j *Job, by Caller, spare bool) error {
+// stop fails a queued job, and marks a claimed one for the runner to stop. The batch of which
+// it is a row is stored by the caller, unless it is nil.
+func (c *core) stop(tx Tx, j *Job, a Asked, batch *Job) error {
 	from := j.Status
 	if from.Finished() || j.Private.Stop {
 		return nil
 	}
-	j.Private.Spares = spare
+	j.Private.Spares = a.Spares
 	switch {
 	case j.Private.Claimed:
-		j.Private.Stop, j.Private.StopBy = true, by.Email
-		j.StatusReason = "being stopped"
+		j.Private.Stop, j.Private.StopBy = true, a.By
+		j.StatusReason = beingStopped
 	default:
-		j.fail(Failure{Code: FailedStopped, Message: fmt.Sprintf("The job was stopped by %s before it started.", by.Email)}, unit.At(s.now()))
+		j.fail(Failure{Code: FailedStopped, Message: fmt.Sprintf("The job was stopped by %s before it started.", a.By)}, unit.At(c.now()))
 	}
-	_, err := putChanged(tx, j, from)
+	_, err := putCounted(tx, j, from, batch)
 	return err
 }
 
-// Retry queues a failed job again, or the failed rows of a batch.
+// Retry queues a failed job again, or the failed rows of a batch: of a large one, some at once
+// and the others by and by.
 func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error) {
-	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
-		if !j.IsBatch() {
-			if j.Status != Failed {
-				return fault.Errorf(fault.JobNotFailed, "job %q is %s; only a FAILED job can be tried again", name, j.Status)
-			}
+	for begun := false; ; begun = true {
+		rec, again, err := s.tryAgain(ctx, by, name, begun)
+		if err != nil || !again {
+			return rec, err
+		}
+	}
+}
+
+// tryAgain is Retry of a job, or of some rows of a batch. It reports whether none of those
+// could be tried again, and more are left.
+func (s *Jobs) tryAgain(ctx context.Context, by Caller, name string, begun bool) (rec Record, again bool, err error) {
+	rec, err = s.change(ctx, by, name, func(tx Tx, j *Job) error {
+		again = false
+		stopping, err := stoppingBatch(tx, j)
+		switch {
+		case err != nil:
+			return err
+		case stopping != nil:
+			return fault.Errorf(fault.JobNotFailed, "batch %q is still being stopped; retry in a few seconds", stopping.Name)
+		case begun && j.Private.Asked == nil: // others have gone on with it
+			return nil
+		case !j.IsBatch() && j.Status != Failed:
+			return fault.Errorf(fault.JobNotFailed, "job %q is %s; only a FAILED job can be tried again", name, j.Status)
+		case !j.IsBatch():
 			if err := s.admitJobs(tx, j.Organization, j.Email, 1); err != nil {
 				return err
 			}
-			return s.retry(tx, j, "")
+			return s.retry(tx, j, nil)
 		}
-		if err := s.admitJobs(tx, j.Organization, j.Email, j.Counts.Failed); err != nil {
-			return err
-		}
-		retried, refused := 0, error(nil)
-		for row, err := range tx.Subjobs(j.ID, Failed) {
-			if err == nil {
-				err = s.retry(tx, row, j.ID)
-			}
-			switch {
-			case errors.Is(err, fault.DependencyFailed) || errors.Is(err, fault.InputRemoved):
-				refused = err
-			case err != nil:
+		if j.Private.Asked == nil {
+			if err := s.admitJobs(tx, j.Organization, j.Email, j.Counts.Failed); err != nil {
 				return err
-			default:
-				retried++
 			}
+			j.Private.Asked = &Asked{Retry: true, By: by.Email, Left: j.Counts.Failed}
 		}
+		did, err := s.changeRows(tx, j)
+		again = did.retried == 0 && j.Private.Asked != nil
 		switch {
-		case retried > 0:
-			return nil
-		case refused != nil:
-			return refused
+		case err != nil || did.retried > 0 || again:
+			return err
+		case did.refused != nil:
+			return did.refused
 		}
 		return fault.Errorf(fault.JobNotFailed, "no row of batch %q has failed; there is nothing to try again", name)
 	})
+	return rec, again, err
 }
 
 // retry queues a failed job again, or a row while all failed rows of its batch are tried
-// again. It is refused if a file that it reads is gone, or another job has to be tried again first.
-func (s *Jobs) retry(tx Tx, j *Job, batch JobID) error {
+// again, which the caller stores. It is refused if a file that it reads is gone, or another job has to be tried again first.
+func (c *core) retry(tx Tx, j, batch *Job) error {
 	waits, doom, err := remaining(tx, j, batch)
 	if err == nil && doom == nil {
 		var gone int
@@ -117,9 +123,9 @@ func (s *Jobs) retry(tx Tx, j *Job, batch JobID) error {
 	case err != nil:
 		return err
 	case doom == nil:
-		_, err = s.requeue(tx, j, waits)
+		_, err = c.requeue(tx, j, waits, batch)
 		return err
-	case batch != "":
+	case batch != nil:
 		// Rows that were tried again before it may wait for it.
 		j.fall(*doom, j.CompletedAt)
 		j.Private.Unsettled = true
@@ -195,6 +201,7 @@ func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *
 	s.wakeRunner()
 	s.changes.Notify(append(told, stored.ID, batch)...)
 	if hasRows {
+		s.wakeRows()
 		s.notifyRows(ctx, stored.ID)
 	}
 	return s.Show(stored), nil

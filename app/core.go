@@ -28,6 +28,7 @@ type core struct {
 	ids       *sortid.Source
 
 	wake       chan struct{} // nudges the runner; holds one
+	asked      chan struct{} // the same for ChangeRows
 	changes    events.Changes[JobID]
 	live       liveStates
 	onProgress func(*Job, Progress) // nil: nobody wants to know
@@ -87,6 +88,9 @@ type Options struct {
 
 	// SettleStep is how many dependants one transaction tells; 0 is 100.
 	SettleStep int
+
+	// RowsStep is how many rows of a batch one transaction stops or tries again; 0 is 50.
+	RowsStep int
 
 	// Expanding bounds what all batches take that are being expanded, in bytes; 0 is 192 MiB.
 	Expanding int64

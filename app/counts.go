@@ -10,11 +10,20 @@ import (
 // status of its batch, which it returns if that changed. The transaction has to
 // settle afterwards.
 func putChanged(tx Tx, j *Job, from Status) (batch JobID, err error) {
+	return putCounted(tx, j, from, nil)
+}
+
+// putCounted is putChanged for a row of a batch that the caller stores, unless that is nil.
+func putCounted(tx Tx, j *Job, from Status, batch *Job) (changed JobID, err error) {
 	if err := unsettle(tx, j, from); err != nil {
 		return "", err
 	}
 	if err := tx.PutJob(j); err != nil || j.Private.Batch == "" || from == j.Status {
 		return "", err
+	}
+	if batch != nil {
+		batch.count(j, from)
+		return batch.ID, nil
 	}
 	parent, err := tx.Job(j.Private.Batch)
 	if err != nil {

@@ -107,10 +107,10 @@ const (
 // TaskStatus is what an executor reports about a task.
 type TaskStatus struct {
 	State     TaskState
-	Reason    string // of TaskStarting: why it waits; of TaskLost: what is known
+	Reason    string // of TaskStarting: why it waits; of TaskRunning: what is wrong; of TaskLost: what is known
 	StartedAt time.Time
 	Progress  *Progress
-	Outcome   *Outcome
+	Outcome   *Outcome // of TaskEnded; of a row that was lost before it began: who cancelled its pilot
 }
 
 // Aliases of what executors and tasks exchange. It is defined in package
@@ -131,6 +131,7 @@ const (
 	CauseTimeout     = protocol.CauseTimeout
 	CauseMemory      = protocol.CauseMemory
 	CauseLimit       = protocol.CauseLimit
+	CauseDisk        = protocol.CauseDisk
 	CauseStopped     = protocol.CauseStopped
 	CauseInterrupted = protocol.CauseInterrupted
 	CauseCannotStart = protocol.CauseCannotStart

@@ -22,7 +22,9 @@ type Ending struct {
 	Lost        string          // why, as part of a sentence
 	Failure     *Failure        // of a failed attempt
 	Results     json.RawMessage // the program's own metrics
+	Warnings    []string        // what makes them doubtful
 	ResultBytes int64           // of a completed job
+	LeftOut     *LeftOut        // of its result
 }
 
 // lost reports whether the attempt ended through no fault of its program.
@@ -46,7 +48,7 @@ func (j *Job) finish(e Ending, now time.Time) {
 		j.fail(j.stopped(e.Failure), unit.At(now))
 	case e.lost() && j.Private.Lost < j.Private.Retries:
 		j.Private.Lost++
-		j.Status, j.StartedAt, j.Metrics, j.Isolation, j.ProgramVersion, j.Image = Queued, unit.Time{}, nil, "", "", nil
+		j.Status, j.StartedAt, j.Metrics, j.Isolation, j.ProgramVersion, j.Image, j.Warnings = Queued, unit.Time{}, nil, "", "", nil, nil
 		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next", j.Attempts, e.why())
 		j.release()
 	case e.lost():
@@ -56,7 +58,7 @@ func (j *Job) finish(e Ending, now time.Time) {
 	default:
 		j.Status, j.StatusReason = Completed, ""
 		j.CompletedAt = unit.At(now)
-		j.ResultBytes = &e.ResultBytes
+		j.ResultBytes, j.LeftOut = &e.ResultBytes, e.LeftOut
 		j.release()
 	}
 }
@@ -75,7 +77,7 @@ func (j *Job) lag(start time.Time) time.Duration { return max(0, j.Private.Queue
 
 func (j *Job) measure(e Ending) {
 	o := e.Outcome
-	j.Isolation, j.ProgramVersion, j.Image = o.Isolation, o.ProgramVersion, o.Image
+	j.Isolation, j.ProgramVersion, j.Image, j.Warnings = o.Isolation, o.ProgramVersion, o.Image, e.Warnings
 	j.Metrics = &Metrics{
 		QueueSeconds: seconds(o.StartedAt.Sub(j.Private.QueuedAt.Time)),
 		RunSeconds:   seconds(o.EndedAt.Sub(o.StartedAt)),

@@ -109,7 +109,7 @@ func (s *Runs) judge(ctx context.Context, j *Job, a *algorithm.File, inputs []In
 	}
 	p := &plan{core: s.core, by: Caller{Organization: j.Organization, Email: j.Email}, algorithm: a}
 	facts := factsOf(references)
-	rows := []row{{sent: sent, settings: settings, references: references, facts: facts, faults: a.Parameters.CountFaults(facts)}}
+	rows := []row{{sent: sent, settings: settings, inputs: inputs, references: references, facts: facts, faults: a.Parameters.CountFaults(facts)}}
 	for _, in := range inputs {
 		rows[0].named = append(rows[0].named, algorithm.FileReference{Loc: []any{in.Setting}}.File(in.Output, in.Path))
 	}

@@ -67,12 +67,26 @@ type Job struct {
 	ProgramVersion string            `json:"programVersion,omitempty"` // likewise
 	Image          *protocol.Image   `json:"image,omitempty"`          // that attempt ran programs of
 	Metrics        *Metrics          `json:"metrics,omitempty"`
+	Warnings       []string          `json:"warnings,omitempty"` // what programs say makes the result doubtful
 	Failure        *Failure          `json:"failure,omitempty"`
 	ResultBytes    *int64            `json:"resultBytes,omitempty"`
+	LeftOut        *LeftOut          `json:"leftOut,omitempty"`
 	Pinned         bool              `json:"pinned"`
 	Counts         *Counts           `json:"subjobCounts,omitempty"` // makes the job a batch
 
 	Private Private `json:"-"`
+}
+
+// LeftOut is what a program left that is not in the result.
+type LeftOut struct {
+	Count int           `json:"count"`
+	Paths []LeftOutPath `json:"paths"` // the first ones
+}
+
+// LeftOutPath says of a path below the output folder why it is left out.
+type LeftOutPath struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
 }
 
 // IsBatch reports whether the job is made of subjobs.
@@ -85,8 +99,9 @@ func (j *Job) Encode() ([]byte, error) { return strictjson.Encode(j) }
 // what is private.
 func (j *Job) Brief() *Job {
 	b := *j
-	b.Settings, b.Inputs, b.After, b.Metrics = nil, nil, nil, nil
+	b.Settings, b.Inputs, b.After, b.Metrics, b.LeftOut = nil, nil, nil, nil, nil
 	b.Private = Private{Batch: j.Private.Batch, Row: j.Private.Row, QueuedAt: j.Private.QueuedAt, Lost: j.Private.Lost, Claimed: j.Private.Claimed}
+	b.Warnings = j.Warnings[:min(1, len(j.Warnings))]
 	if j.Failure != nil {
 		f := *j.Failure
 		f.LogTail = ""
@@ -146,6 +161,7 @@ type Private struct {
 	Cause      JobID               `json:"cause,omitempty"`     // of Waits, the one because of which it failed
 	Spares     bool                `json:"spares,omitempty"`    // it was stopped, and its dependants wait until it is tried again
 	Unsettled  bool                `json:"unsettled,omitempty"` // its dependants are still to be told of its status
+	Asked      *Asked              `json:"asked,omitempty"`     // of a batch: what is still to be done to its rows
 	QueuedAt   unit.Time           `json:"queuedAt,omitzero"`   // by submission or retry
 	Notify     []string            `json:"notify,omitempty"`    // who is told of its end: see package notice
 	PinnedBy   string              `json:"pinnedBy,omitempty"`  // the e-mail of who pinned it
@@ -173,7 +189,8 @@ type Input struct {
 	Output   string `json:"output,omitempty"` // of that job, which the setting names
 	Path     string `json:"path,omitempty"`   // within that result; a pattern of an output whose job has not finished
 	Filename string `json:"filename"`
-	SHA256   string `json:"sha256,omitempty"` // "" until the job has finished whose result it is
+	SHA256   string `json:"sha256,omitempty"`  // "" until the job has finished whose result it is
+	Summary  string `json:"summary,omitempty"` // of a structure that was read at submission or when the job started
 }
 
 // Reference locates the bytes of an input: a generation of an upload, or a file
@@ -257,6 +274,7 @@ const (
 	FailedSignal      FailureCode = "SIGNAL"
 	FailedTimeout     FailureCode = "TIMEOUT"
 	FailedMemory      FailureCode = "OUT_OF_MEMORY"
+	FailedDisk        FailureCode = "DISK_LIMIT"
 	FailedStopped     FailureCode = "STOPPED"
 	FailedInput       FailureCode = "INPUT_MISSING"
 	FailedCannotStart FailureCode = "CANNOT_START"

@@ -245,8 +245,21 @@ func (p *plan) validate(ctx context.Context, rows []row) error {
 	for k, faults := range answers {
 		r := &rows[index[k]]
 		r.faults = algorithm.MergeFaults(r.faults, faults)
+		r.summarize(asked[k].Named)
 	}
 	return nil
+}
+
+// summarize notes what the validator has seen in each input.
+func (r *row) summarize(named map[string][]algorithm.NamedFile) {
+	seen := map[string]int{}
+	for i := range r.inputs {
+		in := &r.inputs[i]
+		if k := seen[in.Setting]; k < len(named[in.Setting]) {
+			in.Summary = named[in.Setting][k].Summary
+		}
+		seen[in.Setting]++
+	}
 }
 
 // judgeable reports whether the validator can check a row. It can't if a file

@@ -217,3 +217,24 @@ func TestUserQuotas(t *testing.T) {
 	must.OK(t, err)
 	held.Release()
 }
+
+func TestStorageLeftIsThatOfTheTighterQuota(t *testing.T) {
+	s := newSite(t)
+	of := map[string]quota.Quota{"": {Bytes: 30 << 20}, ann.Email: {Bytes: 20 << 20}, bob.Email: {}}
+	s.Service = s.Offering(s.Store, app.Options{Quota: func(_, user string) quota.Quota { return of[user] }}, echoFile)
+	s.Files = s.newFiles(s.Store, func(string, string) quota.Quota { return quota.Quota{} })
+	left := func(by app.Caller, want int64) {
+		t.Helper()
+		got, err := s.Runs.StorageLeft(t.Context(), &app.Job{Organization: by.Organization, Email: by.Email})
+		must.OK(t, err)
+		must.Equal(t, "bytes that a job of "+by.Email+" may write", got, want)
+	}
+	left(ann, 20<<20)
+	left(bob, 30<<20)
+	must.OK(t, must.Error2(s.createAndPut(bob, "a.txt", 15<<20)))
+	left(ann, 15<<20)
+	must.OK(t, must.Error2(s.createAndPut(bob, "b.txt", 15<<20)))
+	left(ann, 1<<20) // it was admitted before
+	of[""], of[ann.Email] = quota.Quota{}, quota.Quota{}
+	left(ann, 0)
+}

@@ -15,6 +15,7 @@ import (
 	"molrun/app/base/naming"
 	"molrun/app/base/unit"
 	"molrun/app/job/eta"
+	"molrun/app/job/quota"
 )
 
 // Runs is the runner's side of the service: the queue, claims, and what becomes
@@ -118,16 +119,26 @@ type Portion struct {
 
 // Claim takes a job from the queue and begins its next attempt. If it is a row of a batch
 // that is short, and has not been tried yet, Claim takes further rows for the same pilot.
-// The error is NotFound if the job is no longer queued.
+// The error is NotFound if the job is no longer queued, or its batch is being stopped: it then
+// fails.
 func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p Portion) (j *Job, rows []*Job, err error) {
 	token := rand.Text()
+	gone := fault.Errorf(fault.NotFound, "job %s no longer waits", id)
+	stopped := false
 	err = s.store.Update(ctx, func(tx Tx) (err error) {
-		rows = nil
+		rows, stopped = nil, false
 		if j, err = tx.Job(id); err != nil {
 			return err
 		}
 		if j.Status != Queued || j.Private.Claimed || j.IsBatch() || len(j.Private.Waits) > 0 {
-			return fault.Errorf(fault.NotFound, "job %s no longer waits", id)
+			return gone
+		}
+		batch, err := stoppingBatch(tx, j)
+		if err != nil {
+			return err
+		}
+		if stopped = batch != nil; stopped {
+			return s.stop(tx, j, *batch.Private.Asked, nil)
 		}
 		j.Attempts++
 		j.Private.Claimed = true
@@ -139,10 +150,32 @@ func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p 
 		rows, err = claimRows(tx, j, p)
 		return err
 	})
+	if err == nil && stopped {
+		s.changes.Notify(id, j.Private.Batch)
+		s.wakeRunner() // for what is still to be settled
+		err = gone
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	return j, rows, nil
+}
+
+// stoppingBatch returns a batch, or the batch of a row, if all its rows are being stopped,
+// else nil.
+func stoppingBatch(tx Tx, j *Job) (batch *Job, err error) {
+	switch {
+	case j.IsBatch():
+		batch = j
+	case j.Private.Batch != "":
+		batch, err = tx.Job(j.Private.Batch)
+	default:
+		return nil, nil
+	}
+	if err != nil || !batch.isStopping() {
+		return nil, err
+	}
+	return batch, nil
 }
 
 // beside is how many other jobs of its user a row may overtake to come into a pilot.
@@ -163,6 +196,9 @@ func (s *Runs) ClaimRows(ctx context.Context, first *Job, p Portion) (rows []*Jo
 }
 
 func claimRows(tx Tx, first *Job, p Portion) ([]*Job, error) {
+	if batch, err := stoppingBatch(tx, first); batch != nil || err != nil {
+		return nil, err
+	}
 	rows, err := similarRows(tx, first, p)
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -344,6 +380,32 @@ func (s *Runs) DiskShortage() string {
 		return "waiting for free disk space: " + shortage
 	}
 	return ""
+}
+
+// leastStorage is what a job may write even if the quota is exhausted that admitted it.
+const leastStorage = 1 << 20
+
+// StorageLeft returns how many bytes a job may write before its user or organization stores
+// more than it may; 0 is no limit.
+func (s *Runs) StorageLeft(ctx context.Context, j *Job) (left int64, err error) {
+	err = s.store.View(ctx, func(tx Tx) error {
+		left = 0
+		for _, h := range quota.Holders(j.Organization, j.Email) {
+			q := s.options.Quota.For(h)
+			if q.Bytes == 0 {
+				continue
+			}
+			used, err := tx.Stored(h.Organization, h.User)
+			if err != nil {
+				return err
+			}
+			if of := max(leastStorage, q.Bytes-used.Bytes); left == 0 || of < left {
+				left = of
+			}
+		}
+		return nil
+	})
+	return left, err
 }
 
 // Wake returns the channel that receives when there may be something to start

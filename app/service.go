@@ -34,6 +34,7 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 		options:   o,
 		ids:       sortid.NewSource(store.Floor()),
 		wake:      make(chan struct{}, 1),
+		asked:     make(chan struct{}, 1),
 	}
 	if err := c.loadDrain(context.Background()); err != nil {
 		return nil, err

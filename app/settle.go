@@ -123,7 +123,7 @@ func (c *core) tell(tx Tx, id JobID, d *Job) (batch JobID, err error) {
 // reopen queues a job again that failed because another one did, unless there is a
 // further one because of which it has to stay failed.
 func (c *core) reopen(tx Tx, j *Job) (batch JobID, err error) {
-	waits, doom, err := remaining(tx, j, "")
+	waits, doom, err := remaining(tx, j, nil)
 	switch {
 	case err != nil:
 		return "", err
@@ -131,14 +131,14 @@ func (c *core) reopen(tx Tx, j *Job) (batch JobID, err error) {
 		j.fall(*doom, j.CompletedAt)
 		return "", tx.PutJob(j)
 	}
-	return c.requeue(tx, j, waits)
+	return c.requeue(tx, j, waits, nil)
 }
 
 // remaining returns what a failed job still has to wait for, and a job because of which
 // it can't start: one that has failed, or is gone. A failed row of the batch that is tried
 // again as a whole is waited for, and so is a job that fell with another one: it may be
 // about to be reopened, and else says that it is not.
-func remaining(tx Tx, j *Job, batch JobID) (waits []Dependency, doom *Dependency, err error) {
+func remaining(tx Tx, j, batch *Job) (waits []Dependency, doom *Dependency, err error) {
 	for _, w := range j.Private.Waits {
 		d, err := tx.Job(w.Job)
 		if errors.Is(err, fault.NotFound) {
@@ -147,7 +147,7 @@ func remaining(tx Tx, j *Job, batch JobID) (waits []Dependency, doom *Dependency
 		if err != nil {
 			return nil, nil, err
 		}
-		again := d.Status == Failed && batch != "" && d.Private.Batch == batch
+		again := d.Status == Failed && batch != nil && d.Private.Batch == batch.ID
 		switch {
 		case again:
 		case d.dooms(w.Any):
@@ -166,17 +166,17 @@ func remaining(tx Tx, j *Job, batch JobID) (waits []Dependency, doom *Dependency
 }
 
 // requeue resets a failed job as if it had just been submitted, except for its
-// attempts.
-func (c *core) requeue(tx Tx, j *Job, waits []Dependency) (batch JobID, err error) {
+// attempts. The batch of which it is a row is stored by the caller, unless it is nil.
+func (c *core) requeue(tx Tx, j *Job, waits []Dependency, batch *Job) (changed JobID, err error) {
 	from := j.Status
 	j.Status = Queued
 	j.StartedAt, j.CompletedAt = unit.Time{}, unit.Time{}
-	j.Failure, j.Metrics, j.ResultBytes, j.Isolation, j.ProgramVersion, j.Image = nil, nil, nil, "", "", nil
+	j.Failure, j.Metrics, j.Warnings, j.ResultBytes, j.Isolation, j.ProgramVersion, j.Image = nil, nil, nil, nil, "", "", nil
 	j.release()
 	j.setWaits(waits)
 	p := &j.Private
 	p.QueuedAt, p.Lost, p.Cause, p.Spares = unit.At(c.now()), 0, "", false
-	return putChanged(tx, j, from)
+	return putCounted(tx, j, from, batch)
 }
 
 // unsettle marks a job that has finished, or is tried again, if others depend on it.

@@ -94,6 +94,8 @@ type Tx interface {
 	// Unsettled returns a job whose dependants are still to be told of its status,
 	// NotFound if there is none.
 	Unsettled() (JobID, error)
+	// Asked walks the batches of whose rows something is asked, oldest first.
+	Asked() iter.Seq2[JobID, error]
 
 	// Finished walks the jobs of an organization with this status in the order
 	// in which they finished, beginning behind after. Subjobs and pinned jobs

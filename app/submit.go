@@ -141,9 +141,13 @@ func (c *core) admitJobs(tx Tx, organization, user string, jobs int) error {
 		if q.Queued == 0 && q.Bytes == 0 || jobs == 0 {
 			continue
 		}
+		coming, err := comingRows(tx, h.Organization, h.User)
+		if err != nil {
+			return err
+		}
 		used, err := tx.Stored(h.Organization, h.User)
 		if err == nil {
-			err = q.Admit(h, jobs, used.Queued, used.Bytes)
+			err = q.Admit(h, jobs, used.Queued+coming, used.Bytes)
 		}
 		if err != nil {
 			return err

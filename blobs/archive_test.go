@@ -111,6 +111,15 @@ func TestBatchArchiveHasAFolderForEachRow(t *testing.T) {
 	must.Equal(t, "a part", unzip(t, partial.body), map[string]string{"screen-2/a": "1"})
 }
 
+// Unpacked on Windows or macOS, one file would replace the other.
+func TestArchiveNamesDifferByMoreThanTheirCase(t *testing.T) {
+	f := start(t)
+	job := f.result(map[string]string{"Model.pdb": "1", "model.pdb": "2", "a:b": "3"})
+	batch := app.JobID(f.id())
+	f.rules.folders[batch] = []app.Folder{{Name: "r", Job: job}, {Name: "R", Job: job, Files: app.Selection{"R/a:b"}}}
+	must.Equal(t, "files", unzip(t, f.download(batch)), map[string]string{"r/Model.pdb": "1", "r/model~2.pdb": "2", "r/a%3Ab": "3", "R~2/a%3Ab": "3"})
+}
+
 func TestEqualResultsGiveEqualArchives(t *testing.T) {
 	f, g := start(t), start(t)
 	a, b := f.result(someResult), g.result(someResult)

@@ -45,7 +45,7 @@ func (b lookingBody) Read(p []byte) (int, error) {
 // wantReserve checks that uploads have left the reserve alone.
 func (f *fixture) wantReserve() {
 	f.t.Helper()
-	if disk, err := f.Disk(); err != nil || disk.Free < disk.Reserve {
+	if disk, err := Space(f.path, f.options.Reserve); err != nil || disk.Free < disk.Reserve {
 		f.t.Errorf("%d bytes are free, want %d (err %v)", disk.Free, disk.Reserve, err)
 	}
 }
@@ -88,7 +88,7 @@ func TestConcurrentUploadsLeaveTheReserve(t *testing.T) {
 	}
 	wg.Wait()
 	f.server.Close() // waits for the handler
-	must.Equal(t, "bytes that stay reserved", f.space.promised, 0)
+	must.Equal(t, "bytes that stay reserved", f.space.promised.Load(), 0)
 	if disk, err := f.Disk(); err != nil || disk.Size-disk.Free > 1<<20 {
 		t.Errorf("%d bytes are still taken, err %v", disk.Size-disk.Free, err)
 	}
@@ -107,6 +107,9 @@ func TestPromisedSpaceIsNotGivenTwice(t *testing.T) {
 	promise(&first, 5<<20, "")
 	promise(&second, 5<<20, fault.StorageFull)
 	promise(&second, 2<<20, "")
+	if disk, err := f.Disk(); err != nil || disk.Shortage(2<<20) == "" {
+		t.Errorf("others than uploads find %d bytes free, err %v; 7 MiB of 16 are promised", disk.Free, err)
+	}
 	promise(&first, 6<<20, fault.StorageFull)
 	in, err := f.receive(-1)
 	must.OK(t, err)
@@ -119,8 +122,8 @@ func TestPromisedSpaceIsNotGivenTwice(t *testing.T) {
 	first.release()
 	promise(&second, 6<<20, "")
 	second.release()
-	if err := in.discard(); err != nil || f.space.promised != 0 {
-		t.Errorf("%v; %d bytes stay promised", err, f.space.promised)
+	if err := in.discard(); err != nil || f.space.promised.Load() != 0 {
+		t.Errorf("%v; %d bytes stay promised", err, f.space.promised.Load())
 	}
 	f.upload(app.UploadID(f.newUpload("text/plain")), strings.Repeat("a", 7<<20))
 }

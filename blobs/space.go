@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"molrun/app"
@@ -14,8 +15,14 @@ import (
 	"molrun/blobs/result"
 )
 
-// Disk returns how full the disk of this directory is.
-func (d *Dir) Disk() (app.Disk, error) { return Space(d.path, d.options.Reserve) }
+// Disk returns how full the disk of this directory is. What uploads that are being received
+// may still write counts as used, so that none of it is given to a job, too.
+func (d *Dir) Disk() (app.Disk, error) {
+	promised := d.space.promised.Load() // before the disk is asked: what is written meanwhile counts twice rather than never
+	disk, err := Space(d.path, d.options.Reserve)
+	disk.Free = max(0, disk.Free-promised)
+	return disk, err
+}
 
 // Space returns how full the disk that holds path is. A reserve of 0 means the
 // default.
@@ -92,7 +99,7 @@ func (d *Dir) JobSize(id app.JobID) (size int64, err error) {
 // lets records be written on a disk that uploads have filled.
 type space struct {
 	mu       sync.Mutex
-	promised int64 // bytes that uploads may write and that the disk does not count as used yet
+	promised atomic.Int64 // bytes that uploads may write and that the disk does not count as used yet; changed under mu
 }
 
 // claim is the space that a file takes while it is received. The holder must call
@@ -143,17 +150,16 @@ func (c *claim) promise(n int64) error {
 // promiseLocked raises what is promised to n bytes. It refuses if all that is promised would
 // use up the reserve of the disk.
 func (c *claim) promiseLocked(n int64) error {
-	all := &c.dir.space.promised
 	more := max(0, n-c.promised)
 	disk, err := c.dir.Disk()
 	if err == nil {
-		if shortage := disk.Shortage(*all + more); shortage != "" {
-			err = fmt.Errorf("%d bytes wanted, other uploads need %d; %s: %w", n, *all-c.promised, shortage, syscall.ENOSPC)
+		if shortage := disk.Shortage(more); shortage != "" {
+			err = fmt.Errorf("%d bytes wanted; %s: %w", n, shortage, syscall.ENOSPC)
 		}
 	}
 	if err == nil {
 		c.promised += more
-		*all += more
+		c.dir.space.promised.Add(more)
 	}
 	return diskError("check free space", err)
 }
@@ -162,7 +168,7 @@ func (c *claim) promiseLocked(n int64) error {
 func (c *claim) forget(n int64) {
 	n = min(n, c.promised)
 	c.promised -= n
-	c.dir.space.promised -= n
+	c.dir.space.promised.Add(-n)
 }
 
 // write adds to a file that has no blocks, or not yet, once there is space.

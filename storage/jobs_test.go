@@ -76,6 +76,7 @@ func goldenJob() *app.Job {
 		Cause:      jobID(7),
 		Spares:     true,
 		Unsettled:  true,
+		Asked:      &app.Asked{Retry: true, By: "bob@lab.example", Spares: true, After: []byte{1, 0xff}, Left: 3},
 		Claimed:    true,
 		Stop:       true,
 		StopBy:     "bob@lab.example",

@@ -248,9 +248,22 @@ func (t tx) Unsettled() (app.JobID, error) {
 	return "", fault.Errorf(fault.NotFound, "all jobs are settled")
 }
 
+// Asked walks the batches of whose rows something is asked.
+func (t tx) Asked() iter.Seq2[app.JobID, error] {
+	return func(yield func(app.JobID, error) bool) {
+		for k := range t.Ascend(indexJobsAsked, nil) {
+			id, err := jobAt(k)
+			if !yield(id, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 const (
 	indexJobsDependant = "jobs.dependant"
 	indexJobsUnsettled = "jobs.unsettled"
+	indexJobsAsked     = "jobs.asked"
 )
 
 // jobDependant: job, how the other depends on it, id of the other.
@@ -279,6 +292,14 @@ func dependantKey(job sortid.ID, how app.Dependence) kv.Key {
 // jobUnsettled: id; only jobs whose dependants are still to be told.
 func jobUnsettled(id sortid.ID, j *app.Job) []kv.Entry {
 	if !j.Private.Unsettled {
+		return nil
+	}
+	return []kv.Entry{{Key: kv.Key{}.ID(id)}}
+}
+
+// jobAsked: id; only batches of whose rows something is asked.
+func jobAsked(id sortid.ID, j *app.Job) []kv.Entry {
+	if j.Private.Asked == nil {
 		return nil
 	}
 	return []kv.Entry{{Key: kv.Key{}.ID(id)}}

@@ -37,6 +37,7 @@ var jobs = kv.Table[app.Job]{
 		kv.Index[app.Job]{Bucket: indexJobsClaimed, Entries: jobClaimed},
 		kv.Index[app.Job]{Bucket: indexJobsDependant, Entries: jobDependant},
 		kv.Index[app.Job]{Bucket: indexJobsUnsettled, Entries: jobUnsettled},
+		kv.Index[app.Job]{Bucket: indexJobsAsked, Entries: jobAsked},
 		sum[app.Job]{sumJobsQueue, queueLine},
 		sum[app.Job]{sumJobsTotal, jobTotal},
 		sum[app.Job]{sumJobsUser, jobOfUser},

@@ -96,6 +96,12 @@ func TestTablesMakeRows(t *testing.T) {
 	a = s.send("POST", "/submit-batch?batchName=d&type=echo", "steps\tstructure\n3\tinputs/a.pdb\n\tinputs/a.pdb\n", "x-api-key", s.ann, "Content-Type", "text/tab-separated-values")
 	same(t, "status", a.status, 200)
 	same(t, "rows of tabs", s.rowsOf("d", "jobName", "settings"), [][]any{{"d-1", settings("steps", 3.0, "structure", "inputs/a.pdb")}, {"d-2", settings("structure", "inputs/a.pdb")}})
+
+	for name, body := range map[string]string{"e": "jobName;steps\r\nKr\xfcger;5\r\n", "f": "\xff\xfej\x00o\x00b\x00N\x00a\x00m\x00e\x00\t\x00s\x00t\x00e\x00p\x00s\x00\r\x00\n\x00K\x00r\x00\xfc\x00g\x00e\x00r\x002\x00\t\x005\x00"} {
+		a = s.send("POST", "/submit-batch?type=echo&batchName="+name, body, "x-api-key", s.ann, "Content-Type", "text/csv; charset="+map[string]string{"e": "windows-1252", "f": "UTF-16"}[name])
+		same(t, name+" status", a.status, 200)
+		same(t, name+" rows", s.rowsOf(name, "jobName", "settings"), [][]any{{map[string]string{"e": "Krüger", "f": "Krüger2"}[name], settings("steps", 5.0)}})
+	}
 }
 
 func TestUnfinishedUploadsThatNoRowReadsAreNoFault(t *testing.T) {
@@ -140,7 +146,7 @@ func TestFaultsOfExpandedRowsSayWhereTheyAre(t *testing.T) {
 	s.uploadTo("in", "c.txt", "C")
 	s.want(200, "PUT", "/upload/late.pdb?folder=half", "")
 	s.upload("one.csv", "steps\n0\n5\nx\n")
-	s.upload("ragged.csv", "steps,structure\n1\n2,in/none.pdb\n3,in/a.pdb,\n")
+	s.upload("ragged.csv", "steps,structure\n1\n2,in/none.pdb\n3,in/a.pdb,4\n")
 	s.upload("empty.csv", "steps\n")
 	fan := func(fanOut string) []string {
 		return s.want(422, "POST", "/submit-batch", `{"batchName":"b","type":"echo","fanOut":`+fanOut+`}`).messages(t)
@@ -170,7 +176,6 @@ func TestFaultsOfExpandedRowsSayWhereTheyAre(t *testing.T) {
 		{each("structure", "folders:in/*"), []string{`[body fanOut each structure]: did you mean folder:in/*?`}},
 		{each("structure", "in/*.pdb"), []string{`[body fanOut each structure]: write folder:<folder>/<pattern>, fasta:<file>, csv:<file> or tsv:<file>`}},
 		{each("structure", "fasta:in/a.pdb"), []string{
-			`[body fanOut each structure 1]: line 1: a record begins with a line such as >P04637, and this stands before the first`,
 			`[body fanOut each structure]: "structure" is a file, and a record is none; give one file each, such as folder:inputs/*.pdb`,
 		}},
 		{each("*", "folder:in/*"), []string{`[body fanOut each *]: "*" stands for the columns of a table, csv:<file> or tsv:<file>; name the setting`}},
@@ -188,7 +193,7 @@ func TestFaultsOfExpandedRowsSayWhereTheyAre(t *testing.T) {
 			`[body fanOut each * 1 steps]: the column "steps" is for a setting that is given beside the table too; leave it out here or there`,
 		}},
 		{each("*", "csv:inputs/ragged.csv"), []string{
-			`[body fanOut each * 2]: line 2: the line has 1 cell, the first line names 2; put a cell with a separator in quotes`,
+			`[body fanOut each * 2]: line 2: the line has 1 cell, the first line names 2; it may have broken off`,
 			`[body fanOut each * 4]: line 4: the line has 3 cells, the first line names 2; put a cell with a separator in quotes`,
 			`[body fanOut each * 3 structure]: line 3, column "structure": there is no completed upload "in/none.pdb"; give a fileId, folder/filename of a file that you uploaded, or job:<jobName>/<path>`,
 		}},
@@ -235,7 +240,7 @@ func TestFaultsOfATableSayTheirLine(t *testing.T) {
 		{"batchName=b&type=echo", "steps\n", []string{`[body]: there is no row below the first line`}},
 		{"batchName=b&type=echo", "steps,stepz,steps,,jobName\n1,2,3,4,b\n1,2,3,4,x\n0,2,3,4,x\n", []string{
 			`[body 1]: line 1: the column "steps" is there twice`,
-			`[body 1]: line 1: column 4 has no name: name a setting, or remove the column`,
+			`[body 1]: line 1: column 4 has no name, but cells, as in line 2: name a setting, or remove the column`,
 			`[body 1 stepz]: column "stepz": echo has no setting "stepz"; did you mean "steps"?`,
 			`[body 2 jobName]: line 2, column "jobName": use a name other than the batch's own`,
 			`[body 4 jobName]: line 4, column "jobName": "x" is the name of line 3 already`,
@@ -246,14 +251,14 @@ func TestFaultsOfATableSayTheirLine(t *testing.T) {
 			`[body 2]: line 2: a cell with a quote in it stands in quotes, with the quote doubled: "a ""b"" c"`,
 			`[body 3 steps]: line 3, column "steps": must be at least 1, got 0`,
 		}},
-		{"batchName=b&type=echo", "steps\n1\n\xff\n", []string{`[body 3]: line 3: the text is not valid UTF-8; save it as UTF-8`}},
-		{"batchName=b&type=echo", "\xff\xfes\x00", []string{`[body]: the text is UTF-16; save it as UTF-8`}},
+		{"batchName=b&type=echo", "steps\n1\n\x81\n", []string{`[body 3]: line 3: the text is not UTF-8, and the byte 0x81 is no character of Windows-1252; save it as UTF-8`}},
+		{"batchName=b&type=echo", "steps;jobName\n1.234,5;\n", []string{`[body 2 steps]: line 2, column "steps": "1.234,5" can't be read as a number; write it with a decimal point and without separators of thousands, such as 1234.5`}},
 	} {
 		a := s.sendTable(tt.query, tt.text)
 		same(t, tt.text, a.status, 422)
 		same(t, tt.text, a.messages(t), tt.want)
 	}
-	same(t, "other charset", s.send("POST", "/submit-batch?batchName=b&type=echo", "steps\n1\n", "x-api-key", s.ann, "Content-Type", "text/csv; charset=latin1").code(), "UNSUPPORTED_MEDIA_TYPE")
+	same(t, "other charset", s.send("POST", "/submit-batch?batchName=b&type=echo", "steps\n1\n", "x-api-key", s.ann, "Content-Type", "text/csv; charset=shift_jis").code(), "UNSUPPORTED_MEDIA_TYPE")
 	same(t, "other route", s.send("POST", "/submit-job", "steps\n1\n", "x-api-key", s.ann, "Content-Type", "text/csv").code(), "UNSUPPORTED_MEDIA_TYPE")
 	same(t, "JSON with a query", s.want(422, "POST", "/submit-batch?type=echo", `{"batchName":"b","type":"echo","settings":[{}]}`).faults(t), []string{"query.type unknown"})
 }

@@ -127,6 +127,7 @@ func (g *guard) admit(r route) handler {
 			return fault.Errorf(fault.RateLimited, "This API key made too many requests of this kind; wait a second and send fewer.")
 		}
 		if of == following {
+			edge.Admitted(c.Request)
 			return next(c, by)
 		}
 		release, err := g.perKey.One(by.KeyID)

@@ -216,6 +216,16 @@ func TestEveryRouteRejectsHeadersThatAreTooLarge(t *testing.T) {
 	}
 }
 
+func TestJSONOfWindowsIsRead(t *testing.T) {
+	s := start(t)
+	for name, declared := range map[string]string{"a": "application/json; charset=utf8", "b": "text/json", "c": "application/json;charset=UTF-8"} {
+		a := s.send("POST", "/submit-job", "\uFEFF"+`{"jobName":"`+name+`","type":"echo","settings":{}}`, "x-api-key", s.ann, "Content-Type", declared)
+		if a.status != 200 {
+			t.Errorf("%s: %d %s", declared, a.status, a.body)
+		}
+	}
+}
+
 func TestEveryBodyMustBeJSONWithinTheLimit(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBody, with.options.MaxBatchBody = 100, 200 })
 	long := `{"a":"` + strings.Repeat("x", 300) + `"}`

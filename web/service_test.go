@@ -160,7 +160,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = edge.Server(handler)
-	server.Listener = edge.LimitConnections(server.Config, server.Listener, 1024, with.arrivals)
+	server.Listener = edge.LimitConnections(server.Config, server.Listener, edge.Bounds{Connections: 1024}, with.arrivals)
 	transport := &http.Transport{DisableCompression: true}
 	if server.EnableHTTP2 = with.http2; with.http2 {
 		server.StartTLS()

@@ -128,6 +128,7 @@ type sharedView struct {
 	StartedAt   unit.Time       `json:"startedAt,omitzero"`
 	CompletedAt unit.Time       `json:"completedAt"`
 	Metrics     *app.Metrics    `json:"metrics,omitempty"`
+	Warnings    []string        `json:"warnings,omitempty"`
 	Counts      *app.Counts     `json:"subjobCounts,omitempty"`
 	Partial     bool            `json:"partial"`
 	ExpiresAt   unit.Time       `json:"expiresAt"`
@@ -156,7 +157,7 @@ func (h shares) get(c *gin.Context, _ app.Caller) error {
 		Partial: len(shown.Files) > 0, ExpiresAt: shown.ExpiresAt,
 	}
 	if !view.Partial {
-		view.Settings, view.Metrics, view.Counts = j.Settings, j.Metrics, j.Counts
+		view.Settings, view.Metrics, view.Warnings, view.Counts = j.Settings, j.Metrics, j.Warnings, j.Counts
 		for _, in := range j.Inputs {
 			view.Inputs = append(view.Inputs, sharedInput{in.Setting, in.Filename, in.SHA256})
 		}

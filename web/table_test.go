@@ -59,6 +59,7 @@ type table struct {
 		Progress                                                   map[string]any
 		RunSeconds                                                 *float64
 		Settings, Metrics                                          map[string]any
+		Warnings                                                   []string
 	}
 	StartKey string
 }
@@ -96,10 +97,24 @@ func docking(t *testing.T) *service {
 	return s
 }
 
+func TestRowsThatDoNotCompareAreNotRanked(t *testing.T) {
+	s := start(t, func(with *setup) {
+		with.algorithm = strings.Replace(dockAlgorithm, `better = "lower"`, `better = "lower", same = ["ligand"]`, 1)
+	})
+	for name, tt := range map[string]struct{ settings, sort, better string }{
+		"ligands": {`[{"ligand":"C"},{"ligand":"O"}]`, "row", ""},
+		"seeds":   {`[{"ligand":"C","seed":1},{"ligand":"C","seed":2}]`, "metric:affinity", "lower"},
+	} {
+		s.want(200, "POST", "/submit-batch", `{"batchName":"`+name+`","type":"dock","settings":`+tt.settings+`}`)
+		all := s.table("/jobs/" + name + "/table")
+		same(t, name, []string{all.Sort, all.Metrics[1].Better}, []string{tt.sort, tt.better})
+	}
+}
+
 // complete runs a queued job that has results and no files.
 func (s *service) complete(name, results string) {
 	s.t.Helper()
-	s.end(s.claim(name), 1500*time.Millisecond, app.Ending{Results: json.RawMessage(results)})
+	s.end(s.claim(name), 1500*time.Millisecond, app.Ending{Results: json.RawMessage(results), Warnings: []string{"not converged"}})
 }
 
 func TestTableIsRanked(t *testing.T) {
@@ -125,6 +140,7 @@ func TestTableIsRanked(t *testing.T) {
 		map[string]any{"poses": nil, "affinity": nil, "note": nil, "zeta": nil},
 	})
 	same(t, "run time", *best.RunSeconds, 1.5)
+	same(t, "warnings", [][]string{best.Warnings, failed.Warnings}, [][]string{{"not converged"}, nil})
 	same(t, "failure", []string{failed.FailureCode, failed.FailureMessage}, []string{"EXIT_STATUS", "It ended with status 1."})
 	same(t, "digits", []any{all.Metrics[0].Digits == nil, *all.Metrics[1].Digits}, []any{true, 1})
 	same(t, "live", []any{running.Status, running.Progress["text"], running.RunSeconds == nil}, []any{"RUNNING", "pose 4", true})

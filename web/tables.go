@@ -102,6 +102,7 @@ type rowView struct {
 	RunSeconds   *float64        `json:"runSeconds,omitempty"`
 	FailureCode  app.FailureCode `json:"failureCode,omitempty"`
 	Failure      string          `json:"failureMessage,omitempty"`
+	Warnings     []string        `json:"warnings,omitempty"`
 	Settings     json.RawMessage `json:"settings"`
 	Metrics      json.RawMessage `json:"metrics"`
 }
@@ -111,7 +112,7 @@ func viewRow(t *listing.Table, row listing.Row) rowView {
 	v := rowView{
 		Row: j.Private.Row + 1, ID: j.ID, Name: j.Name, Source: j.Source, Type: j.Type, Status: j.Status,
 		StatusReason: row.Live.StatusReason, Progress: row.Live.Progress, Attempts: j.Attempts,
-		CreatedAt: j.CreatedAt, StartedAt: j.StartedAt, CompletedAt: j.CompletedAt,
+		CreatedAt: j.CreatedAt, StartedAt: j.StartedAt, CompletedAt: j.CompletedAt, Warnings: j.Warnings,
 		Settings: object(t.Settings, row.Settings), Metrics: object(t.Metrics, row.Metrics),
 	}
 	if j.Metrics != nil {

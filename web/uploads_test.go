@@ -128,6 +128,8 @@ func TestNamesOfUploads(t *testing.T) {
 			same(t, tt.name, s.want(200, "PUT", path, "").fields(t)["filename"], any(tt.name))
 		}
 	}
+	decomposed := s.want(200, "PUT", "/upload/"+escaped("Pru\u0308fling.pdb")+"?folder="+url.QueryEscape("a/u\u0308"), "").fields(t)
+	same(t, "a decomposed name", []any{decomposed["filename"], decomposed["folder"]}, []any{"Prüfling.pdb", "a/ü"})
 	same(t, "an empty folder", s.want(422, "PUT", "/upload/a.txt?folder=", "").faults(t), []string{"query.folder value"})
 }
 

@@ -111,6 +111,11 @@ type viewFileView struct {
 	Topology string `json:"topology,omitempty"`
 }
 
+type plddtView struct {
+	Scale int       `json:"scale,omitempty"`
+	Bands []float64 `json:"bands"`
+}
+
 type viewView struct {
 	Name      string            `json:"name"`
 	Kind      string            `json:"kind"`
@@ -119,6 +124,7 @@ type viewView struct {
 	Y         []string          `json:"y,omitempty"`
 	Units     map[string]string `json:"units,omitempty"`
 	Unit      string            `json:"unit,omitempty"`
+	PLDDT     *plddtView        `json:"plddt,omitempty"`
 	Files     []viewFileView    `json:"files"`
 	Truncated bool              `json:"truncated,omitempty"`
 }
@@ -144,7 +150,7 @@ func (h views) list(c *gin.Context, by app.Caller) error {
 	}
 	answer := viewsView{make([]viewView, len(all.Views)), all.Incomplete}
 	for i, v := range all.Views {
-		answer.Views[i] = viewView{v.Name, v.Kind, v.Title, v.X, v.Y, v.Units, v.Unit, make([]viewFileView, len(v.Files)), v.Truncated}
+		answer.Views[i] = viewView{v.Name, v.Kind, v.Title, v.X, v.Y, v.Units, v.Unit, (*plddtView)(v.PLDDT), make([]viewFileView, len(v.Files)), v.Truncated}
 		for k, f := range v.Files {
 			answer.Views[i].Files[k] = viewFileView(f)
 		}

@@ -30,6 +30,11 @@ func (p *Parameter) FromText(text string) *strictjson.Value {
 	return v
 }
 
+// TakesNumbers reports whether the parameter takes numbers, and no text.
+func (p *Parameter) TakesNumbers() bool {
+	return len(p.File) == 0 && !p.ofOtherType(unquoted("1")) && p.ofOtherType(quoted("a"))
+}
+
 // FromSequence returns the value that the parameter makes of one sequence: a list of
 // one where it takes lists, else the letters.
 func (p *Parameter) FromSequence(letters string) *strictjson.Value {

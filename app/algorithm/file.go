@@ -40,6 +40,7 @@ type File struct {
 	Example    *Example // nil: none
 	Metrics    results.Metrics
 	Failures   results.Failures
+	Warnings   results.Warnings
 	Views      results.Views
 	Outputs    results.Outputs
 	Folder     *folder.Folder // what comes with it; nil: it is a file alone
@@ -65,6 +66,7 @@ type File struct {
 	texts      textFiles
 
 	whereabouts whereabouts
+	conda       command.Template // prefix of the environment that has the programs; nil: none
 	versionOf   *versionOf         // nil: nobody asks the program
 	probe       []command.Argument // shows that the program works; nil: version_command does
 }

@@ -68,6 +68,8 @@ func (all Parameters) paths(of map[string][]string) map[string]any {
 type NamedFile struct {
 	Loc  []any  // below the settings
 	Path string // of a file that is one of an output's; else ""
+
+	Summary string // of what it holds, if RunValidator has read it
 }
 
 // FileReference is the text of a setting that refers to a file, and where it stands.
@@ -81,7 +83,7 @@ func (r FileReference) File(output, path string) NamedFile {
 	if output == "" {
 		path = ""
 	}
-	return NamedFile{r.Loc, path}
+	return NamedFile{Loc: r.Loc, Path: path}
 }
 
 // References returns what the parameter's setting refers to. What is no text is left out.

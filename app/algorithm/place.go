@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/tomltree"
@@ -37,11 +38,58 @@ func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
 	}
 	if n := r.Root.Member("conda"); n != nil {
 		s.Conda = r.Line(r.Root, "conda")
-		if s.Conda != "" && (!filepath.IsAbs(s.Conda) || filepath.Clean(s.Conda) != s.Conda || strings.Contains(s.Conda, ":")) {
-			r.Mistakef(n.Line, "conda must be the absolute path of an environment, such as \"/opt/conda/envs/boltz\", got %q", s.Conda)
-		}
 		noteBeside(r, n.Line, s.Image, "conda")
 	}
+}
+
+// readConda reads the prefix of the environment in which the programs are; nil if there is none.
+// Without the key, that is the environment whose bin the commands begin with.
+func readConda(c commandReader, steps []step) command.Template {
+	n := c.Root.Member("conda")
+	if n == nil {
+		return prefixOf(steps)
+	}
+	if n.Kind != strictjson.String || n.Text == "" {
+		return nil
+	}
+	c.allowed = []string{"site"}
+	t := c.template(n)
+	if t == nil {
+		return nil
+	}
+	text, plain := t.Literal()
+	if plain && !filepath.IsAbs(text) || !plain && t[0].Kind != "site" || plain && filepath.Clean(text) != text || strings.Contains(n.Text, ":") {
+		c.Mistakef(n.Line, `conda must be the absolute path of an environment, such as "/opt/conda/envs/boltz", or begin with a folder of the site: "{site.NAME}"; got %q`, n.Text)
+	}
+	return t
+}
+
+// prefixOf returns {site.NAME} where commands begin with {site.NAME}/bin/ and with no other
+// environment; nil where they don't.
+func prefixOf(steps []step) (prefix command.Template) {
+	for _, s := range steps {
+		if len(s.command) == 0 {
+			continue
+		}
+		t := s.command[0].Text
+		if len(t) != 2 || t[0].Kind != "site" || t[1].Kind != "" || !strings.HasPrefix(t[1].Text, "/bin/") {
+			continue
+		}
+		if prefix != nil && prefix[0] != t[0] {
+			return nil
+		}
+		prefix = t[:1]
+	}
+	return prefix
+}
+
+// condaAt returns the prefix of the environment; "" if there is none, or the site does not say it.
+func (a *File) condaAt(site map[string]string) string {
+	path, err := a.conda.Expand(&command.Values{Site: site})
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 func readImage(r *tomltree.Reader, t *tomltree.Node) string {
@@ -76,7 +124,7 @@ func (a *File) missingPlace(m placement.Machine) []string {
 			missing = append(missing, fmt.Sprintf("%s is not there: it is listed in the algorithm's [sandbox]", path))
 		}
 	}
-	if conda := a.Sandbox.Conda; conda != "" {
+	if conda := a.condaAt(m.Site); conda != "" {
 		if _, err := os.Stat(filepath.Join(conda, "bin")); err != nil {
 			missing = append(missing, fmt.Sprintf("the conda environment %s is not there", conda))
 		}
@@ -88,11 +136,12 @@ func (a *File) missingPlace(m placement.Machine) []string {
 }
 
 // isElsewhere reports whether a program may be in a place where nobody can look for it now.
-func (a *File) isElsewhere(program string) bool {
+func (a *File) isElsewhere(program string, site map[string]string) bool {
 	if a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0 && !filepath.IsAbs(program) {
 		return true
 	}
-	return a.Sandbox.Conda != "" && !filepath.IsAbs(program) && isProgram(filepath.Join(a.Sandbox.Conda, "bin", program))
+	conda := a.condaAt(site)
+	return conda != "" && !filepath.IsAbs(program) && isProgram(filepath.Join(conda, "bin", program))
 }
 
 // noteMissing adds what a command lacks to run on this machine.

@@ -132,17 +132,34 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.texts = readTexts(c)
 	a.env = c.variables(root)
 	a.steps = readSteps(c)
+	if a.Sandbox.Image == "" {
+		a.conda = readConda(c, a.steps)
+	}
 	a.checker = readChecker(c)
 	a.whereabouts.assets = readAssets(c)
 	a.versionOf = readVersion(c)
 	a.probe = readProbe(c)
 	slices.Sort(a.whereabouts.names)
 	a.Metrics = results.ReadMetrics(r)
+	checkComparable(r, a)
 	a.Failures = results.ReadFailures(r)
+	a.Warnings = results.ReadWarnings(r)
 	a.shown = readShown(r)
 	a.Outputs = results.ReadOutputs(r)
 	a.Views = results.ReadViews(r, a.Outputs)
+	a.Metrics.TakeScales(a.Views)
 	a.Example = readExample(r, a)
+}
+
+// checkComparable checks that metrics name parameters in same.
+func checkComparable(r *tomltree.Reader, a *File) {
+	for _, m := range a.Metrics {
+		for i, name := range m.Same {
+			if a.Parameters.Named(name) == nil {
+				r.Mistakef(r.Root.Member("metrics").Member(m.Name).Member("same").Items[i].Line, "%q in same of the metric %q is no parameter", name, m.Name)
+			}
+		}
+	}
 }
 
 func readSandbox(r *tomltree.Reader) protocol.Sandbox {

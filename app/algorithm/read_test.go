@@ -132,6 +132,7 @@ func TestMistakesBelowHead(t *testing.T) {
 		{"metric without group", "[metrics]\na = { file = \"x\", pattern = \"a\" }", []string{"6: pattern needs a group"}},
 		{"metric's bad pattern", "[metrics]\na = { file = \"x\", pattern = \"(\" }", []string{"6: pattern is no regular expression"}},
 		{"metric's better", "[metrics]\na = { title = \"x\", better = \"more\" }", []string{`6: better must be "higher" or "lower"`}},
+		{"metric's same", "[metrics]\na = { title = \"x\", same = [\"nothing\"] }", []string{`6: "nothing" in same of the metric "a" is no parameter`}},
 		{"metric's rank", "[metrics]\na = { rank = \"first\" }", []string{"6: rank must be true or false"}},
 		{"two metrics that rank", "[metrics]\na = { rank = true }\nb = { rank = false }\nc = { rank = true }", []string{"8: a has rank = true already"}},
 		{"unknown metric key", "[metrics]\na = { titel = \"x\" }", []string{`6: unknown key "titel" in a; did you mean "title"?`}},

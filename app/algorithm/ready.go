@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,12 +27,16 @@ func (a *File) Missing(m placement.Machine) []string {
 	}
 	if m.Local {
 		for _, s := range a.steps {
-			if name := a.programOf(s.command, m.Site); name != "" && !a.isElsewhere(name) {
+			name := a.programOf(s.command, m.Site)
+			if name != "" && !a.isElsewhere(name, m.Site) {
 				missing = noteMissing(missing, name)
+			}
+			if script := scriptOf(name, s.command, m.Site); script != "" && a.Sandbox.Image == "" {
+				missing = noteScript(missing, script)
 			}
 		}
 		for _, name := range a.programs {
-			if !a.isElsewhere(name) {
+			if !a.isElsewhere(name, m.Site) {
 				missing = noteMissing(missing, name)
 			}
 		}
@@ -108,7 +113,7 @@ func isProgram(path string) bool {
 // the assets among it.
 func (a *File) Reach() protocol.Sandbox {
 	may := a.Sandbox
-	may.Read = slices.Clone(may.Read)
+	may.Read, may.Conda = slices.Clone(may.Read), a.condaAt(a.site)
 	for _, name := range a.whereabouts.names {
 		if path := a.site[name]; path != "" { // else the job can't start
 			may.Read = append(may.Read, path)
@@ -210,6 +215,61 @@ func (a *File) programOf(argv []command.Argument, site map[string]string) string
 		return ""
 	}
 	return path
+}
+
+// interpreters are programs whose first argument is the script that they run.
+var interpreters = regexp.MustCompile(`^(sh|bash|dash|python[0-9.]*|perl|Rscript|julia|ruby|node)$`)
+
+// scriptOf returns the path of the script that an interpreter is to run, as far as the file and
+// the site say it; "" if there is none.
+func scriptOf(program string, argv []command.Argument, site map[string]string) string {
+	if !interpreters.MatchString(filepath.Base(program)) || len(argv) < 2 {
+		return ""
+	}
+	path, err := argv[1].Text.Expand(&command.Values{Site: site})
+	if err != nil || !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
+}
+
+// noteScript adds a script that is not on this machine.
+func noteScript(missing []string, path string) []string {
+	if _, err := os.Stat(path); err != nil {
+		return append(missing, fmt.Sprintf("the script %s is not there, which a command names", path))
+	}
+	return missing
+}
+
+var (
+	shells = regexp.MustCompile(`^(sh|bash|dash|ksh|zsh)$`)
+	noPipe = regexp.MustCompile(`'[^']*'|"(?:[^"\\]|\\.)*"|\\.|\|\|`)
+)
+
+// Doubts says what commands may do and should not, a sentence for each step.
+func (a *File) Doubts() (texts []string) {
+	for _, s := range a.steps {
+		if pipes(s.command) {
+			texts = append(texts, strings.TrimSuffix("the command of step "+s.name, " of step ")+" pipes programs in a shell, which hides that one before the last has failed: "+
+				`make each a step, with stdout and stdin, or begin with "bash", "-o", "pipefail", "-c"`)
+		}
+	}
+	return texts
+}
+
+// pipes reports whether a shell is told to pipe, and not to mind failures on the way.
+func pipes(argv []command.Argument) bool {
+	shell, _ := argv[0].Text.Literal()
+	if !shells.MatchString(filepath.Base(shell)) {
+		return false
+	}
+	said := ""
+	for _, argument := range argv[1:] {
+		for _, part := range argument.Text {
+			said += " " + part.Text
+		}
+	}
+	return strings.Contains(noPipe.ReplaceAllString(said, ""), "|") && !strings.Contains(said, "pipefail")
 }
 
 // VersionProbe returns how the program is asked for its version, false if it can't be. program

@@ -59,6 +59,22 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+func TestPipesThatHideFailuresAreDoubtful(t *testing.T) {
+	for command, doubtful := range map[string]bool{
+		`"sh", "-c", "blastp -query {out}/a | sort > {out}/b"`: true,
+		`"bash", "-c", "a || b"`:                               false,
+		`"bash", "-c", "grep -E 'a|b' x"`:                      false,
+		`"bash", "-o", "pipefail", "-c", "a | b"`:              false,
+		`"bash", "-c", "set -euo pipefail; a | b"`:             false,
+		`"awk", "{{ print | x }}"`:                             false,
+	} {
+		a := parseOK(t, strings.Replace(head, `"true"`, command, 1))
+		if got := a.Doubts(); len(got) > 0 != doubtful {
+			t.Errorf("%s: %q", command, got)
+		}
+	}
+}
+
 // TestSandboxIsAContainerToo wants a sandbox on a machine without bubblewrap.
 func TestSandboxIsAContainerToo(t *testing.T) {
 	here := placement.Machine{Local: true, NoSandbox: func() string { return "bwrap is not on PATH" }}

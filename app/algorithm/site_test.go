@@ -173,6 +173,9 @@ func TestMistakesInWhatBelongsToTheMachine(t *testing.T) {
 	for text, says := range map[string]string{
 		head + "command = [\"{site}/x\"]\n":                                                                                "4: {site} needs a name of [site.paths]",
 		head + "command = [\"x\", \"{site.a b}\"]\n":                                                                       "4: {site.a b} must have a name of letters",
+		head + "conda = \"env\"\ncommand = [\"x\"]\n":                                                                      "4: conda must be the absolute path of an environment",
+		head + "conda = \"{out}\"\ncommand = [\"x\"]\n":                                                                    "4: {out} means nothing here: only {site} do",
+		head + "conda = \"/a/../b\"\ncommand = [\"x\"]\n":                                                                  "4: conda must be the absolute path of an environment",
 		head + "status = \"new\"\ncommand = [\"x\"]\n":                                                                     "4: status must be",
 		asset + "path = \"x\"\nsize = 1\nfrom = \"y\"\n":                                                                   "7: path must be absolute, or begin with a folder of the site",
 		asset + "path = \"{out}/x\"\nsize = 1\nfrom = \"y\"\n":                                                             "7: {out} means nothing here: only {site} do",
@@ -188,6 +191,20 @@ func TestMistakesInWhatBelongsToTheMachine(t *testing.T) {
 		if len(mistakes) == 0 || !strings.HasPrefix(mistakes[0].String(), "t.toml:"+says) {
 			t.Errorf("%s\n%v, want %s", text, mistakes, says)
 		}
+	}
+}
+
+func TestProgramsOfAnEnvironmentOfTheSiteFindOneAnother(t *testing.T) {
+	for text, want := range map[string]string{
+		`conda = "{site.env}"` + "\n" + `command = ["python"]`:       "/opt/env",
+		`conda = "{site.env}/boltz"` + "\n" + `command = ["python"]`: "/opt/env/boltz",
+		`command = ["{site.env}/bin/python"]`:                        "/opt/env",
+		`command = ["{site.env}/run"]`:                               "",
+		`command = ["true"]`:                                         "",
+	} {
+		a := parseOK(t, "format = 1\ntype = \"t\"\nversion = \"1\"\n"+text+"\n")
+		a.site = map[string]string{"env": "/opt/env"}
+		must.Equal(t, text, a.Reach().Conda, want)
 	}
 }
 

@@ -102,7 +102,7 @@ func (p Paths) readable() map[string][]string {
 func (all Parameters) checkContent(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow) ([][]fault.Field, error) {
 	faults := make([][]fault.Field, len(rows))
 	type reading struct{ parameter, path string }
-	known := map[reading]*readContents{}
+	known := map[reading]*content.Report{}
 	for i, row := range rows {
 		for _, p := range all {
 			if p.content == nil {
@@ -119,9 +119,12 @@ func (all Parameters) checkContent(ctx context.Context, pool *validator.Pool, us
 					known[at] = got
 				}
 				if row.Facts != nil {
-					row.Facts.add(p.Name, got.facts)
+					row.Facts.add(p.Name, got.Facts)
 				}
-				faults[i] = append(faults[i], row.named(p.Name, k).faults(got.mistakes)...)
+				if named := row.Named[p.Name]; k < len(named) {
+					named[k].Summary = got.Summary
+				}
+				faults[i] = append(faults[i], row.named(p.Name, k).faults(got.Mistakes)...)
 			}
 		}
 	}
@@ -145,20 +148,13 @@ func (f NamedFile) faults(mistakes []string) (faults []fault.Field) {
 	return faults
 }
 
-// readContents are the contents of a file.
-type readContents struct {
-	facts    content.Facts
-	mistakes []string
-}
-
-func (p *Parameter) contentOf(ctx context.Context, pool *validator.Pool, user, path string) (*readContents, error) {
-	got := &readContents{}
-	err := pool.Read(ctx, user, func(ctx context.Context) (err error) {
-		got.facts, got.mistakes, err = content.Check(ctx, path, *p.content)
+func (p *Parameter) contentOf(ctx context.Context, pool *validator.Pool, user, path string) (got *content.Report, err error) {
+	err = pool.Read(ctx, user, func(ctx context.Context) (err error) {
+		got, err = content.Check(ctx, path, *p.content)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return &readContents{mistakes: []string{"was deleted just now; upload it again"}}, nil
+		return &content.Report{Mistakes: []string{"was deleted just now; upload it again"}}, nil
 	}
 	if err != nil && fault.CodeOf(err) == fault.Internal && ctx.Err() == nil {
 		return nil, fmt.Errorf("read the file of setting %s: %w", p.Name, err)

@@ -154,10 +154,10 @@ that begin with #:schema and its path, as those of molrun algorithms new do.`,
 func algorithmsCheckCommand() *cobra.Command {
 	var full bool
 	c := &cobra.Command{
-		Use:   "check FILE...",
+		Use:   "check FILE|FOLDER...",
 		Short: "Report every mistake in algorithm files and folders, with its line",
 		Long: `Report every mistake in algorithm files and folders, with its line, and whether their jobs
-can run on this machine. If so, the probe of a file, else its version_command, is run in a
+can run on this machine. Of a folder of algorithms, as the configuration names it, all are checked. If so, the probe of a file, else its version_command, is run in a
 sandbox like that of its jobs, for ten seconds at most: what is missing there is named.
 
 The exit status is 0 if there is no mistake, 1 if a program does not work in the sandbox,
@@ -175,7 +175,7 @@ The exit status is 0 if there is no mistake, 1 if a program does not work in the
 		here, _ := host.Of(config) // what was not detected counts as absent
 		program, _ := os.Executable()
 		machine, wrong, broken := here.Machine(), 0, 0
-		for _, file := range files {
+		for _, file := range allWithin(files) {
 			a, mistakes, err := builtin.Read(file)
 			if err != nil {
 				return err
@@ -196,6 +196,9 @@ The exit status is 0 if there is no mistake, 1 if a program does not work in the
 					broken++
 				}
 			}
+			for _, text := range a.Doubts() {
+				fmt.Fprintf(c.ErrOrStderr(), "warning: %s: %s\n", file, text)
+			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is correct%s\n", file, a.Type, a.Version, notReady(missing))
 			if len(missing) == 0 {
 				checkVersion(c, here, a)
@@ -211,6 +214,14 @@ The exit status is 0 if there is no mistake, 1 if a program does not work in the
 		return nil
 	}
 	return c
+}
+
+// allWithin returns what is to be checked of folders of algorithms.
+func allWithin(files []string) (all []string) {
+	for _, file := range files {
+		all = append(all, builtin.Within(file)...)
+	}
+	return all
 }
 
 // checkVersion warns if the program is of another version than the file was written for.

@@ -104,6 +104,9 @@ func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
 	if want := near + ": near 1 is correct and ready on this machine\n" + far + ": far 1 is correct; not ready on this machine: the program no-such-program"; !strings.HasPrefix(out, want) || errs != "" || code != 0 {
 		t.Errorf("check: exit code %d: %s%swant %s", code, out, errs, want)
 	}
+	if out, errs, code := check(folder); !strings.HasPrefix(out, far+": far 1 is correct; not") || !strings.Contains(out, near+": near 1 is correct and ready") || errs != "" || code != 0 {
+		t.Errorf("check of a folder: exit code %d: %s%s", code, out, errs)
+	}
 	one := write("one.toml", strings.Replace(strings.Replace(nearFile, "%s", "1", 1), "title = \"Steps\"", "titel = \"Steps\"", 1))
 	two := write("two.toml", strings.Replace(strings.Replace(nearFile, "%s", "1", 1), "tit", "tut", 2))
 	if out, errs, code := check(near, one); code != exitInvalid || !strings.HasSuffix(errs, "molrun: 1 mistake\n") || !strings.Contains(errs, "one.toml:") || !strings.Contains(out, "near 1 is correct") {

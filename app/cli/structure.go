@@ -2,21 +2,24 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"molrun/app/base/atoms"
 	"molrun/app/base/durable"
+	"molrun/app/base/structure"
 	"molrun/app/cli/remote"
 	"molrun/app/engine/structsum"
 )
 
 func summaryCommand() *cobra.Command {
-	var structure, out string
+	var file, out string
 	var cutoff float64
 	c := &cobra.Command{
 		Use:     "structure-summary",
@@ -24,14 +27,14 @@ func summaryCommand() *cobra.Command {
 		Example: "  molrun engine structure-summary --structure 1abc.cif --out summary",
 		Args:    cobra.NoArgs,
 	}
-	c.Flags().StringVar(&structure, "structure", "", "PDB or mmCIF file")
+	c.Flags().StringVar(&file, "structure", "", "PDB or mmCIF file")
 	c.Flags().Float64Var(&cutoff, "cutoff", 4.5, "longest distance of heavy atoms in contact, in Å")
 	c.Flags().StringVar(&out, "out", "", "folder for the results")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if structure == "" || out == "" || !(cutoff > 0) {
+		if file == "" || out == "" || !(cutoff > 0) {
 			return remote.Usagef("give --structure FILE, --out DIR and a cutoff above 0")
 		}
-		f, err := os.Open(structure)
+		f, err := os.Open(file)
 		if err != nil {
 			return err
 		}
@@ -45,44 +48,47 @@ func summaryCommand() *cobra.Command {
 }
 
 func pdbCommand() *cobra.Command {
-	var structure, out string
-	var leave atoms.Selection
+	var file, out string
+	var leave structure.Selection
 	c := &cobra.Command{
 		Use:   "pdb",
 		Short: "Write a structure as a PDB file that other programs read",
 		Long: `Write the first model of a PDB or mmCIF file as a PDB file: with HEADER, each atom at
 its most occupied place, and chains of one letter. Prints what it has changed.
-With --no-hetero, chains stay whole: selenomethionine becomes methionine, and a structure
-with other modified residues in its chains is refused.`,
+With --standard, modified amino acids become the standard ones that they are made from, such
+as selenomethionine methionine. With --no-hetero, too, so that chains stay whole, and a
+structure with other residues in its chains that are HETATM is refused.`,
 		Example: "  molrun engine pdb --structure 1abc.cif --no-hetero --out protein.pdb",
 		Args:    cobra.NoArgs,
 	}
-	c.Flags().StringVar(&structure, "structure", "", "PDB or mmCIF file")
-	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out HETATM: ligands, ions, water; selenomethionine in chains is written as MET")
+	c.Flags().StringVar(&file, "structure", "", "PDB or mmCIF file")
+	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out HETATM: ligands, ions, water; modified amino acids of chains are written as standard ones")
+	c.Flags().BoolVar(&leave.Modified, "standard", false, "write modified amino acids of chains as the standard ones that they are made from")
 	c.Flags().BoolVar(&leave.Hydrogens, "no-hydrogens", false, "leave out hydrogens")
 	c.Flags().StringVar(&out, "out", "", "file to write")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if structure == "" || out == "" {
+		if file == "" || out == "" {
 			return remote.Usagef("give --structure FILE and --out FILE")
 		}
-		f, err := os.Open(structure)
+		f, err := os.Open(file)
 		if err != nil {
 			return err
 		}
 		defer f.Close() // only read from
 		var text bytes.Buffer
-		w, err := atoms.WritePDB(f, &text, leave)
+		w, err := structure.WritePDB(f, &text, leave)
 		if err != nil {
 			return fmt.Errorf("the structure %w", err)
 		}
-		if w.Models > 1 {
-			fmt.Fprintf(c.OutOrStdout(), "Of %d models, the first was taken.\n", w.Models)
+		fmt.Fprintf(c.OutOrStdout(), "The structure has %s.\n", w.Source)
+		if len(w.Modified) > 0 {
+			fmt.Fprintf(c.OutOrStdout(), "Modified residues are written as standard ones: %s.\n", strings.Join(w.Modified, ", "))
 		}
-		if len(w.Methionines) > 0 {
-			fmt.Fprintf(c.OutOrStdout(), "Selenomethionine is written as methionine: %s.\n", strings.Join(w.Methionines, ", "))
+		if len(w.Unusual) > 0 {
+			fmt.Fprintf(c.OutOrStdout(), "These residues of chains have no standard one that they are made from, and programs may leave them out: %s.\n", strings.Join(w.Unusual, ", "))
 		}
-		for from, to := range w.Chains {
-			fmt.Fprintf(c.OutOrStdout(), "Chain %s is called %s.\n", from, to)
+		for _, from := range slices.Sorted(maps.Keys(w.Chains)) {
+			fmt.Fprintf(c.OutOrStdout(), "Chain %s is called %s.\n", cmp.Or(from, "without a name"), w.Chains[from])
 		}
 		root, err := os.OpenRoot(filepath.Dir(out))
 		if err != nil {

@@ -91,9 +91,13 @@ func chooseAlgorithms(c *cobra.Command, flags *configFlags, args []string) ([]*a
 	for _, arg := range args {
 		a, ok := catalogue.Find(arg, "")
 		if !ok || strings.ContainsRune(arg, filepath.Separator) {
-			if a, err = readAlgorithm(c, arg); err != nil {
-				return nil, err
+			for _, file := range builtin.Within(arg) {
+				if a, err = readAlgorithm(c, file); err != nil {
+					return nil, err
+				}
+				chosen = append(chosen, a)
 			}
+			continue
 		}
 		chosen = append(chosen, a)
 	}
@@ -265,6 +269,9 @@ func resultText(o *trial.Outcome) string {
 	var parts []string
 	for _, m := range o.Metrics {
 		parts = append(parts, m.String())
+	}
+	if len(o.Unfound) > 0 {
+		parts = append(parts, "not found: "+strings.Join(o.Unfound, " "))
 	}
 	opened, empty := 0, ""
 	for _, v := range o.Views {

@@ -57,6 +57,7 @@ type TableRow struct {
 	Source      string         `json:"source,omitempty"`
 	Status      string         `json:"status"`
 	FailureCode string         `json:"failureCode,omitempty"`
+	Warnings    []string       `json:"warnings,omitempty"`
 	Settings    map[string]any `json:"settings"`
 	Metrics     map[string]any `json:"metrics"`
 }

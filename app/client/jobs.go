@@ -41,13 +41,24 @@ type Job struct {
 	Tags             map[string]string `json:"tags,omitempty"`
 	Note             string            `json:"note,omitempty"`
 	Metrics          *Metrics          `json:"metrics,omitempty"`
+	Warnings         []string          `json:"warnings,omitempty"`
 	Failure          *Failure          `json:"failure,omitempty"`
 	ResultBytes      int64             `json:"resultBytes,omitempty"`
+	LeftOut          *LeftOut          `json:"leftOut,omitempty"`
 	Pinned           bool              `json:"pinned"`
 	Counts           map[string]int    `json:"subjobCounts,omitempty"` // of a batch: number of rows by status
 	Subjobs          []Job             `json:"subjobs,omitempty"`
 	SubjobsTruncated bool              `json:"subjobsTruncated,omitempty"`
 	Created          bool              `json:"created,omitempty"` // whether this submission created the job
+}
+
+// LeftOut is what the program left that is not in the result.
+type LeftOut struct {
+	Count int `json:"count"`
+	Paths []struct {
+		Path   string `json:"path"`
+		Reason string `json:"reason"`
+	} `json:"paths"` // the first ones
 }
 
 // Input is a file that a job reads.
@@ -59,6 +70,7 @@ type Input struct {
 	Path     string `json:"path,omitempty"`
 	Filename string `json:"filename"`
 	SHA256   string `json:"sha256"`
+	Summary  string `json:"summary,omitempty"` // of a structure
 }
 
 // Progress is the latest progress that a running program reported.

@@ -216,6 +216,9 @@ func (a *attempt) run(ctx context.Context, s situation) {
 				return
 			}
 			s.begun = s.begun && !a.neverBegan(s.status)
+			if s.begun && cancelled(s.status) {
+				s.status.State = app.TaskEnded
+			}
 		case stepCollect:
 			a.leave()
 			a.collect(ctx, s.status.Outcome)
@@ -227,7 +230,11 @@ func (a *attempt) run(ctx context.Context, s situation) {
 		case stepLose:
 			a.leave()
 			a.fetch(ctx)
-			a.finish(ctx, app.Ending{Outcome: s.status.Outcome, Lost: s.status.Reason})
+			end := app.Ending{Lost: s.status.Reason}
+			if s.status.State == app.TaskEnded {
+				end.Outcome = s.status.Outcome
+			}
+			a.finish(ctx, end)
 			return
 		}
 	}
@@ -249,9 +256,11 @@ func (a *attempt) giveBack(ctx context.Context) {
 }
 
 // neverBegan reports whether the attempt's task is lost with the pilot that was to run it.
-// If pilots are lost again and again before they get to it, it counts as begun.
+// If pilots are lost again and again before they get to it, it counts as begun, as it does
+// if somebody cancels them more often than its retries allow, and more than once.
 func (a *attempt) neverBegan(s app.TaskStatus) bool {
 	return a.pilot != nil && s.State == app.TaskLost && a.pilot.launches.Load() < mostLaunches &&
+		!(cancelled(s) && int(a.pilot.cancels.Load()) > max(1, a.job.Private.Retries)) &&
 		!task.Exists(a.dir, task.RunFile) && !task.Exists(a.dir, task.OutcomeFile)
 }
 

@@ -28,6 +28,7 @@ type airfield struct {
 	room    int   // pilots that run at once
 	most    int   // that did
 	refuses error // of StartPilot
+	silent  error // of Status
 }
 
 type flight struct {
@@ -37,6 +38,7 @@ type flight struct {
 	current  []app.Task // the one that runs
 	begun    bool
 	over     bool // it has landed, or died
+	cancels  bool // somebody has cancelled it
 }
 
 func airfieldOf(w *world) *airfield {
@@ -89,6 +91,9 @@ func (f *airfield) inTheAir() (n int) {
 func (f *airfield) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.silent != nil {
+		return nil, f.silent
+	}
 	all := make([]app.TaskStatus, len(tasks))
 	for i, t := range tasks {
 		p := f.flightOf(t.Pilot)
@@ -102,6 +107,12 @@ func (f *airfield) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 		case p == nil || all[i].State == app.TaskEnded:
 		case p.over:
 			all[i] = app.TaskStatus{State: app.TaskLost, Reason: "the pilot is gone"}
+			if p.cancels {
+				all[i].Outcome = &app.Outcome{Protocol: task.Protocol, Cause: app.CauseStopped, Message: "Root has cancelled it."}
+			}
+			if p.cancels && begun {
+				all[i].State = app.TaskEnded
+			}
 		case !p.begun:
 			all[i] = app.TaskStatus{State: app.TaskStarting, Reason: "the cluster is busy"}
 		case !begun:
@@ -318,6 +329,37 @@ func TestLostPilotOfACluster(t *testing.T) {
 	})
 }
 
+// Rows behind the one that ran when somebody cancelled their pilot run in another. Who
+// cancels that too, ends them.
+func TestCancelledPilotOfACluster(t *testing.T) {
+	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+		w.start()
+		w.manyRows("b", 5)
+		for n := range 2 {
+			must.Become(t, "a row runs in the next pilot", func() bool {
+				time.Sleep(10 * time.Millisecond)
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				return len(f.flights) > n && len(f.flights[n].current) > 0
+			})
+			f.with(func() { f.flights[n].cancels = true })
+			f.crash(f.flights[n])
+		}
+		w.finished("b")
+		begun := 0
+		for n := 1; n <= 5; n++ {
+			r := w.row("b", n)
+			begun += w.executor.started(r.ID)
+			if r.Failure == nil || r.Failure.Code != app.FailedStopped || r.Failure.Message != "Root has cancelled it." {
+				t.Errorf("row %d is %s: %+v", n, r.Status, r.Failure)
+			}
+		}
+		if begun != 2 || len(f.flights) != 2 {
+			t.Errorf("%d rows were begun in %d pilots, want two in two", begun, len(f.flights))
+		}
+	})
+}
+
 // A runner continues the pilots of the one before, and gives what they never began to new ones.
 func TestPilotsOfAClusterAreFoundAgain(t *testing.T) {
 	for _, busy := range []bool{false, true} {
@@ -369,6 +411,26 @@ func TestPilotThatAClusterDoesNotTake(t *testing.T) {
 				t.Errorf("row %d: %+v", n, r.Failure)
 			}
 		}
+	})
+}
+
+// Rows that wait in a pilot say that the cluster does not answer.
+func TestRowsSayThatTheClusterDoesNotAnswer(t *testing.T) {
+	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+		f.room = 0
+		w.start()
+		w.manyRows("b", 5)
+		time.Sleep(20 * time.Second)
+		f.with(func() { f.silent = fault.Errorf(fault.Unavailable, "The folder is away.") })
+		time.Sleep(20 * time.Second)
+		for n := 1; n <= 5; n++ {
+			if r := w.row("b", n); r.StatusReason != "waiting for the cluster: The folder is away" {
+				t.Errorf("row %d is %s: %s", n, r.Status, r.StatusReason)
+			}
+		}
+		f.with(func() { f.silent, f.room = nil, 8 })
+		w.finished("b")
+		w.once("b", 5, nil)
 	})
 }
 

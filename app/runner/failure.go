@@ -16,6 +16,7 @@ import (
 	"molrun/app/algorithm/results"
 	"molrun/app/base/unit"
 	"molrun/app/task"
+	"molrun/app/task/protocol"
 )
 
 const (
@@ -40,11 +41,23 @@ func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.
 	}
 	if f.Message == "" {
 		f.Message = sentence(j, o)
-		if line := results.Telling(tail); explainable[o.Cause] && !strings.Contains(f.Message, line) {
+		if line := results.Telling(tail); explainable[o.Cause] && !strings.Contains(f.Message, line) && !(o.ExitCode == killedStatus && strings.Contains(line, "Killed")) {
 			f.Message += " Its last words: " + line + unseen(j, o, alg, line)
 		}
 	}
 	return f
+}
+
+// warnings are what programs have said that makes their result doubtful: by themselves, and
+// in words that the algorithm file knows.
+func warnings(o *app.Outcome, alg *algorithm.File, tail string) []string {
+	all := o.Warnings
+	if alg != nil {
+		for _, text := range alg.Warnings.Find([]byte(tail)) {
+			all = protocol.AddWarning(all, protocol.CleanWarning(text))
+		}
+	}
+	return all
 }
 
 var codes = map[app.Cause]app.FailureCode{
@@ -53,6 +66,7 @@ var codes = map[app.Cause]app.FailureCode{
 	app.CauseTimeout:     app.FailedTimeout,
 	app.CauseMemory:      app.FailedMemory,
 	app.CauseLimit:       app.FailedSignal, // the kernel or the task itself killed the program
+	app.CauseDisk:        app.FailedDisk,
 	app.CauseStopped:     app.FailedStopped,
 	app.CauseCannotStart: app.FailedCannotStart,
 	app.CauseNoResult:    app.FailedNoResult,
@@ -69,6 +83,9 @@ var meaning = map[string]string{
 
 const crashed = " It crashed, as programs do on input that they do not expect: check the files and settings."
 
+// killedStatus is how a shell ends whose program was killed.
+const killedStatus = 128 + int(syscall.SIGKILL)
+
 // sentence explains the cause to the job's user.
 func sentence(j *app.Job, o *app.Outcome) string {
 	program := "The program"
@@ -77,6 +94,9 @@ func sentence(j *app.Job, o *app.Outcome) string {
 	}
 	switch o.Cause {
 	case app.CauseExit:
+		if o.ExitCode == killedStatus {
+			return fmt.Sprintf("%s was killed (exit status %d), most likely for lack of memory. Give the job more memory or a smaller input.", program, o.ExitCode)
+		}
 		return fmt.Sprintf("%s ended with exit status %d.", program, o.ExitCode)
 	case app.CauseSignal:
 		return fmt.Sprintf("%s was ended by signal %s.%s", program, o.Signal, meaning[o.Signal])
@@ -99,6 +119,14 @@ func sentence(j *app.Job, o *app.Outcome) string {
 		return "The program could not be started."
 	}
 	return fmt.Sprintf("%s failed (%s).", program, o.Cause)
+}
+
+// withoutOutput says why a task that is done lacks what its algorithm file requires of it.
+func withoutOutput(o *app.Outcome, lacking string) (code app.FailureCode, message string) {
+	if o.OverMemory {
+		return app.FailedMemory, "A process of the job was killed because the job used more memory than it may. " + lacking
+	}
+	return app.FailedNoResult, lacking
 }
 
 // loggedReason explains a failure in the service's log, without anything that the job's

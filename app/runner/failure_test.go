@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/task"
 	"molrun/app/test/must"
 )
@@ -79,6 +80,41 @@ func TestLogTailIsBounded(t *testing.T) {
 	must.OK(t, syscall.Mkfifo(filepath.Join(dir, task.LogFile), 0o600))
 	if got := logTail(dir); got != "" {
 		t.Errorf("a pipe in its place: %q", got)
+	}
+}
+
+func TestWarningsOfProgramsAndOfTheirAlgorithmFile(t *testing.T) {
+	alg, mistakes := algorithm.Parse("tree.toml", []byte(`format = 1
+type = "tree"
+version = "1"
+command = ["tree"]
+[[warnings]]
+pattern = '(?m)^WARNING: (.*)$'
+message = "$1"
+`))
+	must.Equal(t, "mistakes", mistakes, nil)
+	o := &app.Outcome{Warnings: []string{"it is short", "many gaps"}}
+	tail := "WARNING: many gaps\nWARNING: few sites\n"
+	must.Equal(t, "without the file", warnings(o, nil, tail), []string{"it is short", "many gaps"})
+	must.Equal(t, "with it", warnings(o, alg, tail), []string{"it is short", "many gaps", "few sites"})
+}
+
+func TestShellWhoseProgramWasKilledIsTold(t *testing.T) {
+	const said = "The program of step \"fold\" was killed (exit status 137), most likely for lack of memory. Give the job more memory or a smaller input."
+	for tail, want := range map[string]string{
+		"Killed\n": said, "sh: line 1: 42 Killed  python3 fold.py\n": said, "bad_alloc: cannot allocate\n": said + " Its last words: bad_alloc: cannot allocate",
+	} {
+		f := failure(&app.Job{}, &app.Outcome{Cause: app.CauseExit, ExitCode: 137, Step: "fold"}, nil, tail)
+		must.Equal(t, tail, f.Message, want)
+	}
+}
+
+func TestResultIsIncompleteForWantOfMemory(t *testing.T) {
+	for over, want := range map[bool]app.FailureCode{true: app.FailedMemory, false: app.FailedNoResult} {
+		code, message := withoutOutput(&app.Outcome{OverMemory: over}, "The result has no a.pdb.")
+		if code != want || !strings.HasSuffix(message, "The result has no a.pdb.") {
+			t.Errorf("%v: %s, %s", over, code, message)
+		}
 	}
 }
 

@@ -34,7 +34,8 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
 			a.finishWithoutResult(ctx, o, app.FailedExit, string(unfit))
 			return
 		case errors.As(err, &lacking):
-			a.finishWithoutResult(ctx, o, app.FailedNoResult, string(lacking))
+			code, message := withoutOutput(o, string(lacking))
+			a.finishWithoutResult(ctx, o, code, message)
 			return
 		case !temporary(err) && time.Since(begin) >= collectTimeout:
 			a.log.Error().Err(err).Msg("the result can't be kept")
@@ -61,6 +62,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		Dir:       filepath.Dir(a.home),
 		Attempt:   a.number,
 		Outcome:   o,
+		Ran:       a.dir,
 		Algorithm: alg,
 		MaxFiles:  a.options.MaxFiles,
 		Unsynced:  a.unsynced(o),
@@ -76,6 +78,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 				return fmt.Errorf("fetch the result: %w", err)
 			}
 		}
+		c.Warnings = warnings(o, alg, logTail(a.home))
 		ending, err = c.Run()
 		return err
 	})
@@ -140,7 +143,8 @@ func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
 	}
 	a.fetch(ctx)
 	a.syncLog(o)
-	a.finish(ctx, app.Ending{Outcome: o, Failure: failure(a.job, o, alg, logTail(a.home))})
+	tail := logTail(a.home)
+	a.finish(ctx, app.Ending{Outcome: o, Failure: failure(a.job, o, alg, tail), Warnings: warnings(o, alg, tail)})
 }
 
 // fetch brings home what is left of an attempt that was not completed: its log

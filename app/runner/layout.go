@@ -36,6 +36,7 @@ type layout struct {
 	jobDir    string
 	job       *app.Job
 	lease     schedule.Lease
+	storage   int64 // bytes that it may write; 0 is no limit
 	algorithm *algorithm.File
 	program   string // path of this binary, as the task sees it
 	options   *Options
@@ -184,6 +185,7 @@ func (l *layout) writeTask(p algorithm.Paths) error {
 		CPUSet:            l.lease.CPUs,
 		MaxRuntimeSeconds: l.job.MaxRuntime,
 		MemoryBytes:       l.lease.Needs.MemoryBytes,
+		StorageBytes:      l.storage,
 		LogBytes:          l.options.LogBytes,
 		GraceSeconds:      int64((l.options.Grace + time.Second - 1) / time.Second),
 	})

@@ -75,6 +75,7 @@ type pilot struct {
 	alone   atomic.Bool // the loop says that nobody else waits for the slot
 
 	launches atomic.Int32 // since a row has ended
+	cancels  atomic.Int32 // processes that somebody cancelled on the cluster
 	nudge    chan struct{}
 
 	// Of the pilot's goroutine.
@@ -435,7 +436,7 @@ func (p *pilot) giveFailed(ctx context.Context, rows []*flying, err error) {
 	}
 	p.handAt = time.Now().Add(handAgainRemote)
 	for _, f := range rows {
-		if why := f.whyWaiting(err); why != (eta.Reason{}) {
+		if why := f.whyWaiting(f.sharedTrouble(err)); why != (eta.Reason{}) {
 			f.tell(ctx, event{kind: evWaiting, reason: why})
 		}
 	}
@@ -521,17 +522,19 @@ func (p *pilot) nextPause() time.Duration {
 	return min(max(2*p.pause, firstRemoteLook), mostRemoteLook)
 }
 
-// tellOthers tells all rows what the first one waits for: so do they.
+// tellOthers tells all rows what the first of those that wait waits for: so do they.
 func (p *pilot) tellOthers(rows []*flying) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := rows[0].last
-	if first == nil || first.State != app.TaskStarting || first.Reason == "" {
+	waits := func(f *flying) bool { return f.last != nil && f.last.State == app.TaskStarting }
+	i := slices.IndexFunc(rows, waits)
+	if i < 0 {
 		return
 	}
-	for _, f := range rows[1:] {
-		if f.last == nil || f.last.State == app.TaskStarting {
-			f.deliver(*first)
+	first := *rows[i].last
+	for _, f := range rows {
+		if waits(f) || f.last == nil && first.Reason != "" {
+			f.deliver(first)
 		}
 	}
 }
@@ -575,6 +578,7 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 	if err != nil || len(statuses) != len(rows) {
 		if ctx.Err() == nil {
 			p.options.Log.Warn().Err(err).Str("pilot", p.id).Msg("the executor can't tell how the rows of a pilot stand; will ask again")
+			p.silent(err)
 		}
 		return 0, false
 	}
@@ -583,6 +587,9 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 	}
 	if ended > 0 {
 		p.launches.Store(0) // before rows hear that they are lost, which is judged by it
+	}
+	if p.alive && slices.ContainsFunc(statuses, cancelled) {
+		p.cancels.Add(1)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -596,6 +603,21 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 	}
 	return ended, lost
 }
+
+// silent tells the rows that do not run yet that the executor does not answer.
+func (p *pilot) silent(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.flying {
+		if f.last == nil || f.last.State == app.TaskStarting {
+			f.deliver(news{silent: true, why: said(err)})
+		}
+	}
+}
+
+// cancelled reports whether a row is lost before it began because somebody cancelled its
+// process.
+func cancelled(s app.TaskStatus) bool { return s.State == app.TaskLost && s.Outcome != nil }
 
 func count(is bool) int {
 	if is {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -74,10 +75,13 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 			made = a.remote != nil // no process of this machine has used it
 			err = a.start(ctx)
 		}
+		err = a.sharedTrouble(err)
 		switch {
 		case !temporary(err):
 			return err
 		case time.Since(begin) < prepareTimeout || a.remote != nil && errors.Is(err, fault.Unavailable):
+		case noSpace(err) && a.isShared(err):
+			return cannotStart("The folder that is shared with the cluster had no space for the job's files. Ask an administrator to free some, then retry the job.", err)
 		case noSpace(err):
 			return cannotStart("The server's disk had no space for the job's files. Ask an administrator to free some, then retry the job.", err)
 		default:
@@ -105,6 +109,8 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 // is just busy.
 func (a *attempt) whyWaiting(err error) eta.Reason {
 	switch {
+	case noSpace(err) && a.isShared(err):
+		return eta.Reason{Text: "waiting for space in the folder that is shared with the cluster", By: eta.Disk}
 	case noSpace(err):
 		return eta.Reason{Text: "waiting for space on the server's disk", By: eta.Disk}
 	case a.remote != nil:
@@ -113,6 +119,39 @@ func (a *attempt) whyWaiting(err error) eta.Reason {
 		return eta.Reason{Text: "waiting for the server's own program, which can't be started now"}
 	}
 	return eta.Reason{}
+}
+
+// away are the errors of a network file system that is unavailable, or not as it should be
+// mounted.
+var away = []error{
+	syscall.EIO, syscall.ESTALE, syscall.ENOTCONN, syscall.ETIMEDOUT, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
+	syscall.ESHUTDOWN, syscall.EREMOTEIO, syscall.ENXIO, syscall.EROFS, syscall.EACCES, syscall.EPERM,
+}
+
+// sharedTrouble says of an error of the folder that is shared with the cluster that it is
+// unavailable, so that jobs wait for it as for the cluster.
+func (a *attempt) sharedTrouble(err error) error {
+	i := slices.IndexFunc(away, func(e error) bool { return errors.Is(err, e) })
+	if i < 0 || temporary(err) || !a.isShared(err) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be used: %v", away[i]), err)
+}
+
+// isShared reports whether an error is that of a file in the folder that is shared with the
+// cluster. One without an absolute path comes from the executor, which keeps its files there.
+func (a *attempt) isShared(err error) bool {
+	if a.remote == nil {
+		return false
+	}
+	path := ""
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		path = e.Path
+	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+		path = e.New
+	}
+	in, relErr := filepath.Rel(filepath.Dir(a.executor.remote.AttemptsDir()), path)
+	return !filepath.IsAbs(path) || relErr == nil && filepath.IsLocal(in)
 }
 
 // said returns what an executor says about why it is unavailable, to be appended.
@@ -167,8 +206,13 @@ func (a *attempt) makeDir(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	storage, err := a.jobs.StorageLeft(ctx, a.job)
+	if err != nil {
+		return err
+	}
 	l := layout{
 		dir:       a.dir,
+		storage:   storage,
 		jobDir:    filepath.Dir(a.home),
 		job:       a.job,
 		lease:     a.lease,

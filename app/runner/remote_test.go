@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -412,4 +414,54 @@ func TestTasksOfAnArrayAreStartedTogether(t *testing.T) {
 			t.Errorf("record %+v, failure %+v", r.Job, r.Failure)
 		}
 	})
+}
+
+// Trouble with the folder that is shared with the cluster is none of the job's: it waits for
+// the folder, and says so. Trouble with other files is.
+func TestJobsWaitForTheSharedFolder(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		path   string // from the shared folder; "": unknown
+		errno  syscall.Errno
+		reason string // "": the job fails
+	}{
+		{"the server is away", "shared/x/1", syscall.EIO, "waiting for the cluster: The folder that is shared with the cluster can't be used: input/output error"},
+		{"stale, without a path", "", syscall.ESTALE, "waiting for the cluster: The folder that is shared with the cluster can't be used: stale file handle"},
+		{"full", "shared/x/1", syscall.ENOSPC, "waiting for space in the folder that is shared with the cluster"},
+		{"this machine's disk is full", "../uploads/x", syscall.ENOSPC, "waiting for space on the server's disk"},
+		{"this machine's disk is broken", "../uploads/x", syscall.EIO, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			remoteBubble(t, func(t *testing.T, w *world) {
+				var works atomic.Bool
+				w.play(func(string, int) script {
+					if works.Load() {
+						return script{cause: app.CauseDone}
+					}
+					err := &fs.PathError{Op: "open", Path: filepath.Join(w.dir, tt.path), Err: tt.errno}
+					if tt.path == "" {
+						err.Path = "relative"
+					}
+					return script{refuses: fmt.Errorf("write the list: %w", err)}
+				})
+				w.start()
+				w.submit(ann, "a", `{}`)
+				time.Sleep(time.Minute)
+				r := w.job("a")
+				if tt.reason == "" {
+					if r.Failure == nil || r.Failure.Code != app.FailedCannotStart {
+						t.Errorf("%s: %+v", r.Status, r.Failure)
+					}
+					return
+				}
+				if r.Status != app.Queued || r.StatusReason != tt.reason {
+					t.Errorf("%s: %q, want %q", r.Status, r.StatusReason, tt.reason)
+				}
+				works.Store(true)
+				if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 1 {
+					t.Errorf("then it is %s in attempt %d", r.Status, r.Attempts)
+				}
+			})
+		})
+	}
 }

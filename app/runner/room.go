@@ -83,7 +83,7 @@ var spaceErrors = []string{"No space left on device", "Disk quota exceeded"}
 // lacksSpace reports whether an attempt that ends now has failed for lack of space,
 // as far as that can be told: the disk lacks it, or the program said so.
 func (a *attempt) lacksSpace(e app.Ending) bool {
-	if a.options.DiskShortage() != "" {
+	if a.options.DiskShortage() != "" || e.Outcome != nil && e.Outcome.Cause == app.CauseDisk {
 		return true
 	}
 	return e.Failure != nil && slices.ContainsFunc(spaceErrors, func(text string) bool { return strings.Contains(e.Failure.LogTail, text) })

@@ -20,7 +20,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script {
 			return script{
-				runs: time.Minute, cause: app.CauseDone, log: "hello\n",
+				runs: time.Minute, cause: app.CauseDone, log: "hello\n", warnings: []string{"Rg is not converged"},
 				out: map[string]string{"a.pdb": "ATOM", "b/c.txt": "x", "metrics.json": `{"rg_nm":1.5}`, "log.txt": "own"},
 			}
 		})
@@ -41,6 +41,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 		if got := string(r.Metrics.Results); got != `{"rg_nm":1.5}` || r.Metrics.RunSeconds != 60 {
 			t.Errorf("metrics: %s, %+v", got, r.Metrics)
 		}
+		must.Equal(t, "warnings", r.Warnings, []string{"Rg is not converged"})
 		if late := r.CompletedAt.Sub(r.StartedAt.Time); late != time.Minute {
 			t.Errorf("ran %v, want a minute", late)
 		}

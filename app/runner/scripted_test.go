@@ -26,6 +26,7 @@ type script struct {
 	stopTakes time.Duration     // from Stop to its end
 	out       map[string]string // what it writes; nil is the number of its attempt
 	log       string
+	warnings  []string
 	basis     string // of its progress
 	message   string // of the outcome
 	refuses   error  // of Start
@@ -157,7 +158,7 @@ func (s *scripted) status(t *scriptedTask) app.TaskStatus {
 	case t.cause == "":
 		return app.TaskStatus{State: app.TaskLost, Reason: "its node went down"}
 	}
-	o := &app.Outcome{Protocol: 1, EndedAt: t.end, Cause: t.cause, ExitCode: t.exitCode, CPUSeconds: 1, Message: t.message}
+	o := &app.Outcome{Protocol: 1, EndedAt: t.end, Cause: t.cause, ExitCode: t.exitCode, CPUSeconds: 1, Message: t.message, Warnings: t.warnings}
 	if !t.end.Before(t.begin) {
 		o.StartedAt = t.begin
 	}

@@ -34,6 +34,7 @@ type Jobs interface {
 	SetOutlook(executor string, o app.Outlook)
 	AlgorithmOf(ctx context.Context, j *app.Job) (*algorithm.File, error)
 	PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error)
+	StorageLeft(ctx context.Context, j *app.Job) (bytes int64, err error)
 	InputPath(ref app.Reference) (string, error)
 	Wake() <-chan struct{}
 }

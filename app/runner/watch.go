@@ -21,7 +21,7 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 		case n := <-news:
 			switch {
 			case n.silent:
-				a.noticeSilence(ctx)
+				a.noticeSilence(ctx, n.why)
 			case n.State == app.TaskEnded || n.State == app.TaskLost:
 				return n.TaskStatus
 			default:
@@ -55,9 +55,13 @@ func (a *attempt) unfollow() {
 }
 
 // noticeSilence says why nothing is heard of a task that was not seen running.
-func (a *attempt) noticeSilence(ctx context.Context) {
+func (a *attempt) noticeSilence(ctx context.Context, why string) {
+	text := "the cluster does not answer; it is asked again until it does"
+	if why != "" {
+		text = "waiting for the cluster" + why
+	}
 	if !a.started {
-		a.tell(ctx, event{kind: evWaiting, reason: a.executor.waiting("the cluster does not answer; it is asked again until it does")})
+		a.tell(ctx, event{kind: evWaiting, reason: a.executor.waiting(text)})
 	}
 }
 

@@ -36,6 +36,7 @@ type watched struct {
 type news struct {
 	app.TaskStatus
 	silent bool
+	why    string // it is silent, to be appended; "": unknown
 }
 
 func newWatcher(e app.Executor, poll Poll, timeout time.Duration, log zerolog.Logger) *watcher {
@@ -148,7 +149,7 @@ func (w *watcher) ask(ctx context.Context, entries []*watched) {
 	now := time.Now()
 	for i, entry := range entries {
 		if !known {
-			entry.deliver(news{silent: true}, now)
+			entry.deliver(news{silent: true, why: said(err)}, now)
 			entry.due = now.Add(w.poll.Max)
 			continue
 		}

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"fmt"
 	stdlog "log"
 	"net"
 	"net/http"
@@ -46,6 +47,11 @@ func (s *service) server(handler http.Handler) *http.Server {
 		WriteByteTimeout:              time.Duration(l.TransferIdle),
 	}
 	return server
+}
+
+// bounds are those of the connections.
+func (s *service) bounds() edge.Bounds {
+	return edge.Bounds{Connections: s.config.Limits.Connections, Trusted: s.config.Proxy.Trusted}
 }
 
 // serveAPI serves HTTPS if there is a certificate.
@@ -105,7 +111,7 @@ func (s *service) handler(stopping context.Context, version string, submissions 
 	})
 	policy := edge.Policy{
 		MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins,
-		SignIn: edge.SignIn{Header: s.config.SignIn.Header, Proxies: s.config.SignIn.Proxies},
+		SignIn: edge.SignIn{Header: s.config.SignIn.Header, Proxies: s.config.SignIn.Proxies}, Strangers: s.bounds().Strangers(),
 	}
 	return inOtherWords(s, web.Outer(policy.Wrap(api), policy.Wrap(linked), s.log), version)
 }
@@ -168,6 +174,9 @@ func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 		}
 	}
 	checks = map[string]any{"database": "ok", "algorithmsReady": ready, "algorithmsNotReady": lacking, "isolation": s.executor.Isolation()}
+	if s.gpuTrouble != "" {
+		checks["gpus"] = fmt.Sprintf("%d in use; %v", s.gpus, s.gpuTrouble)
+	}
 	if d := s.app.Runs.Drained(); d != nil {
 		checks["drained"] = "no job starts since " + d.Since.UTC().Format(time.RFC3339)
 	}

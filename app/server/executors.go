@@ -121,11 +121,14 @@ func (s *service) executorStates() []status.Executor {
 	return all
 }
 
-// slurmState says whether the cluster's controller answered last. Without it, jobs
-// are still accepted, and wait.
+// slurmState says whether the cluster's controller answered last, and whether the shared
+// folder could be written. Without them, jobs are still accepted, and wait.
 func (s *service) slurmState() string {
 	since, err := s.slurm.Answers()
+	away, folder := s.slurm.Folder()
 	switch {
+	case folder != nil:
+		return "the shared folder can't be used since " + away.UTC().Format(time.RFC3339) + ": " + folder.Error()
 	case since.IsZero():
 		return "not asked yet"
 	case err != nil:

@@ -98,12 +98,13 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	running := &requests{}
 	submissions := limit.ForProcessors()
 	api := s.server(running.counted(s.handler(stopping, o.Version, submissions)))
-	listener := edge.LimitConnections(api, e.api, s.config.Limits.Connections, submissions)
+	listener := edge.LimitConnections(api, e.api, s.bounds(), submissions)
 	operator := edge.Server(running.counted(s.operator(stopping, e)))
 	api.ErrorLog, operator.ErrorLog = s.errorLog(), s.errorLog()
 	parts.run("api", func() error { return serveAPI(api, listener, e.cert) })
 	parts.run("control socket", func() error { return operator.Serve(e.control) })
 	parts.run("runner", func() error { return s.runner().Run(stopping) })
+	parts.run("rows of batches", func() error { return s.app.Runs.ChangeRows(stopping, s.rowsLater) })
 	parts.run("sweep", func() error { return repeat(stopping, sweepInterval, s.sweep) })
 	parts.run("retention", func() error { return repeat(stopping, retentionInterval, s.retain) })
 	parts.run("backups", func() error { return s.backups.Run(stopping) })
@@ -125,6 +126,11 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	s.log.Info().Msg("stopping; running jobs go on")
 	err = errors.Join(running.drain(time.Duration(s.config.Stop.Requests), api, operator), parts.wait())
 	return errors.Join(err, s.saveKeyUses())
+}
+
+// rowsLater logs why the rows of a batch could not be stopped or tried again yet.
+func (s *service) rowsLater(err error) {
+	s.log.Warn().Err(err).Msg("could not change the rows of a batch; retrying")
 }
 
 // baseURL returns the address of the service that browsers are given: the public one,

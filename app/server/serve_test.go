@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -243,6 +244,10 @@ func TestReadinessSaysWhatIsReady(t *testing.T) {
 	checks, ok := s.ready(t.Context())
 	if !ok || checks["database"] != "ok" || checks["algorithmsReady"] != builtin+1 || checks["algorithmsNotReady"] != 1 || checks["drained"] != nil || checks["slurm"] != nil {
 		t.Errorf("ready %t: %v, want %d algorithms and one that is not", ok, checks, builtin+1)
+	}
+	s.gpuTrouble = "says: GPU is lost."
+	if checks, ok := s.ready(t.Context()); !ok || checks["gpus"] != fmt.Sprintf("%d in use; nvidia-smi says: GPU is lost.", s.gpus) {
+		t.Errorf("with a GPU that is lost: %t, %v", ok, checks)
 	}
 	_, err := s.app.Runs.Drain(t.Context(), anybody, "repair")
 	must.OK(t, err)

@@ -46,6 +46,7 @@ type service struct {
 	files      *blobs.Dir
 	executor   *local.Executor
 	gpus       int               // of this machine
+	gpuTrouble local.GPUTrouble  // with others, when the service started; "": none
 	slurm      *slurm.Executor   // nil before openCluster, or without a cluster
 	offered    []*algorithm.File // instead of those of the configuration, unless nil
 	catalogue  *algorithm.Catalogue
@@ -133,6 +134,7 @@ func (s *service) join(secret *link.Secret) error {
 	here, err := host.Of(s.config)
 	if err != nil {
 		s.log.Warn().Err(err).Msg("not all of the machine could be detected")
+		errors.As(err, &s.gpuTrouble)
 	}
 	capacity := here.Capacity
 	s.gpus = len(capacity.GPUs)

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"molrun/app/base/unit"
 	"molrun/app/task/protocol"
 )
 
@@ -44,6 +45,10 @@ func (r *runningStep) conclude() {
 	if r.outcome.Cause == "" && checked(r.step) {
 		r.check()
 	}
+	if (r.outcome.Cause == "" || r.outcome.Cause == protocol.CauseDone) && r.overMemory() {
+		r.outcome.OverMemory = true
+		r.warn(fmt.Sprintf("A process of the job was killed because the job used more than its %s of memory; its result may be incomplete.", unit.Bytes(r.spec.MemoryBytes)))
+	}
 	switch r.outcome.Cause {
 	case protocol.CauseExit, protocol.CauseSignal, protocol.CauseNoResult:
 		r.show()
@@ -68,6 +73,7 @@ func (r *runningStep) check() {
 	}
 	switch {
 	case lacking != "":
+		r.judgeMemory(false)
 		r.decide(protocol.CauseNoResult, fmt.Sprintf("Step %q %s.", r.step.Name, lacking))
 		r.blame()
 	case r.last:

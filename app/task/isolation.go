@@ -34,6 +34,8 @@ type Isolation struct {
 	Processes int64 `json:"processes,omitempty"`
 	// FileBytes is how large a file may become; 0 is no limit.
 	FileBytes int64 `json:"fileBytes,omitempty"`
+	// Reserve is how many bytes of the disk must stay free; 0 is no limit.
+	Reserve int64 `json:"reserve,omitempty"`
 	// Containers says how images of containers are run.
 	Containers container.Options `json:"containers,omitzero"`
 	// ModulesInit is the script that defines the command module; "": one that is installed.

@@ -110,18 +110,20 @@ func TestLostLogBytesAreCounted(t *testing.T) {
 	}
 }
 
-func TestProgressIsFilteredFromTheLog(t *testing.T) {
+func TestMarkedLinesAreFilteredFromTheLog(t *testing.T) {
 	const printed = "begin\nmolrun:progress 0.5 half\nmiddle molrun:progress 0.6 no\n" +
 		"molrun:progress\nmolrun:progress x\nmolrun:progress 2 no\nmolrun:progress NaN\nmolrun:progressive\n" +
-		"molrun:progress 0.7\r\nmolrun:prog\nend\nmolrun:progress 1 \x1b[1mdone\x1b[0m\xff  "
+		"molrun:progress 0.7\r\nmolrun:prog\nmolrun:warning  Rg is\x07 not converged \r\nmolrun:warning \nmolrun:warnings x\nend\nmolrun:progress 1 \x1b[1mdone\x1b[0m\xff  "
 	const logged = "begin\nmiddle molrun:progress 0.6 no\n" +
-		"molrun:progress\nmolrun:progress x\nmolrun:progress 2 no\nmolrun:progress NaN\nmolrun:progressive\nmolrun:prog\nend\n"
+		"molrun:progress\nmolrun:progress x\nmolrun:progress 2 no\nmolrun:progress NaN\nmolrun:progressive\nmolrun:prog\n" +
+		"warning: Rg is not converged\nmolrun:warning \nmolrun:warnings x\nend\n"
 	reports := []protocol.Progress{{Fraction: 0.5, Text: "half"}, {Fraction: 0.7}, {Fraction: 1, Text: "[1mdone[0m\uFFFD"}}
 
 	for range 300 { // in random chunks
 		var out bytes.Buffer
 		var got []protocol.Progress
-		f := &progressFilter{out: &out, report: func(p protocol.Progress) { got = append(got, p) }}
+		var warned []string
+		f := &markFilter{out: &out, report: func(p protocol.Progress) { got = append(got, p) }, warn: func(text string) { warned = append(warned, text) }}
 		for rest := []byte(printed); len(rest) > 0; {
 			n := 1 + rand.IntN(min(len(rest), 40))
 			f.Write(rest[:n])
@@ -131,29 +133,31 @@ func TestProgressIsFilteredFromTheLog(t *testing.T) {
 		if out.String() != logged {
 			t.Fatalf("log %q, want %q", out.String(), logged)
 		}
+		must.Equal(t, "warnings", warned, []string{"Rg is not converged"})
 		if fmt.Sprint(got) != fmt.Sprint(reports) {
 			t.Fatalf("progress %v, want %v", got, reports)
 		}
 	}
 }
 
-// FuzzProgressFilter checks that the filter removes valid progress lines and
-// nothing else, however the output is cut into chunks.
-func FuzzProgressFilter(f *testing.F) {
+// FuzzMarkFilter checks that the filter removes valid progress lines, words warnings and
+// changes nothing else, however the output is cut into chunks.
+func FuzzMarkFilter(f *testing.F) {
 	f.Add([]byte("a\nmolrun:progress 0.5 x\nb"), uint8(3))
 	f.Add([]byte("molrun:progress molrun:progress 0.1\n"), uint8(1))
+	f.Add([]byte("molrun:warning \nmolrun:warning a\nmolrun:warning b"), uint8(5))
 	f.Fuzz(func(t *testing.T, printed []byte, piece uint8) {
 		var want bytes.Buffer
 		for line := range bytes.Lines(printed) {
-			if _, ok := parseProgress(string(line)); !ok {
+			if !(&markFilter{out: &want, report: func(protocol.Progress) {}, warn: func(string) {}}).take(line) {
 				want.Write(line)
 			}
 		}
-		if len(printed) >= longestProgressLine {
+		if len(printed) >= longestMarkedLine {
 			return // where a long line is cut depends on the chunks
 		}
 		var got bytes.Buffer
-		filter := &progressFilter{out: &got, report: func(protocol.Progress) {}}
+		filter := &markFilter{out: &got, report: func(protocol.Progress) {}, warn: func(string) {}}
 		for rest := printed; len(rest) > 0; {
 			n := min(len(rest), 1+int(piece))
 			filter.Write(rest[:n])
@@ -168,14 +172,20 @@ func FuzzProgressFilter(f *testing.F) {
 
 func TestEndlessLineIsNotHeldBack(t *testing.T) {
 	var out bytes.Buffer
-	f := &progressFilter{out: &out, report: func(protocol.Progress) { t.Error("reported") }}
-	f.Write([]byte(progressMark))
+	f := &markFilter{out: &out, report: func(protocol.Progress) { t.Error("reported") }}
+	f.Write([]byte(mark + "progress "))
 	for range 1000 {
 		f.Write([]byte("0123456789"))
 	}
-	if out.Len() < 10000-longestProgressLine {
+	if out.Len() < 10000-longestMarkedLine {
 		t.Errorf("only %d bytes passed on", out.Len())
 	}
+}
+
+func TestWarningsOfAllStepsAreInTheOutcome(t *testing.T) {
+	a := newAttempt(t, "echo molrun:warning the run is short", "echo molrun:warning it has not converged; exit 1")
+	must.Equal(t, "warnings", a.start().outcome().Warnings, []string{"the run is short", "it has not converged"})
+	must.Equal(t, "log", a.read(LogFile), "warning: the run is short\nwarning: it has not converged\n")
 }
 
 func TestProgressIsWrittenWhileRunningAndAtTheEnd(t *testing.T) {

@@ -23,6 +23,11 @@ func (s *shim) decide(cause protocol.Cause, message string) {
 	s.outcome.Cause, s.outcome.Message = cause, message
 }
 
+// warn notes what a program says makes its result doubtful.
+func (s *shim) warn(text string) {
+	s.outcome.Warnings = protocol.AddWarning(s.outcome.Warnings, text)
+}
+
 // interrupt handles SIGTERM: somebody asked the task to stop, or the machine is
 // shutting down.
 func (s *shim) interrupt() {
@@ -43,6 +48,7 @@ func (r *runningStep) judge(status syscall.WaitStatus) {
 	case status.ExitStatus() != 0 && !slices.Contains(r.step.OK, status.ExitStatus()):
 		r.outcome.ExitCode = status.ExitStatus()
 		r.judgeForks()
+		r.judgeMemory(status.ExitStatus() == killedStatus)
 		r.decide(protocol.CauseExit, fmt.Sprintf("Step %q ended with exit code %d.", r.step.Name, status.ExitStatus()))
 	case r.last && !checked(r.step):
 		r.decide(protocol.CauseDone, "")
@@ -66,22 +72,39 @@ func (r *runningStep) judgeForks() {
 	}
 }
 
+// killedStatus is how shells and other programs end whose child was killed.
+const killedStatus = 128 + int(syscall.SIGKILL)
+
+// overMemory reports whether the kernel has killed a process of the step because the job
+// reached its memory limit.
+func (r *runningStep) overMemory() bool {
+	return r.cgroup != nil && r.cgroup.OOMKills() > r.cgroupKills
+}
+
+// judgeMemory decides that the step failed for want of memory, if the kernel has killed a
+// process of it. Of kills on the whole machine it counts those of a step that was killed.
+func (r *runningStep) judgeMemory(killed bool) {
+	switch {
+	case r.overMemory():
+		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", unit.Bytes(r.spec.MemoryBytes)))
+	case killed && process.OOMKills() > r.oomKills:
+		r.decide(protocol.CauseMemory, "The machine had no memory left, so the kernel killed the program.")
+	}
+}
+
 func (r *runningStep) judgeSignal(sig syscall.Signal) {
 	r.outcome.Signal = signalName(sig)
 	if sig != syscall.SIGKILL {
 		r.judgeForks()
 	}
 	switch {
-	case sig == syscall.SIGKILL && r.cgroup != nil && r.cgroup.OOMKills() > r.cgroupKills:
-		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", unit.Bytes(r.spec.MemoryBytes)))
+	case sig == syscall.SIGKILL:
+		r.judgeMemory(true)
 	case sig == syscall.SIGXFSZ && r.isolation.FileBytes > 0:
 		r.decide(protocol.CauseLimit, fmt.Sprintf("Step %q wrote a file larger than the %s that one may have (runner.file_size). "+
 			"Have it write less or several files, or ask an administrator for more.", r.step.Name, unit.Bytes(r.isolation.FileBytes)))
-	case sig == syscall.SIGKILL && process.OOMKills() > r.oomKills:
-		r.decide(protocol.CauseMemory, "The machine had no memory left, so the kernel killed the program.")
-	default:
-		r.decide(protocol.CauseSignal, fmt.Sprintf("Step %q was ended by the signal %s.", r.step.Name, r.outcome.Signal))
 	}
+	r.decide(protocol.CauseSignal, fmt.Sprintf("Step %q was ended by the signal %s.", r.step.Name, r.outcome.Signal))
 }
 
 // finish completes the outcome once no process is left.

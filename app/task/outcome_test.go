@@ -58,12 +58,45 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 	}
 }
 
+// TestKillOfAChildIsToldAsOutOfMemory has the kernel count a kill while the program itself
+// ends with a status of its own.
+func TestKillOfAChildIsToldAsOutOfMemory(t *testing.T) {
+	now, cgroup := process.OOMKills(), standInCgroup(t)
+	for name, tt := range map[string]struct {
+		status, kills, machine int64
+		makes                  []string
+		want                   protocol.Cause
+		over                   bool
+	}{
+		"killed by somebody":            {137, 2, now, nil, protocol.CauseExit, false},
+		"killed by the kernel":          {137, 1, now, nil, protocol.CauseMemory, false},
+		"killed, and one elsewhere":     {137, 2, now - 1, nil, protocol.CauseMemory, false},
+		"failed, and one killed":        {1, 1, now, nil, protocol.CauseMemory, false},
+		"failed, and one elsewhere":     {1, 2, now - 1, nil, protocol.CauseExit, false},
+		"ended well, without a file":    {0, 1, now, []string{"gone"}, protocol.CauseMemory, false},
+		"no kill, without a file":       {0, 2, now, []string{"gone"}, protocol.CauseNoResult, false},
+		"ended well, with its files":    {0, 1, now, []string{"there"}, protocol.CauseDone, true},
+		"ended well, nothing to check":  {0, 1, now, nil, protocol.CauseDone, true},
+		"ended well, and one elsewhere": {0, 2, now - 1, nil, protocol.CauseDone, false},
+	} {
+		work := t.TempDir()
+		must.Write(t, filepath.Join(work, "there"), "x")
+		r := runningStep{shim: &shim{host: &host{}, cgroup: cgroup, work: work, spec: &Spec{}}, cgroupKills: tt.kills, cgroupForks: 5, oomKills: tt.machine, last: true}
+		r.step.Makes = tt.makes
+		r.judge(syscall.WaitStatus(tt.status << 8))
+		r.conclude()
+		if o := r.outcome; o.Cause != tt.want || o.OverMemory != tt.over || (len(o.Warnings) > 0) != tt.over {
+			t.Errorf("%s: %+v, want %s", name, o, tt.want)
+		}
+	}
+}
+
 // TestProgramThatCanStartNoProcessIsTold has the kernel refuse a process before the task
 // has looked how many there are.
 func TestProgramThatCanStartNoProcessIsTold(t *testing.T) {
 	cgroup := standInCgroup(t)
 	for before, want := range map[int64]protocol.Cause{4: protocol.CauseLimit, 5: protocol.CauseExit} {
-		r := runningStep{shim: &shim{cgroup: cgroup, isolation: Isolation{Processes: 100}}, cgroupForks: before}
+		r := runningStep{shim: &shim{cgroup: cgroup, isolation: Isolation{Processes: 100}}, cgroupForks: before, cgroupKills: 2}
 		r.spec = &Spec{}
 		r.judge(syscall.WaitStatus(2 << 8))
 		if r.outcome.Cause != want || r.outcome.ExitCode != 2 {

@@ -11,28 +11,30 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// progressMark begins a line by which a program reports its progress:
+// mark begins a line by which a program reports something:
 //
 //	molrun:progress 0.42 some text
-const progressMark = "molrun:progress "
+//	molrun:warning some text
+const mark = "molrun:"
 
 const (
-	longestProgressLine = 4 << 10
-	progressPause       = time.Second
+	longestMarkedLine = 4 << 10
+	progressPause     = time.Second
 )
 
-// progressFilter passes on what a program prints, except its progress lines. It
-// searches whole chunks of output for a mark, not line by line, so that output
-// without marks costs one fast search.
-type progressFilter struct {
+// markFilter passes on what a program prints, without its progress lines and with its
+// warnings in words. It searches whole chunks of output for a mark, not line by line, so
+// that output without marks costs one fast search.
+type markFilter struct {
 	out     io.Writer
 	report  func(protocol.Progress)
-	held    []byte // the beginning of a line that may be progress
+	warn    func(text string)
+	held    []byte // the beginning of a line that may be marked
 	midLine bool   // the output passed on so far does not end with a line
-	taken   bool   // what came last was a progress line that ended with a carriage return
+	taken   bool   // what came last was a marked line that ended with a carriage return
 }
 
-func (f *progressFilter) Write(p []byte) (int, error) {
+func (f *markFilter) Write(p []byte) (int, error) {
 	data := p
 	if f.taken && len(data) > 0 {
 		data, f.taken = bytes.TrimPrefix(data, []byte("\n")), false
@@ -50,7 +52,7 @@ func (f *progressFilter) Write(p []byte) (int, error) {
 }
 
 // Flush ends the output. What was held back is a line without a newline.
-func (f *progressFilter) Flush() {
+func (f *markFilter) Flush() {
 	line := f.held
 	f.held = nil
 	if !f.take(line) {
@@ -58,34 +60,34 @@ func (f *progressFilter) Flush() {
 	}
 }
 
-// markIn returns the offset at which a progress line begins in data, or may begin
+// markIn returns the offset at which a marked line begins in data, or may begin
 // once more data comes. If there is none, it gives the length of data.
-func (f *progressFilter) markIn(data []byte) int {
+func (f *markFilter) markIn(data []byte) int {
 	for from := 0; ; {
-		i := bytes.Index(data[from:], []byte(progressMark))
+		i := bytes.Index(data[from:], []byte(mark))
 		if i < 0 {
 			break
 		}
 		if from += i; f.beginsLine(data, from) {
 			return from
 		}
-		from += len(progressMark)
+		from += len(mark)
 	}
 	return f.markAtEnd(data)
 }
 
 // markAtEnd returns the offset of the last line if that may become a mark, or else
 // the length of data. It looks at no more bytes than a mark has.
-func (f *progressFilter) markAtEnd(data []byte) int {
-	for at := max(0, len(data)-len(progressMark)+1); at < len(data); at++ {
-		if f.beginsLine(data, at) && strings.HasPrefix(progressMark, string(data[at:])) {
+func (f *markFilter) markAtEnd(data []byte) int {
+	for at := max(0, len(data)-len(mark)+1); at < len(data); at++ {
+		if f.beginsLine(data, at) && strings.HasPrefix(mark, string(data[at:])) {
 			return at
 		}
 	}
 	return len(data)
 }
 
-func (f *progressFilter) beginsLine(data []byte, at int) bool {
+func (f *markFilter) beginsLine(data []byte, at int) bool {
 	if at == 0 {
 		return !f.midLine
 	}
@@ -96,17 +98,16 @@ func (f *progressFilter) beginsLine(data []byte, at int) bool {
 // line before.
 func isLineEnd(b byte) bool { return b == '\n' || b == '\r' }
 
-// line handles the first line of data, which may be progress, and gives the
-// rest.
-func (f *progressFilter) line(data []byte) []byte {
+// line handles the first line of data, which may be marked, and gives the rest.
+func (f *markFilter) line(data []byte) []byte {
 	end := bytes.IndexAny(data, "\r\n") + 1
 	switch {
 	case len(data) == 0:
 		return nil
-	case end == 0 && len(data) < longestProgressLine:
+	case end == 0 && len(data) < longestMarkedLine:
 		f.held = bytes.Clone(data)
 		return nil
-	case end == 0: // too long to be progress
+	case end == 0: // too long
 		f.pass(data)
 		return nil
 	}
@@ -121,7 +122,7 @@ func (f *progressFilter) line(data []byte) []byte {
 	return data[end:]
 }
 
-func (f *progressFilter) pass(text []byte) {
+func (f *markFilter) pass(text []byte) {
 	if len(text) == 0 {
 		return
 	}
@@ -129,21 +130,33 @@ func (f *progressFilter) pass(text []byte) {
 	f.midLine = !isLineEnd(text[len(text)-1])
 }
 
-// take reports a progress line, or gives false if it is none.
-func (f *progressFilter) take(line []byte) bool {
-	p, ok := parseProgress(string(line))
-	if ok {
-		f.report(p)
+// take reports a marked line, or gives false if it is none. Nobody needs progress in a log.
+func (f *markFilter) take(line []byte) bool {
+	rest, ok := strings.CutPrefix(string(line), mark)
+	if !ok || len(line) > longestMarkedLine {
+		return false
 	}
-	return ok
+	what, rest, _ := strings.Cut(strings.TrimRight(rest, "\r\n"), " ")
+	switch what {
+	case "progress":
+		p, ok := parseProgress(rest)
+		if ok {
+			f.report(p)
+		}
+		return ok
+	case "warning":
+		text := protocol.CleanWarning(rest)
+		if text != "" {
+			f.warn(text)
+			f.pass([]byte("warning: " + text + "\n"))
+		}
+		return text != ""
+	}
+	return false
 }
 
-func parseProgress(line string) (protocol.Progress, bool) {
-	rest, ok := strings.CutPrefix(line, progressMark)
-	if !ok || len(line) > longestProgressLine {
-		return protocol.Progress{}, false
-	}
-	number, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
+func parseProgress(said string) (protocol.Progress, bool) {
+	number, text, _ := strings.Cut(strings.TrimSpace(said), " ")
 	fraction, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(fraction >= 0 && fraction <= 1) { // also refuses NaN
 		return protocol.Progress{}, false

@@ -84,9 +84,7 @@ func TestSandboxReportsHowTheProgramEnded(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				o := sandboxed(t, tt.script).start().outcome()
 				got := protocol.Outcome{Cause: o.Cause, ExitCode: o.ExitCode, Signal: o.Signal, Step: o.Step}
-				if got != tt.want {
-					t.Errorf("outcome %+v, want %+v", o, tt.want)
-				}
+				must.Equal(t, "outcome", got, tt.want)
 			})
 		}
 	})

@@ -24,6 +24,7 @@ type shim struct {
 	log       *logFile
 	progress  progress
 	memory    memory
+	disk      disk
 	used      float64 // CPU seconds of what this process had run before
 	turns     float64 // CPU seconds of the task's turns in a shared sandbox
 	largest   int64   // memory of the largest process, in bytes
@@ -98,6 +99,7 @@ func (s *shim) prepare() (err error) {
 		return err
 	}
 	s.memory.limit = s.spec.MemoryBytes
+	s.disk = disk{reserve: s.isolation.Reserve, most: s.spec.StorageBytes}
 	if limit := s.spec.MaxRuntimeSeconds; limit > 0 {
 		s.timeout = time.After(time.Until(s.begin.Add(time.Duration(limit) * time.Second)))
 	}

@@ -27,11 +27,12 @@ type Spec struct {
 	Shown             []string          `json:"shown,omitempty"`  // files whose end goes to the log of a step that fails
 	GPUs              []string          `json:"gpus,omitempty"`   // leased devices
 	CPUs              int               `json:"cpus"`
-	CPUSet            []int             `json:"cpuSet,omitempty"`  // to which its programs are pinned
-	MaxRuntimeSeconds int64             `json:"maxRuntimeSeconds"` // of all steps together; 0 is no limit
-	MemoryBytes       int64             `json:"memoryBytes"`       // of all processes together; 0 is no limit
-	LogBytes          int64             `json:"logBytes"`          // 0 is DefaultLogBytes
-	GraceSeconds      int64             `json:"graceSeconds"`      // from TERM to KILL; 0 is DefaultGraceSeconds
+	CPUSet            []int             `json:"cpuSet,omitempty"`       // to which its programs are pinned
+	MaxRuntimeSeconds int64             `json:"maxRuntimeSeconds"`      // of all steps together; 0 is no limit
+	MemoryBytes       int64             `json:"memoryBytes"`            // of all processes together; 0 is no limit
+	StorageBytes      int64             `json:"storageBytes,omitempty"` // of all files that it writes; 0 is no limit
+	LogBytes          int64             `json:"logBytes"`               // 0 is DefaultLogBytes
+	GraceSeconds      int64             `json:"graceSeconds"`           // from TERM to KILL; 0 is DefaultGraceSeconds
 }
 
 // Write writes task.json into an attempt's directory.

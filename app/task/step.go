@@ -34,6 +34,7 @@ type runningStep struct {
 	killPause      time.Duration    // until kill fires again
 
 	memoryCheck *time.Timer
+	diskCheck   *time.Timer
 	processes   int64 // at the last check
 	oomKills    int64 // of the machine, before the step
 	cgroupKills int64 // of the task's cgroup, before the step
@@ -60,6 +61,8 @@ func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
 	s.memory.pause = 0
 	r.memoryCheck = time.NewTimer(firstPause)
 	defer r.memoryCheck.Stop()
+	r.diskCheck = time.NewTimer(firstPause)
+	defer r.diskCheck.Stop()
 	r.wait()
 	r.priority.calm()
 	err = output.finish()
@@ -106,6 +109,8 @@ func (r *runningStep) wait() {
 			r.killAll()
 		case <-r.memoryCheck.C:
 			r.checkUsage()
+		case <-r.diskCheck.C:
+			r.checkDisk()
 		case <-r.looks:
 			if r.lookForStop() {
 				r.interrupt()

@@ -55,6 +55,7 @@ type Archive struct {
 // later its records of the central directory.
 type part struct {
 	folder  app.Folder
+	named   string // what the folder is called in the archive
 	start   int64
 	size    int64
 	central int64 // length of its records
@@ -114,12 +115,13 @@ func (s *Archives) layOut(contents app.Archive) (*Archive, error) {
 	a := &Archive{jobs: s.jobs, parts: make([]part, 0, len(contents.Folders))}
 	a.inputs = inputs{jobs: s.jobs, upload: s.upload, files: slices.Clone(contents.Inputs), dirs: namedDirs(contents.Inputs)}
 	digest := sha256.New()
+	folders := map[string]bool{}
 	for _, f := range contents.Folders {
 		m, data, err := s.jobs.manifest(f.Job)
 		if err != nil {
 			return nil, NotFound(err)
 		}
-		p := part{folder: f, start: a.end.start, digest: sha256.Sum256(data)}
+		p := part{folder: f, named: free(portable(f.Name), folders), start: a.end.start, digest: sha256.Sum256(data)}
 		if err := p.measure(m); err != nil {
 			return nil, fmt.Errorf("job %s: %w", f.Job, err)
 		}
@@ -173,17 +175,18 @@ func (p *part) measure(m *app.Manifest) error {
 // walk yields the selected files of the manifest with their entries in the archive, in order.
 func (p *part) walk(m *app.Manifest) iter.Seq2[*app.ManifestFile, *zipEntry] {
 	return func(yield func(*app.ManifestFile, *zipEntry) bool) {
-		prefix := p.folder.Name
+		prefix, folder := p.folder.Name, p.named
 		if prefix != "" {
-			prefix += "/"
+			prefix, folder = prefix+"/", folder+"/"
 		}
+		names := portableNames(m)
 		e := zipEntry{offset: p.start}
 		for i := range m.Files {
 			f := &m.Files[i]
-			e.name, e.size, e.crc, e.changed = prefix+f.Name, f.Size, f.CRC32, f.Changed
-			if !p.folder.Files.Has(e.name) {
+			if !p.folder.Files.Has(prefix + f.Name) {
 				continue
 			}
+			e.name, e.size, e.crc, e.changed = folder+names[i], f.Size, f.CRC32, f.Changed
 			if !yield(f, &e) {
 				return
 			}

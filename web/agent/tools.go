@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"molrun/app/base/naming"
 	"molrun/app/client"
 )
 
@@ -95,7 +96,7 @@ func (s *Server) tools(spec map[string]any) []tool {
 			object(jobName), s.cancelJob,
 		},
 		{
-			"upload_file", "Upload a small file", "Upload a text of up to 1 MiB as a file. Settings name it by the fileId that comes back.", adds,
+			"upload_file", "Upload a small file", "Upload a text of up to 1 MiB as a file. Settings name it by the fileId or the reference that comes back.", adds,
 			object(textual("filename*", "Name of the file, with its extension."), textual("text*", "Its content.")), s.uploadFile,
 		},
 	}
@@ -267,5 +268,5 @@ func (s *Server) uploadFile(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"fileId": f.ID, "reference": f.Folder + "/" + f.Filename, "size": f.Size, "sha256": f.SHA256}, nil
+	return map[string]any{"fileId": f.ID, "reference": naming.OfDigest(f.SHA256, f.Filename), "size": f.Size, "sha256": f.SHA256}, nil
 }

@@ -196,14 +196,22 @@ const jsonType = "application/json"
 
 var tableTypes = []string{"text/csv", "text/tab-separated-values"}
 
-// mediaType returns the declared type of a body, "" unless it is plain UTF-8.
+// charsets are the encodings that a table may be said to have: what it has is found out.
+var charsets = []string{"us-ascii", "utf-16", "utf-16le", "utf-16be", "windows-1252", "cp1252", "iso-8859-1", "latin1"}
+
+// mediaType returns the declared type of a body, "" if it is encoded in a way that is not read.
 func mediaType(r *http.Request) string {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return ""
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if charset := params["charset"]; err != nil || charset != "" && !strings.EqualFold(charset, "utf-8") {
+	charset := strings.ToLower(params["charset"])
+	isUTF8 := charset == "" || charset == "utf-8" || charset == "utf8"
+	if err != nil || !isUTF8 && !(slices.Contains(tableTypes, kind) && slices.Contains(charsets, charset)) {
 		return ""
+	}
+	if kind == "text/json" {
+		return jsonType
 	}
 	return kind
 }

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"slices"
 
 	"molrun/app/base/strictjson"
@@ -36,6 +37,7 @@ func (r *Reader) Object(n Need) *Object {
 		r.fail(err)
 		return r.body
 	}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF")) // some programs of Windows write it
 	if len(data) == 0 {
 		if n == Required {
 			r.Fault("missing", []any{"body"}, "send a JSON object")

@@ -55,8 +55,15 @@ func Remote(r *http.Request) string {
 // network that one customer gets.
 func Network(r *http.Request) string {
 	ip, ok := remoteAddr(r)
-	if !ok || ip.Is4() {
-		return Remote(r)
+	if !ok {
+		return ""
+	}
+	return networkOf(ip)
+}
+
+func networkOf(ip netip.Addr) string {
+	if ip.Is4() {
+		return ip.String()
 	}
 	network, _ := ip.WithZone("").Prefix(64) // an IPv6 address has 128 bits
 	return network.String()

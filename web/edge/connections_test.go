@@ -47,7 +47,7 @@ func newBounded(t *testing.T, most int) *bounded {
 	}))
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	must.OK(t, err)
-	listener := edge.LimitConnections(server, inner, most, nil)
+	listener := edge.LimitConnections(server, inner, edge.Bounds{Connections: most}, nil)
 	follow := server.ConnState
 	server.ConnState = func(c net.Conn, state http.ConnState) {
 		switch state {
@@ -140,6 +140,46 @@ func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
 	if got := b.most.Load(); got > 2 {
 		t.Errorf("%d connections were open at once", got)
 	}
+}
+
+// TestOneAddressLeavesConnectionsToOthers holds more connections with half a request than
+// there may be, and again more than may wait.
+func TestOneAddressLeavesConnectionsToOthers(t *testing.T) {
+	b := newBounded(t, 8) // of which one address may have 2 without a whole request
+	from := func(address string) *caller {
+		t.Helper()
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+		c, err := d.Dial("tcp", b.address)
+		must.OK(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		return &caller{c, bufio.NewReader(c)}
+	}
+	var held []net.Conn
+	for range 100 {
+		if c, err := net.Dial("tcp", b.address); err == nil { // else it was closed at once
+			_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nX-Half")
+			held = append(held, c)
+		}
+	}
+	for range 8 {
+		must.OK(t, from("127.0.0.2").ask("/"))
+	}
+	waiting := from("127.0.0.2")
+	must.OK(t, waiting.send("/held"))
+	for _, c := range held {
+		_ = c.Close()
+	}
+	must.Become(t, "the address is served again", func() bool {
+		c, err := net.Dial("tcp", b.address)
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		return (&caller{c, bufio.NewReader(c)}).ask("/") == nil
+	})
+	close(b.held)
+	must.OK(t, waiting.answer())
 }
 
 func TestListenerClosesWhileAClientWaits(t *testing.T) {

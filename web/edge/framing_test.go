@@ -102,7 +102,7 @@ func TestRequestsOfTwoLengthsCloseTheConnectionOfTLS(t *testing.T) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(w, r.Body)
 		}))
-		server.Listener = edge.LimitConnections(server.Config, server.Listener, 4, nil)
+		server.Listener = edge.LimitConnections(server.Config, server.Listener, edge.Bounds{Connections: 4}, nil)
 		server.StartTLS()
 		inner, err := net.Dial("tcp", server.Listener.Addr().String())
 		must.OK(t, err)

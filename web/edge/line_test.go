@@ -57,7 +57,7 @@ func newLasting(t *testing.T, stopping context.Context) *lasting { //nolint:revi
 		_ = line.End()
 	}))
 	l.Config = edge.Server(l.Config.Handler)
-	l.Listener = edge.LimitConnections(l.Config, l.Listener, 1, nil)
+	l.Listener = edge.LimitConnections(l.Config, l.Listener, edge.Bounds{Connections: 1}, nil)
 	l.Start()
 	t.Cleanup(l.Close)
 	return l

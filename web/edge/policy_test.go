@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -50,6 +51,45 @@ func TestOnlyTrustedProxiesForwardTheClientAddress(t *testing.T) {
 		handler.ServeHTTP(w, r)
 		must.Equal(t, fmt.Sprintf("%s: the client", tt.name), w.Body.String(), tt.want)
 	}
+}
+
+// TestOneAddressHasFewRequestsWithoutAKey has a proxy forward them, of which the second hold.
+func TestOneAddressHasFewRequestsWithoutAKey(t *testing.T) {
+	p := edge.Policy{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Strangers: 2}
+	var ask func(from string, then ...func()) int
+	handler := p.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Known") != "" {
+			edge.Admitted(r)
+		}
+		for _, next := range r.Context().Value(t).([]func()) {
+			next()
+		}
+	}))
+	ask = func(from string, then ...func()) int {
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), t, then), "GET", "/", nil)
+		name, known := strings.CutSuffix(from, " known")
+		r.RemoteAddr = "10.1.1.1:99"
+		r.Header.Set("X-Forwarded-For", name)
+		if known {
+			r.Header.Set("X-Known", "yes")
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	want := func(from string, status int, then ...func()) {
+		t.Helper()
+		must.Equal(t, "status of a request from "+from, ask(from, then...), status)
+	}
+	want("2001:db8:0:1::1", 200, func() {
+		want("2001:db8:0:1::2 known", 200, func() {
+			want("2001:db8:0:1::3", 200, func() {
+				want("2001:db8:0:1::4", 429)
+				want("2001:db8:0:2::4", 200)
+			})
+		})
+	})
+	want("2001:db8:0:1::4", 200)
 }
 
 func TestHeadersAreBounded(t *testing.T) {

@@ -26,6 +26,7 @@ type wireConn struct {
 	closed       func()      // called once, when it is closed after it was taken over
 	once         sync.Once
 	compute      *limit.Slots           // for requests that may compute; nil has none
+	silent       atomic.Pointer[func()] // releases the slot of a connection without a whole request
 	arrived      atomic.Pointer[func()] // releases the slot of a request that no handler has admitted yet
 }
 
@@ -58,11 +59,24 @@ func trackAnswers(server *http.Server) {
 
 // newWireConn wraps an accepted TCP connection. Other connections are returned
 // as they are.
-func newWireConn(c net.Conn, compute *limit.Slots) net.Conn {
+func newWireConn(c net.Conn, compute *limit.Slots) (wrapped net.Conn, ok bool) {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		return &wireConn{TCPConn: tcp, compute: compute}
+		return &wireConn{TCPConn: tcp, compute: compute}, true
 	}
-	return c
+	return c, false
+}
+
+// heard notes that a whole request was read from a connection, which TLS may hide, or that
+// it has ended.
+func heard(c net.Conn) {
+	if outer, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = outer.NetConn()
+	}
+	if w, ok := c.(*wireConn); ok {
+		if release := w.silent.Swap(nil); release != nil {
+			(*release)()
+		}
+	}
 }
 
 // answered notes that an answer is complete and the next request may come.
@@ -87,8 +101,11 @@ func (c *wireConn) Read(p []byte) (int, error) {
 }
 
 // Admitted says that the user of a request is known, so that it waits for its turn
-// like the others of that user.
+// like the others of that user, and no longer counts among those of its address.
 func Admitted(r *http.Request) {
+	if release, ok := r.Context().Value(strangerKey{}).(func()); ok {
+		release()
+	}
 	if c, ok := connOf(r); ok {
 		c.admitted()
 	}

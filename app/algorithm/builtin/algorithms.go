@@ -156,6 +156,26 @@ func parseFolder(from fs.FS, file string) (*algorithm.File, []algorithm.Mistake,
 	return a, mistakes, nil
 }
 
+// Within returns the algorithm files, and the folders that are algorithms, that a path stands for:
+// itself, or what a folder of algorithms has.
+func Within(path string) (paths []string) {
+	in := os.DirFS(path)
+	if isAlgorithm(in, ".") {
+		return []string{path}
+	}
+	entries, _ := fs.ReadDir(in, ".") // Read says what is wrong
+	for _, e := range entries {
+		below, _ := fs.Glob(in, e.Name()+"/*.toml")
+		if !strings.HasPrefix(e.Name(), ".") && (strings.HasSuffix(e.Name(), ".toml") || len(below) > 0) {
+			paths = append(paths, filepath.Join(path, e.Name()))
+		}
+	}
+	if len(paths) == 0 {
+		return []string{path}
+	}
+	return paths
+}
+
 // Read reads an algorithm file, or the folder that an algorithm is.
 func Read(path string) (*algorithm.File, []algorithm.Mistake, error) {
 	info, err := os.Stat(path)

@@ -77,7 +77,7 @@ func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
 	}
 	for setting, want := range map[string]bool{
 		"structure-summary structure": true, "sequence-properties fasta": true, "gromacs structure": true, "mustang structures": true,
-		"boltz proteins": true, "tm-align mobile": false, "contacts structure": false, "blastp query": false,
+		"boltz proteins": true, "vina ligands": true, "tm-align mobile": false, "contacts structure": false, "blastp query": false,
 	} {
 		if got, there := takes[setting]; got != want || !there {
 			t.Errorf("%s: %v, %v", setting, got, there)
@@ -103,14 +103,48 @@ func TestScriptsReadTextOfAllSystems(t *testing.T) {
 			t.Errorf("%s: %v: %s", script, err, out)
 		}
 	}
-	settings, fasta, target := write("settings.json", `{"seed": 1, "seeds": 1}`), write("a.fasta", "\uFEFF>a\rMKV\rLAA\r\n>b\rGG\r"), filepath.Join(dir, "complex")
+	settings, fasta, target := write("settings.json", `{"seed": 1, "seeds": 1}`), write("a.fasta", ""), filepath.Join(dir, "complex")
 	for _, script := range []string{"boltz/complex.py", "chai-1/complex.py", "alphafold3/complex.py"} {
-		run(script, settings, target, "--proteins", fasta)
-		if text, err := os.ReadFile(target); err != nil || !bytes.Contains(text, []byte("MKVLAA")) || !bytes.Contains(text, []byte("GG")) {
-			t.Errorf("%s: %s, %v", script, text, err)
+		for _, text := range []string{
+			"\uFEFF>a\rMKV\rLAA\r\n>b\rGG\r", "\xff\xfe>\x00a\x00\n\x00M\x00K\x00V\x00L\x00A\x00A\x00\n\x00>\x00\n\x00G\x00G\x00",
+			">prot\xe9ine\nmkv laa*\n;x\n >b\nGG", "MKVLAAGG",
+		} {
+			must.OK(t, os.WriteFile(fasta, []byte(text), 0o600))
+			run(script, settings, target, "--proteins", fasta)
+			if text, err := os.ReadFile(target); err != nil || !bytes.Contains(text, []byte("MKVLAA")) || !bytes.Contains(text, []byte("GG")) || bytes.Contains(text, []byte("*")) {
+				t.Errorf("%s: %s, %v", script, text, err)
+			}
 		}
 	}
 	run("contacts/cell.py", write("a.cif", "data_x\n_CELL.Length_A 12.5\n"))
+}
+
+// TestTablesOfMoleculesAreReadAsSpreadsheetsSaveThem has a stand-in for RDKit.
+func TestTablesOfMoleculesAreReadAsSpreadsheetsSaveThem(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
+	dir := t.TempDir()
+	must.OK(t, os.Mkdir(filepath.Join(dir, "rdkit"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "rdkit", "__init__.py"), []byte(`
+class RDLogger: DisableLog = staticmethod(lambda _: None)
+class Molecule: GetNumAtoms = lambda _: 1
+class Chem: MolFromSmiles = staticmethod(lambda smiles: Molecule() if smiles in ("CCO", "C") else None)
+`), 0o600))
+	const script = `import sys, molecules; print([(name, type(m).__name__) for name, m in molecules.read("file", sys.argv[1])])`
+	for name, text := range map[string]string{
+		"comma.csv": "name,smiles\né,CCO\nb,C\n", "semicolon.csv": "Name;SMILES\r\né;CCO\r\nb;C\r\n", "said.csv": "sep=;\nsmiles;name\nCCO;é\nC;b\n",
+		"windows.csv": "name;smiles\n\xe9;CCO\nb;C\n", "marked.csv": "\uFEFFname,smiles\ré,CCO\rb,C\r", "tabs.tsv": "name\tsmiles\né\tCCO\nb\tC\n",
+		"wide.csv": "\xff\xfen\x00a\x00m\x00e\x00\t\x00s\x00m\x00i\x00l\x00e\x00s\x00\n\x00\xe9\x00\t\x00C\x00C\x00O\x00\n\x00b\x00\t\x00C\x00", "lines.smi": "CCO é\r\n# none\r\nC b\r\n",
+	} {
+		path := filepath.Join(dir, name)
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		c := exec.CommandContext(t.Context(), "python3", "-c", script, path)
+		c.Env = append(os.Environ(), "PYTHONPATH="+dir+":catalogue/lib", "PYTHONIOENCODING=utf-8", "PYTHONDONTWRITEBYTECODE=1")
+		if out, err := c.CombinedOutput(); err != nil || string(out) != "[('é', 'Molecule'), ('b', 'Molecule')]\n" {
+			t.Errorf("%s: %s, %v", name, out, err)
+		}
+	}
 }
 
 // references returns the files of a setting: one, a list of them, or none.
@@ -152,8 +186,8 @@ func TestExamplesOfTheCatalogueAreSubmissions(t *testing.T) {
 				must.OK(t, os.WriteFile(path, text, 0o600))
 				used = append(used, name)
 				if want := p.Content(); want != nil {
-					if _, mistakes, err := content.Check(t.Context(), path, *want); err != nil || mistakes != nil {
-						t.Errorf("%s: %s: %v, %v", a.Path, name, mistakes, err)
+					if found, err := content.Check(t.Context(), path, *want); err != nil || found.Mistakes != nil {
+						t.Errorf("%s: %s: %+v, %v", a.Path, name, found, err)
 					}
 				}
 			}
@@ -183,11 +217,12 @@ func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
 	for heavy, want := range map[int][2]float64{8: {1, 1}, 32: {1, 2}, 63: {2, 4}, 100: {5.2, 8}, 300: {5.2, 8}} { // above 100, none is docked
 		file := filepath.Join(t.TempDir(), "ligands.csv")
 		must.OK(t, os.WriteFile(file, []byte("name,smiles\n"+strings.Repeat("a,CCO\n", 500)+"b,"+chain(heavy)+"\nc,C1C(\n"), 0o600))
-		found, mistakes, err := content.Check(t.Context(), file, *vina.Parameters.Named("ligands").Content())
-		if err != nil || mistakes != nil {
-			t.Fatal(err, mistakes)
+		found, err := content.Check(t.Context(), file, *vina.Parameters.Named("ligands").Content())
+		must.OK(t, err)
+		if found.Mistakes != nil {
+			t.Fatal(found.Mistakes)
 		}
-		table := gibibytes(`{"cores":1,"ligands":"x"}`, algorithm.Facts{"ligands": found})
+		table := gibibytes(`{"cores":1,"ligands":"x"}`, algorithm.Facts{"ligands": found.Facts})
 		if table < want[0] || table > want[1] {
 			t.Errorf("%d heavy atoms: %.2f GiB, want %v", heavy, table, want)
 		}

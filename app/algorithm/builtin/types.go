@@ -26,6 +26,9 @@ var takers = map[string][]string{
 	"molecules.py": {"conformers", "properties", "vina"},
 	"read.py":      {"mustang", "theseus"},
 	"summary.awk":  {"clustalo", "kalign", "mafft", "muscle"},
+
+	"release.py":      {"bindcraft", "proteinmpnn"},
+	"torch_device.py": {"esmfold", "proteinmpnn", "rfdiffusion"},
 }
 
 // types returns the names of all types of the catalogue, in order.

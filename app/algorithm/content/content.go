@@ -5,8 +5,6 @@ package content
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +37,7 @@ var Kinds = []string{ProteinStructure, Structure, ProteinSequences, NucleotideSe
 
 // Bounds of what is read.
 const (
-	maxBytes = 1 << 30 // of a file, unpacked
+	maxBytes = plaintext.MaxUnpacked // of a file
 	maxLine  = 64 << 20
 	maxTold  = 5 // mistakes of one file
 )
@@ -56,7 +54,14 @@ type Want struct {
 	Packed                   bool     // whether the program reads files packed by gzip
 	AnyText                  bool     // whether the program reads a byte order mark, and lines that end with CR alone
 
-	found Facts // to be filled
+	found *Report // to be filled
+}
+
+// Report is what a file holds.
+type Report struct {
+	Facts    Facts
+	Summary  string   // of a structure, such as "1 chain, 129 residues"; else ""
+	Mistakes []string // of the file
 }
 
 // Mistake says what is wrong with a file, to be put behind its name.
@@ -66,17 +71,16 @@ func (m Mistake) Error() string { return string(m) }
 
 func wrong(format string, args ...any) error { return Mistake(fmt.Sprintf(format, args...)) }
 
-// Check returns what it has counted in a file, and the mistakes of it. The error says that
-// it can't be read.
-func Check(ctx context.Context, path string, want Want) (found Facts, mistakes []string, err error) {
+// Check returns what a file holds. The error says that it can't be read.
+func Check(ctx context.Context, path string, want Want) (*Report, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer f.Close() // only read from
-	want.found = Facts{}
-	mistakes, err = told(checkFile(ctx, f, want))
-	return want.found, mistakes, err
+	want.found = &Report{Facts: Facts{}}
+	want.found.Mistakes, err = told(checkFile(ctx, f, want))
+	return want.found, err
 }
 
 func checkFile(ctx context.Context, f *os.File, want Want) error {
@@ -85,7 +89,7 @@ func checkFile(ctx context.Context, f *os.File, want Want) error {
 	}
 	text, err := open(ctx, f)
 	if err == nil {
-		text.any = want.AnyText
+		text.any, text.bytes = want.AnyText, want.own()
 	}
 	if err == nil && text.packed && !want.Packed {
 		err = wrong("is packed by gzip, which the program can't read: unpack it first")
@@ -95,6 +99,9 @@ func checkFile(ctx context.Context, f *os.File, want Want) error {
 	}
 	return err
 }
+
+// own reports whether molrun's reader of structures reads the file for the program.
+func (w Want) own() bool { return w.AnyText && (w.Kind == ProteinStructure || w.Kind == Structure) }
 
 func check(text *lines, want Want) error {
 	switch want.Kind {
@@ -136,6 +143,7 @@ type lines struct {
 	packed  bool
 	text    *plaintext.Reader
 	any     bool // the program reads a byte order mark, and lines that end with CR alone
+	bytes   bool // other letters than those of UTF-8 do no harm, such as ° of Windows
 }
 
 func open(ctx context.Context, f fs.File) (*lines, error) {
@@ -146,16 +154,12 @@ func open(ctx context.Context, f fs.File) (*lines, error) {
 	if info.Size() == 0 {
 		return nil, wrong("is empty")
 	}
-	in := bufio.NewReaderSize(f, 64<<10)
-	l, text := &lines{ctx: ctx}, io.Reader(in)
-	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		unpacked, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, damaged(err)
-		}
-		l.packed, text = true, unpacked
+	l := &lines{ctx: ctx}
+	text, packed, err := plaintext.Unpack(f)
+	if err != nil {
+		return nil, damaged(err)
 	}
-	l.text = plaintext.NewReader(&limited{text, maxBytes})
+	l.packed, l.text = packed, plaintext.NewReader(&limited{text, maxBytes})
 	l.scanner = bufio.NewScanner(l.text)
 	l.scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
 	return l, nil
@@ -201,19 +205,19 @@ func (l *lines) err() error {
 
 // damaged returns what is wrong with a packed file that can be read, but not unpacked.
 func damaged(err error) error {
-	if _, unread := errors.AsType[*fs.PathError](err); unread {
-		return err
+	if broken, is := errors.AsType[plaintext.ErrDamaged](err); is {
+		return Mistake(broken.Error())
 	}
-	if _, told := errors.AsType[Mistake](err); told {
-		return err
+	if errors.Is(err, plaintext.ErrTooLarge) {
+		return wrong("has more than %s, which is too much to check", unit.Bytes(maxBytes))
 	}
-	return wrong("is a damaged gzip file: %v", err)
+	return err
 }
 
 // plain notes a line that is no text, and text that the program would take for another.
 func (l *lines) plain(line string) error {
 	switch {
-	case strings.IndexByte(line, 0) >= 0 || !utf8.ValidString(line):
+	case strings.IndexByte(line, 0) >= 0 || !utf8.ValidString(line) && !l.bytes:
 		return wrong("is no plain text: line %d has other bytes", l.number)
 	case l.text.Marked && !l.any:
 		return wrong("begins with a byte order mark, which programs take for a letter: save it as plain text (UTF-8 without BOM)")

@@ -25,6 +25,8 @@ HETATM    4 CA    CA A   3      11.639   6.071  -5.147  1.00  1.00          CA
 END
 `
 
+var atoms = strings.TrimSuffix(pdb, "END\n")
+
 const cif = `data_X
 #
 loop_
@@ -95,6 +97,10 @@ func TestContent(t *testing.T) {
 	}{
 		{"PDB", pdb, Want{Kind: ProteinStructure}, ""},
 		{"PDB, packed", packed(pdb), Want{Kind: ProteinStructure, Packed: true}, ""},
+		{"with letters of Windows", strings.Replace(pdb, "HEADER    A", "HEADER    \xb0", 1), Want{Kind: ProteinStructure, AnyText: true}, ""},
+		{"with letters of Windows for a program that takes UTF-8", strings.Replace(pdb, "HEADER    A", "HEADER    \xb0", 1), Want{Kind: ProteinStructure}, "is no plain text: line 1 has other bytes"},
+		{"two structures", pdb + strings.Replace(pdb, " N   ALA A   1", " N   GLY A   9", 1), Want{Kind: Structure}, "has atoms behind END in line 6, which are no other model"},
+		{"no protein but an amino acid", strings.Replace(strings.Replace(pdb[:81+10], "ATOM  ", "HETATM", 1), "ALA A   1", "GLU A 501", 1), Want{Kind: ProteinStructure}, "has no protein among its 1 atoms"},
 		{"packed for a program that can't unpack", packed(pdb), Want{Kind: ProteinStructure}, "is packed by gzip"},
 		{"PDB of Windows", strings.ReplaceAll(pdb, "\n", "\r\n"), Want{Kind: ProteinStructure, MinResidues: 2, MaxResidues: 2, MaxAtoms: 4}, ""},
 		{"too few residues", pdb, Want{Kind: ProteinStructure, MinResidues: 3}, "has 2 residues; it needs at least 3"},
@@ -103,7 +109,7 @@ func TestContent(t *testing.T) {
 		{"first model", strings.Replace(pdb, "END", "ENDMDL\nATOM  ", 1), Want{Kind: ProteinStructure}, ""},
 		{"empty", "", Want{Kind: ProteinStructure}, "is empty"},
 		{"text", "hello\nworld\n", Want{Kind: ProteinStructure}, "has no atoms"},
-		{"no protein", strings.NewReplacer("ALA", "HOH", "MSE", "HOH").Replace(pdb), Want{Kind: ProteinStructure}, "has no amino acid among its 4 atoms"},
+		{"no protein", strings.NewReplacer("ALA", "HOH", "MSE", "HOH").Replace(pdb), Want{Kind: ProteinStructure}, "has no protein among its 4 atoms"},
 		{"any structure", strings.NewReplacer("ALA", "HOH", "MSE", "HOH").Replace(pdb), Want{Kind: Structure}, ""},
 		{"bad coordinate", strings.Replace(pdb, "11.639", "  nan ", 1), Want{Kind: ProteinStructure}, "has no coordinate in columns 31 to 38 of line 3"},
 		{"truncated", pdb[:130], Want{Kind: ProteinStructure}, "breaks off in line 3"},
@@ -111,10 +117,10 @@ func TestContent(t *testing.T) {
 		{"damaged gzip", packed(strings.Repeat(pdb, 100))[:200], Want{Kind: ProteinStructure, Packed: true}, "is a damaged gzip file"},
 		{"hydrogens alone", strings.NewReplacer(" N  ", " H  ", " CA ", " HA ", "  N\n", "  H\n", "  C\n", "  H\n", "  CA\n", "  H\n").Replace(pdb), Want{Kind: ProteinStructure}, "has no atoms but hydrogens"},
 		{"hydrogens without elements", pdb[:70] + "\n" + strings.Replace(pdb[:70], " N  ", "1HG1", 1) + "\n", Want{Kind: ProteinStructure, MaxAtoms: 1}, "has 2 atoms; at most 1 can be used"},
-		{"on top of each other", pdb + strings.ReplaceAll(pdb, " A ", " B "), Want{Kind: Structure}, "has 4 atoms within 0.5 Å of another one"},
-		{"near each other", pdb + strings.NewReplacer(" A ", " B ", "6.071", "6.281", "6.134", "5.834").Replace(pdb), Want{Kind: Structure}, "has 4 atoms within 0.5 Å of another one"},
-		{"not so near", pdb + strings.NewReplacer(" A ", " B ", "6.071", "8.971", "6.134", "8.834").Replace(pdb), Want{Kind: Structure}, "has 2 atoms within"},
-		{"at several places", pdb + strings.NewReplacer(" ALA A ", "BALA A ", " MSE A ", "BMSE A ").Replace(pdb), Want{Kind: Structure}, ""},
+		{"on top of each other", atoms + strings.ReplaceAll(pdb, " A ", " B "), Want{Kind: Structure}, "has 4 atoms within 0.5 Å of another one"},
+		{"near each other", atoms + strings.NewReplacer(" A ", " B ", "6.071", "6.281", "6.134", "5.834").Replace(pdb), Want{Kind: Structure}, "has 4 atoms within 0.5 Å of another one"},
+		{"not so near", atoms + strings.NewReplacer(" A ", " B ", "6.071", "8.971", "6.134", "8.834").Replace(pdb), Want{Kind: Structure}, "has 2 atoms within"},
+		{"at several places", atoms + strings.NewReplacer(" ALA A ", "BALA A ", " MSE A ", "BMSE A ").Replace(pdb), Want{Kind: Structure}, ""},
 		{"mmCIF, one point", strings.NewReplacer("2.0 2.0", "1.0 2.0", "1.0 3.0", "1.0 2.0").Replace(cif), Want{Kind: ProteinStructure}, "has 2 atoms within 0.5 Å of another one"},
 		{"mmCIF", cif, Want{Kind: ProteinStructure, MinResidues: 2, MaxResidues: 2, MaxAtoms: 3}, ""},
 		{"mmCIF without its end", strings.TrimSuffix(cif, "#\n"), Want{Kind: ProteinStructure}, ""},
@@ -170,14 +176,43 @@ func TestContent(t *testing.T) {
 		{"lines of old Macs", strings.ReplaceAll(pdb, "\n", "\r"), Want{Kind: ProteinStructure}, "has lines that end with a carriage return (CR) alone"},
 		{"lines of old Macs, PDB, read by the program", strings.ReplaceAll(pdb, "\n", "\r"), Want{Kind: ProteinStructure, MinResidues: 2, MaxResidues: 2, AnyText: true}, ""},
 		{"lines of old Macs, FASTA, read by the program", ">a\rMKV\r\n>b\rMK\r", Want{Kind: ProteinSequences, MinRecords: 2, MaxResidues: 3, AnyText: true}, ""},
+		{"UTF-16", "\xff\xfe>\x00a\x00\n\x00M\x00", Want{Kind: ProteinSequences}, "begins with a byte order mark"},
+		{"UTF-16, read by the program", "\xff\xfe>\x00a\x00\n\x00M\x00", Want{Kind: ProteinSequences, AnyText: true}, ""},
+		{"header of Windows", ">prot\xe9ine\nMKV\n", Want{Kind: ProteinSequences}, "is no plain text: line 1 has other bytes"},
+		{"header of Windows, read by the program", ">prot\xe9ine\nMKV\n", Want{Kind: ProteinSequences, AnyText: true}, ""},
+		{"letter of Windows", ">a\nMK\xe9\n", Want{Kind: ProteinSequences, AnyText: true}, "is no plain text: line 2 has other bytes"},
+		{"one sequence without a header", "MKV laa\nMKV*\n", Want{Kind: ProteinSequences, AnyText: true}, "has 2 lines but no header, so these may be several sequences"},
+		{"one sequence without a header, wrapped", strings.Repeat("MKVL", 15) + "\nMKV*\n", Want{Kind: ProteinSequences, AnyText: true, MaxRecords: 1, MinResidues: 63}, ""},
+		{"text before the first header", "MKV\n>a\nMKV\n", Want{Kind: ProteinSequences, AnyText: true}, "has text before the first header, \"MKV\"; give it a header"},
+		{"prose for a sequence", "Notes of today\n", Want{Kind: ProteinSequences, AnyText: true}, "is no FASTA file: line 1 stands before the first record"},
+		{"comment and blanks, read by the program", "; note\n> a\n M K\tV\n;x\n", Want{Kind: ProteinSequences, AnyText: true, MaxResidues: 3}, ""},
+		{"letters that others look like", ">a\nMKſ\n", Want{Kind: ProteinSequences, AnyText: true}, `letter 3: "ſ" is no amino acid`},
+		{"chains of a complex", ">a\nMKV:MKV\n", Want{Kind: ProteinSequences}, "record 1 (a), line 2, letter 4: a colon separates the chains of a complex"},
+		{"A3M for an alignment", ">a\nMKVL\n>b\nMKaaV-\n", Want{Kind: ProteinAlignment}, "record 2 (b) has 6 columns and the first record 4, but as many without lower-case letters: it is an A3M or A2M file"},
+		{"A3M for sequences", ">a\nMKVL\n>b\nMKaaV-\n", Want{Kind: ProteinSequences, AnyText: true}, `record 2 (b), line 4: "-" is a gap of an alignment`},
 		{"comment of old days", ">a\n;note\nM\n", Want{Kind: ProteinSequences}, `";" is no amino acid`},
 
 		{"SDF", sdf + sdf, Want{Kind: SmallMolecules, MinRecords: 2, MaxRecords: 2, MaxAtoms: 3}, ""},
 		{"MOL", strings.TrimSuffix(sdf, "$$$$\n"), Want{Kind: SmallMolecules}, ""},
 		{"large molecule", sdf, Want{Kind: SmallMolecules, MaxAtoms: 2}, "has a molecule of 3 atoms, at line 4; at most 2 can be used"},
 		{"no atoms", strings.Replace(sdf, "  3  2  0", "  0  0  0", 1), Want{Kind: SmallMolecules}, "has a molecule without atoms, at line 4"},
-		{"truncated SDF", sdf[:strings.Index(sdf, "    3.0000")], Want{Kind: SmallMolecules}, "breaks off: 1 atoms of the last molecule are missing"},
+		{"truncated SDF", sdf[:strings.Index(sdf, "    3.0000")], Want{Kind: SmallMolecules}, "breaks off in line 6"},
 		{"SDF that ends early", strings.Replace(sdf, "    3.0000    0.0000    0.0000 O   0  0\n  1  2  1  0\n  2  3  1  0\nM  END\n", "", 1), Want{Kind: SmallMolecules}, "has a molecule that breaks off in line 7"},
+		{"V3000", v3000 + sdf, Want{Kind: SmallMolecules, MinRecords: 2, MaxAtoms: 3}, ""},
+		{"V3000, lines that go on", strings.Replace(v3000, "3 O 0 1 0 0", "3 O 0 1 -\nM  V30 0 0 CHG=-1", 1), Want{Kind: SmallMolecules}, ""},
+		{"V3000, a property in the next line", strings.Replace(v3000, "3 O 0 1 0 0", "3 O 0 1 0 0 -\nM  V30 CHG=-1", 1), Want{Kind: SmallMolecules}, ""},
+		{"V3000, large molecule", v3000, Want{Kind: SmallMolecules, MaxAtoms: 2}, "has a molecule of 3 atoms, at line 6; at most 2 can be used"},
+		{"V3000, no atoms", strings.Replace(v3000, "COUNTS 3", "COUNTS 0", 1), Want{Kind: SmallMolecules}, "has a molecule without atoms, at line 6"},
+		{"V3000, bad count", strings.Replace(v3000, "COUNTS 3", "COUNTS x", 1), Want{Kind: SmallMolecules}, `has no count of atoms in line 6, but "x"`},
+		{"V3000, atoms missing", strings.Replace(v3000, "M  V30 3 O 0 1 0 0\n", "", 1), Want{Kind: SmallMolecules}, `has no atom with coordinates in line 15, but "M  END"`},
+		{"V3000, bad atom", strings.Replace(v3000, "2 H 0 0 1", "2 H 0 x 1", 1), Want{Kind: SmallMolecules}, `has no atom with coordinates in line 9, but "2 H 0 x 1 0"`},
+		{"V3000, truncated", v3000[:strings.Index(v3000, "M  V30 COUNTS")], Want{Kind: SmallMolecules}, "breaks off in line 5"},
+		{"SDF in UTF-16 of Windows, read by the program", "\xff\xfe" + strings.Join(strings.Split(strings.ReplaceAll(sdf, "\n", "\r\n"), ""), "\x00") + "\x00", Want{Kind: SmallMolecules, AnyText: true, MaxRecords: 1}, ""},
+		{"SDF, name in Windows-1252", strings.Replace(sdf, "ethanol", "\xe9thanol", 1), Want{Kind: SmallMolecules}, "is no plain text: line 1 has other bytes"},
+		{"SDF, name in Windows-1252, read by the program", strings.Replace(sdf, "ethanol", "\xe9thanol", 1), Want{Kind: SmallMolecules, AnyText: true}, ""},
+		{"SDF of old Macs, read by the program", strings.ReplaceAll(sdf, "\n", "\r"), Want{Kind: SmallMolecules, AnyText: true, MinRecords: 1}, ""},
+		{"MOL2, bad atom", "@<TRIPOS>MOLECULE\nx\n 1 0\n\n@<TRIPOS>ATOM\n1 C1 0.0 x 0.0 C.3 1 A\n", Want{Kind: SmallMolecules}, "has no atom with coordinates in line 6"},
+		{"table with semicolons", "sep=;\nname;smiles\na;CCO\nb;C\n", Want{Kind: SmallMolecules, MinRecords: 2, MaxRecords: 2}, ""},
 		{"bad atom", strings.Replace(sdf, "    2.0000", "    xxxxxx", 1), Want{Kind: SmallMolecules}, "has no atom with coordinates in line 6"},
 		{"MOL2", "@<TRIPOS>MOLECULE\nx\n 1 0\n\n@<TRIPOS>ATOM\n", Want{Kind: SmallMolecules}, ""},
 		{"SMILES", "CC(=O)Oc1ccccc1C(=O)O aspirin\n[Na+].[Cl-]\nC%10CC%10Br\n", Want{Kind: SmallMolecules, MaxRecords: 3}, ""},
@@ -194,19 +229,21 @@ func TestContent(t *testing.T) {
 		{"no column", "smile,name\nCCO,a\n", Want{Kind: Table, Columns: []string{"smiles", "id"}}, `has no column "smiles"; it has smile, name|has no column "id"`},
 		{"no rows", "smiles,name\n", Want{Kind: Table}, "has 0 rows; it needs at least 1"},
 		{"too many rows", "a,b\n1,2\n3,4\n", Want{Kind: Table, MaxRecords: 1}, "has 2 rows; at most 1 can be used"},
+		{"UTF-16 table", "\xff\xfea\x00\n\x001\x00\n\x00", Want{Kind: Table}, "is UTF-16, as Excel saves Unicode text"},
 		{"empty table", "", Want{Kind: Table}, "is empty"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file.csv")
 			must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
-			_, mistakes, err := Check(t.Context(), path, tt.want)
-			got := strings.Join(mistakes, "|")
-			if err != nil || (got == "") != (tt.mistakes == "") || !strings.HasPrefix(got, tt.mistakes) && !strings.Contains(got, tt.mistakes) {
-				t.Errorf("mistakes %q, %v; want %q", got, err, tt.mistakes)
+			found, err := Check(t.Context(), path, tt.want)
+			must.OK(t, err)
+			got := strings.Join(found.Mistakes, "|")
+			if (got == "") != (tt.mistakes == "") || !strings.HasPrefix(got, tt.mistakes) && !strings.Contains(got, tt.mistakes) {
+				t.Errorf("mistakes %q; want %q", got, tt.mistakes)
 			}
-			if len(mistakes) > maxTold {
-				t.Errorf("%d mistakes", len(mistakes))
+			if len(found.Mistakes) > maxTold {
+				t.Errorf("%d mistakes", len(found.Mistakes))
 			}
 		})
 	}
@@ -217,10 +254,10 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	must.OK(t, os.WriteFile(path, []byte(">a\n"+strings.Repeat("MKV\n", 5000)), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, mistakes, err := Check(ctx, path, Want{Kind: ProteinSequences}); !errors.Is(err, context.Canceled) {
-		t.Errorf("mistakes %q, %v", mistakes, err)
+	if found, err := Check(ctx, path, Want{Kind: ProteinSequences}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", found, err)
 	}
-	if _, _, err := Check(t.Context(), path+"x", Want{Kind: ProteinSequences}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Check(t.Context(), path+"x", Want{Kind: ProteinSequences}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of no file: %v", err)
 	}
 }
@@ -233,9 +270,9 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, kind uint8) {
 		path := filepath.Join(t.TempDir(), "file")
 		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		_, mistakes, err := Check(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
+		found, err := Check(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
 		must.OK(t, err)
-		for _, m := range mistakes {
+		for _, m := range found.Mistakes {
 			if m == "" || len(m) > 2000 {
 				t.Errorf("%q", m)
 			}
@@ -254,8 +291,8 @@ func TestFactsAreCounted(t *testing.T) {
 		{
 			ProteinStructure,
 			atom(1, "N", "ALA", "A", 1) + atom(2, "CA", "ALA", "A", 1) + atom(3, "C", "ALA", "A", 1) + atom(4, "H", "ALA", "A", 1) +
-				atom(5, "N", "GLY", "A", 2) + atom(6, "CA", "SER", "B", 1) + atom(7, "O", "HOH", "B", 9) + "END\n",
-			Facts{"residues": 3, "chains": 2, "atoms": 7, "heavy": 5, "backbone": 1},
+				atom(5, "N", "GLY", "A", 2) + atom(6, "CB", "SER", "B", 1) + atom(7, "O", "HOH", "B", 9) + "END\n",
+			Facts{"residues": 3, "chains": 2, "atoms": 7, "heavy": 5, "backbone": 1, "sidechains": 2},
 		},
 		{ProteinSequences, ">a\nMEEPQ\nSD\n>b\nMKV\n", Facts{"records": 2, "residues": 10, "longest": 7}},
 		{Alignment, ">a\nM-EP\n>b\nMKVP\n", Facts{"records": 2, "residues": 7, "longest": 4}},
@@ -270,11 +307,15 @@ func TestFactsAreCounted(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
-		got, mistakes, err := Check(t.Context(), path, Want{Kind: tt.kind})
-		if diff := cmp.Diff(tt.want, got); diff != "" || mistakes != nil || err != nil {
-			t.Errorf("%s: %v, %v (-want +got)\n%s", tt.kind, mistakes, err, diff)
+		got, err := Check(t.Context(), path, Want{Kind: tt.kind})
+		must.OK(t, err)
+		if diff := cmp.Diff(tt.want, got.Facts); diff != "" || got.Mistakes != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", tt.kind, got.Mistakes, diff)
 		}
-		for fact := range got {
+		if structure := tt.kind == ProteinStructure; structure != (got.Summary == "2 chains, 2 + 1 residues, 1 water") {
+			t.Errorf("%s: %q", tt.kind, got.Summary)
+		}
+		for fact := range got.Facts {
 			if !slices.Contains(FactsOf(tt.kind), fact) {
 				t.Errorf("%s has no fact %s", tt.kind, fact)
 			}

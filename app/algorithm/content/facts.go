@@ -9,7 +9,7 @@ type Facts map[string]float64
 func FactsOf(kind string) []string {
 	switch kind {
 	case ProteinStructure, Structure:
-		return []string{"residues", "chains", "atoms", "heavy", "backbone"}
+		return []string{"residues", "chains", "atoms", "heavy", "backbone", "sidechains"}
 	case SmallMolecules:
 		return []string{"records", "largest"}
 	case Table:

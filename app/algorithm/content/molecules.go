@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/plaintext"
+	"molrun/app/base/structure"
 	"molrun/app/base/tables"
 )
 
@@ -17,6 +18,9 @@ import (
 func checkMolecules(text *lines, want Want) error {
 	m := molecules{want: want}
 	for line, ok := text.next(); ok; line, ok = text.next() {
+		if want.AnyText {
+			line = strings.ToValidUTF8(line, "?") // in names
+		}
 		if err := text.plain(line); err != nil {
 			return err
 		}
@@ -37,8 +41,9 @@ type molecules struct {
 	head    []string // the first lines
 	format  string   // mol, mol2, smiles, table
 	records int
-	line    int // within a record of an SDF file, from 1
-	left    int // atoms to come
+	line    int    // within a record of an SDF file, from 1
+	left    int    // atoms to come
+	before  string // of a line of version 3000 that goes on
 
 	comma   rune // of a table
 	column  int  // of a table, with its SMILES
@@ -79,9 +84,12 @@ func (m *molecules) replay(number int) error {
 }
 
 // ofLines returns the format of a file with a molecule in each line: a table if one of the
-// columns that its first line names is called smiles.
+// columns that its first line names is called smiles. Excel may say what separates them first.
 func (m *molecules) ofLines() string {
-	for _, m.comma = range ",\t" {
+	if len(m.head) > 1 && strings.HasPrefix(strings.ToLower(m.head[0]), "sep=") {
+		m.head = m.head[1:]
+	}
+	for _, m.comma = range ",;\t" {
 		m.column = slices.IndexFunc(cells(m.head[0], m.comma), func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), "smiles") })
 		if m.column >= 0 {
 			return "table"
@@ -109,8 +117,7 @@ func (m *molecules) count(element string) {
 func (m *molecules) record(line string, number int) error {
 	switch m.format {
 	case "mol2":
-		m.mol2(line)
-		return nil
+		return m.mol2(line, number)
 	case "smiles":
 		return m.smiles(line, number)
 	case "table":
@@ -164,19 +171,25 @@ func atomsOf(smiles string) (atoms []byte) {
 }
 
 // mol2 reads a line of a MOL2 file.
-func (m *molecules) mol2(line string) {
+func (m *molecules) mol2(line string, number int) error {
 	if strings.HasPrefix(line, "@<TRIPOS>") {
 		m.inAtoms = strings.HasPrefix(line, "@<TRIPOS>ATOM")
 		if strings.HasPrefix(line, "@<TRIPOS>MOLECULE") {
 			m.records++
 			m.heavy = 0
 		}
-		return
+		return nil
 	}
-	if words := strings.Fields(line); m.inAtoms && len(words) > 5 {
-		element, _, _ := strings.Cut(words[5], ".")
-		m.count(element)
+	words := strings.Fields(line)
+	if !m.inAtoms || len(words) == 0 || strings.HasPrefix(line, "#") {
+		return nil
 	}
+	if len(words) < 6 || !areCoordinates(words[2:5]) {
+		return wrong("has no atom with coordinates in line %d, but %.40q", number, line)
+	}
+	element, _, _ := strings.Cut(words[5], ".")
+	m.count(element)
+	return nil
 }
 
 // smilesFault says why a word is no SMILES, "" if its characters make one. It counts no
@@ -213,8 +226,8 @@ func smilesFault(word string) string {
 // mol reads a line of an SDF file. Records end with $$$$.
 func (m *molecules) mol(line string, number int) error {
 	if strings.HasPrefix(line, "$$$$") {
-		broken := m.line > 0 && m.line < 4 || m.left > 0
-		m.line, m.left, m.heavy, m.inAtoms = 0, 0, 0, false
+		broken := m.line > 0 && m.line < 4 || m.left != 0
+		m.line, m.left, m.heavy, m.inAtoms, m.before = 0, 0, 0, false, ""
 		if broken {
 			return wrong("has a molecule that breaks off in line %d", number)
 		}
@@ -224,25 +237,14 @@ func (m *molecules) mol(line string, number int) error {
 	switch {
 	case m.line == 4 && strings.HasSuffix(line, "V3000"):
 		m.records++
-	case strings.HasPrefix(line, "M  V30 BEGIN ATOM"), strings.HasPrefix(line, "M  V30 END ATOM"):
-		m.inAtoms = strings.HasPrefix(line, "M  V30 BEGIN")
-	case m.inAtoms:
-		if words := strings.Fields(line); len(words) > 3 {
-			m.count(words[3])
-		}
-	case m.line == 4:
-		atoms, err := strconv.Atoi(strings.TrimSpace(line[:min(3, len(line))]))
-		if err != nil || !strings.HasSuffix(line, "V2000") {
-			return wrong("has no count of atoms in line %d, the fourth of a molecule, but %.40q", number, line)
-		}
-		if atoms == 0 {
-			return wrong("has a molecule without atoms, at line %d", number)
-		}
-		if m.want.MaxAtoms > 0 && atoms > m.want.MaxAtoms {
-			return wrong("has a molecule of %d atoms, at line %d; at most %d can be used", atoms, number, m.want.MaxAtoms)
-		}
+		m.left = unknown
+	case m.line == 4 && strings.HasSuffix(line, "V2000"):
 		m.records++
-		m.left = atoms
+		return m.counted(line[:min(3, len(line))], number)
+	case m.line == 4:
+		return wrong("has no count of atoms in line %d, the fourth of a molecule, but %.40q", number, line)
+	case strings.HasPrefix(line, "M  V30 "):
+		return m.v3000(line[len("M  V30 "):], number)
 	case m.left > 0:
 		m.left--
 		if len(line) < 34 || !isCoordinate(line[:10]) || !isCoordinate(line[10:20]) || !isCoordinate(line[20:30]) {
@@ -253,6 +255,55 @@ func (m *molecules) mol(line string, number int) error {
 	return nil
 }
 
+// unknown is how many atoms a molecule of version 3000 has before it tells.
+const unknown = -1
+
+// counted reads how many atoms a molecule has.
+func (m *molecules) counted(text string, number int) error {
+	atoms, err := strconv.Atoi(strings.TrimSpace(text))
+	switch {
+	case err != nil || atoms < 0:
+		return wrong("has no count of atoms in line %d, but %.40q", number, text)
+	case atoms == 0:
+		return wrong("has a molecule without atoms, at line %d", number)
+	case m.want.MaxAtoms > 0 && atoms > m.want.MaxAtoms:
+		return wrong("has a molecule of %d atoms, at line %d; at most %d can be used", atoms, number, m.want.MaxAtoms)
+	}
+	m.left = atoms
+	return nil
+}
+
+// longest bounds a line of version 3000 that goes on.
+const longest = 10_000
+
+// v3000 reads a line of version 3000. One that ends with a hyphen goes on in the next.
+func (m *molecules) v3000(line string, number int) error {
+	line = m.before + line
+	begun, goesOn := strings.CutSuffix(line, "-")
+	if m.before = ""; goesOn && len(begun) < longest {
+		m.before = begun
+		return nil
+	}
+	words := strings.Fields(line)
+	switch {
+	case len(words) < 2:
+	case words[0] == "COUNTS":
+		return m.counted(words[1], number)
+	case words[1] == "ATOM":
+		m.inAtoms = words[0] == "BEGIN"
+	case m.inAtoms && (len(words) < 5 || !areCoordinates(words[2:5])):
+		return wrong("has no atom with coordinates in line %d, but %.40q", number, line)
+	case m.inAtoms:
+		m.left--
+		m.count(words[1])
+	}
+	return nil
+}
+
+func areCoordinates(words []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !isCoordinate(word) })
+}
+
 func (m *molecules) end(number int) error {
 	if m.format == "" && len(m.head) > 0 {
 		m.format = m.ofLines()
@@ -260,10 +311,10 @@ func (m *molecules) end(number int) error {
 			return err
 		}
 	}
-	if m.left > 0 && !m.want.Tolerant {
-		return wrong("breaks off: %d atoms of the last molecule are missing", m.left)
+	if m.left != 0 && !m.want.Tolerant {
+		return wrong("breaks off in line %d: the last molecule has more atoms, or fewer, than it says", number)
 	}
-	m.want.found["records"], m.want.found["largest"] = float64(m.records), float64(m.largest)
+	m.want.found.Facts["records"], m.want.found.Facts["largest"] = float64(m.records), float64(m.largest)
 	least := m.want.MinRecords
 	if !m.want.Tolerant {
 		least = max(1, least)
@@ -279,6 +330,13 @@ func checkTable(f *os.File, want Want) error {
 	}
 	if info.Size() == 0 {
 		return wrong("is empty")
+	}
+	text := plaintext.NewReader(io.NewSectionReader(f, 0, 4))
+	if _, err := io.ReadAll(text); err != nil {
+		return err
+	}
+	if text.Wide {
+		return wrong("is UTF-16, as Excel saves Unicode text, which programs don't read: save it as CSV UTF-8")
 	}
 	var at io.ReaderAt = f
 	t, err := tables.Open(at, info.Size(), info.Name(), true)
@@ -299,7 +357,7 @@ func checkTable(f *os.File, want Want) error {
 	if err := rows.Err(); err != nil {
 		return faultOf(err)
 	}
-	want.found["records"] = float64(n)
+	want.found.Facts["records"] = float64(n)
 	return errors.Join(append(all, within(n, max(1, want.MinRecords), want.MaxRecords, "row"))...)
 }
 
@@ -312,6 +370,6 @@ func faultOf(err error) error {
 }
 
 func isCoordinate(text string) bool {
-	_, ok := atoms.Coordinate(text)
+	_, ok := structure.Coordinate(text)
 	return ok
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"molrun/app/base/fasta"
 )
 
 // Letters of sequences, in upper case. Those behind the twenty amino acids are the
@@ -35,13 +37,20 @@ func alphabet(kind string) (letters, noun string) {
 
 // checkSequences reads a FASTA file.
 func checkSequences(text *lines, want Want) error {
-	f := fasta{want: want, aligned: want.Kind == Alignment || want.Kind == ProteinAlignment}
+	f := sequences{want: want, aligned: want.Kind == Alignment || want.Kind == ProteinAlignment}
 	f.letters, f.noun = alphabet(want.Kind)
 	for line, ok := text.next(); ok && len(f.mistakes) < maxTold; line, ok = text.next() {
-		if err := text.plain(line); err != nil {
+		if want.AnyText {
+			line = strings.TrimSpace(line)
+		}
+		shown := line
+		if want.AnyText && fasta.KindOf(line) == fasta.Header {
+			shown = strings.ToValidUTF8(line, "?")
+		}
+		if err := text.plain(shown); err != nil {
 			return err
 		}
-		if err := f.read(line, text.number); err != nil {
+		if err := f.read(shown, text.number); err != nil {
 			return err
 		}
 	}
@@ -52,6 +61,9 @@ func checkSequences(text *lines, want Want) error {
 	if f.records == 0 {
 		return wrong("has no record: each begins with a line such as >P04637")
 	}
+	if doubt := fasta.Unsure(&f.first, f.records > 1); doubt != "" && len(f.mistakes) == 0 {
+		return wrong("has %s", doubt)
+	}
 	least := max(1, want.MinRecords)
 	if f.aligned {
 		least = max(2, want.MinRecords)
@@ -59,41 +71,58 @@ func checkSequences(text *lines, want Want) error {
 	return errors.Join(append(f.mistakes, within(f.records, least, want.MaxRecords, "record"))...)
 }
 
-// fasta reads the records of a FASTA file.
-type fasta struct {
+// sequences reads the records of a FASTA file.
+type sequences struct {
 	want          Want
 	aligned       bool
+	first         fasta.Record // without most of its letters
 	letters, noun string
 	records       int
 	name          string         // of the record
 	columns       int            // of the record: residues and gaps
 	seen          letterSet      // in the record, without gaps
 	residues      int            // of the record
+	inserted      int            // of the record: lower-case letters and dots, which A3M files have for insertions
 	length        int            // of the first record of an alignment
+	matched       int            // columns of it that are no insertions
 	names         map[string]int // which record has the name
 	kind          string         // "proteins" or "nucleotides", as the first record that shows it
 	kindOf        int            // the number of that record
 	mistakes      []error
 }
 
-func (f *fasta) read(line string, number int) error {
+func (f *sequences) read(line string, number int) error {
+	kind := fasta.KindOf(line)
+	if kind == fasta.Nothing && line != "" && !f.want.AnyText { // a comment, which few programs know
+		kind = fasta.Letters
+	}
 	switch {
-	case line == "":
-	case line[0] == '>':
+	case kind == fasta.Header:
+		f.first.Headed = f.first.Headed || f.records == 0
 		f.end()
 		f.begin(line[1:])
-	case f.records == 0:
+	case kind == fasta.Letters && f.records == 0 && !f.bare(line):
 		return wrong("is no FASTA file: line %d stands before the first record, which begins with a line such as >P04637", number)
-	default:
+	case kind == fasta.Letters:
+		if f.records == 0 {
+			f.begin("")
+		}
 		f.sequence(line, number)
 	}
 	return nil
 }
 
+// bare reports whether a line may be that of a sequence without a header, as programs that read
+// any text take it. Prose has other letters.
+func (f *sequences) bare(line string) bool {
+	letters := strings.TrimSuffix(fasta.Clean(line), "*")
+	return f.want.AnyText && !f.aligned && letters != "" && strings.Trim(letters, "ACDEFGHIKLMNPQRSTVWYBUXZ") == ""
+}
+
 // begin begins a record.
-func (f *fasta) begin(title string) {
+func (f *sequences) begin(title string) {
 	f.records++
-	f.columns, f.residues, f.seen, f.name = 0, 0, 0, ""
+	f.columns, f.inserted, f.residues, f.seen, f.name = 0, 0, 0, 0, ""
 	if words := strings.Fields(title); len(words) > 0 {
 		f.name = words[0]
 	}
@@ -113,20 +142,25 @@ func (f *fasta) begin(title string) {
 	}
 }
 
-func (f *fasta) sequence(line string, number int) {
+func (f *sequences) sequence(line string, number int) {
+	if f.records == 1 && !f.first.Headed {
+		letters := strings.TrimSuffix(fasta.Clean(line), "*")
+		f.first.Letters += letters[:min(len(letters), 21-min(len(f.first.Letters), 21))]
+		f.first.Wrap.Add(len(letters))
+	}
 	for i, r := range line {
 		switch {
+		case f.want.AnyText && unicode.IsSpace(r):
+			continue
 		case r == ' ' || r == '\t':
 			f.fail("%s, line %d, letter %d: a blank, which some programs take for a residue; remove it", f.record(), number, i+1)
-		case strings.ContainsRune(f.letters, unicode.ToUpper(r)):
-			f.columns++
-			if !strings.ContainsRune(gaps, r) {
-				f.residues++
-				f.seen |= letter(unicode.ToUpper(r))
-			}
+		case strings.ContainsRune(f.letters, fasta.Upper(r)):
+			f.add(fasta.Upper(r), r)
 			continue
 		case strings.ContainsRune(gaps, r):
 			f.fail("%s, line %d: %q is a gap of an alignment; give the sequences without gaps", f.record(), number, string(r))
+		case r == ':':
+			f.fail("%s, line %d, letter %d: a colon separates the chains of a complex; give each chain a record of its own", f.record(), number, i+1)
 		case r == '*':
 			f.fail("%s, line %d, letter %d: a stop (*) can't be aligned; remove it", f.record(), number, i+1)
 		default:
@@ -136,8 +170,20 @@ func (f *fasta) sequence(line string, number int) {
 	}
 }
 
+// add counts a letter, a gap or a stop.
+func (f *sequences) add(upper, r rune) {
+	f.columns++
+	if upper != r || r == '.' {
+		f.inserted++
+	}
+	if !strings.ContainsRune(gaps, r) {
+		f.residues++
+		f.seen |= letter(upper)
+	}
+}
+
 // end ends the record.
-func (f *fasta) end() {
+func (f *sequences) end() {
 	switch {
 	case f.records == 0:
 		return
@@ -148,7 +194,9 @@ func (f *fasta) end() {
 	case f.seen&^f.unknown() == 0 && len(f.mistakes) == 0:
 		f.fail("%s has unknown residues alone, so there is nothing to compare", f.record())
 	case f.aligned && f.records == 1:
-		f.length = f.columns
+		f.length, f.matched = f.columns, f.columns-f.inserted
+	case f.aligned && f.columns != f.length && f.columns-f.inserted == f.matched:
+		f.fail("%s has %d columns and the first record %d, but as many without lower-case letters: it is an A3M or A2M file; convert it to aligned FASTA, as with reformat.pl a3m fas", f.record(), f.columns, f.length)
 	case f.aligned && f.columns != f.length:
 		f.fail("%s has %d columns and the first record %d: all have the same length in an alignment", f.record(), f.columns, f.length)
 	}
@@ -158,13 +206,13 @@ func (f *fasta) end() {
 	if least := f.want.MinResidues; f.residues > 0 && f.residues < least {
 		f.fail("%s has %d residues; it needs at least %d", f.record(), f.residues, least)
 	}
-	found := f.want.found
+	found := f.want.found.Facts
 	found["records"], found["residues"], found["longest"] = float64(f.records), found["residues"]+float64(f.residues), max(found["longest"], float64(f.residues))
 	f.classify()
 }
 
 // unknown are the letters that stand for any residue.
-func (f *fasta) unknown() letterSet {
+func (f *sequences) unknown() letterSet {
 	if f.want.Kind == NucleotideSequences {
 		return letter('N')
 	}
@@ -173,7 +221,7 @@ func (f *fasta) unknown() letterSet {
 
 // classify notes a record of another kind than is wanted. Nucleotides are amino acids by
 // their letters, and a program would give a figure for them.
-func (f *fasta) classify() {
+func (f *sequences) classify() {
 	kind := f.seen.kind(f.residues)
 	switch {
 	case kind == "":
@@ -186,14 +234,14 @@ func (f *fasta) classify() {
 	}
 }
 
-func (f *fasta) record() string {
+func (f *sequences) record() string {
 	if f.name == "" {
 		return fmt.Sprintf("record %d", f.records)
 	}
 	return fmt.Sprintf("record %d (%s)", f.records, f.name[:min(len(f.name), 60)])
 }
 
-func (f *fasta) fail(format string, args ...any) {
+func (f *sequences) fail(format string, args ...any) {
 	f.mistakes = append(f.mistakes, wrong(format, args...))
 }
 

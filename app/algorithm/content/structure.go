@@ -2,85 +2,63 @@ package content
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 )
 
-// residues are the names of amino acids in structures: the standard ones, what programs
-// call their states of protonation, and those that are often modified.
-var residues = map[string]bool{}
+// maxAtoms bounds the first model of a structure, which is held in memory.
+const maxAtoms = 3_000_000
 
-func init() {
-	for name := range strings.FieldsSeq(`ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL
-		SEC PYL ASX GLX UNK HID HIE HIP HSD HSE HSP CYX CYM ASH GLH LYN ARN TYM MSE SEP TPO PTR CSO HYP MLY M3L KCX`) {
-		residues[name] = true
-	}
-}
-
-func hydrogen(a *atoms.Atom) bool {
+func hydrogen(a *structure.Atom) bool {
 	if a.Element != "" {
 		return a.Element == "H" || a.Element == "D"
 	}
 	return !a.Hetero && strings.HasPrefix(strings.TrimLeft(a.Name, "0123456789"), "H")
 }
 
-func water(residue string) bool { return residue == "HOH" || residue == "DOD" || residue == "WAT" }
-
 // counted is what a structure has.
 type counted struct {
-	atoms, heavy int // heavy: neither hydrogen nor water
-	residues     int
-	last         residue // the amino acid that was counted last
-	has          int     // which atoms of the backbone it has, a bit for each
-	backbone     int     // residues that have them all
-	chains       map[string]bool
-	crowd        crowd
+	heavy      int // atoms that are neither hydrogen nor water
+	residues   int // amino acids of proteins
+	backbone   int // of these, with N, CA and C
+	sidechains int // of these, with an atom behind CA, and glycines
+	crowd      crowd
 }
 
-// residue is what the atoms of one have in common.
-type residue struct {
-	name, chain, insertion string
-	number                 int
-}
-
-func (c *counted) add(a *atoms.Atom) {
-	c.atoms++
-	if !c.chains[a.Chain] {
-		c.chains[a.Chain] = true
+func (c *counted) add(r *structure.Residue) {
+	if r.Kind == structure.Protein && !r.Cap() {
+		c.residues++
+		if r.Atom("N") != nil && r.Atom("CA") != nil && r.Atom("C") != nil {
+			c.backbone++
+		}
+		if r.SideChain() {
+			c.sidechains++
+		}
 	}
-	if !hydrogen(a) && !water(a.Residue) {
+	for _, a := range r.Atoms {
+		if hydrogen(a) || r.Kind == structure.Water {
+			continue
+		}
 		c.heavy++
 		if !a.Hetero && a.Alternate == "" {
 			c.crowd.add(a.Place)
 		}
 	}
-	if r := (residue{a.Residue, a.Chain, a.Insertion, a.Number}); r != c.last {
-		if !residues[r.name] {
-			return
-		}
-		c.residues++
-		c.last, c.has = r, 0
-	}
-	if bit := slices.Index(backbone, a.Name); bit >= 0 && c.has != 7 {
-		if c.has |= 1 << bit; c.has == 7 {
-			c.backbone++
-		}
-	}
 }
 
-var backbone = []string{"N", "CA", "C"}
-
-func (c *counted) check(want Want) error {
-	for fact, n := range map[string]int{"residues": c.residues, "chains": len(c.chains), "atoms": c.atoms, "heavy": c.heavy, "backbone": c.backbone} {
-		want.found[fact] = float64(n)
+func (c *counted) check(m *structure.Model, want Want) error {
+	for fact, n := range map[string]int{
+		"residues": c.residues, "chains": len(m.Chains), "atoms": m.Atoms, "heavy": c.heavy, "backbone": c.backbone, "sidechains": c.sidechains,
+	} {
+		want.found.Facts[fact] = float64(n)
 	}
+	want.found.Summary = m.Summary()
 	switch {
-	case c.atoms == 0:
+	case m.Atoms == 0:
 		return wrong("has no atoms: it is neither a PDB nor an mmCIF file, or it has no coordinates")
 	case want.Kind == ProteinStructure && c.residues == 0:
-		return wrong("has no amino acid among its %d atoms", c.atoms)
+		return wrong("has no protein among its %d atoms", m.Atoms)
 	case want.Kind == ProteinStructure && c.heavy == 0:
 		return wrong("has no atoms but hydrogens")
 	case c.crowd.tooClose():
@@ -88,30 +66,34 @@ func (c *counted) check(want Want) error {
 	}
 	return errors.Join(
 		within(c.residues, want.MinResidues, want.MaxResidues, "residue"),
-		within(c.atoms, 0, want.MaxAtoms, "atom"),
+		within(m.Atoms, 0, want.MaxAtoms, "atom"),
 	)
 }
 
 // checkStructure reads the first model of a PDB or mmCIF file.
 func checkStructure(text *lines, want Want) error {
-	c := counted{chains: map[string]bool{}, crowd: crowd{at: map[[3]int32][3]float64{}}}
-	r := atoms.NewReader(c.add)
-	for line, ok := text.next(); ok; line, ok = text.next() {
+	r := structure.NewReader()
+	for line, ok := text.next(); ok && !r.Ended; line, ok = text.next() {
 		if err := text.plain(line); err != nil {
 			return err
 		}
 		if err := r.Line(line, text.number); err != nil {
 			return Mistake(err.Error())
 		}
-		if r.Ended {
-			break
+		if r.Atoms() > maxAtoms {
+			return wrong("has more than %d atoms, which is too much to check", maxAtoms)
 		}
 	}
 	if err := text.err(); err != nil {
 		return err
 	}
-	if err := r.End(); err != nil {
+	m, err := r.Model()
+	if err != nil {
 		return Mistake(err.Error())
 	}
-	return c.check(want)
+	c := counted{crowd: crowd{at: map[[3]int32][3]float64{}}}
+	for _, r := range m.Residues {
+		c.add(r)
+	}
+	return c.check(m, want)
 }

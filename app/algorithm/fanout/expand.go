@@ -112,12 +112,10 @@ func (e *expansion) load(ctx context.Context, source Source) (s series, err erro
 	}
 	switch source.Kind {
 	case FASTA:
-		var mistakes []mistake
-		s.entries, mistakes = readFASTA(source.Text, e.most)
-		e.tell(&s, mistakes)
+		e.loadRecords(&s, source.Text)
 		e.checkRecords(&s)
 	case CSV, TSV:
-		e.loadTable(&s, readTable(source.Text, source.Kind, e.most))
+		e.loadTable(&s, source.Text)
 	}
 	return s, nil
 }
@@ -159,48 +157,6 @@ func (e *expansion) checkRecords(s *series) {
 		e.fault(s.at(), "value", fmt.Sprintf("%q is a file, and a record is none; give one file each, such as folder:inputs/*%s", p.Name, p.File[0]))
 		s.entries = nil
 	}
-}
-
-// loadTable takes the columns of a table, all or the one of its setting.
-func (e *expansion) loadTable(s *series, t table) {
-	e.tell(s, t.mistakes)
-	s.entries = t.rows
-	if i := slices.Index(t.columns, nameColumn); s.Setting == AllColumns && i >= 0 {
-		for k := range t.rows {
-			if row := &t.rows[k]; !row.faulty {
-				row.name = row.cells[i]
-			}
-		}
-	}
-	if s.Setting == AllColumns {
-		for _, name := range t.columns {
-			s.columns = append(s.columns, e.column(s, name))
-		}
-		return
-	}
-	at := slices.Index(t.columns, s.Setting)
-	if at < 0 && t.columns != nil {
-		e.fault(s.at(), "value", fmt.Sprintf("the table has no column %q; it has %s", s.Setting, strings.Join(t.columns, ", ")))
-		s.entries = nil
-	}
-	for k := range t.rows {
-		if row := &t.rows[k]; !row.faulty && at >= 0 {
-			row.cells = row.cells[at : at+1]
-		}
-	}
-}
-
-// column returns the parameter that a column of a table is for, nil if there is none.
-func (e *expansion) column(s *series, name string) *algorithm.Parameter {
-	at := append(s.at(), 1, name) // the first line, where columns are named
-	switch {
-	case name == "" || name == nameColumn: // "" is told
-		return nil
-	case e.request.given(name) > 1:
-		e.fault(at, "value", fmt.Sprintf("the column %q is for a setting that is given beside the table too; leave it out here or there", name))
-		return nil
-	}
-	return e.parameter(at, fmt.Sprintf("column %q: ", name), name)
 }
 
 // given counts how often a request gives a setting; a table with all columns counts.

@@ -128,7 +128,7 @@ func (r *Request) findRepeated(fail func(kind, msg string, loc ...any)) {
 
 // parseSource reads kind:what. The message says what is wrong, "" if nothing.
 func parseSource(setting, text string) (Source, string) {
-	kind, what, found := strings.Cut(text, ":")
+	kind, what, found := strings.Cut(naming.Composed(text), ":")
 	s := Source{Setting: setting, Kind: Kind(kind), Ref: what}
 	switch {
 	case !found || !slices.Contains(kinds, kind):

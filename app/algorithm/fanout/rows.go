@@ -122,16 +122,23 @@ func (s *series) gives(name string) bool {
 // place puts a fault of an entry: at its line and column, or at the setting with
 // what the entry is.
 func (s *series) place(e entry, setting string, f fault.Field) fault.Field {
+	if s.Kind == CSV || s.Kind == TSV {
+		return s.within(e.line, setting, f)
+	}
+	f.Loc, f.Msg = s.at(), fmt.Sprintf("%s: %s", e.origin, f.Msg)
+	return f
+}
+
+// within puts a fault at a line of a source and a column of it, if there are any.
+func (s *Source) within(line int, column string, f fault.Field) fault.Field {
 	f.Loc = s.at()
 	switch {
-	case s.Kind != CSV && s.Kind != TSV:
-		f.Msg = fmt.Sprintf("%s: %s", e.origin, f.Msg)
-	case setting == "":
-		f.Loc = append(f.Loc, e.line)
-		f.Msg = fmt.Sprintf("line %d: %s", e.line, f.Msg)
-	default:
-		f.Loc = append(f.Loc, e.line, setting)
-		f.Msg = fmt.Sprintf("line %d, column %q: %s", e.line, setting, f.Msg)
+	case column != "":
+		f.Loc = append(f.Loc, line, column)
+		f.Msg = fmt.Sprintf("line %d, column %q: %s", line, column, f.Msg)
+	case line > 0:
+		f.Loc = append(f.Loc, line)
+		f.Msg = fmt.Sprintf("line %d: %s", line, f.Msg)
 	}
 	return f
 }
@@ -144,15 +151,9 @@ func (s *Source) at() []any {
 	return []any{Member, "each", s.Setting}
 }
 
-// tell records the mistakes of a source.
-func (e *expansion) tell(s *series, mistakes []mistake) {
-	for _, m := range mistakes {
-		loc, msg := s.at(), m.msg
-		if m.line > 0 {
-			loc, msg = append(loc, m.line), fmt.Sprintf("line %d: %s", m.line, msg)
-		}
-		e.fault(loc, m.kind, msg)
-	}
+// tell records what is wrong in a source.
+func (e *expansion) tell(s *series, line int, column, msg string) {
+	e.faults = append(e.faults, s.within(line, column, fault.Field{Msg: msg, Type: "value"}))
 }
 
 func (e *expansion) fault(loc []any, kind, msg string) {

@@ -1,120 +1,70 @@
 package fanout
 
 import (
-	"bytes"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"molrun/app/base/unit"
+	"molrun/app/algorithm"
+	"molrun/app/base/tables"
 )
 
 // nameColumn is the column that names the rows.
 const nameColumn = "jobName"
 
-// maxCells bounds what reading a table takes of memory.
-const maxCells = 2_000_000
-
-// table is a text of separated values. Columns are named by its first line.
-type table struct {
-	columns  []string // jobName among them
-	rows     []entry
-	mistakes []mistake
+// loadTable takes the columns of a table, all or the one of its setting.
+func (e *expansion) loadTable(s *series, text []byte) {
+	t := tables.ReadSheet(text, s.Kind == TSV, e.most)
+	for _, w := range t.Wrong {
+		e.tell(s, w.Line, "", w.Msg)
+	}
+	for _, row := range t.Rows {
+		s.entries = append(s.entries, entry{origin: fmt.Sprintf("line %d", row.Line), line: row.Line, cells: row.Cells, faulty: row.Cells == nil})
+	}
+	if s.Setting == AllColumns {
+		e.takeColumns(s, t.Columns)
+	} else {
+		e.takeColumn(s, t.Columns)
+	}
+	e.readNumbers(s, t.Local)
 }
 
-// readTable reads a table. There is no more than one row beyond most. Lines with
-// only empty cells are left out, as spreadsheets write them at the end. Space
-// around a cell does not count.
-func readTable(data []byte, kind Kind, most int) table {
-	text, mistakes := readText(data)
-	if mistakes != nil {
-		return table{mistakes: mistakes}
+func (e *expansion) takeColumns(s *series, columns []string) {
+	for _, name := range columns {
+		s.columns = append(s.columns, e.column(s, name))
 	}
-	separator := separatorOf(text, kind)
-	if n := bytes.Count(text, []byte(string(separator))); n > maxCells {
-		return table{mistakes: []mistake{wrong(0, "the table has %d times %q; at most %d are read", n, separator, maxCells)}}
-	}
-	r := csv.NewReader(bytes.NewReader(text))
-	r.Comma, r.FieldsPerRecord, r.ReuseRecord = separator, -1, true
-	r.TrimLeadingSpace = separator != '\t' // a tab is space
-	var t table
-	for len(t.rows) <= most && len(t.mistakes) <= maxMistakes {
-		cells, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
+	i := slices.Index(columns, nameColumn)
+	for k := range s.entries {
+		if one := &s.entries[k]; i >= 0 && !one.faulty {
+			one.name = one.cells[i]
 		}
-		t.read(r, cells, err)
-	}
-	if t.columns == nil && t.mistakes == nil {
-		t.mistakes = []mistake{wrong(0, "the table is empty: its first line names the settings")}
-	}
-	return t
-}
-
-// separatorOf finds out what separates the cells. No setting has a semicolon or a
-// tab in its name, so the first line tells.
-func separatorOf(text []byte, kind Kind) rune {
-	first, _, _ := bytes.Cut(bytes.TrimLeft(text, "\n"), lineFeed)
-	switch {
-	case kind == TSV:
-		return '\t'
-	case bytes.ContainsRune(first, ','):
-		return ','
-	case bytes.ContainsRune(first, ';'):
-		return ';'
-	case bytes.ContainsRune(first, '\t'):
-		return '\t'
-	}
-	return ','
-}
-
-func (t *table) read(r *csv.Reader, cells []string, err error) {
-	var parse *csv.ParseError
-	if errors.As(err, &parse) {
-		t.mistakes = append(t.mistakes, quoteMistake(parse))
-		return
-	}
-	line := 0
-	if len(cells) > 0 {
-		line, _ = r.FieldPos(0)
-	}
-	cells = slices.Clone(cells)
-	for i := range cells {
-		cells[i] = strings.TrimSpace(cells[i])
-	}
-	origin := fmt.Sprintf("line %d", line)
-	switch {
-	case t.columns == nil:
-		t.header(line, cells)
-	case !slices.ContainsFunc(cells, func(cell string) bool { return cell != "" }):
-	case len(cells) != len(t.columns):
-		t.rows = append(t.rows, entry{origin: origin, line: line, faulty: true})
-		t.mistakes = append(t.mistakes, wrong(line, "the line has %s, the first line names %d; put a cell with a separator in quotes", unit.Count(len(cells), "cell"), len(t.columns)))
-	default:
-		t.rows = append(t.rows, entry{origin: origin, line: line, cells: cells})
 	}
 }
 
-func quoteMistake(err *csv.ParseError) mistake {
-	if errors.Is(err.Err, csv.ErrBareQuote) {
-		return wrong(err.Line, `a cell with a quote in it stands in quotes, with the quote doubled: "a ""b"" c"`)
-	}
-	return wrong(err.StartLine, `a quote is not closed, or something follows it in its cell; within quotes write "" for a quote`)
-}
-
-func (t *table) header(line int, cells []string) {
-	t.columns = cells
-	seen := map[string]bool{}
-	for i, name := range cells {
-		switch {
-		case name == "":
-			t.mistakes = append(t.mistakes, wrong(line, "column %d has no name: name a setting, or remove the column", i+1))
-		case seen[name]:
-			t.mistakes = append(t.mistakes, wrong(line, "the column %q is there twice", name))
+func (e *expansion) takeColumn(s *series, columns []string) {
+	at := slices.Index(columns, s.Setting)
+	if at < 0 {
+		if columns != nil {
+			e.fault(s.at(), "value", fmt.Sprintf("the table has no column %q; it has %s", s.Setting, strings.Join(columns, ", ")))
 		}
-		seen[name] = true
+		s.entries = nil
 	}
+	for k := range s.entries {
+		if one := &s.entries[k]; !one.faulty {
+			one.cells = one.cells[at : at+1]
+		}
+	}
+}
+
+// column returns the parameter that a column of a table is for, nil if there is none.
+func (e *expansion) column(s *series, name string) *algorithm.Parameter {
+	at := append(s.at(), 1, name) // the first line, where columns are named
+	switch {
+	case name == "" || name == nameColumn: // "" is told
+		return nil
+	case e.request.given(name) > 1:
+		e.fault(at, "value", fmt.Sprintf("the column %q is for a setting that is given beside the table too; leave it out here or there", name))
+		return nil
+	}
+	return e.parameter(at, fmt.Sprintf("column %q: ", name), name)
 }

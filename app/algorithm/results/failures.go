@@ -16,23 +16,30 @@ import (
 // maxFailureText bounds the sentence that a known failure becomes.
 const maxFailureText = 1000
 
-// Failures are the [[failures]] of an algorithm.
-type Failures []Failure
+// Failures are the [[failures]] of an algorithm, and Warnings its [[warnings]].
+type (
+	Failures []Known
+	Warnings []Known
+)
 
-// Failure turns a pattern in a log into a sentence.
-type Failure struct {
+// Known turns a pattern in a log into a sentence.
+type Known struct {
 	pattern *regexp.Regexp
 	message string // $1 stands for the first group
 }
 
-// groupPattern finds $1, ${1} and $$ in the message of a known failure.
+// groupPattern finds $1, ${1} and $$ in the message of what is known.
 var groupPattern = regexp.MustCompile(`\$(?:\$|\d+|\{\d+\})`)
 
 // ReadFailures reads [[failures]].
-func ReadFailures(r *tomltree.Reader) Failures {
-	var all Failures
-	for _, t := range r.Tables(r.Root, "failures") {
-		f := Failure{message: r.Text(t, "message")}
+func ReadFailures(r *tomltree.Reader) Failures { return readKnown(r, "failures") }
+
+// ReadWarnings reads [[warnings]].
+func ReadWarnings(r *tomltree.Reader) Warnings { return readKnown(r, "warnings") }
+
+func readKnown(r *tomltree.Reader, tables string) (all []Known) {
+	for _, t := range r.Tables(r.Root, tables) {
+		f := Known{message: r.Text(t, "message")}
 		if n := t.Member("message"); n != nil && n.Kind == strictjson.String && strings.TrimSpace(f.message) == "" {
 			r.Mistakef(n.Line, "message must say what happened")
 		}
@@ -69,18 +76,30 @@ func groupNumber(ref string) int {
 // failure that matches, at its last match. "" where none does.
 func (all Failures) Explain(logTail []byte) string {
 	for _, f := range all {
-		all := f.pattern.FindAllSubmatch(logTail, -1)
-		if len(all) == 0 {
-			continue
+		if matches := f.pattern.FindAllSubmatch(logTail, -1); len(matches) > 0 {
+			return f.explain(matches[len(matches)-1])
 		}
-		groups := all[len(all)-1]
-		text := groupPattern.ReplaceAllStringFunc(f.message, func(ref string) string {
-			if n := groupNumber(ref); n >= 0 {
-				return plaintext.Cut(plaintext.Printable(groups[n]), maxFigureText)
-			}
-			return "$"
-		})
-		return plaintext.OneLine([]byte(text), maxFailureText)
 	}
 	return ""
+}
+
+// Find puts the end of a job's log into sentences: one for each match.
+func (all Warnings) Find(logTail []byte) (texts []string) {
+	for _, w := range all {
+		for _, groups := range w.pattern.FindAllSubmatch(logTail, -1) {
+			texts = append(texts, w.explain(groups))
+		}
+	}
+	return texts
+}
+
+// explain puts the groups of a match into words.
+func (k *Known) explain(groups [][]byte) string {
+	text := groupPattern.ReplaceAllStringFunc(k.message, func(ref string) string {
+		if n := groupNumber(ref); n >= 0 {
+			return plaintext.Cut(plaintext.Printable(groups[n]), maxFigureText)
+		}
+		return "$"
+	})
+	return plaintext.OneLine([]byte(text), maxFailureText)
 }

@@ -3,6 +3,8 @@ package results
 import (
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestKnownFailures(t *testing.T) {
@@ -27,6 +29,15 @@ message = "Something could not be done."
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
+	warnings := read(t, ReadWarnings, `
+[[warnings]]
+pattern = '(?m)^WARNING: (.+)$'
+message = "$1"
+[[warnings]]
+pattern = 'not converged'
+message = "It has not converged."
+`)
+	must.Equal(t, "warnings", warnings.Find([]byte("WARNING: many gaps\nWARNING: few sites\nit is not converged\n")), []string{"many gaps", "few sites", "It has not converged."})
 	long := failures.Explain([]byte("Cannot parse file " + strings.Repeat("a", 5000)))
 	if len(long) > maxFailureText+10 {
 		t.Errorf("a message of %d bytes", len(long))

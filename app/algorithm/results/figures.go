@@ -40,7 +40,7 @@ func (all Metrics) Read(out fs.FS) (json.RawMessage, []string) {
 			problems = append(problems, fmt.Sprintf("metric %s: %v", m.Name, err))
 			continue
 		}
-		members[m.Name] = v
+		members[m.Name] = m.scaled(v)
 	}
 	if len(members) == 0 {
 		return nil, problems
@@ -50,6 +50,16 @@ func (all Metrics) Read(out fs.FS) (json.RawMessage, []string) {
 		sorted = append(sorted, strictjson.Member{Name: name, Value: v})
 	}
 	return strictjson.AppendPlainMembers(nil, sorted), problems
+}
+
+// scaled returns a figure times the metric's factor.
+func (m *Metric) scaled(v *strictjson.Value) *strictjson.Value {
+	f, err := strconv.ParseFloat(v.Text, 64)
+	if m.factor == 0 || v.Kind != strictjson.Number || err != nil {
+		return v
+	}
+	f, _ = strconv.ParseFloat(strconv.FormatFloat(f*m.factor, 'g', 15, 64), 64) // 0.57 times 100 is 57
+	return number(f)
 }
 
 // programMetrics reads metrics.json.

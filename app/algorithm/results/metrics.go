@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"molrun/app/base/strictjson"
@@ -24,11 +26,16 @@ type Metric struct {
 	Name   string `json:"name"`
 	Title  string `json:"title,omitempty"`
 	Unit   string `json:"unit,omitempty"`
-	Better string `json:"better,omitempty"` // higher, lower
+	Better string `json:"better,omitempty"` // higher, lower; "": none is the best
 	Rank   bool   `json:"rank,omitempty"`   // the tables of batches are sorted by it
+
+	// Same are the settings in which jobs have to agree so that their values compare.
+	Same []string `json:"same,omitempty"`
+
 	Digits *int64 `json:"digits,omitempty"` // to show behind the decimal point; nil: as many as there are
 
-	source source // nil: metrics.json
+	factor float64 // of the figure; 0: as it is
+	source source  // nil: metrics.json
 }
 
 // namePattern is what the name of a metric may be.
@@ -77,16 +84,27 @@ func (all Metrics) Ranking() *Metric {
 	return nil
 }
 
+// Compares reports whether values of jobs compare that differ in these settings.
+func (m *Metric) Compares(varying []string) bool {
+	return !slices.ContainsFunc(m.Same, func(name string) bool { return slices.Contains(varying, name) })
+}
+
 func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
 	m := Metric{
 		Name: name, Title: r.Line(t, "title"), Unit: r.Line(t, "unit"),
 		Better: r.Text(t, "better"), Rank: r.Flag(t, "rank"),
+	}
+	if t.Member("same") != nil {
+		m.Same = r.Texts(t, "same")
 	}
 	if n := t.Member("digits"); n != nil {
 		digits := r.Within(n, "digits", 0, 15)
 		m.Digits = &digits
 	}
 	m.source = readSource(r, name, t)
+	if n := t.Member("factor"); n != nil {
+		m.factor, _ = strconv.ParseFloat(n.Text, 64)
+	}
 	if m.source == nil && len(t.Members) == 0 {
 		r.Mistakef(t.Line, "the metric %q says nothing: give file and pattern, or a title, unit or better for a figure of %s", name, metricsFile)
 	}

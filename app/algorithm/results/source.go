@@ -44,7 +44,7 @@ func readSource(r *tomltree.Reader, name string, t *tomltree.Node) source {
 	case "json":
 		return readAt(r, name, t, path)
 	case "bfactor":
-		return bFactorOf{path, readTake(r, t, "mean")}
+		return bFactorOf{path: path, take: readTake(r, t, "mean")}
 	}
 	return readMatch(r, name, t, path)
 }

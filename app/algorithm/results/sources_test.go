@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"molrun/app/base/tomltree"
 )
 
 func TestFiguresBeyondPatterns(t *testing.T) {
@@ -61,6 +63,7 @@ func TestFiguresBeyondPatterns(t *testing.T) {
 		{"no member", `json = "s_rank_001_a.json", at = "/iptm/0"`, "", "has no /iptm"},
 		{"beyond a list", `json = "s_rank_001_a.json", at = "/plddt/9"`, "", "has no /plddt/9"},
 		{"NaN", `json = "nan.json", at = "/ptm"`, "", "is not valid JSON"},
+		{"of 100", `json = "s_rank_001_a.json", at = "/ptm", factor = 100`, "71", ""},
 		{"B factors of residues", `bfactor = "model.pdb"`, "85", ""},
 		{"B factors of atoms", `bfactor = "atoms.pdb", take = "max"`, "90", ""},
 		{"B factor that is none", `bfactor = "bad.pdb"`, "", "without a B factor"},
@@ -85,6 +88,28 @@ func TestFiguresBeyondPatterns(t *testing.T) {
 				t.Errorf("problems %q, want %q", problems, tt.problem)
 			}
 		})
+	}
+}
+
+// A mean pLDDT is of 100, as the viewer shows it, whatever the scale of the file.
+func TestBFactorsFollowTheScaleOfTheirView(t *testing.T) {
+	atom := func(b string) string {
+		return "ATOM      2  CA  ASP A   1       2.280   0.000   0.000  1.00  " + b + "           C\n"
+	}
+	for _, tt := range []struct{ plddt, bs, want string }{
+		{"plddt = { scale = 1 }", "0.91", "91"},
+		{"plddt = {}", "0.91", "91"},
+		{"plddt = {}", "91.0", "91"},
+		{"plddt = { scale = 100 }", "0.91", "0.91"},
+		{"", "0.91", "0.91"},
+	} {
+		text := "[metrics]\nx = { bfactor = \"a.pdb\" }\n[[outputs]]\nname = \"s\"\nfile = \"*.pdb\"\n[[views]]\nname = \"s\"\nkind = \"structure\"\nfile = \"*.pdb\"\n" + tt.plddt + "\n"
+		metrics := read(t, ReadMetrics, text)
+		metrics.TakeScales(read(t, func(r *tomltree.Reader) Views { return ReadViews(r, ReadOutputs(r)) }, text))
+		got, problems := metrics.Read(fstest.MapFS{"a.pdb": &fstest.MapFile{Data: []byte(atom(tt.bs))}})
+		if want := `{"x":` + tt.want + `}`; string(got) != want || problems != nil {
+			t.Errorf("%s, %s: %s, %v; want %s", tt.plddt, tt.bs, got, problems, want)
+		}
 	}
 }
 

@@ -25,6 +25,11 @@ func (s *statistic) add(v float64) {
 	s.last, s.least, s.most, s.sum = v, min(s.least, v), max(s.most, v), s.sum+v
 }
 
+// times returns the statistic of the numbers times a factor above 0.
+func (s *statistic) times(factor float64) *statistic {
+	return &statistic{s.take, s.n, s.first * factor, s.last * factor, s.least * factor, s.most * factor, s.sum * factor}
+}
+
 // value returns the figure. No figures at all are a count of 0, and nothing else.
 func (s *statistic) value() (*strictjson.Value, error) {
 	if s.take == "count" {

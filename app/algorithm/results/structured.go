@@ -191,6 +191,7 @@ func addNumbers(sum *statistic, v *strictjson.Value) {
 // all atoms if there are none. Of several models, the first counts.
 type bFactorOf struct {
 	path, take string
+	plddt      *PLDDT // nil: they are no pLDDTs, or no view says so
 }
 
 func (s bFactorOf) file() string { return s.path }
@@ -220,8 +221,9 @@ func (s bFactorOf) find(in *reading, file string) (*strictjson.Value, error) {
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	factor := s.plddt.percent(all.most)
 	if backbone.n > 0 {
-		return backbone.value()
+		return backbone.times(factor).value()
 	}
-	return all.value()
+	return all.times(factor).value()
 }

@@ -38,6 +38,7 @@ type View struct {
 	Y        []string          `json:"y,omitempty"`        // columns of a series; none are all others
 	Units    map[string]string `json:"units,omitempty"`    // of columns
 	Unit     string            `json:"unit,omitempty"`     // of a matrix
+	PLDDT    *PLDDT            `json:"plddt,omitempty"`    // of structures that have one
 
 	matches *regexp.Regexp
 }
@@ -141,7 +142,7 @@ func readView(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) View {
 	v.Title = cmp.Or(r.Line(t, "title"), shown.Title, v.Name)
 	v.Topology = readPattern(r, t, "topology")
 	v.X, v.Y, v.Unit = r.Line(t, "x"), r.Texts(t, "y"), r.Line(t, "unit")
-	v.Units = readUnits(r, t)
+	v.Units, v.PLDDT = readUnits(r, t), readPLDDT(r, t)
 	v.check(r, t)
 	for key, pattern := range map[string]string{"file": v.File, "topology": v.Topology} {
 		if n := t.Member(key); n != nil && pattern != "" && !outputs.cover(pattern) {
@@ -197,7 +198,7 @@ func readUnits(r *tomltree.Reader, t *tomltree.Node) map[string]string {
 
 // kindsOf says which kinds of views have a key that not all have.
 var kindsOf = map[string][]string{
-	"topology": {Trajectory}, "x": {Series}, "y": {Series}, "units": {Series, Table}, "unit": {Matrix},
+	"topology": {Trajectory}, "x": {Series}, "y": {Series}, "units": {Series, Table}, "unit": {Matrix}, "plddt": {Structure},
 }
 
 // check finds keys that do not fit together.

@@ -69,10 +69,13 @@ type Field struct {
 }
 
 // String returns the place, as in settings[2].steps, and what to do. JSON makes floats of the
-// indexes.
+// indexes. The line and column of a table, which the message names, are not said twice.
 func (f Field) String() string {
 	place := ""
 	for _, part := range f.Loc {
+		if said, _, _ := strings.Cut(f.Msg, ":"); said == fmt.Sprintf("line %v", part) || strings.HasPrefix(said, fmt.Sprintf("line %v, column ", part)) {
+			break
+		}
 		switch p := part.(type) {
 		case int:
 			place += fmt.Sprintf("[%d]", p)

@@ -59,6 +59,17 @@ func (s *Slots) Take(ctx context.Context, holder string) (release func(), err er
 	return func() { s.release(holder) }, nil
 }
 
+// Try is Take for who can't wait: it reports whether there was a slot.
+func (s *Slots) Try(holder string) (release func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed != nil || !s.fits(holder) {
+		return nil, false
+	}
+	s.hold(holder)
+	return func() { s.release(holder) }, true
+}
+
 // arrivalTime bounds how long a request waits before anything is known of it. It then
 // goes on without a slot.
 const arrivalTime = 10 * time.Second

@@ -168,5 +168,9 @@ func CheckEmail(email string) string {
 // Extension returns the lower-case extension of a file name, with its dot.
 func Extension(name string) string { return strings.ToLower(path.Ext(name)) }
 
+// Composed returns a name in NFC, as files and folders have theirs. File systems of macOS
+// give names in another form.
+func Composed(name string) string { return norm.NFC.String(name) }
+
 // Fold returns a text as searches compare it: in lower case and NFC.
-func Fold(text string) string { return norm.NFC.String(strings.ToLower(text)) }
+func Fold(text string) string { return Composed(strings.ToLower(text)) }

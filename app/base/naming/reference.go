@@ -20,8 +20,9 @@ type Reference struct {
 }
 
 // ParseReference reads a reference: job:<jobName>/<path>, job:<jobName>/@<output>,
-// sha256:<digest>/<filename>, and what else there is, which is Upload.
+// sha256:<digest>/<filename>, and what else there is, which is Upload. Its names become NFC.
 func ParseReference(text string) Reference {
+	text = Composed(text)
 	if result, ok := strings.CutPrefix(text, "job:"); ok {
 		job, path, _ := strings.Cut(result, "/")
 		if output, ok := strings.CutPrefix(path, "@"); ok && output != "" {

@@ -19,6 +19,7 @@ func TestParse(t *testing.T) {
 		"sha256:" + digest:          {Upload: "sha256:" + digest},
 		"sha256:ab/a":               {Upload: "sha256:ab/a"},
 		"sha256:" + digest + "/a/b": {Upload: "sha256:" + digest + "/a/b"},
+		"in/Pru\u0308fling.pdb":     {Upload: "in/Prüfling.pdb"},
 		"inputs/@a":                 {Upload: "inputs/@a"},
 		"":                          {},
 	} {

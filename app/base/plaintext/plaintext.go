@@ -1,5 +1,5 @@
-// Package plaintext reads text files of any system as those of Unix, makes short lines of
-// what programs print, and finds the name that a mistyped one stands for.
+// Package plaintext reads text files of any system as those of Unix in UTF-8, makes short
+// lines of what programs print, and finds the name that a mistyped one stands for.
 package plaintext
 
 import (
@@ -11,9 +11,11 @@ import (
 // mark is the byte order mark that Windows programs begin UTF-8 with.
 const mark = "\uFEFF"
 
-// Reader reads a text. What it has found so far is known after each Read.
+// Reader reads a text. What it has found so far is known after each Read. Bytes that are
+// neither UTF-8 nor UTF-16 stay as they are.
 type Reader struct {
 	Marked  bool // the text begins with a byte order mark
+	Wide    bool // the text is UTF-16
 	Returns bool // a line ends with a carriage return alone, as old Macs wrote
 
 	source   io.Reader
@@ -53,8 +55,13 @@ func (r *Reader) skipMark() error {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	if r.Marked = string(head[:n]) == mark; !r.Marked {
-		r.source = io.MultiReader(bytes.NewReader(head[:n]), r.source)
+	if r.Marked = string(head[:n]) == mark; r.Marked {
+		return nil
+	}
+	r.source = io.MultiReader(bytes.NewReader(head[:n]), r.source)
+	if order := orderOf(head[:n]); order != nil {
+		r.Marked, r.Wide = true, true
+		r.source = &wide{source: r.source, order: order, skip: 2}
 	}
 	return nil
 }

@@ -1,10 +1,14 @@
 package plaintext
 
 import (
+	"bytes"
+	"encoding/binary"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 func TestTextsOfAllSystemsReadAlike(t *testing.T) {
@@ -48,4 +52,74 @@ func TestErrorsOfTheSourceArePassedOn(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+}
+
+func utf16Of(text string, order binary.AppendByteOrder) string {
+	b := order.AppendUint16(nil, 0xfeff)
+	for _, unit := range utf16.Encode([]rune(text)) {
+		b = order.AppendUint16(b, unit)
+	}
+	return string(b)
+}
+
+func TestUTF16IsReadLikeUTF8(t *testing.T) {
+	for _, text := range []string{"", "a\nÅ\n", "a😀b\n", strings.Repeat("長い\n", 5_000)} {
+		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+			wide := utf16Of(strings.ReplaceAll(text, "\n", "\r\n"), order)
+			for name, source := range map[string]io.Reader{
+				"at once": strings.NewReader(wide), "byte by byte": iotest.OneByteReader(strings.NewReader(wide)),
+			} {
+				r := NewReader(source)
+				if got, err := io.ReadAll(r); err != nil || string(got) != text || !r.Wide || !r.Marked {
+					t.Errorf("%.20q %s: %.40q, %v", text, name, got, err)
+				}
+			}
+		}
+	}
+	for wide, want := range map[string]string{"\xff\xfea\x00b": "a\uFFFD", "\xfe\xff\xd8\x00\x00a": "\uFFFDa", "\xff\xfe\x00\xd8": "\uFFFD"} {
+		if got := string(Unix([]byte(wide))); got != want {
+			t.Errorf("%q: %q, want %q", wide, got, want)
+		}
+	}
+}
+
+func TestDecodeReadsTextOrSaysWhyNot(t *testing.T) {
+	for _, tt := range []struct{ text, want, wrong string }{
+		{"\uFEFFKrüger\r\n", "Krüger\n", ""},
+		{utf16Of("Krüger", binary.LittleEndian), "Krüger", ""},
+		{"Kr\xfcger\r\n\x84x\x93 \x80", "Krüger\n„x“ €", ""},
+		{"a\nKrüger\nKr\xfcger", "", "line 3: the text is UTF-8 in part only; save it as UTF-8"},
+		{"a\rKr\x9fger\r", "", "line 2: the text has the line ends of an old Mac, and letters in its encoding; save it as UTF-8"},
+		{"a\n\x81\n", "", "line 2: the text is not UTF-8, and the byte 0x81 is no character of Windows-1252; save it as UTF-8"},
+		{"a\nb\x00", "", "line 2: the text has the control character U+0000; is this a text file?"},
+		{"a\x00b\x00\n\x00c\x00", "", "line 1: the text is UTF-16 without a byte order mark; save it as UTF-8"},
+	} {
+		got, wrong := Decode([]byte(tt.text))
+		said := ""
+		if wrong != nil {
+			said = wrong.Error()
+		}
+		if string(got) != tt.want || said != tt.wrong {
+			t.Errorf("%q: %q, %s", tt.text, got, said)
+		}
+	}
+}
+
+// FuzzDecode requires of any bytes that they become text that reads the same again, or a
+// sentence.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("\xff\xfea\x00\r\x00\n\x00"))
+	f.Add([]byte("Kr\xfcger\r"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, wrong := Decode(text)
+		if wrong != nil {
+			if wrong.Line < 1 || wrong.Msg == "" || got != nil {
+				t.Errorf("%q, %v", got, wrong)
+			}
+			return
+		}
+		if again, wrong := Decode(got); !utf8.Valid(got) || strings.Contains(string(got), "\r") || wrong != nil || !strings.HasPrefix(string(got), "\uFEFF") && !bytes.Equal(again, got) {
+			t.Errorf("%q becomes %q, then %q, %v", text, got, again, wrong)
+		}
+	})
 }

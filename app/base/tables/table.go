@@ -1,7 +1,8 @@
 // Package tables reads text files of columns as programs write them: separated by
 // commas, tabs, semicolons or blanks, with or without a header, with comments. It
 // thins series of numbers for drawing and sorts tables by pages, in memory that does
-// not grow with the file.
+// not grow with the file. Sheet is a table that people save from a spreadsheet, as text
+// or as a workbook, which is read whole.
 package tables
 
 import (

@@ -112,7 +112,7 @@ func checkGPUs(_ context.Context, in *installation) []Finding {
 		return say(OK, "jobs get none: runner.gpus says so")
 	}
 	there, err := local.Detect("")
-	if err != nil {
+	if err != nil && len(there.GPUs) == 0 {
 		return say(Problem, "%v; mend the driver, or set runner.gpus to \"\"", err)
 	}
 	_, driver := os.Stat("/proc/driver/nvidia/version")
@@ -122,6 +122,8 @@ func checkGPUs(_ context.Context, in *installation) []Finding {
 		return say(Warning, "there is an NVIDIA driver, but nvidia-smi is not on PATH, so jobs get no GPU; install it")
 	case wanted.Auto() && len(there.GPUs) == 0:
 		return say(OK, "there are none")
+	case wanted.Auto() && err != nil:
+		return say(Problem, "%d: %s; %v; see to the other, or restart the machine", len(there.GPUs), strings.Join(there.GPUs, ", "), err)
 	case wanted.Auto():
 		return say(OK, "%d: %s", len(there.GPUs), strings.Join(there.GPUs, ", "))
 	}
@@ -129,6 +131,9 @@ func checkGPUs(_ context.Context, in *installation) []Finding {
 		if !hasGPU(there.GPUs, gpu) {
 			return say(Problem, "runner.gpus names %s, but nvidia-smi lists %d: [%s]; name those, or set runner.gpus to \"auto\"", gpu, len(there.GPUs), strings.Join(there.GPUs, ", "))
 		}
+	}
+	if err != nil {
+		return say(Problem, "%s, as configured; %v", strings.Join(wanted, ", "), err)
 	}
 	return say(OK, "%s, as configured", strings.Join(wanted, ", "))
 }

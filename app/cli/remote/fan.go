@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"molrun/app/base/fasta"
 	"molrun/app/base/plaintext"
+	"molrun/app/base/tables"
+	"molrun/app/base/unit"
 	"molrun/app/client"
 )
 
@@ -24,8 +28,8 @@ func batchCommand() *cobra.Command {
 	var each []string
 	c := &cobra.Command{
 		Use: "batch [TYPE]", Short: "Submit many jobs at once", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
-		Long: `Submit many jobs of one algorithm: one for each line of a table (.csv or .tsv, whose columns
-are settings), for each sequence of a FASTA file, or for each file of a folder. --set and
+		Long: `Submit many jobs of one algorithm: one for each line of a table (.csv, .tsv or .xlsx, whose
+columns are settings), for each sequence of a FASTA file, or for each file of a folder. --set and
 --file give what all have in common. --each names the setting that sequences or files are
 for; it is found by itself where only one setting takes them. In a table, a column of --each
 has local files, which are uploaded.
@@ -83,18 +87,46 @@ func (b *batch) fan(ctx context.Context, s *session, rows string, each []string,
 	if err != nil {
 		return Usage(err)
 	}
-	ext := strings.ToLower(filepath.Ext(rows))
-	switch {
-	case info.IsDir():
+	if info.IsDir() {
 		return b.fanFolder(ctx, s, rows, each, folder)
-	case ext == ".csv" || ext == ".tsv":
-		return b.fanTable(ctx, s, rows, ext, each, folder)
+	}
+	format, err := formatOf(rows)
+	switch {
+	case err != nil:
+		return err
+	case format != "":
+		return b.fanTable(ctx, s, rows, format, each, folder)
 	}
 	setting, err := b.settingFor(ctx, s, each, "sequences")
 	if err != nil {
 		return err
 	}
 	return b.sendRows(ctx, s, setting, "fasta", rows, folder)
+}
+
+// formatOf returns what the service calls a table, "" if the file is none. Excel saves one as
+// .txt, with tabs.
+func formatOf(path string) (string, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".csv", ".xlsx", ".xlsm", ".xls", ".ods", ".numbers": // the last ones get a sentence
+		return "csv", nil
+	case ".tsv", ".tab":
+		return "tsv", nil
+	case ".txt":
+	default:
+		return "", nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() // only read from
+	head, err := io.ReadAll(io.LimitReader(plaintext.NewReader(f), 4<<10))
+	first, _, _ := strings.Cut(strings.TrimSpace(string(head)), "\n")
+	if strings.Contains(first, "\t") && fasta.KindOf(first) == fasta.Letters {
+		return "csv", err
+	}
+	return "", err
 }
 
 // sendRows uploads the file that the service makes the rows of.
@@ -203,55 +235,60 @@ func stems(paths []string) []string {
 
 // fanTable uploads a table whose columns are settings. Columns of local files are
 // replaced by what the service calls these files.
-func (b *batch) fanTable(ctx context.Context, s *session, path, ext string, each []string, folder string) error {
+func (b *batch) fanTable(ctx context.Context, s *session, path, format string, each []string, folder string) error {
 	if len(each) == 0 {
-		return b.sendRows(ctx, s, "*", ext[1:], path, folder)
+		return b.sendRows(ctx, s, "*", format, path, folder)
 	}
-	records, err := readTable(path, ext)
+	t, err := readTable(path, format)
 	if err != nil {
 		return Usage(err)
 	}
 	for _, column := range each {
-		i := slices.Index(records[0], column)
+		i := slices.Index(t.Columns, column)
 		if i < 0 {
-			return Usagef("%s has no column %q; it has %s", path, column, strings.Join(records[0], ", "))
+			return Usagef("%s has no column %q; it has %s", path, column, strings.Join(t.Columns, ", "))
 		}
-		if err := sendColumn(ctx, s, records[1:], i, filepath.Dir(path), cmp.Or(folder, "inputs/"+b.Name)); err != nil {
+		if err := sendColumn(ctx, s, t.Rows, i, filepath.Dir(path), cmp.Or(folder, "inputs/"+b.Name)); err != nil {
 			return err
 		}
 	}
-	return b.sendTable(ctx, s, records, filepath.Base(path), ext, folder)
+	return b.sendTable(ctx, s, t, filepath.Base(path), folder)
 }
 
-func readTable(path, ext string) ([][]string, error) {
+func readTable(path, format string) (*tables.Sheet, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // only read from
-	r := csv.NewReader(io.LimitReader(plaintext.NewReader(f), maxText))
-	if ext == ".tsv" {
-		r.Comma, r.LazyQuotes = '\t', true
+	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxText:
+		return nil, fmt.Errorf("%s has more than %s", path, unit.Bytes(maxText))
 	}
-	records, err := r.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(records) < 2 {
+	t := tables.ReadSheet(text, format == "tsv", math.MaxInt-1)
+	switch {
+	case len(t.Wrong) > 0:
+		return nil, fmt.Errorf("%s: %w", path, t.Wrong[0])
+	case len(t.Rows) == 0:
 		return nil, fmt.Errorf("%s has no rows below its heading", path)
 	}
-	return records, nil
+	return t, nil
 }
 
-// sendColumn uploads the files that a column session.Names, and puts references in their place.
-func sendColumn(ctx context.Context, s *session, rows [][]string, column int, dir, folder string) error {
+// sendColumn uploads the files that a column names, and puts references in their place.
+func sendColumn(ctx context.Context, s *session, rows []tables.SheetRow, column int, dir, folder string) error {
 	var paths []string
 	for _, row := range rows {
-		if path := row[column]; !filepath.IsAbs(path) {
-			row[column] = filepath.Join(dir, path)
+		if path := row.Cells[column]; path == "" {
+			continue
+		} else if !filepath.IsAbs(path) {
+			row.Cells[column] = filepath.Join(dir, path)
 		}
-		if !slices.Contains(paths, row[column]) {
-			paths = append(paths, row[column])
+		if !slices.Contains(paths, row.Cells[column]) {
+			paths = append(paths, row.Cells[column])
 		}
 	}
 	sent, err := s.Send(ctx, paths, folder)
@@ -263,13 +300,13 @@ func sendColumn(ctx context.Context, s *session, rows [][]string, column int, di
 		references[path] = sent[i].Reference(path)
 	}
 	for _, row := range rows {
-		row[column] = references[row[column]]
+		row.Cells[column] = references[row.Cells[column]]
 	}
 	return nil
 }
 
 // sendTable uploads a changed table.
-func (b *batch) sendTable(ctx context.Context, s *session, records [][]string, name, ext, folder string) (err error) {
+func (b *batch) sendTable(ctx context.Context, s *session, t *tables.Sheet, name, folder string) (err error) {
 	dir, err := os.MkdirTemp("", "molrun-table-")
 	if err != nil {
 		return err
@@ -277,15 +314,20 @@ func (b *batch) sendTable(ctx context.Context, s *session, records [][]string, n
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	var text strings.Builder
 	w := csv.NewWriter(&text)
-	if ext == ".tsv" {
-		w.Comma = '\t'
+	if t.Local && len(t.Columns) > 1 {
+		w.Comma = ';' // so that numbers may still have a decimal comma
 	}
-	if err := w.WriteAll(records); err != nil {
+	err = w.Write(t.Columns)
+	for _, row := range t.Rows {
+		err = errors.Join(err, w.Write(row.Cells))
+	}
+	w.Flush()
+	if err = errors.Join(err, w.Error()); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, name)
+	path := filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".csv")
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		return err
 	}
-	return b.sendRows(ctx, s, "*", ext[1:], path, folder)
+	return b.sendRows(ctx, s, "*", "csv", path, folder)
 }

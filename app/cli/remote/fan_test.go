@@ -2,26 +2,12 @@ package remote
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"molrun/app/client"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestTablesOfAllSystems(t *testing.T) {
-	want := [][]string{{"name", "steps"}, {"a", "1"}, {"b", "2"}}
-	for _, text := range []string{"name,steps\na,1\nb,2\n", "\uFEFFname,steps\r\na,1\r\nb,2", "name,steps\ra,1\rb,2\r", "name,steps\r\na,1\rb,2\n"} {
-		path := filepath.Join(t.TempDir(), "t.csv")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := readTable(path, ".csv")
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%q: %v, %s", text, err, diff)
-		}
-	}
-}
 
 func TestSettingsAreSentAsTheyAreWritten(t *testing.T) {
 	got := string(encoded(map[string]any{"a": "x<y>&z", "n": json.Number("1.50")}))
@@ -38,5 +24,12 @@ func TestRowsHaveWhatAllHaveInCommonAndNamesOfTheirOwn(t *testing.T) {
 	want := []string{`{"file":"x","seed":3,"steps":1}`, `{"file":"y","seed":2,"steps":1}`, "b-m", "b-2", "b-3"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A name is the same work from macOS and Linux.
+func TestReferencesAreComposed(t *testing.T) {
+	if got := (sentFile{&client.File{SHA256: "ab"}}).Reference("x/Pru\u0308f.pdb"); got != "sha256:ab/Prüf.pdb" {
+		t.Error(got)
 	}
 }

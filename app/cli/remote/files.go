@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"molrun/app/base/naming"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
 )
@@ -97,7 +98,7 @@ func selects(wanted []string, f *client.File) bool {
 	}
 	full := f.Folder + "/" + f.Filename
 	for _, w := range wanted {
-		w = strings.TrimSuffix(w, "/")
+		w = naming.Composed(strings.TrimSuffix(w, "/"))
 		if matched, _ := path.Match(w, full); matched || w == f.ID || w == f.Folder || strings.HasPrefix(full, w+"/") {
 			return true
 		}

@@ -137,6 +137,9 @@ func standing(j *client.Job) (fraction float64, head, detail string) {
 	if j.Status == "QUEUED" && j.StatusReason != "" {
 		more = append(more, j.StatusReason)
 	}
+	if len(j.Warnings) > 0 {
+		more = append(more, "warning: "+j.Warnings[0])
+	}
 	if j.ETASeconds != nil {
 		more = append(more, "about "+terminal.Seconds(float64(*j.ETASeconds))+" left")
 	}

@@ -88,6 +88,7 @@ func readTree(name string, r io.Reader) (tree map[string]any, err error) {
 	if len(text) > maxJobFile {
 		return nil, errors.New("this has more than 64 MiB; a description names files instead of holding them")
 	}
+	text = plaintext.Unix(text)
 	switch ext := strings.ToLower(filepath.Ext(name)); {
 	case ext == ".json" || ext != ".toml" && ext != ".yaml" && ext != ".yml" && bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")):
 		tree, err = readJSON(text)

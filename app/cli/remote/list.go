@@ -135,9 +135,6 @@ func remark(j *client.Job) string {
 	if j.Status == "FAILED" && j.Failure != nil {
 		return j.Failure.Message
 	}
-	if j.Status == "COMPLETED" && len(j.Counts) == 0 {
-		return ""
-	}
 	_, head, detail := standing(j)
 	if len(j.Counts) > 0 {
 		return head

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,9 @@ func record(ctx context.Context, s *session, name string) error {
 
 func describe(s *session, j *client.Job) error {
 	_, _, detail := standing(j)
+	if len(j.Warnings) > 0 { // they follow
+		detail = ""
+	}
 	counts := ""
 	if n := rowCount(j); n > 0 {
 		_, counts, _ = standing(j)
@@ -63,7 +67,7 @@ func describe(s *session, j *client.Job) error {
 	if err := s.Print("%s  %s", terminal.Clean(j.Name), s.Paint(j.Status)); err != nil {
 		return err
 	}
-	err := s.Pairs([][2]string{
+	pairs := [][2]string{
 		{"type", j.Type + " " + j.Version},
 		{"submitted", at(j.CreatedAt)},
 		{"started", at(j.StartedAt)},
@@ -73,12 +77,29 @@ func describe(s *session, j *client.Job) error {
 		{"now", detail},
 		{"failure", failure},
 		{"result", result},
+		{"left out", leftOut(j.LeftOut)},
 		{"note", j.Note},
-	})
+	}
+	for _, w := range j.Warnings {
+		pairs = append(pairs, [2]string{"warning", w})
+	}
+	err := s.Pairs(pairs)
 	if err != nil || j.Metrics == nil {
 		return err
 	}
 	return figures(s, j.Metrics.Results)
+}
+
+// leftOut says what a result lacks of what its program left.
+func leftOut(l *client.LeftOut) string {
+	if l == nil || len(l.Paths) == 0 {
+		return ""
+	}
+	first := terminal.Clean(l.Paths[0].Path) + ": " + l.Paths[0].Reason
+	if l.Count > 1 {
+		first += fmt.Sprintf(", and %d more; see the end of the log", l.Count-1)
+	}
+	return first
 }
 
 func at(t time.Time) string {

@@ -117,8 +117,11 @@ func showTable(s *session, t *client.Table) error {
 	lines := make([][]string, len(t.Rows))
 	for i, r := range t.Rows {
 		state := terminal.State(r.Status)
-		if r.FailureCode != "" {
+		switch {
+		case r.FailureCode != "":
 			state = "✘ " + r.FailureCode
+		case len(r.Warnings) > 0:
+			state = "⚠ warning"
 		}
 		lines[i] = []string{fmt.Sprint(r.Row), cmp.Or(r.Source, r.Name), state}
 	}

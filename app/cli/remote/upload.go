@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"molrun/app/base/naming"
 	"molrun/app/base/unit"
 	"molrun/app/cli/terminal"
 	"molrun/app/client"
@@ -117,10 +118,10 @@ func (u *uploading) one(ctx context.Context, l client.Local) (f *client.File, er
 
 // try sends a file if it is needed.
 func (u *uploading) try(ctx context.Context, l client.Local) (f *client.File, sent bool, err error) {
-	name, tell := filepath.Base(l.Path), func(done int64) { u.tell(l.Path, done) }
+	name, tell := naming.Composed(filepath.Base(l.Path)), func(done int64) { u.tell(l.Path, done) }
 	if u.need != always {
 		f, sent, err = u.s.API.UploadOnce(ctx, u.folder, name, l, tell)
-		folder := cmp.Or(u.folder, "inputs")
+		folder := naming.Composed(cmp.Or(u.folder, "inputs"))
 		if err != nil || sent || u.need == anywhere || f.Filename == name && f.Folder == folder {
 			return f, sent, err
 		}
@@ -224,5 +225,5 @@ type sentFile struct {
 // Reference names the file in settings by its bytes, under the name that it has here. The
 // same file gives the same settings, and so the same job, however often it was uploaded.
 func (f sentFile) Reference(path string) string {
-	return "sha256:" + f.SHA256 + "/" + filepath.Base(path)
+	return naming.OfDigest(f.SHA256, naming.Composed(filepath.Base(path)))
 }

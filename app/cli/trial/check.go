@@ -98,6 +98,12 @@ func checkMetrics(a *algorithm.File, job *client.Job, o *Outcome) {
 			o.faultf("read the metrics: %v", err)
 		}
 	}
+	for _, m := range a.Metrics {
+		_, stated := a.Example.Metrics[m.Name]
+		if _, found := results[m.Name]; !found && !stated {
+			o.Unfound = append(o.Unfound, m.Name)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.Example.Metrics)) {
 		stated := a.Example.Metrics[name]
 		m := Metric{name, results[name], stated[0], stated[1]}

@@ -35,6 +35,7 @@ type Outcome struct {
 	Status  string   `json:"status,omitempty"` // of the job; "": there is none
 	Seconds float64  `json:"seconds"`          // that it ran
 	Metrics []Metric `json:"metrics"`          // that the file states
+	Unfound []string `json:"unfound,omitempty"` // metrics of the file that the result does not have
 	Views   []View   `json:"views"`
 	Faults  []string `json:"faults"`            // none: all is as promised
 	LogTail string   `json:"logTail,omitempty"` // of a job that failed

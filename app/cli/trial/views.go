@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 	"molrun/app/client"
 )
 
@@ -129,10 +129,8 @@ func countAtoms(file string, text []byte) (n int, known bool) {
 	lines := strings.Split(string(text), "\n")
 	switch strings.ToLower(path.Ext(file)) {
 	case ".cif", ".mmcif":
-		if _, err := atoms.Read(bytes.NewReader(text), func(*atoms.Atom) { n++ }); err != nil && n == 0 {
-			return 0, true
-		}
-		return n, true // the last line may be cut
+		m, _ := structure.Read(bytes.NewReader(text)) // the last line may be cut
+		return m.Atoms, true
 	case ".pdb", ".ent", ".pdbqt", ".pqr":
 		for _, line := range lines {
 			if strings.HasPrefix(line, "ATOM") || strings.HasPrefix(line, "HETATM") {

@@ -291,7 +291,7 @@ func TestSlabsThatDoNotTellBoundNothing(t *testing.T) {
 		if m := figuresOf(t, files); m["Tc_below_K"] != nil || m["points_used"] != 6.0 || m["Tc_K"] == nil {
 			t.Error(m)
 		}
-		if !strings.Contains(log, "s7: not known whether it condenses: slab thinner") || strings.Contains(log, "do not condense") || strings.Contains(log, "Warning") {
+		if !strings.Contains(log, "s7: not known whether it condenses: slab thinner") || strings.Contains(log, "do not condense") || strings.Contains(log, "molrun:warning") {
 			t.Errorf("printed\n%s", log)
 		}
 		if got := cells(t, files[tableFile])["condensed"]; !slices.Equal(got, []string{"true", "true", "true", "true", "true", "true", ""}) {
@@ -334,7 +334,7 @@ func TestWarnings(t *testing.T) {
 		"differ in their boxes":                                  larger,
 	} {
 		_, log, err := evaluated(t, false, summaries...)
-		if err != nil || !strings.Contains(log, want) {
+		if err != nil || !strings.Contains(log, "molrun:warning ") || !strings.Contains(log, want) {
 			t.Errorf("%v; no %q in\n%s", err, want, log)
 		}
 	}

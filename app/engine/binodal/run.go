@@ -58,6 +58,9 @@ func Run(ctx context.Context, s *Settings, paths []string, folder string, log io
 	for _, line := range v.sentences() {
 		fmt.Fprintln(log, line)
 	}
+	for _, w := range v.Warnings {
+		store.Warn(log, w)
+	}
 	return v.write(s, folder)
 }
 

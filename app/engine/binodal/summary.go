@@ -156,9 +156,6 @@ func (v *Verdict) sentences() []string {
 			lines = append(lines, v.Series.Points[i].Job+": "+c.Note)
 		}
 	}
-	for _, w := range v.Warnings {
-		lines = append(lines, "Warning: "+w)
-	}
 	if l := v.Law; l != nil {
 		line := fmt.Sprintf("critical temperature %.1f±%.1f K, critical concentration ", l.Tc.Mean, l.Tc.SE)
 		if math.IsNaN(l.Rhoc.Mean) {

@@ -60,9 +60,7 @@ func (m *simulation) run(ctx context.Context) error {
 	if err := writeTables(m.dir, all); err != nil {
 		return err
 	}
-	for _, s := range all {
-		m.logResults(s)
-	}
+	m.logResults(all)
 	return m.End()
 }
 
@@ -76,16 +74,20 @@ func (m *simulation) announce() {
 	}
 }
 
-// logResults writes the results of a sequence in a line.
-func (m *simulation) logResults(s *summary) {
-	rg, ree, exponent := s.Results.Rg, s.Results.Ree, ""
-	if nu := float64(s.Results.Nu); !math.IsNaN(nu) { // short chains have none
-		exponent = ", nu " + store.WithError(nu, float64(s.Results.NuSE))
+// logResults writes the results of each sequence in a line, and the warnings.
+func (m *simulation) logResults(all []*summary) {
+	var about []warned
+	for _, s := range all {
+		rg, ree, exponent := s.Results.Rg, s.Results.Ree, ""
+		if nu := float64(s.Results.Nu); !math.IsNaN(nu) { // short chains have none
+			exponent = ", nu " + store.WithError(nu, float64(s.Results.NuSE))
+		}
+		fmt.Fprintf(m.Log, "%s: Rg %s nm, end to end %s nm%s\n", s.Name,
+			store.WithError(float64(rg.Mean), float64(rg.SE)), store.WithError(float64(ree.Mean), float64(ree.SE)), exponent)
+		about = append(about, warned{s.Name, s.Warnings})
 	}
-	fmt.Fprintf(m.Log, "%s: Rg %s nm, end to end %s nm%s\n", s.Name,
-		store.WithError(float64(rg.Mean), float64(rg.SE)), store.WithError(float64(ree.Mean), float64(ree.SE)), exponent)
-	for _, w := range s.Warnings {
-		fmt.Fprintf(m.Log, "warning: %s: %s\n", s.Name, w)
+	for _, w := range together(about) {
+		store.Warn(m.Log, w)
 	}
 }
 

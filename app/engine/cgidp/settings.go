@@ -34,18 +34,31 @@ type Sequence struct {
 // Warnings returns those of all sequences. A text that holds for several is given
 // once; one that does not hold for all begins with the names it holds for.
 func (s *Settings) Warnings() []string {
-	var texts []string
-	names := map[string][]string{}
+	var all []warned
 	for _, q := range s.Sequences {
-		for _, w := range q.Warnings {
+		all = append(all, warned{q.Name, q.Warnings})
+	}
+	return together(all)
+}
+
+// warned are the warnings about a sequence.
+type warned struct {
+	name  string
+	texts []string
+}
+
+func together(all []warned) (texts []string) {
+	names := map[string][]string{}
+	for _, q := range all {
+		for _, w := range q.texts {
 			if names[w] == nil {
 				texts = append(texts, w)
 			}
-			names[w] = append(names[w], q.Name)
+			names[w] = append(names[w], q.name)
 		}
 	}
 	for i, w := range texts {
-		if len(names[w]) < len(s.Sequences) {
+		if len(names[w]) < len(all) {
 			texts[i] = strings.Join(names[w], ", ") + ": " + w
 		}
 	}

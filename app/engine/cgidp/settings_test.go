@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/engine/input"
 	"molrun/app/engine/md"
+	"molrun/app/engine/run"
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )
@@ -248,6 +249,16 @@ func TestWarningsNameSequences(t *testing.T) {
 	got := s.Warnings()
 	if len(got) < 2 || !strings.HasPrefix(got[0], "only histidine") || !strings.HasPrefix(got[1], "seq2: ") {
 		t.Errorf("warnings %q", got)
+	}
+}
+
+func TestWarningsOfResultsAreInTheRecordOfTheJob(t *testing.T) {
+	log := new(strings.Builder)
+	m := &simulation{Run: run.Run[*replica]{Log: log}}
+	about := func(name string, texts ...string) *summary { return &summary{Name: name, Warnings: texts} }
+	m.logResults([]*summary{about("a", "it is short", "Rg is not converged"), about("b", "it is short")})
+	if text := log.String(); !strings.HasSuffix(text, "\nmolrun:warning it is short\nmolrun:warning a: Rg is not converged\n") {
+		t.Error(text)
 	}
 }
 

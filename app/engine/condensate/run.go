@@ -72,7 +72,7 @@ func (m *simulation) run(ctx context.Context) error {
 		fmt.Fprintln(m.Log, line)
 	}
 	for _, w := range m.final.Warnings {
-		fmt.Fprintf(m.Log, "warning: %s\n", w)
+		store.Warn(m.Log, w)
 	}
 	return m.End()
 }

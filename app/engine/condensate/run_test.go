@@ -35,7 +35,7 @@ func TestResultsOfASlab(t *testing.T) {
 		got = append(got, e.Name())
 	}
 	must.Equal(t, "files", got, want)
-	if !strings.Contains(log, "34 chains, 484 residues, in a box of 9 x 9 x 45 nm (slab), 2 replicas, 1 core") || !strings.Contains(log, "molrun:progress 1 done") {
+	if !strings.Contains(log, "34 chains, 484 residues, in a box of 9 x 9 x 45 nm (slab), 2 replicas, 1 core") || !strings.Contains(log, "molrun:progress 1 done") || !strings.Contains(log, "\nmolrun:warning ") {
 		t.Errorf("log:\n%s", log)
 	}
 	if s := enginetest.ReadJSON[map[string]any](t, dir, "summary.json"); s["complete"] != true {

@@ -154,6 +154,7 @@ var hints = map[rune]string{
 	digits:   "remove numbers from the sequence",
 	'\ufffd': "the text is not UTF-8 there: type it anew, or save the file as UTF-8",
 	'*':      "it marks a stop: check the reading frame, or cut the sequence there",
+	':':      "it separates the chains of a complex: give each a record of its own",
 	'>':      "begin each FASTA header on a line of its own",
 }
 

@@ -9,71 +9,34 @@ import (
 	"molrun/app/test/must"
 )
 
-func headed(name, letters string, lines ...int) Record { return Record{name, letters, lines, true} }
-
-func bare(letters string, lines ...int) Record { return Record{"", letters, lines, false} }
-
-func TestParseFASTA(t *testing.T) {
-	tests := []struct {
-		name, text string
-		want       []Record
-	}{
-		{"bare sequence", "dshak RHH\n GYK*\n", []Record{bare("DSHAKRHHGYK", 8, 3)}},
-		{"two records", ">a first\nACD\nEFG\n\n>b\nHIK\n", []Record{headed("a", "ACDEFG", 3, 3), headed("b", "HIK", 3)}},
-		{"ends of lines", "\ufeff>a\r\nAC\r\nDE\r>b\rFG", []Record{headed("a", "ACDE", 2, 2), headed("b", "FG", 2)}},
-		{"no final newline", ">a\nACDEF", []Record{headed("a", "ACDEF", 5)}},
-		{"database header", ">sp|P37840|SYUA_HUMAN Alpha-synuclein\nMDVF", []Record{headed("sp_P37840_SYUA_HUMAN", "MDVF", 4)}},
-		{"header without name", ">\nMDVF", []Record{headed("", "MDVF", 4)}},
-		{"header without sequence", ">a\n>b\nMDVF", []Record{headed("a", ""), headed("b", "MDVF", 4)}},
-		{"sequence before a header", "MDVF\n>b\nACD", []Record{bare("MDVF", 4), headed("b", "ACD", 3)}},
-		{"comment", "; old style\n>a\nACD", []Record{headed("a", "ACD", 3)}},
-		{"one stop of two", ">a\nACD**", []Record{headed("a", "ACD*", 4)}},
-		{"long name", ">" + strings.Repeat("n", 70) + "\nACD", []Record{headed(strings.Repeat("n", 64), "ACD", 3)}},
-		{"odd characters", ">naïve/../x\nACD", []Record{headed("na_ve_.._x", "ACD", 3)}},
-		{"letters that are not plain keep their case", ">a\nacé", []Record{headed("a", "ACé", 4)}},
-		{"nothing", " \n\n", nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := ParseFASTA([]byte(tt.text))
-			must.Equal(t, "records", got, tt.want)
-		})
-	}
-}
-
-func TestMayBeSeveralWithoutHeader(t *testing.T) {
-	wide := strings.Repeat("ACDEFGHIKL", 6)
-	for text, want := range map[string]bool{
-		"ACDEFG":                       false,
-		wide + "\n" + wide + "\nACDEF": false, // one sequence, broken at 60
-		wide + "\n" + wide + "\n" + wide + "ACDEF": true,
-		wide + "\nACDEF\n" + wide:                  true,
-		"ACDEFGHIK\nLMNPQRSTV\nWYACDEFGH":          true, // a library of peptides
-		">a\nACDEF\nACDEFG\nACD":                   false,
+func TestNamesOfRecordsAreFitForFiles(t *testing.T) {
+	for header, want := range map[string]string{
+		"a first": "a", "sp|P37840|SYUA_HUMAN Alpha-synuclein": "sp_P37840_SYUA_HUMAN", "": "",
+		strings.Repeat("n", 70): strings.Repeat("n", 64), "naïve/../x": "na_ve_.._x", "prot\xe9ine": "prot_ine",
 	} {
-		if got := ParseFASTA([]byte(text))[0].mayBeSeveral(); got != want {
-			t.Errorf("%q: several is %t", text, got)
+		if records := ParseFASTA([]byte(">" + header + "\nACD")); len(records) != 1 || records[0].Name != want {
+			t.Errorf("%q: %v, want %q", header, records, want)
 		}
 	}
 }
 
-func TestPlainText(t *testing.T) {
-	tests := []struct{ name, text, want, instead string }{
-		{"plain", ">a\nACD", ">a\nACD", ""},
-		{"little-endian UTF-16", "\xff\xfe>\x00a\x00\n\x00A\x00\xe9\x00", ">a\nAé", ""},
-		{"big-endian UTF-16", "\xfe\xff\x00>\x00a\x00\n\x00A", ">a\nA", ""},
-		{"UTF-16 cut short", "\xff\xfeA\x00C", "A", ""},
-		{"UTF-16 that does not say so", ">\x00a\x00", "", "not plain text (it holds NUL bytes)"},
-		{"PDF", "%PDF-1.7\n", "", "a PDF document"},
-		{"Word", "PK\x03\x04\x14\x00", "", "a Word document or a zip archive"},
-		{"PDB", "HEADER    VIRAL\nATOM      1  N", "", "a PDB file"},
-		{"sequence that begins like PDB", "HEADER ACD", "HEADER ACD", ""},
-		{"web page", "\ufeff \n<!DOCTYPE html>", "", "a web page or XML"},
-	}
-	for _, tt := range tests {
-		plain, instead := plainText([]byte(tt.text))
-		if string(plain) != tt.want || instead != tt.instead {
-			t.Errorf("%s: got %q and %q, want %q and %q", tt.name, plain, instead, tt.want, tt.instead)
+func TestRecordsAreReadOrASentenceSaysWhyNot(t *testing.T) {
+	for text, want := range map[string]string{
+		">a\nACD":                         "",
+		"ACDEFG":                          "",
+		"":                                "",
+		"\xff\xfe>\x00a\x00\n\x00A\x00":   "",
+		"HEADER ACD":                      "", // a sequence that begins like PDB
+		">\x00a\x00":                      "is not plain text (it holds NUL bytes); save",
+		"%PDF-1.7\n":                      "is a PDF document; save",
+		"PK\x03\x04\x14\x00":              "is a Word document or a zip archive; save",
+		"HEADER    VIRAL\nATOM      1  N": "is a PDB file; save",
+		"\ufeff \n<!DOCTYPE html>":        "is a web page or XML; save",
+		"ACDEF\nACDEFG\nACD":              "has 3 lines but no header",
+		"#24,12\n>a\nACD":                 "has text before the first header, \"#24,12\"",
+	} {
+		if records, wrong := Records([]byte(text)); want == "" && wrong != "" || !strings.HasPrefix(wrong, want) || wrong != "" && records != nil {
+			t.Errorf("%q: %v, %q, want %q", text, records, wrong, want)
 		}
 	}
 }
@@ -88,36 +51,3 @@ func TestExampleFiles(t *testing.T) {
 		}
 	}
 }
-
-// Records can be written and read again, and never hold white space.
-func FuzzParseFASTA(f *testing.F) {
-	f.Add([]byte(">a b\nACD\n>c\nEF*"))
-	f.Add([]byte("ACD\r\n;x\r>\n\xff*"))
-	f.Add([]byte(">sp|P1|X\n\u00a0\u212a\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		first := ParseFASTA(text)
-		var again strings.Builder
-		for _, r := range first {
-			if len(r.Name) > maxNameLength || strings.ContainsFunc(r.Name, func(c rune) bool { return c >= 128 || !isNameByte(byte(c)) }) {
-				t.Errorf("name %q", r.Name)
-			}
-			if len(strings.Fields(r.Letters)) > 1 {
-				t.Errorf("white space in %q", r.Letters)
-			}
-			again.WriteString(">" + r.Name + "\n\n" + guard(r.Letters) + "*\n")
-		}
-		second := ParseFASTA([]byte(again.String()))
-		for k := range second {
-			second[k].Letters = strings.Replace(second[k].Letters, "A", "", 1)
-		}
-		for _, records := range [][]Record{first, second} {
-			for k := range records {
-				records[k].Lines, records[k].Headed = nil, true
-			}
-		}
-		must.Equal(t, "read again", second, first)
-	})
-}
-
-// guard keeps a sequence that begins with '>' or ';' from becoming a header.
-func guard(letters string) string { return "A" + letters }

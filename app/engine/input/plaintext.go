@@ -1,9 +1,6 @@
 package input
 
-import (
-	"bytes"
-	"unicode/utf16"
-)
+import "bytes"
 
 // format is a kind of document that people give instead of FASTA by mistake.
 type format struct {
@@ -29,37 +26,16 @@ var formats = []format{
 	{"#NEXUS", "", "a NEXUS file"},
 }
 
-// plainText decodes a text that Windows programs may have written as UTF-16. If
-// it is not plain text, it returns what it is instead.
-func plainText(text []byte) (plain []byte, instead string) {
-	text = fromUTF16(text)
-	trimmed := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
+// instead says what a text is if it is no plain text, "" if it is.
+func instead(text []byte) string {
+	trimmed := bytes.TrimSpace(text)
 	for _, f := range formats {
 		if bytes.HasPrefix(trimmed, []byte(f.begin)) && bytes.Contains(trimmed, []byte(f.also)) {
-			return nil, f.name
+			return f.name
 		}
 	}
 	if bytes.IndexByte(text, 0) >= 0 {
-		return nil, "not plain text (it holds NUL bytes)"
+		return "not plain text (it holds NUL bytes)"
 	}
-	return text, ""
-}
-
-// fromUTF16 decodes a text that begins with the byte order mark of UTF-16 and
-// returns any other as it is.
-func fromUTF16(text []byte) []byte {
-	var unit func(b []byte) uint16
-	switch {
-	case bytes.HasPrefix(text, []byte("\xff\xfe")):
-		unit = func(b []byte) uint16 { return uint16(b[0]) | uint16(b[1])<<8 }
-	case bytes.HasPrefix(text, []byte("\xfe\xff")):
-		unit = func(b []byte) uint16 { return uint16(b[0])<<8 | uint16(b[1]) }
-	default:
-		return text
-	}
-	var units []uint16
-	for b := text[2:]; len(b) >= 2; b = b[2:] {
-		units = append(units, unit(b))
-	}
-	return []byte(string(utf16.Decode(units)))
+	return ""
 }

@@ -73,34 +73,16 @@ func (r *ChainReader) FASTA(key string, text []byte) []Source {
 			key, MaxFASTA>>20, r.Most, maxResidues)
 		return nil
 	}
-	text, instead := plainText(text)
-	if instead != "" {
-		r.Fault(Loc(key), Sequence, "%s is %s; save the sequences as plain text in FASTA format: a line \">name\" above the letters of each",
-			key, instead)
+	records, wrong := Records(text)
+	if wrong != "" {
+		r.Fault(Loc(key), Sequence, "%s %s", key, wrong)
 		return nil
 	}
 	var sources []Source
-	for i, rec := range r.headed(key, ParseFASTA(text)) {
+	for i, rec := range records {
 		sources = append(sources, Source{rec, i, Loc(key)})
 	}
 	return r.Counted(key, len(sources), sources)
-}
-
-// headed refuses a text in which the beginnings of sequences are uncertain: text
-// that is not meant as one chain must not be simulated as one.
-func (r *ChainReader) headed(key string, records []Record) []Record {
-	switch {
-	case len(records) == 0 || records[0].Headed:
-	case len(records) > 1:
-		r.Fault(Loc(key), Sequence, "%s has text before the first header, %q; give it a header (a line \">name\") or remove it",
-			key, shorten(records[0].Letters, 20))
-		return records[1:]
-	case records[0].mayBeSeveral():
-		r.Fault(Loc(key), Sequence, "%s has %d lines but no header, so these may be several sequences; write a line \">name\" above each sequence",
-			key, len(records[0].Lines))
-		return nil
-	}
-	return records
 }
 
 // Counted checks the number of sequences.

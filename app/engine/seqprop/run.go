@@ -57,8 +57,11 @@ var columns = []struct {
 //   - profiles/NAME.csv: windows along each of the first 200 sequences
 //   - metrics.json: the figures of the only sequence, or the number of sequences
 func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer) error {
-	records := input.ParseFASTA(fasta)
-	if len(records) == 0 {
+	records, wrong := input.Records(fasta)
+	switch {
+	case wrong != "":
+		return fmt.Errorf("the FASTA file %s", wrong)
+	case len(records) == 0:
 		return errors.New("there is no sequence")
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "profiles"), 0o755); err != nil {
@@ -72,8 +75,11 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 		}
 		text := records[k].Letters
 		all[k] = Of(name, text, o.PH)
-		if all[k].Note != "" {
-			fmt.Fprintf(log, "%s: %s\n", name, all[k].Note)
+		switch note := all[k].Note; {
+		case math.IsNaN(all[k].Hydropathy):
+			store.Warn(log, name+": "+note)
+		case note != "":
+			fmt.Fprintf(log, "%s: %s\n", name, note)
 		}
 		composed = append(composed, percentages(name, text))
 		if k < mostProfiles {

@@ -46,7 +46,9 @@ func TestResultsOfOneSequence(t *testing.T) {
 }
 
 func TestResultsOfSeveralSequences(t *testing.T) {
-	dir := results(t, ">a\nGGGGKXE\n>A\nMKV*\n>..\n>\nGG\n")
+	dir, log := t.TempDir(), new(strings.Builder)
+	must.OK(t, Run(t.Context(), []byte(">a\nGGGGKXE\n>A\nMKV*\n>..\n>\nGG\n"), Options{PH: 7.4, Window: 5}, dir, log))
+	must.Equal(t, "warnings", strings.Count(log.String(), "molrun:warning "), 2) // of those that tell nothing
 	must.Equal(t, "metrics", metrics(t, dir), map[string]float64{"sequences": 4})
 	var named []string
 	for _, row := range enginetest.ReadCSV(t, dir, "properties.csv")[1:] {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -35,3 +36,6 @@ func ShortDuration(seconds float64) string {
 		return fmt.Sprintf("%.1f days", seconds/86400)
 	}
 }
+
+// Warn says in a job's log what makes the result doubtful, so that the job's record has it, too.
+func Warn(log io.Writer, text string) { fmt.Fprintf(log, "molrun:warning %s\n", text) }

@@ -1,39 +1,33 @@
 package structsum
 
 import (
-	"slices"
 	"strings"
+
+	"molrun/app/base/structure"
 )
 
-// chain is the residues of one kind in one chain, in the order of the file.
+// chain is a polymer, without residues that have nothing but hydrogens.
 type chain struct {
-	id       string
-	kind     kind
+	*structure.Chain
 	residues []*residue
 }
 
-// chains returns the polymers of a structure.
-func (s *structure) chains() (all []*chain) {
-	for _, r := range s.residues {
-		if r.kind != protein && r.kind != nucleic {
-			continue
+// count tells the residues their places in the chain.
+func (c *chain) count() {
+	for k, after := range c.residues[1:] {
+		after.place = c.residues[k].place + 1
+		if _, broken := brokenBetween(c.residues[k], after); broken {
+			after.place += missingBetween(c.residues[k], after)
 		}
-		at := slices.IndexFunc(all, func(c *chain) bool { return c.id == r.chain && c.kind == r.kind })
-		if at < 0 {
-			at = len(all)
-			all = append(all, &chain{id: r.chain, kind: r.kind})
-		}
-		all[at].residues = append(all[at].residues, r)
 	}
-	return all
 }
 
 func (c *chain) sequence() string {
 	var text strings.Builder
 	for _, r := range c.residues {
-		letter := r.letter()
-		if c.kind == nucleic {
-			letter = r.name[len(r.name)-1:]
+		letter := r.Letter()
+		if c.Kind == structure.Nucleic {
+			letter = r.Name[len(r.Name)-1:]
 		}
 		text.WriteString(letter)
 	}
@@ -42,12 +36,12 @@ func (c *chain) sequence() string {
 
 // unusual lists the residues that are not standard amino acids.
 func (c *chain) unusual() (names []string) {
-	if c.kind != protein {
+	if c.Kind != structure.Protein {
 		return nil
 	}
 	for _, r := range c.residues {
-		if !r.standard() {
-			names = append(names, r.name+r.label())
+		if !r.Standard() {
+			names = append(names, r.Name+r.Label())
 		}
 	}
 	return names
@@ -55,12 +49,12 @@ func (c *chain) unusual() (names []string) {
 
 // incomplete lists the residues of a protein that lack atoms of the backbone.
 func (c *chain) incomplete() (names []string) {
-	if c.kind != protein {
+	if c.Kind != structure.Protein {
 		return nil
 	}
 	for _, r := range c.residues {
-		if r.atom("N") == nil || r.atom("CA") == nil || r.atom("C") == nil {
-			names = append(names, r.name+r.label())
+		if !r.Cap() && (r.atom("N") == nil || r.atom("CA") == nil || r.atom("C") == nil) {
+			names = append(names, r.Name+r.Label())
 		}
 	}
 	return names
@@ -69,7 +63,7 @@ func (c *chain) incomplete() (names []string) {
 // gap is where a chain is broken.
 type gap struct {
 	before, after *residue
-	missing       int // residues, by the numbers; 0 if these do not say
+	missing       int // residues, by their numbers; 0 if these do not say
 	distance      float64
 }
 
@@ -82,13 +76,13 @@ const (
 
 // gaps returns where a protein chain is broken.
 func (c *chain) gaps() (all []gap) {
-	if c.kind != protein {
+	if c.Kind != structure.Protein {
 		return nil
 	}
 	for k, after := range c.residues[1:] {
 		before := c.residues[k]
 		if length, broken := brokenBetween(before, after); broken {
-			all = append(all, gap{before, after, max(0, after.number-before.number-1), length})
+			all = append(all, gap{before, after, missingBetween(before, after), length})
 		}
 	}
 	return all
@@ -105,5 +99,14 @@ func brokenBetween(before, after *residue) (length float64, broken bool) {
 		length = distance(a, b)
 		return length, length > longestStep
 	}
-	return 0, after.number-before.number > 1
+	return 0, missingBetween(before, after) > 0
+}
+
+// missingBetween returns how many residues are missing between two by their numbers in the
+// sequence, or else in the file. Those with insertion codes are not to be counted there.
+func missingBetween(before, after *residue) int {
+	if before.Sequence > 0 && after.Sequence > 0 {
+		return max(0, after.Sequence-before.Sequence-1)
+	}
+	return max(0, after.Number-before.Number-1)
 }

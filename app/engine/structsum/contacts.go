@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 )
 
 // contact is the least distance of heavy atoms of two residues.
@@ -20,10 +20,10 @@ func contacts(residues []*residue, cutoff float64) []contact {
 	type place [3]int
 	type entry struct {
 		residue int
-		atom    *atoms.Atom
+		atom    *structure.Atom
 	}
 	cells := map[place][]entry{}
-	cell := func(a *atoms.Atom) (p place) {
+	cell := func(a *structure.Atom) (p place) {
 		for k, x := range a.Place {
 			p[k] = int(math.Floor(x / cutoff))
 		}
@@ -66,7 +66,7 @@ const leastSeparation = 4
 // folding leaves out contacts of residues that are near in the chain.
 func folding(all []contact) []contact {
 	return slices.DeleteFunc(slices.Clone(all), func(c contact) bool {
-		return c.a.chain == c.b.chain && max(c.a.number-c.b.number, c.b.number-c.a.number) < leastSeparation
+		return c.a.ChainID() == c.b.ChainID() && max(c.a.place-c.b.place, c.b.place-c.a.place) < leastSeparation
 	})
 }
 
@@ -77,7 +77,7 @@ const longestDisulfide = 2.5
 func disulfides(residues []*residue) (pairs [][2]*residue) {
 	var cysteines []*residue
 	for _, r := range residues {
-		if r.letter() == "C" && r.atom("SG") != nil {
+		if r.Letter() == "C" && r.atom("SG") != nil {
 			cysteines = append(cysteines, r)
 		}
 	}

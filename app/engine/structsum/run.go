@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"molrun/app/base/structure"
 	"molrun/app/engine/store"
 )
 
@@ -32,18 +33,24 @@ func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io
 	if err != nil {
 		return err
 	}
-	r := &report{folder: dir, structure: s, chains: s.chains(), proteins: s.of(protein)}
-	nearby := slices.DeleteFunc(slices.Clone(s.residues), func(x *residue) bool { return x.kind == water })
+	r := &report{folder: dir, model: s, proteins: s.of(structure.Protein)}
+	nearby := slices.DeleteFunc(slices.Clone(s.residues), func(x *residue) bool { return x.Kind == structure.Water })
 	r.contacts = contacts(nearby, cutoff)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r.fold = folding(slices.DeleteFunc(slices.Clone(r.contacts), func(c contact) bool { return c.a.kind != protein || c.b.kind != protein }))
-	for _, c := range r.chains {
+	r.fold = folding(slices.DeleteFunc(slices.Clone(r.contacts), func(c contact) bool { return c.a.Kind != structure.Protein || c.b.Kind != structure.Protein }))
+	for _, c := range r.model.chains {
 		r.gaps = append(r.gaps, c.gaps()...)
 	}
 	text := r.sentences()
-	fmt.Fprint(log, text)
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSuffix(line, "\n"); slices.Contains(r.warnings, line) {
+			store.Warn(log, line)
+			continue
+		}
+		fmt.Fprintln(log, line)
+	}
 	return errors.Join(
 		r.writeChains(), r.writeGaps(), r.writeLigands(), r.writeResidues(), r.writeContacts(), r.writeDistances(),
 		store.WriteFile(filepath.Join(dir, "summary.txt"), []byte(text)), r.writeMetrics(),
@@ -53,10 +60,10 @@ func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io
 // report is what Run writes.
 type report struct {
 	folder         string
-	structure      *structure
-	chains         []*chain
+	model          *model
 	proteins       []*residue
 	gaps           []gap
+	warnings       []string  // those of its sentences that say what makes it doubtful to compute with
 	contacts, fold []contact // of all but water; of proteins, apart in the chain
 }
 
@@ -66,13 +73,13 @@ func (r *report) write(name string, rows [][]string) error {
 
 func (r *report) writeChains() error {
 	rows := [][]string{{"chain", "kind", "residues", "first", "last", "gaps", "missing", "not_standard", "incomplete_backbone", "sequence"}}
-	for _, c := range r.chains {
+	for _, c := range r.model.chains {
 		gaps, missing := c.gaps(), 0
 		for _, g := range gaps {
 			missing += g.missing
 		}
 		rows = append(rows, []string{
-			c.id, string(c.kind), strconv.Itoa(len(c.residues)), c.residues[0].label(), c.residues[len(c.residues)-1].label(),
+			c.ID(), string(c.Kind), strconv.Itoa(len(c.residues)), c.residues[0].Label(), c.residues[len(c.residues)-1].Label(),
 			strconv.Itoa(len(gaps)), strconv.Itoa(missing), strings.Join(c.unusual(), " "), strings.Join(c.incomplete(), " "), c.sequence(),
 		})
 	}
@@ -86,7 +93,7 @@ func (r *report) writeGaps() error {
 		if g.distance > 0 {
 			length = decimal(g.distance, 2)
 		}
-		rows = append(rows, []string{g.before.chain, g.before.name + g.before.label(), g.after.name + g.after.label(), strconv.Itoa(g.missing), length})
+		rows = append(rows, []string{g.before.ChainID(), g.before.Name + g.before.Label(), g.after.Name + g.after.Label(), strconv.Itoa(g.missing), length})
 	}
 	return r.write("gaps.csv", rows)
 }
@@ -95,14 +102,14 @@ func (r *report) writeLigands() error {
 	beside := map[*residue][]string{}
 	for _, c := range r.contacts {
 		for _, pair := range [][2]*residue{{c.a, c.b}, {c.b, c.a}} {
-			if pair[0].kind == ligand && pair[1].kind != ligand {
+			if pair[0].Kind == structure.Ligand && pair[1].Kind != structure.Ligand {
 				beside[pair[0]] = append(beside[pair[0]], pair[1].String())
 			}
 		}
 	}
 	rows := [][]string{{"ligand", "chain", "number", "heavy_atoms", "neighbours", "residues"}}
-	for _, l := range r.structure.of(ligand) {
-		rows = append(rows, []string{l.name, l.chain, l.label(), strconv.Itoa(len(l.atoms)), strconv.Itoa(len(beside[l])), strings.Join(beside[l], " ")})
+	for _, l := range r.model.of(structure.Ligand) {
+		rows = append(rows, []string{l.Name, l.ChainID(), l.Label(), strconv.Itoa(len(l.atoms)), strconv.Itoa(len(beside[l])), strings.Join(beside[l], " ")})
 	}
 	return r.write("ligands.csv", rows)
 }
@@ -116,7 +123,7 @@ func (r *report) writeResidues() error {
 	rows := [][]string{{"index", "chain", "number", "name", "letter", "heavy_atoms", "b", "contacts"}}
 	for k, x := range r.proteins {
 		rows = append(rows, []string{
-			strconv.Itoa(k + 1), x.chain, x.label(), x.name, x.letter(), strconv.Itoa(len(x.atoms)),
+			strconv.Itoa(k + 1), x.ChainID(), x.Label(), x.Name, x.Letter(), strconv.Itoa(len(x.atoms)),
 			decimal(meanB([]*residue{x}), 2), strconv.Itoa(touching[x]),
 		})
 	}
@@ -126,7 +133,7 @@ func (r *report) writeResidues() error {
 func (r *report) writeContacts() error {
 	rows := [][]string{{"chain_1", "residue_1", "chain_2", "residue_2", "distance_A"}}
 	for _, c := range r.fold {
-		rows = append(rows, []string{c.a.chain, c.a.name + c.a.label(), c.b.chain, c.b.name + c.b.label(), decimal(c.distance, 2)})
+		rows = append(rows, []string{c.a.ChainID(), c.a.Name + c.a.Label(), c.b.ChainID(), c.b.Name + c.b.Label(), decimal(c.distance, 2)})
 	}
 	return r.write("contacts.csv", rows)
 }
@@ -163,17 +170,17 @@ func meanB(residues []*residue) float64 {
 }
 
 func (r *report) writeMetrics() error {
-	s := r.structure
+	s := r.model
 	missing := 0
 	for _, g := range r.gaps {
 		missing += g.missing
 	}
 	figures := map[string]json.Number{}
 	count := func(name string, n int) { figures[name] = json.Number(strconv.Itoa(n)) }
-	count("models", s.models)
-	count("chains", len(r.chains))
-	count("ligands", len(s.of(ligand)))
-	count("waters", len(s.of(water)))
+	count("models", s.Models)
+	count("chains", len(r.model.chains))
+	count("ligands", len(s.of(structure.Ligand)))
+	count("waters", len(s.of(structure.Water)))
 	count("residues", len(r.proteins))
 	if len(r.proteins) > 0 {
 		count("gaps", len(r.gaps))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"molrun/app/base/structure"
 	"molrun/app/base/unit"
 )
 
@@ -15,17 +16,21 @@ const mostListed = 10
 func (r *report) sentences() string {
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	s := r.structure
-	if s.models > 1 {
-		say("%d models; this is about the first.", s.models)
+	warn := func(format string, args ...any) {
+		say(format, args...)
+		r.warnings = append(r.warnings, lines[len(lines)-1])
 	}
-	for _, c := range r.chains {
-		say("Chain %s: %s with %s, %s to %s.", named(c.id), c.kind, unit.Count(len(c.residues), "residue"), c.residues[0].label(), c.residues[len(c.residues)-1].label())
+	s := r.model
+	if s.Models > 1 {
+		say("%d models; this is about the first.", s.Models)
 	}
-	if ligands := s.of(ligand); len(ligands) > 0 {
+	for _, c := range s.chains {
+		say("Chain %s: %s with %s, %s to %s.", named(c.ID()), c.Kind, unit.Count(len(c.residues), "residue"), c.residues[0].Label(), c.residues[len(c.residues)-1].Label())
+	}
+	if ligands := s.of(structure.Ligand); len(ligands) > 0 {
 		say("Ligands and ions: %s.", listed(ligands))
 	}
-	if waters := s.of(water); len(waters) > 0 {
+	if waters := s.of(structure.Water); len(waters) > 0 {
 		say("%s.", unit.Count(len(waters), "water molecule"))
 	}
 	if len(r.proteins) > 0 {
@@ -39,19 +44,19 @@ func (r *report) sentences() string {
 		if g.missing > 0 {
 			missing = unit.Count(g.missing, "residue") + " missing"
 		}
-		say("Broken between %s and %s: %s.", g.before, g.after, missing)
+		warn("Broken between %s and %s: %s.", g.before, g.after, missing)
 	}
-	for _, c := range r.chains {
+	for _, c := range s.chains {
 		if names := c.unusual(); len(names) > 0 {
-			say("Not standard in chain %s: %s.", named(c.id), shortened(names))
+			say("Not standard in chain %s: %s.", named(c.ID()), shortened(names))
 		}
 		if names := c.incomplete(); len(names) > 0 {
-			say("Without the whole backbone in chain %s: %s.", named(c.id), shortened(names))
+			warn("Without the whole backbone in chain %s: %s.", named(c.ID()), shortened(names))
 		}
 	}
 	var alternates []*residue
 	for _, x := range s.residues {
-		if x.alternate {
+		if x.Alternates() {
 			alternates = append(alternates, x)
 		}
 	}
@@ -62,8 +67,8 @@ func (r *report) sentences() string {
 }
 
 func named(chain string) string {
-	if chain == "" {
-		return "without a name"
+	if name, part, _ := strings.Cut(chain, "#"); name == "" {
+		return strings.TrimSpace("without a name " + part)
 	}
 	return chain
 }

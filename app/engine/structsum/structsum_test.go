@@ -107,6 +107,8 @@ func TestWhatAStructureLacks(t *testing.T) {
 		{"ZN", "A", "301", "1", "0", ""},
 	}
 	must.Equal(t, "ligands", enginetest.ReadCSV(t, dir, "ligands.csv"), wantLigands)
+	must.Equal(t, "warnings", strings.Count(text, "molrun:warning "), 3)
+	text = strings.ReplaceAll(text, "molrun:warning ", "")
 	m := metrics(t, dir)
 	if m["ligands"] != 2 || m["waters"] != 1 || m["residues"] != 6 || m["gaps"] != 2 || m["missing_residues"] != 2 {
 		t.Error(m)
@@ -120,6 +122,47 @@ Ligands and ions: A:ATP300, A:ZN301.
 		"Not standard in chain A: MSE5A.\nWithout the whole backbone in chain A: LEU6.\n"+
 		"With atoms at several places, of which the most occupied counts: A:VAL7.\n") {
 		t.Error(text)
+	}
+}
+
+// TestInsertionCodesCountInTheChain has five residues of one number, then a break of two.
+func TestInsertionCodesCountInTheChain(t *testing.T) {
+	var f file
+	for k, number := range []string{"10 ", "10A", "10B", "10C", "10D"} {
+		x := 4.1 * float64(k)
+		f.residue("ATOM", "ALA", "A", number, fmt.Sprintf("N,%g", x), fmt.Sprintf("CA,%g", x+1.4), fmt.Sprintf("C,%g", x+2.8))
+	}
+	f.residue("ATOM", "ALA", "A", "13 ", "N,40", "CA,41.4", "C,42.8")
+	text := strings.Replace(f.String(), "  16.400", "   1.000", 1) // 10D touches 10, four behind it
+	text = strings.Replace(text, "  40.000", "   6.000", 1)        // 13 touches 10A; with two missing, they are six apart
+	dir, _ := run(t, text)
+	var pairs []string
+	for _, row := range enginetest.ReadCSV(t, dir, "contacts.csv")[1:] {
+		pairs = append(pairs, row[1]+"-"+row[3])
+	}
+	must.Equal(t, "contacts", pairs, []string{"ALA10-ALA10D", "ALA10-ALA13", "ALA10A-ALA13", "ALA10B-ALA13"})
+}
+
+// TestFilesAsPeopleHaveThem gives the figures of the same peptide in all of them.
+func TestFilesAsPeopleHaveThem(t *testing.T) {
+	for name, want := range map[string]map[string]float64{
+		"dimer-blank.pdb":      {"chains": 2, "residues": 48, "rg_A": 12.722, "gaps": 0},
+		"waters-wrap.pdb.gz":   {"chains": 1, "residues": 24, "rg_A": 10.62, "waters": 12_000},
+		"waters-hex.pdb":       {"chains": 1, "residues": 24, "rg_A": 10.62, "waters": 30},
+		"glu-ligand-mse.pdb":   {"chains": 1, "residues": 24, "rg_A": 10.62, "ligands": 1, "missing_residues": 0},
+		"named-pdb-but-gz.pdb": {"chains": 1, "residues": 24, "rg_A": 10.62},
+		"model.cif.gz":         {"chains": 1, "residues": 24, "rg_A": 10.62},
+		"remark.pdb":           {"chains": 1, "residues": 24, "rg_A": 10.62},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := run(t, string(enginetest.Read(t, "../../test/files/testdata/"+name)))
+			got := metrics(t, dir)
+			for figure, v := range want {
+				if math.Abs(got[figure]-v) > 0.005 {
+					t.Errorf("%s is %v, want %v", figure, got[figure], v)
+				}
+			}
+		})
 	}
 }
 

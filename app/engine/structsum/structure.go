@@ -7,39 +7,18 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 )
 
-// kind is what a residue is.
-type kind string
-
-const (
-	protein kind = "protein"
-	nucleic kind = "nucleic"
-	water   kind = "water"
-	ligand  kind = "ligand" // or ion
-)
-
-// residue is a group of heavy atoms with one number in one chain.
+// residue is the heavy atoms of a residue, each at its most occupied place.
 type residue struct {
-	chain, name, insertion string
-	number                 int
-	kind                   kind
-	atoms                  []*atoms.Atom
-	alternate              bool // some atoms are at several places
+	*structure.Residue
+	atoms []*structure.Atom
+	place int // in its chain, with the residues that are missing before it
 }
 
-// String is the residue as people write it, such as A:LYS13.
-func (r *residue) String() string {
-	return fmt.Sprintf("%s:%s%d%s", r.chain, r.name, r.number, r.insertion)
-}
-
-// label is its number in the chain, with the insertion code.
-func (r *residue) label() string { return fmt.Sprintf("%d%s", r.number, r.insertion) }
-
-func (r *residue) atom(name string) *atoms.Atom {
+func (r *residue) atom(name string) *structure.Atom {
 	for _, a := range r.atoms {
 		if a.Name == name {
 			return a
@@ -48,108 +27,54 @@ func (r *residue) atom(name string) *atoms.Atom {
 	return nil
 }
 
-// letters are the one-letter codes of the standard amino acids, and of their usual names in
-// other states of protonation.
-var letters = map[string]string{}
-
-func init() {
-	for pair := range strings.FieldsSeq(`ALA:A ARG:R ASN:N ASP:D CYS:C GLN:Q GLU:E GLY:G HIS:H ILE:I LEU:L LYS:K MET:M PHE:F PRO:P
-		SER:S THR:T TRP:W TYR:Y VAL:V HID:H HIE:H HIP:H HSD:H HSE:H HSP:H CYX:C CYM:C ASH:D GLH:E LYN:K ARN:R TYM:Y`) {
-		name, letter, _ := strings.Cut(pair, ":")
-		letters[name] = letter
-	}
-}
-
-var (
-	waters  = []string{"HOH", "WAT", "DOD", "H2O", "SOL", "TIP", "TIP3", "TP3", "SPC"}
-	nucleos = []string{"A", "C", "G", "U", "I", "DA", "DC", "DG", "DT", "DU", "DI"}
-)
-
-// letter is the one-letter code, X for a residue that is not standard.
-func (r *residue) letter() string { return cmp.Or(letters[r.name], "X") }
-
-func (r *residue) standard() bool { return letters[r.name] != "" }
-
-func kindOf(r *residue) kind {
-	switch {
-	case r.standard():
-		return protein
-	case slices.Contains(waters, r.name):
-		return water
-	case slices.Contains(nucleos, r.name):
-		return nucleic
-	case r.atom("N") != nil && r.atom("CA") != nil && r.atom("C") != nil: // such as MSE
-		return protein
-	case r.atom("C1'") != nil && r.atom("O3'") != nil && r.atom("O5'") != nil && len(r.atoms) < 30: // a modified nucleotide; coenzymes are larger
-		return nucleic
-	}
-	return ligand
-}
-
-// structure is the first model of a file.
-type structure struct {
-	models   int
+// model is the first model of a file.
+type model struct {
+	*structure.Model
 	residues []*residue // in the order of the file
+	chains   []*chain   // polymers
 }
 
 // read reads a PDB or mmCIF file.
-func read(file io.Reader) (*structure, error) {
-	s := &structure{}
-	type key struct {
-		chain, insertion, name string
-		number                 int
-	}
-	at := map[key]*residue{}
-	models, err := atoms.Read(file, func(a *atoms.Atom) {
-		if a.Element == "H" || a.Element == "D" {
-			return
-		}
-		k := key{a.Chain, a.Insertion, a.Residue, a.Number}
-		r := at[k]
-		if r == nil {
-			r = &residue{chain: a.Chain, name: a.Residue, number: a.Number, insertion: a.Insertion}
-			at[k] = r
-			s.residues = append(s.residues, r)
-		}
-		r.add(a)
-	})
+func read(file io.Reader) (*model, error) {
+	m, err := structure.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("the structure %w", err)
+	}
+	s := &model{Model: m}
+	own := map[*structure.Residue]*residue{}
+	for _, r := range m.Residues {
+		heavy := slices.DeleteFunc(r.Places(), func(a *structure.Atom) bool { return a.Element == "H" || a.Element == "D" })
+		if len(heavy) > 0 {
+			own[r] = &residue{Residue: r, atoms: heavy}
+			s.residues = append(s.residues, own[r])
+		}
 	}
 	if len(s.residues) == 0 {
 		return nil, errors.New("the structure has no atoms")
 	}
-	s.models = models
-	for _, r := range s.residues {
-		r.kind = kindOf(r)
+	for _, c := range m.Chains {
+		polymer := &chain{Chain: c}
+		for _, r := range c.Residues {
+			if own[r] != nil {
+				polymer.residues = append(polymer.residues, own[r])
+			}
+		}
+		if len(polymer.residues) > 0 {
+			polymer.count()
+			s.chains = append(s.chains, polymer)
+		}
 	}
 	return s, nil
 }
 
-// add adds an atom, or lets it take the place of one that is there less often.
-func (r *residue) add(a *atoms.Atom) {
-	if a.Alternate != "" {
-		r.alternate = true
-		for k, other := range r.atoms {
-			if other.Name == a.Name {
-				if a.Occupancy > other.Occupancy {
-					r.atoms[k] = a
-				}
-				return
-			}
-		}
-	}
-	r.atoms = append(r.atoms, a)
-}
-
-func distance(a, b *atoms.Atom) float64 {
+func distance(a, b *structure.Atom) float64 {
 	x, y, z := a.Place[0]-b.Place[0], a.Place[1]-b.Place[1], a.Place[2]-b.Place[2]
 	return math.Sqrt(x*x + y*y + z*z)
 }
 
-func (s *structure) of(k kind) (some []*residue) {
+func (s *model) of(k structure.Kind) (some []*residue) {
 	for _, r := range s.residues {
-		if r.kind == k {
+		if r.Kind == k {
 			some = append(some, r)
 		}
 	}
@@ -166,21 +91,21 @@ var masses = map[string]float64{
 func radiusOfGyration(residues []*residue) float64 {
 	var total float64
 	var centre [3]float64
-	each := func(f func(mass float64, a *atoms.Atom)) {
+	each := func(f func(mass float64, a *structure.Atom)) {
 		for _, r := range residues {
 			for _, a := range r.atoms {
 				f(cmp.Or(masses[a.Element], masses["C"]), a)
 			}
 		}
 	}
-	each(func(mass float64, a *atoms.Atom) {
+	each(func(mass float64, a *structure.Atom) {
 		total += mass
 		for k := range centre {
 			centre[k] += mass * a.Place[k]
 		}
 	})
 	sum := 0.0
-	each(func(mass float64, a *atoms.Atom) {
+	each(func(mass float64, a *structure.Atom) {
 		for k := range centre {
 			d := a.Place[k] - centre[k]/total
 			sum += mass * d * d

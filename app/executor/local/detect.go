@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -18,9 +19,15 @@ import (
 // detectTimeout bounds the run of nvidia-smi, which can hang on a broken driver.
 const detectTimeout = 10 * time.Second
 
+// GPUTrouble says what nvidia-smi reports beside the GPUs that work.
+type GPUTrouble string
+
+// Error implements error.
+func (t GPUTrouble) Error() string { return "nvidia-smi " + string(t) }
+
 // Detect finds out what this machine has. It gets the GPUs from the program
 // nvidiaSMI; "" is the one on PATH, if any. With an error it still gives what it
-// found.
+// found, and with a GPUTrouble those that nvidia-smi lists although another is lost.
 func Detect(nvidiaSMI string) (app.Capacity, error) {
 	c := app.Capacity{CPUs: runtime.GOMAXPROCS(0)} // respects a container's quota
 	memory, memoryErr := machineMemory()
@@ -61,7 +68,7 @@ func containerMemory(file string) (int64, bool) {
 }
 
 // machineGPUs returns the UUIDs of GPUs, because nvidia-smi and programs number
-// them differently.
+// them differently. Of one that is divided, it returns those of its instances (MIG).
 func machineGPUs(nvidiaSMI string) ([]string, error) {
 	if nvidiaSMI == "" {
 		found, err := exec.LookPath("nvidia-smi")
@@ -70,15 +77,57 @@ func machineGPUs(nvidiaSMI string) ([]string, error) {
 		}
 		nvidiaSMI = found
 	}
+	out, err := ask(nvidiaSMI, "--query-gpu=index,uuid", "--format=csv,noheader")
+	gpus, others := parseGPUs(out)
+	if err != nil {
+		others = append(others, err.Error())
+	}
+	if len(gpus) > 0 {
+		list, _ := ask(nvidiaSMI, "-L") // without it, none is divided
+		gpus = divided(gpus, list)
+	}
+	if len(others) > 0 {
+		return gpus, GPUTrouble("says: " + strings.Join(others, "; "))
+	}
+	return gpus, nil
+}
+
+// ask runs nvidia-smi and returns what it prints, also where it fails.
+func ask(nvidiaSMI string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), detectTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, nvidiaSMI, "--query-gpu=index,uuid", "--format=csv,noheader")
+	cmd := exec.CommandContext(ctx, nvidiaSMI, args...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("ask %s for GPUs: %w", nvidiaSMI, errors.Join(err, ctx.Err()))
+	if ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %v", detectTimeout)
 	}
-	return parseGPUs(string(out))
+	return string(out), err
+}
+
+var (
+	listedGPU      = regexp.MustCompile(`^GPU \d+: .*\(UUID: (GPU-[^)]+)\)`)
+	listedInstance = regexp.MustCompile(`^\s+MIG .*\(UUID: (MIG-[^)]+)\)`)
+)
+
+// divided puts in place of GPUs their instances, as nvidia-smi -L lists them below each.
+func divided(gpus []string, list string) (all []string) {
+	instances, of := map[string][]string{}, ""
+	for line := range strings.Lines(list) {
+		if gpu := listedGPU.FindStringSubmatch(line); gpu != nil {
+			of = gpu[1]
+		} else if instance := listedInstance.FindStringSubmatch(line); instance != nil {
+			instances[of] = append(instances[of], instance[1])
+		}
+	}
+	for _, gpu := range gpus {
+		if own := instances[gpu]; len(own) > 0 {
+			all = append(all, own...)
+			continue
+		}
+		all = append(all, gpu)
+	}
+	return all
 }
 
 // GPUMemory returns the bytes of the smallest of these GPUs, which are named by index or UUID,
@@ -87,15 +136,8 @@ func GPUMemory(nvidiaSMI string, gpus []string) (smallest int64) {
 	if nvidiaSMI == "" {
 		nvidiaSMI = "nvidia-smi"
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), detectTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, nvidiaSMI, "--query-gpu=index,uuid,memory.total", "--format=csv,noheader,nounits")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(out)) {
+	out, _ := ask(nvidiaSMI, "--query-gpu=index,uuid,memory.total", "--format=csv,noheader,nounits") // what it lists works
+	for line := range strings.Lines(out) {
 		fields := strings.Split(line, ",")
 		if len(fields) != 3 || !slices.Contains(gpus, strings.TrimSpace(fields[0])) && !slices.Contains(gpus, strings.TrimSpace(fields[1])) {
 			continue
@@ -108,9 +150,8 @@ func GPUMemory(nvidiaSMI string, gpus []string) (smallest int64) {
 	return smallest
 }
 
-// parseGPUs reads lines such as "0, GPU-8f6c…".
-func parseGPUs(csv string) ([]string, error) {
-	var gpus []string
+// parseGPUs reads lines such as "0, GPU-8f6c…", and returns the others, too.
+func parseGPUs(csv string) (gpus, others []string) {
 	for line := range strings.Lines(csv) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
@@ -118,9 +159,10 @@ func parseGPUs(csv string) ([]string, error) {
 		_, uuid, found := strings.Cut(line, ",")
 		uuid = strings.TrimSpace(uuid)
 		if !found || !strings.HasPrefix(uuid, "GPU-") {
-			return nil, fmt.Errorf("ask nvidia-smi for GPUs: %q is no index and UUID", line)
+			others = append(others, line)
+			continue
 		}
 		gpus = append(gpus, uuid)
 	}
-	return gpus, nil
+	return gpus, others
 }

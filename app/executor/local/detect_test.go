@@ -31,6 +31,15 @@ func TestDetectFindsGPUs(t *testing.T) {
 			"",
 		},
 		{"none", "exit 0", nil, ""},
+		{
+			"one is lost", `echo 0, GPU-aa; echo "Unable to determine the device handle for GPU0000:0B:00.0: GPU is lost."; exit 15`,
+			[]string{"GPU-aa"}, "0000:0B:00.0: GPU is lost.; exit status 15",
+		},
+		{"a warning", `echo 0, GPU-aa; echo "WARNING: infoROM is corrupted at gpu 0000:B3:00.0"; exit 14`, []string{"GPU-aa"}, "infoROM is corrupted"},
+		{
+			"instances", `case $1 in -L) printf 'GPU 0: NVIDIA A100 (UUID: GPU-aa)\n  MIG 3g.20gb Device 0: (UUID: MIG-1)\n  MIG 3g.20gb Device 1: (UUID: MIG-2)\nGPU 1: NVIDIA A100 (UUID: GPU-bb)\n';; *) printf '0, GPU-aa\n1, GPU-bb\n';; esac`,
+			[]string{"MIG-1", "MIG-2", "GPU-bb"}, "",
+		},
 		{"no driver", "echo no driver; exit 9", nil, "exit status 9"},
 		{"other output", "echo No devices were found", nil, "No devices were found"},
 	}

@@ -30,6 +30,7 @@ type IsolationOptions struct {
 	Cgroup    string   // parent of the jobs' cgroups; "": the cgroup of this process
 	Processes int      // of a job at once; 0 is no limit
 	FileBytes int64    // how large a file of a job may become; 0 is no limit
+	Reserve   int64    // bytes of the disk that jobs leave free; 0 is no limit
 	Hide      []string // absolute paths that no program may see, wherever they are
 
 	Containers  container.Options // how images are run
@@ -63,7 +64,7 @@ func ProbeSandbox(ctx context.Context, o IsolationOptions) (Isolation, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	i := Isolation{Isolation: task.Isolation{
-		Processes: int64(o.Processes), FileBytes: o.FileBytes, Hide: o.Hide, Containers: o.Containers, ModulesInit: o.ModulesInit,
+		Processes: int64(o.Processes), FileBytes: o.FileBytes, Reserve: o.Reserve, Hide: o.Hide, Containers: o.Containers, ModulesInit: o.ModulesInit,
 	}}
 	if o.Sandbox == SandboxOff {
 		i.lacks("no sandbox, since runner.sandbox is off")

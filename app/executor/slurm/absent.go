@@ -3,6 +3,7 @@ package slurm
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -55,6 +56,8 @@ func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 		return app.TaskStatus{}, err
 	case neverSeen && !task.StopRequested(t.Dir) && e.missingFor(k, min(againAfter, e.options.LostAfter)):
 		return e.resubmit(t, k)
+	case isClaimed && k.missing >= lostRounds && e.pilotGone(t):
+		return e.orphan(t, k)
 	case !e.missingFor(k, e.options.LostAfter):
 		return e.asBefore(t, k)
 	case isClaimed:
@@ -92,11 +95,32 @@ func (e *Executor) missingFor(k *tracked, long time.Duration) bool {
 
 // asBefore returns the status of a task about which nothing new is known.
 func (e *Executor) asBefore(t app.Task, k *tracked) (app.TaskStatus, error) {
+	why := cmp.Or(e.submissions.whyPending(k.row.Name), e.unseen(k))
 	if !k.startedAt.IsZero() {
-		return e.alive(t, k, jobRecord{})
+		s, err := e.alive(t, k, jobRecord{})
+		s.Reason = why
+		return s, err
 	}
-	why := cmp.Or(e.submissions.whyPending(k.row.Name), "the cluster does not show its job yet")
 	return app.TaskStatus{State: app.TaskStarting, Reason: why}, nil
+}
+
+// unseen says that Slurm does not show the job of a task, or no longer.
+func (e *Executor) unseen(k *tracked) string {
+	number := e.lists.number(k.row.Name)
+	if k.missing < lostRounds || number == "" {
+		return "the cluster does not show its job yet"
+	}
+	return fmt.Sprintf("Slurm no longer shows job %s; if it stays away for %v, the job counts as lost", numbered(k.row, number).Job, e.options.LostAfter)
+}
+
+// pilotGone reports whether a task is a pilot whose process was seen to end. That is final:
+// nothing else runs in a directory that was claimed.
+func (e *Executor) pilotGone(t app.Task) bool {
+	if !isPilot(t) {
+		return false
+	}
+	gone, err := e.processGone(t.Dir)
+	return gone && err == nil
 }
 
 // orphan returns the status of a task that began and that Slurm has forgotten, as

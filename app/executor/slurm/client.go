@@ -27,7 +27,7 @@ type client struct {
 	options Options
 	env     []string
 	turns   map[string]chan struct{}
-	health  controllerHealth
+	health  health
 
 	mu       sync.Mutex
 	settings siteSettings

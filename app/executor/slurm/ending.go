@@ -19,6 +19,7 @@ type ending struct {
 	refused string       // why we gave it up
 	needs   placement.Resources
 	words   string // last line of the log of the process that ran it
+	pilot   bool   // it is the process of a pilot, which leaves no outcome
 	tracked *tracked
 }
 
@@ -50,10 +51,15 @@ func (d ending) cancelled() app.TaskStatus {
 		return d.failed(app.CauseStopped, "The job was stopped.")
 	case d.refused != "":
 		return d.failed(app.CauseCannotStart, d.refused)
-	case d.By != "":
-		return d.failed(app.CauseStopped, fmt.Sprintf("The job was cancelled in Slurm by %s.", userName(d.By)))
 	}
-	return d.failed(app.CauseStopped, "The job was cancelled in Slurm.")
+	by, on := "", ""
+	if d.By != "" {
+		by = " by " + userName(d.By)
+	}
+	if !d.Started.IsZero() && d.Node != "" {
+		on = fmt.Sprintf(" while Slurm job %s ran on node %s", d.Target(), d.Node)
+	}
+	return d.failed(app.CauseStopped, fmt.Sprintf("The job was cancelled in Slurm%s%s.", by, on))
 }
 
 // without decides where there is no reliable outcome.
@@ -70,20 +76,22 @@ func (d ending) without() app.TaskStatus {
 		return d.lost(fmt.Sprintf("node %s does not see the folder that is shared with the cluster", d.Node))
 	case d.Code == exitClaimed:
 		return d.lost("its job was requeued in Slurm, or its process died before it began")
+	case d.pilot:
+		return d.lost(fmt.Sprintf("Slurm job %s, which ran rows of its batch, ended on node %s (%s)", d.Target(), d.Node, d.said()))
 	case d.words != "":
 		return d.lost(fmt.Sprintf("the task left no outcome on node %s: %s", d.Node, d.words))
 	}
-	return d.lost(fmt.Sprintf("the task left no outcome on node %s; Slurm says %s (%s), exit code %d, signal %d", d.Node, d.State, d.Reason, d.Code, d.Signal))
+	return d.lost(fmt.Sprintf("the task left no outcome on node %s; Slurm says %s, exit code %d, signal %d", d.Node, d.said(), d.Code, d.Signal))
 }
 
 func (d ending) breakage() string {
 	switch d.State {
 	case "NODE_FAIL":
-		return fmt.Sprintf("its node %s failed", d.Node)
+		return fmt.Sprintf("its node %s failed (%s)", d.Node, d.said())
 	case "PREEMPTED":
-		return "a job of higher priority took its place in Slurm"
+		return fmt.Sprintf("a job of higher priority took its place in Slurm on node %s (%s)", d.Node, d.said())
 	}
-	return fmt.Sprintf("Slurm could not run it on node %s (%s)", d.Node, d.State)
+	return fmt.Sprintf("Slurm could not run it on node %s (%s)", d.Node, d.said())
 }
 
 func (d ending) lost(why string) app.TaskStatus {
@@ -118,5 +126,5 @@ func userName(uid string) string {
 	if u, err := user.LookupId(uid); err == nil {
 		return fmt.Sprintf("the user %s (%s)", u.Username, uid)
 	}
-	return "the user with the number " + uid
+	return "UID " + uid
 }

@@ -39,7 +39,7 @@ func TestEndings(t *testing.T) {
 		{"ended by another signal", ending{jobRecord: jobRecord{State: "FAILED", Signal: 15}}, lost, ""},
 		{"exited with the number of the kill signal", ending{jobRecord: jobRecord{State: "FAILED", Code: 9}}, lost, ""},
 		{"the node did not start", ending{jobRecord: jobRecord{State: "BOOT_FAIL", Node: "n1"}}, lost, "BOOT_FAIL"},
-		{"cancelled by others", ending{jobRecord: jobRecord{State: "CANCELLED", By: "4294967294"}, outcome: outcome(app.CauseInterrupted)}, app.CauseStopped, "the number 4294967294"},
+		{"cancelled by others", ending{jobRecord: jobRecord{State: "CANCELLED", By: "4294967294"}, outcome: outcome(app.CauseInterrupted)}, app.CauseStopped, "UID 4294967294"},
 		{"cancelled as asked", ending{jobRecord: jobRecord{State: "CANCELLED"}, stopped: true, outcome: outcome(app.CauseDone)}, app.CauseStopped, "was stopped"},
 		{"won the race against its cancellation", ending{jobRecord: jobRecord{State: "COMPLETED"}, stopped: true, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
 		{"refused", ending{jobRecord: jobRecord{State: "CANCELLED"}, refused: "no node has that much"}, app.CauseCannotStart, "no node"},

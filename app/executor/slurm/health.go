@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// controllerHealth remembers whether the controller answers the commands that run anyway. It
-// may answer one and be too slow for another.
-type controllerHealth struct {
+// health remembers whether the controller answers the commands that run anyway, or whether
+// the shared folder can be written. The controller may answer one command and be too slow for
+// another.
+type health struct {
 	mu    sync.Mutex
 	asked bool
 	since time.Time        // of the last change between answering and not
 	errs  map[string]error // why it does not answer, by command
 }
 
-// note records the result of a command that asked the controller.
-func (h *controllerHealth) note(command string, err error, now time.Time) {
+// note records the result of a command that asked the controller, or of folderWrite.
+func (h *health) note(command string, err error, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.err()
@@ -30,13 +31,19 @@ func (h *controllerHealth) note(command string, err error, now time.Time) {
 	h.asked = true
 }
 
-func (h *controllerHealth) err() error { return cmp.Or(h.errs["squeue"], h.errs["sinfo"]) }
+func (h *health) err() error {
+	return cmp.Or(h.errs["squeue"], h.errs["sinfo"], h.errs[folderWrite])
+}
+
+// state returns why there is no answer, nil if there is one, and since when that has been
+// so; zero before the first.
+func (h *health) state() (since time.Time, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.since, h.err()
+}
 
 // Answers returns why the controller did not answer squeue or sinfo when they were
 // last run, nil if it did, and since when that has been so; zero before the first
 // answer.
-func (c *client) Answers() (since time.Time, err error) {
-	c.health.mu.Lock()
-	defer c.health.mu.Unlock()
-	return c.health.since, c.health.err()
-}
+func (c *client) Answers() (since time.Time, err error) { return c.health.state() }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAnswersSayWhenTheyBegan(t *testing.T) {
-	var h controllerHealth
+	var h health
 	away := errors.New("no answer")
 	for n, tt := range []struct {
 		command string
@@ -61,5 +61,29 @@ func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
 		if err := ask(); err != nil {
 			t.Errorf("the controller does not answer: %v", err)
 		}
+	}
+}
+
+// TestFolderThatIsAway unmounts the shared folder, which no command of Slurm notices.
+func TestFolderThatIsAway(t *testing.T) {
+	shared := filepath.Join(t.TempDir(), "shared")
+	must.OK(t, os.Mkdir(shared, 0o700))
+	e, err := New(Options{SharedDir: shared, Program: os.Args[0], Path: t.TempDir(), Poll: time.Millisecond})
+	must.OK(t, err)
+	defer e.Close()
+	_, err = e.Program(t.Context())
+	must.OK(t, err)
+	for _, away := range []bool{false, true, false} {
+		from, to := shared+".away", shared
+		if away {
+			from, to = to, from
+		}
+		if err := os.Rename(from, to); away && err != nil {
+			t.Fatal(err)
+		}
+		must.Become(t, "known", func() bool {
+			since, err := e.Folder()
+			return !since.IsZero() && (err != nil) == away
+		})
 	}
 }

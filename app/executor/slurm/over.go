@@ -23,6 +23,10 @@ const (
 	refusedFile = "refused"
 )
 
+// rowsDelay is how long the files of rows may take to become visible here after their pilot
+// has ended. A pilot leaves no outcome of its own to wait for.
+const rowsDelay = 2 * time.Second
+
 // accountingDelay is how long accounting may take to know who cancelled a job.
 const accountingDelay = 15 * time.Second
 
@@ -36,9 +40,15 @@ func (e *Executor) over(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, er
 	if err != nil {
 		return app.TaskStatus{}, err
 	}
-	end := ending{jobRecord: r, outcome: o, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), needs: t.Needs, tracked: k}
-	since := time.Since(k.overAt)
-	if o == nil && since < e.options.Late && e.began(t, r) || end.foreign() && r.By == "" && !e.snapshot.without && !e.snapshot.silent && since < accountingDelay {
+	end := ending{
+		jobRecord: r, outcome: o, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir),
+		needs: t.Needs, tracked: k, pilot: isPilot(t),
+	}
+	since, late := time.Since(k.overAt), e.options.Late
+	if end.pilot {
+		late = min(late, rowsDelay)
+	}
+	if o == nil && since < late && e.began(t, r) || end.foreign() && r.By == "" && !e.snapshot.without && !e.snapshot.silent && since < accountingDelay {
 		if o != nil {
 			e.submissions.hurry() // sacct has yet to say who cancelled it
 		}

@@ -57,7 +57,7 @@ func parseAccount(text, prefix string) []jobRecord {
 		base := jobRecord{
 			ID: fields[0], Array: array,
 			Submitted: parseTime(fields[4]), Started: parseTime(fields[5]), Ended: parseTime(fields[6]),
-			Node: fields[7], Reason: fields[8],
+			Node: strings.TrimPrefix(fields[7], "None assigned"), Reason: fields[8],
 			JobRow: JobRow{Name: fields[9]},
 		}
 		base.setState(fields[2])

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"molrun/app"
@@ -34,6 +35,9 @@ func processOf(t app.Task) app.Task {
 
 // isRow reports whether a task runs in a pilot.
 func isRow(t app.Task) bool { return t.Pilot != "" && t.Pilot != t.Dir }
+
+// isPilot reports whether a task is the process of a pilot.
+func isPilot(t app.Task) bool { return t.Pilot != "" && t.Pilot == t.Dir }
 
 // StartPilot submits the process that runs the rows. A directory is submitted once:
 // repeating StartPilot is harmless.
@@ -97,11 +101,12 @@ func (e *Executor) processGone(dir string) (bool, error) {
 }
 
 // statusOfRow returns the status of a row from that of its pilot's process, which was asked
-// for before: if that is over, no file of the row changes any more.
+// for before: if that is over, no file of the row changes any more. A row that was
+// interrupted together with its pilot runs until Slurm has said why.
 func (e *Executor) statusOfRow(t app.Task, process app.TaskStatus) (app.TaskStatus, error) {
 	task.Refresh(t.Dir)
 	o, err := readOutcome(t.Dir)
-	if o != nil || err != nil {
+	if o != nil && o.Cause != app.CauseInterrupted || err != nil {
 		return ended(o), err
 	}
 	run, err := task.ReadRun(t.Dir)
@@ -112,20 +117,42 @@ func (e *Executor) statusOfRow(t app.Task, process app.TaskStatus) (app.TaskStat
 	if process.State == app.TaskStarting || process.State == app.TaskRunning {
 		return e.rowAlive(t, process, begun, run)
 	}
-	why := process.Reason
-	if o := process.Outcome; o != nil {
-		if why = o.Message; !begun && o.Cause == app.CauseCannotStart {
-			return app.TaskStatus{State: app.TaskEnded, Outcome: o}, nil
-		}
-	}
-	lost := app.TaskStatus{State: app.TaskLost, Reason: why}
+	lost := app.TaskStatus{State: app.TaskLost, Reason: process.Reason}
 	if run != nil {
 		lost.StartedAt = run.StartedAt
 	}
 	if begun && task.StopRequested(t.Dir) {
 		return stoppedRow(lost.StartedAt), nil
 	}
+	end := process.Outcome
+	if end == nil {
+		return lost, nil
+	}
+	cancelled := end.Cause == app.CauseStopped && !task.StopRequested(t.Pilot)
+	switch {
+	case begun && cancelled:
+		return ended(cancelledRow(o, end, lost.StartedAt)), nil
+	case !begun && end.Cause == app.CauseCannotStart:
+		return app.TaskStatus{State: app.TaskEnded, Outcome: end}, nil
+	case !begun && cancelled:
+		lost.Outcome = end
+	}
+	lost.Reason = strings.TrimSuffix(end.Message, ".") // it becomes part of a sentence
 	return lost, nil
+}
+
+// cancelledRow returns the outcome of a row that ran in a pilot which somebody cancelled in
+// Slurm. It keeps what the row measured, if it had the time.
+func cancelledRow(measured, pilot *app.Outcome, begin time.Time) *app.Outcome {
+	o := app.Outcome{Protocol: task.Protocol, StartedAt: begin, EndedAt: pilot.EndedAt}
+	if measured != nil {
+		o = *measured
+	}
+	if o.EndedAt.Before(o.StartedAt) {
+		o.EndedAt = o.StartedAt
+	}
+	o.Cause, o.Message = pilot.Cause, pilot.Message
+	return &o
 }
 
 // rowAlive returns the status of a row whose pilot may run it. A stopped one need not wait
@@ -142,7 +169,7 @@ func (e *Executor) rowAlive(t app.Task, process app.TaskStatus, begun bool, run 
 		}
 		return s, nil
 	case process.State == app.TaskRunning:
-		return app.TaskStatus{State: app.TaskStarting}, nil // its turn will come
+		return app.TaskStatus{State: app.TaskStarting, Reason: process.Reason}, nil // its turn will come
 	case task.StopRequested(t.Dir):
 		if _, starts, err := claimed(t.Pilot); !starts && err == nil {
 			return stoppedRow(time.Time{}), nil

@@ -122,6 +122,7 @@ func TestRowsOfAPilot(t *testing.T) {
 // began run in another one.
 func TestKilledPilot(t *testing.T) {
 	w := newWorld(t)
+	w.options.Late = time.Hour
 	e := w.executor()
 	all := w.rows("true", "echo > out/ready\n"+untilGo, "echo > out/ran")
 	w.fly(e, all)
@@ -141,6 +142,62 @@ func TestKilledPilot(t *testing.T) {
 	must.OK(t, os.Mkdir(rest[0].Pilot, 0o700))
 	w.fly(e, rest)
 	w.ends(e, rest[0], app.CauseDone)
+}
+
+// A cancelled pilot says who ended the row that ran. Those behind it wait for nothing more.
+func TestCancelledPilot(t *testing.T) {
+	w := newWorld(t)
+	w.options.Late = time.Hour
+	e := w.executor()
+	all := w.rows("echo > out/ready\n"+untilGo, "echo > out/ran")
+	w.fly(e, all)
+	w.running(e, all[0])
+	id, _, _ := strings.Cut(w.jobs(w.pilotName(all[0]))[0], ":")
+	w.cluster.Run(t, "scancel", id)
+	said := "The job was cancelled in Slurm by the user root (0) while Slurm job " + id + " ran on node c"
+	if o := w.ended(e, all[0]); o.Cause != app.CauseStopped || !strings.HasPrefix(o.Message, said) || o.StartedAt.IsZero() {
+		t.Errorf("the one that ran: %+v", o)
+	}
+	if now := w.over(e, all[1]); now.State != app.TaskLost || now.Outcome == nil || !strings.HasPrefix(now.Outcome.Message, said) {
+		t.Errorf("the next: %+v", now)
+	}
+}
+
+// A row says which node failed under its pilot, and how Slurm put it.
+func TestPilotOnANodeThatFails(t *testing.T) {
+	w := newWorld(t)
+	w.options.Late = time.Hour
+	e := w.executor()
+	all := w.rows("echo > out/ready\n"+untilGo, "echo > out/ran")
+	w.fly(e, all)
+	w.running(e, all[0])
+	node := strings.TrimSpace(w.cluster.Run(t, "squeue", "--noheader", "--name="+w.pilotName(all[0]), "--format=%N"))
+	w.cluster.Run(t, "scontrol", "update", "NodeName="+node, "State=DOWN", "Reason=test")
+	w.lost(e, all[0], "its node "+node+" failed (NODE_FAIL")
+	w.lost(e, all[1], "its node "+node+" failed (NODE_FAIL")
+}
+
+// Rows of a pilot that Slurm has forgotten say so while it may come back. One whose process
+// is seen to be gone does not.
+func TestForgottenPilot(t *testing.T) {
+	w := newWorld(t)
+	w.options.LostAfter = time.Hour
+	e := w.executor()
+	all := w.rows("echo > out/ready\n"+untilGo, "echo > out/ran")
+	w.fly(e, all)
+	w.running(e, all[0])
+	must.OK(t, e.Close())
+	w.standIn("squeue", "exit 0")
+	w.standIn("sacct", "exit 0")
+	e = w.executor()
+	w.until(e, all[1], "waiting for a reason", func(now app.TaskStatus) bool {
+		return now.State == app.TaskStarting && strings.HasPrefix(now.Reason, "Slurm no longer shows job")
+	})
+	w.running(e, all[0])
+	w.kill(all[0])
+	for _, row := range all {
+		w.lost(e, row, "Slurm has forgotten its job, and the process is gone")
+	}
 }
 
 // What a user has stopped does not wait for a cluster that is busy.

@@ -44,6 +44,13 @@ func (p *program) install(ctx context.Context) (string, error) {
 	return path, nil
 }
 
+// installed reports whether there was a copy once.
+func (p *program) installed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.path != ""
+}
+
 // isThere returns false only if a file is certainly missing.
 func isThere(path string) bool {
 	_, err := os.Stat(path)

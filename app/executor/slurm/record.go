@@ -48,6 +48,14 @@ func (r jobRecord) Submission() string {
 	return r.Array
 }
 
+// said is the state that Slurm tells, with its reason if there is one.
+func (r jobRecord) said() string {
+	if r.Reason == "" || r.Reason == "None" {
+		return r.State
+	}
+	return r.State + ", " + r.Reason
+}
+
 // Older reports whether the job was submitted before another.
 func (r jobRecord) Older(than jobRecord) bool {
 	a, errA := strconv.Atoi(r.Submission())

@@ -25,6 +25,7 @@ type Executor struct {
 	submissions *submissions
 	nodes       *nodes
 	locks       locks
+	folder      health
 	latest      latest
 
 	looking  chan struct{} // holds a token while no Status runs
@@ -67,6 +68,7 @@ func New(o Options) (*Executor, error) {
 	e.parts.Go(func() { e.canceler.run(e.end, e.cancelJobs) })
 	e.parts.Go(func() { e.nodes.run(e.end) })
 	e.parts.Go(func() { e.sweepRegularly(e.end) })
+	e.parts.Go(func() { e.watchFolder(e.end) })
 	return e, nil
 }
 

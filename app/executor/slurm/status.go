@@ -114,7 +114,7 @@ func (e *Executor) identifyOne(t app.Task, k *tracked) (err error) {
 		return nil
 	}
 	if k.row, k.found, err = e.lists.find(t.Token); err != nil {
-		return fmt.Errorf("look for task %s/%d: %w", t.Job, t.Attempt, err)
+		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (e *Executor) soon(t app.Task, k *tracked) bool {
 	r, _ := e.latest.of(t.Token)
 	switch r.Kind() {
 	case kindRunning:
-		return task.Exists(t.Dir, task.OutcomeFile)
+		return task.Exists(t.Dir, task.OutcomeFile) || e.pilotGone(t)
 	case kindClosing:
 		return true
 	}

@@ -5,6 +5,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/base/fault"
+	"molrun/app/base/naming"
 )
 
 // FileQuery selects and pages uploads; Folder "" is all.
@@ -25,7 +26,7 @@ type FilePage struct {
 
 // Files returns uploads, newest first.
 func (l *Lists) Files(ctx context.Context, by app.Caller, q FileQuery) (*FilePage, error) {
-	f := app.UploadFilter{Organization: by.Organization, Email: by.Email, Folder: q.Folder, SHA256: q.SHA256}
+	f := app.UploadFilter{Organization: by.Organization, Email: by.Email, Folder: naming.Composed(q.Folder), SHA256: q.SHA256}
 	if q.WholeOrganization {
 		f.Email = ""
 	}

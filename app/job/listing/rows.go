@@ -52,10 +52,13 @@ func settingColumns(a *algorithm.File, names []string) []Column {
 }
 
 // metricColumns returns a column for each metric of the algorithm file, found yet or
-// not, and one for each other metric that was found.
-func metricColumns(a *algorithm.File, found []string) []Column {
+// not, and one for each other metric that was found. None is better where rows don't compare.
+func metricColumns(a *algorithm.File, found, varying []string) []Column {
 	columns := []Column{}
 	for _, m := range a.Metrics {
+		if !m.Compares(varying) {
+			m.Better = ""
+		}
 		columns = append(columns, Column{m.Name, cmp.Or(m.Title, m.Name), m.Unit, m.Better, m.Digits})
 	}
 	return withOthers(columns, found)

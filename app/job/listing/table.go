@@ -132,10 +132,10 @@ func (l *Lists) openTable(ctx context.Context, by app.Caller, q TableQuery) (*Ta
 			return nil, err
 		}
 	}
-	t := &Table{Batch: batch.Name, Statuses: *batch.Counts, Settings: settingColumns(a, batch.Private.Varying), Metrics: metricColumns(a, metrics)}
+	t := &Table{Batch: batch.Name, Statuses: *batch.Counts, Settings: settingColumns(a, batch.Private.Varying), Metrics: metricColumns(a, metrics, batch.Private.Varying)}
 	t.settings, t.metrics = placesOf(t.Settings), placesOf(t.Metrics)
 	t.filter = app.JobFilter{Organization: by.Organization, Batch: batch.ID, Statuses: distinct(q.Status)}
-	t.sortAs(q, a)
+	t.sortAs(q, a, batch.Private.Varying)
 	return t, nil
 }
 
@@ -155,10 +155,10 @@ func batchNamed(tx app.Tx, by app.Caller, name string) (*app.Job, error) {
 }
 
 // sortAs puts the rows into the order that is asked for, or that of the algorithm's
-// ranking.
-func (t *Table) sortAs(q TableQuery, a *algorithm.File) {
+// ranking, where rows compare that differ in these settings.
+func (t *Table) sortAs(q TableQuery, a *algorithm.File, varying []string) {
 	t.Sort, t.Order = q.Sort, q.Order
-	if ranking := a.Metrics.Ranking(); t.Sort == "" && ranking != nil {
+	if ranking := a.Metrics.Ranking(); t.Sort == "" && ranking != nil && ranking.Compares(varying) {
 		t.Sort = SortByMetric + ranking.Name
 	} else if t.Sort == "" {
 		t.Sort = SortByRow

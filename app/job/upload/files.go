@@ -2,6 +2,7 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,9 +74,7 @@ type Grant struct {
 
 // Create makes a pending upload, with links to send and to fetch its bytes.
 func (s *Files) Create(ctx context.Context, by app.Caller, r Request) (*Grant, error) {
-	if r.Folder == "" {
-		r.Folder = app.DefaultFolder
-	}
+	r.Folder, r.Filename = naming.Composed(cmp.Or(r.Folder, app.DefaultFolder)), naming.Composed(r.Filename)
 	faults := r.Faults
 	if msg := naming.CheckFilename(r.Filename); msg != "" {
 		faults = append(faults, fault.Field{Loc: []any{"path", "filename"}, Msg: msg, Type: "value"})

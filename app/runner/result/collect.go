@@ -1,7 +1,7 @@
 // Package result turns what a program left into the result of its job. It
 // brings the attempt's directory home if the task ran on other machines, makes
-// the output directory the result, removes what can't be kept, lists the files
-// and makes all of it durable. It knows directories and files, but no service
+// the output directory the result, resolves links within it, removes what can't
+// be kept and says why, lists the files and makes all of it durable. It knows directories and files, but no service
 // and no executor.
 //
 // Whatever a program leaves is hostile: links that lead anywhere, names of any
@@ -63,7 +63,9 @@ type Collection struct {
 	Dir       string          // the job's directory
 	Attempt   int             // the one that is done
 	Outcome   *app.Outcome    // of that attempt
+	Ran       string          // where that attempt ran; "": where it is
 	Algorithm *algorithm.File // nil if it can't be read; then there are no metrics
+	Warnings  []string        // of its programs
 	MaxFiles  int             // files and directories that a result may have
 	Manifests Manifests
 	Record    func(app.Ending) (app.Record, error) // the job's final record
@@ -73,6 +75,7 @@ type Collection struct {
 
 	digester *digester
 	files    []string // of the result, by path below resultDir
+	left     app.LeftOut
 	manifest app.Manifest
 	ending   app.Ending
 }
@@ -110,7 +113,7 @@ func (c *Collection) steps() []step {
 	}
 	if m, err := c.Manifests.Manifest(c.Job); err == nil {
 		c.manifest = *m
-		steps = []step{{"read the metrics", c.summarize}}
+		steps = []step{{"read what was left out", c.readLeftOut}, {"read the metrics", c.summarize}}
 	}
 	return append(steps, step{"remove the work directories", c.removeWork})
 }
@@ -119,8 +122,7 @@ func (c *Collection) attemptDir() string { return filepath.Join(c.Dir, strconv.I
 
 func (c *Collection) resultDir() string { return filepath.Join(c.Dir, resultDir) }
 
-// keepOutput renames the program's output directory to be the result. Anything
-// else in its place, such as a link, is not a result.
+// keepOutput renames the program's output directory to be the result.
 func (c *Collection) keepOutput() error {
 	if kept, err := openDir(c.resultDir()); kept || err != nil {
 		return err
@@ -136,12 +138,16 @@ func (c *Collection) keepOutput() error {
 	return os.Rename(out, c.resultDir())
 }
 
-// openOutput returns the output directory of an attempt, "" if there is none.
+// openOutput returns the output directory of an attempt, "" if there is none. Anything else
+// in its place is Unfit.
 func openOutput(attemptDir string) (string, error) {
 	work := filepath.Join(attemptDir, task.WorkDir)
 	out := filepath.Join(work, task.OutDir)
 	for _, dir := range []string{attemptDir, work, out} {
 		if found, err := openDir(dir); !found || err != nil {
+			if info, absent := os.Lstat(out); dir == out && absent == nil && !info.IsDir() {
+				return "", Unfit(fmt.Sprintf("The program replaced its output folder {out} by %s. Let it write its files into that folder.", kindOf(info.Mode())))
+			}
 			return "", err
 		}
 	}
@@ -164,11 +170,11 @@ func openDir(path string) (bool, error) {
 
 // list reads every file once for its size and digests and makes it durable.
 func (c *Collection) list() error {
-	log, err := os.OpenFile(filepath.Join(c.attemptDir(), task.LogFile), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	log, err := os.OpenFile(filepath.Join(c.attemptDir(), task.LogFile), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}
-	if err := log.Close(); err != nil { // it only had to be there
+	if err := errors.Join(tellLeftOut(log, c.left), log.Close()); err != nil {
 		return err
 	}
 	c.digester = newDigester(c.Check, !c.Unsynced)
@@ -209,28 +215,35 @@ func (c *Collection) add(name, path string) error {
 	return nil
 }
 
-// publicNames returns what clients call the files of a result: their paths,
-// except for those that have a name of the service's own files.
+// publicNames returns what clients call the files of a result: their paths, except for those
+// that have a name of the service's own files, or are in a folder of such a name. Not all
+// systems on which archives are unpacked tell JOB.JSON from job.json.
 func publicNames(files []string) []string {
-	taken := make(map[string]bool, len(files))
-	for _, f := range files {
-		taken[f] = true
-	}
 	names := slices.Clone(files)
+	moved := map[string]string{}
 	for i, f := range files {
-		if f == recordFile || f == logName {
-			names[i] = below(taken, f)
-			taken[names[i]] = true
+		top, _, _ := strings.Cut(f, "/")
+		if !strings.EqualFold(top, recordFile) && !strings.EqualFold(top, logName) {
+			continue
 		}
+		if moved[top] == "" {
+			moved[top] = below(files, top)
+		}
+		names[i] = moved[top] + strings.TrimPrefix(f, top)
 	}
 	return names
 }
 
 // below puts name into the directory output, or if the program itself has a
 // file of either name into output~2 and so on.
-func below(taken map[string]bool, name string) string {
+func below(files []string, name string) string {
+	taken := func(dir string) bool {
+		return slices.ContainsFunc(files, func(f string) bool {
+			return f == dir || f == dir+"/"+name || strings.HasPrefix(f, dir+"/"+name+"/")
+		})
+	}
 	dir := "output"
-	for n := 2; taken[dir] || taken[dir+"/"+name]; n++ {
+	for n := 2; taken(dir); n++ {
 		dir = fmt.Sprintf("output~%d", n)
 	}
 	return dir + "/" + name
@@ -238,7 +251,7 @@ func below(taken map[string]bool, name string) string {
 
 // summarize fills in what the job's record will say about the result.
 func (c *Collection) summarize() error {
-	c.ending = app.Ending{Outcome: c.Outcome}
+	c.ending = app.Ending{Outcome: c.Outcome, LeftOut: c.leftOut(), Warnings: c.Warnings}
 	for _, f := range c.manifest.Files {
 		if strings.HasPrefix(f.Path, resultDir+"/") {
 			c.ending.ResultBytes += f.Size

@@ -108,17 +108,17 @@ func (r *Remote) forget() error {
 }
 
 func (r *Remote) fetchOutput(to string, o *app.Outcome, check func() error) error {
+	var seen amount
 	out, err := openOutput(r.Dir)
-	if out == "" || err != nil {
-		return err
+	if err == nil && out != "" {
+		seen, err = survey(out, r.MaxFiles, check)
 	}
-	seen, err := survey(out, r.MaxFiles, check)
 	var unfit Unfit
 	if errors.As(err, &unfit) && o == nil {
 		r.Log.Warn().Str("reason", string(unfit)).Msg("the output of an attempt that was not completed is left behind")
 		return os.WriteFile(filepath.Join(to, unfitFile), []byte(unfit), 0o600)
 	}
-	if err != nil {
+	if out == "" || err != nil {
 		return err
 	}
 	if o != nil && (seen.files < o.OutputFiles || seen.bytes < o.OutputBytes) {

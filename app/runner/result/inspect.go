@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,15 +14,16 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"molrun/app/base/unit"
 	"molrun/app/task"
 )
 
 const (
-	maxDepth   = 64   // of directories in a result
-	maxPath    = 4032 // bytes of a file's path in a result; 64 less than the system's limit
-	maxName    = 255  // bytes of one name, as file systems have it
-	shownPaths = 20   // of what is left out, in the log
+	maxDepth = 64   // of directories in a result
+	maxPath  = 4032 // bytes of a file's path in a result; 64 less than the system's limit
+	maxName  = 255  // bytes of one name, as file systems have it
 
 	// maxHoles is how much of a result may be holes of sparse files. They need
 	// no disk space, but every byte is read for the digests and sent with every
@@ -34,39 +36,45 @@ const (
 	tooManyHoles = "The program left files with more than %s of holes (sparse files); let it write only what they hold."
 )
 
-// inspect finds the files of the result and removes from it whatever is not a
+// inspect finds the files of the result, and removes from it whatever is not a
 // file of its own.
 func (c *Collection) inspect() error {
 	root, err := os.OpenRoot(c.resultDir())
 	if err != nil {
 		return err
 	}
+	defer root.Close()
 	i := inspection{root: root, limit: c.MaxFiles}
-	err = i.dir(".", 0)
-	if err == nil {
-		err = i.resolveLinks(filepath.Join(c.attemptDir(), task.WorkDir))
+	if err := i.dir(".", 0); err != nil {
+		return err
 	}
-	err = errors.Join(err, root.Close())
-	if len(i.dropped) > 0 || i.more > 0 {
-		c.Log.Warn().Strs("paths", i.dropped).Int("more", i.more).Msg("left out of the result: no regular files of its own")
+	if err := i.resolveHardLinks(filepath.Join(c.attemptDir(), task.WorkDir)); err != nil {
+		return err
 	}
+	if err := i.resolveSymlinks(c.Dir, outputPaths(cmp.Or(c.Ran, c.attemptDir()))); err != nil {
+		return err
+	}
+	slices.Sort(i.files)
 	c.files = i.files
-	return err
+	if err := c.keepLeftOut(i.left); err != nil {
+		return err
+	}
+	return i.remove()
 }
 
-// inspection walks a result. It finds the files, removes links, devices and
-// anything else that is neither file nor directory, and renames what has a name
-// that can't stand in an archive.
+// inspection walks a result. It finds the files, the links, and what is neither file nor
+// directory, and renames what has a name that can't stand in an archive.
 type inspection struct {
 	root  *os.Root
 	limit int
 
 	entries int
-	files   []string          // sorted within each directory
+	files   []string
+	links   []string          // symbolic ones
+	renamed map[string]string // what the program called otherwise, for its links
 	linked  map[inode]*linked // files that have several names
 	holes   int64             // bytes
-	dropped []string
-	more    int // dropped and not listed
+	left    map[string]string // reasons by path
 }
 
 func (i *inspection) dir(dir string, depth int) error {
@@ -74,6 +82,10 @@ func (i *inspection) dir(dir string, depth int) error {
 		return Unfit(fmt.Sprintf("The program left folders within folders, more than %d deep.", maxDepth))
 	}
 	entries, err := i.read(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		i.leave(dir, unreadable)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -117,8 +129,9 @@ func (i *inspection) entry(dir string, e fs.DirEntry, names map[string]bool, dep
 	switch {
 	case len(path) > maxPath:
 		return Unfit(fmt.Sprintf("The program left files whose paths are longer than %d bytes.", maxPath))
-	case !e.IsDir() && !e.Type().IsRegular():
-		return i.drop(path)
+	case !e.IsDir() && !e.Type().IsRegular() && e.Type() != fs.ModeSymlink:
+		i.leave(path, kindOf(e.Type()))
+		return nil
 	}
 	path, err := i.rename(dir, e.Name(), names)
 	if err != nil {
@@ -134,21 +147,35 @@ func (i *inspection) entry(dir string, e fs.DirEntry, names map[string]bool, dep
 		}
 		return i.dir(path, depth+1)
 	}
-	i.files = append(i.files, path)
+	if e.Type() == fs.ModeSymlink {
+		i.links = append(i.links, path)
+		return nil
+	}
 	if i.addLinked(path, info) {
 		return nil // not touched before it is known whose it is
 	}
 	return i.accept(path, info)
 }
 
-// drop removes what can't be part of the result.
-func (i *inspection) drop(path string) error {
-	if len(i.dropped) < shownPaths {
-		i.dropped = append(i.dropped, path)
-	} else {
-		i.more++
+// leave notes what can't be part of the result.
+func (i *inspection) leave(path, reason string) {
+	if i.left == nil {
+		i.left = map[string]string{}
 	}
-	return i.root.Remove(path)
+	i.left[path] = reason
+}
+
+// remove removes what can't be part of the result, once it is noted durably.
+func (i *inspection) remove() error {
+	for path, reason := range i.left {
+		if reason == unreadable {
+			continue // perhaps a folder with files
+		}
+		if err := i.root.Remove(path); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
 }
 
 // rename gives an entry a name that means the same everywhere, if it has none.
@@ -163,15 +190,19 @@ func (i *inspection) rename(dir, name string, names map[string]bool) (string, er
 	}
 	names[free] = true
 	path := filepath.Join(dir, free)
+	if i.renamed == nil {
+		i.renamed = map[string]string{}
+	}
+	i.renamed[filepath.Join(dir, name)] = path
 	return path, i.root.Rename(filepath.Join(dir, name), path)
 }
 
-// safeName returns the name under which a file is kept. Bytes that are not
-// UTF-8, control characters and backslashes are written as %XX; a name that
+// safeName returns the name under which a file is kept, in Unicode normal form C. Bytes
+// that are not UTF-8, control characters and backslashes are written as %XX; a name that
 // gets too long by that is cut.
 func safeName(name string) string {
 	var b strings.Builder
-	for rest := name; rest != ""; {
+	for rest := norm.NFC.String(name); rest != ""; {
 		r, size := utf8.DecodeRuneInString(rest)
 		if r == utf8.RuneError && size == 1 || unicode.IsControl(r) || r == '\\' {
 			for i := range size {
@@ -231,29 +262,25 @@ func (i *inspection) addLinked(path string, info fs.FileInfo) bool {
 	return true
 }
 
-// resolveLinks accepts files with several names that are the program's own. It
+// resolveHardLinks accepts files with several names that are the program's own. It
 // removes from the result those with a name outside of it and of the work
 // directory, which will be removed. Such a file belongs to somebody else: the
 // program may have had no right to read it, and its owner can change it. A sandbox
 // lets programs link their own files only.
-func (i *inspection) resolveLinks(work string) error {
+func (i *inspection) resolveHardLinks(work string) error {
 	if len(i.linked) == 0 {
 		return nil
 	}
 	i.countBelow(work, i.limit)
-	foreign := map[string]bool{}
 	for _, l := range i.linked {
 		for _, path := range l.paths {
-			resolve := i.accept
-			if foreign[path] = l.found != l.links; foreign[path] {
-				resolve = func(path string, _ fs.FileInfo) error { return i.drop(path) }
-			}
-			if err := resolve(path, l.info); err != nil {
+			if l.found != l.links {
+				i.leave(path, "a hard link to a file outside of the output folder")
+			} else if err := i.accept(path, l.info); err != nil {
 				return err
 			}
 		}
 	}
-	i.files = slices.DeleteFunc(i.files, func(path string) bool { return foreign[path] })
 	return nil
 }
 
@@ -285,7 +312,7 @@ func (i *inspection) countBelow(dir string, entries int) (left int) {
 	return entries
 }
 
-// open makes sure that the service may read the entry.
+// open makes sure that the service may read the entry, if it is its own.
 func (i *inspection) open(path string, info fs.FileInfo) error {
 	want := fs.FileMode(0o600)
 	if info.IsDir() {
@@ -294,7 +321,25 @@ func (i *inspection) open(path string, info fs.FileInfo) error {
 	if info.Mode().Perm()&want == want {
 		return nil
 	}
-	return i.root.Chmod(path, info.Mode().Perm()|want)
+	if err := i.root.Chmod(path, info.Mode().Perm()|want); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}
+
+// readable reports whether a file can be read. A container may have left files of other users.
+func (i *inspection) readable(path string, info fs.FileInfo) (bool, error) {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) == os.Geteuid() {
+		return true, nil
+	}
+	f, err := i.root.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, f.Close()
 }
 
 // accept makes a file part of the result, unless the result's files are mostly
@@ -303,6 +348,11 @@ func (i *inspection) accept(path string, info fs.FileInfo) error {
 	if err := i.open(path, info); err != nil {
 		return err
 	}
+	if ok, err := i.readable(path, info); !ok || err != nil {
+		i.leave(path, unreadable)
+		return err
+	}
+	i.files = append(i.files, path)
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || info.Size()-s.Blocks*512 < fewHoles {
 		return nil

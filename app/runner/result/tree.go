@@ -86,15 +86,18 @@ func CopyFile(to, from *os.File, check func() error) error {
 // another directory. A link in the attempt's place is not followed.
 func CopyOutput(to, attemptDir string, check func() error) error {
 	from, err := openOutput(attemptDir)
+	if errors.As(err, new(Unfit)) {
+		return nil
+	}
 	if from == "" || err != nil {
 		return err
 	}
 	return copyTree(to, from, check)
 }
 
-// copyTree copies directories and regular files, and nothing else: a link that
-// a program left could lead anywhere. Names may be any bytes, and what the
-// program has closed is opened.
+// copyTree copies directories, regular files, and links as they are: a link that
+// a program left could lead anywhere. A pipe stands for anything else, so that the
+// result can name it. Names may be any bytes, and what the program has closed is opened.
 func copyTree(to, from string, check func() error) error {
 	if _, err := openDir(from); err != nil {
 		return err
@@ -111,10 +114,28 @@ func copyTree(to, from string, check func() error) error {
 				return errors.Join(source.Chmod(path, 0o700), target.Mkdir(path, 0o700))
 			case d.Type().IsRegular():
 				return copyBetween(target, source, path, check)
+			case d.Type() == fs.ModeSymlink:
+				return copyLink(target, source, path)
 			}
-			return nil
+			return makeSpecial(filepath.Join(to, path), d.Type())
 		})
 	})
+}
+
+func copyLink(target, source *os.Root, path string) error {
+	to, err := source.Readlink(path)
+	if err != nil {
+		return err
+	}
+	return target.Symlink(to, path)
+}
+
+// makeSpecial makes a socket for a socket, and a pipe for anything else.
+func makeSpecial(path string, mode fs.FileMode) error {
+	if mode == fs.ModeSocket {
+		return syscall.Mknod(path, syscall.S_IFSOCK|0o600, 0)
+	}
+	return syscall.Mkfifo(path, 0o600)
 }
 
 // copyFiles copies the regular files of a directory, and none below it.
@@ -179,11 +200,11 @@ func syncTree(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
 			path, err = filepath.Rel(dir, path)
 		}
-		if err != nil {
+		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
 			return err
 		}
 		return durable.SyncDir(root, path) // syncs a file as well

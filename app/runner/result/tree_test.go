@@ -70,7 +70,7 @@ func TestCopyOutputDoesNotFollowALink(t *testing.T) {
 	}
 }
 
-func TestCopyTreeCopiesFilesOnly(t *testing.T) {
+func TestCopyTreeFollowsNoLink(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	must.Write(t, filepath.Join(from, "d/e/f"), "x")
 	must.OK(t, os.Symlink("/etc/passwd", filepath.Join(from, "d/link")))
@@ -80,9 +80,12 @@ func TestCopyTreeCopiesFilesOnly(t *testing.T) {
 	var got []string
 	must.OK(t, filepath.WalkDir(to, func(path string, _ os.DirEntry, err error) error {
 		got = append(got, strings.TrimPrefix(path, to))
+		if info, lost := os.Lstat(path); lost == nil && !info.IsDir() && !info.Mode().IsRegular() {
+			got[len(got)-1] += " is " + kindOf(info.Mode())
+		}
 		return err
 	}))
-	if want := "|/d|/d/e|/d/e/f"; strings.Join(got, "|") != want {
+	if want := "|/d|/d/e|/d/e/f|/d/link is a link|/etc is a link|/fifo is a pipe"; strings.Join(got, "|") != want {
 		t.Errorf("copied %v, want %s", got, want)
 	}
 }

@@ -6,17 +6,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"molrun/app"
 	"molrun/app/executor/local"
 	"molrun/app/executor/slurm"
 	"molrun/app/server/config"
 	"molrun/app/task/container"
+	"molrun/blobs"
 )
 
 // IsolationOptions are the settings of the configuration that isolate local
-// jobs. Without a limit, a file may grow to the size of the disk.
+// jobs. Without a limit, a file may grow to the size of the disk. Jobs leave the reserve of
+// the disk free.
 func IsolationOptions(c config.Config) (local.IsolationOptions, error) {
 	o := local.IsolationOptions{
 		Sandbox:   c.Runner.Sandbox,
@@ -27,14 +29,14 @@ func IsolationOptions(c config.Config) (local.IsolationOptions, error) {
 
 		Containers: Containers(c), ModulesInit: c.Modules.Init,
 	}
-	if o.FileBytes > 0 {
-		return o, nil
-	}
-	disk, err := diskOf(c.Data)
+	disk, err := diskOf(c.Data, int64(c.Disk.Reserve))
 	if err != nil {
 		return o, fmt.Errorf("find out how large the disk of %s is: %w", c.Data, err)
 	}
-	o.FileBytes = int64(disk.Blocks) * disk.Bsize
+	o.Reserve = disk.Reserve
+	if o.FileBytes == 0 {
+		o.FileBytes = disk.Size
+	}
 	return o, nil
 }
 
@@ -53,12 +55,12 @@ func hidden(c config.Config) (paths []string) {
 }
 
 // diskOf looks at the disk that a folder is on, or will be on when it is made.
-func diskOf(folder string) (disk syscall.Statfs_t, err error) {
+func diskOf(folder string, reserve int64) (disk app.Disk, err error) {
 	folder, err = filepath.Abs(folder)
 	if err != nil {
 		return disk, err
 	}
-	for err = syscall.Statfs(folder, &disk); errors.Is(err, fs.ErrNotExist) && folder != filepath.Dir(folder); err = syscall.Statfs(folder, &disk) {
+	for disk, err = blobs.Space(folder, reserve); errors.Is(err, fs.ErrNotExist) && folder != filepath.Dir(folder); disk, err = blobs.Space(folder, reserve) {
 		folder = filepath.Dir(folder)
 	}
 	return disk, err

@@ -55,7 +55,7 @@ func TestBoundsFitWhatTheSystemAllows(t *testing.T) {
 	defaults := config.Default().Limits
 	for _, files := range []int{32, 48, 64, 256, 1024, 4096, 65536, 1 << 20} {
 		l := FitOpenFiles(defaults, files)
-		used := l.Connections + l.Streams*filesPerTransfer
+		used := 2*l.Connections + l.Streams*filesPerTransfer
 		if l.Connections < 2 || l.Streams < 1 || l.StreamsPerKey > l.Streams || files >= 48 && used+minReserved > files {
 			t.Errorf("of %d files: %d connections and %d transfers", files, l.Connections, l.Streams)
 		}

@@ -34,7 +34,7 @@ func FitOpenFiles(l config.Limits, files int) config.Limits {
 	left := files - max(minReserved, min(maxReserved, files/4))
 	l.Streams = max(1, min(l.Streams, left/(3*filesPerTransfer)))
 	l.StreamsPerKey = min(l.StreamsPerKey, l.Streams)
-	l.Connections = max(2, min(l.Connections, left-l.Streams*filesPerTransfer))
+	l.Connections = max(2, min(l.Connections, (left-l.Streams*filesPerTransfer)/2)) // as many may wait for others of their address
 	l.Listeners = max(1, min(l.Listeners, l.Connections/2))
 	l.ListenersPerKey = min(l.ListenersPerKey, l.Listeners)
 	return l

@@ -97,6 +97,10 @@ type Outcome struct {
 	OutputFiles int   `json:"outputFiles,omitempty"`
 	OutputBytes int64 `json:"outputBytes,omitempty"`
 
+	// OverMemory tells of a task that is done although the kernel killed a process of it for
+	// want of memory.
+	OverMemory bool `json:"overMemory,omitempty"`
+
 	// Isolation is what isolated the programs from the rest of the machine:
 	// bubblewrap or a runtime of containers, cgroup, both (bubblewrap+cgroup) or none.
 	Isolation string `json:"isolation,omitempty"`
@@ -106,6 +110,9 @@ type Outcome struct {
 	// without making them durable. After another boot they may be incomplete, so the
 	// outcome says nothing then. "": they were durable before the outcome appeared.
 	Unsynced string `json:"unsynced,omitempty"`
+
+	// Warnings are what the programs say makes their result doubtful.
+	Warnings []string `json:"warnings,omitempty"`
 
 	// ProgramVersion is what the algorithm's program said before it started; "": nothing.
 	ProgramVersion string `json:"programVersion,omitempty"`
@@ -123,6 +130,7 @@ const (
 	CauseTimeout     Cause = "timeout"
 	CauseMemory      Cause = "memory"
 	CauseLimit       Cause = "limit"   // of processes or of a file's size; Message says which
+	CauseDisk        Cause = "disk"    // it wrote more than it may, or than fits; Message says which
 	CauseStopped     Cause = "stopped" // somebody asked for it
 	CauseInterrupted Cause = "interrupted"
 	CauseCannotStart Cause = "cannot_start"

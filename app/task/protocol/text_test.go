@@ -1,9 +1,20 @@
 package protocol
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
+
+func TestWarningsAreBounded(t *testing.T) {
+	var all []string
+	for k := range 30 {
+		all = AddWarning(AddWarning(all, strconv.Itoa(k)), "0")
+	}
+	if len(all) != mostWarnings || all[0] != "0" || all[18] != "18" || !strings.HasPrefix(all[19], "There are more") {
+		t.Errorf("warnings %q", all)
+	}
+}
 
 func TestTextIsCleanedAndBounded(t *testing.T) {
 	long := strings.Repeat("ä", mostLetters)

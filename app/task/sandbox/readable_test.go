@@ -25,3 +25,17 @@ func TestReadableProgramDirectoryIsMinimal(t *testing.T) {
 		}
 	}
 }
+
+func TestPublicEntriesOfAFolderAreLetIn(t *testing.T) {
+	opt := t.TempDir()
+	in := func(name string) string { return filepath.Join(opt, name) }
+	for name, mode := range map[string]os.FileMode{"rocm-6.0": 0o755, "private": 0o700, "hidden": 0o755} {
+		must.OK(t, os.Mkdir(in(name), mode))
+		must.OK(t, os.Chmod(in(name), mode))
+	}
+	for name, target := range map[string]string{"rocm": "/opt/rocm-6.0", "python": "/usr/bin", "outside": "/data/tool", "beside": "../data"} {
+		must.OK(t, os.Symlink(target, in(name)))
+	}
+	v := &view{hide: []string{in("hidden")}, read: []string{in("python/python3"), "/opt/rocm-6.0/bin"}}
+	must.Equal(t, "arguments", v.publicOf(opt), []string{"--symlink", "/opt/rocm-6.0", in("rocm"), "--ro-bind-try", in("rocm-6.0"), in("rocm-6.0")})
+}

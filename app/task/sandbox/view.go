@@ -135,12 +135,24 @@ func (v *view) system() []string {
 		}
 	}
 	a = append(a, "--ro-bind-try", systemTopology, systemTopology)
-	entries, _ := os.ReadDir(optional) // what can't be read stays outside
+	return append(a, v.publicOf(optional)...)
+}
+
+// publicOf lets in what everybody may enter of a folder. A link to what programs see stays a link, as rocm to
+// rocm-6.0, unless something at or below its path is let in by itself.
+func (v *view) publicOf(folder string) (a []string) {
+	entries, _ := os.ReadDir(folder) // what can't be read stays outside
 	for _, e := range entries {
-		path := filepath.Join(optional, e.Name())
+		path := filepath.Join(folder, e.Name())
 		info, err := e.Info()
-		if err == nil && isPublic(info) && !isHidden(path, v.hide) {
+		switch {
+		case err != nil || isHidden(path, v.hide):
+		case isPublic(info):
 			a = append(a, "--ro-bind-try", path, path)
+		case info.Mode().Type() == fs.ModeSymlink && !slices.ContainsFunc(v.read, func(p string) bool { return isBelow(p, path) }):
+			if target, err := os.Readlink(path); err == nil && leadsInside(path, target) {
+				a = append(a, "--symlink", target, path)
+			}
 		}
 	}
 	return a

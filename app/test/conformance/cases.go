@@ -152,9 +152,7 @@ func (s *suite) stoppedLate() {
 	t := s.start(s.task("exit 5"))
 	before := s.ended(t)
 	must.OK(s, s.executor.Stop(s.Context(), t))
-	if after := s.ended(t); *after != *before {
-		s.Errorf("outcome %+v became %+v", before, after)
-	}
+	must.Equal(s, "outcome", s.ended(t), before)
 	must.OK(s, os.RemoveAll(t.Dir))
 	if err := s.executor.Stop(s.Context(), t); err != nil {
 		s.Errorf("stop of a task whose directory is gone: %v", err)

@@ -223,7 +223,7 @@ func (c *Checker) checkAccepted(e exchange, op Operation) []string {
 			at = append(slices.Clone(place), "content", "application/json")
 		}
 		if strings.HasSuffix(at[len(at)-1], "json") {
-			faults = append(faults, c.validate(e, e.sent, append(at, "schema")...)...)
+			faults = append(faults, c.validate(e, bytes.TrimPrefix(e.sent, []byte("\uFEFF")), append(at, "schema")...)...)
 		}
 	}
 	return faults

@@ -10,7 +10,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/content"
-	"molrun/app/base/atoms"
+	"molrun/app/base/structure"
 )
 
 // structureForm is a form in which a structure is given that someone has meant well.
@@ -50,7 +50,7 @@ var structureForms = []structureForm{
 			return line
 		})(lines)
 	}},
-	{"packed", false, func(lines []string) string {
+	{"packed", true, func(lines []string) string {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
 		_, _ = w.Write([]byte(strings.Join(lines, "\n"))) // to memory
@@ -123,10 +123,11 @@ func mmcif(lines []string) string {
 		out.WriteString("_atom_site." + column + "\n")
 	}
 	n := 0
-	_, _ = atoms.Read(strings.NewReader(strings.Join(lines, "\n")), func(a *atoms.Atom) { // examples can be read
+	m, _ := structure.Read(strings.NewReader(strings.Join(lines, "\n"))) // examples can be read
+	for a := range m.All() {
 		n++
 		fmt.Fprintf(&out, "ATOM %d %s %s . %s A 1 %d %d %s ? %.3f %.3f %.3f 1.00 %.2f 1\n", n, a.Element, a.Name, a.Residue, a.Number, a.Number, a.Chain, a.Place[0], a.Place[1], a.Place[2], a.B)
-	})
+	}
 	out.WriteString("#\n")
 	return out.String()
 }

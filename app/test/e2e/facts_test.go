@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // sizedFile is an algorithm whose needs and rules depend on what its file holds.
@@ -67,4 +69,32 @@ func TestFactsOfFilesDecide(t *testing.T) {
 	u.do("POST", "/jobs/next/retry", nil).want(200)
 	u.completed("next")
 	u.wantResult("next", "count.txt", "43\n")
+}
+
+// TestStructuresAreSummarized also holds that the check at submission and the engine read
+// alike: what is queued has a result.
+func TestStructuresAreSummarized(t *testing.T) {
+	t.Parallel()
+	s := plain(t)
+	u := s.user("lab", "ann@lab.example")
+	for name, want := range map[string]string{
+		"glu-ligand-mse.pdb":   "1 chain, 24 residues, 1 ligand (GLU), 1 modified residue (MSE)",
+		"dimer-blank.pdb":      "2 chains, 24 + 24 residues",
+		"waters-hex.pdb":       "1 chain, 24 residues, 30 waters",
+		"remark.pdb":           "1 chain, 24 residues",
+		"model.cif.gz":         "1 chain, 24 residues",
+		"named-pdb-but-gz.pdb": "1 chain, 24 residues",
+	} {
+		u.upload(name, must.Read(t, "../files/testdata/"+name))
+		job := strings.ReplaceAll(strings.TrimSuffix(name, ".gz"), ".", "-")
+		u.submit(job, "structure-summary", fmt.Sprintf(`{"structure":"inputs/%s"}`, name))
+		if r := u.finished(job); r.Status != "COMPLETED" || len(r.Inputs) != 1 || r.Inputs[0].Summary != want {
+			t.Errorf("%s: %s, %+v, want %s", name, r.Status, r.Inputs, want)
+		}
+	}
+	one := must.Read(t, "../files/testdata/remark.pdb")
+	u.upload("two.pdb", one+strings.ReplaceAll(one, " A ", " B "))
+	if got := u.do("POST", "/submit-job", `{"jobName":"two","type":"structure-summary","settings":{"structure":"inputs/two.pdb"}}`).want(422).details(); len(got) != 1 || !strings.Contains(got[0], "has atoms behind END in line") {
+		t.Errorf("faults %q", got)
+	}
 }

@@ -460,7 +460,7 @@ type record struct {
 	ResultBytes  int64
 	SubjobCounts map[string]int
 	Subjobs      []record
-	Inputs       []struct{ Setting, FileID, Job, Output, Path, Filename, SHA256 string }
+	Inputs       []struct{ Setting, FileID, Job, Output, Path, Filename, SHA256, Summary string }
 }
 
 // submit submits a job and returns its record.

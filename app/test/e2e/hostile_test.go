@@ -209,6 +209,13 @@ func hostileOutputFiles(t *testing.T, s *instance) {
 			t.Errorf("%s is in the result", name)
 		}
 	}
+	for _, left := range []string{
+		`"path":"passwd","reason":"a link that leads out of the output folder"`, `"path":"fifo","reason":"a pipe"`,
+	} {
+		if record := string(u.result("hostile", "job.json")); !strings.Contains(record, left) {
+			t.Errorf("the record does not say %s: %s", left, record)
+		}
+	}
 	for name, want := range map[string]string{
 		"good": "good\n", "..hidden": "dots\n", "new%0Aline": "line\n", "in%FFvalid": "bytes\n",
 		"a/b/c/d/e/f/g/h/deep": "deep\n", "many1": "\n", "many999": "\n",

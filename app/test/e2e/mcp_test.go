@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os/exec"
 	"slices"
@@ -121,7 +122,11 @@ func TestModelsRunTheExampleToItsResult(t *testing.T) {
 				t.Errorf("an unknown argument: %q", refusal)
 			}
 			file := ok("upload_file", map[string]any{"filename": "by-" + name + ".fasta", "text": ">a\nMDVFMKGLSKAKEG\n"})
-			ok("submit_job", map[string]any{"jobName": "file-" + name, "type": "cg-idp", "settings": map[string]any{"fasta": file["fileId"], "steps": 2000}})
+			ok("upload_file", map[string]any{"filename": "by-" + name + ".fasta", "text": ">another\nGSGSGS\n"})
+			taken := ok("submit_job", map[string]any{"jobName": "file-" + name, "type": "cg-idp", "settings": map[string]any{"fasta": file["reference"], "steps": 2000}})
+			if digest := file["sha256"].(string); !strings.Contains(fmt.Sprint(taken["inputs"]), digest) {
+				t.Errorf("inputs %v, want the digest %s", taken["inputs"], digest)
+			}
 			ok("submit_job", map[string]any{"jobName": "long-" + name, "type": "shell", "settings": map[string]any{"script": "sleep 600"}})
 			ok("cancel_job", map[string]any{"jobName": "long-" + name})
 			record, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "molrun://jobs/" + job["jobName"].(string)})

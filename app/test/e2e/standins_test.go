@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,12 +37,12 @@ func siteOfStandIns(t *testing.T) (config string) {
 		{"alphafold3", "alphafold3", nil, []string{"run_alphafold.py"}, nil},
 		{"alphafold3_models", "", nil, []string{"af3.bin.zst"}, nil},
 		{"esmfold", "esmfold", []string{"bin/esm-fold"}, nil, nil},
-		{"esmfold_weights", "", nil, nil, map[string]int64{"hub/checkpoints/esmfold_3B_v1.pt": 2791728742}},
-		{"proteinmpnn", "proteinmpnn", []string{"venv/bin/python"}, []string{"protein_mpnn_run.py"}, map[string]int64{"vanilla_model_weights/v_48_020.pt": 6710886}},
-		{"rfdiffusion", "", nil, []string{"scripts/run_inference.py"}, nil},
-		{"rfdiffusion_env", "rfdiffusion", []string{"bin/python"}, nil, nil},
-		{"rfdiffusion_models", "", nil, nil, map[string]int64{"Base_ckpt.pt": 483393536}},
-		{"bindcraft", "", nil, []string{"settings_filters/default_filters.json", "settings_advanced/default_4stage_multimer.json"}, map[string]int64{"params/weights": 1}},
+		{"esmfold_weights", "", nil, nil, nil},
+		{"proteinmpnn", "", nil, nil, nil},
+		{"rfdiffusion", "", nil, nil, nil},
+		{"rfdiffusion_env", "", nil, nil, nil},
+		{"rfdiffusion_models", "", nil, nil, nil},
+		{"bindcraft", "", nil, nil, nil},
 		{"bindcraft_env", "", nil, nil, nil},
 	} {
 		dir := filepath.Join(root, site.name)
@@ -65,7 +66,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 	// Some programs start the same interpreter for a script of their own or of molrun's, and say by its
 	// packages of which version they are.
 	for name, packages := range map[string][]string{
-		"boltz": {"boltz-2.2.0"}, "chai": {"chai_lab-0.6.1"}, "colabfold": {"colabfold-1.6.2", "openmm-8.2.0", "jax_cuda12_plugin-0.10.2"}, "alphafold3/venv": {"alphafold3-3.0.4", "jax_cuda12_plugin-0.10.2"}, "bindcraft_env": nil,
+		"boltz": {"boltz-2.2.0"}, "chai": {"chai_lab-0.6.1"}, "colabfold": {"colabfold-1.6.2", "openmm-8.2.0", "jax_cuda12_plugin-0.10.2"}, "alphafold3/venv": {"alphafold3-3.0.4", "jax_cuda12_plugin-0.10.2"},
 	} {
 		put := func(name, text string) {
 			must.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
@@ -80,11 +81,11 @@ func siteOfStandIns(t *testing.T) (config string) {
 			put(filepath.Join(dir, "packages", name+"-"+version+".dist-info", "METADATA"), "Metadata-Version: 2.1\nName: "+name+"\nVersion: "+version+"\n")
 		}
 	}
-	must.OK(t, os.WriteFile(filepath.Join(root, "bindcraft", "bindcraft.py"), []byte("import sys\nsys.argv.insert(1, 'bindcraft')\nimport standins\n"), 0o644))
 	must.OK(t, os.MkdirAll(filepath.Join(root, "alphafold3", "venv", "bin"), 0o755))
 	python := filepath.Join(root, "alphafold3", "venv", "bin", "python")
 	must.OK(t, os.WriteFile(python, fmt.Appendf(nil, "#!/bin/sh\nif test \"$1\" = -c; then PYTHONPATH=%[1]s/alphafold3/venv/packages exec /usr/bin/python3 \"$@\"; fi\n"+
 		"shift\nexec /usr/bin/python3 %[1]s/alphafold3/standins.py alphafold3 \"$@\"\n", root), 0o755))
+	designSites(t, root)
 	config = filepath.Join(root, "config.toml")
 	must.OK(t, os.WriteFile(config, []byte("[database]\nfile_system = \"any\"\n[runner]\ncpus = 8\nmemory = \"64GiB\"\ngpus = \"0\"\n[site.paths]\n"+paths), 0o600))
 	return config
@@ -101,53 +102,6 @@ func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	out, errs, code := outside(t, append([]string{"algorithms", "test", "--config", siteOfStandIns(t)}, types...)...)
 	if code != 0 || !strings.Contains(out, "8 passed, 0 failed, 0 not ready") || strings.Contains(out, "nothing in") {
 		t.Errorf("%d: %s%s", code, out, errs)
-	}
-}
-
-// TestProgramsThatFailInWordsAlone runs programs that end with exit status 0 and a result
-// that is not what was asked for, and BindCraft where it stops early.
-func TestProgramsThatFailInWordsAlone(t *testing.T) {
-	t.Parallel()
-	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		must.Skip(t, "the system's Python has no NumPy")
-	}
-	config := siteOfStandIns(t)
-	s := startServer(t, serverOptions{config: must.Read(t, config)})
-	if !s.sandboxed() {
-		must.Skip(t, "no sandbox here")
-	}
-	u := s.user("lab", "ann@lab.example")
-	files := map[string]string{
-		"TARGET": u.upload("target.pdb", must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")),
-	}
-	for name, tt := range map[string]struct {
-		typ, settings string
-		fails         string         // words of the message
-		metrics       map[string]any // of the result
-	}{
-		"hotspots":       {typ: "rfdiffusion", settings: `{"structure":"TARGET","contigs":"A30-60/0 50-50","hotspots":["A40"],"designs":1}`, metrics: map[string]any{"designs": 1.0}},
-		"all":            {typ: "bindcraft", settings: `{"target":"TARGET","designs":3}`, metrics: map[string]any{"designs": 3.0, "ended": "as many as asked for"}},
-		"gives-up":       {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":22}`, metrics: map[string]any{"designs": 1.0, "ended": "BindCraft gave up"}},
-		"gives-up-early": {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":23}`, fails: "gave up before it accepted a design"},
-		"fails":          {typ: "bindcraft", settings: `{"target":"TARGET","designs":3,"shortest":24}`, metrics: map[string]any{"designs": 1.0, "ended": "BindCraft failed"}},
-	} {
-		for file, id := range files {
-			tt.settings = strings.ReplaceAll(tt.settings, `"`+file+`"`, `"`+id+`"`)
-		}
-		u.submit(name, tt.typ, tt.settings)
-		r := u.finished(name)
-		if tt.fails != "" && (r.Failure == nil || !strings.Contains(r.Failure.Message, tt.fails)) {
-			t.Errorf("%s: %s, %+v, want a failure with %q", name, r.Status, r.Failure, tt.fails)
-		}
-		if tt.fails == "" && r.Status != "COMPLETED" {
-			t.Errorf("%s: %+v", name, r.Failure)
-			continue
-		}
-		for metric, want := range tt.metrics {
-			if got := r.Metrics.Results[metric]; got != want {
-				t.Errorf("%s: %s is %v, want %v", name, metric, got, want)
-			}
-		}
 	}
 }
 
@@ -171,5 +125,223 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	design.Env = []string{"MOLRUN_SECONDS=1"}
 	if said, err := design.CombinedOutput(); err == nil || !strings.Contains(string(said), "No design was accepted in the job's time") {
 		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// designSites adds the environments and weights of the types that design proteins, or fold those that others
+// designed.
+func designSites(t *testing.T, root string) {
+	t.Helper()
+	put := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(root, name)
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o755))
+	}
+	// A Python is the system's one with modules that stand for those of its environment.
+	for python, modules := range map[string][]string{
+		"esmfold/bin/python":          {"esm/__init__.py", "esm/esmfold/v1/esmfold.py"},
+		"proteinmpnn/venv/bin/python": {"protein_mpnn_utils.py"},
+		"bindcraft_env/bin/python":    {"jax.py", "colabdesign.py", "pyrosetta.py", "Bio.py", "pandas.py"},
+		"rfdiffusion_env/bin/python":  {"hydra.py", "dgl.py", "se3_transformer.py", "rfdiffusion.py"},
+	} {
+		dir := filepath.Join(strings.Split(python, "/")[0], "modules")
+		put(python, fmt.Sprintf("#!/bin/sh\nPYTHONPATH=%s exec /usr/bin/python3 \"$@\"\n", filepath.Join(root, dir)))
+		put(filepath.Join(dir, "torch.py"), must.Read(t, "testdata/standin_torch.py"))
+		for _, module := range modules {
+			put(filepath.Join(dir, module), "")
+		}
+	}
+	put("esmfold/modules/fair_esm-2.0.1.dist-info/METADATA", "Name: fair-esm\nVersion: 2.0.1\n")
+	put("bindcraft/bindcraft.py", "import sys\nsys.argv.insert(1, 'bindcraft')\nimport standins\n")
+	put("bindcraft/settings_filters/default_filters.json", "{}")
+	put("bindcraft/settings_filters/peptide_filters.json", "{}")
+	put("bindcraft/settings_advanced/default_4stage_multimer.json", "{}")
+	put("bindcraft/settings_advanced/peptide_3stage_multimer_mpnn.json", "{}")
+	put("bindcraft/.git/HEAD", "0ad85fbbde7e8d03da6d170ef5f0c318dc648f2b\n")
+	put("bindcraft/.git/packed-refs", "90ad85fbbde7e8d03da6d170ef5f0c318dc648f2 refs/tags/v1.5.1\n^0ad85fbbde7e8d03da6d170ef5f0c318dc648f2b\n")
+	for k := range 5 {
+		for _, kind := range []string{"multimer_v3", "ptm"} {
+			file := fmt.Sprintf("bindcraft/params/params_model_%d_%s.npz", k+1, kind)
+			put(file, "")
+			must.OK(t, os.Truncate(filepath.Join(root, file), 356<<20))
+		}
+	}
+	put("rfdiffusion_env/modules/rfdiffusion-1.1.0.dist-info/METADATA", "Name: rfdiffusion\nVersion: 1.1.0\n")
+	put("rfdiffusion/scripts/run_inference.py", "import sys\nsys.path.append(sys.path[0] + '/..')\nsys.argv.insert(1, 'rfdiffusion')\nimport standins\n")
+	put("proteinmpnn/protein_mpnn_run.py", "import sys\nsys.argv.insert(1, 'proteinmpnn')\nimport standins\n")
+	put("proteinmpnn/.git/HEAD", "ref: refs/heads/main\n")
+	put("proteinmpnn/.git/refs/heads/main", "8907e6671bfbfc92303b5f79c4b5e6ce47cdef57\n")
+	put("proteinmpnn/.git/packed-refs", "# pack-refs with: peeled\n0ad85fbbde7e8d03da6d170ef5f0c318dc648f2b refs/tags/v1.0.0\nb0ad85fbbde7e8d03da6d170ef5f0c318dc648f2 refs/tags/v1.0.1\n")
+	for _, model := range []string{"vanilla", "soluble", "ca"} {
+		for _, noise := range []string{"002", "010", "020", "030"} {
+			file := filepath.Join("proteinmpnn", model+"_model_weights", "v_48_"+noise+".pt")
+			put(file, "")
+			must.OK(t, os.Truncate(filepath.Join(root, file), map[string]int64{"vanilla": 6681301, "soluble": 6681301, "ca": 6624011}[model]))
+		}
+	}
+	for file, size := range map[string]int64{
+		"rfdiffusion_models/Base_ckpt.pt":                                         483616107,
+		"rfdiffusion_models/Complex_base_ckpt.pt":                                 483619179,
+		"rfdiffusion_models/InpaintSeq_ckpt.pt":                                   483619243,
+		"rfdiffusion_models/ActiveSite_ckpt.pt":                                   483616107,
+		"esmfold_weights/hub/checkpoints/esmfold_3B_v1.pt":                        2771653574,
+		"esmfold_weights/hub/checkpoints/esm2_t36_3B_UR50D.pt":                    5678116398,
+		"esmfold_weights/hub/checkpoints/esm2_t36_3B_UR50D-contact-regression.pt": 6759,
+	} {
+		put(file, "")
+		must.OK(t, os.Truncate(filepath.Join(root, file), size)) // without blocks
+	}
+}
+
+// secondChain returns the atoms of a PDB file as those of a chain B, 100 Å apart.
+func secondChain(t *testing.T, pdb string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(pdb) {
+		if strings.HasPrefix(line, "ATOM") {
+			x, err := strconv.ParseFloat(strings.TrimSpace(line[30:38]), 64)
+			must.OK(t, err)
+			fmt.Fprintf(&b, "%sB%s%8.3f%s", line[:21], line[22:30], x+100, line[38:])
+		}
+	}
+	return b.String()
+}
+
+// TestDesignTypesDoWhatTheyAreAsked runs the types that design proteins, or fold those that others designed,
+// with inputs of which their programs would make another result than was asked for.
+func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
+	t.Parallel()
+	must.InstalledFile(t, "/usr/bin/python3", "python3")
+	config := siteOfStandIns(t)
+	s := startServer(t, serverOptions{config: must.Read(t, config)})
+	if !s.sandboxed() {
+		must.Skip(t, "no sandbox here")
+	}
+	u := s.user("lab", "ann@lab.example")
+	type wanted struct {
+		typ, settings string
+		fails         string         // words of the message
+		metrics       map[string]any // of the result
+		file, lines   string         // of the result
+	}
+	run := func(name string, tt wanted) {
+		t.Helper()
+		r := u.finished(name)
+		if tt.fails != "" && (r.Failure == nil || !strings.Contains(r.Failure.Message, tt.fails)) {
+			t.Errorf("%s: %s, %+v, want a failure with %q", name, r.Status, r.Failure, tt.fails)
+		}
+		if tt.fails == "" && r.Status != "COMPLETED" {
+			t.Errorf("%s: %+v", name, r.Failure)
+			return
+		}
+		for metric, want := range tt.metrics {
+			if got := r.Metrics.Results[metric]; got != want {
+				t.Errorf("%s: %s is %v, want %v", name, metric, got, want)
+			}
+		}
+		if tt.file != "" {
+			if got := strings.ReplaceAll(string(u.result(name, tt.file)), "\r\n", "\n"); !strings.Contains(got, tt.lines) {
+				t.Errorf("%s: %s is %s, want %s", name, tt.file, got, tt.lines)
+			}
+		}
+	}
+	long := strings.Repeat("MKVLAAGIVG", 12)
+	jobs := map[string]wanted{
+		"esm-names": {
+			typ: "esmfold", settings: `{"sequences":"` + u.upload("a.fasta", ">LYSC/19-30 first\nMKVLAAGIVG\n>a\nmkvlaagivg\n>a\nMKVLAAGI\n") + `"}`,
+			metrics: map[string]any{"structures": 3.0, "missing": 0.0, "plddt": 77.0, "ptm": 0.712},
+			file:    "structures.csv", lines: "LYSC_19-30,10,77.0,0.712,0,LYSC/19-30 first,LYSC_19-30.pdb,\na,10,77.0,0.712,0,a,a.pdb,\na_2,8,77.0,0.712,0,a,a_2.pdb,\n",
+		},
+		"esm-one-of-two": {
+			typ: "esmfold", settings: `{"batch":7,"sequences":"` + u.upload("b.fasta", ">a\nMKVLAAGIVG\n>b\n"+long+"\n") + `"}`,
+			metrics: map[string]any{"structures": 1.0, "missing": 1.0},
+			file:    "structures.csv", lines: "b,120,,,0,b,,no structure: the GPU's memory did not suffice\n",
+		},
+		"esm-none": {typ: "esmfold", settings: `{"batch":7,"sequences":"` + u.upload("c.fasta", ">b\n"+long+"\n") + `"}`, fails: "The GPU's memory does not suffice"},
+	}
+	lysozyme := must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")
+	target, dimer := u.upload("target.pdb", lysozyme), u.upload("dimer.pdb", lysozyme+secondChain(t, lysozyme))
+	for name, tt := range map[string]wanted{
+		"mpnn-redesign": {
+			typ: "proteinmpnn", settings: `{"structure":"` + target + `","sequences":1,"redesign":"A28-30","bias":"W=0.5 A=-1"}`,
+			metrics: map[string]any{"designs": 1.0, "given_score": 1.9}, file: "designs.fasta", lines: ">design_1 score=1.0\nKVFGRCELAWWWKRHGLDN",
+		},
+		"mpnn-tied": {
+			typ: "proteinmpnn", settings: `{"structure":"` + dimer + `","sequences":2,"tied":true,"fixed":"A19-28","model":"soluble"}`,
+			file: "designs.fasta", lines: ">design_1_A score=1.0\nKVFGRCELAAGGGG", metrics: map[string]any{"designs": 2.0},
+		},
+		"mpnn-scores": {
+			typ: "proteinmpnn", settings: `{"structure":"` + dimer + `","chains":"A","score_only":true,"candidates":"` + u.upload("d.fasta", ">poly\n"+strings.Repeat("AG", 64)+"A\n") + `"}`,
+			metrics: map[string]any{"score": 1.4, "given_score": 1.7012}, file: "scores.csv", lines: "poly,1.4,0.03,1.8,2\ngiven,1.7012,",
+		},
+		"rfd-length": {
+			typ: "rfdiffusion", settings: `{"contigs":"100","designs":2,"seed":7,"symmetry":"C2","potential":"contacts"}`,
+			metrics: map[string]any{"designs": 2.0, "mean_length": 100.0}, file: "designs.csv", lines: "design_7,100,100,100,2,",
+		},
+		"rfd-motif": {
+			typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"10/A35/10","designs":1,"weights":"active_site","trajectories":true}`,
+			metrics: map[string]any{"mean_length": 21.0}, file: "design_0.trb", lines: "ActiveSite_ckpt.pt",
+		},
+		"rfd-binder": {
+			typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A30-60/0 50-50","hotspots":["A40"],"designs":1}`,
+			metrics: map[string]any{"designs": 1.0, "mean_length": 50.0}, file: "design_0.trb", lines: "Complex_base_ckpt.pt",
+		},
+		"rfd-hidden": {
+			typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"10/A35-40/10","hide_sequence":"A35/A38-39","designs":1}`,
+			file: "design_0.trb", lines: "InpaintSeq_ckpt.pt",
+		},
+		"rfd-partial": {
+			typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"129","partial":20,"noise":0.5,"designs":1}`,
+			file: "design_0.trb", lines: "Base_ckpt.pt",
+		},
+		"rfd-no-residue": {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A1-40/0 50"}`, fails: "The structure has no residue A1, which the contigs name."},
+		"rfd-no-weights": {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A30-60/0 50","weights":"beta_binders"}`, fails: "The weights Complex_beta_ckpt.pt are not installed"},
+		"bind-all": { // the second has the higher pLDDT, the first the better ipTM
+			typ: "bindcraft", settings: `{"target":"` + target + `","designs":2,"hotspots":"A35-37,53","protocol":"peptide","filters":"peptide","redesign_interface":true}`,
+			metrics: map[string]any{"designs": 2.0, "iptm": 0.8, "plddt": 0.81, "dG": -41.5, "ended": "as many as asked for"},
+			file:    "designs.csv", lines: "1,binder_l80_s1_mpnn1,80,0.80,0.81,0.2,-41.5,,,,,MKV,Accepted/binder_l80_s1_mpnn1_model1.pdb\n2,binder_l80_s1_mpnn2,80,0.75,0.82,",
+		},
+		"bind-gives-up":       {typ: "bindcraft", settings: `{"target":"` + target + `","designs":3,"shortest":22}`, metrics: map[string]any{"designs": 1.0, "iptm": 0.8, "ended": "too few attempts succeeded"}},
+		"bind-gives-up-early": {typ: "bindcraft", settings: `{"target":"` + target + `","designs":3,"shortest":23}`, fails: "gave up before it accepted a design"},
+		"bind-fails":          {typ: "bindcraft", settings: `{"target":"` + target + `","designs":3,"shortest":24}`, metrics: map[string]any{"designs": 1.0, "ended": "BindCraft failed"}},
+		"bind-no-chain":       {typ: "bindcraft", settings: `{"target":"` + target + `","chains":"A,Q"}`, fails: "The target has no chain Q: its chains are A."},
+		"bind-no-settings":    {typ: "bindcraft", settings: `{"target":"` + target + `","protocol":"betasheet"}`, fails: "This server's BindCraft lacks settings_advanced/betasheet_4stage_multimer.json."},
+		"mpnn-other-chain":    {typ: "proteinmpnn", settings: `{"structure":"` + target + `","chains":"Z"}`, fails: "The structure has no chain Z: its chains are A."},
+	} {
+		jobs[name] = tt
+	}
+	for name, tt := range jobs {
+		u.submit(name, tt.typ, tt.settings)
+	}
+	for name, tt := range jobs {
+		run(name, tt)
+	}
+	for name, version := range map[string]string{"esm-names": "2.0.1", "mpnn-tied": "1.0.1.8907e66", "rfd-binder": "1.1.0", "bind-all": "1.5.1"} {
+		must.Equal(t, "version of "+name, u.job(name).ProgramVersion, version)
+	}
+	for setting, settings := range map[string]string{
+		"structure":  `{"structure":"` + target + `","contigs":"60-60"}`,
+		"candidates": `{"structure":"` + target + `","candidates":"` + u.upload("e.fasta", ">poly\nMKVLAAG\n") + `"}`,
+	} {
+		typ := map[string]string{"structure": "rfdiffusion", "candidates": "proteinmpnn"}[setting]
+		u.do("POST", "/submit-job", `{"jobName":"refused","type":"`+typ+`","settings":`+settings+`}`).want(422).detail("body.settings." + setting)
+	}
+	// Without a GPU, no program begins.
+	without := map[string]wanted{}
+	for site, like := range map[string]string{"esmfold": "esm-names", "proteinmpnn": "mpnn-redesign", "rfdiffusion_env": "rfd-length"} {
+		must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), site, "modules", "gpu-error"), []byte("Found no NVIDIA driver on your system."), 0o600))
+		name, settings := like+"-without-gpu", jobs[like].settings
+		if site == "proteinmpnn" {
+			settings = strings.Replace(settings, "{", `{"gpu":true,`, 1)
+		}
+		without[name] = wanted{fails: "found no GPU on this server"}
+		u.submit(name, jobs[like].typ, settings)
+	}
+	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), "bindcraft", "no-gpu"), nil, 0o600))
+	without["bind-all-without-gpu"] = wanted{fails: "found no GPU on this server"}
+	u.submit("bind-all-without-gpu", "bindcraft", jobs["bind-all"].settings)
+	for name, tt := range without {
+		run(name, tt)
 	}
 }

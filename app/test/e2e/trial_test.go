@@ -30,6 +30,7 @@ required = true
 
 [metrics]
 energy = { file = "energy.txt", pattern = '(\S+)' }
+never = { file = "energy.txt", pattern = 'x=(.)' }
 
 [[outputs]]
 name = "energy"
@@ -100,10 +101,10 @@ func TestExamplesAreRunAndChecked(t *testing.T) {
 			}
 		}
 	}
-	says(run(0, good), "COMPLETED  energy -1.5 [-2, -1], 2 of 2 views\n1 passed, 0 failed, 0 not ready\n")
+	says(run(0, good), "COMPLETED  energy -1.5 [-2, -1], not found: never, 2 of 2 views\n1 passed, 0 failed, 0 not ready\n")
 	says(run(1, good, wrong, without, lacking, failing, far),
 		"the metric energy 3 [-2, -1] is outside its stated range",
-		"0 of 2 views, nothing in rows fold\n",
+		"not found: never, 0 of 2 views, nothing in rows fold\n",
 		"the view fold can't show x.pdb: it has no atoms",
 		"the result has no energy.txt", "the metric energy absent [-2, -1]",
 		"The program ended, but left no The energy (energy.txt).",

@@ -31,6 +31,8 @@ class Fault(NamedTuple):
     def __str__(self) -> str:
         place = ""
         for part in self.loc:
+            if self.msg.startswith((f"line {part}:", f"line {part}, column ")):
+                break  # the message names the line and column of a table
             place += f"[{part}]" if isinstance(part, int) else f".{part}"
         return f"{place.lstrip('.')}: {self.msg}"
 

@@ -9,6 +9,7 @@ import os
 import pathlib
 import tempfile
 import time
+import unicodedata
 import zipfile
 from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Union
 
@@ -32,7 +33,7 @@ class File(NamedTuple):
     @property
     def reference(self) -> str:
         """How settings name the file: the same bytes and name always give the same settings."""
-        return f"sha256:{self.sha256}/{self.name}"
+        return f"sha256:{self.sha256}/{unicodedata.normalize('NFC', self.name)}"
 
 
 class _Part(io.RawIOBase):

@@ -30,7 +30,7 @@ def card(job: "Job") -> str:
         f'<div><b>{_e(job.name)}</b> <span style="color:{colour}">{glyph} {_e(job.status.lower())}</span> '
         f'{_e(job.type)} {_e(str(r.get("version", "")))} · <a href="{_e(job.url)}" target="_blank" rel="noopener noreferrer">open</a></div>'
     )
-    parts = [head, _about(r)]
+    parts = [head, _about(r)] + [f"<p>⚠ {_e(w)}</p>" for w in job.warnings]
     if job.status == "COMPLETED" and "subjobCounts" not in r:
         try:
             parts += _results(job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import ipaddress
 import json
 import socket
 import ssl
@@ -132,7 +133,9 @@ class Transport:
                         raise  # else the server had closed it while it was idle
             raise AssertionError("not reached")
         except BROKEN as e:
-            raise ConnectionFailed(f"{method} {u.scheme}://{u.netloc}{u.path}: {e or type(e).__name__}") from e
+            proxy = _proxy(u.scheme, u.netloc)
+            through = f" through the proxy {proxy}, which {u.scheme}_proxy names" if proxy else ""
+            raise ConnectionFailed(f"{method} {u.scheme}://{u.netloc}{u.path}{through}: {e or type(e).__name__}") from e
 
     def close(self) -> None:
         """Closes idle connections."""
@@ -181,8 +184,8 @@ class Transport:
         return connection, False
 
     def _connect(self, scheme: str, netloc: str) -> http.client.HTTPConnection:
-        proxy = None if urllib.request.proxy_bypass(netloc) else urllib.request.getproxies().get(scheme)
-        through = urllib.parse.urlsplit(proxy).netloc.rpartition("@")[2] if proxy else netloc
+        proxy = _proxy(scheme, netloc)
+        through = proxy or netloc
         block = 1 << 18
         if scheme == "https":
             secure = http.client.HTTPSConnection(through, timeout=self.timeout, blocksize=block, context=self._context())
@@ -200,6 +203,19 @@ class Transport:
                 self._tls = ssl.create_default_context(cafile=self.profile.trust or None)
                 self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
             return self._tls
+
+
+def _proxy(scheme: str, netloc: str) -> Optional[str]:
+    """Returns host and port of the proxy to the server, as the command line chooses it: none for this machine."""
+    host = urllib.parse.urlsplit("//" + netloc).hostname or ""
+    try:
+        here = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        here = host == "localhost"
+    if here or urllib.request.proxy_bypass(netloc):
+        return None
+    proxy = urllib.request.getproxies().get(scheme, "")
+    return urllib.parse.urlsplit(proxy if "//" in proxy else "//" + proxy).netloc.rpartition("@")[2] or None
 
 
 def _encode(query: Query) -> str:

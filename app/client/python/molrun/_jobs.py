@@ -77,6 +77,11 @@ class Job:
         return dict((self.record.get("metrics") or {}).get("results") or {})
 
     @property
+    def warnings(self) -> List[str]:
+        """What makes the result doubtful, in sentences."""
+        return list(self.record.get("warnings") or [])
+
+    @property
     def url(self) -> str:
         """The job's page in the web application."""
         return self._client.server + "/ui" + path("jobs", self.name)

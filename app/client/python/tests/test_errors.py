@@ -29,6 +29,18 @@ def test_refusals_have_types(service: Service, lab: molrun.Client) -> None:
     assert 'did you mean "steps"?' in str(refused.value) and refused.value.request_id
 
 
+def test_proxies_are_named_and_not_used_for_this_machine(service: Service, lab: molrun.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://ann:secret@127.0.0.1:1")
+    service.client(lab._t.profile.key).whoami()
+    with pytest.raises(molrun.ConnectionFailed, match="GET http://molrun.invalid/session through the proxy 127.0.0.1:1, which http_proxy names: ") as e:
+        service.client(lab._t.profile.key, base="http://molrun.invalid").whoami()
+    assert "secret" not in str(e.value)
+
+
+def test_a_reference_is_the_same_from_macos() -> None:
+    assert molrun.File("F", "Pru\u0308f.pdb", "inputs", 1, "a" * 64).reference == f"sha256:{'a' * 64}/Pr\u00fcf.pdb"
+
+
 def test_another_organization_finds_nothing(service: Service, lab: molrun.Client) -> None:
     job = lab.submit("shell", script="echo a >out/a", name="private").wait()
     stranger = service.client(service.run("key", "create", "--organization", "others", "--email", "eve@others.example").strip())

@@ -304,74 +304,174 @@ def alphafold3():
 
 
 def esmfold():
-    add("-i", type=pathlib.Path, required=True)
-    add("-o", type=pathlib.Path, required=True)
-    add("--num-recycles", type=int, required=True)
-    add("--chunk-size", type=int)
+    add("-i", "--fasta", type=pathlib.Path, required=True)
+    add("-o", "--pdb", type=pathlib.Path, required=True)
+    for name in ("--num-recycles", "--chunk-size"):
+        add(name, type=int)
+    add("--max-tokens-per-batch", type=int, default=1024)
     o = options.parse_args(arguments)
     gpu()
-    for name, letters in fasta(o.i).items():
-        pdb(o.o / f"{name}.pdb", len(letters), 77)
+    records = []
+    for line in o.fasta.read_text().splitlines():
+        if line.startswith(">"):
+            records.append([line[1:].strip(), ""])
+        else:
+            records[-1][1] += line.strip()
+    for k, (header, letters) in enumerate(sorted(records, key=lambda r: len(r[1])), 1):
+        if len(letters) > 100 and o.max_tokens_per_batch == 7:
+            print(f"26/11/28 11:00:00 | INFO | root | Failed (CUDA out of memory) on sequence {header} of length {len(letters)}.")
+            continue
+        unknown = sum(c not in "ACDEFGHIKLMNPQRSTVWY" for c in letters)
+        pdb(o.pdb / f"{header}.pdb", len(letters), 77 if unknown == 0 else 29)
+        print(f"26/11/28 11:00:00 | INFO | root | Predicted structure for {header} with length {len(letters)}, pLDDT 77.0, pTM 0.712 in 3.2s. {k} / {len(records)} completed.")
 
 
 def proteinmpnn():
-    add("script", type=pathlib.Path)
-    for name in ("--pdb_path", "--out_folder"):
-        add(name, type=pathlib.Path, required=True)
+    add("--pdb_path", type=pathlib.Path, required=True)
+    add("--out_folder", type=pathlib.Path, required=True)
     for name in ("--num_seq_per_target", "--seed", "--batch_size"):
         add(name, type=int, required=True)
-    add("--sampling_temp", type=float, required=True)
-    add("--omit_AAs", required=True)
-    add("--pdb_path_chains")
+    for name in ("--sampling_temp", "--backbone_noise"):
+        add(name, type=float, required=True)
+    add("--score_only", type=int, default=0)
+    add("--model_name", required=True)
+    add("--omit_AAs", type=list, required=True)
+    for name in ("--pdb_path_chains", "--fixed_positions_jsonl", "--tied_positions_jsonl", "--bias_AA_jsonl", "--path_to_fasta"):
+        add(name, default="")
+    for name in ("--use_soluble_model", "--ca_only"):
+        add(name, action="store_true")
     o = options.parse_args(arguments)
-    letters = "A" * sum(line.startswith("ATOM") and line[12:16] == " CA " for line in o.pdb_path.read_text().splitlines())
+    folder = "ca" if o.ca_only else "soluble" if o.use_soluble_model else "vanilla"
+    assert (pathlib.Path(__file__).parent / f"{folder}_model_weights" / f"{o.model_name}.pt").exists()
+    names = dict(zip("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split(), "ARNDCQEGHILKMFPSTWYV"))
+    read = {}
+    for line in o.pdb_path.read_text().splitlines():
+        if line.startswith("ATOM"):
+            read.setdefault(line[21], {})[int(line[22:26])] = names[line[17:20]]
+    chains = {c: "".join(r.get(n, "X") for n in range(min(r), max(r) + 1)) for c, r in read.items()}
+    designed = sorted(o.pdb_path_chains.split() or chains)
+    for c in designed:
+        if c not in chains:
+            raise KeyError(f"seq_chain_{c}")
+
+    def jsonl(path):
+        return json.loads(pathlib.Path(path).read_text()) if os.path.isfile(path) else {}
+
+    fixed, tied, bias = (jsonl(path) for path in (o.fixed_positions_jsonl, o.tied_positions_jsonl, o.bias_AA_jsonl))
+    assert all({c: [k + 1] for c in designed} == tie for k, tie in enumerate(tied.get("backbone", [])))
+    if o.score_only:
+        length = sum(len(chains[c]) for c in designed)
+        print("Score for backbone from PDB, mean: 1.7012, std: 0.0300, sample size: 2,  global score, mean: 1.8012, std: 0.0310, sample size: 2")
+        for k, letters in enumerate(fasta(o.path_to_fasta).values() if o.path_to_fasta else (), 1):
+            assert len(letters) == length, "a part of the sequence is scored"
+            print(f"Score for backbone_{k} from FASTA, mean: {1.5 - 0.1 * k:.4f}, std: 0.0300, sample size: 2,  global score, mean: 1.8000, std: 0.0310, sample size: 2")
+        return
     (o.out_folder / "seqs").mkdir(parents=True)
-    text = f">{o.pdb_path.stem}, score=1.9, global_score=1.9, fixed_chains=[], designed_chains=['A'], model_name=v_48_020, git_hash=0, seed={o.seed}\n{letters}\n"
+    text = f">{o.pdb_path.stem}, score=1.9, global_score=1.9, fixed_chains=[], designed_chains={designed}, model_name={o.model_name}, git_hash=0, seed={o.seed}\n{'/'.join(chains[c] for c in designed)}\n"
+    letter = max(bias, key=bias.get, default="G")
     for k in range(1, o.num_seq_per_target + 1):
-        text += f">T={o.sampling_temp}, sample={k}, score={0.9 + 0.1 * k:.4f}, global_score=1.0, seq_recovery=0.45\n{letters[:-k]}{'G' * k}\n"
+        kept = {c: set(fixed.get("backbone", {}).get(c, [])) for c in designed}
+        new = "/".join("".join(x if n in kept[c] or x == "X" else letter for n, x in enumerate(chains[c], 1)) for c in designed)
+        text += f">T={o.sampling_temp}, sample={k}, score={0.9 + 0.1 * k:.4f}, global_score=1.0, seq_recovery=0.45\n{new}\n"
     (o.out_folder / "seqs" / f"{o.pdb_path.stem}.fa").write_text(text)
 
 
 def rfdiffusion():
-    script, *settings = arguments
-    assert pathlib.Path(script).name == "run_inference.py"
-    values = dict(word.split("=", 1) for word in settings)
-    known = {"contigmap.contigs", "inference.input_pdb", "ppi.hotspot_res", "inference.output_prefix", "inference.model_directory_path",
-             "inference.schedule_directory_path", "inference.num_designs", "diffuser.T", "hydra.run.dir"}
+    symmetric = arguments[0] == "--config-name=symmetry"
+    values = dict(word.split("=", 1) for word in arguments[symmetric:])
+    inference = ("input_pdb num_designs design_startnum ckpt_override_path symmetry output_prefix write_trajectory deterministic schedule_directory_path "
+                 "model_directory_path cyclic cyc_chains")
+    known = {f"inference.{name}" for name in inference.split()} | {f"contigmap.{name}" for name in ("contigs", "inpaint_seq", "inpaint_str")}
+    known |= {f"potentials.{name}" for name in ("guiding_potentials", "guide_scale", "guide_decay", "olig_inter_all", "olig_intra_all")}
+    known |= {"ppi.hotspot_res", "diffuser.T", "diffuser.partial_T", "denoiser.noise_scale_ca", "denoiser.noise_scale_frame", "hydra.run.dir"}
     assert set(values) <= known, set(values) - known
+    assert symmetric == ("inference.symmetry" in values)
     gpu()
-    assert values["contigmap.contigs"].startswith("[")
-    assert values.get("ppi.hotspot_res") != "[]", "the weights for binders"
-    for k in range(int(values["inference.num_designs"])):
-        pdb(pathlib.Path(f"{values['inference.output_prefix']}_{k}.pdb"), 50)
+    models = pathlib.Path(values["inference.model_directory_path"])
+    name = "Base"
+    if "contigmap.inpaint_seq" in values or "contigmap.inpaint_str" in values:
+        name = "InpaintSeq"
+    elif "ppi.hotspot_res" in values:  # even an empty list
+        name = "Complex_base"
+    weights = pathlib.Path(values.get("inference.ckpt_override_path", models / f"{name}_ckpt.pt"))
+    weights.open().close()
+    contigs = values["contigmap.contigs"][1:-1]
+    if contigs.isdigit():
+        raise AttributeError("'int' object has no attribute 'strip'")
+    there = []
+    if "inference.input_pdb" in values:
+        there = [(line[21], int(line[22:26])) for line in open(values["inference.input_pdb"]) if line.startswith("ATOM") and line[12:16] == " CA "]
+    chains = []
+    for block in contigs.split():
+        chain = []
+        for part in block.split("/"):
+            first, last = part.split("-") if part != "0" else ("0", "0")
+            if first[0].isalpha():
+                chain += [(first[0], k) for k in range(int(first[1:]), int(last) + 1)]
+            else:
+                chain += [None] * int(last)
+        chains.append(chain)
+    for place in filter(None, sum(chains, [])):
+        assert place in there, f"{place} is not in pdb file!"
+    if symmetric:
+        copies = int(values["inference.symmetry"][1:])
+        chains = [[None] * (len(chains[0]) // copies)] * copies
+    steps = int(values.get("diffuser.partial_T", values["diffuser.T"]))
+    start, prefix = int(values.get("inference.design_startnum", 0)), pathlib.Path(values["inference.output_prefix"])
+    for k in range(start, start + int(values["inference.num_designs"])):
+        for t in range(steps, 1, -1):
+            print(f"[2026-11-28 11:00:01,000][rfdiffusion.inference.model_runners][INFO] - Timestep {t}, input to next step: {'-' * 10}")
+        text = ""
+        for letter, chain in zip("ABCDEF", chains):
+            text += "".join(f"ATOM  {n:5d}  CA  GLY {letter}{n:4d}    {3.8 * n:8.3f}{0:8.3f}{0:8.3f}  1.00{0 if place is None else 1:6.2f}           C\n" for n, place in enumerate(chain, 1))
+        pathlib.Path(f"{prefix}_{k}.pdb").write_text(text + "END\n")
+        pathlib.Path(f"{prefix}_{k}.trb").write_text(f"{weights.name} " + " ".join(arguments))
+        if values["inference.write_trajectory"] == "True":
+            (prefix.parent / "traj").mkdir(exist_ok=True)
+            (prefix.parent / "traj" / f"design_{k}_pX0_traj.pdb").write_text(f"MODEL     1\n{text}ENDMDL\n")
 
 
 def bindcraft():
     for name in ("--settings", "--filters", "--advanced"):
         add(name, type=pathlib.Path, required=True)
+    if hidden_gpu():
+        print("No GPU device found, terminating.")
+        return
     o = options.parse_args(arguments)
     gpu()
-    assert o.filters.exists() and o.advanced.exists()
     s = json.loads(o.settings.read_text())
-    assert pathlib.Path(s["starting_pdb"]).exists() and s["chains"] and s["lengths"][0] <= s["lengths"][1]
-    accepted = pathlib.Path(s["design_path"]) / "Accepted"
+    o.advanced.open().close()
+    o.filters.open().close()
+    there = {(line[21], int(line[22:26])) for line in open(s["starting_pdb"]) if line.startswith("ATOM")}
+    assert all(any(c == chain for c, _ in there) for chain in s["chains"].split(",")) and s["lengths"][0] <= s["lengths"][1]
+    base = pathlib.Path(s["design_path"])
+    accepted = base / "Accepted"
     (accepted / "Ranked").mkdir(parents=True)
-    rows = ["Rank,Design,Length,Average_pLDDT,Average_i_pTM"]
+    columns = "Design,Length,Sequence,Average_pLDDT,Average_i_pTM,Average_i_pAE,Average_dG"
+    final, mpnn = base / "final_design_stats.csv", base / "mpnn_design_stats.csv"
+    final.write_text(f"Rank,{columns}\n")
+    mpnn.write_text(f"{columns}\n")
     wanted, name = s["number_of_final_designs"], f"{s['binder_name']}_l80_s1_mpnn"
     length = s["lengths"][0]  # chooses the end: 21 hangs after a design, 22 gives up after one, 23 before one, 24 fails after one
+    rows = []
     for k in range(1, {21: 1, 22: 1, 23: 0, 24: 1}.get(length, wanted) + 1):
+        print(f"Starting trajectory: {s['binder_name']}_l80_s1", flush=True)
+        rows.append(f"{name}{k},80,MKV,{0.80 + 0.01 * k:.2f},{0.75 + 0.05 * (k % 2):.2f},0.2,{-40 - k}.5")
+        with open(mpnn, "a") as f:
+            print(rows[-1], file=f)
+        print(f"{name}{k} passed all filters", flush=True)
         pdb(accepted / f"{name}{k}_model1.pdb", 80)
-        rows.append(f",{name}{k},80,0.91,{0.85 - 0.01 * k:.2f}")
-    table = pathlib.Path(s["design_path"]) / "final_design_stats.csv"
-    table.write_text("\n".join(rows) + "\n")
+        with open(final, "a") as f:
+            print("," + rows[-1], file=f)
     if length == 21:
         signal.pause()
     if length == 24:
         sys.exit("RESOURCE_EXHAUSTED")
     if length in (22, 23):
-        print("The ratio of successful designs is lower than defined acceptance rate!")
+        print("The ratio of successful designs is lower than defined acceptance rate! Consider changing your design settings!\nScript execution stopping...")
         return
-    table.write_text("\n".join([rows[0]] + [f"{k}{row}" for k, row in enumerate(rows[1:], 1)]) + "\n")
+    rows.sort(key=lambda row: -float(row.split(",")[4]))
+    final.write_text(f"Rank,{columns}\n" + "".join(f"{k},{row}\n" for k, row in enumerate(rows, 1)))
     for k in range(1, wanted + 1):
         pdb(accepted / "Ranked" / f"{k}_{name}{k}_model1.pdb", 80)
 

@@ -60,6 +60,13 @@ export default async function ({ server, browser }) {
   await page.getByRole('heading', { name: 'again' }).waitFor()
   await ann.open('jobs/folds-1')
 
+  await page.getByText('1 path of the output folder is not in the result').click()
+  await page.getByText('gone.pdb: a link to a file that is not there').waitFor()
+
+  // pLDDT from 0 to 1 is shown of 100, and coloured so.
+  await page.locator('[data-view=model] [data-ready]').waitFor()
+  await page.getByRole('list', { name: 'Colours of pLDDT' }).getByText('> 90 very high').waitFor()
+
   // A residue is marked in the structure and in the matrix, whichever the pointer is on.
   await page.locator('[data-view=model] [data-ready]').waitFor()
   await page.locator('[data-view=pae]').scrollIntoViewIfNeeded()
@@ -82,6 +89,7 @@ export default async function ({ server, browser }) {
     await page.waitForTimeout(30)
   }
   assert.match(await cell.textContent(), /^([AB] ALA \d+), \1: 0 Å/)
+  await page.getByText(/ALA \d+, atom \w+, pLDDT \d\d\.0/).waitFor()
   await page.getByText('Used by').waitFor()
   await page.getByRole('link', { name: 'again', exact: true }).waitFor()
   await ann.look('job-used')

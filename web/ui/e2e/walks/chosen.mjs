@@ -87,7 +87,7 @@ export default async function ({ server, browser }) {
   assert.ok((await server.api(key, 'GET', 'files?folder=examples/tm-align')).files.some((f) => f.filename === 'lysozyme.pdb'))
 
   // A table: a column is typed beside it; a cell is wrong; the mended one has two rows.
-  const table = page.locator('input[type=file][accept=".csv,.tsv,.tab"]').first()
+  const table = page.locator('input[type=file][accept=".csv,.tsv,.tab,.xlsx,.txt"]').first()
   const send = (text) => table.setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
   await ann.open('new/sequence-properties')
   await page.getByLabel('pH', { exact: true }).fill('5')
@@ -99,7 +99,9 @@ export default async function ({ server, browser }) {
   await page.setViewportSize({ width: 360, height: 740 })
   await ann.look('table-fault')
   await page.setViewportSize({ width: 1280, height: 800 })
-  await send('jobName,sequence,pH\none,"ACDEF\nGHIKL",6\ntwo,ACDEF,\n')
+  await send('jobName;sequence;pH\r\none;ACDEF;1,234\r\n')
+  await page.getByText('line 2, column "pH": "1,234" may be read as 1.234 or as 1234').first().waitFor()
+  await send('jobName;sequence;pH;\r\none;"ACDEF\r\nGHIKL";6,5;\r\ntwo;ACDEF;;\r\n;;;\r\n')
   await page.getByText('2 jobs', { exact: true }).waitFor()
   await page.locator('#job-name').fill('rows')
   await ann.look('table')

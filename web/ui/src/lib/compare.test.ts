@@ -32,6 +32,14 @@ test('a long value is cut, and still tells jobs apart', () => {
   expect([line!.differs, line!.cells[0]!.text.length]).toEqual([true, 301])
 })
 
+test('nothing is the best where jobs differ in what a figure depends on, or in their algorithms', () => {
+  const of = (better: 'lower' | undefined, same: string[], settings: Record<string, unknown>, e: number): Compared => ({ ...job(settings, { e }), metrics: [{ name: 'e', better, same }] })
+  const best = (...jobs: Compared[]) => figureLines(jobs)[0]!.cells.some((c) => c.best)
+  expect(best(of('lower', ['T'], { steps: 1 }, 1), of('lower', ['T'], { T: 293 }, 2))).toBe(true)
+  expect(best(of('lower', ['T'], { T: 300 }, 1), of('lower', ['T'], {}, 2))).toBe(false)
+  expect(best(of('lower', [], {}, 1), of(undefined, [], {}, 2))).toBe(false)
+})
+
 test('figures have the digits of their algorithm, and the best is marked', () => {
   const lines = figureLines([job({}, { n: 1, e: -10.26, list: [1] }), job({}, { n: 1, e: -9, note: 'x' }), job({}, { e: null })])
   expect(lines.map((l) => [l.title, l.cells.map((c) => c.text + (c.best ? '!' : ''))])).toEqual([

@@ -31,6 +31,12 @@ export function settingLines(jobs: readonly Compared[]): Line[] {
 
 const cut = (text: string) => (text.length > longest ? text.slice(0, longest) + '…' : text)
 
+/** Whether the values of a figure compare: its algorithms agree on what is better, and the jobs in the settings that count. */
+function compare(jobs: readonly Compared[], m: Algorithm['metrics'][number]): boolean {
+  const own = (c: Compared, name: string) => value(c.job.settings?.[name] ?? c.parameters.find((p) => p.name === name)?.default)
+  return jobs.every((c) => c.metrics.find((x) => x.name === m.name)?.better === m.better) && (m.same ?? []).every((name) => new Set(jobs.map((c) => own(c, name))).size === 1)
+}
+
 /** A line for each figure, the one that ranks jobs first, with the best value of those that have one. */
 export function figureLines(jobs: readonly Compared[]): Line[] {
   const plain = (v: unknown) => v === null || typeof v !== 'object'
@@ -42,7 +48,7 @@ export function figureLines(jobs: readonly Compared[]): Line[] {
     const m = known.find((x) => x.name === name)
     const values = jobs.map((c) => c.job.metrics?.results?.[name])
     const numbers = values.filter((v) => typeof v === 'number')
-    const best = m?.better && new Set(numbers).size > 1 ? (m.better === 'lower' ? Math.min(...numbers) : Math.max(...numbers)) : undefined
+    const best = m?.better && compare(jobs, m) && new Set(numbers).size > 1 ? (m.better === 'lower' ? Math.min(...numbers) : Math.max(...numbers)) : undefined
     const cells = values.map((v): Cell => ({ text: cut(typeof v === 'number' ? number(v, m?.digits) : plain(v) ? value(v) : ''), ...(best !== undefined && v === best && { best: true }) }))
     return { name, title: heading(name, m?.title, m?.unit), cells, differs: new Set(cells.map((c) => c.text)).size > 1 }
   })

@@ -18,6 +18,7 @@ test('which settings a source can give', () => {
 test('sources as the API takes them, and in words', () => {
   expect(sourceOf('fasta', 'job:design/out.fasta')).toBe('fasta:job:design/out.fasta')
   expect(sourceOf('table', 'job:a/hits.TSV')).toBe('tsv:job:a/hits.TSV')
+  expect(sourceOf('table', 'inputs/rows.xlsx')).toBe('csv:inputs/rows.xlsx')
   expect(sourceOf('table', 'inputs/x.csv')).toBe('csv:inputs/x.csv')
   expect([sourceOf('folder', 'ligands'), sourceOf('folder', 'ligands/*.sdf')]).toEqual(['folder:ligands/*', 'folder:ligands/*.sdf'])
   expect(wordsOf('tsv:job:a/hits.tsv')).toBe('each row of a table: job:a/hits.tsv')

@@ -12,7 +12,7 @@ export const all = '*'
 
 export const froms: readonly { id: From; title: string; endings: readonly string[] }[] = [
   { id: 'fasta', title: 'each sequence of a FASTA file', endings: ['.fasta', '.fa', '.faa', '.fas', '.fna'] },
-  { id: 'table', title: 'each row of a table', endings: ['.csv', '.tsv', '.tab'] },
+  { id: 'table', title: 'each row of a table', endings: ['.csv', '.tsv', '.tab', '.xlsx'] },
   { id: 'folder', title: 'each file of a folder', endings: [] },
 ]
 

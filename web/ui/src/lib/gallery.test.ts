@@ -29,7 +29,7 @@ const fetch = async () => new Uint8Array()
 test('pictures are drawn in turn, with one context', async () => {
   const { told, hire } = studio()
   const g = new Gallery(hire, fetch)
-  expect(await Promise.all(['a', 'b', 'c'].map((n) => g.draw(model(n), false, never)))).toEqual(['blob:a', 'blob:b', 'blob:c'])
+  expect(await Promise.all(['a', 'b', 'c'].map((n) => g.draw(model(n), undefined, never)))).toEqual(['blob:a', 'blob:b', 'blob:c'])
   expect(told).toEqual(['hired 1', 'draws a', 'draws b', 'draws c'])
   g.close()
   await vi.waitFor(() => expect(told.at(-1)).toBe('gone 0'))
@@ -38,7 +38,7 @@ test('pictures are drawn in turn, with one context', async () => {
 test('after a failure, another context draws the rest', async () => {
   const { told, hire } = studio()
   const g = new Gallery(hire, fetch)
-  const [bad, good] = await Promise.allSettled([g.draw(model('bad'), false, never), g.draw(model('b'), false, never)])
+  const [bad, good] = await Promise.allSettled([g.draw(model('bad'), undefined, never), g.draw(model('b'), undefined, never)])
   expect([bad!.status, good!.status]).toEqual(['rejected', 'fulfilled'])
   expect(told.filter((t) => t.startsWith('hired') || t.startsWith('gone'))).toHaveLength(3)
   g.close()
@@ -48,7 +48,7 @@ test('what is not wanted any more is not drawn, and keeps the context', async ()
   const { told, hire } = studio()
   const g = new Gallery(hire, fetch)
   const gone = new AbortController()
-  const all = [g.draw(model('a'), false, never), g.draw(model('b'), false, gone.signal), g.draw(model('c'), false, never)]
+  const all = [g.draw(model('a'), undefined, never), g.draw(model('b'), undefined, gone.signal), g.draw(model('c'), undefined, never)]
   gone.abort()
   expect((await Promise.allSettled(all)).map((r) => r.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   expect(told).toEqual(['hired 1', 'draws a', 'draws c'])

@@ -2,14 +2,15 @@
 // browser has few. What draws is made with the first picture, and goes when none is wanted.
 import { download } from './download'
 import type { Model } from './molecule'
+import type { Plddt } from './plddt'
 
 /** What draws pictures. */
 export interface Artist {
-  draw(model: Model, data: Uint8Array, plddt: boolean): Promise<Blob>
+  draw(model: Model, data: Uint8Array, plddt: Plddt | undefined): Promise<Blob>
   dispose(): void
 }
 
-interface Wish { model: Model; plddt: boolean; signal: AbortSignal; done: (url: string) => void; failed: (e: unknown) => void }
+interface Wish { model: Model; plddt: Plddt | undefined; signal: AbortSignal; done: (url: string) => void; failed: (e: unknown) => void }
 
 const idle = 5_000 // milliseconds before what draws is given up
 
@@ -26,7 +27,7 @@ export class Gallery {
   ) {}
 
   /** The address of a picture, which the caller revokes. One that is not wanted any more is not drawn. */
-  draw(model: Model, plddt: boolean, signal: AbortSignal): Promise<string> {
+  draw(model: Model, plddt: Plddt | undefined, signal: AbortSignal): Promise<string> {
     return new Promise((done, failed) => {
       this.wishes.push({ model, plddt, signal, done, failed })
       void this.work()
@@ -86,7 +87,7 @@ export async function molstar(width: number, height: number): Promise<Artist> {
     return {
       async draw(model, data, plddt) {
         scene.clear()
-        await scene.add(model.name, await mol.readModel(data, model.format))
+        await scene.add(model.name, await mol.readModel(data, model.format), 0, plddt)
         await scene.show(scene.coarse ? 'putty' : 'cartoon', plddt ? 'plddt' : scene.hasPolymer ? 'chain' : 'element')
         await scene.drawn()
         scene.orient()

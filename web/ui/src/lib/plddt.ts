@@ -1,8 +1,23 @@
-// The confidence of predicted structures, as AlphaFold's authors colour it.
+// The confidence of predicted structures: a view of the algorithm says that B factors are
+// pLDDTs, on which scale, and where the colours change. Shown are values of 100, in the
+// colours of AlphaFold's authors.
+import type { Schemas } from './api'
 
-export const plddtBands = [
-  { above: 90, colour: '#0053d6', name: 'very high', range: '> 90' },
-  { above: 70, colour: '#65cbf3', name: 'high', range: '70–90' },
-  { above: 50, colour: '#ffdb13', name: 'low', range: '50–70' },
-  { above: -Infinity, colour: '#ff7d45', name: 'very low', range: '< 50' },
-] as const
+export type Plddt = Schemas['PLDDT']
+
+const colours = ['#0053d6', '#65cbf3', '#ffdb13', '#ff7d45']
+const names = ['very high', 'high', 'low', 'very low']
+
+/** The bands, the highest first. */
+export function bandsOf(plddt: Plddt): { above: number; colour: string; name: string; range: string }[] {
+  const limits = plddt.bands.toReversed()
+  return colours.map((colour, i) => {
+    const above = limits[i]
+    const below = limits[i - 1]
+    const range = below === undefined ? `> ${above}` : above === undefined ? `< ${below}` : `${above}–${below}`
+    return { above: above ?? -Infinity, colour, name: names[i]!, range }
+  })
+}
+
+/** By what the B factors of a structure are multiplied to be of 100. */
+export const percentOf = (plddt: Plddt, highest: number) => (plddt.scale === 1 || (plddt.scale === undefined && highest <= 1) ? 100 : 1)

@@ -7,6 +7,7 @@ const id = '01K9ZXV3000000000000000000'
 
 test('a reference by bytes is shown as the name of the file', () => {
   expect(ofDigest(a, 'x.pdb')).toBe(`sha256:${a}/x.pdb`)
+  expect(ofDigest(a, 'Pru\u0308f.pdb')).toBe(`sha256:${a}/Prüf.pdb`)
   expect(parse(`sha256:${a}/x.pdb`)).toEqual({ sha256: a, filename: 'x.pdb' })
   expect([`sha256:${a}/x.pdb`, 'inputs/x.pdb', 'job:a/x.pdb', `sha256:${a}`, id].map((r) => shown(r))).toEqual(['x.pdb', 'inputs/x.pdb', 'job:a/x.pdb', `sha256:${a}`, id])
   const names = namesOf([{ setting: 's', fileId: id, filename: 'y.pdb', sha256: b }])

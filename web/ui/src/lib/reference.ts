@@ -4,8 +4,8 @@ import type { Job } from './api'
 
 type Inputs = NonNullable<Job['inputs']>
 
-/** Refers to an upload with these bytes, which the job sees under this name. */
-export const ofDigest = (sha256: string, filename: string) => `sha256:${sha256}/${filename}`
+/** Refers to an upload with these bytes, which the job sees under this name. macOS gives decomposed ones. */
+export const ofDigest = (sha256: string, filename: string) => `sha256:${sha256}/${filename.normalize()}`
 
 /** The digest and the name in a reference by bytes. */
 export function parse(reference: string): { sha256: string; filename: string } | undefined {

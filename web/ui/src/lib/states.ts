@@ -8,14 +8,16 @@ const states: Record<string, Shown> = {
   RUNNING: { glyph: '◐', word: 'Running', colour: 'var(--st-running)' },
   COMPLETED: { glyph: '✓', word: 'Completed', colour: 'var(--st-completed)' },
   FAILED: { glyph: '✕', word: 'Failed', colour: 'var(--st-failed)' },
+  DOUBTFUL: { glyph: '⚠', word: 'Completed with warnings', colour: 'var(--st-warn)' },
   CANCELLED: { glyph: '–', word: 'Cancelled', colour: 'var(--st-warn)' },
 }
 
-/** The state of a job; one that somebody stopped is told from one that failed. */
-export function stateOf(job: Pick<Job, 'status'> & { failure?: Job['failure']; failureCode?: string }): Shown {
+/** The state of a job; one that somebody stopped is told from one that failed, and one with warnings from others. */
+export function stateOf(job: Pick<Job, 'status' | 'warnings'> & { failure?: Job['failure']; failureCode?: string }): Shown {
   const code = job.failure?.code ?? job.failureCode
-  const name = job.status === 'FAILED' && code === 'STOPPED' ? 'CANCELLED' : job.status
-  return states[name] ?? { glyph: '?', word: String(name), colour: 'var(--muted)' }
+  if (job.status === 'FAILED' && code === 'STOPPED') return states.CANCELLED!
+  if (job.status === 'COMPLETED' && job.warnings?.length) return states.DOUBTFUL!
+  return states[job.status] ?? { glyph: '?', word: String(job.status), colour: 'var(--muted)' }
 }
 
 /** Why a queued job waits, and where it stands. */

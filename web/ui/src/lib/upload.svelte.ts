@@ -101,7 +101,7 @@ export class Upload {
     }
     const sha256 = await digest(this.file)
     const grant = await call<Grant>('PUT', `upload/${segment(this.file.name)}`, { query: { folder: this.folder, sha256 } })
-    if (sha256 && grant.status === 'completed' && grant.filename === this.file.name && grant.folder === this.folder) {
+    if (sha256 && grant.status === 'completed' && grant.filename === this.file.name.normalize() && grant.folder === this.folder) {
       this.fileId = grant.fileId
       this.sha256 = sha256
       this.sent = this.file.size

@@ -5,13 +5,14 @@ import { bytes, count } from './format'
 import { Latest } from './latest'
 import { modelFormat, type Box, type Colouring, type Focus, type Ligand, type Look, type Model, type Motion } from './molecule'
 import type { Scene } from './mol'
+import type { Plddt } from './plddt'
 
 export const muchData = 50 * 1024 * 1024 // bytes of a trajectory before the viewer asks
 const mostModel = 150 * 1024 * 1024 // bytes of a structure that are read
 const leastTime = 40 // milliseconds that a frame is shown
 export const cancelled = (e: unknown) => e instanceof DOMException && e.name === 'AbortError'
 
-export interface Shown { models: readonly Model[]; trajectory: Motion | undefined; plddt: boolean; superpose: boolean; docked: boolean; frame: number }
+export interface Shown { models: readonly Model[]; trajectory: Motion | undefined; plddt: Plddt | undefined; superpose: boolean; docked: boolean; frame: number }
 
 export class Viewing {
   words = $state.raw('')
@@ -69,7 +70,7 @@ export class Viewing {
       await breathe()
       const trajectory = await mol.readModel(data, model.format)
       if (this.abort.signal.aborted) return
-      await scene.add(name, trajectory, shown.frame)
+      await scene.add(name, trajectory, shown.frame, shown.plddt)
     }
     if (shown.trajectory) {
       this.words = 'Reading the trajectory'

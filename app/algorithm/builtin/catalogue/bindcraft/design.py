@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 import time
 
 begin = time.monotonic()
@@ -13,7 +14,31 @@ out, asked, script, *options = sys.argv[1:]
 out, asked = pathlib.Path(out), int(asked)
 left = float(os.environ.get("MOLRUN_SECONDS", "inf"))
 most = left - min(60, left / 10)  # the rest is for what BindCraft has begun to write
-program = subprocess.Popen([sys.executable, "-u", script, *options])
+program = subprocess.Popen([sys.executable, "-u", script, *options], stdout=subprocess.PIPE, text=True, errors="replace")
+ended = "BindCraft gave up"
+
+
+def count():
+    return len(list(out.glob("Accepted/*.pdb")))
+
+
+def relay():
+    """Shows what BindCraft says, and how far it is."""
+    global ended
+    attempts = 0
+    for line in program.stdout:
+        print(line, end="", flush=True)
+        if line.startswith("Starting trajectory: "):
+            attempts += 1
+            print(f"molrun:progress {min(count() / asked, 0.99):.2f} {count()} of {asked} accepted, attempt {attempts}", flush=True)
+        elif line.startswith("The ratio of successful designs is lower"):
+            ended = "too few attempts succeeded"
+        elif "trajectories reached, stopping" in line:
+            ended = "all attempts were made"
+
+
+reader = threading.Thread(target=relay, daemon=True)
+reader.start()
 try:
     status = program.wait(None if most == float("inf") else max(0, most - (time.monotonic() - begin)))
 except subprocess.TimeoutExpired:
@@ -24,15 +49,14 @@ except subprocess.TimeoutExpired:
     except subprocess.TimeoutExpired:
         program.kill()
         program.wait()
+reader.join(10)
 
-accepted = len(list(out.glob("Accepted/*.pdb")))
+accepted = count()
 if accepted >= asked:
     ended = "as many as asked for"
 elif status is None:
     ended = "the time was up"
-elif status == 0:
-    ended = "BindCraft gave up"
-else:
+elif status:
     ended = "BindCraft failed"
 if accepted == 0 and status:
     sys.exit(status if status > 0 else 128 - status)

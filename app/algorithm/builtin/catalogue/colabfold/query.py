@@ -14,7 +14,7 @@ def check(a):
 
 
 def chains(a):
-    return [part.rstrip("*") for _, text in assembly.records(a.files["sequence"][0]) for part in text.upper().split(":")]
+    return [part.removesuffix("*") for _, text in assembly.records(a.files["sequence"][0], bare=True) for part in text.upper().split(":")]
 
 
 def check_sequence(a):
@@ -49,7 +49,7 @@ def check_alignment(a):
 def write(a, target):
     if not a.files.get("sequence"):
         return
-    head = assembly.records(a.files["sequence"][0])[0][0].split()
+    head = assembly.records(a.files["sequence"][0], bare=True)[0][0].split()
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", head[0] if head else "")[:60].lstrip(".-") or "complex"
     target.write_text(f">{name}\n{':'.join(chains(a))}\n", encoding="utf-8")
 

@@ -1,20 +1,29 @@
-"""Lists the structures of ESMFold with their mean pLDDT: structures.csv and metrics.json."""
+"""Lists the sequences with the confidence of their structures: structures.csv and metrics.json. A
+sequence without a structure has a note: esm-fold leaves out those for which the GPU lacks memory."""
 import csv
 import json
 import pathlib
+import re
 import sys
 
-fasta, out = sys.argv[1], pathlib.Path(sys.argv[2])
-with open(fasta, encoding="utf-8") as lines:
-    asked = sum(line.startswith(">") for line in lines)
-rows = []
-for file in sorted(out.glob("*.pdb")):
-    values = [float(line[60:66]) for line in file.read_text().splitlines() if line.startswith("ATOM") and line[12:16] == " CA "]
-    if not values:
-        sys.exit(f"molrun: The structure {file.name} has no alpha carbons.")
-    mean = sum(values) / len(values)
-    rows.append([file.stem, len(values), round(mean * (100 if max(values) <= 1 else 1), 2), file.name])
+names, said, out = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+ptm = dict(re.findall(r"Predicted structure for (\S+) with length \d+, pLDDT [\d.]+, pTM ([\d.]+)", said.read_text(encoding="utf-8", errors="replace")))
+rows, missing = [], []
+with open(names, newline="", encoding="utf-8") as lines:
+    for name, header, residues, unknown in csv.reader(lines):
+        file = out / f"{name}.pdb"
+        if not file.exists():
+            missing.append([name, residues, "", "", unknown, header, "", "no structure: the GPU's memory did not suffice"])
+            print(f"There is no structure of {name} ({residues} residues): the GPU's memory did not suffice.", flush=True)
+            continue
+        values = [float(line[60:66]) for line in file.read_text().splitlines() if line.startswith("ATOM") and line[12:16] == " CA "]
+        if not int(residues) - int(unknown) <= len(values) <= int(residues):
+            sys.exit(f"molrun: The structure {file.name} has {len(values)} residues, and its sequence {residues}.")
+        rows.append([name, residues, round(sum(values) / len(values), 2), ptm.get(name, ""), unknown, header, file.name, ""])
 rows.sort(key=lambda row: -row[2])
 with open(out / "structures.csv", "w", newline="", encoding="utf-8") as f:
-    csv.writer(f).writerows([["name", "residues", "plddt", "file"], *rows])
-(out / "metrics.json").write_text(json.dumps({"structures": len(rows), "missing": asked - len(rows), "plddt": round(sum(row[2] for row in rows) / len(rows), 2)}))
+    csv.writer(f).writerows([["name", "residues", "plddt", "ptm", "unknown", "header", "file", "note"], *rows, *missing])
+figures = {"structures": len(rows), "missing": len(missing), "plddt": round(sum(row[2] for row in rows) / len(rows), 2)}
+if all(row[3] for row in rows):
+    figures["ptm"] = round(sum(float(row[3]) for row in rows) / len(rows), 3)
+(out / "metrics.json").write_text(json.dumps(figures))

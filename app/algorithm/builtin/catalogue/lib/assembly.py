@@ -22,15 +22,21 @@ def name(k):
     return LETTERS[k] if k < 26 else LETTERS[k // 26 - 1] + LETTERS[k % 26]
 
 
-def records(path):
-    """Header and sequence of each record of FASTA or A3M, whose lines may be wrapped."""
+def records(path, bare=False):
+    """Header and sequence of each record of FASTA or A3M, whose lines may be wrapped; bare: of a
+    file without headers, too."""
     found = []
-    with open(path, encoding="utf-8-sig", errors="replace") as lines:
-        for line in lines:
+    with open(path, "rb") as head:
+        encoding = "utf-16" if head.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    with open(path, encoding=encoding, errors="replace") as lines:
+        for line in map(str.strip, lines):
             if line.startswith(">"):
                 found.append([line[1:].strip(), []])
-            elif found and not line.startswith("#"):
-                found[-1][1].append("".join(line.split()))
+            elif line and line[0] not in "#;":
+                if bare and not found:
+                    found.append(["", []])
+                if found:
+                    found[-1][1].append("".join(line.split()))
     return [(head, "".join(parts)) for head, parts in found]
 
 
@@ -67,8 +73,8 @@ class Assembly:
     def __init__(self, settings, files):
         self.settings, self.files, self.faults = settings, files, []
         self.chains = []
-        for _, sequence in records(files["proteins"][0]) if files.get("proteins") else []:
-            self.add("protein", sequence.upper().rstrip("*"))
+        for _, sequence in records(files["proteins"][0], bare=True) if files.get("proteins") else []:
+            self.add("protein", sequence.upper().removesuffix("*"))
         for kind, setting in (("dna", "dna"), ("rna", "rna"), ("smiles", "ligands"), ("ccd", "ccd")):
             for text in settings.get(setting) or []:
                 self.add(kind, text if kind == "smiles" else text.upper())

@@ -1,5 +1,6 @@
 """Reads molecules as people give them: SMILES, SDF, lines of SMILES, or a table."""
 import csv
+import io
 import pathlib
 import sys
 
@@ -22,14 +23,25 @@ def read(kind, value):
     extension = pathlib.Path(value).suffix
     if extension in (".sdf", ".mol"):
         supplier = Chem.SDMolSupplier()
-        supplier.SetData(pathlib.Path(value).read_text(encoding="utf-8-sig", errors="replace"))
+        supplier.SetData(text_of(value).read())
         for k, molecule in enumerate(supplier, 1):
             name = molecule.GetProp("_Name").strip() if molecule is not None and molecule.HasProp("_Name") else ""
             yield name or f"molecule_{k}", molecule if molecule is not None else f"RDKit can't read the molecule {k} of the file"
         return
-    with open(value, newline="", encoding="utf-8-sig", errors="replace") as lines:
-        for k, (name, text) in enumerate(rows(lines, extension), 1):
-            yield name or f"molecule_{k}", parsed(text, f" in row {k}")
+    for k, (name, text) in enumerate(rows(text_of(value), extension), 1):
+        yield name or f"molecule_{k}", parsed(text, f" in row {k}")
+
+
+def text_of(file):
+    """The lines of a file in UTF-8, UTF-16 with its mark or Windows-1252, as spreadsheets save it."""
+    raw = pathlib.Path(file).read_bytes()
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return io.StringIO(raw.decode("utf-16", errors="replace"), newline=None)
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252", errors="replace")
+    return io.StringIO(text, newline=None)
 
 
 def rows(lines, extension):
@@ -40,12 +52,19 @@ def rows(lines, extension):
             if words and not words[0].startswith("#"):
                 yield " ".join(words[1:]), words[0]
         return
-    table = csv.DictReader(lines, delimiter="\t" if extension == ".tsv" else ",")
-    table.fieldnames = [(name or "").strip().lower() for name in table.fieldnames or []]
+    head = lines.readline()
+    if head.lower().startswith("sep="):  # as Excel says what separates the columns
+        head = lines.readline()
+    separators = [s for s in ",;\t" if "smiles" in names(next(csv.reader([head], delimiter=s), []))] or [","]
+    table = csv.DictReader(lines, names(next(csv.reader([head], delimiter=separators[0]), [])), delimiter=separators[0])
     if "smiles" not in table.fieldnames:
         refuse(f"The table has no column smiles, but {', '.join(table.fieldnames) or 'no columns'}.")
     for row in table:
         yield (row.get("name") or "").strip(), (row.get("smiles") or "").strip()
+
+
+def names(cells):
+    return [cell.strip().lower() for cell in cells]
 
 
 def parsed(smiles, where):

@@ -7,10 +7,9 @@ import type { ColorTheme } from 'molstar/lib/mol-theme/color.js'
 import { Color } from 'molstar/lib/mol-util/color/index.js'
 import { okabeIto } from '../colours'
 import type { Colouring } from '../molecule'
-import { plddtBands } from '../plddt'
+import { bandsOf, percentOf, type Plddt } from '../plddt'
 
 const palette = okabeIto.map((c) => Color.fromHexStyle(c))
-const bands = plddtBands.map((b) => ({ above: b.above, colour: Color.fromHexStyle(b.colour) }))
 const grey = Color(0x999999)
 
 export const modelColour = (i: number): Color => palette[i % palette.length] ?? grey
@@ -27,8 +26,12 @@ function atomOf(location: Location): StructureElement.Location | undefined {
 
 export const bFactor = (l: StructureElement.Location): number => (Unit.isAtomic(l.unit) ? l.unit.model.atomicConformation.B_iso_or_equiv.value(l.element) : 0)
 
-export function plddtColour(value: number): Color {
-  return bands.find((b) => value > b.above)?.colour ?? grey
+/** The pLDDT of an atom, of 100. */
+export const plddtOf = (l: StructureElement.Location, p: Painted): number => bFactor(l) * (p.plddt ? percentOf(p.plddt, p.high) : 1)
+
+function plddtColours(plddt: Plddt): (value: number) => Color {
+  const bands = bandsOf(plddt).map((b) => ({ above: b.above, colour: Color.fromHexStyle(b.colour) }))
+  return (value) => bands.find((b) => value > b.above)?.colour ?? grey
 }
 
 /** From blue (low) over white to red (high). */
@@ -37,14 +40,15 @@ function scaled(part: number): Color {
   return p < 0.5 ? Color.interpolate(Color(0x2166ac), Color(0xf7f7f7), 2 * p) : Color.interpolate(Color(0xf7f7f7), Color(0xb2182b), 2 * p - 1)
 }
 
-export interface Painted { model: number; chains: Map<string, number>; low: number; high: number }
+export interface Painted { model: number; chains: Map<string, number>; low: number; high: number; plddt: Plddt | undefined }
 
 function painter(colouring: Colouring, p: Painted): (l: StructureElement.Location) => Color {
   const { chain, atom: a } = StructureProperties
+  const confidence = p.plddt ? plddtColours(p.plddt) : () => grey
   switch (colouring) {
     case 'model': return () => modelColour(p.model)
     case 'chain': return (l) => modelColour(p.chains.get(chain.auth_asym_id(l)) ?? 0)
-    case 'plddt': return (l) => plddtColour(bFactor(l))
+    case 'plddt': return (l) => confidence(plddtOf(l, p))
     case 'bfactor': return (l) => scaled((bFactor(l) - p.low) / (p.high - p.low || 1))
     case 'residue': return (l) => residueNameColor(ResidueNameColors, a.label_comp_id(l))
     case 'element': return (l) => elementSymbolColor(ElementSymbolColors, a.type_symbol(l))

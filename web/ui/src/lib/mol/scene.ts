@@ -16,7 +16,8 @@ import { MarkerAction } from 'molstar/lib/mol-util/marker-action.js'
 import { breathe } from '../breathe'
 import type { Box, Colouring, Focus, Ligand, Look, Residues } from '../molecule'
 import { boxRepresentation } from './box'
-import { bFactor, type Painted } from './colours'
+import type { Plddt } from '../plddt'
+import { bFactor, plddtOf, type Painted } from './colours'
 import { bFactors, Drawn, partsOf, qualityOf, type Parts } from './drawing'
 import { around, findLigands, ligandIn, positions, residueName, residuesOf, type FoundLigand } from './ligands'
 
@@ -129,7 +130,7 @@ export class Scene {
   }
 
   /** Adds what was read. It is not drawn yet. */
-  async add(name: string, trajectory: Trajectory, frame = 0) {
+  async add(name: string, trajectory: Trajectory, frame = 0, plddt?: Plddt) {
     const most = this.frugal ? mostComputed : mostAtoms
     const atoms = trajectory.representative.atomicHierarchy.atoms._rowCount
     if (atoms > most) throw new Error(`it has ${atoms.toLocaleString('en')} atoms, and this ${this.frugal ? 'browser, which draws without a graphics card,' : 'page'} can draw ${most.toLocaleString('en')}.`)
@@ -143,7 +144,7 @@ export class Scene {
     }
     const [low, high] = bFactors(structure)
     await breathe()
-    this.entries.push({ name, trajectory, structure, parts: partsOf(structure), drawn: [], painted: { model: this.entries.length, chains, low, high }, frame })
+    this.entries.push({ name, trajectory, structure, parts: partsOf(structure), drawn: [], painted: { model: this.entries.length, chains, low, high, plddt }, frame })
   }
 
   private async structureOf(trajectory: Trajectory, frame: number): Promise<Structure> {
@@ -304,7 +305,7 @@ export class Scene {
     const atom = atomOf(current.loci)
     if (!atom) return tell('')
     this.canvas3d.mark(current, MarkerAction.Highlight)
-    const b = this.colouring === 'plddt' ? `, pLDDT ${bFactor(atom).toFixed(1)}` : this.colouring === 'bfactor' ? `, B-factor ${bFactor(atom).toFixed(1)}` : ''
+    const b = this.colouring === 'plddt' ? `, pLDDT ${plddtOf(atom, (this.entries.find((e) => e.structure.models.includes(atom.unit.model)) ?? this.entries[0]!).painted).toFixed(1)}` : this.colouring === 'bfactor' ? `, B-factor ${bFactor(atom).toFixed(1)}` : ''
     const residue = { chain: StructureProperties.chain.auth_asym_id(atom), residue: StructureProperties.residue.auth_seq_id(atom) }
     tell(`${residueName(atom.structure, atom.unit, atom.element)}, atom ${StructureProperties.atom.label_atom_id(atom)}${b}`, residue)
   }

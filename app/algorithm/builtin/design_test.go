@@ -1,0 +1,230 @@
+package builtin
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app/test/must"
+)
+
+// TestGPUFaultsAreToldApart gives the words of PyTorch and JAX to the types that design proteins or fold those.
+func TestGPUFaultsAreToldApart(t *testing.T) {
+	torch := map[string]string{
+		"RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver":               "driver of this server's GPU is too old",
+		"RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version":                                       "driver of this server's GPU is too old",
+		"RuntimeError: CUDA error: no kernel image is available for execution on the device":                                           "compute capability",
+		"UserWarning:\nNVIDIA H100 with CUDA capability sm_90 is not compatible with the current PyTorch installation.":                "compute capability",
+		"AssertionError: Torch not compiled with CUDA enabled":                                                                         "PyTorch is one for CPUs",
+		"RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver":         "found no GPU on this server",
+		"RuntimeError: No CUDA GPUs are available":                                                                                     "found no GPU on this server",
+		"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB":                                                  "GPU's memory does not suffice",
+		"RuntimeError: CUDA out of memory. Tried to allocate 12.22 GiB (GPU 0; 47.46 GiB total capacity; 37.08 GiB already allocated)": "GPU's memory does not suffice",
+	}
+	jax := map[string]string{
+		"WARNING:jax._src.xla_bridge: An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back to cpu.\nNo GPU device found, terminating.": "jax is one for CPUs",
+		"failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\nNo GPU device found, terminating.":                                                             "found no GPU on this server",
+		"jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CUDA driver version is insufficient for CUDA runtime version":                                                                   "driver of this server's GPU is too old",
+		"ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'":                                                                                                            "compute capability",
+		"jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 57664967912 bytes.":                                                            "GPU's memory does not suffice",
+	}
+	for typ, words := range map[string]map[string]string{"bindcraft": jax, "esmfold": torch, "proteinmpnn": torch, "rfdiffusion": torch} {
+		a := catalogueType(typ, "")
+		for said, want := range words {
+			if got := a.Failures.Explain([]byte("Traceback (most recent call last):\n" + said + "\n")); !strings.Contains(got, want) {
+				t.Errorf("%s: %q is told as %q, want %q", typ, said, got, want)
+			}
+		}
+	}
+}
+
+// runScript runs a script of the catalogue and returns what it said, and whether it ended well.
+func runScript(t *testing.T, script string, args ...string) (said string, ok bool) {
+	t.Helper()
+	must.Installed(t, "python3")
+	out, err := exec.CommandContext(t.Context(), "python3", append([]string{"catalogue/" + script}, args...)...).CombinedOutput() //nolint:gosec // a script of the catalogue
+	return string(out), err == nil
+}
+
+// backbone returns a PDB file of alanines, whose chain, number and insertion code are such as "A10" or "A10B".
+func backbone(residues string, atoms ...string) string {
+	var b strings.Builder
+	serial := 0
+	for _, name := range strings.Fields(residues) {
+		number, code := name[1:], " "
+		if last := number[len(number)-1:]; last > "9" {
+			number, code = number[:len(number)-1], last
+		}
+		for _, atom := range atoms {
+			serial++
+			fmt.Fprintf(&b, "ATOM  %5d  %-3s ALA %s%4s%s   %8.3f   0.000   0.000  1.00 50.00           %s\n", serial, atom, name[:1], number, code, float64(serial), atom[:1])
+		}
+	}
+	return b.String() + "END\n"
+}
+
+func TestProteinMPNNDesignsTheResiduesThatAreNamed(t *testing.T) {
+	whole := []string{"N", "CA", "C", "O"}
+	two := backbone("A1 A2 A4 A4A A5 B1 B2 B4 B4A B5", whole...)
+	for name, tt := range map[string]struct {
+		pdb, settings, candidates string
+		refused                   string // "": it is not
+		files                     map[string]string
+	}{
+		"all":                 {pdb: two, settings: `"chains":"A"`, files: map[string]string{"fixed.jsonl": "", "tied.jsonl": "", "bias.jsonl": ""}},
+		"kept":                {pdb: two, settings: `"fixed":"A2-4,B4A"`, files: map[string]string{"fixed.jsonl": `{"backbone": {"A": [2, 4], "B": [5]}}`}},
+		"redesigned":          {pdb: two, settings: `"chains":"B","redesign":"B4-5"`, files: map[string]string{"fixed.jsonl": `{"backbone": {"A": [], "B": [1, 2]}}`}},
+		"not in that chain":   {pdb: two, settings: `"chains":"B","redesign":"A4"`, refused: "A4 is to be designed, but its chain is not among the chains to design."},
+		"none is left":        {pdb: two, settings: `"chains":"A","fixed":"A1-5"`, refused: "No residue is left to design"},
+		"backwards":           {pdb: two, settings: `"fixed":"A5-1"`, refused: "A5-1 runs backwards."},
+		"no residue":          {pdb: two, settings: `"fixed":"A1-9"`, refused: "The structure has no residue A9, which A1-9 names."},
+		"no chain":            {pdb: two, settings: `"fixed":"C1"`, refused: "The structure has no chain C, which C1 names: its chains are A, B."},
+		"twice":               {pdb: two, settings: `"chains":"A A"`, refused: "The chain A is named twice."},
+		"tied":                {pdb: two, settings: `"tied":true,"fixed":"B5"`, files: map[string]string{"tied.jsonl": `{"backbone": [{"A": [1], "B": [1]}, `, "fixed.jsonl": `{"backbone": {"A": [6], "B": [6]}}`}},
+		"tied alone":          {pdb: two, settings: `"tied":true,"chains":"A"`, refused: "Equal chains need two chains"},
+		"tied and not equal":  {pdb: backbone("A1 A2 A3 B1 B2 B4", whole...), settings: `"tied":true`, refused: "The chains A and B do not have the same residue numbers"},
+		"tied and not whole":  {pdb: backbone("A1 A2", whole...) + backbone("B1", whole...) + backbone("B2", "N", "CA"), settings: `"tied":true`, refused: "Equal chains need whole backbones, which these residues lack: B2."},
+		"bias":                {pdb: two, settings: `"bias":"A=-1.1 F=0.7"`, files: map[string]string{"bias.jsonl": `{"A": -1.1, "F": 0.7}`}},
+		"alpha carbons":       {pdb: backbone("A1 A2 A3", "CA"), settings: `"chains":"A"`, refused: "alpha carbons alone: choose the model ca."},
+		"the model for those": {pdb: backbone("A1 A2 A3", "CA"), settings: `"model":"ca"`},
+		"scored with a gap":   {pdb: two, settings: `"chains":"A"`, candidates: ">x\nmkvla\n>y\nMKXVLA\n", files: map[string]string{"candidates.fasta": ">x\nMKXVLA\n>y\nMKXVLA\n"}},
+		"scored, too short":   {pdb: two, settings: `"chains":"A"`, candidates: ">x\nMKV\n", refused: "The sequence x has 3 residues, and the chains A have 5."},
+		"scored, unknown":     {pdb: two, settings: `"chains":"A"`, candidates: ">x\nMKVLB\n", refused: "The sequence x has B, which ProteinMPNN does not know."},
+		"a chain of no name":  {pdb: strings.ReplaceAll(two, "ALA B", "ALA  "), settings: `"chains":"A"`, refused: "A chain of the structure has no letter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write := func(name, text string) string {
+				must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+				return filepath.Join(dir, name)
+			}
+			if !strings.Contains(tt.settings, `"model"`) {
+				tt.settings += `,"model":"vanilla"`
+			}
+			args := []string{write("settings.json", "{"+tt.settings+"}"), write("backbone.pdb", tt.pdb), dir}
+			if tt.candidates != "" {
+				args = append(args, write("given.fasta", tt.candidates))
+			}
+			said, ok := runScript(t, "proteinmpnn/inputs.py", args...)
+			if ok != (tt.refused == "") || !strings.Contains(said, tt.refused) {
+				t.Errorf("said %q, want %q", said, tt.refused)
+			}
+			for file, want := range tt.files {
+				text, _ := os.ReadFile(filepath.Join(dir, file))
+				if !strings.HasPrefix(string(text), want) || (want == "") != (len(text) == 0) {
+					t.Errorf("%s: %q, want %q", file, text, want)
+				}
+			}
+		})
+	}
+}
+
+// TestDesignSettingsThatDoNotGoTogether submits settings that the programs would take for others.
+func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
+	for _, tt := range []struct{ typ, settings, refused string }{
+		{"proteinmpnn", `{"structure":"x","model":"ca","model_noise":0.3}`, "model_noise: is 0.02, 0.1 or 0.2 with the model ca"},
+		{"proteinmpnn", `{"structure":"x","fixed":"A1","redesign":"A2"}`, "redesign: can't be given together with fixed"},
+		{"proteinmpnn", `{"structure":"x","candidates":"y"}`, ""}, // where files are known
+		{"proteinmpnn", `{"structure":"x","chains":"A B A"}`, "chains: names a chain twice"},
+		{"proteinmpnn", `{"structure":"x","chains":"A B","fixed":"A-3--1,B52A-60","bias":"A=-1.1 W=2"}`, ""},
+		{"proteinmpnn", `{"structure":"x","bias":"A=low"}`, "bias: "},
+		{"bindcraft", `{"target":"x","shortest":80,"longest":70}`, "shortest: must not be above longest"},
+		{"bindcraft", `{"target":"x","chains":"A,B,A"}`, "chains: names a chain twice"},
+		{"bindcraft", `{"target":"x","protocol":"peptide","hard_target":true}`, "hard_target: is not for peptides"},
+		{"bindcraft", `{"target":"x","hotspots":"A,B5-9,7","flexible":true,"hard_target":true}`, ""},
+		{"rfdiffusion", `{"contigs":"100"}`, ""}, // as 100-100
+		{"rfdiffusion", `{"contigs":"10-20/A35/10-20","structure":"x"}`, ""},
+		{"rfdiffusion", `{"contigs":"0-30/A35-40/5","structure":"x"}`, ""},
+		{"rfdiffusion", `{"contigs":"12-18 A3-117/0","structure":"x","hotspots":["A3","A117"],"cyclic":true,"seed":0}`, ""},
+		{"rfdiffusion", `{"contigs":"A1-150/0 70-100","structure":"x","hotspots":["A59"],"noise":0,"weights":"beta_binders"}`, ""},
+		{"rfdiffusion", `{"contigs":"480","symmetry":"C6","potential":"contacts"}`, ""},
+		{"rfdiffusion", `{"contigs":"79-79","structure":"x","partial":20}`, ""},
+		{"rfdiffusion", `{"contigs":"150-100"}`, "contigs: has a range that runs backwards"},
+		{"rfdiffusion", `{"contigs":"A50-30/10","structure":"x"}`, "contigs: has a range that runs backwards"},
+		{"rfdiffusion", `{"contigs":"A1-50","structure":"x"}`, "contigs: builds nothing"},
+		{"rfdiffusion", `{"contigs":"A1-50/0 0-0","structure":"x"}`, "contigs: builds nothing"},
+		{"rfdiffusion", `{"contigs":"A1-100/0/70-100","structure":"x"}`, "contigs: has 0 within a chain"},
+		{"rfdiffusion", `{"contigs":"A1-40/20-30"}`, "contigs: names residues of a structure: give it, too"},
+		{"rfdiffusion", `{"contigs":"A1-40/20-30","structure":"x","hotspots":["A3"]}`, "hotspots: need contigs with a target and a new chain"},
+		{"rfdiffusion", `{"contigs":"A30-80/0 60","structure":"x","hotspots":["A40","A120"]}`, "hotspots: has a residue that is not in the contigs"},
+		{"rfdiffusion", `{"contigs":"A30-80/0 60","structure":"x","hotspots":["B40"]}`, "hotspots: has a residue that is not in the contigs"},
+		{"rfdiffusion", `{"contigs":"79","structure":"x","partial":60}`, "partial: must not be above steps"},
+		{"rfdiffusion", `{"contigs":"79","partial":20}`, "partial: needs a structure"},
+		{"rfdiffusion", `{"contigs":"100-200","symmetry":"C2"}`, "symmetry: needs contigs of one length"},
+		{"rfdiffusion", `{"contigs":"100","symmetry":"tetrahedral"}`, "symmetry: needs contigs of one length"},
+		{"rfdiffusion", `{"contigs":"100","symmetry":"D2","cyclic":true}`, "symmetry: goes with no macrocycle"},
+		{"rfdiffusion", `{"contigs":"240","symmetry":"octahedral","potential":"contacts"}`, "potential: contacts is for oligomers"},
+		{"rfdiffusion", `{"contigs":"100","potential":"contacts"}`, "potential: contacts is for oligomers"},
+		{"rfdiffusion", `{"contigs":"10/A35/10","structure":"x","hide_sequence":"A35","weights":"active_site"}`, "weights: must be usual where residues are hidden"},
+	} {
+		_, faults := catalogueType(tt.typ, "").CheckSettings(parsed(t, tt.settings))
+		var said []string
+		for _, f := range faults {
+			said = append(said, fmt.Sprint(f.Loc[0], ": ", f.Msg))
+		}
+		if got := strings.Join(said, "; "); !strings.HasPrefix(got, tt.refused) || (got == "") != (tt.refused == "") {
+			t.Errorf("%s %s: %q, want %q", tt.typ, tt.settings, got, tt.refused)
+		}
+	}
+}
+
+func TestRFdiffusionGetsResiduesThatAreThere(t *testing.T) {
+	whole := []string{"N", "CA", "C", "O"}
+	pdb := backbone("A1 A2 A3 A4 B1 B2", whole...)
+	for name, tt := range map[string]struct {
+		pdb, settings, contigs string
+		refused                string // "": it is not
+	}{
+		"motif":             {pdb, `"hide_sequence":"A2/A3-4"`, "10-20/A1-4/5-5", ""},
+		"none":              {pdb, ``, "A1-9/0 5-5", "The structure has no residue A5, which the contigs name."},
+		"hotspot":           {pdb, `"hotspots":["B2"]`, "A1-4/0 5-5", "The hotspot, B2, is not in the contigs."},
+		"type hidden":       {pdb, `"hide_sequence":"A3-4"`, "5-5/A1-3", "The residue whose type is hidden, A4, is not in the contigs."},
+		"place hidden":      {pdb, `"hide_structure":"B1-2"`, "B1-1/0 5-5", "The residue whose place is hidden, B2, is not in the contigs."},
+		"insertion code":    {backbone("A1 A1A A2", whole...), ``, "A1-2/5-5", "The structure has residues A1 with insertion codes"},
+		"elsewhere":         {backbone("A1 A1A A2", whole...), ``, "A2-2/5-5", ""},
+		"cut":               {backbone("A1", whole...) + backbone("A2", "CA"), ``, "A1-2/5-5", "The residue A2 lacks atoms of its backbone"},
+		"varied":            {pdb, `"partial":10`, "4-4/0 B1-2/0", ""},
+		"varied, as a part": {pdb, `"partial":10`, "A1-2/4-4", ""},
+		"varied, longer":    {pdb, `"partial":10`, "5-5/0 B1-2/0", "the contigs must have as many residues as the structure: they have 7, and it has 6."},
+		"varied, of ranges": {pdb, `"partial":10`, "4-5/0 B1-2/0", "4-5 in the contigs must be one length"},
+		"varied, moved":     {pdb, `"partial":10`, "A1-4/0 2-2", "residues keep their places: A1 is residue 3 of the contigs, and A3 of the structure."},
+	} {
+		dir := t.TempDir()
+		settings, structure := filepath.Join(dir, "settings.json"), filepath.Join(dir, "target.pdb")
+		must.OK(t, os.WriteFile(settings, []byte("{"+tt.settings+"}"), 0o600))
+		must.OK(t, os.WriteFile(structure, []byte(tt.pdb), 0o600))
+		if said, ok := runScript(t, "rfdiffusion/contigs.py", settings, tt.contigs, structure); ok != (tt.refused == "") || !strings.Contains(said, tt.refused) {
+			t.Errorf("%s: said %q, want %q", name, said, tt.refused)
+		}
+	}
+}
+
+func TestBindCraftGetsATargetThatIsThere(t *testing.T) {
+	whole := []string{"N", "CA", "C", "O"}
+	pdb := backbone("A1 A2 A4 B1", whole...)
+	for name, tt := range map[string]struct {
+		pdb, chains, hotspots string
+		refused               string // "": it is not
+	}{
+		"all":            {pdb, "A", "", ""},
+		"hotspots":       {pdb, "B,A", "1,A1-2,A4,B", ""},
+		"no chain":       {pdb, "A,C", "", "The target has no chain C: its chains are A, B."},
+		"other chain":    {pdb, "A", "B1", "The hotspot B1 is not in the chains of the target, A."},
+		"chain not used": {pdb, "A", "B", "The hotspot B is not in the chains of the target, A."},
+		"gap":            {pdb, "A", "A1-4", "The target has no residue A3 with a backbone, which the hotspots name."},
+		"of first chain": {pdb, "B,A", "2", "The target has no residue B2 with a backbone"},
+		"backwards":      {pdb, "A", "A4-1", "The hotspot A4-1 runs backwards."},
+		"cut":            {backbone("A1", whole...) + backbone("A2", "CA"), "A", "A2", "The target has no residue A2 with a backbone"},
+		"insertion code": {backbone("A1 A1A B1", whole...), "A", "", "The chain A has residues with insertion codes, such as A1A"},
+		"elsewhere":      {backbone("A1 A1A B1", whole...), "B", "", ""},
+	} {
+		structure := filepath.Join(t.TempDir(), "target.pdb")
+		must.OK(t, os.WriteFile(structure, []byte(tt.pdb), 0o600))
+		if said, ok := runScript(t, "bindcraft/target.py", structure, tt.chains, tt.hotspots); ok != (tt.refused == "") || !strings.Contains(said, tt.refused) {
+			t.Errorf("%s: said %q, want %q", name, said, tt.refused)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package plaintext
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+)
+
+// Wrong is something wrong in a file. Line 0 is the whole of it.
+type Wrong struct {
+	Line int
+	Msg  string
+}
+
+func (w *Wrong) Error() string {
+	if w.Line == 0 {
+		return w.Msg
+	}
+	return fmt.Sprintf("line %d: %s", w.Line, w.Msg)
+}
+
+// Decode returns a text in UTF-8 without a byte order mark, with lines that end with a line
+// feed. It reads UTF-8, UTF-16 with its mark, and Windows-1252, which Western European
+// spreadsheets save. It refuses what has several readings, and what no text has.
+func Decode(text []byte) ([]byte, *Wrong) {
+	r := NewReader(bytes.NewReader(text))
+	unix, _ := io.ReadAll(r) // memory can be read
+	if wrong := Control(unix); wrong != nil {
+		return nil, wrong
+	}
+	if utf8.Valid(unix) {
+		return unix, nil
+	}
+	return fromWindows(unix, r.Returns)
+}
+
+// Control finds a control character, which no text has that people can read. Lines end with a
+// line feed.
+func Control(text []byte) *Wrong {
+	i := slices.IndexFunc(text, isControl)
+	switch {
+	case i < 0:
+		return nil
+	case isWideUnmarked(text):
+		return &Wrong{lineAt(text, i), "the text is UTF-16 without a byte order mark; save it as UTF-8"}
+	}
+	return &Wrong{lineAt(text, i), fmt.Sprintf("the text has the control character %U; is this a text file?", text[i])}
+}
+
+// isControl reports whether text that people can read has no such byte.
+func isControl(b byte) bool { return b < ' ' && b != '\t' && b != '\n' || b == 0x7f }
+
+func lineAt(text []byte, i int) int { return 1 + bytes.Count(text[:i], []byte("\n")) }
+
+// isWideUnmarked reports whether every other byte at the beginning is zero.
+func isWideUnmarked(text []byte) bool {
+	head := text[:min(len(text), 16)]
+	zeros := [2]int{}
+	for i, b := range head {
+		if b == 0 {
+			zeros[i%2]++
+		}
+	}
+	return len(head) >= 4 && (zeros[0] == 0 && zeros[1] == len(head)/2 || zeros[1] == 0 && zeros[0] == (len(head)+1)/2)
+}
+
+// fromWindows decodes a text that is not UTF-8. In one that has characters of UTF-8, too, and
+// in one with the line ends of old Macs, other bytes may be any character.
+func fromWindows(text []byte, ofOldMac bool) ([]byte, *Wrong) {
+	decoded := make([]byte, 0, len(text)+len(text)/8)
+	var several bool
+	first := -1
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		switch {
+		case size > 1:
+			several = true
+		case r == utf8.RuneError:
+			if first < 0 {
+				first = i
+			}
+			if r = windows(text[i]); r == utf8.RuneError {
+				return nil, &Wrong{lineAt(text, i), fmt.Sprintf("the text is not UTF-8, and the byte %#x is no character of Windows-1252; save it as UTF-8", text[i])}
+			}
+		}
+		decoded = utf8.AppendRune(decoded, r)
+		i += size
+	}
+	switch {
+	case several:
+		return nil, &Wrong{lineAt(text, first), "the text is UTF-8 in part only; save it as UTF-8"}
+	case ofOldMac:
+		return nil, &Wrong{lineAt(text, first), "the text has the line ends of an old Mac, and letters in its encoding; save it as UTF-8"}
+	}
+	return decoded, nil
+}
+
+// windows returns the character of a byte from 0x80 on, U+FFFD where there is none.
+func windows(b byte) rune {
+	if b >= 0xa0 {
+		return rune(b)
+	}
+	return []rune("€\uFFFD‚ƒ„…†‡ˆ‰Š‹Œ\uFFFDŽ\uFFFD\uFFFD‘’“”•–—˜™š›œ\uFFFDžŸ")[b-0x80]
+}

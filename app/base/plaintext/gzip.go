@@ -1,0 +1,84 @@
+package plaintext
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"io"
+)
+
+// MaxUnpacked bounds what comes out of a packed file, in bytes.
+const MaxUnpacked = 1 << 30
+
+// ErrTooLarge says that a text has more bytes than it may have.
+var ErrTooLarge = errors.New("has more bytes than can be read")
+
+// ErrDamaged is what reading a packed text returns where the file is broken.
+type ErrDamaged struct{ Err error }
+
+func (e ErrDamaged) Error() string { return "is a damaged gzip file: " + e.Err.Error() }
+
+func (e ErrDamaged) Unwrap() error { return e.Err }
+
+// Unpack returns what a file holds, unpacked if gzip has packed it, whatever its name is.
+func Unpack(file io.Reader) (text io.Reader, packed bool, err error) {
+	in := bufio.NewReaderSize(file, 64<<10)
+	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" { // what is wrong with it, reading says
+		return in, false, nil
+	}
+	packing := &source{Reader: in}
+	content, err := gzip.NewReader(packing)
+	if err != nil {
+		if err = packing.wrap(err); err == io.EOF { //nolint:errorlint // the head of the packing is not whole
+			err = ErrDamaged{io.ErrUnexpectedEOF}
+		}
+		return nil, true, err
+	}
+	return &unpacked{content, packing, MaxUnpacked}, true, nil
+}
+
+// source keeps what is wrong with reading a packed file, to tell it from a damaged one.
+type source struct {
+	*bufio.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) { return s.keep(s.Reader.Read(p)) }
+
+func (s *source) ReadByte() (byte, error) {
+	b, err := s.Reader.ReadByte()
+	_, _ = s.keep(0, err)
+	return b, err
+}
+
+func (s *source) keep(n int, err error) (int, error) {
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+func (s *source) wrap(err error) error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case err == nil || err == io.EOF: //nolint:errorlint // the end as it is, not of a file that breaks off
+		return err
+	}
+	return ErrDamaged{err}
+}
+
+// unpacked refuses more than so many bytes: a small file can pack any number.
+type unpacked struct {
+	*gzip.Reader
+	packing *source
+	left    int64
+}
+
+func (u *unpacked) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	if u.left -= int64(n); u.left < 0 {
+		return 0, ErrTooLarge
+	}
+	return n, u.packing.wrap(err)
+}

@@ -1,0 +1,349 @@
+package structure
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// cif takes an mmCIF file apart: into tags, values and words such as loop_. Ends of lines
+// are blanks there, but for texts between lines that begin with a semicolon.
+type cif struct {
+	reader *Reader
+	number int      // of the line
+	text   []string // lines of a text that has not ended
+	begun  int      // the line in which that begins
+	head   bool     // tags of a loop are being read
+	table  *table   // of atoms, while it is being read
+}
+
+// beginsCIF reports whether a line is one of an mmCIF file.
+func beginsCIF(line string) bool {
+	word, _, _ := cut(line)
+	return isWord(word) || strings.HasPrefix(word, "_") && strings.Contains(word, ".")
+}
+
+// isWord reports whether something that is not quoted is a word of the format.
+func isWord(text string) bool {
+	if len(text) < 5 || text[4] != '_' && !strings.EqualFold(text, "global_") {
+		return false
+	}
+	switch strings.ToLower(text[:5]) {
+	case "data_", "save_":
+		return true
+	case "loop_", "stop_":
+		return len(text) == 5
+	}
+	return len(text) == len("global_")
+}
+
+// cut returns the first part of a line, which ends at a blank, and what follows. A part in
+// quotes ends at a quote that a blank follows.
+func cut(line string) (part, rest string, quoted bool) {
+	for line != "" && isBlank(line[0]) {
+		line = line[1:]
+	}
+	if line == "" || line[0] == '#' {
+		return "", "", false
+	}
+	if quote := line[0]; quote == '\'' || quote == '"' {
+		for end := 1; end < len(line); end++ {
+			if line[end] == quote && (end+1 == len(line) || isBlank(line[end+1])) {
+				return line[1:end], line[end+1:], true
+			}
+		}
+		return line, "", false // no quote closes it
+	}
+	end := 0
+	for end < len(line) && !isBlank(line[end]) {
+		end++
+	}
+	return line[:end], line[end:], false
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+func (c *cif) line(line string, number int) error {
+	c.number = number
+	if c.text != nil || strings.HasPrefix(line, ";") {
+		closed, err := c.textLine(line)
+		if !closed || err != nil {
+			return err
+		}
+		line = line[1:]
+	}
+	for {
+		part, rest, quoted := cut(line)
+		if part == "" && !quoted {
+			break
+		}
+		if err := c.part(part, quoted); err != nil {
+			return err
+		}
+		line = rest
+	}
+	if t := c.table; t != nil && !t.single && len(t.cells) > 0 && t.uneven == 0 {
+		t.uneven = number
+	}
+	return nil
+}
+
+// textLine reads a line of a text, and reports whether it has closed it.
+func (c *cif) textLine(line string) (closed bool, err error) {
+	switch {
+	case c.text == nil:
+		c.text, c.begun = []string{line[1:]}, c.number
+		return false, nil
+	case !strings.HasPrefix(line, ";"):
+		if c.table != nil {
+			c.text = append(c.text, line)
+		}
+		return false, nil
+	}
+	text := strings.Join(c.text, "\n")
+	c.text = nil
+	return true, c.value(text)
+}
+
+func (c *cif) part(part string, quoted bool) error {
+	switch {
+	case quoted:
+		return c.value(part)
+	case part[0] == '_':
+		return c.tag(strings.ToLower(part))
+	case isWord(part):
+		err := c.close()
+		c.head = strings.EqualFold(part, "loop_")
+		return err
+	case part == "." || part == "?":
+		return c.value("")
+	case c.table != nil && (part[0] == '\'' || part[0] == '"'):
+		return fmt.Errorf("has a quote in line %d that is not closed: write another one of the same kind behind the value", c.number)
+	}
+	return c.value(part)
+}
+
+// tag reads the name of a column, or of a value that is no part of a loop.
+func (c *cif) tag(tag string) error {
+	category, name, _ := strings.Cut(tag, ".")
+	known := tables[category] != ""
+	if !c.head && (c.table == nil || !c.table.single || category != c.table.category) {
+		if err := c.close(); err != nil {
+			return err
+		}
+	}
+	if known && c.table == nil {
+		if category == atomSite && c.reader.grouper.model.Models > 0 {
+			return fmt.Errorf("has a second table of atoms in line %d: give each structure a file of its own", c.number)
+		}
+		c.table = &table{category: category, columns: map[string]int{}, single: !c.head}
+	}
+	if c.table == nil {
+		return nil
+	}
+	if category != c.table.category {
+		name = tag
+	}
+	if _, twice := c.table.columns[name]; twice {
+		return fmt.Errorf("has the column %s twice in its table of %s, the second time in line %d: remove one", name, tables[c.table.category], c.number)
+	}
+	c.table.columns[name] = len(c.table.columns)
+	return nil
+}
+
+const (
+	atomSite = "_atom_site"
+	entities = "_entity"
+)
+
+// tables are those that are read.
+var tables = map[string]string{atomSite: "atoms", entities: "entities"}
+
+// value reads a value, "" for an unknown one.
+func (c *cif) value(text string) error {
+	c.head = false
+	t := c.table
+	if t == nil || len(t.cells) == len(t.columns) { // the last is so behind a single atom
+		return nil
+	}
+	if len(t.cells) == 0 {
+		t.number = c.number
+	}
+	t.cells = append(t.cells, text)
+	if t.single || len(t.cells) < len(t.columns) {
+		return nil
+	}
+	return c.row()
+}
+
+// end says what is wrong at the end of the file.
+func (c *cif) end() error {
+	if c.text != nil {
+		return fmt.Errorf("breaks off: the text that begins with ; in line %d does not end; upload the whole file", c.begun)
+	}
+	return c.close()
+}
+
+// close ends what is being read.
+func (c *cif) close() error {
+	t := c.table
+	if t == nil {
+		return nil
+	}
+	if t.single && len(t.cells) == len(t.columns) {
+		if err := c.row(); err != nil {
+			return err
+		}
+	}
+	if len(t.cells) > 0 && t.category == atomSite {
+		return t.wrong("breaks off in line %d: its last atom has %d values of %d", c.number, len(t.cells), len(t.columns))
+	}
+	c.table = nil
+	return nil
+}
+
+// row reads the values of a row.
+func (c *cif) row() error {
+	t := c.table
+	if t.rows == 0 {
+		t.begin()
+	}
+	t.rows++
+	if t.category == entities {
+		c.reader.grouper.entity(t.cell(t.entity), strings.ToLower(t.cell(t.kind)))
+		t.cells = t.cells[:0]
+		return nil
+	}
+	return c.atom()
+}
+
+// atom reads the values of an atom.
+func (c *cif) atom() error {
+	t, r := c.table, c.reader
+	model := t.cell(t.model)
+	if t.rows == 1 || model != t.last && !slices.Contains(t.models, model) {
+		t.models = append(t.models, model)
+		r.grouper.model.Models++
+	}
+	t.last = model
+	err := t.read(&r.atom)
+	if err == nil && model == t.models[0] {
+		r.grouper.add(&r.atom, t.cell(t.entity), t.sequenced())
+	}
+	t.cells = t.cells[:0]
+	return err
+}
+
+// table is a loop, or the values of a single row.
+type table struct {
+	category string
+	columns  map[string]int
+	single   bool
+	cells    []string // of the row that is being read
+	number   int      // of the line in which that begins
+	uneven   int      // the first line behind which a row goes on
+	rows     int
+	models   []string
+	last     string // model
+
+	places                                          [3]int
+	model, residue, chain, residueNumber, insertion []int // columns; the first with a value counts
+	name, alternate, element, group, occupancy, b   []int
+	entity, kind, sequence                          []int
+}
+
+// coordinates are the columns that a row has to have.
+var coordinates = [3]string{"Cartn_x", "Cartn_y", "Cartn_z"}
+
+// begin finds the columns of a row.
+func (t *table) begin() {
+	if t.category == entities {
+		t.entity, t.kind = t.of("id"), t.of("type")
+		return
+	}
+	for k, name := range coordinates {
+		t.places[k] = -1
+		if i, ok := t.columns[strings.ToLower(name)]; ok {
+			t.places[k] = i
+		}
+	}
+	t.model, t.insertion = t.of("pdbx_pdb_model_num"), t.of("pdbx_pdb_ins_code")
+	t.residue, t.chain = t.of("auth_comp_id", "label_comp_id"), t.of("auth_asym_id", "label_asym_id")
+	t.residueNumber, t.name = t.of("auth_seq_id", "label_seq_id"), t.of("auth_atom_id", "label_atom_id")
+	t.alternate, t.element, t.group = t.of("label_alt_id"), t.of("type_symbol"), t.of("group_pdb")
+	t.occupancy, t.b = t.of("occupancy"), t.of("b_iso_or_equiv")
+	t.entity, t.sequence = t.of("label_entity_id"), t.of("label_seq_id")
+}
+
+// of returns those of the columns that there are.
+func (t *table) of(names ...string) (columns []int) {
+	for _, name := range names {
+		if i, ok := t.columns[name]; ok {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+// cell returns the first value in some columns, "" if none has one.
+func (t *table) cell(columns []int) string {
+	for _, i := range columns {
+		if c := t.cells[i]; c != "" {
+			return c
+		}
+	}
+	return ""
+}
+
+// read reads the atom of the row.
+func (t *table) read(a *Atom) (err error) {
+	group := strings.ToUpper(t.cell(t.group))
+	if group != "" && group != "ATOM" && group != "HETATM" {
+		return t.wrong("has %q in line %d, where ATOM or HETATM has to stand", group, t.number)
+	}
+	a.Hetero = group == "HETATM"
+	for k, i := range t.places {
+		text, ok := "", false
+		if i >= 0 {
+			text = t.cells[i]
+		}
+		if a.Place[k], ok = Coordinate(text); !ok {
+			return t.wrong("has no coordinate %s in line %d, but %q", coordinates[k], t.number, text)
+		}
+	}
+	if a.Number, err = strconv.Atoi(t.cell(t.residueNumber)); err != nil {
+		return t.wrong("has no residue number in line %d, but %q", t.number, t.cell(t.residueNumber))
+	}
+	a.Name, a.Alternate, a.Element = t.cell(t.name), t.cell(t.alternate), strings.ToUpper(t.cell(t.element))
+	a.Residue, a.Chain, a.Insertion = t.cell(t.residue), t.cell(t.chain), t.cell(t.insertion)
+	a.occupied(t.cell(t.occupancy), t.cell(t.b))
+	return nil
+}
+
+// sequenced returns the number of the row's residue in its sequence, -1 if there is none in a
+// table that has them, 0 if it is not known.
+func (t *table) sequenced() int {
+	if len(t.sequence) == 0 {
+		return 0
+	}
+	text := t.cells[t.sequence[0]]
+	if text == "" {
+		return -1
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// wrong says what is wrong, and where a row may have lost a value.
+func (t *table) wrong(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if t.uneven > 0 {
+		text += fmt.Sprintf("; rows of its table of atoms have %d values, and line %d is the first that does not end one: complete that row, or write the file anew", len(t.columns), t.uneven)
+	}
+	return errors.New(text)
+}

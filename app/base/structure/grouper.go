@@ -1,0 +1,185 @@
+package structure
+
+import (
+	"slices"
+	"strings"
+)
+
+// grouper makes residues of atoms.
+type grouper struct {
+	model *Model
+	types map[string]string // of entities
+	last  *Residue
+	cut   bool // a TER record stands behind the last atom
+	at    map[place]*Residue
+	lines map[string]*strand // by names of chains
+	texts map[string]string  // one of each that is equal
+	block []Atom             // room for atoms
+}
+
+// place is where residues of one number stand.
+type place struct {
+	chain, insertion string
+	part, number     int32
+}
+
+// strand is the last part of a chain so far.
+type strand struct {
+	part   int
+	ended  bool // a TER record stands behind it
+	number int  // of the last residue that is ATOM
+}
+
+// entity notes the type of an entity.
+func (g *grouper) entity(id, kind string) {
+	if g.types == nil {
+		g.types = map[string]string{}
+	}
+	g.types[id] = kind
+}
+
+// ter notes the end of a polymer. Some programs write TER behind ligands and water too.
+func (g *grouper) ter() {
+	if g.last != nil {
+		g.cut, g.last.ends = true, true
+		g.lines[g.last.Chain].ended = true
+	}
+}
+
+// blockSize is for how many atoms room is made at once.
+const blockSize = 4096
+
+// add adds an atom, in an mmCIF file with its entity and the number of its residue in the
+// sequence: -1 for none, 0 if it is not known.
+func (g *grouper) add(a *Atom, entity string, sequence int) {
+	g.model.Atoms++
+	r := g.last
+	if r == nil || g.cut || !r.named(a) || r.another(a) {
+		r = g.residue(a)
+		if r.entity, r.Sequence = g.text(entity), max(0, sequence); sequence < 0 {
+			r.member = outside
+		}
+	}
+	if len(g.block) == cap(g.block) {
+		g.block = make([]Atom, 0, blockSize)
+	}
+	g.block = append(g.block, *a)
+	own := &g.block[len(g.block)-1]
+	own.Residue, own.Chain, own.Insertion = r.Name, r.Chain, r.Insertion
+	own.Name, own.Alternate, own.Element = g.text(a.Name), g.text(a.Alternate), g.text(a.Element)
+	g.last, g.cut = r, false
+	r.Hetero = r.Hetero && a.Hetero
+	r.Atoms = append(r.Atoms, own)
+}
+
+// text returns a text that does not keep the line of the file.
+func (g *grouper) text(s string) string {
+	if s == "" {
+		return ""
+	}
+	own, ok := g.texts[s]
+	if !ok {
+		own = strings.Clone(s)
+		g.texts[own] = own
+	}
+	return own
+}
+
+// named reports whether an atom has the names of a residue.
+func (r *Residue) named(a *Atom) bool {
+	return r.Number == a.Number && r.Name == a.Residue && r.Chain == a.Chain && r.Insertion == a.Insertion
+}
+
+// another reports whether an atom with the names of a residue, right behind it, is of another
+// one to which the file gives the same number: the first atom comes again.
+func (r *Residue) another(a *Atom) bool {
+	switch first := r.Atoms[0]; {
+	case isWater(r.Name) || r.Name == a.Name: // a water or an ion
+		return r.has(a.Name, a.Alternate)
+	case first.Name != a.Name || first.Alternate != a.Alternate:
+		return false
+	}
+	return r.distinct() && !slices.ContainsFunc(r.Atoms, func(b *Atom) bool { return distance(a, b) <= longestBond })
+}
+
+// distinct reports whether the names of atoms are no mere elements, of which there are several.
+func (r *Residue) distinct() bool {
+	for k, a := range r.Atoms {
+		if slices.ContainsFunc(r.Atoms[:k], func(b *Atom) bool { return b.Name == a.Name && b.Alternate == a.Alternate }) {
+			return false
+		}
+	}
+	return true
+}
+
+// residue returns the residue of an atom that is not of the last one.
+func (g *grouper) residue(a *Atom) *Residue {
+	s := g.lines[a.Chain]
+	if s == nil {
+		s = &strand{number: a.Number}
+		g.lines[g.text(a.Chain)] = s
+	}
+	at := place{a.Chain, a.Insertion, int32(s.part), int32(a.Number)}
+	var first *Residue // of the same number
+	again := false     // the file has had this residue
+	for r := g.at[at]; r != nil; r = r.next {
+		switch first = r; {
+		case r.Name != a.Residue:
+		case r.continues(a):
+			return r
+		default:
+			again = true
+		}
+		if isWater(a.Residue) {
+			break
+		}
+	}
+	r := &Residue{Name: g.text(a.Residue), Chain: g.text(a.Chain), Insertion: g.text(a.Insertion), Number: a.Number, Hetero: true, starts: g.cut}
+	switch {
+	case a.Hetero || isWater(a.Residue):
+		r.behind = s.ended
+	case again || s.ended && a.Number < s.number || a.Chain == "" && (s.ended || a.Number < s.number):
+		s.part, at.part, first = s.part+1, int32(s.part+1), nil
+		fallthrough
+	default:
+		s.ended, s.number = false, a.Number
+	}
+	r.Part = s.part
+	at.chain, at.insertion = r.Chain, r.Insertion
+	r.next, g.at[at] = g.at[at], r
+	if !isWater(a.Residue) {
+		r.Atoms = make([]*Atom, 0, 8) // as most amino acids have
+	}
+	if first != nil && a.Alternate != "" && first.Alternates() {
+		r.instead = first
+	} else {
+		g.model.Residues = append(g.model.Residues, r)
+	}
+	return r
+}
+
+// longestResidue is farther than two atoms of a residue can be apart, in Å.
+const longestResidue = 20
+
+// continues reports whether an atom that does not follow the others belongs to a residue, as
+// hydrogens that a program has added at the end of the file do.
+func (r *Residue) continues(a *Atom) bool {
+	return !r.has(a.Name, a.Alternate) && distance(r.Atoms[0], a) < longestResidue
+}
+
+// finish tells the polymers, when all atoms are there.
+func (g *grouper) finish() {
+	m := g.model
+	for _, r := range m.Residues {
+		switch kind := g.types[r.entity]; {
+		case kind == "polymer":
+			r.member = inside
+		case kind != "":
+			r.member = outside
+		}
+	}
+	m.trustSequence()
+	m.classify()
+	m.chain()
+	g.at, g.texts, g.lines = nil, nil, nil
+}

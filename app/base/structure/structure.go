@@ -1,0 +1,152 @@
+// Package structure reads the atoms of structures from PDB and mmCIF files, tells which
+// residues are polymers, ligands and water, and writes PDB files.
+package structure
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"molrun/app/base/plaintext"
+	"molrun/app/base/unit"
+)
+
+// Atom is one line of a structure. Names are those of the authors, as in PDB files.
+type Atom struct {
+	Name      string // CA
+	Alternate string // A or B of an atom at several places; else ""
+	Residue   string // ALA
+	Chain     string
+	Number    int        // of the residue
+	Insertion string     // of the residue; else ""
+	Place     [3]float64 // Å
+	Occupancy float64
+	B         float64 // B factor in Å², or the confidence of a prediction
+	Element   string  // C, or "" if the file does not say and the name does not show it
+	Hetero    bool    // HETATM
+}
+
+// Reader takes the lines of a file, one after the other.
+type Reader struct {
+	Ended bool // what follows says nothing about the first model
+
+	grouper grouper
+	cif     *cif
+	pdb     pdb
+	atom    Atom
+}
+
+// NewReader returns a reader of the first model.
+func NewReader() *Reader {
+	return &Reader{grouper: grouper{
+		model: &Model{}, at: map[place]*Residue{}, lines: map[string]*strand{}, texts: map[string]string{},
+	}}
+}
+
+// Read reads the first model of a file, which may be packed by gzip, and counts its models.
+// With an error, the model holds what stands before it.
+func Read(file io.Reader) (*Model, error) {
+	r := NewReader()
+	text, _, err := plaintext.Unpack(file)
+	if err != nil {
+		return r.grouper.model, err
+	}
+	lines := bufio.NewScanner(plaintext.NewReader(text))
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for number := 1; lines.Scan(); number++ {
+		if err := r.Line(lines.Text(), number); err != nil {
+			return r.grouper.model, err
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return r.grouper.model, fmt.Errorf("has a line of more than %s", unit.Bytes(maxLine))
+	}
+	if lines.Err() != nil {
+		return r.grouper.model, lines.Err()
+	}
+	return r.Model()
+}
+
+// maxLine bounds a line, in bytes.
+const maxLine = 64 << 20
+
+// Line reads a line without what ends it. The error says what is wrong with which line.
+func (r *Reader) Line(line string, number int) error {
+	if r.cif == nil && !r.pdb.begun && beginsCIF(line) {
+		r.cif = &cif{reader: r}
+	}
+	if r.cif != nil {
+		return r.cif.line(line, number)
+	}
+	return r.linePDB(line, number)
+}
+
+// Atoms is how many atoms the first model has so far.
+func (r *Reader) Atoms() int { return r.grouper.model.Atoms }
+
+// Model returns the first model at the end of the file. The error says what is wrong there.
+func (r *Reader) Model() (*Model, error) {
+	var err error
+	if r.cif != nil {
+		err = r.cif.end()
+	}
+	r.grouper.finish()
+	return r.grouper.model, err
+}
+
+// occupied reads occupancy and B factor, which files may lack.
+func (a *Atom) occupied(occupancy, b string) {
+	a.Occupancy = 1
+	if v, ok := Coordinate(occupancy); ok {
+		a.Occupancy = v
+	}
+	a.B, _ = Coordinate(b)
+}
+
+// Coordinate reads a finite number, with blanks around it.
+func Coordinate(text string) (float64, bool) {
+	text = strings.TrimSpace(text)
+	if v, ok := decimal(text); ok {
+		return v, true
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// decimal reads a short number of digits and a point as strconv does, but sooner.
+func decimal(text string) (float64, bool) {
+	digits, sign := text, 1.0
+	if text != "" && (text[0] == '-' || text[0] == '+') {
+		digits = text[1:]
+		if text[0] == '-' {
+			sign = -1
+		}
+	}
+	if len(digits) == 0 || len(digits) > 15 { // an exact number, divided by an exact one
+		return 0, false
+	}
+	n, point := int64(0), -1
+	for k := range len(digits) {
+		switch c := digits[k]; {
+		case c >= '0' && c <= '9':
+			n = 10*n + int64(c-'0')
+		case c == '.' && point < 0:
+			point = k
+		default:
+			return 0, false
+		}
+	}
+	switch {
+	case point < 0:
+		return sign * float64(n), true
+	case len(digits) == 1:
+		return 0, false
+	}
+	return sign * float64(n) / powers[len(digits)-1-point], true
+}
+
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14}

@@ -1,0 +1,361 @@
+package tables
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"molrun/app/base/plaintext"
+	"molrun/app/base/unit"
+)
+
+// Bounds of the files of a workbook, unpacked.
+const (
+	maxPart = 32 << 20 // of one with cells or their texts
+	maxHead = 4 << 20  // of one with names or formats
+)
+
+func isZip(data []byte) bool { return bytes.HasPrefix(data, []byte("PK\x03\x04")) }
+
+// workbook is an .xlsx file.
+type workbook struct {
+	files   *zip.Reader
+	strings []string
+	formats []bool // whether the cells of a style are dates
+	from    int    // days from the first of 1900 to the day 1 of dates
+}
+
+// readWorkbook reads the only visible sheet of a workbook that has cells.
+func (s *Sheet) readWorkbook(data []byte, most int) {
+	files, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err == nil {
+		err = s.readSheets(&workbook{files: files}, most)
+	}
+	if said, ok := errors.AsType[Error](err); ok {
+		s.fail(0, "%s", string(said))
+	} else if err != nil && !errors.Is(err, errFull) {
+		s.fail(0, "this is a damaged .xlsx file, or another kind of file (%v); save the table as .xlsx or CSV", err)
+	}
+}
+
+// errFull says that no more rows are read.
+var errFull = errors.New("full")
+
+func (s *Sheet) readSheets(b *workbook, most int) error {
+	parts, err := b.open()
+	if err != nil {
+		return err
+	}
+	used := -1
+	for i, part := range parts {
+		err := b.sheet(part.path, func(row sheetRow) error {
+			if used >= 0 && used != i {
+				return errorf("the sheets %q and %q both have cells: leave one of them", parts[used].name, part.name)
+			}
+			used = i
+			s.addWritten(row)
+			if s.full(most) {
+				return errFull
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addWritten adds a row whose last cells may not be written.
+func (s *Sheet) addWritten(row sheetRow) {
+	if row.wrong != "" {
+		s.refuse(row.number, "%s", row.wrong)
+		return
+	}
+	for len(row.cells) < len(s.Columns) {
+		row.cells = append(row.cells, "")
+	}
+	s.add(row.number, row.cells)
+}
+
+// sheetPart is a sheet of a workbook.
+type sheetPart struct{ name, path string }
+
+// open reads what all sheets share, and returns those that people see.
+func (b *workbook) open() ([]sheetPart, error) {
+	var book struct {
+		Properties struct {
+			From1904 string `xml:"date1904,attr"`
+		} `xml:"workbookPr"`
+		Sheets []struct {
+			Name  string `xml:"name,attr"`
+			State string `xml:"state,attr"`
+			ID    string `xml:"http://schemas.openxmlformats.org/officeDocument/2006/relationships id,attr"`
+			Other string `xml:"http://purl.oclc.org/ooxml/officeDocument/relationships id,attr"` // of the strict format
+		} `xml:"sheets>sheet"`
+	}
+	var related struct {
+		All []struct {
+			ID     string `xml:"Id,attr"`
+			Type   string `xml:"Type,attr"`
+			Target string `xml:"Target,attr"`
+		} `xml:"Relationship"`
+	}
+	if !b.has("xl/workbook.xml") {
+		return nil, errorf("this is no Excel workbook (.xlsx); save the table as .xlsx or CSV")
+	}
+	if err := errors.Join(b.decode("xl/workbook.xml", &book), b.decode("xl/_rels/workbook.xml.rels", &related)); err != nil {
+		return nil, err
+	}
+	if on, _ := strconv.ParseBool(book.Properties.From1904); on {
+		b.from = 1462
+	}
+	targets := map[string]string{}
+	for _, r := range related.All {
+		if path.Base(r.Type) == "worksheet" {
+			targets[r.ID] = r.Target
+		}
+	}
+	var parts []sheetPart
+	for _, sheet := range book.Sheets {
+		if target := targets[cmp.Or(sheet.ID, sheet.Other)]; target != "" && (sheet.State == "" || sheet.State == "visible") {
+			parts = append(parts, sheetPart{sheet.Name, partOf(target)})
+		}
+	}
+	return parts, errors.Join(b.readStrings(), b.readStyles())
+}
+
+// partOf returns the name of a file that the workbook names.
+func partOf(target string) string {
+	if absolute, ok := strings.CutPrefix(target, "/"); ok {
+		return absolute
+	}
+	return path.Join("xl", target)
+}
+
+func (b *workbook) has(name string) bool {
+	return slices.ContainsFunc(b.files.File, func(f *zip.File) bool { return f.Name == name })
+}
+
+// decode reads a whole file of the workbook.
+func (b *workbook) decode(name string, into any) error {
+	return b.read(name, maxHead, func(d *xml.Decoder) error { return d.Decode(into) })
+}
+
+// read reads a file of at most so many bytes.
+func (b *workbook) read(name string, most int64, read func(*xml.Decoder) error) error {
+	f, err := b.files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // only read from
+	bounded := &io.LimitedReader{R: f, N: most}
+	err = read(xml.NewDecoder(bounded))
+	if bounded.N == 0 {
+		return errorf("the workbook has more than %s in %s; save the table as CSV", unit.Bytes(most), name)
+	}
+	return err
+}
+
+// richText is a text, with formats or without.
+type richText struct {
+	Text string `xml:"t"`
+	Runs []struct {
+		Text string `xml:"t"`
+	} `xml:"r"`
+}
+
+var escaped = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
+
+func (t *richText) String() string {
+	text := t.Text
+	for _, run := range t.Runs {
+		text += run.Text
+	}
+	text = escaped.ReplaceAllStringFunc(text, func(code string) string {
+		r, _ := strconv.ParseUint(code[2:6], 16, 16)
+		return string(rune(r))
+	})
+	return string(plaintext.Unix([]byte(text)))
+}
+
+func (b *workbook) readStrings() error {
+	const name = "xl/sharedStrings.xml"
+	if !b.has(name) {
+		return nil
+	}
+	return b.read(name, maxPart, func(d *xml.Decoder) error {
+		return each(d, func(start *xml.StartElement) error {
+			if start.Name.Local != "si" {
+				return nil
+			}
+			var text richText
+			err := d.DecodeElement(&text, start)
+			if b.strings = append(b.strings, text.String()); len(b.strings) > maxCells {
+				return errorf("the table has more than %d texts", maxCells)
+			}
+			return err
+		})
+	})
+}
+
+// each calls do with the beginning of each element, which it may read.
+func each(d *xml.Decoder, do func(*xml.StartElement) error) error {
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			if err := do(&start); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// sheetRow is a row of a sheet.
+type sheetRow struct {
+	number int
+	cells  []string
+	wrong  string
+}
+
+// cell is one as it is written.
+type cell struct {
+	Place   string   `xml:"r,attr"`
+	Type    string   `xml:"t,attr"`
+	Style   int      `xml:"s,attr"`
+	Formula *string  `xml:"f"`
+	Value   *string  `xml:"v"`
+	Inline  richText `xml:"is"`
+}
+
+// sheet reads the rows of a sheet that have cells.
+func (b *workbook) sheet(name string, add func(sheetRow) error) error {
+	var row sheetRow
+	cells := 0
+	end := func() error {
+		switch cells += len(row.cells); {
+		case cells > maxCells:
+			return errorf("the table has more than %d cells", maxCells)
+		case row.cells == nil && row.wrong == "":
+			return nil
+		}
+		return add(row)
+	}
+	read := func(d *xml.Decoder, start *xml.StartElement) error {
+		switch start.Name.Local {
+		case "mergeCell":
+			return errorf("the cells %s are merged: unmerge them, and give each row its value", attribute(start, "ref"))
+		case "row":
+			err := end()
+			row = sheetRow{number: row.number + 1}
+			if n, wrong := strconv.Atoi(attribute(start, "r")); wrong == nil {
+				row.number = n
+			}
+			return err
+		case "c":
+			var c cell
+			if err := d.DecodeElement(&c, start); err != nil {
+				return err
+			}
+			b.fill(&row, &c)
+		}
+		return nil
+	}
+	return b.read(name, maxPart, func(d *xml.Decoder) error {
+		if err := each(d, func(start *xml.StartElement) error { return read(d, start) }); err != nil {
+			return err
+		}
+		return end()
+	})
+}
+
+func attribute(start *xml.StartElement, name string) string {
+	for _, a := range start.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// fill puts a cell at its place in its row.
+func (b *workbook) fill(row *sheetRow, c *cell) {
+	at := len(row.cells)
+	if c.Place != "" {
+		at = columnOf(c.Place)
+	}
+	text, err := b.text(c)
+	if bad := plaintext.Control([]byte(text)); err == nil && bad != nil {
+		err = errors.New("has a control character")
+	}
+	if err != nil {
+		row.wrong = cmp.Or(row.wrong, fmt.Sprintf("cell %s %v", c.Place, err))
+		return
+	}
+	if text == "" {
+		return
+	}
+	for len(row.cells) <= at {
+		row.cells = append(row.cells, "")
+	}
+	row.cells[at] = text
+}
+
+// columnOf returns the column of a place such as AB12, from 0. Sheets have 16,384.
+func columnOf(place string) (n int) {
+	for _, r := range place {
+		if r < 'A' || r > 'Z' || n > 16384 {
+			break
+		}
+		n = 26*n + int(r-'A') + 1
+	}
+	return min(max(n, 1), 16384) - 1
+}
+
+// text returns what people see in a cell, a date as ISO 8601 has it and a number with a point.
+func (b *workbook) text(c *cell) (string, error) {
+	value := ""
+	if c.Value != nil {
+		value = *c.Value
+	}
+	switch {
+	case c.Formula != nil && value == "" && c.Type != "str":
+		return "", errors.New("has a formula without a result: open the file in Excel or LibreOffice and save it again")
+	case c.Type == "inlineStr":
+		return c.Inline.String(), nil
+	case c.Type == "e":
+		return "", fmt.Errorf("has the error %s", value)
+	case value == "" || c.Type == "str" || c.Type == "d":
+		return value, nil
+	case c.Type == "s":
+		if n, err := strconv.Atoi(value); err == nil && n >= 0 && n < len(b.strings) {
+			return b.strings[n], nil
+		}
+		return "", errors.New("names a text that the file does not have")
+	case c.Type == "b":
+		return map[string]string{"0": "FALSE", "1": "TRUE"}[value], nil
+	}
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return "", errors.New("is no number")
+	}
+	if c.Style >= 0 && c.Style < len(b.formats) && b.formats[c.Style] {
+		return b.date(v)
+	}
+	return strings.Replace(strconv.FormatFloat(v, formatOf(v), -1, 64), "e+", "e", 1), nil
+}

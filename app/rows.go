@@ -1,0 +1,197 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"molrun/app/base/fault"
+)
+
+// A batch may have ten thousand rows, and a transaction that changed them all would keep the
+// submissions of others waiting for seconds. So what is asked of a batch is stored with it,
+// and each transaction changes some rows, the first at once and the others in ChangeRows,
+// also after a restart.
+
+// rowsStep is how many rows of a batch one transaction changes by default.
+const rowsStep = 50
+
+// Asked is what is still to be done to the rows of a batch.
+type Asked struct {
+	Retry  bool   `json:"retry,omitempty"`  // the failed ones are tried again; else all are stopped
+	By     string `json:"by"`               // the e-mail of who asked
+	Spares bool   `json:"spares,omitempty"` // dependants of those that are stopped wait on
+	After  []byte `json:"after,omitempty"`  // the Position behind which the rows are that are left
+	Left   int    `json:"left,omitempty"`   // how many may still enter the queue
+}
+
+// statuses returns which rows are concerned.
+func (a *Asked) statuses() []Status {
+	if a.Retry {
+		return []Status{Failed}
+	}
+	return []Status{Queued, Running}
+}
+
+// isStopping reports whether all rows of a batch are being stopped.
+func (j *Job) isStopping() bool { return j.Private.Asked != nil && !j.Private.Asked.Retry }
+
+// rowsChanged is what one transaction did to rows of a batch.
+type rowsChanged struct {
+	rows    []JobID
+	retried int
+	refused error // why a row could not be tried again
+}
+
+// changeRows does some of what is asked of the rows of a batch, and stores the batch.
+func (c *core) changeRows(tx Tx, batch *Job) (did rowsChanged, err error) {
+	a, before := *batch.Private.Asked, batch.Status
+	ids, next, err := tx.JobIDs(JobFilter{Organization: batch.Organization, Batch: batch.ID, Statuses: a.statuses(), Ascending: true}, Position(a.After), cmp.Or(c.options.RowsStep, rowsStep))
+	if err != nil {
+		return did, err
+	}
+	for _, id := range ids {
+		row, err := tx.Job(id)
+		if err != nil {
+			return did, err
+		}
+		err = c.changeRow(tx, batch, row, a)
+		switch {
+		case errors.Is(err, fault.DependencyFailed) || errors.Is(err, fault.InputRemoved):
+			did.refused = err
+		case err != nil:
+			return did, err
+		default:
+			did.retried++
+		}
+	}
+	did.rows = ids
+	a.After, a.Left = []byte(next), max(0, a.Left-len(ids))
+	batch.ask(&a, next != "")
+	if err := unsettle(tx, batch, before); err != nil {
+		return did, err
+	}
+	return did, tx.PutJob(batch)
+}
+
+// ask stores what is left to be done to the rows of a batch, if anything.
+func (j *Job) ask(a *Asked, left bool) {
+	stopping := j.isStopping()
+	if j.Private.Asked = nil; left {
+		j.Private.Asked = a
+	}
+	switch {
+	case j.Status.Finished():
+	case j.isStopping():
+		j.StatusReason = beingStopped
+	case stopping:
+		j.StatusReason = ""
+	}
+}
+
+// beingStopped is why a job that was cancelled has not finished yet.
+const beingStopped = "being stopped"
+
+func (c *core) changeRow(tx Tx, batch, row *Job, a Asked) error {
+	if a.Retry {
+		return c.retry(tx, row, batch)
+	}
+	return c.stop(tx, row, a, batch)
+}
+
+// ChangeRows does what is asked of the rows of batches until ctx ends. It rests as long as it
+// works, which leaves others at least half of what the store can do.
+func (s *Runs) ChangeRows(ctx context.Context, failed func(error)) error {
+	for ctx.Err() == nil {
+		begin := time.Now()
+		more, err := s.ChangeSomeRows(ctx)
+		rest := time.Since(begin)
+		var wake chan struct{}
+		switch {
+		case err != nil && ctx.Err() == nil:
+			failed(err)
+			rest = time.Second
+		case !more:
+			rest, wake = time.Hour, s.asked
+		}
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		case <-time.After(rest):
+		}
+	}
+	return ctx.Err()
+}
+
+// ChangeSomeRows does some of what is asked of a batch, and reports whether there may be more
+// to do.
+func (s *Runs) ChangeSomeRows(ctx context.Context) (more bool, err error) {
+	id, err := s.asksRows(ctx)
+	if err != nil || id == "" {
+		return false, err
+	}
+	var changed []JobID
+	err = s.store.Update(ctx, func(tx Tx) error {
+		changed = nil
+		batch, err := tx.Job(id)
+		if errors.Is(err, fault.NotFound) || err == nil && batch.Private.Asked == nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		did, err := s.changeRows(tx, batch)
+		if err != nil {
+			return err
+		}
+		told, err := s.settle(tx)
+		changed = append(append(told, did.rows...), id)
+		return err
+	})
+	if err != nil {
+		return true, fmt.Errorf("change the rows of batch %s: %w", id, err)
+	}
+	s.changes.Notify(changed...)
+	s.wakeRunner()
+	return true, nil
+}
+
+// asksRows returns the oldest batch of whose rows something is asked, "" if there is none.
+func (s *Runs) asksRows(ctx context.Context) (id JobID, err error) {
+	err = s.store.View(ctx, func(tx Tx) error {
+		for first, err := range tx.Asked() {
+			id = first
+			return err
+		}
+		return nil
+	})
+	return id, err
+}
+
+// wakeRows has ChangeRows look for work.
+func (c *core) wakeRows() {
+	select {
+	case c.asked <- struct{}{}:
+	default:
+	}
+}
+
+// comingRows counts the rows of a holder's batches that are still to enter the queue, as if
+// they were there.
+func comingRows(tx Tx, organization, user string) (n int, err error) {
+	for id, err := range tx.Asked() {
+		if err != nil {
+			return 0, err
+		}
+		batch, err := tx.Job(id)
+		if err != nil {
+			return 0, err
+		}
+		if batch.Organization == organization && (user == "" || batch.Email == user) {
+			n += batch.Private.Asked.Left
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,95 @@
+package app_test
+
+import (
+	"testing"
+
+	"molrun/app"
+	"molrun/app/algorithm/placement"
+	"molrun/app/base/fault"
+	"molrun/app/job/quota"
+	"molrun/app/test/must"
+)
+
+// newStepped returns a site whose transactions change two rows of a batch each.
+func newStepped(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t)
+	s.restart()
+	return s
+}
+
+// restart makes the service anew on the same records.
+func (s *site) restart() {
+	of := func(_, user string) quota.Quota {
+		if user == ann.Email {
+			return quota.Quota{Queued: 6}
+		}
+		return quota.Quota{}
+	}
+	s.Service = s.Offering(s.Store, app.Options{RowsStep: 2, Quota: of}, echoFile)
+}
+
+// changeRows does all that is asked of batches.
+func (s *site) changeRows() {
+	s.t.Helper()
+	for more := true; more; {
+		var err error
+		more, err = s.Runs.ChangeSomeRows(s.t.Context())
+		must.OK(s.t, err)
+	}
+}
+
+func TestLargeBatchIsStoppedAndTriedAgainInPieces(t *testing.T) {
+	s := newStepped(t)
+	s.submitBatch(ann, "b", `{}`, `{"steps":2}`, `{"steps":3}`, `{"steps":4}`, `{"steps":5}`)
+	running := s.Start(s.job(ann, "b-3").ID)
+	s.cancel(ann, "b")
+	s.wantBatch("when the intent is stored", app.Running, app.Counts{Queued: 2, Running: 1, Failed: 2})
+	must.Equal(t, "statusReason meanwhile", s.job(ann, "b").StatusReason, "being stopped")
+	s.restart()
+	_, _, err := s.Runs.Claim(t.Context(), s.job(ann, "b-4").ID, placement.Devices{}, app.Portion{})
+	wantCode(t, "claim a row of a batch that is being stopped", err, fault.NotFound)
+	rows, err := s.Runs.ClaimRows(t.Context(), running, app.Portion{Pilot: "p", Rows: 5, Seconds: 1e9})
+	if err != nil || len(rows) > 0 {
+		t.Errorf("a pilot takes %d rows of it, error %v; want none", len(rows), err)
+	}
+	wantCode(t, "retry it meanwhile", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.JobNotFailed)
+	wantCode(t, "retry a row of it", must.Error2(s.Jobs.Retry(t.Context(), ann, "b-1")), fault.JobNotFailed)
+	s.changeRows()
+	s.wantBatch("after the restart", app.Running, app.Counts{Running: 1, Failed: 4})
+	must.Equal(t, "the running row is to be stopped", s.job(ann, "b-3").StatusReason, "being stopped")
+	must.OK(t, s.Runs.Finish(t.Context(), running.ID, 1, app.Ending{Outcome: &app.Outcome{Cause: app.CauseStopped}}))
+	s.wantBatch("when it is gone", app.Failed, app.Counts{Failed: 5})
+
+	s.retry(ann, "b")
+	s.wantBatch("when the retry is stored", app.Queued, app.Counts{Queued: 2, Failed: 3})
+	wantCode(t, "more jobs than fit beside all rows", must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "c", `{}`, `{}`))), fault.QuotaExceeded)
+	s.submit(ann, "one", `{}`)
+	s.restart()
+	s.changeRows()
+	s.wantBatch("when all rows are tried again", app.Queued, app.Counts{Queued: 5})
+
+	s.cancel(ann, "b")
+	s.cancel(ann, "b")
+	s.changeRows()
+	s.wantBatch("after another cancel", app.Failed, app.Counts{Failed: 5})
+}
+
+// TestRetryLooksForARowThatCanBeTriedAgain has rows at the beginning that can't.
+func TestRetryLooksForARowThatCanBeTriedAgain(t *testing.T) {
+	s := newStepped(t)
+	u := s.Upload(ann, "a.txt", "text")
+	s.submitBatch(ann, "b", `{"input":"inputs/a.txt"}`, `{"input":"inputs/a.txt"}`, `{"input":"inputs/a.txt"}`, `{}`)
+	s.submitBatch(bob, "all", `{"input":"`+string(u.ID)+`"}`, `{"input":"`+string(u.ID)+`"}`, `{"input":"`+string(u.ID)+`"}`)
+	for _, of := range []struct {
+		by   app.Caller
+		name string
+	}{{ann, "b"}, {bob, "all"}} {
+		s.cancel(of.by, of.name)
+		s.changeRows()
+	}
+	must.OK(t, s.Files.Delete(t.Context(), ann, string(u.ID)))
+	s.retry(ann, "b")
+	s.wantBatch("after the retry", app.Queued, app.Counts{Queued: 1, Failed: 3})
+	wantCode(t, "retry only such rows", must.Error2(s.Jobs.Retry(t.Context(), bob, "all")), fault.InputRemoved)
+}

@@ -1,0 +1,228 @@
+package result
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"molrun/app/task"
+)
+
+// stagingDir, in the job's directory, is where what replaces links is made.
+const stagingDir = "links"
+
+// maxLinks bounds how many links lead from one to the next.
+const maxLinks = 40
+
+// Reasons why a link is left out.
+const (
+	linkGone  = "a link to a file that is not there"
+	linkAway  = "a link that leads out of the output folder"
+	linkLoop  = "a link that leads to itself, or to a folder that it is in"
+	linkLarge = "a link to a folder with too many files, or too deep ones, to have them twice"
+)
+
+// outputPaths are the names that a program had for its output folder, for links with
+// absolute paths.
+func outputPaths(attemptDir string) []string {
+	work := filepath.Join(attemptDir, task.WorkDir)
+	paths := []string{filepath.Join(work, task.OutDir)}
+	if real, err := filepath.EvalSymlinks(work); err == nil && real != work {
+		paths = append(paths, filepath.Join(real, task.OutDir))
+	}
+	return paths
+}
+
+// symlinks replaces links in a result by what they lead to within it: hard links, so
+// that nothing is stored twice.
+type symlinks struct {
+	*inspection
+	job   *os.Root
+	outs  []string        // the result, as the program called it
+	known map[string]bool // files of the result
+}
+
+// resolveSymlinks resolves the links that stay within the result, and drops the others.
+func (i *inspection) resolveSymlinks(jobDir string, outs []string) error {
+	if len(i.links) == 0 {
+		return nil
+	}
+	job, err := os.OpenRoot(jobDir)
+	if err != nil {
+		return err
+	}
+	defer job.Close()
+	if err := errors.Join(job.RemoveAll(stagingDir), job.Mkdir(stagingDir, 0o700)); err != nil {
+		return err
+	}
+	s := symlinks{i, job, outs, make(map[string]bool, len(i.files))}
+	for _, f := range i.files {
+		s.known[f] = true
+	}
+	for n, link := range i.links {
+		why, err := s.make(link, staged(n))
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			i.leave(link, why)
+		}
+	}
+	return errors.Join(s.place(), job.RemoveAll(stagingDir))
+}
+
+// staged is where what replaces a link is made.
+func staged(n int) string { return filepath.Join(stagingDir, strconv.Itoa(n)) }
+
+// place puts what was made in the place of its link.
+func (s *symlinks) place() error {
+	for n, link := range s.links {
+		if s.left[link] != "" {
+			continue
+		}
+		place := filepath.Join(resultDir, link)
+		if err := s.job.Remove(place); err != nil { // a folder can't replace it
+			return err
+		}
+		if err := s.job.Rename(staged(n), place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// make makes what a link leads to, or returns why it can't.
+func (s *symlinks) make(link, to string) (why string, err error) {
+	target, why, err := s.target(link)
+	if why != "" || err != nil {
+		return why, err
+	}
+	if target == "." || strings.HasPrefix(link, target+"/") {
+		return linkLoop, nil
+	}
+	entries := s.entries
+	made, err := s.copy(target, link, to, nil)
+	if errors.Is(err, errLarge) {
+		s.entries = entries
+		return linkLarge, nil
+	}
+	s.files = append(s.files, made...)
+	return "", err
+}
+
+var errLarge = errors.New(linkLarge)
+
+// copy makes hard links to a file of the result, or to those of a folder, which are to be
+// at path, and returns the paths of these files. Within are the folders that it is in.
+func (s *symlinks) copy(from, path, to string, within []string) (files []string, err error) {
+	if s.entries++; s.entries > s.limit || len(path) > maxPath || len(within) > maxDepth {
+		return nil, errLarge
+	}
+	info, err := s.root.Lstat(from)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, s.job.Link(filepath.Join(resultDir, from), to)
+	}
+	if err := s.job.Mkdir(to, 0o700); err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(s.root.FS(), from)
+	if err != nil {
+		return nil, err
+	}
+	within = append(slices.Clip(within), from)
+	for _, e := range entries {
+		real := filepath.Join(from, e.Name())
+		if e.Type() == fs.ModeSymlink {
+			if real, err = s.nested(real, within); err != nil {
+				return nil, err
+			}
+		}
+		if real == "" || !e.IsDir() && e.Type() != fs.ModeSymlink && !s.known[real] {
+			continue // named where it is
+		}
+		more, err := s.copy(real, filepath.Join(path, e.Name()), filepath.Join(to, e.Name()), within)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
+	}
+	return files, nil
+}
+
+// nested returns the target of a link in a folder that is copied, "" if it is left out.
+func (s *symlinks) nested(link string, within []string) (string, error) {
+	target, why, err := s.target(link)
+	if why != "" || err != nil || slices.Contains(within, target) || target == "." || strings.HasPrefix(link, target+"/") {
+		return "", err
+	}
+	return target, nil
+}
+
+// target follows a link to a file or folder of the result, or says why it leads to none.
+func (s *symlinks) target(link string) (path, why string, err error) {
+	out := s.outs[0]
+	at, rest := filepath.Join(out, filepath.Dir(link)), []string{filepath.Base(link)}
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		at, rest = filepath.Join(at, name), rest[1:]
+		inside, ok := s.inside(at)
+		if !ok || inside == "." {
+			continue // it may lead back
+		}
+		if now := s.renamed[inside]; now != "" {
+			inside = now
+		}
+		info, err := s.root.Lstat(inside)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), err == nil && s.isLeft(inside, info):
+			return "", linkGone, nil
+		case err != nil:
+			return "", "", err
+		}
+		at = filepath.Join(out, inside)
+		if info.Mode().Type() != fs.ModeSymlink {
+			if len(rest) > 0 && !info.IsDir() {
+				return "", linkGone, nil
+			}
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", linkLoop, nil
+		}
+		to, err := s.root.Readlink(inside)
+		if err != nil {
+			return "", "", err
+		}
+		if at = filepath.Dir(at); filepath.IsAbs(to) {
+			at = "/"
+		}
+		rest = append(strings.Split(to, "/"), rest...)
+	}
+	path, ok := s.inside(at)
+	if !ok {
+		return "", linkAway, nil
+	}
+	return path, "", nil
+}
+
+// isLeft reports whether a file is left out.
+func (s *symlinks) isLeft(path string, info fs.FileInfo) bool {
+	return !info.IsDir() && info.Mode().Type() != fs.ModeSymlink && !s.known[path]
+}
+
+// inside returns a path within the result for one that the program had for it.
+func (s *symlinks) inside(path string) (string, bool) {
+	for _, out := range s.outs {
+		if rel, err := filepath.Rel(out, path); err == nil && filepath.IsLocal(rel) {
+			return rel, true
+		}
+	}
+	return "", false
+}

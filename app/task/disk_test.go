@@ -1,0 +1,100 @@
+package task
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app/task/protocol"
+	"molrun/app/test/must"
+)
+
+// smallDisk returns a directory on a file system of its own with so many MiB.
+func smallDisk(t *testing.T, mib int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=700", mib)); err != nil {
+		must.Skip(t, "mounting a small file system takes root: %v", err)
+	}
+	t.Cleanup(func() { must.OK(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+	return dir
+}
+
+func TestWhatGrowsOnAShortDiskMustEnd(t *testing.T) {
+	dir := smallDisk(t, 64)
+	write := func(name string, mib int) {
+		must.Write(t, filepath.Join(dir, name), string(make([]byte, mib<<20)))
+	}
+	now := time.Unix(1_700_000_000, 0)
+	d := disk{reserve: 32 << 20}
+	check := func(when string, ends bool) {
+		t.Helper()
+		now = now.Add(10 * time.Second)
+		if excess := d.check(dir, now); (excess != "") != ends {
+			t.Errorf("%s: %q, must end: %v", when, excess, ends)
+		}
+	}
+	check("an empty disk", false)
+	write("work/in/large", 20)
+	check("files that were laid in", false)
+	write("work/out/a", 16)
+	check("the disk is short, which others may have done", false)
+	write("log", 1)
+	check("a few lines of a log", false)
+	write("work/out/b", 8)
+	check("it goes on", true)
+	must.OK(t, os.Remove(filepath.Join(dir, "work/in/large")))
+	check("there is space again", false)
+
+	limited := disk{most: 30 << 20}
+	if excess := limited.check(dir, now); excess != "" {
+		t.Error(excess)
+	}
+	write("work/out/c", 8)
+	if excess := limited.check(dir, now.Add(time.Minute)); excess == "" {
+		t.Error("33 MiB are written of 30, and it need not end")
+	}
+}
+
+// TestTenWritersLeaveTheReserve has them write as fast as they can. What it measures is space, not time.
+func TestTenWritersLeaveTheReserve(t *testing.T) {
+	const reserve, tolerance = 512 << 20, 64 << 20
+	parent := smallDisk(t, 1536)
+	var most atomic.Int64
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+			if free, err := freeBytes(parent); err == nil {
+				most.Store(max(most.Load(), reserve-free))
+			}
+		}
+	})
+	var all []*running
+	for i := range 10 {
+		a := newAttemptIn(t, filepath.Join(parent, fmt.Sprint(i)), `head -c 1G /dev/zero > out/a`)
+		a.isolation.Reserve = reserve
+		all = append(all, a.start())
+	}
+	for _, r := range all {
+		if o := r.outcome(); o.Cause != protocol.CauseDisk || !strings.Contains(o.Message, "disk.reserve") {
+			t.Errorf("the cause is %q: %s", o.Cause, o.Message)
+		}
+	}
+	close(stop)
+	watching.Wait()
+	if below := most.Load(); below > tolerance {
+		t.Errorf("%d MiB of the reserve were taken, want at most %d", below>>20, tolerance>>20)
+	}
+}
