@@ -16,7 +16,7 @@ import (
 )
 
 func TestFailureShowsTheCause(t *testing.T) {
-	one, zero, killed := 1, 0, 137
+	one, zero := 1, 0
 	tests := []struct {
 		name string
 		s    script
@@ -24,10 +24,6 @@ func TestFailureShowsTheCause(t *testing.T) {
 	}{
 		{"exit", script{cause: app.CauseExit, exitCode: 1, log: "oops\n"}, app.Failure{
 			Code: app.FailedExit, Message: "The program ended with exit status 1. Its last words: oops", ExitCode: &one, LogTail: "oops\n",
-		}},
-		{"killed behind a shell", script{cause: app.CauseExit, exitCode: 137, log: "Killed\n"}, app.Failure{
-			Code: app.FailedExit, ExitCode: &killed, LogTail: "Killed\n",
-			Message: "The program was killed (exit status 137), most likely for memory. Give the job more memory, or less to do. Its last words: Killed",
 		}},
 		{"known", script{cause: app.CauseExit, exitCode: 1, log: "Cannot read x.pdb\n"}, app.Failure{
 			Code: app.FailedExit, Message: "The program could not read x.pdb.", ExitCode: &one, LogTail: "Cannot read x.pdb\n",

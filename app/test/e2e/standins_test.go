@@ -299,7 +299,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 		"rfd-no-weights": {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A30-60/0 50","weights":"beta_binders"}`, fails: "The weights Complex_beta_ckpt.pt are not installed"},
 		"bind-all": { // the second has the higher pLDDT, the first the better ipTM
 			typ: "bindcraft", settings: `{"target":"` + target + `","designs":2,"hotspots":"A35-37,53","protocol":"peptide","filters":"peptide","redesign_interface":true}`,
-			metrics: map[string]any{"designs": 2.0, "iptm": 0.8, "plddt": 0.81, "dG": -41.5, "ended": "as many as asked for"},
+			metrics: map[string]any{"designs": 2.0, "iptm": 0.8, "plddt": 81.0, "dG": -41.5, "ended": "as many as asked for"},
 			file:    "designs.csv", lines: "1,binder_l80_s1_mpnn1,80,0.80,0.81,0.2,-41.5,,,,,MKV,Accepted/binder_l80_s1_mpnn1_model1.pdb\n2,binder_l80_s1_mpnn2,80,0.75,0.82,",
 		},
 		"bind-gives-up":       {typ: "bindcraft", settings: `{"target":"` + target + `","designs":3,"shortest":22}`, metrics: map[string]any{"designs": 1.0, "iptm": 0.8, "ended": "too few attempts succeeded"}},
