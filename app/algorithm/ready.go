@@ -154,9 +154,14 @@ func (a *File) named() (paths []string) {
 	return paths
 }
 
-// AssetPlace is where an asset is, or should be.
+// AssetPlace is where an asset is, or should be, and how to get it.
 type AssetPlace struct {
 	Name, Path string
+	Size       int64    // bytes; 0: unknown
+	From       string   // for people
+	Address    string   // of the file, on the web; "": none
+	Command    []string // makes it; nil: none
+	Wrong      string   // what is wrong with the file that is there, or that none is; "": nothing
 }
 
 // AssetPlaces returns where the site has the assets, by the names of [site.paths].
@@ -166,7 +171,11 @@ func (a *File) AssetPlaces(site map[string]string) (places []AssetPlace, err err
 		if path == "" {
 			return nil, fmt.Errorf("%s needs [site.paths] to know where the asset %s is", a.Type, asset.Name)
 		}
-		places = append(places, AssetPlace{asset.Name, path})
+		p := AssetPlace{Name: asset.Name, Path: path, Size: asset.Size, From: asset.From, Address: asset.address, Wrong: asset.wrong(path)}
+		if p.Command, err = command.Argv(asset.fetch, &command.Values{Site: site}); err != nil {
+			return nil, err
+		}
+		places = append(places, p)
 	}
 	return places, nil
 }

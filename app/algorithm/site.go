@@ -14,7 +14,10 @@ import (
 	"molrun/app/base/unit"
 )
 
-var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var (
+	digestPattern  = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	addressPattern = regexp.MustCompile(`^https?://[!-~]+$`)
+)
 
 // Untested is the status of an algorithm that follows its program's documentation and was
 // never run with it.
@@ -29,6 +32,9 @@ type Asset struct {
 
 	path  command.Template
 	about bool // Size is rounded
+
+	address string             // of the file, on the web; "": none
+	fetch   []command.Argument // makes it; nil: none
 }
 
 // whereabouts are what an algorithm needs of a machine besides programs.
@@ -43,14 +49,15 @@ func readAssets(c commandReader) []Asset {
 	c.allowed = []string{"site"}
 	var all []Asset
 	for _, t := range r.Tables(r.Root, "assets") {
-		if t.Member("size") == nil && t.Member("sha256") == nil {
-			r.Mistakef(t.Line, "[[assets]] needs size or sha256, by which the asset is recognized")
+		if t.Member("size") == nil && t.Member("sha256") == nil && t.Member("fetch") == nil {
+			r.Mistakef(t.Line, "[[assets]] needs size or sha256, by which the asset is recognized, or fetch")
 		}
 		a := Asset{Name: r.Text(t, "name"), From: r.Line(t, "from")}
 		if slices.ContainsFunc(all, func(other Asset) bool { return other.Name == a.Name && a.Name != "" }) {
 			r.Mistakef(t.Line, "two assets are named %q", a.Name)
 		}
 		a.readContent(c, t)
+		a.readFetch(c, t)
 		all = append(all, a)
 	}
 	return all
@@ -78,6 +85,23 @@ func (a *Asset) readContent(c commandReader, t *tomltree.Node) {
 		if a.SHA256 = c.Text(t, "sha256"); !digestPattern.MatchString(a.SHA256) {
 			c.Mistakef(n.Line, "sha256 must be 64 hexadecimal digits, in lower case")
 		}
+	}
+}
+
+// readFetch reads how to get the asset: the address of the file, or a command that makes it.
+func (a *Asset) readFetch(c commandReader, t *tomltree.Node) {
+	if n := t.Member("fetch"); n != nil && n.Kind == strictjson.String {
+		a.address = n.Text
+		if !addressPattern.MatchString(n.Text) {
+			c.Mistakef(n.Line, `fetch %q is no address of a file: write it like "https://example.org/weights.ckpt", or a command as a list`, n.Text)
+		}
+		if a.From == "" {
+			a.From = a.address
+		}
+	}
+	a.fetch = c.commandOf(t, "fetch")
+	if a.From == "" {
+		c.Mistakef(t.Line, "[[assets]] needs from, which says where to get it, or its address as fetch")
 	}
 }
 

@@ -29,7 +29,7 @@ for the operator, on the machine of the service: they read the configuration ins
 the service.`,
 	}
 	remote.SearchAlgorithms(c)
-	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand(), algorithmsSchemaCommand(), algorithmsTestCommand(), newCommand(), reloadCommand())
+	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand(), fetchCommand(), algorithmsSchemaCommand(), algorithmsTestCommand(), newCommand(), reloadCommand())
 	return c
 }
 

@@ -40,6 +40,7 @@ var onData = map[string][]string{
 	"molrun user set":          {"zoe@lab.example", "--organization", "lab", "--role", "viewer"},
 	"molrun algorithms reload": {"--json"},
 	"molrun algorithms check":  nil,
+	"molrun algorithms fetch":  nil,
 	"molrun algorithms list":   nil,
 	"molrun algorithms new":    nil,
 	"molrun algorithms show":   nil,

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,6 +117,52 @@ func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
 	}
 	if _, errs, code := check(filepath.Join(dir, "nowhere.toml")); code == 0 || !strings.Contains(errs, "no such file") {
 		t.Errorf("check of nothing: exit code %d: %s", code, errs)
+	}
+}
+
+// What cannot be downloaded while jobs run is fetched before, to where the configuration says.
+func TestAssetsAreFetched(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := strings.NewReplacer("%s", "1", "[\"true\"]", "[\"true\", \"{site.near}\"]").Replace(nearFile)
+	for _, asset := range []string{
+		"name = \"web\"\npath = \"{site.near}/a b.bin\"\nsize = 3\nfetch = \"https://example.org/a?b=c\"\n",
+		"name = \"one\"\npath = \"{site.near}/one\"\nfrom = \"here\"\nfetch = [\"touch\", \"{site.near}/one\", \"{site.near}/two\"]\n",
+		"name = \"two\"\npath = \"{site.near}/two\"\nfrom = \"here\"\nfetch = [\"touch\", \"{site.near}/one\", \"{site.near}/two\"]\n",
+		"name = \"licensed\"\npath = \"{site.near}/c.bin\"\nsize = \"1GiB\"\nfrom = \"its authors\"\n",
+	} {
+		text += "[[assets]]\n" + asset
+	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "near.toml"), []byte(text), 0o600))
+	config := filepath.Join(dir, "config.toml")
+	must.OK(t, os.WriteFile(config, fmt.Appendf(nil, "algorithms = %q\n[site.paths]\nnear = %[1]q\n", dir), 0o600))
+	fetch := func(args ...string) (out, errs string, code int) {
+		t.Helper()
+		return within(t, "", append([]string{"algorithms", "fetch", "near", "--config", config}, args...)...)
+	}
+	out, errs, code := fetch("--print")
+	want := strings.ReplaceAll(`# near: web (3 bytes), from https://example.org/a?b=c
+curl -fL --retry 5 --create-dirs -C - -o 'DIR/a b.bin.part' 'https://example.org/a?b=c' && mv 'DIR/a b.bin.part' 'DIR/a b.bin'
+# near: one, from here
+touch DIR/one DIR/two
+# near: two, from here
+# near: licensed (1.0 GiB), from its authors
+# get it by hand, and put it at DIR/c.bin
+`, "DIR", dir)
+	if out != want || code != 0 {
+		t.Errorf("exit code %d: %s%s, want %s", code, out, errs, want)
+	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "a b.bin"), []byte("abc"), 0o600))
+	if out, errs, code := fetch(); code != exitFailed || !strings.Contains(errs, "molrun: licensed (1.0 GiB) is not at") || strings.Contains(errs, "curl") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "c.bin"), nil, 0o600))
+	must.OK(t, os.Truncate(filepath.Join(dir, "c.bin"), 1<<30))
+	if out, errs, code := fetch("--print"); code != 0 || out != "# near 1: nothing is missing\n" {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	if _, errs, code := within(t, "", "algorithms", "fetch", "nowhere", "--config", config); code != exitMissing || !strings.Contains(errs, "no algorithm \"nowhere\"") {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
 

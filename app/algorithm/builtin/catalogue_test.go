@@ -97,20 +97,20 @@ func TestScriptsReadTextOfAllSystems(t *testing.T) {
 	}
 	run := func(script string, args ...string) {
 		t.Helper()
-		if out, err := exec.CommandContext(t.Context(), "python3", append([]string{"catalogue/" + script}, args...)...).CombinedOutput(); err != nil { //nolint:gosec // a script of the catalogue
+		python := exec.CommandContext(t.Context(), "python3", append([]string{"catalogue/" + script}, args...)...) //nolint:gosec // a script of the catalogue
+		python.Env = []string{"PYTHONPATH=catalogue/" + lib, "PYTHONDONTWRITEBYTECODE=1"}
+		if out, err := python.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", script, err, out)
 		}
 	}
-	fasta, target := write("a.fasta", ""), filepath.Join(dir, "complex")
-	for script, args := range map[string][]string{
-		"boltz/complex.py": {fasta, target, "structure", "empty"}, "chai-1/complex.py": {fasta, target}, "alphafold3/complex.py": {fasta, "1", target},
-	} {
+	settings, fasta, target := write("settings.json", `{"seed": 1, "seeds": 1}`), write("a.fasta", ""), filepath.Join(dir, "complex")
+	for _, script := range []string{"boltz/complex.py", "chai-1/complex.py", "alphafold3/complex.py"} {
 		for _, text := range []string{
 			"\uFEFF>a\rMKV\rLAA\r\n>b\rGG\r", "\xff\xfe>\x00a\x00\n\x00M\x00K\x00V\x00L\x00A\x00A\x00\n\x00>\x00\n\x00G\x00G\x00",
 			">prot\xe9ine\nmkv laa*\n;x\n >b\nGG", "MKVLAAGG",
 		} {
 			must.OK(t, os.WriteFile(fasta, []byte(text), 0o600))
-			run(script, args...)
+			run(script, settings, target, "--proteins", fasta)
 			if text, err := os.ReadFile(target); err != nil || !bytes.Contains(text, []byte("MKVLAA")) || !bytes.Contains(text, []byte("GG")) || bytes.Contains(text, []byte("*")) {
 				t.Errorf("%s: %s, %v", script, text, err)
 			}

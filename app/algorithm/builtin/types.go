@@ -21,6 +21,7 @@ const lib = "lib"
 
 // takers lists the types that take a script of lib.
 var takers = map[string][]string{
+	"assembly.py":  {"alphafold3", "boltz", "chai-1", "colabfold"},
 	"molecule.py":  {"psi4", "xtb"},
 	"molecules.py": {"conformers", "properties", "vina"},
 	"read.py":      {"mustang", "theseus"},

@@ -7,9 +7,11 @@ stand-in do so, in the program's words; a file no-gpu beside it hides the GPU.
 
   standins.py PROGRAM ARGUMENTS..."""
 import argparse
+import csv
 import json
 import os
 import pathlib
+import re
 import signal
 import sys
 
@@ -24,7 +26,7 @@ def fasta(path):
         if line.startswith(">"):
             name = line[1:].split()[0]
             chains[name] = ""
-        else:
+        elif not line.startswith("#"):
             chains[name] += line.strip()
     return chains
 
@@ -34,9 +36,10 @@ def pdb(path, length, b=80.0, name="GLY"):
     path.write_text("".join(f"ATOM  {k:5d}  CA  {name} A{k:4d}    {3.8 * k % 900:8.3f}{0:8.3f}{0:8.3f}  1.00{b:6.2f}           C\n" for k in range(1, length + 1)) + "END\n")
 
 
-def cif(path, length):
+def cif(path, length, ligands=0):
     head = "group_PDB id type_symbol label_atom_id label_comp_id label_asym_id auth_asym_id label_seq_id auth_seq_id Cartn_x Cartn_y Cartn_z B_iso_or_equiv pdbx_PDB_model_num"
     rows = "".join(f"ATOM {k} C CA GLY A A {k} {k} {3.8 * k:.2f} 0 0 80 1\n" for k in range(1, length + 1))
+    rows += "".join(f"HETATM {length + k} C C1 LIG{k} B B . 1 {3.8 * k:.2f} 9 0 20 1\n" for k in range(1, ligands + 1))
     path.write_text("data_model\nloop_\n" + "".join(f"_atom_site.{word}\n" for word in head.split()) + rows)
 
 
@@ -49,69 +52,169 @@ def gpu():
         sys.exit("no GPU was given")
 
 
+def found(cache, *names):
+    """Ends as programs do that would download what is not there, in a sandbox without a network."""
+    for name in names:
+        if not (cache / name).exists():
+            sys.exit(f"urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution> for {name}")
+
+
+def mode(word):
+    """Whether a file of this name beside the stand-ins chooses how they fail."""
+    return (pathlib.Path(__file__).parent / word).exists()
+
+
 def boltz():
+    import numpy
     add("task", choices=["predict"])
     add("input", type=pathlib.Path)
     for name in ("--out_dir", "--cache"):
         add(name, type=pathlib.Path, required=True)
-    for name in ("--devices", "--recycling_steps", "--diffusion_samples", "--seed"):
+    for name in ("--devices", "--recycling_steps", "--sampling_steps", "--diffusion_samples", "--seed", "--num_workers", "--preprocessing-threads"):
         add(name, type=int, required=True)
-    add("--write_full_pae", action="store_true")
-    add("--use_potentials", action="store_true")
+    add("--step_scale", type=float, required=True)
+    for name in ("--write_full_pae", "--use_potentials", "--no_kernels"):
+        add(name, action="store_true")
     o = options.parse_args(arguments)
     gpu()
-    assert (o.cache / "boltz2_conf.ckpt").exists() and o.devices == 1
+    assert o.devices == 1
+    found(o.cache, "mols.tar", "mols", "boltz2_conf.ckpt", "boltz2_aff.ckpt")
     document = json.loads(o.input.read_text())
     assert document["version"] == 1
-    length = 0
+    length, ligands, letters = 0, 0, []
     for entry in document["sequences"]:
         ((kind, value),) = entry.items()
-        length += len(value["sequence"]) if kind == "protein" else 1
-        assert kind == "ligand" and value["smiles"] or value["msa"]
+        letters.append(value["id"])
+        length += 1 if kind == "ligand" else len(value["sequence"])
+        ligands += kind == "ligand"
+        assert set(value) <= {"id", "sequence", "msa", "modifications", "cyclic", "smiles", "ccd"} and kind in ("protein", "dna", "rna", "ligand")
+        assert kind != "ligand" or ("smiles" in value) != ("ccd" in value)
+        if value.get("ccd") == "XXXXX":
+            print("Failed to process complex.yaml. Skipping. Error: CCD component XXXXX not found!.")
+            return
+        if value.get("smiles") == "C(C)(C)(C)(C)C":
+            print("Failed to process complex.yaml. Skipping. Error: Python argument types in\n    rdkit.Chem.rdmolops.AddHs(NoneType)\ndid not match C++ signature:")
+            return
         if kind == "protein" and value["msa"] == "empty":
             print("Found explicit empty MSA for some proteins, will run these in single sequence mode.")
         elif kind == "protein":
             first = [line.strip() for line in open(value["msa"]) if not line.startswith(">")][0]
             if first != value["sequence"]:
                 print("Warning: MSA does not match input sequence, creating dummy.", len(first))
+    for constraint in document.get("constraints", []):
+        ((kind, value),) = constraint.items()
+        if kind == "bond":
+            if value["atom1"][2] == "XX":
+                print("Failed to process complex.yaml. Skipping. Error: ('A', 2, 'XX').")
+                return
+            assert all(letter in letters and isinstance(number, int) and atom for letter, number, atom in value.values())
+            continue
+        tokens = value["contacts"] if kind == "pocket" else [value["token1"], value["token2"]]
+        assert all(letter in letters and isinstance(number, int) for letter, number in tokens) and 4 <= value["max_distance"] <= 20
+    assert all(pathlib.Path(path).suffix[1:] == kind for template in document.get("templates", []) for kind, path in template.items())
+    if mode("cuda-old"):
+        sys.exit("RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver")
+    if hidden_gpu():
+        sys.exit("lightning_fabric.utilities.exceptions.MisconfigurationException: No supported gpu backend found!")
+    if mode("no-kernels") and not o.no_kernels:
+        sys.exit("ModuleNotFoundError: No module named 'cuequivariance_torch'")
+    print("Running structure prediction for 1 input.")
+    if length > 1000:
+        print("| WARNING: ran out of memory, skipping batch")
+        return
     out = o.out_dir / f"boltz_results_{o.input.stem}" / "predictions" / o.input.stem
     out.mkdir(parents=True)
     for k in range(o.diffusion_samples):
-        cif(out / f"{o.input.stem}_model_{k}.cif", length)
-        figures = {"confidence_score": 0.81, "ptm": 0.78, "iptm": 0.0, "ligand_iptm": 0.0, "complex_plddt": 0.9, "complex_pde": 0.6}
-        (out / f"confidence_{o.input.stem}_model_{k}.json").write_text(json.dumps(figures))
+        stem = f"{o.input.stem}_model_{k}"
+        cif(out / f"{stem}.cif", length)
+        figures = {"confidence_score": 0.81 - k / 100, "ptm": 0.78, "iptm": 0.6 * (len(letters) > 1), "ligand_iptm": 0.0, "complex_plddt": 0.9, "complex_pde": 0.6,
+                   "chains_ptm": {str(n): 0.78 for n in range(len(letters))}}
+        (out / f"confidence_{stem}.json").write_text(json.dumps(figures))
+        numpy.savez_compressed(out / f"plddt_{stem}.npz", plddt=numpy.full(length, 0.9, dtype="float32"))
+        if o.write_full_pae:
+            numpy.savez_compressed(out / f"pae_{stem}.npz", pae=numpy.full((length, length), 0.75, dtype="float32"))
     for wanted in document.get("properties", []):
-        assert wanted["affinity"]["binder"]
+        assert wanted["affinity"]["binder"] in letters
+        if mode("affinity-oom"):
+            print("| WARNING: ran out of memory, skipping batch")
+            return
         (out / f"affinity_{o.input.stem}.json").write_text(json.dumps({"affinity_pred_value": -0.7, "affinity_probability_binary": 0.66}))
 
 
 def chai():
+    import hashlib
     import numpy
+    named = lambda sequence: hashlib.sha256(sequence.upper().encode()).hexdigest() + ".aligned.pqt"
+    if arguments[0] == "a3m-to-pqt":
+        add("task")
+        add("directory", type=pathlib.Path)
+        add("--output-directory", type=pathlib.Path)
+        o = options.parse_args(arguments)
+        (file,) = o.directory.glob("*.a3m")
+        o.output_directory.mkdir(exist_ok=True, parents=True)
+        (o.output_directory / named(next(iter(fasta(file).values())))).write_text(file.read_text())
+        return
     add("task", choices=["fold"])
     add("input", type=pathlib.Path)
     add("out", type=pathlib.Path)
-    for name in ("--num-diffn-samples", "--num-trunk-recycles", "--seed"):
+    for name in ("--num-diffn-samples", "--num-trunk-recycles", "--num-diffn-timesteps", "--seed"):
         add(name, type=int, required=True)
+    for name in ("--msa-directory", "--constraint-path"):
+        add(name, type=pathlib.Path)
+    add("--use-esm-embeddings", action="store_true")
+    add("--no-use-esm-embeddings", action="store_true")
     o = options.parse_args(arguments)
     gpu()
-    assert not o.out.exists() and pathlib.Path(os.environ["CHAI_DOWNLOADS_DIR"]).exists()
-    chains = fasta(o.input)
-    assert all(name.startswith(("protein|name=", "ligand|name=")) for name in chains)
+    assert not o.out.exists() and os.environ["COLUMNS"] == "500"
+    if mode("cuda-old"):
+        sys.exit("RuntimeError: The NVIDIA driver on your system is too old (found version 11040).")
+    if hidden_gpu():
+        sys.exit("RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU")
+    downloads = pathlib.Path(os.environ["CHAI_DOWNLOADS_DIR"])
+    found(downloads, "conformers_v1.apkl")
+    chains, lengths, proteins, ligands = fasta(o.input), [], [], []
     for name, letters in chains.items():
-        if name.startswith("ligand") and letters.count("1") % 2:
-            print(f"ERROR:Failed to tokenize input entity_data=AllAtomEntityData(entity_name='{name.split('=')[1]}')  sym_id=1", file=sys.stderr)
+        kind, name = name.split("|name=")
+        assert kind in ("protein", "dna", "rna", "ligand")
+        if kind == "ligand" and letters in ("C1CC", "C(C)(C)(C)(C)C"):
+            print(f"ERROR:Failed to tokenize input entity_data=AllAtomEntityData(entity_name='{name}')  sym_id=1", file=sys.stderr)
+            continue
+        letters = re.sub(r"\([A-Z0-9]+\)", "X", letters)
+        if kind == "protein" and o.msa_directory and not (o.msa_directory / named(letters)).exists():
+            print(f"WARNING:No MSA found for sequence: {letters}")
+        proteins.append(letters)
+        lengths.append(len(letters))
+        ligands += [len(letters)] if kind == "ligand" else []
+    if sum(lengths) > 2048:
+        sys.exit(f"UnsupportedInputError: Too many tokens in input: {sum(lengths)} > 2048. Please limit the length of the input sequence.")
+    for row in csv.DictReader(open(o.constraint_path)) if o.constraint_path else []:
+        name, number = row["res_idxB"][0], int(row["res_idxB"][1:])
+        assert proteins["ABCDEFGH".index(row["chainB"])][number - 1] == name and (row["res_idxA"] == "") == (row["connection_type"] == "pocket")
+    if not o.no_use_esm_embeddings:
+        found(downloads, "esm/traced_sdpa_esm2_t36_3B_UR50D_fp16.pt")
+    found(downloads, *(f"models_v2/{name}.pt" for name in ("feature_embedding", "bond_loss_input_proj", "token_embedder", "trunk", "diffusion_module", "confidence_head")))
+    for k in range(0, 200, 50):
+        print(f"Diffusion steps:  {k // 2}%|{'#' * (k // 20):<10}| {k}/199 [00:01<00:01]", end="\r", file=sys.stderr)
     o.out.mkdir()
+    several = len(lengths) > 1
     for k in range(o.num_diffn_samples):
-        cif(o.out / f"pred.model_idx_{k}.cif", sum(map(len, chains.values())))
-        numpy.savez(o.out / f"scores.model_idx_{k}.npz", aggregate_score=numpy.array([0.5 + 0.05 * k]), ptm=numpy.array([0.7]), iptm=numpy.array([0.4]))
+        cif(o.out / f"pred.model_idx_{k}.cif", sum(lengths) - sum(ligands), len(ligands))
+        ptm, iptm = 0.7 + 0.01 * k, 0.4 if several else 0.0
+        numpy.savez(o.out / f"scores.model_idx_{k}.npz", aggregate_score=numpy.array([0.2 * ptm + 0.8 * iptm]), ptm=numpy.array([ptm]), iptm=numpy.array([iptm]),
+                    per_chain_ptm=numpy.full((1, len(lengths)), ptm), has_inter_chain_clashes=numpy.array([False]))
 
 
 def colabfold():
     add("input", type=pathlib.Path)
     add("out", type=pathlib.Path)
     add("--data", type=pathlib.Path, required=True)
-    for name in ("--num-recycle", "--num-models", "--random-seed"):
+    for name in ("--num-recycle", "--num-models", "--random-seed", "--num-seeds"):
         add(name, type=int, required=True)
+    add("--model-type", choices=["auto", "alphafold2_ptm", "alphafold2_multimer_v3"], required=True)
+    add("--stop-at-score", type=float, required=True)
+    add("--recycle-early-stop-tolerance", type=float)
+    add("--max-msa")
+    add("--use-dropout", action="store_true")
     add("--msa-mode", choices=["single_sequence"])
     add("--amber", action="store_true")
     add("--num-relax", type=int)
@@ -119,12 +222,30 @@ def colabfold():
     gpu()
     assert os.environ["JAX_PLATFORMS"] == "cuda,cpu"
     print("WARNING: no GPU detected, will be using CPU" if hidden_gpu() else "Running on GPU", file=sys.stderr)
-    assert (o.data / "params").is_dir() and (o.msa_mode is None) == (o.input.suffix == ".a3m")
-    ((name, letters), *_) = fasta(o.input).items()
-    for k in range(1, o.num_models + 1):
-        stem = f"{name}_unrelaxed_rank_{k:03d}_alphafold2_ptm_model_{k}_seed_{o.random_seed:03d}"
-        pdb(o.out / f"{stem}.pdb", len(letters), 90 - 5 * k)
-        (o.out / f"{stem.replace('unrelaxed', 'scores')}.json").write_text(json.dumps({"plddt": [90 - 5 * k] * len(letters), "max_pae": 20.5, "pae": [[0.5]], "ptm": 0.8}))
+    assert (o.msa_mode is None) == (o.input.suffix == ".a3m")
+    ((name, letters), *others) = fasta(o.input).items()
+    if o.input.suffix == ".a3m":
+        name = o.input.stem
+    else:
+        assert not others, "each record is a protein of its own"
+    chains = letters.split(":")
+    letters = "".join(chains)
+    kind = o.model_type if o.model_type != "auto" else "alphafold2_multimer_v3" if len(chains) > 1 else "alphafold2_ptm"
+    found(o.data / "params", {"alphafold2_ptm": "download_finished.txt", "alphafold2_multimer_v3": "download_complexes_multimer_v3_finished.txt"}[kind])
+    if o.amber and mode("no-openmm"):
+        sys.exit("ModuleNotFoundError: No module named 'openmm'")
+    if len(letters) > 1000:
+        print(f"2026-01-01 00:00:00,000 Could not predict {name}. Not Enough GPU memory? RESOURCE_EXHAUSTED: Out of memory while trying to allocate 31138512896 bytes.", file=sys.stderr)
+        return
+    rank = 0
+    for seed in range(o.random_seed, o.random_seed + o.num_seeds):
+        for k in range(1, o.num_models + 1):
+            rank += 1
+            tag = f"{kind}_model_{k}_seed_{seed:03d}"
+            print(f"2026-01-01 00:00:00,000 {tag} took 12.3s ({o.num_recycle} recycles)", file=sys.stderr)
+            pdb(o.out / f"{name}_unrelaxed_rank_{rank:03d}_{tag}.pdb", len(letters), 90 - 5 * k)
+            scores = {"plddt": [90 - 5 * k] * len(letters), "max_pae": 20.5, "pae": [[0.5]], "ptm": 0.8}
+            (o.out / f"{name}_scores_rank_{rank:03d}_{tag}.json").write_text(json.dumps(scores | ({"iptm": 0.6} if len(chains) > 1 else {})))
     for picture in ("plddt", "pae", "coverage"):
         (o.out / f"{name}_{picture}.png").write_bytes(b"\x89PNG\r\n\x1a\n")
 
@@ -133,25 +254,53 @@ def alphafold3():
     for name in ("--json_path", "--model_dir", "--output_dir"):
         add(name, type=pathlib.Path, required=True)
     add("--run_data_pipeline", choices=["false"], required=True)
-    add("--num_diffusion_samples", type=int, required=True)
+    for name in ("--num_diffusion_samples", "--num_recycles"):
+        add(name, type=int, required=True)
+    add("--flash_attention_implementation", choices=["triton", "cudnn", "xla"])
     o = options.parse_args(arguments)
     gpu()
-    assert (o.model_dir / "af3.bin").exists()
+    if not (o.model_dir / "af3.bin.zst").exists():
+        sys.exit(f"FileNotFoundError: No models matched in {o.model_dir}")
+    assert os.environ["XLA_CLIENT_MEM_FRACTION"] == "0.95"
+    if mode("cuda-7") and ("custom-kernel-fusion-rewriter" not in os.environ["XLA_FLAGS"] or o.flash_attention_implementation != "xla"):
+        sys.exit("ValueError: For devices with GPU compute capability 7.x (see https://developer.nvidia.com/cuda-gpus) the ENV XLA_FLAGS must include")
+    if hidden_gpu():
+        sys.exit("RuntimeError: Unknown backend: 'gpu' requested, but no platforms that are instances of gpu are present. Platforms present are: cpu")
     document = json.loads(o.json_path.read_text())
     assert document["dialect"] == "alphafold3" and document["modelSeeds"]
-    length = sum(len(e["protein"]["sequence"]) for e in document["sequences"] if "protein" in e)
-    assert all(e["protein"]["unpairedMsa"] == "" and e["protein"]["templates"] == [] for e in document["sequences"] if "protein" in e)
+    length, letters = 0, []
+    for entry in document["sequences"]:
+        ((kind, value),) = entry.items()
+        letters.append(value["id"])
+        assert set(value) <= {
+            "protein": {"id", "sequence", "modifications", "unpairedMsa", "pairedMsa", "templates"}, "rna": {"id", "sequence", "modifications", "unpairedMsa"},
+            "dna": {"id", "sequence", "modifications"}, "ligand": {"id", "smiles", "ccdCodes"}}[kind]
+        if value.get("smiles") == "C(C)(C)(C)(C)C":
+            sys.exit("ValueError: Unable to make RDKit Mol from SMILES: C(C)(C)(C)(C)C")
+        if value.get("ccdCodes") == ["XXXXX"]:
+            sys.exit("ValueError: No CCD entry or SMILES for XXXXX.")
+        length += len(value.get("sequence", "C"))
+        if kind == "protein":
+            assert value["templates"] == [] and value["pairedMsa"] == ""
+            if value["unpairedMsa"]:
+                assert value["unpairedMsa"].split("\n")[1] == value["sequence"]
+    assert all(chain in letters and isinstance(number, int) and atom for pair in document.get("bondedAtomPairs", []) for chain, number, atom in pair)
+    if length > 1000:
+        sys.exit("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 31138512896 bytes.")
     out, name = o.output_dir / document["name"], document["name"]
     out.mkdir()
     cif(out / f"{name}_model.cif", length)
-    (out / f"{name}_summary_confidences.json").write_text(json.dumps({"ranking_score": 0.83, "ptm": 0.8, "iptm": None, "fraction_disordered": 0.02, "has_clash": 0.0}))
-    (out / f"{name}_confidences.json").write_text(json.dumps({"atom_plddts": [85.0, 75.0], "pae": [[0.8]]}))
+    (out / f"{name}_summary_confidences.json").write_text(json.dumps({"ranking_score": 0.83, "ptm": 0.8, "iptm": 0.7 if len(letters) > 1 else None, "fraction_disordered": 0.02, "has_clash": 0.0}))
+    (out / f"{name}_confidences.json").write_text(json.dumps({"atom_plddts": [85.0, 75.0], "contact_probs": [[0.5]], "pae": [[0.8]]}))
     rows = [f"{seed},{k},{0.83 - 0.01 * k}" for seed in document["modelSeeds"] for k in range(o.num_diffusion_samples)]
     (out / f"{name}_ranking_scores.csv").write_text("seed,sample,ranking_score\n" + "\n".join(rows) + "\n")
     for seed in document["modelSeeds"]:
+        print(f"Running model inference with seed {seed}...")
+        print(f"Running model inference with seed {seed} took 1.00 seconds.")
         for k in range(o.num_diffusion_samples):
-            (out / f"seed-{seed}_sample-{k}").mkdir()
-            cif(out / f"seed-{seed}_sample-{k}" / "model.cif", length)
+            stem = f"seed-{seed}_sample-{k}"
+            (out / stem).mkdir()
+            cif(out / stem / f"{name}_{stem}_model.cif", length)
 
 
 def esmfold():

@@ -1,21 +1,36 @@
-"""Writes the input of AlphaFold 3, without alignments and templates."""
+"""Writes the input of AlphaFold 3: docs/input.md of google-deepmind/alphafold3, 3.0.4. Alignments
+and templates that are not given are empty, so that no database is searched."""
 import json
-import sys
 
-fasta, seed, target, *ligands = sys.argv[1:]
-NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-chains = []
-with open(fasta, "rb") as head:
-    encoding = "utf-16" if head.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-with open(fasta, encoding=encoding, errors="replace") as lines:
-    for line in map(str.strip, lines):
-        if line.startswith(">") or line and not line.startswith(";") and not chains:
-            chains.append("")
-        if line and line[0] not in ">;":
-            chains[-1] += "".join(line.split()).upper()
-chains = [chain.removesuffix("*") for chain in chains]
-names = [first + NAMES[k] for first in ("", "A") for k in range(26)]
-sequences = [{"protein": {"id": names[k], "sequence": chain, "unpairedMsa": "", "pairedMsa": "", "templates": []}} for k, chain in enumerate(chains)]
-sequences += [{"ligand": {"id": names[len(chains) + k], "smiles": smiles}} for k, smiles in enumerate(ligands)]
-with open(target, "w", encoding="utf-8") as out:
-    json.dump({"name": "complex", "modelSeeds": [int(seed)], "sequences": sequences, "dialect": "alphafold3", "version": 1}, out, indent=1)
+import assembly
+
+
+def check(a):
+    assembly.strange_letters(a, "AlphaFold 3")
+    a.bonds()
+
+
+def write(a, target):
+    sequences = []
+    for letter, kind, text in a.chains:
+        if kind in ("smiles", "ccd"):
+            sequences.append({"ligand": {"id": letter, **({"smiles": text} if kind == "smiles" else {"ccdCodes": [text]})}})
+            continue
+        chain, changed = {"id": letter, "sequence": text}, sorted(a.modifications.get(letter, {}).items())
+        if kind == "protein":
+            chain |= {"unpairedMsa": a.a3m(text) if text in a.alignments else "", "pairedMsa": "", "templates": []}
+            chain["modifications"] = [{"ptmType": code, "ptmPosition": k} for k, code in changed]
+        else:
+            chain["modifications"] = [{"modificationType": code, "basePosition": k} for k, code in changed]
+        if kind == "rna":
+            chain["unpairedMsa"] = ""
+        sequences.append({kind: chain})
+    seeds = [a.settings["seed"] + k for k in range(a.settings["seeds"])]
+    document = {"name": "complex", "modelSeeds": seeds, "sequences": sequences, "dialect": "alphafold3", "version": 1}
+    if bonds := a.bonds():
+        document["bondedAtomPairs"] = bonds
+    with open(target, "w", encoding="utf-8") as out:
+        json.dump(document, out, indent=1)
+
+
+assembly.run(check, write)

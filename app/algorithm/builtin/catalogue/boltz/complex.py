@@ -1,37 +1,85 @@
-"""Writes the input of Boltz, in YAML: JSON is YAML, too. The alignment gets a line for each
-sequence, which Boltz takes every line for."""
+"""Writes the input of Boltz, in YAML: JSON is YAML, too. Its keys are those of docs/prediction.md
+and src/boltz/data/parse/schema.py of jwohlwend/boltz 2.2.0."""
 import json
 import pathlib
-import sys
+import shutil
 
-fasta, target, task, alignment, *ligands = sys.argv[1:]
-NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-chains = []
-with open(fasta, "rb") as head:
-    encoding = "utf-16" if head.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-with open(fasta, encoding=encoding, errors="replace") as lines:
-    for line in map(str.strip, lines):
-        if line.startswith(">") or line and not line.startswith(";") and not chains:
-            chains.append("")
-        if line and line[0] not in ">;":
-            chains[-1] += "".join(line.split()).upper()
-chains = [chain.removesuffix("*") for chain in chains]
-if alignment != "empty" and len(chains) > 1:
-    sys.exit("molrun: The alignment is for a complex of one protein chain: leave it out, or give one chain.")
-if alignment != "empty":
-    unwrapped = []
-    with open(alignment, encoding="utf-8", errors="replace") as lines:
-        for line in map(str.strip, lines):
-            if unwrapped and line[:1] not in (">", "#") and unwrapped[-1][:1] not in (">", "#"):
-                unwrapped[-1] += line
-            elif line:
-                unwrapped.append(line)
-    alignment = str(pathlib.Path(target).with_name("alignment.a3m"))
-    pathlib.Path(alignment).write_text("\n".join(unwrapped) + "\n", encoding="utf-8")
-sequences = [{"protein": {"id": NAMES[k], "sequence": chain, "msa": alignment}} for k, chain in enumerate(chains)]
-sequences += [{"ligand": {"id": NAMES[len(chains) + k], "smiles": smiles}} for k, smiles in enumerate(ligands)]
-document = {"version": 1, "sequences": sequences}
-if task == "affinity":
-    document["properties"] = [{"affinity": {"binder": NAMES[len(chains)]}}]
-with open(target, "w", encoding="utf-8") as out:
-    json.dump(document, out, indent=1)
+import assembly
+
+
+def check(a):
+    settings = a.settings
+    smiles, ccd = [text for _, _, text in a.of("smiles")], [text for _, _, text in a.of("ccd")]
+    a.bonds()
+    for k, text in enumerate(settings.get("pocket") or []):
+        a.residue(text, "pocket", k)
+    if settings.get("pocket") and not smiles + ccd:
+        a.fault("needs a ligand, which binds there", "pocket")
+    for k, text in enumerate(settings.get("contacts") or []):
+        for residue in text.split("-"):
+            a.residue(residue, "contacts", k)
+    letters = [letter for letter, _, _ in a.of("protein", "dna", "rna")]
+    for k, letter in enumerate(settings.get("cyclic") or []):
+        if letter not in letters:
+            a.fault(f"names the chain {letter}; the chains are {', '.join(letters)}", "cyclic", k)
+    if settings.get("affinity"):
+        # schema.py: "Cannot compute affinity for a ligand that has multiple copies!", and a limit of 128 atoms
+        if not smiles + ccd:
+            a.fault("needs a ligand", "affinity")
+        elif (smiles or ccd).count((smiles or ccd)[0]) > 1:
+            a.fault("can't be computed: the first ligand is there more than once", "affinity")
+        elif smiles and assembly.heavy(smiles[0]) > 128:
+            a.fault(f"can't be computed: the first ligand has {assembly.heavy(smiles[0])} atoms, and 128 are the most", "affinity")
+    assembly.strange_letters(a, "Boltz")  # prot_letter_to_token of src/boltz/data/const.py
+    # schema.py groups chains of one sequence, and takes modifications and cyclic from the first of them.
+    for letter, kind, sequence in a.of("protein", "dna", "rna"):
+        first = next(other for other, k, s in a.chains if (k, s) == (kind, sequence))
+        if a.modifications.get(letter) != a.modifications.get(first):
+            a.fault(f"differ between the chains {first} and {letter}, which have one sequence: Boltz gives both the same", "modifications")
+        if (letter in (settings.get("cyclic") or [])) != (first in (settings.get("cyclic") or [])):
+            a.fault(f"names one of the chains {first} and {letter}, which have one sequence: Boltz closes both or none", "cyclic")
+
+
+def write(a, target):
+    settings, sequences, msas = a.settings, [], {}
+    for letter, kind, text in a.chains:
+        if kind in ("smiles", "ccd"):
+            sequences.append({"ligand": {"id": letter, kind: text}})
+            continue
+        chain = {"id": letter, "sequence": text}
+        if kind == "protein":
+            chain["msa"] = msas.get(text, "empty")
+            if text in a.alignments and text not in msas:
+                path = target.with_name(f"alignment_{letter}.a3m")
+                path.write_text(a.a3m(text), encoding="utf-8")
+                chain["msa"] = msas[text] = str(path)
+        if letter in a.modifications:
+            chain["modifications"] = [{"position": k, "ccd": code} for k, code in sorted(a.modifications[letter].items())]
+        if letter in (settings.get("cyclic") or []):
+            chain["cyclic"] = True
+        sequences.append({kind: chain})
+    document = {"version": 1, "sequences": sequences}
+    constraints, ligand = [], next((letter for letter, _, _ in a.of("smiles", "ccd")), None)
+    if settings.get("pocket"):
+        constraints.append({"pocket": {"binder": ligand, "contacts": [list(a.residue(text)) for text in settings["pocket"]], "max_distance": settings["distance"]}})
+    for text in settings.get("contacts") or []:
+        one, other = map(a.residue, text.split("-"))
+        constraints.append({"contact": {"token1": list(one), "token2": list(other), "max_distance": settings["distance"]}})
+    constraints += [{"bond": {"atom1": list(one), "atom2": list(other)}} for one, other in a.bonds()]
+    if constraints:
+        document["constraints"] = constraints
+    templates = []
+    for k, path in enumerate(a.files.get("templates", []), 1):  # the name of a template is that of its file
+        kind = "cif" if pathlib.Path(path).suffix.lower() in (".cif", ".mmcif") else "pdb"
+        copy = target.with_name(f"template_{k}.{kind}")
+        shutil.copyfile(path, copy)
+        templates.append({kind: str(copy)})
+    if templates:
+        document["templates"] = templates
+    if settings.get("affinity"):
+        document["properties"] = [{"affinity": {"binder": ligand}}]
+    with open(target, "w", encoding="utf-8") as out:
+        json.dump(document, out, indent=1)
+
+
+assembly.run(check, write)

@@ -1,19 +1,63 @@
-"""Writes the FASTA file of Chai-1, whose headers say what each sequence is."""
-import sys
+"""Writes the FASTA file of Chai-1, whose headers say what each sequence is, and beside it what else
+there is: restraints.csv, and a folder msa/A for each chain with an alignment. The forms are those of
+chai_lab 0.6.1: data/dataset/inference_dataset.py, data/parsing/restraints.py and
+data/parsing/msas/aligned_pqt.py."""
+import csv
 
-fasta, target, *ligands = sys.argv[1:]
-chains = []
-with open(fasta, "rb") as head:
-    encoding = "utf-16" if head.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-with open(fasta, encoding=encoding, errors="replace") as lines:
-    for line in map(str.strip, lines):
-        if line.startswith(">") or line and not line.startswith(";") and not chains:
-            chains.append("")
-        if line and line[0] not in ">;":
-            chains[-1] += "".join(line.split()).upper()
-chains = [chain.removesuffix("*") for chain in chains]
-with open(target, "w", encoding="utf-8") as out:
-    for k, chain in enumerate(chains, 1):
-        out.write(f">protein|name=chain_{k}\n{chain}\n")
-    for k, smiles in enumerate(ligands, 1):
-        out.write(f">ligand|name=ligand_{k}\n{smiles}\n")
+import assembly
+
+TOKENS = 2048  # AVAILABLE_MODEL_SIZES of chai_lab/data/collate/utils.py
+
+
+def check(a):
+    assembly.strange_letters(a, "Chai-1")
+    residues = sum(len(text) for _, _, text in a.of("protein", "dna", "rna"))
+    tokens = residues + sum(assembly.heavy(text) for _, _, text in a.of("smiles"))
+    if tokens > TOKENS:
+        a.fault(f"and ligands have {tokens} residues and ligand atoms, and Chai-1 takes {TOKENS} at most", "proteins")
+    proteins = {letter: text for letter, _, text in a.of("protein")}
+    for letter, text in proteins.items():
+        if letter in a.modifications and text in a.alignments:
+            a.fault(f"are in the chain {letter}, whose alignment Chai-1 then does not find: leave one of the two out", "modifications")
+    if a.settings.get("pocket") and not a.of("smiles"):
+        a.fault("needs a ligand, which binds there", "pocket")
+    for setting in ("pocket", "contacts"):
+        for k, text in enumerate(a.settings.get(setting) or []):
+            places = [a.residue(residue, setting, k) for residue in text.split("-")]
+            for chain, number in filter(None, places):
+                if chain not in proteins or number in a.modifications.get(chain, {}):
+                    a.fault(f"names {chain}:{number}, which is no amino acid of the twenty: Chai-1 restrains no others", setting, k)
+            if None not in places and len(places) == 2 and places[0][0] == places[1][0]:
+                a.fault("is within one chain; Chai-1 takes contacts between two", setting, k)
+
+
+def write(a, target):
+    with open(target, "w", encoding="utf-8") as out:
+        for k, (letter, kind, text) in enumerate(a.chains, 1):
+            changed = a.modifications.get(letter, {})
+            if kind == "smiles":
+                k -= len(a.chains) - len(a.of("smiles"))
+                out.write(f">ligand|name=ligand_{k}\n{text}\n")
+            else:
+                out.write(f">{kind}|name=chain_{k}\n{''.join(f'({changed[n]})' if n in changed else c for n, c in enumerate(text, 1))}\n")
+    proteins = {letter: text for letter, _, text in a.of("protein")}
+    for text, letter in {text: letter for letter, text in reversed(proteins.items())}.items(): # equal chains share one
+        if text in a.alignments:
+            folder = target.with_name("msa") / letter
+            folder.mkdir(parents=True)
+            (folder / "hits_uniref90.a3m").write_text(a.a3m(text), encoding="utf-8")
+    named = lambda chain, number: (chain, f"{proteins[chain][number - 1]}{number}")
+    rows = []
+    for text in a.settings.get("pocket") or []:
+        rows.append([a.of("smiles")[0][0], "", *named(*a.residue(text)), "pocket"])
+    for text in a.settings.get("contacts") or []:
+        one, other = map(a.residue, text.split("-"))
+        rows.append([*named(*one), *named(*other), "contact"])
+    if rows:
+        with open(target.with_name("restraints.csv"), "w", newline="", encoding="utf-8") as out:
+            table = csv.writer(out)
+            table.writerow("restraint_id chainA res_idxA chainB res_idxB connection_type confidence min_distance_angstrom max_distance_angstrom comment".split())
+            table.writerows([f"restraint{k}", *row, 1.0, 0.0, float(a.settings["distance"]), "molrun"] for k, row in enumerate(rows))
+
+
+assembly.run(check, write)

@@ -1,4 +1,5 @@
-"""Ranks the samples of Chai-1: ranked.csv, best.cif and metrics.json."""
+"""Ranks the samples of Chai-1: ranked.csv, best.cif and metrics.json. The arrays are those of
+get_scores in chai_lab/ranking/rank.py, 0.6.1."""
 import csv
 import json
 import pathlib
@@ -7,16 +8,21 @@ import sys
 
 import numpy
 
-out = pathlib.Path(sys.argv[1])
+out, asked = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 rows = []
 for file in out.glob("scores.model_idx_*.npz"):
-    number = int(file.stem.rpartition("_")[2])
     with numpy.load(file) as scores:
-        rows.append([number, *(float(numpy.ravel(scores[name])[0]) for name in ("aggregate_score", "ptm", "iptm"))])
+        score, ptm, iptm = (float(numpy.ravel(scores[name])[0]) for name in ("aggregate_score", "ptm", "iptm"))
+        chains, clash = numpy.size(scores["per_chain_ptm"]), bool(numpy.any(scores["has_inter_chain_clashes"]))
+    if chains != asked:
+        sys.exit(f"molrun: Chai-1 has predicted {chains} of the {asked} chains and ligands.")
+    # Of a single chain the interfaces' score is 0, which says nothing.
+    rows.append([int(file.stem.rpartition("_")[2]), round(score, 4), round(ptm, 4), round(iptm, 4) if chains > 1 else "", "yes" if clash else "no"])
 if not rows:
     sys.exit("molrun: Chai-1 has written no scores.")
 rows.sort(key=lambda row: -row[1])
+columns = ["sample", "score", "ptm", "iptm", "clashes"]
 with open(out / "ranked.csv", "w", newline="", encoding="utf-8") as f:
-    csv.writer(f).writerows([["sample", "score", "ptm", "iptm"], *rows])
+    csv.writer(f).writerows([columns, *rows])
 shutil.copyfile(out / f"pred.model_idx_{rows[0][0]}.cif", out / "best.cif")
-(out / "metrics.json").write_text(json.dumps(dict(zip(("score", "ptm", "iptm"), rows[0][1:]))))
+(out / "metrics.json").write_text(json.dumps({name: value for name, value in zip(columns[1:], rows[0][1:]) if value != ""}))

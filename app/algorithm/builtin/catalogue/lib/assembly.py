@@ -1,0 +1,185 @@
+"""What a complex consists of, for programs that predict structures: reads settings and files,
+and checks what the programs would take for something else, or leave out, in silence.
+
+A script calls run with the function that writes its program's input. It is used twice:
+
+  SCRIPT check          [--KIND FILE...]   as [validate]: settings come in on standard input
+  SCRIPT SETTINGS OUT   [--KIND FILE...]   as a step: what is wrong ends the job
+
+where --KIND names the parameter of the files that follow."""
+import json
+import pathlib
+import re
+import sys
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|[BCNOPSFIbcnops*]|[-=#$:/\\.~()]|%[0-9]{2}|[0-9]")
+ATOM = re.compile(r"\[\d*(?!H[+\]])[^\[\]]+\]|Br|Cl|[BCNOPSFIbcnops*]")
+
+
+def name(k):
+    """Of the chain with this number, as programs count: A to Z, AA, AB and so on."""
+    return LETTERS[k] if k < 26 else LETTERS[k // 26 - 1] + LETTERS[k % 26]
+
+
+def records(path, bare=False):
+    """Header and sequence of each record of FASTA or A3M, whose lines may be wrapped; bare: of a
+    file without headers, too."""
+    found = []
+    with open(path, "rb") as head:
+        encoding = "utf-16" if head.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    with open(path, encoding=encoding, errors="replace") as lines:
+        for line in map(str.strip, lines):
+            if line.startswith(">"):
+                found.append([line[1:].strip(), []])
+            elif line and line[0] not in "#;":
+                if bare and not found:
+                    found.append(["", []])
+                if found:
+                    found[-1][1].append("".join(line.split()))
+    return [(head, "".join(parts)) for head, parts in found]
+
+
+def smiles_fault(text):
+    """Why a SMILES can't be read, as far as its letters tell; None if nothing is seen."""
+    at, rings, open_ = 0, {}, 0
+    while at < len(text):
+        token = SMILES.match(text, at)
+        if token is None:
+            return f"is no SMILES: nothing begins with {text[at:at + 2]!r} at letter {at + 1}"
+        token = token.group()
+        if token.startswith("%") or token.isdigit():
+            rings[token] = not rings.get(token, False)
+        open_ += (token == "(") - (token == ")")
+        if open_ < 0:
+            return f"is no SMILES: the bracket at letter {at + 1} closes none"
+        at += len(token)
+    if open_:
+        return "is no SMILES: a bracket is left open"
+    left = sorted(ring for ring, is_open in rings.items() if is_open)
+    if left:
+        return f"is no SMILES: the ring {left[0]} is left open"
+    return None if ATOM.search(text) else "is no SMILES: it has no atom"
+
+
+def heavy(smiles):
+    """How many atoms are no hydrogens."""
+    return len(ATOM.findall(smiles))
+
+
+class Assembly:
+    """chains has (letter, kind, sequence) in order: proteins, DNA, RNA, SMILES, CCD."""
+
+    def __init__(self, settings, files):
+        self.settings, self.files, self.faults = settings, files, []
+        self.chains = []
+        for _, sequence in records(files["proteins"][0], bare=True) if files.get("proteins") else []:
+            self.add("protein", sequence.upper().removesuffix("*"))
+        for kind, setting in (("dna", "dna"), ("rna", "rna"), ("smiles", "ligands"), ("ccd", "ccd")):
+            for text in settings.get(setting) or []:
+                self.add(kind, text if kind == "smiles" else text.upper())
+        for k, text in enumerate(settings.get("ligands") or []):
+            if fault := smiles_fault(text):
+                self.fault(fault, "ligands", k)
+        self.modifications = self.read_modifications()
+        self.alignments = self.read_alignments()
+
+    def add(self, kind, text):
+        self.chains.append((name(len(self.chains)), kind, text))
+
+    def fault(self, msg, *loc):
+        self.faults.append({"loc": list(loc), "msg": msg, "type": "value"})
+
+    def of(self, *kinds):
+        return [chain for chain in self.chains if chain[1] in kinds]
+
+    def residue(self, text, *loc):
+        """Letter and number of a residue that a setting names, such as A:12; None if it is not there."""
+        letter, _, number = text.partition(":")
+        for chain, kind, sequence in self.of("protein", "dna", "rna"):
+            if chain == letter and int(number) <= len(sequence):
+                return chain, int(number)
+        lengths = ", ".join(f"{chain} of {len(sequence)}" for chain, _, sequence in self.of("protein", "dna", "rna"))
+        self.fault(f"names the residue {text}, which is not there: the chains are {lengths}, in the order proteins, DNA, RNA", *loc)
+        return None
+
+    def bonds(self):
+        """Two atoms of each bond, as (chain, number, name); at least one is of a ligand by CCD code."""
+        found, ccd = [], [letter for letter, _, _ in self.of("ccd")]
+        for k, text in enumerate(self.settings.get("bonds") or []):
+            ends = [(chain, int(number), atom) for chain, number, atom in (end.split(":") for end in text.split("-"))]
+            for chain, number, _ in ends:
+                if chain not in ccd:
+                    self.residue(f"{chain}:{number}", "bonds", k)
+                elif number != 1:
+                    self.fault(f"names {chain}:{number}: the number of a ligand is 1", "bonds", k)
+            if not any(chain in ccd for chain, _, _ in ends):
+                self.fault("has no ligand by CCD code, of which alone bonds are taken" + (f": those are {', '.join(ccd)}" if ccd else ""), "bonds", k)
+            found.append(ends)
+        return found
+
+    def read_modifications(self):
+        """Of each chain, by its letter: numbers and codes of residues."""
+        found = {}
+        for k, text in enumerate(self.settings.get("modifications") or []):
+            where, code = text.rsplit(":", 1)
+            if place := self.residue(where, "modifications", k):
+                found.setdefault(place[0], {})[place[1]] = code
+        return found
+
+    def read_alignments(self):
+        """Of each protein sequence: header and sequence of the records."""
+        found, chains = {}, [sequence for _, _, sequence in self.of("protein")]
+        for k, path in enumerate(self.files.get("alignments", [])):
+            rows = [(head, sequence.replace(".", "")) for head, sequence in records(path)]
+            widths = [sum(not c.islower() for c in sequence) for _, sequence in rows]
+            odd = next((n for n, width in enumerate(widths) if width != widths[0]), None)
+            if not rows:
+                self.fault("is no A3M file: it has no record", "alignments", k)
+            elif rows[0][1].upper() not in chains:
+                self.fault("begins with a sequence that is none of the protein chains: its first record must be the whole chain, without gaps", "alignments", k)
+            elif odd is not None:
+                self.fault(f"is no A3M file: its record {odd + 1} has {widths[odd]} columns, and the chain {widths[0]}; insertions are small letters", "alignments", k)
+            elif bad := next((c for _, sequence in rows for c in sequence if not (c.isascii() and c.isalpha() or c == "-")), None):
+                self.fault(f"is no A3M file of proteins: it has {bad!r} in a sequence", "alignments", k)
+            elif rows[0][1].upper() in found:
+                self.fault("is a second one for the same chain", "alignments", k)
+            else:
+                found[rows[0][1].upper()] = [(head, sequence) for head, sequence in [(rows[0][0], rows[0][1].upper()), *rows[1:]]]
+        return found
+
+    def a3m(self, sequence):
+        """The alignment of a chain, with a line for each sequence."""
+        return "".join(f">{head}\n{row}\n" for head, row in self.alignments[sequence])
+
+
+def strange_letters(a, program):
+    """Faults of letters that programs take for an unknown residue, without a word."""
+    for letter, _, sequence in a.of("protein"):
+        odd = next((k for k, c in enumerate(sequence) if c not in "ACDEFGHIKLMNPQRSTVWYX"), None)
+        if odd is not None:
+            a.fault(f"has {sequence[odd]} at {letter}:{odd + 1}, which {program} takes for an unknown residue: write X if that is meant, or the amino acid it was made from, and its CCD code as a modification", "proteins")
+
+
+def run(check, write):
+    """check(assembly) adds faults of this program; write(assembly, path) writes its input."""
+    mode, *rest = sys.argv[1:]
+    files, kind = {}, None
+    target = None if mode == "check" else pathlib.Path(rest.pop(0))
+    for word in rest:
+        if word.startswith("--"):
+            kind = files.setdefault(word[2:], [])
+        else:
+            kind.append(word)
+    with sys.stdin if mode == "check" else open(mode, encoding="utf-8") as source:
+        settings = json.load(source)
+    assembly = Assembly(settings, files)
+    if not assembly.faults:
+        check(assembly)
+    if mode == "check":
+        print(json.dumps(assembly.faults))
+    elif assembly.faults:
+        setting, *number = assembly.faults[0]["loc"]
+        sys.exit(f"molrun: The setting {setting}{''.join(f', number {k + 1},' for k in number)} {assembly.faults[0]['msg']}.")
+    else:
+        write(assembly, target)

@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app/test/must"
+)
+
+// prediction is a job of a type that predicts structures, and what becomes of it.
+type prediction struct {
+	settings string
+	mode     string         // file beside the stand-in, by which it fails
+	refused  string         // words of the answer to the submission
+	fails    string         // words of the failure's message
+	metrics  map[string]any // of the result; nil: it is not there
+}
+
+// predict submits jobs to a program's stand-in, in the folder of the site, and checks their ends.
+func (u user) predict(typ, folder string, files map[string]string, jobs map[string]prediction) {
+	u.t.Helper()
+	for name, p := range jobs {
+		for file, id := range files {
+			p.settings = strings.ReplaceAll(p.settings, `"`+file+`"`, `"`+id+`"`)
+		}
+		if p.mode != "" {
+			must.OK(u.t, os.WriteFile(filepath.Join(folder, p.mode), nil, 0o600))
+		}
+		body := `{"jobName":"` + name + `","type":"` + typ + `","settings":` + p.settings + `}`
+		answer := u.do("POST", "/submit-job", body)
+		if p.refused != "" {
+			if details := strings.Join(answer.want(422).details(), "\n"); !strings.Contains(details, p.refused) {
+				u.t.Errorf("%s: %s, want %q", name, details, p.refused)
+			}
+			continue
+		}
+		answer.want(200)
+		r := u.finished(name)
+		switch {
+		case p.fails != "" && (r.Failure == nil || !strings.Contains(r.Failure.Message, p.fails)):
+			u.t.Errorf("%s: %s, %+v, want a failure with %q", name, r.Status, r.Failure, p.fails)
+		case p.fails == "" && r.Status != "COMPLETED":
+			u.t.Errorf("%s: %+v", name, r.Failure)
+		}
+		for metric, want := range p.metrics {
+			if got := r.Metrics.Results[metric]; got != want {
+				u.t.Errorf("%s: %s is %v, want %v", name, metric, got, want)
+			}
+		}
+		if p.mode != "" {
+			must.OK(u.t, os.Remove(filepath.Join(folder, p.mode)))
+		}
+	}
+}
+
+// predictors starts a service with stand-ins, and uploads what their jobs read.
+func predictors(t *testing.T) (u user, site string, files map[string]string) {
+	t.Helper()
+	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
+		must.Skip(t, "the system's Python has no NumPy")
+	}
+	config := siteOfStandIns(t)
+	s := startServer(t, serverOptions{config: must.Read(t, config)})
+	if !s.sandboxed() {
+		must.Skip(t, "no sandbox here")
+	}
+	u = s.user("lab", "ann@lab.example")
+	files = map[string]string{}
+	for name, text := range map[string]string{
+		"ONE.fasta": ">A\nMKVLAAGIVG\n", "TWO.fasta": ">A\nMKVLAAGIVG\n>B\nMKVLAAGIVG\n", "PAIR.fasta": ">A\nMKVLAAGIVG\n>B\nGGSWSDEEKK\n",
+		"LARGE.fasta": ">A\n" + strings.Repeat("MKVLAAGIVG", 250) + "\n", "SEC.fasta": ">A\nMKVLAAUIVG\n",
+		"OWN.a3m": "#10\t1\n>A\nMKVLAA\nGIVG\n>B\nMKVaaL-A\nGIVG\n", "OTHER.a3m": ">A\nMKVLAAGIVC\n>B\nMKVLAAGIVG\n",
+		"RAGGED.a3m": ">A\nMKVLAAGIVG\n>B\nMKVLAAGIV\n", "PROSE.a3m": "Dear all, here is the alignment.\n", "STOP.a3m": ">A\nMKVLAAGIVG\n>B\nMKVLAAGIV*\n",
+		"COLON.fasta": ">A\nMKVLAAGIVG:GGSWSDEEKK\n", "DNA.fasta": ">A\nMKVLAAGIVG\n>B\nACGTACGTACGTACGTACGT\n", "SEARCH.a3m": "#10,9\t1,1\n>101\t102\nMKVLAAGIVGGGSWSDEEKK\n",
+		"TEMPLATE.pdb": must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb"),
+	} {
+		key, _, _ := strings.Cut(name, ".")
+		files[key] = u.upload(strings.ToLower(name), text)
+	}
+	return u, filepath.Dir(config), files
+}
+
+func TestBoltzSaysWhatItDidNotDo(t *testing.T) {
+	t.Parallel()
+	u, site, files := predictors(t)
+	ok := map[string]any{"ptm": 0.78}
+	u.predict("boltz", filepath.Join(site, "boltz"), files, map[string]prediction{
+		"one":            {settings: `{"proteins":"ONE"}`, metrics: map[string]any{"ptm": 0.78, "iptm": nil}},
+		"two":            {settings: `{"proteins":"TWO","alignments":["OWN"]}`, metrics: map[string]any{"iptm": 0.6}},
+		"all":            {settings: `{"proteins":"PAIR","dna":["ACGT"],"rna":["acgu"],"ccd":["ATP"],"ligands":["CCO"],"modifications":["A:2:SEP"],"cyclic":["B"],"pocket":["A:2"],"contacts":["A:1-B:3"],"bonds":["A:3:SG-F:1:C04"],"templates":["TEMPLATE"],"no_kernels":true}`, metrics: ok},
+		"affinity":       {settings: `{"proteins":"ONE","ligands":["CCO"],"affinity":true}`, metrics: map[string]any{"affinity": -0.7}},
+		"affinity-oom":   {settings: `{"proteins":"ONE","ligands":["CCO"],"affinity":true}`, mode: "affinity-oom", metrics: map[string]any{"affinity": nil, "affinity_missing": "the affinity was not computed: the GPU's memory did not suffice for it", "ptm": 0.78}},
+		"other-protein":  {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "body.settings.alignments.0: begins with a sequence that is none of the protein chains"},
+		"ragged":         {settings: `{"proteins":"ONE","alignments":["RAGGED"]}`, refused: "its record 2 has 9 columns, and the chain 10"},
+		"prose":          {settings: `{"proteins":"ONE","alignments":["PROSE"]}`, refused: "is no A3M file: it has no record"},
+		"stop":           {settings: `{"proteins":"ONE","alignments":["STOP"]}`, refused: "it has '*' in a sequence"},
+		"second":         {settings: `{"proteins":"TWO","alignments":["OWN","OWN"]}`, refused: "body.settings.alignments.1: is a second one for the same chain"},
+		"open-ring":      {settings: `{"proteins":"ONE","ligands":["CCO","C1CC"]}`, refused: "body.settings.ligands.1: is no SMILES: the ring 1 is left open"},
+		"valence":        {settings: `{"proteins":"ONE","ligands":["C(C)(C)(C)(C)C"]}`, fails: "can't read a ligand's SMILES"},
+		"no-such-ccd":    {settings: `{"proteins":"ONE","ccd":["XXXXX"]}`, fails: "has no component XXXXX"},
+		"no-atom":        {settings: `{"proteins":"ONE","ccd":["ATP"],"bonds":["A:3:XX-B:1:C04"]}`, fails: "no atom XX in the residue or ligand of chain A"},
+		"no-ligand":      {settings: `{"proteins":"ONE","affinity":true}`, refused: "body.settings.affinity: needs a ligand"},
+		"twice":          {settings: `{"proteins":"ONE","ligands":["CCO","CCO"],"affinity":true}`, refused: "body.settings.affinity: can't be computed: the first ligand is there more than once"},
+		"no-residue":     {settings: `{"proteins":"PAIR","contacts":["A:1-B:30"]}`, refused: "names the residue B:30, which is not there: the chains are A of 10, B of 10"},
+		"one-of-two":     {settings: `{"proteins":"TWO","modifications":["A:2:SEP"]}`, refused: "differ between the chains A and B"},
+		"selenocysteine": {settings: `{"proteins":"SEC"}`, refused: "has U at A:7, which Boltz takes for an unknown residue"},
+		"large":          {settings: `{"proteins":"LARGE"}`, fails: "The GPU's memory does not suffice for this complex"},
+		"no-gpu":         {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
+		"cuda-old":       {settings: `{"proteins":"ONE"}`, mode: "cuda-old", fails: "the NVIDIA driver is older than its PyTorch needs"},
+		"no-kernels":     {settings: `{"proteins":"ONE"}`, mode: "no-kernels", fails: "set no_kernels, or have the administrator install boltz[cuda]"},
+	})
+}
+
+func TestChaiSaysWhatItDidNotDo(t *testing.T) {
+	t.Parallel()
+	u, site, files := predictors(t)
+	u.predict("chai-1", filepath.Join(site, "chai"), files, map[string]prediction{
+		"one":        {settings: `{"proteins":"ONE"}`, metrics: map[string]any{"ptm": 0.74, "iptm": nil, "clashes": "no", "plddt": 80.0}},
+		"two":        {settings: `{"proteins":"TWO","alignments":["OWN"],"embeddings":false}`, metrics: map[string]any{"iptm": 0.4}},
+		"all":        {settings: `{"proteins":"PAIR","dna":["ACGT"],"rna":["acgu"],"ligands":["CCO"],"modifications":["A:2:SEP"],"pocket":["A:3"],"contacts":["A:1-B:3"]}`, metrics: map[string]any{"iptm": 0.4, "plddt": 80.0}},
+		"other":      {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "alignments.0: begins with a sequence that is none"},
+		"open-ring":  {settings: `{"proteins":"ONE","ligands":["CCO","C1CC"]}`, refused: "ligands.1: is no SMILES: the ring 1 is left open"},
+		"valence":    {settings: `{"proteins":"ONE","ligands":["CCO","C(C)(C)(C)(C)C"]}`, fails: "can't read ligand 2"},
+		"large":      {settings: `{"proteins":"LARGE"}`, refused: "body.settings.proteins"},
+		"atoms":      {settings: `{"proteins":"ONE","ligands":["` + strings.Repeat("C", 900) + `","` + strings.Repeat("C", 900) + `","` + strings.Repeat("C", 900) + `"]}`, refused: "2710 residues and ligand atoms, and Chai-1 takes 2048 at most"},
+		"within":     {settings: `{"proteins":"PAIR","contacts":["A:1-A:3"]}`, refused: "is within one chain"},
+		"both":       {settings: `{"proteins":"ONE","alignments":["OWN"],"modifications":["A:2:SEP"]}`, refused: "whose alignment Chai-1 then does not find"},
+		"no-gpu":     {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
+		"cuda-old":   {settings: `{"proteins":"ONE"}`, mode: "cuda-old", fails: "the NVIDIA driver is older than its PyTorch needs"},
+		"no-residue": {settings: `{"proteins":"PAIR","pocket":["C:1"],"ligands":["CCO"]}`, refused: "names the residue C:1, which is not there"},
+	})
+}
+
+func TestAlphaFold3SaysWhatItDidNotDo(t *testing.T) {
+	t.Parallel()
+	u, site, files := predictors(t)
+	u.predict("alphafold3", filepath.Join(site, "alphafold3"), files, map[string]prediction{
+		"one":         {settings: `{"proteins":"ONE"}`, metrics: map[string]any{"ptm": 0.8, "iptm": nil, "clash": 0.0}},
+		"all":         {settings: `{"proteins":"TWO","alignments":["OWN"],"dna":["ACGT"],"rna":["acgu"],"ligands":["CCO"],"ccd":["ATP"],"modifications":["A:2:SEP","C:1:6OG"],"bonds":["A:3:SG-F:1:C04"],"seeds":3,"recycling":3}`, metrics: map[string]any{"iptm": 0.7}},
+		"old-gpu":     {settings: `{"proteins":"ONE","older_gpu":true}`, mode: "cuda-7", metrics: map[string]any{"ptm": 0.8}},
+		"cuda-7":      {settings: `{"proteins":"ONE"}`, mode: "cuda-7", fails: "set older_gpu"},
+		"no-gpu":      {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
+		"other":       {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "alignments.0: begins with a sequence that is none"},
+		"open-ring":   {settings: `{"proteins":"ONE","ligands":["C1CC"]}`, refused: "ligands.0: is no SMILES: the ring 1 is left open"},
+		"valence":     {settings: `{"proteins":"ONE","ligands":["C(C)(C)(C)(C)C"]}`, fails: "can't read the SMILES C(C)(C)(C)(C)C"},
+		"no-such-ccd": {settings: `{"proteins":"ONE","ccd":["XXXXX"]}`, fails: "has no XXXXX"},
+		"bond":        {settings: `{"proteins":"PAIR","bonds":["A:3:SG-B:1:SG"]}`, refused: "bonds.0: has no ligand by CCD code"},
+		"large":       {settings: `{"proteins":"LARGE"}`, fails: "The GPU's memory does not suffice"},
+	})
+}
+
+func TestColabFoldSaysWhatItDidNotDo(t *testing.T) {
+	t.Parallel()
+	u, site, files := predictors(t)
+	u.predict("colabfold", filepath.Join(site, "colabfold"), files, map[string]prediction{
+		"one":       {settings: `{"sequence":"ONE","models":1}`, metrics: map[string]any{"plddt": 85.0, "iptm": nil}},
+		"records":   {settings: `{"sequence":"PAIR","models":2,"seeds":2,"stop_at":90,"tolerance":0.5,"dropout":true,"max_msa":"32:64"}`, metrics: map[string]any{"iptm": 0.6}},
+		"colon":     {settings: `{"sequence":"COLON","models":1}`, metrics: map[string]any{"iptm": 0.6}},
+		"alignment": {settings: `{"alignment":"OWN","models":1,"weights":"alphafold2_ptm"}`, metrics: map[string]any{"plddt": 85.0}},
+		"search":    {settings: `{"alignment":"SEARCH"}`, refused: "says that its chains have 19 residues, and its first record has 20"},
+		"ragged":    {settings: `{"alignment":"RAGGED"}`, refused: "its record 2 has 9 columns"},
+		"prose":     {settings: `{"alignment":"PROSE"}`, refused: "is no A3M file: it has no record"},
+		"dna":       {settings: `{"sequence":"DNA"}`, refused: "has DNA as chain 2"},
+		"letter":    {settings: `{"sequence":"SEC"}`, refused: "has 'U' in chain 1"},
+		"no-openmm": {settings: `{"sequence":"ONE","relax":true}`, mode: "no-openmm", fails: "leave relax out"},
+		"no-gpu":    {settings: `{"sequence":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
+		"large":     {settings: `{"sequence":"LARGE"}`, fails: "The GPU's memory does not suffice"},
+	})
+}
