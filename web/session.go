@@ -82,6 +82,9 @@ func (h sessions) begin(c *gin.Context, _ app.Caller) error {
 	}
 	c.Set(callerKey, by)
 	value, made, err := h.svc.BeginSession(c.Request.Context(), by)
+	if err == nil {
+		err = h.endFormer(c)
+	}
 	if err != nil {
 		return err
 	}
@@ -92,6 +95,18 @@ func (h sessions) begin(c *gin.Context, _ app.Caller) error {
 	}
 	h.cookie.Set(c.Writer, c.Request, value, made.ExpiresAt.Time)
 	return respond.JSON(c.Writer, http.StatusOK, view)
+}
+
+// endFormer ends the session that the browser has had until now: its cookie is replaced.
+func (h sessions) endFormer(c *gin.Context) error {
+	former, err := h.svc.OfSession(c.Request.Context(), h.cookie.Value(c.Request), edge.Address(c.Request))
+	if fault.CodeOf(err) == fault.Unauthorized {
+		return nil // it has ended, or there is none
+	}
+	if err != nil {
+		return err
+	}
+	return h.svc.EndSession(c.Request.Context(), former)
 }
 
 // prove returns the caller behind a key or the token of a link.

@@ -419,3 +419,12 @@ func TestHostileHostsDontShapeCookies(t *testing.T) {
 		same(t, host, w.Header().Get("Set-Cookie"), "molrun=v; HttpOnly; SameSite=Strict")
 	}
 }
+
+func TestSigningInAgainEndsTheFormerSession(t *testing.T) {
+	s := start(t)
+	former := s.sessionOf(s.ann)
+	res := s.send("POST", "/session", fmt.Sprintf(`{"key":%q}`, s.bob), "Content-Type", "application/json", "Cookie", former)
+	must.Equal(t, "status of a second sign-in", res.status, 200)
+	must.Equal(t, "status with the former cookie", s.send("GET", "/jobs", "", "Cookie", former).status, 401)
+	must.Equal(t, "status with the new one", s.send("GET", "/jobs", "", "Cookie", strings.Split(res.header.Get("Set-Cookie"), ";")[0]).status, 200)
+}

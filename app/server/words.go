@@ -21,7 +21,7 @@ func inOtherWords(s *service, api http.Handler, version string) http.Handler {
 	var hosted http.Handler
 	if l := s.config.Limits; s.config.Compat {
 		hosted = compat.Handler(api, compat.Options{
-			Log: s.log,
+			Log:     s.log,
 			MaxBody: int64(l.BatchBody), Arrive: time.Duration(l.BatchTime), Finish: finisher(s), OnRevoke: s.accounts.OnRevoke,
 			Base: func(r *http.Request) (string, error) { return web.BaseURL(s.config.PublicURL, r) },
 		})
