@@ -150,3 +150,16 @@ func TestPinnedJobCanBeDeleted(t *testing.T) {
 	must.OK(t, must.Error2(s.Jobs.Pin(t.Context(), ann, "a")))
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "a"))
 }
+
+// A claimed job may be stopped while the cluster, or the worker of its batch, is yet to run it.
+func TestStoppedJobSaysThatItHadNotStarted(t *testing.T) {
+	s := newSite(t)
+	s.submit(ann, "a", `{}`)
+	j, _, err := s.Runs.Claim(t.Context(), s.job(ann, "a").ID, placement.Devices{}, app.Portion{})
+	must.OK(t, err)
+	must.OK(t, must.Error2(s.Jobs.Cancel(t.Context(), ann, "a")))
+	must.OK(t, s.Runs.Finish(t.Context(), j.ID, 1, app.Ending{Lost: "it was cancelled"}))
+	if f := s.job(ann, "a").Failure; f == nil || f.Message != "The job was stopped by "+ann.Email+" before it started." {
+		t.Errorf("failure %+v", f)
+	}
+}

@@ -110,7 +110,11 @@ func (e *Ending) why() string {
 // stopped is the failure of a job that was cancelled. seen is the failure found
 // when its processes were gone, if any.
 func (j *Job) stopped(seen *Failure) Failure {
-	f := Failure{Code: FailedStopped, Message: fmt.Sprintf("The job was stopped by %s.", j.Private.StopBy)}
+	before := ""
+	if j.StartedAt.IsZero() {
+		before = " before it started"
+	}
+	f := Failure{Code: FailedStopped, Message: fmt.Sprintf("The job was stopped by %s%s.", j.Private.StopBy, before)}
 	if seen != nil {
 		f.LogTail = seen.LogTail
 	}

@@ -61,6 +61,8 @@ type Options struct {
 	// of a job may become; 0 is no limit.
 	Processes int
 	FileBytes int64
+	// Hide are paths besides SharedDir that no program sees, if a node has them.
+	Hide []string
 	// Containers says how nodes run images, ModulesInit which script defines the command
 	// module there; "": one that is installed.
 	Containers  container.Options

@@ -24,6 +24,10 @@ func refused(said string) bool {
 	return slices.ContainsFunc(refusals, func(words string) bool { return strings.Contains(said, words) })
 }
 
+// accountRefused reports whether Slurm refused a job for its account. A wrong setting of an
+// administrator is no fault of the jobs that wait.
+func accountRefused(said string) bool { return strings.Contains(said, "Invalid account") }
+
 // refusal returns the reason for a refusal. It may take several lines: the first
 // often names what the last one calls invalid.
 func refusal(said string) string {

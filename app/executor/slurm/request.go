@@ -29,7 +29,7 @@ func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) 
 		return request{}, fmt.Errorf("find out what the algorithm may reach: %w", err)
 	}
 	isolation := task.Isolation{
-		Find: s.options.Sandbox, Sandbox: sandbox, Hide: []string{s.options.SharedDir},
+		Find: s.options.Sandbox, Sandbox: sandbox, Hide: append([]string{s.options.SharedDir}, s.options.Hide...),
 		Processes: int64(s.options.Processes), FileBytes: s.options.FileBytes,
 		Containers: s.options.Containers, ModulesInit: s.options.ModulesInit,
 	}

@@ -1,6 +1,7 @@
 package slurm_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -63,6 +64,27 @@ func TestSandboxOnTheNode(t *testing.T) {
 				t.Errorf("message %q", o.Message)
 			}
 		})
+	}
+}
+
+// What the service hides from programs is hidden on nodes that share it.
+func TestSecretsOnTheNode(t *testing.T) {
+	must.Installed(t, "bwrap")
+	w := newWorld(t)
+	dir := t.TempDir()
+	secret, open := filepath.Join(dir, "tls.key"), filepath.Join(dir, "data")
+	for _, path := range []string{secret, open} {
+		must.OK(t, os.WriteFile(path, []byte("text\n"), 0o600))
+	}
+	w.options.Sandbox, w.options.Hide = slurm.SandboxRequired, []string{secret, filepath.Join(dir, "absent")}
+	w.options.SandboxOf = func(context.Context, app.JobID) (app.Sandbox, error) {
+		return app.Sandbox{Read: []string{dir}}, nil
+	}
+	e := w.executor()
+	a := w.start(e, w.task(fmt.Sprintf("cat %s %s > out/sees || true", open, secret)))
+	w.ends(e, a, app.CauseDone)
+	if got := w.text(w.out(a, "sees")); got != "text\n" {
+		t.Errorf("the program read %q, want nothing of the secret", got)
 	}
 }
 

@@ -3,6 +3,7 @@ package slurm
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"molrun/app"
 	"molrun/app/base/fault"
@@ -125,6 +126,10 @@ func (s *submitter) unsure(name string, err error) error {
 		return fault.Errorf(fault.Unavailable, why)
 	case tooLong(said):
 		return &sizeError{refusal: fault.Errorf(fault.Invalid, "The cluster takes no arrays of jobs. Ask an administrator to raise MaxArraySize."), long: true}
+	case accountRefused(said):
+		why := fmt.Sprintf("the cluster refuses the account of the job (%s); ask an administrator to look at slurm.account and the account's associations", refusal(said))
+		s.submissions.note(name, why)
+		return fault.Errorf(fault.Unavailable, "%s", why)
 	case refused(said):
 		return fault.Errorf(fault.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", refusal(said))
 	}

@@ -161,6 +161,16 @@ func TestRefusedJobIsNotStarted(t *testing.T) {
 	}
 }
 
+// A wrong account is an administrator's to correct: until then jobs wait.
+func TestJobsWaitForTheirAccount(t *testing.T) {
+	w := newWorld(t)
+	w.standIn("sbatch", `echo "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified" >&2; exit 1`)
+	_, err := w.executor().Start(t.Context(), w.task("exit 0"))
+	if !errors.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "slurm.account") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestSubmissionOfUnknownOutcome has sbatch fail without a clear result. Whether or
 // not the submission took effect, the task runs exactly once.
 func TestSubmissionOfUnknownOutcome(t *testing.T) {

@@ -162,7 +162,7 @@ func paths(strays []Stray) []string {
 func TestCheckSpeaksOfNamesAndReportsStrangers(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
-	for name, text := range map[string]string{"notes.txt": "mine", "jobs/notes": "12", "uploads/notes": "123", "uploads/tmp/arriving": "x"} {
+	for name, text := range map[string]string{"notes.txt": "mine", "jobs/notes": "12", "uploads/notes": "123", "uploads/tmp/arriving": "x", "kept/JOB-1": "", "pilots/P": ""} {
 		must.OK(t, os.MkdirAll(filepath.Dir(d.Path(name)), 0o700))
 		must.OK(t, os.WriteFile(d.Path(name), []byte(text), 0o600))
 	}

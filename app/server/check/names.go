@@ -14,7 +14,7 @@ import (
 // ownNames are patterns of what the service and its commands keep in a data directory.
 var ownNames = []string{
 	host.Database, host.Database + ".*", host.Algorithms, host.Socket, "command.sock",
-	"jobs", "uploads", "trash", "secret", ".secret*", "audit.log*", "tls", "set-aside", "restoring", "demo.log", "test.log", "lost+found",
+	"jobs", "kept", "pilots", "uploads", "trash", "secret", ".secret*", "audit.log*", "tls", "set-aside", "restoring", "demo.log", "test.log", "lost+found",
 }
 
 // recordID matches an ID in the text of a problem, with the word before it.

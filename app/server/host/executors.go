@@ -96,6 +96,7 @@ func SlurmOptions(c config.Config) slurm.Options {
 		Sandbox:   c.Runner.Sandbox,
 		Processes: c.Runner.Processes,
 		FileBytes: int64(c.Runner.FileSize),
+		Hide:      hidden(c),
 
 		Containers: Containers(c), ModulesInit: c.Modules.Init,
 
