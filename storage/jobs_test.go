@@ -39,6 +39,9 @@ func goldenJob() *app.Job {
 	j.Isolation = "podman"
 	j.Image = &protocol.Image{Name: "docker://lab/fold:1", ID: "sha256:ab"}
 	j.ProgramVersion = "2022.5"
+	j.Slurm = &app.ClusterJob{Job: "4711", Node: "n1", Partition: "long"}
+	j.Warnings = []string{"Rg has not converged"}
+	j.LeftOut = &app.LeftOut{Count: 2, Paths: []app.LeftOutPath{{Path: "latest", Reason: "a link that leads nowhere"}}}
 	j.Priority = -3
 	j.MaxRuntime = 86400
 	j.StartedAt = unit.At(testID(2).Time())
@@ -61,6 +64,7 @@ func goldenJob() *app.Job {
 		Row:        17,
 		Varying:    []string{"steps"},
 		QueuedAt:   unit.At(testID(2).Time()),
+		LastEnd:    unit.At(testID(3).Time()),
 		PinnedBy:   "carl@lab.example",
 		Notify:     []string{"mailto:ann@lab.example", "https://hooks.lab.example/"},
 		PinnedAt:   unit.At(testID(3).Time()),
