@@ -180,7 +180,8 @@ done`))
 	secret := must.Read(t, filepath.Join(s.data(), "secret"))
 	for where, text := range texts {
 		for _, private := range []string{canary, u.key, s.data(), secret} {
-			if strings.Contains(text, private) {
+			// Slurm's script names the data directory, so that nodes which share it hide it.
+			if strings.Contains(text, private) && (where != "Slurm" || private != s.data()) {
 				t.Errorf("%s: contains %q of the service", where, private)
 			}
 		}

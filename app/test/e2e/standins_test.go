@@ -267,7 +267,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 		"esm-none": {typ: "esmfold", settings: `{"batch":7,"sequences":"` + u.upload("c.fasta", ">b\n"+long+"\n") + `"}`, fails: "The GPU's memory does not suffice"},
 	}
 	lysozyme := must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")
-	target, dimer := u.upload("target.pdb", lysozyme), u.upload("dimer.pdb", lysozyme+secondChain(t, lysozyme))
+	target, dimer := u.upload("target.pdb", lysozyme), u.upload("dimer.pdb", strings.Replace(lysozyme, "\nEND", "\n", 1)+secondChain(t, lysozyme))
 	for name, tt := range map[string]wanted{
 		"mpnn-redesign": {
 			typ: "proteinmpnn", settings: `{"structure":"` + target + `","sequences":1,"redesign":"A28-30","bias":"W=0.5 A=-1"}`,
