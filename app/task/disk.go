@@ -30,8 +30,8 @@ type disk struct {
 }
 
 const (
-	// writeSpeed is about how many bytes a second can be written: by it, no check comes too late.
-	writeSpeed = 4 << 30
+	// writeSpeed is twice what can be written in a second: by it, no check comes too late.
+	writeSpeed = 8 << 30
 	// lookAhead is how long it takes to end programs that write.
 	lookAhead = 250 * time.Millisecond
 	// growth is how much a task may still write while the disk is short: a few lines of a log.
