@@ -39,7 +39,7 @@ func LimitConnections(server *http.Server, listener net.Listener, b Bounds, comp
 
 // Bounds are how many connections may be open. When all are taken, the one that has been
 // idle the longest is closed; when none is idle, the next client waits. Of the connections
-// that have not sent a whole request, one network may have a quarter; its others wait until
+// that have not sent a whole request, one network may have some (Strangers); its others wait until
 // one of those has, or is closed. A trusted proxy is not bounded: it sends the requests of many.
 type Bounds struct {
 	Connections int
@@ -47,8 +47,8 @@ type Bounds struct {
 }
 
 // Strangers is how many connections without a whole request one network may have, and how
-// many requests without a key.
-func (b Bounds) Strangers() int { return max(1, b.Connections/4) }
+// many requests without a key: a quarter, and not too few for a browser or two.
+func (b Bounds) Strangers() int { return max(min(8, b.Connections), b.Connections/4) }
 
 // Parked is how many connections may wait for others of their network.
 func (b Bounds) Parked() int64 { return max(16, int64(b.Connections)) }
