@@ -46,7 +46,7 @@ export default async function ({ server, browser }) {
   await table.getByRole('cell', { name: /^[-−]7$/ }).or(table.getByRole('cell', { name: /^[-−]7\.00$/ })).first().waitFor()
   await table.getByRole('button', { name: /Spread/ }).click()
   await page.waitForFunction(() => /Spread/.test(document.querySelector('th[aria-sort=ascending], th[aria-sort=descending]')?.textContent ?? ''))
-  await page.getByLabel('Order').selectOption({ label: 'Best first' })
+  await page.getByLabel('Order').selectOption({ label: 'Ranked' })
 
   await page.getByRole('button', { name: 'Plot two figures' }).click()
   await page.getByLabel('Across').selectOption({ label: 'Spread' })
