@@ -457,6 +457,7 @@ type record struct {
 		Code, Message, Signal, LogTail string
 		ExitCode                       *int
 	}
+	Warnings     []string
 	ResultBytes  int64
 	SubjobCounts map[string]int
 	Subjobs      []record
