@@ -99,3 +99,91 @@ eigval :     `+lowest+`  1461.15  1461.40  3621.21  3732.26  3732.38
 		})
 	}
 }
+
+func TestVinaKeepsTheChainsThatAreNamed(t *testing.T) {
+	two := strings.ReplaceAll(backbone("A1 A2 A3", "N", "CA", "C", "O")+backbone("B1 B2", "N", "CA", "C", "O"), "END\n", "TER\n")
+	for chains, want := range map[string]struct{ atoms, refused string }{
+		"A": {"AAAAAAAAAAAA.", ""}, "B": {"BBBBBBBB.", ""}, "B A": {"AAAAAAAAAAAA.BBBBBBBB.", ""}, "A C": {"", "The receptor has no chain C of a protein; its chains are A, B."},
+	} {
+		dir := t.TempDir()
+		source, target := filepath.Join(dir, "a.pdb"), filepath.Join(dir, "b.pdb")
+		must.OK(t, os.WriteFile(source, []byte(two), 0o600))
+		must.OK(t, os.WriteFile(target, nil, 0o600))
+		said, ok := runScript(t, "vina/chains.py", source, target, chains)
+		atoms := ""
+		for line := range strings.Lines(must.Read(t, target)) {
+			if strings.HasPrefix(line, "ATOM") {
+				atoms += line[21:22]
+			} else {
+				atoms += "." // TER
+			}
+		}
+		if ok != (want.refused == "") || !strings.Contains(said, want.refused) || atoms != want.atoms {
+			t.Errorf("%s: %s, said %q, want %+v", chains, atoms, said, want)
+		}
+	}
+}
+
+// TestVinaDoubtsItsBox has atoms one behind the other, 1 Å apart on the x axis.
+func TestVinaDoubtsItsBox(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("A%d ", 45))
+	var numbers []any
+	for k := range 45 {
+		numbers = append(numbers, k+1)
+	}
+	protein := fmt.Sprintf(long, numbers...) // at 1 to 180 Å
+	const few, peptide = "The box hardly touches the receptor: ", "The chain B of the receptor, of 2 residues, lies in the box."
+	for name, tt := range map[string]struct {
+		residues, center, size string
+		warnings               []string
+	}{
+		"well":              {protein, "[30,0,0]", "60", nil},
+		"at the end":        {protein, "[-9,0,0]", "20", []string{few + "5 of its atoms"}},
+		"a peptide":         {protein + " B1 B2", "[170,0,0]", "60", []string{peptide}},
+		"a peptide afar":    {protein + " B1 B2", "[100,0,0]", "60", nil},
+		"a small receptor":  {"A1 A2 A3 B1 B2 B3", "[10,0,0]", "20", []string{few + "24 of its atoms"}},
+		"one chain, a turn": {"A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15", "[30,0,0]", "60", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			receptor := filepath.Join(dir, "a.pdb")
+			must.OK(t, os.WriteFile(receptor, []byte(backbone(tt.residues, "N", "CA", "C", "O")), 0o600))
+			said, ok := runScript(t, "vina/box.py", receptor, tt.size, filepath.Join(dir, "box.txt"), "center", tt.center)
+			if !ok || strings.Count(said, "molrun:warning") != len(tt.warnings) {
+				t.Errorf("said %q, want %q", said, tt.warnings)
+			}
+			for _, want := range tt.warnings {
+				if !strings.Contains(said, "molrun:warning "+want) {
+					t.Errorf("said %q, want %q", said, want)
+				}
+			}
+		})
+	}
+}
+
+// TestVinaFiguresAreOfOneLigand has stand-ins for Vina, with an affinity for each ligand, and for Open Babel.
+func TestVinaFiguresAreOfOneLigand(t *testing.T) {
+	must.InstalledFile(t, "/usr/bin/python3", "python3")
+	for affinities, want := range map[string][]string{
+		"-8.0 -3.0": {`"affinity": -8.0, "efficiency": -0.4}`, ""},
+		"0.5 -3.0":  {`"affinity": -3.0, "efficiency": -1.0}`, ""},
+		"0.5 2.5":   {`"failed": 0}`, "No ligand binds: the best affinity is 0.5 kcal/mol"},
+	} {
+		dir := t.TempDir()
+		write := func(name, text string) {
+			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700)) //nolint:gosec // a program
+		}
+		must.OK(t, os.Mkdir(filepath.Join(dir, "out"), 0o700))
+		write("obabel", "#!/bin/sh\nfor word; do :; done\necho x >\"$word\"\n")
+		write("vina", "#!/bin/sh\nset -- $* ; k=${4##*/0000}; for word; do :; done\nset -- "+affinities+"\n[ ${k%.pdbqt} = 1 ] || shift\necho REMARK VINA RESULT: $1 0 0 >\"$word\"\n")
+		write("ligands.csv", "number,name,smiles,heavy_atoms,reason\n1,large,C,20,\n2,small,C,3,\n")
+		c := exec.CommandContext(t.Context(), "/usr/bin/python3", "catalogue/vina/dock.py", "receptor", "box", dir, filepath.Join(dir, "out"), "1", "1", "1", "1") //nolint:gosec // a script of the catalogue
+		c.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
+		said, err := c.CombinedOutput()
+		must.OK(t, err)
+		metrics := must.Read(t, filepath.Join(dir, "out", "metrics.json"))
+		if !strings.HasSuffix(metrics, want[0]) || !strings.Contains(string(said), want[1]) || strings.Contains(string(said), "warning") != (want[1] != "") {
+			t.Errorf("%s: %s, said %s; want %q", affinities, metrics, said, want)
+		}
+	}
+}
