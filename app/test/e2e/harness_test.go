@@ -456,6 +456,7 @@ type record struct {
 		Code, Message, Signal, LogTail string
 		ExitCode                       *int
 	}
+	Warnings     []string
 	ResultBytes  int64
 	SubjobCounts map[string]int
 	Subjobs      []record
