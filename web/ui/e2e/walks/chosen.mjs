@@ -119,6 +119,9 @@ export default async function ({ server, browser }) {
   await page.getByTitle('2 completed').waitFor()
   assert.equal((await server.end(key, 'one')).metrics.results.length, 10)
   assert.deepEqual((await server.end(key, 'two')).settings, { sequence: 'ACDEF' })
+  await page.getByLabel('File of each row').waitFor() // some have long titles
+  await page.setViewportSize({ width: 360, height: 740 })
+  await ann.look('table-rows')
   ann.fine('what was chosen')
   await ann.close()
 }
