@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -133,11 +134,32 @@ type ArchiveForm struct {
 // selects what is below that folder. An empty Selection selects all.
 type Selection []string
 
+// except begins a first element of a Selection that is no path, but a pattern of those that must
+// be named.
+const except = "//"
+
+// WithoutRecords returns the selection without records of the job, or of the rows of a batch,
+// that it does not name: they tell who had the job run, where and how.
+func (s Selection) WithoutRecords(j *Job) Selection {
+	pattern := except + "job.json"
+	if j.IsBatch() {
+		pattern = except + "*/job.json"
+	}
+	return append(Selection{pattern}, s...)
+}
+
 // Has reports whether a file is selected.
-func (s Selection) Has(path string) bool {
-	return len(s) == 0 || slices.ContainsFunc(s, func(one string) bool {
-		return one == path || strings.HasSuffix(one, "/") && strings.HasPrefix(path, one)
-	})
+func (s Selection) Has(name string) bool {
+	if slices.Contains(s, name) {
+		return true
+	}
+	if len(s) > 0 && strings.HasPrefix(s[0], except) {
+		if unnamed, _ := path.Match(strings.TrimPrefix(s[0], except), name); unnamed {
+			return false
+		}
+		s = s[1:]
+	}
+	return len(s) == 0 || slices.ContainsFunc(s, func(one string) bool { return strings.HasSuffix(one, "/") && strings.HasPrefix(name, one) })
 }
 
 // Archive is what an archive holds.

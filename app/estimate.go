@@ -18,6 +18,7 @@ type Estimate struct {
 	Detail     []fault.Field   `json:"detail"` // why not
 	Jobs       int             `json:"jobs,omitempty"`
 	Slots      []EstimatedSlot `json:"slots,omitempty"`
+	Inputs     []Input         `json:"inputs,omitempty"`     // of all jobs, each once
 	Queue      *eta.Queue      `json:"queue,omitempty"`      // of the first job
 	RunSeconds int64           `json:"runSeconds,omitempty"` // of the longest job, at least 1
 	RunBasis   string          `json:"runBasis,omitempty"`
@@ -34,8 +35,11 @@ type EstimatedSlot struct {
 	Jobs        int    `json:"jobs"`
 }
 
-// maxEstimatedSlots bounds how many different slots an estimate lists.
-const maxEstimatedSlots = 100
+// Limits of an estimate: how many different slots and inputs it lists.
+const (
+	maxEstimatedSlots  = 100
+	maxEstimatedInputs = 100
+)
 
 // Estimates makes estimates, one at a time: one may take a tenth of a second.
 type Estimates struct {
@@ -61,7 +65,7 @@ func (e *Estimates) Of(ctx context.Context, plan func(Planner) (*Planned, error)
 		return nil, err
 	}
 	jobs := planned.Jobs()
-	est := &Estimate{Possible: true, Detail: []fault.Field{}, Jobs: len(jobs), Slots: estimatedSlots(jobs)}
+	est := &Estimate{Possible: true, Detail: []fault.Field{}, Jobs: len(jobs), Slots: estimatedSlots(jobs), Inputs: estimatedInputs(jobs)}
 	if err := e.run(ctx, est, jobs); err != nil {
 		return nil, err
 	}
@@ -118,6 +122,23 @@ func estimatedSlots(jobs []*Job) []EstimatedSlot {
 		slots[i].Jobs++
 	}
 	return slots
+}
+
+// estimatedInputs returns the files that the jobs read.
+func estimatedInputs(jobs []*Job) (inputs []Input) {
+	known := map[Input]bool{}
+	for _, j := range jobs {
+		for _, in := range j.Inputs {
+			if len(inputs) == maxEstimatedInputs {
+				return inputs
+			}
+			if !known[in] {
+				known[in] = true
+				inputs = append(inputs, in)
+			}
+		}
+	}
+	return inputs
 }
 
 // run notes how long the longest job runs: of each class, the one of the largest size.

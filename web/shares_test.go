@@ -203,6 +203,37 @@ func TestShareOfABatchShowsItsRows(t *testing.T) {
 	s.wantSent(404, "GET", "/shared/"+token+"/files/other/a.txt", "")
 }
 
+func TestAShareHasOnlyTheRecordsThatItNames(t *testing.T) {
+	s := start(t)
+	files := map[string]string{"job.json": "{}", "log.txt": "", "own/job.json": "{}"}
+	s.submit("a")
+	s.run("a", files)
+	s.want(200, "POST", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{}]}`)
+	s.run("b-1", files)
+	for _, c := range []struct {
+		job, share string
+		want       []string
+	}{
+		{"a", "", []string{"log.txt", "own/job.json"}},
+		{"a", `{"files":["own/","job.json"]}`, []string{"job.json", "own/job.json"}},
+		{"b", "", []string{"b-1/log.txt", "b-1/own/job.json"}},
+		{"b", `{"files":["b-1/"]}`, []string{"b-1/log.txt", "b-1/own/job.json"}},
+		{"b", `{"files":["b-1/job.json"]}`, []string{"b-1/job.json"}},
+	} {
+		_, token := s.share(c.job, c.share)
+		listed, archived := s.shared(token)
+		same(t, "files of "+c.job+c.share, listed, c.want)
+		same(t, "files of the archive", archived, c.want)
+		for _, name := range []string{"job.json", "b-1/job.json"} {
+			want := 404
+			if slices.Contains(c.want, name) {
+				want = 200
+			}
+			same(t, name+" of "+c.job+c.share, s.stranger("/shared/"+token+"/files/"+name).status, want)
+		}
+	}
+}
+
 // TestSharesEnd ends shares in each way but by their time.
 func TestSharesEnd(t *testing.T) {
 	s := start(t)

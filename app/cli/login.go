@@ -3,13 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	osuser "os/user"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"molrun/app/cli/remote"
@@ -137,15 +137,15 @@ yet, the link makes the first admin.`,
 	return c
 }
 
-// greet prints a link for the first admin where nobody can sign in yet. It stays out of
-// the journal of systemd, which others than the operator may read.
-func greet(ctx context.Context, c config.Config, out io.Writer) {
+// greet prints a link for the first admin where nobody can sign in yet, if out is a terminal. It stays
+// out of logs, such as the journal of systemd, which others than the operator may read.
+func greet(ctx context.Context, c config.Config, out *os.File) {
 	control := host.Control(c.Data)
 	users, err := control.Users(ctx)
 	if err != nil || len(users) > 0 {
 		return
 	}
-	if os.Getenv("JOURNAL_STREAM") != "" {
+	if !isatty.IsTerminal(out.Fd()) {
 		fmt.Fprintln(out, "nobody has a key yet: `molrun sign-in` makes a link that signs in the first admin")
 		return
 	}

@@ -19,7 +19,8 @@ func serveCommand() *cobra.Command {
 		Short: "Start the service",
 		Long: `Start the service: the API, and the runner that starts jobs. SIGINT or SIGTERM
 stops it; running jobs go on, and the next start takes them over. On a fresh data
-directory it prints a link that signs in the first admin in a browser.
+directory it prints a link that signs in the first admin in a browser, if its output
+is a terminal.
 
 A flag takes precedence over a variable (MOLRUN_LISTEN, MOLRUN_RUNNER_CPUS and so
 on), and a variable over the configuration file.`,
@@ -35,7 +36,7 @@ on), and a variable over the configuration file.`,
 			return err
 		}
 		o := server.Options{Log: newLogger(config, os.Stderr), Version: version, Init: *init}
-		o.Started = func(string) { greet(c.Context(), config, c.OutOrStdout()) }
+		o.Started = func(string) { greet(c.Context(), config, os.Stdout) }
 		return server.Run(c.Context(), config, o)
 	}
 	return c

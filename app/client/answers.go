@@ -8,6 +8,7 @@ type Estimate struct {
 	Detail     []fault.Field `json:"detail"`
 	Jobs       int           `json:"jobs"`
 	Slots      []Slot        `json:"slots"`
+	Inputs     []Input       `json:"inputs"` // each once
 	Queue      *Queue        `json:"queue"`
 	RunSeconds int64         `json:"runSeconds"`
 	RunBasis   string        `json:"runBasis"`

@@ -41,7 +41,10 @@ func New(ctx context.Context, api *client.Client, version string) (*mcp.Server, 
 // serverOf returns a server whose tools take what spec describes.
 func serverOf(api *client.Client, version string, spec map[string]any) *mcp.Server {
 	s := &Server{api: api}
-	m := mcp.NewServer(&mcp.Implementation{Name: "molrun", Title: "molrun", Version: version}, &mcp.ServerOptions{Instructions: instructions})
+	m := mcp.NewServer(&mcp.Implementation{Name: "molrun", Title: "molrun", Version: version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }, // a key was needed
+	})
 	for _, t := range s.tools(spec) {
 		m.AddTool(t.tool(), t.handle)
 	}

@@ -38,7 +38,7 @@ func (c *call) result() (any, error) {
 			return nil, err
 		}
 		if j.Status == "FAILED" {
-			return c.logLink(job)
+			return c.logLink(j)
 		}
 		file = logName
 	}
@@ -109,6 +109,7 @@ type logLinks struct {
 
 type logLink struct {
 	key, job string
+	id       string // of the job: another one may take its name
 	until    time.Time
 }
 
@@ -123,7 +124,7 @@ func newLogLinks(now func() time.Time) *logLinks {
 
 // add returns the token of a new link. Where there are too many, those that have ended go,
 // and else any.
-func (l *logLinks) add(key, job string) string {
+func (l *logLinks) add(key string, job *client.Job) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
@@ -142,7 +143,7 @@ func (l *logLinks) add(key, job string) string {
 		delete(l.made, token)
 	}
 	token := rand.Text()
-	l.made[token] = logLink{key, job, now.Add(linkLife)}
+	l.made[token] = logLink{key, job.Name, job.ID, now.Add(linkLife)}
 	return token
 }
 
@@ -165,7 +166,7 @@ func (l *logLinks) find(token string) (logLink, bool) {
 
 // logLink returns a link to the log of a job, below the address that the API's own links
 // begin with.
-func (c *call) logLink(job string) (any, error) {
+func (c *call) logLink(job *client.Job) (any, error) {
 	base, err := c.options.Base(c.r)
 	if err != nil {
 		return nil, err
@@ -175,13 +176,23 @@ func (c *call) logLink(job string) (any, error) {
 
 // getLog answers a link to a log.
 func (m *mount) getLog(w http.ResponseWriter, r *http.Request) {
+	c := &call{mount: m, w: w, r: r}
 	link, ok := m.logs.find(r.PathValue("token"))
 	if !ok {
-		c := &call{mount: m, w: w, r: r}
-		c.fail(&client.Error{Status: http.StatusForbidden, Code: "LINK_EXPIRED", Message: "This link has expired; ask for a new one."})
+		c.fail(errLogLinkEnded)
 		return
 	}
 	in := edge.InProcessRequest(r, http.MethodGet, "/jobs/"+url.PathEscape(link.job)+"/logs", nil)
 	in.Header.Set("x-api-key", link.key)
+	job, err := edge.InProcessClient(m.api, in).Job(r.Context(), link.job)
+	if err == nil && job.ID != link.id {
+		err = errLogLinkEnded
+	}
+	if err != nil {
+		c.fail(err)
+		return
+	}
 	m.api.ServeHTTP(w, in)
 }
+
+var errLogLinkEnded = &client.Error{Status: http.StatusForbidden, Code: "LINK_EXPIRED", Message: "This link has expired; ask for a new one."}

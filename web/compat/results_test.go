@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"molrun/app/client"
 	"molrun/app/job/apikey"
 )
 
@@ -15,7 +16,7 @@ func TestRevokedLogLinksEnd(t *testing.T) {
 	links := newLogLinks(time.Now)
 	first, id, _ := apikey.New()
 	second, _, _ := apikey.New()
-	a, b := links.add(first, "j"), links.add(second, "j")
+	a, b := links.add(first, &client.Job{Name: "j"}), links.add(second, &client.Job{Name: "j"})
 	for _, step := range []struct {
 		revoked string
 		a, b    bool

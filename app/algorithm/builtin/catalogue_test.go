@@ -77,7 +77,7 @@ func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
 	}
 	for setting, want := range map[string]bool{
 		"structure-summary structure": true, "sequence-properties fasta": true, "gromacs structure": true, "mustang structures": true,
-		"boltz proteins": true, "vina ligands": true, "tm-align mobile": false, "contacts structure": false, "blastp query": false,
+		"boltz proteins": true, "vina ligands": true, "tm-align mobile": true, "contacts structure": false, "blastp query": false,
 	} {
 		if got, there := takes[setting]; got != want || !there {
 			t.Errorf("%s: %v, %v", setting, got, there)

@@ -110,7 +110,11 @@ func compile(text string, names Names, options ...expr.Option) (*Expression, err
 	if names.Files != nil {
 		env["files"], env["gpus"] = typesOf(names.Files), types.Float64
 	}
-	options = append(options, expr.Env(env), expr.DisableBuiltin("now"))
+	maps.Copy(env, meterTypes())
+	options = append(options, expr.Env(env), expr.DisableBuiltin("now"), expr.Patch(metered{}))
+	for _, name := range multiplying {
+		options = append(options, expr.DisableBuiltin(name))
+	}
 	tree, err := parser.Parse(text)
 	if err != nil {
 		return nil, plain(err)
@@ -124,7 +128,7 @@ func compile(text string, names Names, options ...expr.Option) (*Expression, err
 	if err != nil {
 		return nil, names.plain(err)
 	}
-	e := &Expression{Text: text, program: program, Kind: kindOf(program), alone: alone}
+	e := &Expression{Text: text, program: program, Kind: kindOf(program.Node()), alone: alone}
 	e.Facts = uses.facts(names, alone)
 	e.Settings, e.Derived, e.Files = uses.of("settings"), uses.of("derived"), uses.of("files")
 	ast.Walk(&tree.Node, literals{e})
@@ -282,8 +286,8 @@ func plain(err error) error {
 	return err
 }
 
-func kindOf(p *vm.Program) Kind {
-	t := p.Node().Type()
+func kindOf(node ast.Node) Kind {
+	t := node.Type()
 	if t == nil {
 		return Any
 	}
@@ -391,9 +395,10 @@ func (e *Expression) Value(v Values) (any, error) {
 	for fact, file := range e.alone {
 		facts[fact] = v.Facts[file][fact]
 	}
-	got, err := expr.Run(e.program, map[string]any{
-		"settings": v.Settings, "derived": v.Derived, "facts": facts, "files": v.Files, "gpus": float64(v.GPUs),
-	})
+	machine := vm.VM{MemoryBudget: memory}
+	env := map[string]any{"settings": v.Settings, "derived": v.Derived, "facts": facts, "files": v.Files, "gpus": float64(v.GPUs)}
+	maps.Copy(env, (&meter{}).functions())
+	got, err := machine.Run(e.program, env)
 	if err != nil {
 		return nil, plain(err)
 	}

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -55,6 +56,66 @@ func TestMistakesOfConditions(t *testing.T) {
 	} {
 		if _, err := ParseCondition(text, names); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestExpressionsAreBounded: a short expression must not fill the memory.
+func TestExpressionsAreBounded(t *testing.T) {
+	for _, text := range []string{"repeat('x', 9)", "'xxx' | repeat(9)", "toJSON(settings.list)"} {
+		if _, err := Parse(text, names); err == nil || !strings.Contains(err.Error(), "unknown name") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	doubled := func(first, last, step string) string {
+		text := "let a0 = " + first + "; "
+		for i := range 30 {
+			text += fmt.Sprintf("let a%d = "+step+"; ", i+1, i)
+		}
+		return text + fmt.Sprintf(last, 30)
+	}
+	values := Values{Settings: map[string]any{"opt": strings.Repeat("x", 1000), "method": strings.Repeat("x", 1000)}}
+	for _, text := range []string{
+		doubled("settings.method", "len(a%d)", "a%[2]d + a%[2]d"),
+		doubled("settings.opt", "len(a%d)", "a%[2]d + a%[2]d"),
+		doubled("settings.method", "len(a%d)", "join([a%[2]d, a%[2]d])"),
+		doubled("[1]", "len(string(a%d))", "[a%[2]d, a%[2]d]"),
+		doubled("settings.method", "len(a%d)", "replace(a%[2]d, '', a%[2]d)"),
+		"len(reduce(1..30, #acc + #acc, settings.method))",
+		"len(join(1..100000 | map('x'), settings.method))",
+		"len(map(1..100000, settings.opt + settings.opt))",
+		"len(map(1..100000, upper(settings.method)))",
+		"len(map(1..100000, split(settings.method, '')))",
+		"len(1..100000000)",
+	} {
+		e, err := Parse(text, names)
+		must.OK(t, err)
+		if got, err := e.Value(values); err == nil || !strings.Contains(err.Error(), "memory budget exceeded") && !strings.Contains(err.Error(), errMemory.Error()) {
+			t.Errorf("%.60s: %v, error %v", text, got, err)
+		}
+	}
+}
+
+func TestTextsAndNumbersAreAdded(t *testing.T) {
+	values := Values{Settings: map[string]any{"steps": 2.0, "method": "a", "opt": "b", "list": []any{"c", 3.0}}}
+	for text, want := range map[string]any{
+		"settings.steps + 1": 3.0, "settings.method + settings.opt + '!'": "ab!", "settings.opt + settings.method": "ba",
+		"settings.list[1] + settings.steps": 5.0, "settings.list[0] + 'd'": "cd", "1 + 2": 3.0, "'a' + 'b'": "ab",
+		"join(['x', settings.method], '-')": "x-a", "len(split('a b', ' '))": 2.0, "replace(settings.method, 'a', 'xy')": "xy", "settings.opt | split('', 1) | len()": 1.0,
+		"join(map(split('a b', ' '), # + '1'), join(['/'], join(['-'])))": "a1/b1", "string(settings.steps)": "2", "upper(settings.opt)": "B",
+	} {
+		e, err := Parse(text, names)
+		must.OK(t, err)
+		got, err := e.Value(values)
+		must.OK(t, err)
+		must.Equal(t, text, got, want)
+	}
+	for text, want := range map[string]string{
+		"settings.method + 1": "mismatched types", "'a' + settings.steps": "mismatched types", "upper(1)": "cannot use",
+		"join(settings.method)": "cannot use", "split('a')": "not enough arguments", "replace('a', 'b', 1)": "cannot use",
+	} {
+		if _, err := Parse(text, names); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -142,6 +144,43 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	}
 	if err := folder.Unpack(t.Context(), strings.NewReader("this is no archive, "+strings.Repeat("x", 1000)), filepath.Join(t.TempDir(), "new")); err == nil {
 		t.Error("a text is taken for an archive")
+	}
+}
+
+// TestSparseFilesAreRefused: a few bytes of an archive must not fill the disk.
+func TestSparseFilesAreRefused(t *testing.T) {
+	const hole = 1 << 20
+	records := func(pairs ...string) string {
+		text := ""
+		for i := 0; i < len(pairs); i += 2 {
+			record := " " + pairs[i] + "=" + pairs[i+1] + "\n"
+			n := len(record) + 2 // all of these have two digits
+			text += strconv.Itoa(n) + record
+		}
+		return text
+	}
+	for name, of := range map[string]string{"a file": "assets/db", "the list": "MANIFEST.json"} {
+		extended := records("GNU.sparse.major", "0", "GNU.sparse.minor", "1", "GNU.sparse.name", of,
+			"GNU.sparse.size", strconv.Itoa(hole), "GNU.sparse.numblocks", "1", "GNU.sparse.map", strconv.Itoa(hole)+",0")
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		must.OK(t, w.WriteHeader(&tar.Header{Name: "extended", Typeflag: tar.TypeReg, Size: int64(len(extended))}))
+		_, err := io.WriteString(w, extended)
+		must.OK(t, err)
+		must.OK(t, w.WriteHeader(&tar.Header{Name: "sparse", Typeflag: tar.TypeReg, Mode: 0o644}))
+		must.OK(t, w.Close())
+		archive := b.Bytes()
+		archive[156] = tar.TypeXHeader // tar's writer makes none of these
+		sum := 0
+		copy(archive[148:], "        ")
+		for _, c := range archive[:512] {
+			sum += int(c)
+		}
+		copy(archive[148:], fmt.Sprintf("%06o\x00 ", sum))
+		err = folder.Unpack(t.Context(), bytes.NewReader(archive), filepath.Join(t.TempDir(), "new"))
+		if err == nil || !strings.Contains(err.Error(), "sparse file \""+of) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

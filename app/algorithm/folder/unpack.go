@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"molrun/app/base/digest"
@@ -75,6 +76,9 @@ func (u *unpacking) extract(r io.Reader) (m manifest, err error) {
 		if err != nil {
 			return m, fmt.Errorf("the archive can't be read: %w", err)
 		}
+		if isSparse(h) {
+			return m, fmt.Errorf("the archive has the sparse file %q, which molrun never packs: make it with `molrun pack`", h.Name)
+		}
 		if h.Name == manifestName {
 			return readManifest(t)
 		}
@@ -85,6 +89,17 @@ func (u *unpacking) extract(r io.Reader) (m manifest, err error) {
 			return m, err
 		}
 	}
+}
+
+// isSparse reports whether a file has holes, which take no bytes of the archive and all of the
+// disk. What is written of any other file is no longer than the archive.
+func isSparse(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return h.Typeflag == tar.TypeGNUSparse
 }
 
 // file writes one file.

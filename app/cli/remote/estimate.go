@@ -75,6 +75,11 @@ func showEstimate(s *session, a client.Answer) error {
 		{"runs", orUnknown(about(e.RunSeconds, e.RunBasis))},
 		{"all done", orUnknown(about(e.EndSeconds, ""))},
 	}
+	for _, in := range e.Inputs {
+		if in.Summary != "" {
+			pairs = append(pairs, [2]string{in.Setting, in.Filename + ": " + in.Summary})
+		}
+	}
 	for _, note := range e.Notes {
 		pairs = append(pairs, [2]string{"note", strings.TrimPrefix(note.String(), "body.settings.")})
 	}

@@ -253,7 +253,8 @@ var errShareEnded = &fault.Error{
 // SharedResult is what a share shows, beside the files.
 type SharedResult struct {
 	*app.Share
-	Result *app.Job
+	Result   *app.Job
+	selected app.Selection
 }
 
 // Open returns what a share shows, and notes that it was used.
@@ -266,6 +267,7 @@ func (s *Shares) Open(ctx context.Context, token string) (shown SharedResult, er
 	if err != nil {
 		return shown, err
 	}
+	shown.selected = shown.Files.WithoutRecords(shown.Result)
 	return shown, s.note(ctx, shown.Share, now)
 }
 
@@ -297,7 +299,7 @@ func (s *Shares) Files(ctx context.Context, token string) (files []app.ManifestF
 	if err != nil {
 		return nil, err
 	}
-	files, err = s.results.Files(ctx, shown.Result, shown.Files)
+	files, err = s.results.Files(ctx, shown.Result, shown.selected)
 	return files, asShareEnded(err)
 }
 
@@ -309,10 +311,10 @@ func (s *Shares) Link(ctx context.Context, token, path string) (app.Link, error)
 		return app.Link{}, err
 	}
 	if path == "" {
-		return app.Link{Kind: app.ArchiveGet, ID: string(shown.Job), Files: shown.Files, Filename: shown.JobName + ".zip", Holder: string(shown.ID)}, nil
+		return app.Link{Kind: app.ArchiveGet, ID: string(shown.Job), Files: shown.selected, Filename: shown.JobName + ".zip", Holder: string(shown.ID)}, nil
 	}
 	link, err := app.Link{}, error(fault.NotFound)
-	if shown.Files.Has(path) {
+	if shown.selected.Has(path) {
 		link, err = s.results.File(ctx, shown.Result, path)
 	}
 	if errors.Is(err, fault.NotFound) {

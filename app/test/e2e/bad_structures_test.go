@@ -169,4 +169,7 @@ func (c *attempted) checkMetrics(t *testing.T, r record) {
 			t.Errorf("%s: it is COMPLETED with %s = %v, outside of %v", c, name, r.Metrics.Results[name], bounds)
 		}
 	}
+	if c.wanted != nil && !strings.Contains(strings.Join(r.Warnings, "\n"), c.wanted.Warned) {
+		t.Errorf("%s: its warnings are %q, want %q in them", c, r.Warnings, c.wanted.Warned)
+	}
 }

@@ -31,6 +31,7 @@ type badRow struct {
 
 	// Completed has lower and upper bounds of metrics: the input looks odd and is proper.
 	Completed map[string][2]float64
+	Warned    string // words of a warning that it has then
 }
 
 // ends counts the ways in which a row says that it ends.

@@ -260,6 +260,11 @@ func TestCompatLogsAndStops(t *testing.T) {
 		t.Errorf("output.log is %q", got.text)
 	}
 	h.do("GET", "log/nonsense", "").want(403)
+	h.do("DELETE", "delete-job", `{"jobName":"fails"}`).want(200)
+	h.do("GET", target, "").want(404)
+	h.submit("fails", "shell", `{"script":"echo of another job; exit 1"}`)
+	h.wait(u, "fails")
+	h.do("GET", target, "").want(403)
 	h.submit("quiet", "shell", `{"script":"sleep 600"}`)
 	h.do("GET", "catalog/jobs/quiet/logs", "").want(200).golden(`{"hint":"quiet has printed nothing yet.","log":""}`)
 	h.do("POST", "cancelJob", `{"jobName":"quiet"}`).want(200).golden(`{"message":"quiet is being stopped."}`)

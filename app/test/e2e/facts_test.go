@@ -87,10 +87,19 @@ func TestStructuresAreSummarized(t *testing.T) {
 	} {
 		u.upload(name, must.Read(t, "../files/testdata/"+name))
 		job := strings.ReplaceAll(strings.TrimSuffix(name, ".gz"), ".", "-")
-		u.submit(job, "structure-summary", fmt.Sprintf(`{"structure":"inputs/%s"}`, name))
+		row := fmt.Sprintf(`{"structure":"inputs/%s"}`, name)
+		var est struct{ Inputs []struct{ Summary string } }
+		u.do("POST", "/estimate", fmt.Sprintf(`{"batchName":"b","type":"structure-summary","settings":[%s,%s]}`, row, row)).want(200).into(&est)
+		if len(est.Inputs) != 1 || est.Inputs[0].Summary != want {
+			t.Errorf("%s: estimate has %+v, want %s", name, est.Inputs, want)
+		}
+		u.submit(job, "structure-summary", row)
 		if r := u.finished(job); r.Status != "COMPLETED" || len(r.Inputs) != 1 || r.Inputs[0].Summary != want {
 			t.Errorf("%s: %s, %+v, want %s", name, r.Status, r.Inputs, want)
 		}
+	}
+	if told, _ := u.person().onTerminal("estimate", "structure-summary", "--example"); !strings.Contains(told, "\nstructure  lysozyme.pdb: 1 chain, 129 residues") {
+		t.Errorf("the terminal tells no summary:\n%s", told)
 	}
 	one := must.Read(t, "../files/testdata/remark.pdb")
 	u.upload("two.pdb", one+strings.ReplaceAll(one, " A ", " B "))

@@ -186,6 +186,7 @@ func TestToolsSayWhatTheyDo(t *testing.T) {
 			t.Errorf("%s: %+v %s", tool.Name, tool.Annotations, schema)
 		}
 	}
+	must.Equal(t, "who may cache the tools", list.CacheScope, "private")
 	if len(list.Tools) != 17 {
 		t.Errorf("%d tools", len(list.Tools))
 	}

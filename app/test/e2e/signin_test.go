@@ -77,10 +77,16 @@ func TestAFreshServicePrintsALinkForTheFirstAdmin(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "listen = \"127.0.0.1:0\"\n[database]\nfile_system = \"any\"\n")
 	s.http = checkedClient(t)
-	start := func(env ...string) (*whole.Log, func()) {
+	start := func(terminal bool) (*whole.Log, func()) {
 		out := &whole.Log{}
 		c := s.command("serve")
-		c.Env, c.Stdout, c.Stderr = append(c.Env, env...), out, out
+		c.Stdout, c.Stderr = out, out
+		if terminal {
+			ours, theirs := terminalPair(t)
+			defer theirs.Close()
+			c.Stdout = theirs
+			go func() { _, _ = io.Copy(out, ours) }() // ends with an error when the service is gone
+		}
 		must.OK(t, c.Start())
 		stop := sync.OnceFunc(func() {
 			_ = c.Process.Signal(syscall.SIGTERM)
@@ -90,13 +96,13 @@ func TestAFreshServicePrintsALinkForTheFirstAdmin(t *testing.T) {
 		s.eventually("it has started", func() bool { return strings.Contains(out.String(), `"started"`) })
 		return out, stop
 	}
-	hidden, stop := start("JOURNAL_STREAM=8:1")
+	hidden, stop := start(false)
 	s.eventually("it says how to sign in", func() bool { return strings.Contains(hidden.String(), "molrun sign-in") })
 	stop()
 	if link := signInLink(hidden); link != "" {
-		t.Errorf("the journal gets the link %s", link)
+		t.Errorf("a log gets the link %s", link)
 	}
-	out, stop := start()
+	out, stop := start(true)
 	s.eventually("it prints a link", func() bool { return signInLink(out) != "" })
 	s.base, _, _ = strings.Cut(signInLink(out), "/ui/")
 	b := s.browser()
@@ -117,7 +123,7 @@ func TestAFreshServicePrintsALinkForTheFirstAdmin(t *testing.T) {
 	if _, errs, code := s.run("sign-in"); code == 0 || !strings.Contains(errs, "molrun serve") {
 		t.Errorf("sign-in without a service: %q, exit code %d", errs, code)
 	}
-	out, _ = start()
+	out, _ = start(true)
 	if status, text, _ := (&browser{t, b.client, addressOf(t, out)}).do("GET", "/session", ""); status != 401 {
 		t.Errorf("a cookie of another port: %d %s", status, text) // that of the restarted service
 	}

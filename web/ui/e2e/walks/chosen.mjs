@@ -78,9 +78,18 @@ export default async function ({ server, browser }) {
     await page.getByRole('button', { name: 'Fill in the example' }).click()
     await page.getByText('lysozyme.pdb', { exact: true }).first().waitFor()
   }
+  // What it holds is told beside it, before and after.
+  const holds = /^1 chain, 129 residues/
+  await page.getByText(holds).waitFor()
+  await ann.look('chosen-seen')
   await page.locator('#job-name').fill('lysozyme')
   await page.getByRole('button', { name: 'Submit', exact: true }).click()
   await page.getByRole('heading', { name: 'lysozyme', exact: true }).waitFor()
+  await page.getByRole('link', { name: 'Input', exact: true }).click()
+  await page.getByRole('cell', { name: 'lysozyme.pdb' }).getByText(holds).waitFor()
+  await page.setViewportSize({ width: 360, height: 740 })
+  await ann.look('chosen-seen-input')
+  await page.setViewportSize({ width: 1280, height: 800 })
   const [input] = (await server.end(key, 'lysozyme')).inputs
   const { files } = await server.api(key, 'GET', 'files?folder=examples/structure-summary')
   assert.deepEqual([input.filename, input.sha256], ['lysozyme.pdb', files.find((f) => f.filename === 'lysozyme.pdb').sha256])
@@ -110,6 +119,9 @@ export default async function ({ server, browser }) {
   await page.getByTitle('2 completed').waitFor()
   assert.equal((await server.end(key, 'one')).metrics.results.length, 10)
   assert.deepEqual((await server.end(key, 'two')).settings, { sequence: 'ACDEF' })
+  await page.getByLabel('File of each row').waitFor() // some have long titles
+  await page.setViewportSize({ width: 360, height: 740 })
+  await ann.look('table-rows')
   ann.fine('what was chosen')
   await ann.close()
 }

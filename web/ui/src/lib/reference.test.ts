@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Job } from './api'
-import { namesOf, ofDigest, parse, pinned, readable, repeated, shown, toldApart } from './reference'
+import { namesOf, ofDigest, parse, pinned, readable, repeated, seen, shown, toldApart } from './reference'
 
 const [a, b] = ['a'.repeat(64), 'b'.repeat(64)]
 const id = '01K9ZXV3000000000000000000'
@@ -28,4 +28,15 @@ test('the same work again reads the same bytes', () => {
   expect(pinned(job, true)).toEqual({ one: `sha256:${a}/x.pdb`, many: [`sha256:${a}/x.pdb`, 'job:j/@poses', id, `sha256:${b}/y.pdb`], steps: 5 })
   expect(pinned(job, false)).toEqual({ one: 'F1', many: ['F1', 'job:j/@poses', id, 'F2'], steps: 5 })
   expect(pinned({ settings: { steps: 5 } } as unknown as Job, true)).toEqual({ steps: 5 })
+})
+
+test('what was seen in a file belongs to its reference', () => {
+  const inputs = [
+    { setting: 's', fileId: id, filename: 'x.pdb', sha256: a, summary: '1 chain' }, { setting: 't', fileId: id, filename: 'x.pdb', sha256: a, summary: 'another' },
+    { setting: 's', job: 'j', path: 'm/1.pdb', filename: '1.pdb', sha256: b, summary: '2 chains' }, { setting: 's', job: 'j', output: 'best', path: '2.pdb', filename: '2.pdb', summary: '3 chains' },
+  ]
+  const of = (reference: string) => seen('s', reference, inputs)
+  expect([`sha256:${a.toUpperCase()}/y.pdb`, id, 'job:j/m/1.pdb', 'job:j/@best'].map(of)).toEqual(['1 chain', '1 chain', '2 chains', '3 chains'])
+  expect([`sha256:${'c'.repeat(64)}/x.pdb`, 'inputs/x.pdb', 'job:j/2.pdb', ''].map(of)).toEqual([undefined, undefined, undefined, undefined])
+  expect(seen('s', id, undefined)).toBe(undefined)
 })

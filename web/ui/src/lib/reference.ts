@@ -29,6 +29,12 @@ export function toldApart(reference: string, names: Names = {}): string {
   return name === reference ? name : `${name} (${parse(reference)?.sha256.slice(0, 12) ?? reference}…)`
 }
 
+/** What the server has seen in the file that a setting refers to, as it says of the inputs of a job. */
+export function seen(setting: string, reference: string, inputs: Inputs | undefined): string | undefined {
+  const sha256 = parse(reference)?.sha256.toLowerCase()
+  return inputs?.find((i) => i.setting === setting && (sha256 ? i.sha256 === sha256 : i.fileId === reference || `job:${i.job}/${i.output ? '@' + i.output : i.path}` === reference))?.summary
+}
+
 /** The names that are there more than once. */
 export function repeated(names: readonly string[]): ReadonlySet<string> {
   const seen = new Set<string>()

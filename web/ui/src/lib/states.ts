@@ -28,3 +28,9 @@ export function waiting(job: Job): string {
   if (job.statusReason) parts.push(job.statusReason)
   return parts.join(' · ')
 }
+
+/** Where a job runs or has run: on a cluster, as which of its jobs, once that is known. */
+export function runsOn({ executor, slurm }: Pick<Job, 'executor' | 'slurm'>): string {
+  if (!slurm) return executor === 'slurm' ? 'on the cluster' : 'on this server'
+  return `Slurm job ${slurm.job}${slurm.node ? ` on ${slurm.node}` : ''}${slurm.partition ? `, partition ${slurm.partition}` : ''}`
+}

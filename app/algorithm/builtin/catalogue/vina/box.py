@@ -7,6 +7,9 @@ import sys
 
 receptor, size, target, kind, value = sys.argv[1:]
 MARGIN = 5.0  # Å around residues or a ligand
+NEAR = 4.0  # Å, at which atoms of ligand and receptor touch
+FEW = 50  # atoms of the receptor so near to the box, at least; around a pocket there are hundreds
+PEPTIDE = 40  # residues of a chain that may lie in a pocket as a ligand does
 LARGEST = 60.0  # Å, the edge beyond which Vina's search means little
 
 
@@ -57,9 +60,24 @@ else:
         if high[k] - low[k] > LARGEST:
             refuse(f"The residues or the ligand span {high[k] - low[k] - 2 * MARGIN:.0f} Å: name those around one site.")
 
-inside = sum(all(low[k] <= p[k] <= high[k] for k in range(3)) for points in atoms.values() for p in points)
+
+
+def within(points, margin=0.0):
+    return sum(all(low[k] - margin <= p[k] <= high[k] + margin for k in range(3)) for p in points)
+
+
+inside = sum(map(within, atoms.values()))
 if inside == 0:
     refuse("No atom of the receptor lies in the box: check the centre, which is in the coordinates of the receptor's file.")
+near = sum(within(points, NEAR) for points in atoms.values())
+if near < FEW:
+    print(f"molrun:warning The box hardly touches the receptor: {near} of its atoms lie in it or within {NEAR:.0f} Å. Check the centre; affinities in the void say nothing.")
+chains = {}
+for (chain, number), points in atoms.items():
+    chains.setdefault(chain, []).append(within(points))
+for chain, counts in chains.items():
+    if len(counts) <= PEPTIDE < max(map(len, chains.values())) and any(counts):
+        print(f"molrun:warning The chain {chain} of the receptor, of {len(counts)} residues, lies in the box. If ligands are to bind in its place, choose the other chains.")
 with open(target, "w", encoding="utf-8") as out:
     for k, axis in enumerate("xyz"):
         out.write(f"center_{axis} = {(low[k] + high[k]) / 2:.3f}\nsize_{axis} = {high[k] - low[k]:.3f}\n")

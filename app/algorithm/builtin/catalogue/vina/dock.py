@@ -80,11 +80,13 @@ with open(out / "ranked.csv", "w", newline="", encoding="utf-8") as f:
     table = csv.writer(f)
     table.writerow(["rank", "name", "affinity_kcal_mol", "efficiency_kcal_mol", "poses", "smiles", "file", "note"])
     for k, (name, affinity, efficiency, count, smiles, file) in enumerate(ranked, 1):
-        table.writerow([k, name, f"{affinity:.3f}", f"{efficiency:.4f}", count, smiles, f"poses/{file.name}", ""])
+        table.writerow([k, name, f"{affinity:.3f}", f"{efficiency:.4f}", count, smiles, f"poses/{file.name}", "" if affinity < 0 else "it does not bind"])
     for name, smiles, reason in failed:
         table.writerow(["", name, "", "", "", smiles, "", reason])
 shutil.copyfile(ranked[0][-1], out / "best.sdf")
 metrics = {"ligands": len(ranked), "failed": len(failed)}
-if ranked[0][1] < 0:  # otherwise nothing binds
-    metrics |= {"affinity": ranked[0][1], "efficiency": round(min(r[2] for r in ranked), 4)}
+if ranked[0][1] < 0:
+    metrics |= {"affinity": ranked[0][1], "efficiency": round(ranked[0][2], 4)}
+else:
+    print(f"molrun:warning No ligand binds: the best affinity is {ranked[0][1]:g} kcal/mol, so it is no figure. The pocket may be too narrow or filled, or the box in the wrong place.")
 (out / "metrics.json").write_text(json.dumps(metrics))
