@@ -86,31 +86,31 @@ func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
 }
 
 func TestScriptsReadTextOfAllSystems(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
-	}
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Write(t, path, text)
 		return path
 	}
 	run := func(script string, args ...string) {
 		t.Helper()
-		python := exec.CommandContext(t.Context(), "python3", append([]string{"catalogue/" + script}, args...)...) //nolint:gosec // a script of the catalogue
-		python.Env = []string{"PYTHONPATH=catalogue/" + lib, "PYTHONDONTWRITEBYTECODE=1"}
-		if out, err := python.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v: %s", script, err, out)
+		if said, ok := runScript(t, script, args...); !ok {
+			t.Errorf("%s: %s", script, said)
 		}
 	}
-	settings, fasta, target := write("settings.json", `{"seed": 1, "seeds": 1}`), write("a.fasta", ""), filepath.Join(dir, "complex")
-	for _, script := range []string{"boltz/complex.py", "chai-1/complex.py", "alphafold3/complex.py"} {
+	settings, fasta, target := write("settings.json", `{"seed": 1, "seeds": 1}`), filepath.Join(dir, "a.fasta"), filepath.Join(dir, "complex")
+	for script, args := range map[string][]string{
+		"boltz/complex.py":      {settings, target, "--proteins", fasta},
+		"chai-1/complex.py":     {settings, target, "--proteins", fasta},
+		"alphafold3/complex.py": {settings, target, "--proteins", fasta},
+		"esmfold/sequences.py":  {fasta, target, filepath.Join(dir, "names.csv")},
+	} {
 		for _, text := range []string{
 			"\uFEFF>a\rMKV\rLAA\r\n>b\rGG\r", "\xff\xfe>\x00a\x00\n\x00M\x00K\x00V\x00L\x00A\x00A\x00\n\x00>\x00\n\x00G\x00G\x00",
 			">prot\xe9ine\nmkv laa*\n;x\n >b\nGG", "MKVLAAGG",
 		} {
-			must.OK(t, os.WriteFile(fasta, []byte(text), 0o600))
-			run(script, settings, target, "--proteins", fasta)
+			write("a.fasta", text)
+			run(script, args...)
 			if text, err := os.ReadFile(target); err != nil || !bytes.Contains(text, []byte("MKVLAA")) || !bytes.Contains(text, []byte("GG")) || bytes.Contains(text, []byte("*")) {
 				t.Errorf("%s: %s, %v", script, text, err)
 			}
@@ -121,9 +121,7 @@ func TestScriptsReadTextOfAllSystems(t *testing.T) {
 
 // TestTablesOfMoleculesAreReadAsSpreadsheetsSaveThem has a stand-in for RDKit.
 func TestTablesOfMoleculesAreReadAsSpreadsheetsSaveThem(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
-	}
+	must.Installed(t, "python3")
 	dir := t.TempDir()
 	must.OK(t, os.Mkdir(filepath.Join(dir, "rdkit"), 0o700))
 	must.OK(t, os.WriteFile(filepath.Join(dir, "rdkit", "__init__.py"), []byte(`
@@ -138,7 +136,7 @@ class Chem: MolFromSmiles = staticmethod(lambda smiles: Molecule() if smiles in 
 		"wide.csv": "\xff\xfen\x00a\x00m\x00e\x00\t\x00s\x00m\x00i\x00l\x00e\x00s\x00\n\x00\xe9\x00\t\x00C\x00C\x00O\x00\n\x00b\x00\t\x00C\x00", "lines.smi": "CCO é\r\n# none\r\nC b\r\n",
 	} {
 		path := filepath.Join(dir, name)
-		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Write(t, path, text)
 		c := exec.CommandContext(t.Context(), "python3", "-c", script, path)
 		c.Env = append(os.Environ(), "PYTHONPATH="+dir+":catalogue/lib", "PYTHONIOENCODING=utf-8", "PYTHONDONTWRITEBYTECODE=1")
 		if out, err := c.CombinedOutput(); err != nil || string(out) != "[('é', 'Molecule'), ('b', 'Molecule')]\n" {
@@ -216,7 +214,7 @@ func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
 	}
 	for heavy, want := range map[int][2]float64{8: {1, 1}, 32: {1, 2}, 63: {2, 4}, 100: {5.2, 8}, 300: {5.2, 8}} { // above 100, none is docked
 		file := filepath.Join(t.TempDir(), "ligands.csv")
-		must.OK(t, os.WriteFile(file, []byte("name,smiles\n"+strings.Repeat("a,CCO\n", 500)+"b,"+chain(heavy)+"\nc,C1C(\n"), 0o600))
+		must.Write(t, file, "name,smiles\n"+strings.Repeat("a,CCO\n", 500)+"b,"+chain(heavy)+"\nc,C1C(\n")
 		found, err := content.Check(t.Context(), file, *vina.Parameters.Named("ligands").Content())
 		must.OK(t, err)
 		if found.Mistakes != nil {
@@ -264,7 +262,7 @@ func TestSiteTakesThePlaceOfATypeOfTheCatalogue(t *testing.T) {
 	own := filepath.Join(dir, "mine")
 	write := func(name, text string) {
 		t.Helper()
-		must.OK(t, os.WriteFile(name, []byte(text), 0o600))
+		must.Write(t, name, text)
 	}
 	for _, folder := range []string{own, filepath.Join(dir, "wrong"), filepath.Join(dir, "notes"), filepath.Join(dir, ".git")} {
 		must.OK(t, os.Mkdir(folder, 0o700))
@@ -297,7 +295,7 @@ func TestMistakesOfTheSiteHideTheCatalogue(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		must.Write(t, filepath.Join(dir, name), text)
 		c, err := Catalogue(dir, []string{All}, func(algorithm.Mistake) {})
 		must.OK(t, err)
 		a, ok := c.Find("vina", "")

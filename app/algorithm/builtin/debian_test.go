@@ -39,7 +39,7 @@ func runAwk(t *testing.T, script, text string) (said, metrics string) {
 	t.Helper()
 	dir := t.TempDir()
 	given, target := filepath.Join(dir, "given"), filepath.Join(dir, "metrics.json")
-	must.OK(t, os.WriteFile(given, []byte(text), 0o600))
+	must.Write(t, given, text)
 	out, err := exec.CommandContext(t.Context(), "awk", "-v", "columns="+os.DevNull, "-v", "metrics="+target, "-f", "catalogue/"+script, given).CombinedOutput() //nolint:gosec // a script of the catalogue
 	if err != nil {
 		t.Fatalf("%s: %v: %s", script, err, out)
@@ -107,8 +107,8 @@ func TestVinaKeepsTheChainsThatAreNamed(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		source, target := filepath.Join(dir, "a.pdb"), filepath.Join(dir, "b.pdb")
-		must.OK(t, os.WriteFile(source, []byte(two), 0o600))
-		must.OK(t, os.WriteFile(target, nil, 0o600))
+		must.Write(t, source, two)
+		must.Write(t, target, "")
 		said, ok := runScript(t, "vina/chains.py", source, target, chains)
 		atoms := ""
 		for line := range strings.Lines(must.Read(t, target)) {
@@ -147,7 +147,7 @@ func TestVinaDoubtsItsBox(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			receptor := filepath.Join(dir, "a.pdb")
-			must.OK(t, os.WriteFile(receptor, []byte(backbone(tt.residues, "N", "CA", "C", "O")), 0o600))
+			must.Write(t, receptor, backbone(tt.residues, "N", "CA", "C", "O"))
 			said, ok := runScript(t, "vina/box.py", receptor, tt.size, filepath.Join(dir, "box.txt"), "center", tt.center)
 			if !ok || strings.Count(said, "molrun:warning") != len(tt.warnings) {
 				t.Errorf("said %q, want %q", said, tt.warnings)
@@ -163,22 +163,19 @@ func TestVinaDoubtsItsBox(t *testing.T) {
 
 // TestVinaFiguresAreOfOneLigand has stand-ins for Vina, with an affinity for each ligand, and for Open Babel.
 func TestVinaFiguresAreOfOneLigand(t *testing.T) {
-	must.InstalledFile(t, "/usr/bin/python3", "python3")
 	for affinities, want := range map[string][]string{
 		"-8.0 -3.0": {`"affinity": -8.0, "efficiency": -0.4}`, ""},
 		"0.5 -3.0":  {`"affinity": -3.0, "efficiency": -1.0}`, ""},
 		"0.5 2.5":   {`"failed": 0}`, "No ligand binds: the best affinity is 0.5 kcal/mol"},
 	} {
 		dir := t.TempDir()
-		write := func(name, text string) {
-			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700)) //nolint:gosec // a program
-		}
+		write := func(name, text string) { must.Program(t, filepath.Join(dir, name), text) }
 		must.OK(t, os.Mkdir(filepath.Join(dir, "out"), 0o700))
 		write("obabel", "#!/bin/sh\nfor word; do :; done\necho x >\"$word\"\n")
 		write("vina", "#!/bin/sh\nset -- $* ; k=${4##*/0000}; for word; do :; done\nset -- "+affinities+"\n[ ${k%.pdbqt} = 1 ] || shift\necho REMARK VINA RESULT: $1 0 0 >\"$word\"\n")
 		write("ligands.csv", "number,name,smiles,heavy_atoms,reason\n1,large,C,20,\n2,small,C,3,\n")
-		c := exec.CommandContext(t.Context(), "/usr/bin/python3", "catalogue/vina/dock.py", "receptor", "box", dir, filepath.Join(dir, "out"), "1", "1", "1", "1") //nolint:gosec // a script of the catalogue
-		c.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
+		c := python(t, "vina/dock.py", "receptor", "box", dir, filepath.Join(dir, "out"), "1", "1", "1", "1")
+		c.Env = append(c.Env, "PATH="+dir+":"+os.Getenv("PATH"))
 		said, err := c.CombinedOutput()
 		must.OK(t, err)
 		metrics := must.Read(t, filepath.Join(dir, "out", "metrics.json"))

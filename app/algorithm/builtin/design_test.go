@@ -42,11 +42,19 @@ func TestGPUFaultsAreToldApart(t *testing.T) {
 	}
 }
 
+// python returns a command that runs a script of the catalogue as a step does, with those of lib beside it.
+func python(t *testing.T, script string, args ...string) *exec.Cmd {
+	t.Helper()
+	must.InstalledFile(t, "/usr/bin/python3", "python3")
+	c := exec.CommandContext(t.Context(), "/usr/bin/python3", append([]string{"catalogue/" + script}, args...)...) //nolint:gosec // a script of the catalogue
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "PYTHONPATH=catalogue/" + lib, "PYTHONDONTWRITEBYTECODE=1"}
+	return c
+}
+
 // runScript runs a script of the catalogue and returns what it said, and whether it ended well.
 func runScript(t *testing.T, script string, args ...string) (said string, ok bool) {
 	t.Helper()
-	must.InstalledFile(t, "/usr/bin/python3", "python3")
-	out, err := exec.CommandContext(t.Context(), "/usr/bin/python3", append([]string{"catalogue/" + script}, args...)...).CombinedOutput() //nolint:gosec // a script of the catalogue
+	out, err := python(t, script, args...).CombinedOutput()
 	return string(out), err == nil
 }
 
@@ -99,7 +107,7 @@ func TestProteinMPNNDesignsTheResiduesThatAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write := func(name, text string) string {
-				must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+				must.Write(t, filepath.Join(dir, name), text)
 				return filepath.Join(dir, name)
 			}
 			if !strings.Contains(tt.settings, `"model"`) {
@@ -202,8 +210,8 @@ func TestRFdiffusionGetsResiduesThatAreThere(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		settings, structure := filepath.Join(dir, "settings.json"), filepath.Join(dir, "target.pdb")
-		must.OK(t, os.WriteFile(settings, []byte("{"+tt.settings+"}"), 0o600))
-		must.OK(t, os.WriteFile(structure, []byte(tt.pdb), 0o600))
+		must.Write(t, settings, "{"+tt.settings+"}")
+		must.Write(t, structure, tt.pdb)
 		if said, ok := runScript(t, "rfdiffusion/contigs.py", settings, tt.contigs, structure); ok != (tt.refused == "") || !strings.Contains(said, tt.refused) {
 			t.Errorf("%s: said %q, want %q", name, said, tt.refused)
 		}
@@ -230,7 +238,7 @@ func TestBindCraftGetsATargetThatIsThere(t *testing.T) {
 		"elsewhere":      {backbone("A1 A1A B1", whole...), "B", "", ""},
 	} {
 		structure := filepath.Join(t.TempDir(), "target.pdb")
-		must.OK(t, os.WriteFile(structure, []byte(tt.pdb), 0o600))
+		must.Write(t, structure, tt.pdb)
 		if said, ok := runScript(t, "bindcraft/target.py", structure, tt.chains, tt.hotspots); ok != (tt.refused == "") || !strings.Contains(said, tt.refused) {
 			t.Errorf("%s: said %q, want %q", name, said, tt.refused)
 		}

@@ -27,7 +27,7 @@ func (u user) predict(typ, folder string, files map[string]string, jobs map[stri
 			p.settings = strings.ReplaceAll(p.settings, `"`+file+`"`, `"`+id+`"`)
 		}
 		if p.mode != "" {
-			must.OK(u.t, os.WriteFile(filepath.Join(folder, p.mode), nil, 0o600))
+			must.Write(u.t, filepath.Join(folder, p.mode), "")
 		}
 		body := `{"jobName":"` + name + `","type":"` + typ + `","settings":` + p.settings + `}`
 		answer := u.do("POST", "/submit-job", body)

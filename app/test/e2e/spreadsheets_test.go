@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +14,7 @@ func TestSpreadsheetsBecomeJobs(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	p := u.person()
-	write := func(name, text string) { must.OK(t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600)) }
+	write := func(name, text string) { must.Write(t, filepath.Join(p.dir, name), text) }
 	const sequence = "DSHAKRHHGYKRKFHEKHHSHRGY"
 	write("german.csv", "sep=;\r\njobName;sequence;pH;;\r\nKr\xfcger;"+sequence+";7,4;;\r\n;"+sequence+";6,5;;\r\n;;;;\r\n")
 	write("book.xlsx", must.Workbook(t, []any{"jobName", "sequence", "pH"}, []any{"\u00a0Book", sequence, 7.4}, []any{nil, sequence, 6.5}))

@@ -87,7 +87,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 		"shift\nexec /usr/bin/python3 %[1]s/alphafold3/standins.py alphafold3 \"$@\"\n", root), 0o755))
 	designSites(t, root)
 	config = filepath.Join(root, "config.toml")
-	must.OK(t, os.WriteFile(config, []byte("[database]\nfile_system = \"any\"\n[runner]\ncpus = 8\nmemory = \"64GiB\"\ngpus = \"0\"\n[site.paths]\n"+paths), 0o600))
+	must.Write(t, config, "[database]\nfile_system = \"any\"\n[runner]\ncpus = 8\nmemory = \"64GiB\"\ngpus = \"0\"\n[site.paths]\n"+paths)
 	return config
 }
 
@@ -111,9 +111,9 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
 	must.OK(t, os.Mkdir(filepath.Join(out, "Accepted"), 0o700))
-	must.OK(t, os.WriteFile(filepath.Join(out, "Accepted", "binder_1.pdb"), []byte("END\n"), 0o600))
+	must.Write(t, filepath.Join(out, "Accepted", "binder_1.pdb"), "END\n")
 	script := filepath.Join(out, "bindcraft.py")
-	must.OK(t, os.WriteFile(script, []byte("import signal\nsignal.pause()\n"), 0o600))
+	must.Write(t, script, "import signal\nsignal.pause()\n")
 	design := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=2"}
 	if said, err := design.CombinedOutput(); err != nil || !strings.Contains(string(said), "1 of 2 designs were accepted") {
@@ -336,7 +336,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	// Without a GPU, no program begins.
 	without := map[string]wanted{}
 	for site, like := range map[string]string{"esmfold": "esm-names", "proteinmpnn": "mpnn-redesign", "rfdiffusion_env": "rfd-length"} {
-		must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), site, "modules", "gpu-error"), []byte("Found no NVIDIA driver on your system."), 0o600))
+		must.Write(t, filepath.Join(filepath.Dir(config), site, "modules", "gpu-error"), "Found no NVIDIA driver on your system.")
 		name, settings := like+"-without-gpu", jobs[like].settings
 		if site == "proteinmpnn" {
 			settings = strings.Replace(settings, "{", `{"gpu":true,`, 1)
@@ -344,7 +344,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 		without[name] = wanted{fails: "found no GPU on this server"}
 		u.submit(name, jobs[like].typ, settings)
 	}
-	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(config), "bindcraft", "no-gpu"), nil, 0o600))
+	must.Write(t, filepath.Join(filepath.Dir(config), "bindcraft", "no-gpu"), "")
 	without["bind-all-without-gpu"] = wanted{fails: "found no GPU on this server"}
 	u.submit("bind-all-without-gpu", "bindcraft", jobs["bind-all"].settings)
 	for name, tt := range without {

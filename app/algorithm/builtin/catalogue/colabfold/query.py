@@ -4,6 +4,7 @@ colabfold/input.py and unserialize_msa of colabfold/batch.py, release 1.6.2."""
 import re
 
 import assembly
+import fasta
 
 
 def check(a):
@@ -14,7 +15,7 @@ def check(a):
 
 
 def chains(a):
-    return [part.removesuffix("*") for _, text in assembly.records(a.files["sequence"][0], bare=True) for part in text.upper().split(":")]
+    return [part.removesuffix("*") for _, text in fasta.records(a.files["sequence"][0], bare=True) for part in text.upper().split(":")]
 
 
 def check_sequence(a):
@@ -29,7 +30,7 @@ def check_sequence(a):
 
 
 def check_alignment(a):
-    rows = assembly.records(a.files["alignment"][0])
+    rows = fasta.records(a.files["alignment"][0])
     widths = [sum(not c.islower() and c != "." for c in sequence) for _, sequence in rows]
     if not rows:
         a.fault("is no A3M file: it has no record", "alignment")
@@ -38,8 +39,7 @@ def check_alignment(a):
         a.fault(f"is no A3M file: its record {odd + 1} has {widths[odd]} columns, and the first one {widths[0]}; insertions are small letters", "alignment")
     if bad := next((c for c in rows[0][1] if c not in "ACDEFGHIKLMNPQRSTVWYX"), None):
         a.fault(f"begins with a sequence that is no protein chain: it has {bad!r}; the first record must be what is predicted, without gaps", "alignment")
-    with open(a.files["alignment"][0], encoding="utf-8-sig", errors="replace") as lines:
-        first = next((line.strip() for line in lines if line.strip()), "")
+    first = next(filter(None, fasta.lines(a.files["alignment"][0])), "")
     if first.startswith("#") and (said := re.fullmatch(r"#([0-9,]+)\t([0-9,]+)", first)):
         lengths = [int(n) for n in said[1].split(",") if n]
         if sum(lengths) != widths[0]:
@@ -49,7 +49,7 @@ def check_alignment(a):
 def write(a, target):
     if not a.files.get("sequence"):
         return
-    head = assembly.records(a.files["sequence"][0], bare=True)[0][0].split()
+    head = fasta.records(a.files["sequence"][0], bare=True)[0][0].split()
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", head[0] if head else "")[:60].lstrip(".-") or "complex"
     target.write_text(f">{name}\n{':'.join(chains(a))}\n", encoding="utf-8")
 

@@ -4,17 +4,13 @@ import csv
 import re
 import sys
 
+import fasta
+
 source, target, names = sys.argv[1:]
-records = []
-with open(source, encoding="utf-8-sig") as lines:
-    for line in map(str.strip, lines):
-        if line.startswith(">"):
-            records.append([line[1:].strip(), ""])
-        elif line:
-            records[-1][1] += "".join(line.split()).upper().rstrip("*")
 used, rows = set(), []
 with open(target, "w", encoding="utf-8") as out:
-    for k, (header, letters) in enumerate(records, 1):
+    for k, (header, sequence) in enumerate(fasta.records(source, bare=True), 1):
+        letters = sequence.upper().rstrip("*")
         short = re.sub(r"[^A-Za-z0-9._-]+", "_", header.split()[0] if header else "").strip("._-")[:80] or f"sequence_{k}"
         name, n = short, 2
         while name.lower() in used:  # also where files of names that differ in case are one

@@ -12,6 +12,8 @@ import pathlib
 import re
 import sys
 
+from fasta import records
+
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|[BCNOPSFIbcnops*]|[-=#$:/\\.~()]|%[0-9]{2}|[0-9]")
 ATOM = re.compile(r"\[\d*(?!H[+\]])[^\[\]]+\]|Br|Cl|[BCNOPSFIbcnops*]")
@@ -20,24 +22,6 @@ ATOM = re.compile(r"\[\d*(?!H[+\]])[^\[\]]+\]|Br|Cl|[BCNOPSFIbcnops*]")
 def name(k):
     """Of the chain with this number, as programs count: A to Z, AA, AB and so on."""
     return LETTERS[k] if k < 26 else LETTERS[k // 26 - 1] + LETTERS[k % 26]
-
-
-def records(path, bare=False):
-    """Header and sequence of each record of FASTA or A3M, whose lines may be wrapped; bare: of a
-    file without headers, too."""
-    found = []
-    with open(path, "rb") as head:
-        encoding = "utf-16" if head.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    with open(path, encoding=encoding, errors="replace") as lines:
-        for line in map(str.strip, lines):
-            if line.startswith(">"):
-                found.append([line[1:].strip(), []])
-            elif line and line[0] not in "#;":
-                if bare and not found:
-                    found.append(["", []])
-                if found:
-                    found[-1][1].append("".join(line.split()))
-    return [(head, "".join(parts)) for head, parts in found]
 
 
 def smiles_fault(text):
@@ -145,7 +129,7 @@ class Assembly:
             elif rows[0][1].upper() in found:
                 self.fault("is a second one for the same chain", "alignments", k)
             else:
-                found[rows[0][1].upper()] = [(head, sequence) for head, sequence in [(rows[0][0], rows[0][1].upper()), *rows[1:]]]
+                found[rows[0][1].upper()] = [(rows[0][0], rows[0][1].upper()), *rows[1:]]
         return found
 
     def a3m(self, sequence):

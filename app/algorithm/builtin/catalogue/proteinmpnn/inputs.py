@@ -6,6 +6,8 @@ import pathlib
 import re
 import sys
 
+import fasta
+
 settings, structure, work, candidates = json.load(open(sys.argv[1])), sys.argv[2], pathlib.Path(sys.argv[3]), sys.argv[4:]
 ONE = dict(zip("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split(), "ARNDCQEGHILKMFPSTWYV"))
 BACKBONE = {"CA"} if settings["model"] == "ca" else {"N", "CA", "C", "O"}
@@ -107,16 +109,10 @@ if settings.get("tied"):
 if settings.get("bias"):
     write("bias.jsonl", {word[0]: float(word[2:]) for word in settings["bias"].split()})
 if candidates:
-    records = []
-    with open(candidates[0], encoding="utf-8-sig") as lines:
-        for line in map(str.strip, lines):
-            if line.startswith(">"):
-                records.append([line[1:].strip(), ""])
-            elif line:
-                records[-1][1] += "".join(line.split()).upper().rstrip("*")
     slots = [place for chain in designed for place in order[chain]]
     with open(work / "candidates.fasta", "w", encoding="utf-8") as out:
-        for k, (name, letters) in enumerate(records, 1):
+        for k, (name, sequence) in enumerate(fasta.records(candidates[0], bare=True), 1):
+            letters = sequence.upper().rstrip("*")
             strange = sorted(set(letters) - set("ACDEFGHIKLMNPQRSTVWYX"))
             if strange:
                 stop(f"The sequence {name or k} has {strange[0]}, which ProteinMPNN does not know.")
