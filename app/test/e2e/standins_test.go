@@ -122,7 +122,7 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	must.Equal(t, "metrics", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up"}`)
 	// The table has the design, whose figures were not written.
 	said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/table.py", out).CombinedOutput()
-	if err != nil || !strings.Contains(string(said), "no figures of binder_1, which comes last") {
+	if err != nil || !strings.Contains(string(said), "no metrics of binder_1, which comes last") {
 		t.Errorf("%v: %s", err, said)
 	}
 	must.Equal(t, "metrics with the table", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up", "designs": 1}`)

@@ -131,7 +131,7 @@ func (s *spelling) pdb(m *molecules) string {
 	return out.String()
 }
 
-// renumber moves the residues of some chains beyond the columns for their numbers.
+// renumber moves the residues of some files beyond the columns for their numbers.
 func (s *spelling) renumber(r *rand.Rand, atoms []atom) {
 	if !s.chance(r, 5, "residues beyond 9999") {
 		return

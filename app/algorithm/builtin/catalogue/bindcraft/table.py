@@ -20,7 +20,7 @@ for file in out.glob("Accepted/*.pdb"):
     design = file.stem.rsplit("_model", 1)[0]
     row = stats.get(design, {})
     if not row.get("Average_i_pTM"):
-        print(f"BindCraft has no figures of {design}, which comes last.", flush=True)
+        print(f"BindCraft has no metrics of {design}, which comes last.", flush=True)
     rows.append([design, *(row.get(column) or "" for column in COLUMNS.values()), f"Accepted/{file.name}"])
 rows.sort(key=lambda row: (-float(row[2] or "-inf"), row[0]))
 with open(out / "designs.csv", "w", newline="", encoding="utf-8") as f:

@@ -88,5 +88,5 @@ metrics = {"ligands": len(ranked), "failed": len(failed)}
 if ranked[0][1] < 0:
     metrics |= {"affinity": ranked[0][1], "efficiency": round(ranked[0][2], 4)}
 else:
-    print(f"molrun:warning No ligand binds: the best affinity is {ranked[0][1]:g} kcal/mol, so it is no figure. The pocket may be too narrow or filled, or the box in the wrong place.")
+    print(f"molrun:warning No ligand binds: the best affinity is {ranked[0][1]:g} kcal/mol, so no affinity is reported. The pocket may be too narrow or filled, or the box in the wrong place.")
 (out / "metrics.json").write_text(json.dumps(metrics))
