@@ -72,8 +72,9 @@ type Expression struct {
 	Optional []string // of Settings: those that it only reads with another value in place of none, behind ??
 	Kind     Kind     // of its value
 
-	program *vm.Program
-	alone   map[string]string // files of facts that go without the name of theirs
+	program   *vm.Program
+	alone     map[string]string // files of facts that go without the name of theirs
+	makesText bool              // which is to be counted
 }
 
 // Fact is a number that is known of a file.
@@ -111,7 +112,8 @@ func compile(text string, names Names, options ...expr.Option) (*Expression, err
 		env["files"], env["gpus"] = typesOf(names.Files), types.Float64
 	}
 	maps.Copy(env, meterTypes())
-	options = append(options, expr.Env(env), expr.DisableBuiltin("now"), expr.Patch(metered{}))
+	patch := &metered{}
+	options = append(options, expr.Env(env), expr.DisableBuiltin("now"), expr.Patch(patch))
 	for _, name := range multiplying {
 		options = append(options, expr.DisableBuiltin(name))
 	}
@@ -128,7 +130,7 @@ func compile(text string, names Names, options ...expr.Option) (*Expression, err
 	if err != nil {
 		return nil, names.plain(err)
 	}
-	e := &Expression{Text: text, program: program, Kind: kindOf(program.Node()), alone: alone}
+	e := &Expression{Text: text, program: program, Kind: kindOf(program.Node()), alone: alone, makesText: patch.used}
 	e.Facts = uses.facts(names, alone)
 	e.Settings, e.Derived, e.Files = uses.of("settings"), uses.of("derived"), uses.of("files")
 	ast.Walk(&tree.Node, literals{e})
@@ -397,7 +399,9 @@ func (e *Expression) Value(v Values) (any, error) {
 	}
 	machine := vm.VM{MemoryBudget: memory}
 	env := map[string]any{"settings": v.Settings, "derived": v.Derived, "facts": facts, "files": v.Files, "gpus": float64(v.GPUs)}
-	maps.Copy(env, (&meter{}).functions())
+	if e.makesText {
+		maps.Copy(env, (&meter{}).functions())
+	}
 	got, err := machine.Run(e.program, env)
 	if err != nil {
 		return nil, plain(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/builtin"
@@ -116,19 +117,19 @@ func length(value any) int {
 	return 0
 }
 
-// metered has an expression count the texts that it makes.
-type metered struct{}
+// metered has an expression count the texts that it makes, if it makes some.
+type metered struct{ used bool }
 
 // Visit implements ast.Visitor.
-func (metered) Visit(node *ast.Node) {
+func (m *metered) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
 		if name := adding(n); name != "" {
-			call(node, name, n.Left, n.Right)
+			m.call(node, name, n.Left, n.Right)
 		}
 	case *ast.BuiltinNode:
 		if slices.Contains(slices.Concat(texts, lists), n.Name) && isRight(n) {
-			call(node, counted+n.Name, n.Arguments...)
+			m.call(node, counted+n.Name, n.Arguments...)
 		}
 	}
 }
@@ -167,17 +168,18 @@ func isRight(n *ast.BuiltinNode) bool {
 }
 
 // call replaces a node by a call that has its type.
-func call(node *ast.Node, name string, arguments ...ast.Node) {
+func (m *metered) call(node *ast.Node, name string, arguments ...ast.Node) {
+	m.used = true
 	t := (*node).Type()
 	ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: arguments})
 	(*node).SetType(t)
 }
 
 // meterTypes are the types of the functions of a meter.
-func meterTypes() types.Map {
+var meterTypes = sync.OnceValue(func() types.Map {
 	all := types.Map{}
 	for name, f := range (&meter{}).functions() {
 		all[name] = types.TypeOf(f)
 	}
 	return all
-}
+})
