@@ -48,12 +48,13 @@ func KindOf(line string) Kind {
 	return Letters
 }
 
-// Parse returns the records of a text, no more than one beyond most. It accepts any text:
+// Parse returns the records of a text with line feeds (plaintext.Unix), no more than one beyond
+// most. It accepts any text:
 // one without headers is one sequence, and letters before the first header are a record
 // without one, of which Unsure tells.
 func Parse(text []byte, most int) []Record {
 	var p parser
-	for line := range bytes.SplitSeq(plaintext.Unix(text), []byte("\n")) {
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
 		p.line++
 		if p.read(strings.TrimSpace(string(line))); len(p.records) > most {
 			break

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/base/plaintext"
 	"molrun/app/test/must"
 )
 
@@ -36,7 +37,7 @@ func TestParse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []record
-			for _, r := range Parse([]byte(tt.text), math.MaxInt) {
+			for _, r := range Parse(plaintext.Unix([]byte(tt.text)), math.MaxInt) {
 				if !r.Headed {
 					r.Header = "-"
 				}
@@ -75,7 +76,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(">sp|P1|X\n\u00a0\u212a\n"))
 	f.Add([]byte("\xff\xfe>\x00a\x00\n\x00A\x00"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		first := Parse(text, math.MaxInt)
+		first := Parse(plaintext.Unix(text), math.MaxInt)
 		var again strings.Builder
 		for _, r := range first {
 			if len(strings.Fields(r.Letters)) > 1 {

@@ -16,8 +16,10 @@ type Record struct {
 
 // ParseFASTA splits a text into records. A text without headers is one sequence.
 // Any text is accepted: checkSequence looks at the letters.
-func ParseFASTA(text []byte) []Record {
-	var records []Record
+func ParseFASTA(text []byte) []Record { return named(plaintext.Unix(text)) }
+
+// named is ParseFASTA of a text with line feeds.
+func named(text []byte) (records []Record) {
 	for _, r := range fasta.Parse(text, math.MaxInt) {
 		records = append(records, Record{r, nameFrom(r.Header)})
 	}
@@ -32,7 +34,7 @@ func Records(text []byte) (records []Record, wrong string) {
 	if what := instead(text); what != "" {
 		return nil, fmt.Sprintf("is %s; save the sequences as plain text in FASTA format: a line \">name\" above the letters of each", what)
 	}
-	records = ParseFASTA(text)
+	records = named(text)
 	if len(records) == 0 {
 		return nil, ""
 	}
