@@ -52,7 +52,7 @@ type Want struct {
 	UniqueNames              bool     // of sequences
 	Tolerant                 bool     // molecules that can't be read are left to the program
 	Packed                   bool     // whether the program reads files packed by gzip
-	AnyText                  bool     // whether the program reads a byte order mark, and lines that end with CR alone
+	AnyText                  bool     // whether the program reads what people have: see plaintext.Unix, and web/docs/format.md
 
 	found *Report // to be filled
 }

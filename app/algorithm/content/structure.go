@@ -12,7 +12,7 @@ const maxAtoms = 3_000_000
 
 func hydrogen(a *structure.Atom) bool {
 	if a.Element != "" {
-		return a.Element == "H" || a.Element == "D"
+		return a.Hydrogen()
 	}
 	return !a.Hetero && strings.HasPrefix(strings.TrimLeft(a.Name, "0123456789"), "H")
 }
@@ -29,7 +29,7 @@ type counted struct {
 func (c *counted) add(r *structure.Residue) {
 	if r.Kind == structure.Protein && !r.Cap() {
 		c.residues++
-		if r.Atom("N") != nil && r.Atom("CA") != nil && r.Atom("C") != nil {
+		if r.Backbone() {
 			c.backbone++
 		}
 		if r.SideChain() {

@@ -99,7 +99,7 @@ func (r *Residue) another(a *Atom) bool {
 	case first.Name != a.Name || first.Alternate != a.Alternate:
 		return false
 	}
-	return r.distinct() && !slices.ContainsFunc(r.Atoms, func(b *Atom) bool { return distance(a, b) <= longestBond })
+	return r.distinct() && !slices.ContainsFunc(r.Atoms, func(b *Atom) bool { return Distance(a, b) <= longestBond })
 }
 
 // distinct reports whether the names of atoms are no mere elements, of which there are several.
@@ -150,9 +150,7 @@ func (g *grouper) residue(a *Atom) *Residue {
 	if !isWater(a.Residue) {
 		r.Atoms = make([]*Atom, 0, 8) // as most amino acids have
 	}
-	if first != nil && a.Alternate != "" && first.Alternates() {
-		r.instead = first
-	} else {
+	if first == nil || a.Alternate == "" || !first.Alternates() { // else it is in place of that one
 		g.model.Residues = append(g.model.Residues, r)
 	}
 	return r
@@ -164,7 +162,7 @@ const longestResidue = 20
 // continues reports whether an atom that does not follow the others belongs to a residue, as
 // hydrogens that a program has added at the end of the file do.
 func (r *Residue) continues(a *Atom) bool {
-	return !r.has(a.Name, a.Alternate) && distance(r.Atoms[0], a) < longestResidue
+	return !r.has(a.Name, a.Alternate) && Distance(r.Atoms[0], a) < longestResidue
 }
 
 // finish tells the polymers, when all atoms are there.

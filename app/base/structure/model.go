@@ -2,7 +2,6 @@ package structure
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 )
 
@@ -26,19 +25,6 @@ type Model struct {
 	Chains   []*Chain // polymers
 }
 
-// All goes through the atoms, residue by residue.
-func (m *Model) All() iter.Seq[*Atom] {
-	return func(yield func(*Atom) bool) {
-		for _, r := range m.Residues {
-			for _, a := range r.Atoms {
-				if !yield(a) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Residue is what has one number and name in one chain.
 type Residue struct {
 	Name, Chain, Insertion string
@@ -49,13 +35,12 @@ type Residue struct {
 	Atoms                  []*Atom // at all their places
 	Hetero                 bool    // all atoms are HETATM
 
-	instead *Residue // of another name, which alternates with this one
-	next    *Residue // another one of the same number
-	entity  string   // in an mmCIF file
-	member  member   // of a polymer
-	starts  bool     // a TER record stands before it
-	ends    bool     // a TER record stands behind it
-	behind  bool     // the polymer of its chain has ended before it
+	next   *Residue // another one of the same number
+	entity string   // in an mmCIF file
+	member member   // of a polymer
+	starts bool     // a TER record stands before it
+	ends   bool     // a TER record stands behind it
+	behind bool     // the polymer of its chain has ended before it
 }
 
 // member is what the file says about being part of a polymer.
@@ -127,10 +112,18 @@ func (r *Residue) Standard() bool { return letters[r.Name] != "" }
 // Cap reports whether it closes the end of a chain, and is no amino acid.
 func (r *Residue) Cap() bool { return slices.Contains(caps, r.Name) }
 
+// Backbone reports whether it has what chains of amino acids are made of.
+func (r *Residue) Backbone() bool {
+	return r.Atom("N") != nil && r.Atom("CA") != nil && r.Atom("C") != nil
+}
+
+// polymer reports whether it is part of a chain.
+func (r *Residue) polymer() bool { return r.Kind == Protein || r.Kind == Nucleic }
+
 // SideChain reports whether an amino acid has an atom behind its alpha carbon, or needs none.
 func (r *Residue) SideChain() bool {
 	return r.Name == "GLY" || slices.ContainsFunc(r.Atoms, func(a *Atom) bool {
-		return a.Element != "H" && a.Element != "D" && !slices.Contains(backboneAtoms, a.Name)
+		return !a.Hydrogen() && !slices.Contains(backboneAtoms, a.Name)
 	})
 }
 

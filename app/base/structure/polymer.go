@@ -47,7 +47,7 @@ func (r *Residue) alike() Kind {
 		return Protein
 	case slices.Contains(nucleos, r.Name):
 		return Nucleic
-	case r.Atom("N") != nil && r.Atom("CA") != nil && r.Atom("C") != nil:
+	case r.Backbone():
 		return Protein
 	case r.Atom("C1'") != nil && r.Atom("O3'") != nil && r.Atom("O5'") != nil && len(r.Atoms) < 30: // coenzymes are larger
 		return Nucleic
@@ -140,7 +140,7 @@ func (m *Model) joined(k int) bool {
 			continue
 		}
 		for _, b := range after.Atoms {
-			if (anyBegin || b.Name == "N" || b.Name == "P") && distance(a, b) <= longestBond {
+			if (anyBegin || b.Name == "N" || b.Name == "P") && Distance(a, b) <= longestBond {
 				return true
 			}
 		}
@@ -148,8 +148,10 @@ func (m *Model) joined(k int) bool {
 	return false
 }
 
-func distance(a, b *Atom) float64 {
-	return math.Hypot(math.Hypot(a.Place[0]-b.Place[0], a.Place[1]-b.Place[1]), a.Place[2]-b.Place[2])
+// Distance is that of two atoms, in Å.
+func Distance(a, b *Atom) float64 {
+	x, y, z := a.Place[0]-b.Place[0], a.Place[1]-b.Place[1], a.Place[2]-b.Place[2]
+	return math.Sqrt(x*x + y*y + z*z)
 }
 
 // chain makes the chains of the polymers.
@@ -161,7 +163,7 @@ func (m *Model) chain() {
 	}
 	of := map[line]*Chain{}
 	for _, r := range m.Residues {
-		if r.Kind != Protein && r.Kind != Nucleic {
+		if !r.polymer() {
 			continue
 		}
 		at := line{r.Chain, r.Part, r.Kind}

@@ -30,6 +30,9 @@ type Atom struct {
 	Hetero    bool    // HETATM
 }
 
+// Hydrogen reports whether it is one, or deuterium.
+func (a *Atom) Hydrogen() bool { return a.Element == "H" || a.Element == "D" }
+
 // Reader takes the lines of a file, one after the other.
 type Reader struct {
 	Ended bool // what follows says nothing about the first model

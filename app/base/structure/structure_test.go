@@ -52,8 +52,10 @@ ATOM
 // atomsOf returns the atoms of a file, and the number of its models.
 func atomsOf(text string) (all []Atom, models int, err error) {
 	m, err := Read(strings.NewReader(text))
-	for a := range m.All() {
-		all = append(all, *a)
+	for _, r := range m.Residues {
+		for _, a := range r.Atoms {
+			all = append(all, *a)
+		}
 	}
 	return all, m.Models, err
 }

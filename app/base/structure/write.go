@@ -87,7 +87,7 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 			}
 		}
 		written.Atoms = slices.DeleteFunc(written.Places(), func(a *Atom) bool {
-			return leave.Hydrogens && (a.Element == "H" || a.Element == "D") || leave.Hetero && a.Hetero
+			return leave.Hydrogens && a.Hydrogen() || leave.Hetero && a.Hetero
 		})
 		if w.Atoms += len(written.Atoms); len(written.Atoms) > 0 {
 			all = append(all, &written)
@@ -110,7 +110,7 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 // standardize makes a modified residue of a polymer a standard one. It reports whether
 // something of the residue is written, and adds it to the holes if it ought to be and can't.
 func (r *Residue) standardize(m *Model, k int, w *Written, holes *[]string) bool {
-	polymer := r.Kind == Protein || r.Kind == Nucleic
+	polymer := r.polymer()
 	if polymer && r.Hetero && (r.Standard() || slices.Contains(nucleos, r.Name)) {
 		r.Atoms = as(r.Atoms, r.Name)
 		return true
@@ -121,7 +121,7 @@ func (r *Residue) standardize(m *Model, k int, w *Written, holes *[]string) bool
 		return true
 	}
 	within := k > 0 && k+1 < len(m.Residues) && m.joined(k) && m.joined(k+1)
-	if r.Hetero && polymer && (r.Atom("N") != nil && r.Atom("CA") != nil && r.Atom("C") != nil || within) {
+	if r.Hetero && polymer && (r.Backbone() || within) {
 		*holes = append(*holes, r.String())
 	}
 	return !r.Hetero
@@ -142,7 +142,7 @@ func (r *Residue) parent() *Residue {
 			a.Name, a.Element = map[string]string{"MET": "SD", "CYS": "SG"}[name], "S"
 		}
 		switch {
-		case a.Element == "H" || a.Element == "D":
+		case a.Hydrogen():
 			hydrogens = append(hydrogens, a)
 		case slices.Contains(backboneAtoms, a.Name) || slices.Contains(strings.Fields(heavy[name]), a.Name):
 			standard.Atoms = append(standard.Atoms, a)
@@ -179,7 +179,7 @@ var backboneAtoms = []string{"N", "CA", "C", "O", "OXT"}
 func lastOfPolymers(all []*Residue) map[string]int {
 	last := map[string]int{}
 	for k, r := range all {
-		if r.Kind == Protein || r.Kind == Nucleic {
+		if r.polymer() {
 			last[r.ChainID()] = k
 		}
 	}

@@ -92,11 +92,11 @@ func (c *chain) gaps() (all []gap) {
 // where atoms of the bond are missing. Without these, the numbers decide.
 func brokenBetween(before, after *residue) (length float64, broken bool) {
 	if c, n := before.atom("C"), after.atom("N"); c != nil && n != nil {
-		length = distance(c, n)
+		length = structure.Distance(c, n)
 		return length, length > longestBond
 	}
 	if a, b := before.atom("CA"), after.atom("CA"); a != nil && b != nil {
-		length = distance(a, b)
+		length = structure.Distance(a, b)
 		return length, length > longestStep
 	}
 	return 0, missingBetween(before, after) > 0

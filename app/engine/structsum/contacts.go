@@ -36,7 +36,7 @@ func contacts(residues []*residue, cutoff float64) []contact {
 			for k := range 27 {
 				beside := place{at[0] + k%3 - 1, at[1] + k/3%3 - 1, at[2] + k/9 - 1}
 				for _, other := range cells[beside] {
-					if d := distance(a, other.atom); d <= cutoff && other.residue != n {
+					if d := structure.Distance(a, other.atom); d <= cutoff && other.residue != n {
 						pair := [2]int{other.residue, n}
 						if nearest, ok := least[pair]; !ok || d < nearest {
 							least[pair] = d
@@ -83,7 +83,7 @@ func disulfides(residues []*residue) (pairs [][2]*residue) {
 	}
 	for k, a := range cysteines {
 		for _, b := range cysteines[k+1:] {
-			if distance(a.atom("SG"), b.atom("SG")) <= longestDisulfide {
+			if structure.Distance(a.atom("SG"), b.atom("SG")) <= longestDisulfide {
 				pairs = append(pairs, [2]*residue{a, b})
 			}
 		}

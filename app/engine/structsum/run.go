@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -43,14 +42,7 @@ func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io
 	for _, c := range r.model.chains {
 		r.gaps = append(r.gaps, c.gaps()...)
 	}
-	text := r.sentences()
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSuffix(line, "\n"); slices.Contains(r.warnings, line) {
-			store.Warn(log, line)
-			continue
-		}
-		fmt.Fprintln(log, line)
-	}
+	text := r.sentences(log)
 	return errors.Join(
 		r.writeChains(), r.writeGaps(), r.writeLigands(), r.writeResidues(), r.writeContacts(), r.writeDistances(),
 		store.WriteFile(filepath.Join(dir, "summary.txt"), []byte(text)), r.writeMetrics(),
@@ -63,7 +55,6 @@ type report struct {
 	model          *model
 	proteins       []*residue
 	gaps           []gap
-	warnings       []string  // those of its sentences that say what makes it doubtful to compute with
 	contacts, fold []contact // of all but water; of proteins, apart in the chain
 }
 
@@ -152,7 +143,7 @@ func (r *report) writeDistances() error {
 	rows := make([][]string, len(traced))
 	for k, a := range traced {
 		for _, b := range traced {
-			rows[k] = append(rows[k], decimal(distance(a.atom("CA"), b.atom("CA")), 2))
+			rows[k] = append(rows[k], decimal(structure.Distance(a.atom("CA"), b.atom("CA")), 2))
 		}
 	}
 	return r.write("distances.csv", rows)

@@ -2,24 +2,28 @@ package structsum
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"molrun/app/base/structure"
 	"molrun/app/base/unit"
+	"molrun/app/engine/store"
 )
 
 // mostListed is how many of a kind a sentence lists.
 const mostListed = 10
 
 // sentences tells the report to people: first what is there, then what to heed before
-// computing with it.
-func (r *report) sentences() string {
+// computing with it. The log gets the same, with what makes it doubtful to compute with marked.
+func (r *report) sentences(log io.Writer) string {
 	var lines []string
-	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	warn := func(format string, args ...any) {
-		say(format, args...)
-		r.warnings = append(r.warnings, lines[len(lines)-1])
+	add := func(format string, args []any) string {
+		line := fmt.Sprintf(format, args...)
+		lines = append(lines, line)
+		return line
 	}
+	say := func(format string, args ...any) { fmt.Fprintln(log, add(format, args)) }
+	warn := func(format string, args ...any) { store.Warn(log, add(format, args)) }
 	s := r.model
 	if s.Models > 1 {
 		say("%d models; this is about the first.", s.Models)

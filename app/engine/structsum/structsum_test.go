@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/base/structure"
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )
@@ -183,7 +184,7 @@ func TestContactsAreThoseOfAllPairs(t *testing.T) {
 				least := math.Inf(1)
 				for _, x := range a.atoms {
 					for _, y := range b.atoms {
-						least = min(least, distance(x, y))
+						least = min(least, structure.Distance(x, y))
 					}
 				}
 				if least <= cutoff {

@@ -43,7 +43,7 @@ func read(file io.Reader) (*model, error) {
 	s := &model{Model: m}
 	own := map[*structure.Residue]*residue{}
 	for _, r := range m.Residues {
-		heavy := slices.DeleteFunc(r.Places(), func(a *structure.Atom) bool { return a.Element == "H" || a.Element == "D" })
+		heavy := slices.DeleteFunc(r.Places(), func(a *structure.Atom) bool { return a.Hydrogen() })
 		if len(heavy) > 0 {
 			own[r] = &residue{Residue: r, atoms: heavy}
 			s.residues = append(s.residues, own[r])
@@ -65,11 +65,6 @@ func read(file io.Reader) (*model, error) {
 		}
 	}
 	return s, nil
-}
-
-func distance(a, b *structure.Atom) float64 {
-	x, y, z := a.Place[0]-b.Place[0], a.Place[1]-b.Place[1], a.Place[2]-b.Place[2]
-	return math.Sqrt(x*x + y*y + z*z)
 }
 
 func (s *model) of(k structure.Kind) (some []*residue) {

@@ -124,9 +124,11 @@ func mmcif(lines []string) string {
 	}
 	n := 0
 	m, _ := structure.Read(strings.NewReader(strings.Join(lines, "\n"))) // examples can be read
-	for a := range m.All() {
-		n++
-		fmt.Fprintf(&out, "ATOM %d %s %s . %s A 1 %d %d %s ? %.3f %.3f %.3f 1.00 %.2f 1\n", n, a.Element, a.Name, a.Residue, a.Number, a.Number, a.Chain, a.Place[0], a.Place[1], a.Place[2], a.B)
+	for _, r := range m.Residues {
+		for _, a := range r.Atoms {
+			n++
+			fmt.Fprintf(&out, "ATOM %d %s %s . %s A 1 %d %d %s ? %.3f %.3f %.3f 1.00 %.2f 1\n", n, a.Element, a.Name, a.Residue, a.Number, a.Number, a.Chain, a.Place[0], a.Place[1], a.Place[2], a.B)
+		}
 	}
 	out.WriteString("#\n")
 	return out.String()
