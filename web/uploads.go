@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/unit"
 	"molrun/app/job/upload"
 	"molrun/web/decode"
@@ -148,11 +149,6 @@ func viewGrant(g *upload.Grant) uploadView {
 // current directory. It is quoted so that no name is taken for an option, a
 // pattern or another word of the shell.
 func curlExample(u *app.Upload, url string) string {
-	return "curl --fail --globoff --upload-file " + shellQuote("./"+u.Filename) +
-		" --header " + shellQuote("Content-Type: "+u.ContentType) + " " + shellQuote(url)
-}
-
-// shellQuote makes s one word of a POSIX shell.
-func shellQuote(s string) string {
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "curl --fail --globoff --upload-file " + plaintext.ShellWord("./"+u.Filename) +
+		" --header " + plaintext.ShellWord("Content-Type: "+u.ContentType) + " " + plaintext.ShellWord(url)
 }

@@ -157,8 +157,9 @@ func algorithmsCheckCommand() *cobra.Command {
 		Use:   "check FILE|FOLDER...",
 		Short: "Report every mistake in algorithm files and folders, with its line",
 		Long: `Report every mistake in algorithm files and folders, with its line, and whether their jobs
-can run on this machine. Of a folder of algorithms, as the configuration names it, all are checked. If so, the probe of a file, else its version_command, is run in a
+can run on this machine. If so, the probe of a file, else its version_command, is run in a
 sandbox like that of its jobs, for ten seconds at most: what is missing there is named.
+Of a folder of algorithms, as the configuration names it, all are checked.
 
 The exit status is 0 if there is no mistake, 1 if a program does not work in the sandbox,
 5 if there are mistakes.`,

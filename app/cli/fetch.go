@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/base/fault"
+	"molrun/app/base/plaintext"
 	"molrun/app/base/unit"
 )
 
@@ -117,5 +118,5 @@ func quoted(word string) string {
 	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
 		return word
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return plaintext.ShellWord(word)
 }

@@ -1,6 +1,10 @@
 // Package folder reads the folders that algorithms bring: scripts, force fields, example
 // inputs. It lists them, keeps copies of them by digest, so that a job goes on with what it
 // was submitted with, and removes copies that no job needs.
+//
+// It also carries folders and files, such as weights and databases, in one tar archive to a
+// machine without a network (Write, Unpack). Files are read and written once, as a stream. The
+// last member of an archive lists them with their SHA-256.
 package folder
 
 import (

@@ -1,6 +1,3 @@
-// Package pack carries files and folders, such as algorithms with their weights and databases,
-// in one tar archive to a machine without a network. Files are read and written once, as a
-// stream. The last member of an archive lists them with their SHA-256.
 package folder
 
 import (

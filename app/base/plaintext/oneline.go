@@ -25,6 +25,9 @@ func Printable(b []byte) string {
 	}, string(bytes.ToValidUTF8(b, []byte("?"))))
 }
 
+// ShellWord makes any text one word of a POSIX shell.
+func ShellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
 // Cut shortens a text to so many characters and marks the cut.
 func Cut(s string, most int) string {
 	if runes := []rune(s); len(runes) > most {

@@ -123,7 +123,7 @@ func checkGPUs(_ context.Context, in *installation) []Finding {
 	case wanted.Auto() && len(there.GPUs) == 0:
 		return say(OK, "there are none")
 	case wanted.Auto() && err != nil:
-		return say(Problem, "%d: %s; %v; see to the other, or restart the machine", len(there.GPUs), strings.Join(there.GPUs, ", "), err)
+		return say(Problem, "%d: %s; %v; fix the other GPUs, or restart the machine", len(there.GPUs), strings.Join(there.GPUs, ", "), err)
 	case wanted.Auto():
 		return say(OK, "%d: %s", len(there.GPUs), strings.Join(there.GPUs, ", "))
 	}

@@ -88,7 +88,7 @@ func (d *description) override(j *jobFile, flags *pflag.FlagSet) error {
 		texts []string
 		take  func(string) error
 	}{
-		{d.set, func(text string) error { return j.Set(text, readText) }},
+		{d.set, func(text string) error { return j.Set(text, readValue) }},
 		{d.file, j.AddFile},
 		{d.tags, j.Tag},
 	} {
@@ -117,10 +117,14 @@ func (d *description) override(j *jobFile, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// maxText bounds what name=@path reads.
+// readValue reads the file of name=@path.
+func readValue(path string) ([]byte, error) { return readText(path, "; give it with --file") }
+
+// maxText bounds what is read of a file that becomes part of a request.
 const maxText = 64 << 20
 
-func readText(path string) ([]byte, error) {
+// readText reads a file. The advice ends what is said of one that is too large.
+func readText(path, advice string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -128,7 +132,7 @@ func readText(path string) ([]byte, error) {
 	defer f.Close() // only read from
 	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
 	if err == nil && len(text) > maxText {
-		err = fmt.Errorf("%s has more than 64 MiB; give it with --file", path)
+		err = fmt.Errorf("%s has more than %s%s", path, unit.Bytes(maxText), advice)
 	}
 	return text, err
 }

@@ -18,7 +18,6 @@ import (
 	"molrun/app/base/fasta"
 	"molrun/app/base/plaintext"
 	"molrun/app/base/tables"
-	"molrun/app/base/unit"
 	"molrun/app/client"
 )
 
@@ -256,17 +255,9 @@ func (b *batch) fanTable(ctx context.Context, s *session, path, format string, e
 }
 
 func readTable(path, format string) (*tables.Sheet, error) {
-	f, err := os.Open(path)
+	text, err := readText(path, "")
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close() // only read from
-	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(text) > maxText:
-		return nil, fmt.Errorf("%s has more than %s", path, unit.Bytes(maxText))
 	}
 	t := tables.ReadSheet(text, format == "tsv", math.MaxInt-1)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/base/plaintext"
 	"molrun/app/test/must"
 )
 
@@ -16,7 +17,7 @@ func secretary(t *testing.T) (v snapshot, asked func() string) {
 	t.Helper()
 	dir := t.TempDir()
 	notes := filepath.Join(dir, "notes")
-	script := "#!/bin/sh\nwhile [ \"$1\" != --name ]; do shift; done\necho \"$2\" >>" + quote(notes) + "\n"
+	script := "#!/bin/sh\nwhile [ \"$1\" != --name ]; do shift; done\necho \"$2\" >>" + plaintext.ShellWord(notes) + "\n"
 	must.Program(t, filepath.Join(dir, "sacct"), script)
 	return snapshot{
 		client:    newClient(Options{Path: dir, Timeout: time.Minute, Now: time.Now}),

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/base/plaintext"
 )
 
 const (
@@ -68,7 +69,7 @@ func (p *probe) submit(ctx context.Context) (job string, err error) {
 	if err != nil {
 		return "", err
 	}
-	script := strings.NewReplacer("DIR", quote(p.dir), "PROGRAM", quote(program)).Replace(probeScript)
+	script := strings.NewReplacer("DIR", plaintext.ShellWord(p.dir), "PROGRAM", plaintext.ShellWord(program)).Replace(probeScript)
 	p.sent = p.options.Now()
 	args := append(placementArgs(p.place), p.options.commonArgs(p.name(), 1)...)
 	return p.client.Submit(ctx, script, append(args, "--time=1")...)

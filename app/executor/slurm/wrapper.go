@@ -1,6 +1,10 @@
 package slurm
 
-import "strings"
+import (
+	"strings"
+
+	"molrun/app/base/plaintext"
+)
 
 // Exit statuses of the wrapper if the task did not begin. molrun task also exits
 // with 76 in a directory that was run before.
@@ -54,10 +58,7 @@ func (w wrapper) String() string {
 		flags = " --pilot --gauged"
 	}
 	return strings.NewReplacer(
-		"LIST", quote(w.list), "PATHS", quote(w.path), "DEVICES", granted, "FLAGS", flags,
-		"PROGRAM", quote(w.program), "ISOLATION", quote(w.isolation),
+		"LIST", plaintext.ShellWord(w.list), "PATHS", plaintext.ShellWord(w.path), "DEVICES", granted, "FLAGS", flags,
+		"PROGRAM", plaintext.ShellWord(w.program), "ISOLATION", plaintext.ShellWord(w.isolation),
 	).Replace(script)
 }
-
-// quote makes any text one word for sh.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

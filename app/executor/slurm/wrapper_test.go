@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"molrun/app/base/plaintext"
 )
 
 func FuzzQuote(f *testing.F) {
@@ -12,7 +14,7 @@ func FuzzQuote(f *testing.F) {
 		if strings.Contains(text, "\x00") {
 			t.Skip("no argument of a program holds it")
 		}
-		out, err := exec.Command("sh", "-c", "printf %s "+quote(text)).Output()
+		out, err := exec.Command("sh", "-c", "printf %s "+plaintext.ShellWord(text)).Output()
 		if err != nil || string(out) != text {
 			t.Errorf("%q comes back as %q, %v", text, out, err)
 		}
