@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -95,7 +94,10 @@ func (e *Executor) missingFor(k *tracked, long time.Duration) bool {
 
 // asBefore returns the status of a task about which nothing new is known.
 func (e *Executor) asBefore(t app.Task, k *tracked) (app.TaskStatus, error) {
-	why := cmp.Or(e.submissions.whyPending(k.row.Name), e.unseen(k))
+	why := e.submissions.whyPending(k.row.Name)
+	if why == "" {
+		why = e.unseen(k)
+	}
 	if !k.startedAt.IsZero() {
 		s, err := e.alive(t, k, jobRecord{})
 		s.Reason = why
@@ -106,11 +108,15 @@ func (e *Executor) asBefore(t app.Task, k *tracked) (app.TaskStatus, error) {
 
 // unseen says that Slurm does not show the job of a task, or no longer.
 func (e *Executor) unseen(k *tracked) string {
-	number := e.lists.number(k.row.Name)
-	if k.missing < lostRounds || number == "" {
-		return "the cluster does not show its job yet"
+	const notYet = "the cluster does not show its job yet"
+	if k.missing < lostRounds {
+		return notYet
 	}
-	return fmt.Sprintf("Slurm no longer shows job %s; if it stays away for %v, the job counts as lost", numbered(k.row, number).Job, e.options.LostAfter)
+	number := e.lists.number(k.row.Name)
+	if number == "" {
+		return notYet
+	}
+	return fmt.Sprintf("Slurm no longer shows job %s; if it does not reappear within %v, the job counts as lost", numbered(k.row, number).Job, e.options.LostAfter)
 }
 
 // pilotGone reports whether a task is a pilot whose process was seen to end. That is final:

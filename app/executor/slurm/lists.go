@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"bufio"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -154,11 +155,12 @@ func (l *lists) read(name string) ([]app.Task, error) {
 
 // label returns the label of a name, "" if it has none.
 func (l *lists) label(name string) string {
-	text, err := os.ReadFile(l.path(name))
+	f, err := os.Open(l.path(name))
 	if err != nil {
 		return ""
 	}
-	head, _, _ := strings.Cut(string(text), "\n")
+	defer f.Close()                                // only read from
+	head, _ := bufio.NewReader(f).ReadString('\n') // without a line, there is none
 	return strings.TrimSpace(strings.TrimPrefix(head, listHead))
 }
 

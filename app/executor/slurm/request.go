@@ -61,9 +61,8 @@ func (s *submitter) timeOf(t app.Task) time.Duration {
 
 // args are the arguments of sbatch. Ours come last: of two that contradict each
 // other sbatch takes the later.
-func (s *submitter) args(r request, name string, tasks int) []string {
+func (s *submitter) args(r request, name, label string, tasks int) []string {
 	args := strings.FieldsFunc(r.placement, func(c rune) bool { return c == '\n' })
-	label := s.lists.label(name)
 	args = append(args, s.options.commonArgs(labelled(name, s.options.Prefix, label), max(1, r.needs.CPUs))...)
 	if comment := r.comment(label); comment != "" {
 		args = append(args, "--comment="+comment)

@@ -92,8 +92,9 @@ func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks in
 	if script.path == "" {
 		script.path = defaultPath
 	}
+	label := s.lists.label(name)
 	s.submissions.note(name, "")
-	id, err = s.client.Submit(ctx, script.String(), s.args(r, name, tasks)...)
+	id, err = s.client.Submit(ctx, script.String(), s.args(r, name, label, tasks)...)
 	s.submissions.note(name, "")
 	if err != nil {
 		return "", s.unsure(name, err)
@@ -101,7 +102,7 @@ func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks in
 	if err := s.lists.accepted(name, id); err != nil {
 		s.options.Log("a job's number can't be noted; it is found by its name", "name", name, "err", err)
 	}
-	s.options.Log("submitted", "name", s.lists.title(name), "slurm", id, "tasks", tasks, "organization", r.owner.Organization)
+	s.options.Log("submitted", "name", labelled(name, s.options.Prefix, label), "slurm", id, "tasks", tasks, "organization", r.owner.Organization)
 	return id, nil
 }
 
