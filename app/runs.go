@@ -186,6 +186,10 @@ const beside = 16
 // them, and for the first job, which pilot runs it.
 func (s *Runs) ClaimRows(ctx context.Context, first *Job, p Portion) (rows []*Job, err error) {
 	err = s.store.Update(ctx, func(tx Tx) error {
+		rows = nil
+		if batch, err := stoppingBatch(tx, first); batch != nil || err != nil {
+			return err
+		}
 		rows, err = claimRows(tx, first, p)
 		return err
 	})
@@ -195,10 +199,8 @@ func (s *Runs) ClaimRows(ctx context.Context, first *Job, p Portion) (rows []*Jo
 	return rows, nil
 }
 
+// claimRows is ClaimRows for a batch that is not being stopped.
 func claimRows(tx Tx, first *Job, p Portion) ([]*Job, error) {
-	if batch, err := stoppingBatch(tx, first); batch != nil || err != nil {
-		return nil, err
-	}
 	rows, err := similarRows(tx, first, p)
 	if err != nil || len(rows) == 0 {
 		return nil, err

@@ -78,7 +78,11 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 				return fmt.Errorf("fetch the result: %w", err)
 			}
 		}
-		c.Warnings = warnings(o, alg, logTail(a.home))
+		tail := ""
+		if alg != nil && len(alg.Warnings) > 0 {
+			tail = logTail(a.home)
+		}
+		c.Warnings = warnings(o, alg, tail)
 		ending, err = c.Run()
 		return err
 	})
