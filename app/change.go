@@ -12,7 +12,7 @@ import (
 // Cancel stops a job, or all rows of a batch. A queued job fails at once; a
 // running one is stopped, and fails when its processes are gone. A finished job
 // stays as it is. Jobs that wait for it fail too. Of a large batch, no row starts any more,
-// and they fail by and by.
+// and the rest fail little by little.
 func (s *Jobs) Cancel(ctx context.Context, by Caller, name string) (Record, error) {
 	return s.cancel(ctx, by, name, false)
 }
@@ -58,7 +58,7 @@ func (c *core) stop(tx Tx, j *Job, a Asked, batch *Job) error {
 }
 
 // Retry queues a failed job again, or the failed rows of a batch: of a large one, some at once
-// and the others by and by.
+// and the others little by little.
 func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error) {
 	for begun := false; ; begun = true {
 		rec, again, err := s.tryAgain(ctx, by, name, begun)

@@ -41,9 +41,11 @@ func (c *core) now() time.Time { return c.options.Now() }
 
 func (c *core) newJobID() JobID { return JobID(c.ids.Next(c.now())) }
 
-func (c *core) wakeRunner() {
+func (c *core) wakeRunner() { nudge(c.wake) }
+
+func nudge(c chan<- struct{}) {
 	select {
-	case c.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default: // a nudge is pending already
 	}
 }

@@ -97,7 +97,7 @@ func startEvent(was, j *Job) *Event {
 	b := j.Brief()
 	b.Status, b.StatusReason = Running, ""
 	b.CompletedAt, b.ResultBytes, b.Failure, b.Counts = unit.Time{}, nil, nil, was.Counts
-	b.Isolation, b.ProgramVersion, b.Image, b.Slurm, b.Warnings, b.LeftOut = "", "", nil, nil, nil, nil
+	b.forgetAttempt()
 	b.Private = was.Private // the attempt goes on: its end is what releases the job
 	data, _ := b.Encode()   // it was encoded before, with more in it
 	return &Event{Kind: EventJobChanged, Job: b, Was: was, Data: strictjson.Append(data, "previousStatus", was.Status)}

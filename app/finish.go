@@ -50,8 +50,8 @@ func (j *Job) finish(e Ending, now time.Time) {
 		j.fail(j.stopped(e.Failure), unit.At(now))
 	case e.lost() && j.Private.Lost < j.Private.Retries:
 		j.Private.Lost++
-		j.Status, j.StartedAt, j.Metrics, j.Isolation, j.ProgramVersion, j.Image = Queued, unit.Time{}, nil, "", "", nil
-		j.Slurm, j.Warnings = nil, nil
+		j.Status, j.StartedAt = Queued, unit.Time{}
+		j.forgetAttempt()
 		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next", j.Attempts, e.why())
 		j.release()
 	case e.lost():

@@ -111,6 +111,12 @@ func (j *Job) Brief() *Job {
 	return &b
 }
 
+// forgetAttempt clears what an attempt has left in the record, beside its end.
+func (j *Job) forgetAttempt() {
+	j.Metrics, j.Warnings, j.LeftOut, j.Slurm = nil, nil, nil, nil
+	j.Isolation, j.ProgramVersion, j.Image = "", "", nil
+}
+
 // EncodedJob is a job with its stored bytes. They are encoded by the caller, in
 // parallel, and not by the store's single writer.
 type EncodedJob struct {

@@ -171,12 +171,7 @@ func (s *Runs) asksRows(ctx context.Context) (id JobID, err error) {
 }
 
 // wakeRows has ChangeRows look for work.
-func (c *core) wakeRows() {
-	select {
-	case c.asked <- struct{}{}:
-	default:
-	}
-}
+func (c *core) wakeRows() { nudge(c.asked) }
 
 // comingRows counts the rows of a holder's batches that are still to enter the queue, as if
 // they were there.

@@ -171,8 +171,8 @@ func (c *core) requeue(tx Tx, j *Job, waits []Dependency, batch *Job) (changed J
 	from := j.Status
 	j.Status = Queued
 	j.StartedAt, j.CompletedAt = unit.Time{}, unit.Time{}
-	j.Failure, j.Metrics, j.Warnings, j.LeftOut, j.ResultBytes = nil, nil, nil, nil, nil
-	j.Isolation, j.ProgramVersion, j.Image, j.Slurm = "", "", nil, nil
+	j.Failure, j.ResultBytes = nil, nil
+	j.forgetAttempt()
 	j.release()
 	j.setWaits(waits)
 	p := &j.Private

@@ -41,7 +41,7 @@ func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.
 	}
 	if f.Message == "" {
 		f.Message = sentence(j, o)
-		if line := results.Telling(tail); explainable[o.Cause] && !strings.Contains(f.Message, line) && !(o.ExitCode == killedStatus && strings.Contains(line, "Killed")) {
+		if line := results.Telling(tail); explainable[o.Cause] && !strings.Contains(f.Message, line) && !(o.ExitCode == protocol.KilledStatus && strings.Contains(line, "Killed")) {
 			f.Message += " Its last words: " + line + unseen(j, o, alg, line)
 		}
 	}
@@ -83,9 +83,6 @@ var meaning = map[string]string{
 
 const crashed = " It crashed, as programs do on input that they do not expect: check the files and settings."
 
-// killedStatus is how a shell ends whose program was killed.
-const killedStatus = 128 + int(syscall.SIGKILL)
-
 // sentence explains the cause to the job's user.
 func sentence(j *app.Job, o *app.Outcome) string {
 	program := "The program"
@@ -94,7 +91,7 @@ func sentence(j *app.Job, o *app.Outcome) string {
 	}
 	switch o.Cause {
 	case app.CauseExit:
-		if o.ExitCode == killedStatus {
+		if o.ExitCode == protocol.KilledStatus {
 			return fmt.Sprintf("%s was killed (exit status %d), most likely for lack of memory. Give the job more memory or a smaller input.", program, o.ExitCode)
 		}
 		return fmt.Sprintf("%s ended with exit status %d.", program, o.ExitCode)

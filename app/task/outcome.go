@@ -48,7 +48,7 @@ func (r *runningStep) judge(status syscall.WaitStatus) {
 	case status.ExitStatus() != 0 && !slices.Contains(r.step.OK, status.ExitStatus()):
 		r.outcome.ExitCode = status.ExitStatus()
 		r.judgeForks()
-		r.judgeMemory(status.ExitStatus() == killedStatus)
+		r.judgeMemory(status.ExitStatus() == protocol.KilledStatus)
 		r.decide(protocol.CauseExit, fmt.Sprintf("Step %q ended with exit code %d.", r.step.Name, status.ExitStatus()))
 	case r.last && !checked(r.step):
 		r.decide(protocol.CauseDone, "")
@@ -71,9 +71,6 @@ func (r *runningStep) judgeForks() {
 			"Have it start fewer, or ask an administrator for more.", r.isolation.Processes))
 	}
 }
-
-// killedStatus is how shells and other programs end whose child was killed.
-const killedStatus = 128 + int(syscall.SIGKILL)
 
 // overMemory reports whether the kernel has killed a process of the step because the job
 // reached its memory limit.

@@ -26,7 +26,7 @@ const (
 	shownBytes = 300 // of each of these paths
 )
 
-const unreadable = "not readable for the service: it belongs to another user"
+const unreadable = "not readable by the service: it belongs to another user"
 
 // shownPath is a path that a program made, fit to be shown.
 func shownPath(path string) string {

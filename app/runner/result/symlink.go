@@ -23,7 +23,7 @@ const (
 	linkGone  = "a link to a file that is not there"
 	linkAway  = "a link that leads out of the output folder"
 	linkLoop  = "a link that leads to itself, or to a folder that it is in"
-	linkLarge = "a link to a folder with too many files, or too deep ones, to have them twice"
+	linkLarge = "a link to a folder with too many files or levels to copy"
 )
 
 // outputPaths are the names that a program had for its output folder, for links with

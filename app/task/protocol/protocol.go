@@ -5,6 +5,7 @@ package protocol
 
 import (
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -136,6 +137,9 @@ const (
 	CauseCannotStart Cause = "cannot_start"
 	CauseNoResult    Cause = "no_result" // a program ended well without having done its work
 )
+
+// KilledStatus is how shells and other programs end whose child was killed.
+const KilledStatus = 128 + int(syscall.SIGKILL)
 
 // Bubblewrap is the sandbox of programs of the machine; those of images have their runtime.
 const Bubblewrap = "bubblewrap"

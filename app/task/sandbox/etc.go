@@ -53,9 +53,7 @@ func settings(dir string, read []string) (a []string) {
 		if err != nil || !isPublic(info) {
 			continue
 		}
-		target, err := os.Readlink(from)
-		replaced := slices.ContainsFunc(read, func(p string) bool { return isBelow(p, to) })
-		if err == nil && !replaced && leadsInside(to, target) {
+		if target, ok := keptLink(from, to, read); ok {
 			a = append(a, "--symlink", target, to)
 		} else {
 			a = append(a, "--ro-bind-try", from, to)
@@ -79,6 +77,14 @@ func shown(dir string) (names []string) {
 		}
 	}
 	return names
+}
+
+// keptLink returns the target of a link that stays one inside: it leads to what programs see, and nothing at or below
+// its path is let in by itself.
+func keptLink(from, to string, read []string) (target string, ok bool) {
+	target, err := os.Readlink(from)
+	replaced := slices.ContainsFunc(read, func(p string) bool { return isBelow(p, to) })
+	return target, err == nil && !replaced && leadsInside(to, target)
 }
 
 // leadsInside reports whether programs see what a symbolic link names.

@@ -138,8 +138,7 @@ func (v *view) system() []string {
 	return append(a, v.publicOf(optional)...)
 }
 
-// publicOf lets in what everybody may enter of a folder. A link to what programs see stays a link, as rocm to
-// rocm-6.0, unless something at or below its path is let in by itself.
+// publicOf lets in what everybody may enter of a folder. Links such as rocm to rocm-6.0 stay links.
 func (v *view) publicOf(folder string) (a []string) {
 	entries, _ := os.ReadDir(folder) // what can't be read stays outside
 	for _, e := range entries {
@@ -149,8 +148,8 @@ func (v *view) publicOf(folder string) (a []string) {
 		case err != nil || isHidden(path, v.hide):
 		case isPublic(info):
 			a = append(a, "--ro-bind-try", path, path)
-		case info.Mode().Type() == fs.ModeSymlink && !slices.ContainsFunc(v.read, func(p string) bool { return isBelow(p, path) }):
-			if target, err := os.Readlink(path); err == nil && leadsInside(path, target) {
+		default:
+			if target, ok := keptLink(path, path, v.read); ok {
 				a = append(a, "--symlink", target, path)
 			}
 		}
