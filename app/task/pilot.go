@@ -192,7 +192,7 @@ func (p *pilot) await() bool {
 		p.read()
 		p.giveBack()
 		switch {
-		case p.returned:
+		case p.returned, StopRequested(p.dir): // Slurm's signal may come later than the end of a row
 			return false
 		case len(p.rows) > 0:
 			return true

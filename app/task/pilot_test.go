@@ -300,6 +300,21 @@ func TestPilotSkipsWhatItCannotRun(t *testing.T) {
 	}
 }
 
+// No task begins in a pilot that is stopped, though no signal has come yet.
+func TestStoppedPilotBeginsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFlight(t)
+	a := row(t, `true`)
+	f.feed(a)
+	_, err := RequestStop(f.dir)
+	must.OK(t, err)
+	f.takeOff()
+	f.land()
+	if Exists(a.dir, RunFile) || Exists(a.dir, OutcomeFile) {
+		t.Error("a task has begun")
+	}
+}
+
 // What a pilot returns while a task runs never begins there, also if it is given later.
 func TestPilotReturnsWhatHasNotBegun(t *testing.T) {
 	inEachFlight(t, func(t *testing.T, f *flight) {

@@ -349,6 +349,7 @@ func TestJobsAreTraced(t *testing.T) {
 	w.ends(e, a, app.CauseStopped)
 	w.release(rows[0])
 	w.ends(e, rows[0], app.CauseDone)
+	w.untilAccounted(a, 1)
 	must.OK(t, e.Close())
 	must.OK(t, os.Remove(filepath.Join(a.Dir, task.OutcomeFile)))
 	w.standIn("squeue", "exit 0")
