@@ -155,8 +155,8 @@ func TestAccountingReportsJobsTheControllerForgot(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()
 	tasks := append(w.startAll(first, 3, "exit 7"), w.start(first, w.task("exit 7")))
-	w.untilAccounted(tasks[0], 3)
-	w.untilAccounted(tasks[3], 1)
+	w.untilAccounted(w.name(tasks[0]), 3)
+	w.untilAccounted(w.name(tasks[3]), 1)
 	for _, a := range tasks {
 		must.OK(t, os.Remove(filepath.Join(a.Dir, task.OutcomeFile)))
 	}

@@ -275,11 +275,11 @@ func (w *world) untilQuiet(tasks []app.Task) {
 }
 
 // untilAccounted waits until accounting has the given number of ended jobs with
-// the task's name.
-func (w *world) untilAccounted(t app.Task, ends int) {
+// the name.
+func (w *world) untilAccounted(name string, ends int) {
 	w.Helper()
 	must.Become(w.T, "accounting knows the ends", func() bool {
-		out := w.cluster.Run(w, "sacct", "--noheader", "--allocations", "--parsable2", "--name="+w.name(t), "--format=State")
+		out := w.cluster.Run(w, "sacct", "--noheader", "--allocations", "--parsable2", "--name="+name, "--format=State")
 		return strings.Count(out, "FAILED")+strings.Count(out, "COMPLETED")+strings.Count(out, "CANCELLED") == ends
 	})
 }
@@ -349,7 +349,7 @@ func TestJobsAreTraced(t *testing.T) {
 	w.ends(e, a, app.CauseStopped)
 	w.release(rows[0])
 	w.ends(e, rows[0], app.CauseDone)
-	w.untilAccounted(a, 1)
+	w.untilAccounted("molrun-fold_7__--hold____j:"+a.Token, 1)
 	must.OK(t, e.Close())
 	must.OK(t, os.Remove(filepath.Join(a.Dir, task.OutcomeFile)))
 	w.standIn("squeue", "exit 0")
