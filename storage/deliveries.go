@@ -13,9 +13,9 @@ import (
 	"molrun/storage/kv"
 )
 
-// addDeliveries adds the deliveries of a change to those who want notice of it. Nobody
-// does of most changes. It does so in the transaction that stores the change, so none is lost
-// and none is made up.
+// addDeliveries adds the deliveries of a change to the receivers that asked for it; most
+// changes have none. It runs in the transaction that stores the change, so that no
+// delivery is lost or made up.
 func addDeliveries(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
 	for _, told := range delivery.ToldBy(old, e) {
 		all, err := told.AsAsked()

@@ -79,7 +79,7 @@ func queueLine(j *app.Job) (kv.Key, app.Usage) {
 }
 
 func readLine(k kv.Key, value []byte) (l app.QueueLine, err error) {
-	if l.Priority, l.Organization, l.Email, _, err = cutTurn(k); err != nil {
+	if l.Priority, l.Organization, l.Email, _, err = cutQueuePrefix(k); err != nil {
 		return l, err
 	}
 	sum, err := readUsage(value)
@@ -87,8 +87,8 @@ func readLine(k kv.Key, value []byte) (l app.QueueLine, err error) {
 	return l, err
 }
 
-// cutTurn cuts from a key what decides whose turn it is.
-func cutTurn(k kv.Key) (priority int, organization, email string, rest kv.Key, err error) {
+// cutQueuePrefix cuts from a key the part that decides the scheduling order.
+func cutQueuePrefix(k kv.Key) (priority int, organization, email string, rest kv.Key, err error) {
 	if priority, rest, err = k.CutPriority(); err != nil {
 		return 0, "", "", nil, err
 	}
@@ -101,7 +101,7 @@ func cutTurn(k kv.Key) (priority int, organization, email string, rest kv.Key, e
 
 // readWaiting reads what follows the executor in a key, and the value.
 func readWaiting(k kv.Key, value []byte) (w app.Waiting, err error) {
-	if w.Priority, w.Organization, w.Email, k, err = cutTurn(k); err != nil {
+	if w.Priority, w.Organization, w.Email, k, err = cutQueuePrefix(k); err != nil {
 		return w, err
 	}
 	if w.ID, err = jobAt(k); err != nil {
@@ -240,7 +240,7 @@ func (t tx) Dependants(job app.JobID, how app.Dependence) iter.Seq2[app.JobID, e
 	}
 }
 
-// Unsettled returns the oldest job whose dependants are still to be told of its status.
+// Unsettled returns the oldest job whose status has not been propagated to its dependants.
 func (t tx) Unsettled() (app.JobID, error) {
 	for k := range t.Ascend(indexJobsUnsettled, nil) {
 		return jobAt(k)
@@ -289,7 +289,7 @@ func dependantKey(job sortid.ID, how app.Dependence) kv.Key {
 	return make(kv.Key, 0, 2*sortid.Size+1).ID(job).Letter(byte(how))
 }
 
-// jobUnsettled: id; only jobs whose dependants are still to be told.
+// jobUnsettled: id; only jobs whose status has not been propagated to their dependants.
 func jobUnsettled(id sortid.ID, j *app.Job) []kv.Entry {
 	if !j.Private.Unsettled {
 		return nil
