@@ -204,9 +204,9 @@ func checkDependants(t *kv.Tx, found *kv.Findings) {
 		how := app.Dependence(k[sortid.Size])
 		d, err := readJob(t, sortid.ID(k[:sortid.Size]))
 		switch {
-		case errors.Is(err, fault.NotFound) && how != app.FellWith:
+		case errors.Is(err, fault.NotFound) && how != app.FailedWith:
 			found.Addf("a job waits for job %s, which does not exist", sortid.ID(k[:sortid.Size]))
-		case err == nil && !d.Private.Unsettled && slices.Contains(d.Tells(), how):
+		case err == nil && !d.Private.Unpropagated && slices.Contains(d.AffectedDependants(), how):
 			found.Derivef("job %s is %s, and a job that depends on it is not told", d.ID, d.Status)
 		}
 	}
@@ -219,10 +219,10 @@ func repairDependants(t *kv.Tx) error {
 		if err != nil {
 			return err
 		}
-		if d == nil || d.Private.Unsettled || !slices.Contains(d.Tells(), app.Dependence(k[sortid.Size])) {
+		if d == nil || d.Private.Unpropagated || !slices.Contains(d.AffectedDependants(), app.Dependence(k[sortid.Size])) {
 			continue
 		}
-		d.Private.Unsettled = true
+		d.Private.Unpropagated = true
 		if err := newTx(t).PutJob(d); err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ Works while the service runs and while it does not.`,
 		if follow {
 			return audit.Follow(c.Context(), config.Data, filter, print)
 		}
-		return audit.Read(config.Data, filter, print)
+		return audit.ReadEntries(config.Data, filter, print)
 	}
 	return c
 }

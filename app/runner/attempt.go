@@ -116,7 +116,7 @@ func (a *attempt) runNew(ctx context.Context) {
 // claim takes the job from the queue, and further rows for its pilot. It returns nil if the
 // job no longer waits, or ctx ends. An attempt that was overtaken does not try again, for the
 // loop has forgotten it: the job may be back in the queue meanwhile, and have another attempt.
-func (a *attempt) claim(ctx context.Context, p app.Portion) (*app.Job, []*app.Job) {
+func (a *attempt) claim(ctx context.Context, p app.ClaimLimit) (*app.Job, []*app.Job) {
 	doubt := false // an earlier claim may have been recorded without an answer
 	for b := serviceBackoff(); !a.overtaken.Load(); b.wait(ctx) {
 		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)

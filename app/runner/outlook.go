@@ -53,7 +53,7 @@ func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
 		queue, err := f.jobs.Lines(ctx, f.executor, mostListed)
 		if err == nil {
 			o := schedule.NewOutlook(s, queue, past{ctx, f.jobs})
-			f.jobs.SetOutlook(f.executor, o)
+			f.jobs.SetQueueForecast(f.executor, o)
 			lasts = time.Duration(o.Listed()) * unchanged
 		} else if ctx.Err() == nil {
 			log.Warn().Err(err).Str("executor", f.executor).Msg("the queue can't be read to say who is next; will try again")
@@ -81,7 +81,7 @@ func (p past) History(class string) *eta.History {
 func (r *Runner) state(e *executor, why eta.Reason) schedule.QueueState {
 	s := schedule.QueueState{Turns: e.turns.Clone(), At: time.Now(), Claimed: map[app.JobID]bool{}, Running: map[app.JobID]schedule.Lease{}, Rest: why, Blocked: true}
 	if why == (eta.Reason{}) {
-		s.Rest, s.Blocked = eta.Turn(true), false
+		s.Rest, s.Blocked = eta.NotTurnYet(true), false
 	}
 	for id, a := range r.active {
 		if a.executor != e {

@@ -68,7 +68,7 @@ type pilot struct {
 	id       string
 	first    *app.Job
 	lease    schedule.Lease
-	portion  app.Portion
+	portion  app.ClaimLimit
 	begin    time.Time // when a process was first seen to run, before that when it was made
 
 	hasSlot bool        // of the loop
@@ -115,8 +115,8 @@ func (c *core) newPilot(e *executor, first *app.Job, lease schedule.Lease, id st
 }
 
 // portion is what a pilot claims at a time.
-func (e *executor) portion(id string) app.Portion {
-	p := app.Portion{Pilot: id, Rows: portionRows, Seconds: portionSeconds, Longest: shortRow}
+func (e *executor) portion(id string) app.ClaimLimit {
+	p := app.ClaimLimit{Pilot: id, Rows: portionRows, Seconds: portionSeconds, MaxRowSeconds: shortRow}
 	if e.remote != nil {
 		p.Rows = remotePortionRows
 	}
@@ -168,9 +168,9 @@ func (e *executor) kind(l schedule.Lease) pilotKind {
 // ticket returns what the attempt's claim may take for a pilot: nothing if its job is not
 // known to be short. It is false if the job is better left to the pilots that already wait
 // for the cluster.
-func (a *attempt) ticket(ctx context.Context) (app.Portion, bool) {
+func (a *attempt) ticket(ctx context.Context) (app.ClaimLimit, bool) {
 	if !a.canPilot(a.executor) || !a.isShort(ctx) {
-		return app.Portion{}, true
+		return app.ClaimLimit{}, true
 	}
 	p := a.executor.portion(rand.Text())
 	if a.executor.remote == nil {
@@ -193,7 +193,7 @@ func (a *attempt) isShort(ctx context.Context) bool {
 }
 
 // takeOff makes the pilot of a claimed job that has one.
-func (a *attempt) takeOff(t app.Portion, rows []*app.Job) *pilot {
+func (a *attempt) takeOff(t app.ClaimLimit, rows []*app.Job) *pilot {
 	if len(rows) == 0 && a.job.Private.Pilot != t.Pilot || t.Pilot == "" {
 		a.pilotCounts.Remove(t.Pilot)
 		return nil
@@ -208,7 +208,7 @@ func (p *pilot) claim(ctx context.Context) ([]*app.Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()
 	further := p.portion
-	further.Longest = 0 // the first has ended perhaps, and was short
+	further.MaxRowSeconds = 0 // the first has ended perhaps, and was short
 	rows, err := p.jobs.ClaimRows(ctx, p.first, further)
 	p.last = len(rows)
 	return rows, err
@@ -302,7 +302,7 @@ func (p *pilot) landInBackground(ctx context.Context) {
 	}
 	p.attempts.Go(func() {
 		for end := time.Now().Add(most); ctx.Err() == nil && time.Now().Before(end); sleep(ctx, pause) {
-			if gone, err := p.pilots.LandPilot(ctx, dir); gone && err == nil {
+			if gone, err := p.pilots.ShutdownPilot(ctx, dir); gone && err == nil {
 				if err := os.RemoveAll(dir); err != nil {
 					p.options.Log.Warn().Err(err).Msg("a pilot's directory can't be removed")
 				}

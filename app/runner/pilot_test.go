@@ -239,7 +239,7 @@ type forgetful struct {
 	times int
 }
 
-func (f *forgetful) ClaimRows(ctx context.Context, first *app.Job, p app.Portion) ([]*app.Job, error) {
+func (f *forgetful) ClaimRows(ctx context.Context, first *app.Job, p app.ClaimLimit) ([]*app.Job, error) {
 	p.Rows = 5
 	rows, err := f.Jobs.ClaimRows(ctx, first, p)
 	if f.times++; err == nil && f.times < 3 {
@@ -276,7 +276,7 @@ type contended struct {
 	again  context.Context // of the claim that is tried again
 }
 
-func (c *contended) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error) {
+func (c *contended) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.ClaimLimit) (*app.Job, []*app.Job, error) {
 	c.mu.Lock()
 	c.claims++
 	n := c.claims
@@ -314,7 +314,7 @@ func TestOvertakenAttemptClaimsNothing(t *testing.T) {
 		overtaken := &attempt{core: &r.core, executor: r.executors[0], id: id, stop: make(chan struct{})}
 		r.active[id] = overtaken
 		r.handle(event{kind: evJoined, attempt: &attempt{core: &r.core, executor: r.executors[0], id: id}})
-		if j, _ := overtaken.claim(t.Context(), app.Portion{}); j != nil || w.job("a").Attempts != 0 {
+		if j, _ := overtaken.claim(t.Context(), app.ClaimLimit{}); j != nil || w.job("a").Attempts != 0 {
 			t.Errorf("it has claimed %+v", j)
 		}
 	})

@@ -191,7 +191,7 @@ func (w *faultyJobs) Finish(ctx context.Context, id app.JobID, attempt int, e ap
 }
 
 // Claim loses the response, not the claim.
-func (w *faultyJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error) {
+func (w *faultyJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.ClaimLimit) (*app.Job, []*app.Job, error) {
 	j, rows, err := w.Jobs.Claim(ctx, id, leased, p)
 	return j, rows, errors.Join(err, refusal(w.claimed))
 }

@@ -16,7 +16,7 @@ import (
 //
 // This happens whenever the runner wakes up, so it reads no job that is active.
 func (r *Runner) reconcile(ctx context.Context) bool {
-	if err := r.jobs.Settle(ctx); err != nil {
+	if err := r.jobs.Propagate(ctx); err != nil {
 		if ctx.Err() == nil {
 			r.options.Log.Warn().Err(err).Msg("the jobs that wait for others can't be told of their end; will try again")
 		}

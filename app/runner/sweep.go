@@ -93,7 +93,7 @@ func (r *Runner) sweepPilots(ctx context.Context, parent string, pilots app.Pilo
 			continue
 		}
 		dir := filepath.Join(parent, e.Name())
-		if gone, unknown := pilots.LandPilot(ctx, dir); gone && unknown == nil {
+		if gone, unknown := pilots.ShutdownPilot(ctx, dir); gone && unknown == nil {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}

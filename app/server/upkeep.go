@@ -84,7 +84,7 @@ func (s *service) needsFolder(ctx context.Context, digest string) (bool, error) 
 
 // retain deletes jobs and uploads by the rules of retention.
 func (s *service) retain(ctx context.Context) {
-	done, err := s.keeper.Run(ctx, func(e app.Expired) {
+	done, err := s.keeper.DeleteExpired(ctx, func(e app.Expired) {
 		s.log.Info().Str("job", string(e.Job)).Str("name", e.Name).Str("organization", e.Organization).Str("user", e.Email).
 			Str("status", string(e.Status)).Int("rows", e.Rows).Strs("uploads", e.Uploads).Int64("bytes", e.Bytes).
 			Msg("deleted by the rules of retention")

@@ -56,8 +56,8 @@ func (e *Executor) startPilot(ctx context.Context, dir string, t app.Task, rows 
 	return nil
 }
 
-// LandPilot tells the process that no rows follow, and looks at its lock.
-func (e *Executor) LandPilot(_ context.Context, dir string) (gone bool, err error) {
+// ShutdownPilot tells the process that no rows follow, and looks at its lock.
+func (e *Executor) ShutdownPilot(_ context.Context, dir string) (gone bool, err error) {
 	err = task.ClosePilot(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err

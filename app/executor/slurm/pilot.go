@@ -57,8 +57,8 @@ func (e *Executor) StartPilot(ctx context.Context, dir string, t app.Task, rows 
 	return nil
 }
 
-// LandPilot tells the process that no rows follow. One that waits in Slurm is cancelled.
-func (e *Executor) LandPilot(ctx context.Context, dir string) (gone bool, err error) {
+// ShutdownPilot tells the process that no rows follow. One that waits in Slurm is cancelled.
+func (e *Executor) ShutdownPilot(ctx context.Context, dir string) (gone bool, err error) {
 	err = task.ClosePilot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil

@@ -135,7 +135,7 @@ func (s *Accounts) EndSession(ctx context.Context, by app.Caller) error {
 	if by.Session == "" {
 		return nil
 	}
-	defer s.forgetKeys() // tells streams to look again
+	defer s.forgetKeys() // has streams check their keys again
 	return s.store.Update(ctx, func(tx app.Tx) error { return tx.DeleteSession(by.KeyID, by.Session) })
 }
 

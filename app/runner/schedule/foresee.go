@@ -8,9 +8,9 @@ import (
 	"molrun/app/job/eta"
 )
 
-// Foresee says how jobs of one user and priority would fare that were queued now, in
+// Forecast says how jobs of one user and priority would fare that were queued now, in
 // this order.
-func (o *Outlook) Foresee(now time.Time, jobs []app.Waiting) eta.Forecast {
+func (o *Outlook) Forecast(now time.Time, jobs []app.Waiting) eta.Forecast {
 	queue, spot, reserved := o.with(jobs)
 	order := o.state.Turns.Order(queueLines(queue), reserved)
 	f := eta.Forecast{Queue: eta.Queue{Position: order.Position(spot), Of: o.of + len(jobs)}}

@@ -164,7 +164,7 @@ func (c *choice) reason(w app.Waiting, behind bool) eta.Reason {
 	lack := c.turns.slots.lacks(w.Needs, placement.Resources{})
 	switch {
 	case len(c.decision.Start) >= c.limit:
-		return eta.Turn(behind)
+		return eta.NotTurnYet(behind)
 	case c.reserved != nil && w.ID == c.reserved.ID:
 		return eta.Reason{Text: "reserved: next to start, waiting for " + amounts(lack), By: blocker(lack)}
 	case lack == (placement.Resources{}):
@@ -173,7 +173,7 @@ func (c *choice) reason(w app.Waiting, behind bool) eta.Reason {
 	case short(c.free, w.Needs) != (placement.Resources{}):
 		return eta.Reason{Text: "waiting for " + amounts(lack), By: blocker(lack)}
 	}
-	return eta.Turn(behind)
+	return eta.NotTurnYet(behind)
 }
 
 // blocker returns the scarcest of what a job lacks.

@@ -32,7 +32,7 @@ type Outlook struct {
 	starts   map[app.JobID]plannedStart
 }
 
-var _ app.Outlook = (*Outlook)(nil)
+var _ app.QueueForecast = (*Outlook)(nil)
 
 // NewOutlook returns the outlook of a queue, which it takes over. It knows the jobs that the lines
 // list, and counts the others.

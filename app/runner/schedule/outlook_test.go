@@ -22,7 +22,7 @@ func queueOfUser(email string, count, listed int) app.QueueLine {
 func jobID(email string, i int) app.JobID { return app.JobID(fmt.Sprintf("%s%06d", email, i)) }
 
 func idleQueue() QueueState {
-	return QueueState{Turns: NewTurns(app.Capacity{CPUs: 1}, true, time.Hour), Rest: eta.Turn(true)}
+	return QueueState{Turns: NewTurns(app.Capacity{CPUs: 1}, true, time.Hour), Rest: eta.NotTurnYet(true)}
 }
 
 func TestJobsThatAreCountedButNotListedHavePlaces(t *testing.T) {

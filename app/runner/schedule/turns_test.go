@@ -73,7 +73,7 @@ func TestFiveJobsShareTwoDevices(t *testing.T) {
 	for i := range 5 {
 		b.add("ann", fmt.Sprint(i), placement.Resources{CPUs: 1, GPUs: 1})
 	}
-	if got, want := b.deep("0", "1").Reasons["2"], eta.Turn(true); got != want {
+	if got, want := b.deep("0", "1").Reasons["2"], eta.NotTurnYet(true); got != want {
 		t.Errorf("reason %+v, want %+v", got, want)
 	}
 	if got, want := b.deep().Reasons["2"], (eta.Reason{Text: "waiting for 1 GPU", By: eta.GPU}); got != want {

@@ -142,7 +142,7 @@ func (m *machine) refuseRows(rows []string, err error) {
 	}
 }
 
-// land is LandPilot.
+// land is ShutdownPilot.
 func (m *machine) land(dir string) (gone bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -477,8 +477,8 @@ func (g *guardedMachine) StartPilot(ctx context.Context, dir string, t app.Task,
 	return err
 }
 
-// LandPilot is a poll: it is repeated until the pilot is gone.
-func (g *guardedMachine) LandPilot(_ context.Context, dir string) (gone bool, err error) {
+// ShutdownPilot is a poll: it is repeated until the pilot is gone.
+func (g *guardedMachine) ShutdownPilot(_ context.Context, dir string) (gone bool, err error) {
 	if err := g.door.pollFor("landing", g.pilotName(dir)); err != nil {
 		return false, err
 	}
