@@ -289,7 +289,7 @@ func TestSweepBeforePilotsAreFound(t *testing.T) {
 		stop()
 		stray := filepath.Join(w.dir, remotePilotsDir, "STRAY-1")
 		must.OK(t, os.Mkdir(stray, 0o700))
-		must.OK(t, New(w.jobs, w.files, []app.Executor{f}, w.options).sweepAllPilots(t.Context()))
+		must.OK(t, New(w.jobs, w.files, []app.Executor{f}, w.options).cleanUpAllPilots(t.Context()))
 		if exists(stray) {
 			t.Error("the directory of a pilot without rows is left")
 		}

@@ -142,15 +142,15 @@ func TestRowsShareAProcess(t *testing.T) {
 // While nobody else waits, a pilot takes more rows.
 func TestPilotTakesMoreRows(t *testing.T) {
 	w := withPilots(t, 1)
-	w.batch(ann, "b", slices.Repeat([]string{"true"}, 5*portionRows)...)
+	w.batch(ann, "b", slices.Repeat([]string{"true"}, 5*chunkRows)...)
 	w.start()
 	w.finished("b")
 	processes := map[int]bool{}
-	for n := 1; n <= 5*portionRows; n++ {
+	for n := 1; n <= 5*chunkRows; n++ {
 		processes[w.process(w.row("b", n).ID, 1)] = true
 	}
 	if len(processes) > 2 {
-		t.Errorf("%d rows had %d processes", 5*portionRows, len(processes))
+		t.Errorf("%d rows had %d processes", 5*chunkRows, len(processes))
 	}
 }
 
@@ -313,7 +313,7 @@ func TestOvertakenAttemptClaimsNothing(t *testing.T) {
 		r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
 		overtaken := &attempt{core: &r.core, executor: r.executors[0], id: id, stop: make(chan struct{})}
 		r.active[id] = overtaken
-		r.handle(event{kind: evJoined, attempt: &attempt{core: &r.core, executor: r.executors[0], id: id}})
+		r.handleEvent(event{kind: evJoined, attempt: &attempt{core: &r.core, executor: r.executors[0], id: id}})
 		if j, _ := overtaken.claim(t.Context(), app.ClaimLimit{}); j != nil || w.job("a").Attempts != 0 {
 			t.Errorf("it has claimed %+v", j)
 		}
@@ -335,11 +335,11 @@ func TestEndCountsBeforeLoss(t *testing.T) {
 	e := &executor{timeout: time.Minute, Executor: told{statuses: []app.TaskStatus{{State: app.TaskLost}, {State: app.TaskEnded}}}}
 	p := &pilot{core: c, executor: e}
 	p.launches.Store(mostLaunches)
-	row := func() *flying { return newFlying(&attempt{core: c, executor: e, pilot: p, job: &app.Job{}}) }
+	row := func() *pilotRow { return newPilotRow(&attempt{core: c, executor: e, pilot: p, job: &app.Job{}}) }
 	lost, ended := row(), row()
 	ended.news = make(chan news) // which holds up the pilot
 	var asked sync.WaitGroup
-	asked.Go(func() { p.ask(t.Context(), []*flying{lost, ended}) })
+	asked.Go(func() { p.pollStatus(t.Context(), []*pilotRow{lost, ended}) })
 	<-lost.news
 	if !lost.neverBegan(app.TaskStatus{State: app.TaskLost}) {
 		t.Error("the row counts as begun")

@@ -356,7 +356,7 @@ func TestSweepSparesDirectoriesMadeMeanwhile(t *testing.T) {
 	first, second := filepath.Join(job, "1"), filepath.Join(job, "2")
 	must.OK(t, os.MkdirAll(first, 0o700))
 	jobs := claimedMeanwhile{w.jobs, func() { must.OK(t, os.Mkdir(second, 0o700)) }}
-	must.OK(t, sweepRemote(t.Context(), jobs, w.dir))
+	must.OK(t, cleanUpRemote(t.Context(), jobs, w.dir))
 	if isDir(first) || !isDir(second) {
 		t.Errorf("the last attempt is there: %v, the new one: %v", isDir(first), isDir(second))
 	}

@@ -43,7 +43,7 @@ func (s *service) sweep(ctx context.Context) {
 		})
 		return !errors.Is(err, fault.NotFound)
 	}
-	removed, err := s.files.Sweep(ctx, upload, job)
+	removed, err := s.files.CollectGarbage(ctx, upload, job)
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn().Err(err).Msg("not all leftovers could be removed")
 	}
@@ -51,7 +51,7 @@ func (s *service) sweep(ctx context.Context) {
 		s.log.Info().Int("removed", removed).Msg("removed leftovers of earlier runs")
 	}
 	s.sweepFolders(ctx)
-	if err := s.accounts.SweepSessions(ctx); err != nil && ctx.Err() == nil {
+	if err := s.accounts.DeleteExpiredSessions(ctx); err != nil && ctx.Err() == nil {
 		s.log.Warn().Err(err).Msg("sessions that have ended could not be deleted; it is tried again tomorrow")
 	}
 }
