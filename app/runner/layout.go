@@ -166,7 +166,7 @@ func (l *layout) writeTask(p algorithm.Paths) error {
 	if err := writeTexts(p.Work, run.Texts); err != nil {
 		return fmt.Errorf("write what a program reads: %w", err)
 	}
-	write := task.Write
+	write := task.WriteSpec
 	if l.unsynced {
 		write = task.WriteUnsynced
 	}

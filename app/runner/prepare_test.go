@@ -42,7 +42,7 @@ func TestInputsAreNamedAfterTheirSettings(t *testing.T) {
 			if got := w.text(w.files.UploadPath(u.ID, u.Generation)); got != "MSEQ" {
 				t.Errorf("the stored file changed with the copy: %q", got)
 			}
-			spec, err := task.Read(w.path(id, "1"))
+			spec, err := task.ReadSpec(w.path(id, "1"))
 			must.OK(t, err)
 			argv := []string{"sh", "-c", "exit 0", w.path(id, "1", "work", "settings.json"), w.path(id, "1", "work", "out")}
 			must.Equal(t, "argv", spec.Steps[0].Argv, argv)

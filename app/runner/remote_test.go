@@ -74,7 +74,7 @@ func TestRemoteTask(t *testing.T) {
 		if len(dirs) != 1 || dirs[0] != filepath.Join(w.dir, "shared", string(id), "1") {
 			t.Fatalf("directories %v", dirs)
 		}
-		spec, err := task.Read(dirs[0])
+		spec, err := task.ReadSpec(dirs[0])
 		must.OK(t, err)
 		for _, word := range spec.Steps[0].Argv {
 			if strings.HasPrefix(word, w.files.JobDir(id)) {

@@ -136,7 +136,7 @@ func (m *machine) refuseRows(rows []string, err error) {
 		return
 	}
 	for _, dir := range rows {
-		if spec, err := task.Read(dir); err == nil {
+		if spec, err := task.ReadSpec(dir); err == nil {
 			m.refused[spec.Token] = true
 		}
 	}
@@ -279,7 +279,7 @@ func (m *machine) endStopped(p *pilot, dir string, now time.Time) {
 func (m *machine) take(p *pilot, dir string) *startedTask {
 	i := slices.Index(p.rows, dir)
 	p.rows = slices.Delete(p.rows, i, i+1)
-	spec, err := task.Read(dir)
+	spec, err := task.ReadSpec(dir)
 	if err != nil {
 		m.faultf("%s: task.json of a row: %v", p.name, err)
 		return nil
