@@ -33,9 +33,9 @@ func (o observer) observe(c *gin.Context) {
 			p = nil
 		}
 		took := time.Since(start)
-		o.metrics.add(c, took)
+		o.metrics.countRequest(c, took)
 		logAccess(c, took)
-		o.audit.add(c, edge.Remote(c.Request))
+		o.audit.auditRequest(c, edge.Remote(c.Request))
 		if p != nil {
 			panic(p)
 		}
@@ -89,9 +89,9 @@ func newRequestMetrics(registry *prometheus.Registry) *requestMetrics {
 	return m
 }
 
-// add counts one request. Requests without a route share one name, so that
+// countRequest counts one request. Requests without a route share one name, so that
 // clients cannot create series.
-func (m *requestMetrics) add(c *gin.Context, took time.Duration) {
+func (m *requestMetrics) countRequest(c *gin.Context, took time.Duration) {
 	route, method := c.FullPath(), c.Request.Method
 	if route == "" {
 		route, method = "none", "any"

@@ -30,20 +30,20 @@ func setWriteDeadline(w http.ResponseWriter, at time.Time) {
 
 // WriteHeader implements http.ResponseWriter.
 func (w *answering) WriteHeader(status int) {
-	w.begin()
+	w.writeHeader()
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements io.Writer.
 func (w *answering) Write(p []byte) (int, error) {
-	w.begin()
+	w.writeHeader()
 	return w.ResponseWriter.Write(p)
 }
 
 // ReadFrom implements io.ReaderFrom with the server's own, by which the kernel
 // copies files.
 func (w *answering) ReadFrom(src io.Reader) (int64, error) {
-	w.begin()
+	w.writeHeader()
 	w.WriteHeaderNow()
 	n, err := io.Copy(w.Unwrap(), src)
 	w.copied += int(n)
@@ -60,7 +60,7 @@ func countSent(c *gin.Context, n int) {
 // Size returns the bytes of the body so far.
 func (w *answering) Size() int { return w.ResponseWriter.Size() + w.copied }
 
-func (w *answering) begin() {
+func (w *answering) writeHeader() {
 	if !w.begun {
 		w.begun = true
 		setWriteDeadline(w.ResponseWriter, time.Now().Add(w.within))

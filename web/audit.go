@@ -16,7 +16,7 @@ import (
 	"molrun/web/respond"
 )
 
-// audited names the actions of the audit log: whatever changes something,
+// audited names the actions of the audit log: everything that changes something,
 // makes a link, or manages keys. Reads are only in the access log.
 var audited = map[string]string{
 	"POST /submit-job":              "job.submit",
@@ -117,8 +117,8 @@ func auditObject(c *gin.Context, name string) {
 // auditNothing keeps a dry run out of the audit log.
 func auditNothing(c *gin.Context) { c.Set(dryRunKey, true) }
 
-// add writes how a request ended, if its action is audited.
-func (a *auditor) add(c *gin.Context, remote string) {
+// auditRequest writes how a request ended, if its action is audited.
+func (a *auditor) auditRequest(c *gin.Context, remote string) {
 	if a == nil || c.GetBool(dryRunKey) {
 		return
 	}

@@ -63,7 +63,7 @@ type AlgorithmsRead struct {
 	Mistakes []AlgorithmMistake `json:"mistakes"`
 }
 
-// AlgorithmMistake is a mistake in a file. Kept is the type and version that stays as the
+// AlgorithmMistake is an error in a file. Kept is the type and version that stays as the
 // file defined it before, "" if there is none.
 type AlgorithmMistake struct {
 	File    string `json:"file"`
@@ -87,7 +87,7 @@ func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keep
 	audit := newAuditor(o.Audit, time.Now)
 	engine := newEngine(func(c *gin.Context) {
 		c.Next()
-		audit.add(c, "control socket")
+		audit.auditRequest(c, "control socket")
 	})
 	mount(engine, control{keys{accounts}, users{accounts}, storage{keeper}, used{reports}, drain{svc.Runs}, o}.routes(), func(r route) handler {
 		return func(c *gin.Context, _ app.Caller) (err error) {

@@ -16,7 +16,7 @@ import (
 // drain stops and resumes the start of jobs.
 type drain struct{ svc *app.Runs }
 
-// service tells admins about the service as a whole.
+// service reports to admins about the service as a whole.
 type service struct {
 	accounts  *access.Accounts
 	reports   *status.Reports
@@ -61,7 +61,7 @@ type auditView struct {
 	More    bool          `json:"more"`
 }
 
-// audit handles GET /admin/audit. An admin sees what the organization did; what nobody of
+// audit handles GET /admin/audit. An admin sees what the organization did; what no member of
 // it did, such as the operator, only where no other organization could be meant.
 func (h service) audit(c *gin.Context, by app.Caller) error {
 	type request struct {

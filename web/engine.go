@@ -8,7 +8,7 @@ import (
 	"molrun/web/respond"
 )
 
-// handler answers a request of a caller, who is nobody on open routes. If it
+// handler answers a request of a caller, who is the zero Caller on open routes. If it
 // returns an error, it has written nothing: fail answers in its place.
 type handler func(c *gin.Context, by app.Caller) error
 

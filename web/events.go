@@ -21,7 +21,7 @@ import (
 	"molrun/web/edge"
 )
 
-// streams tells clients what happens, as Server-Sent Events.
+// streams sends events to clients, as Server-Sent Events.
 type streams struct {
 	follower   *follow.Follower
 	listeners  *limit.Budget
@@ -34,7 +34,7 @@ func (h streams) all(c *gin.Context, by app.Caller) error { return h.serve(c, by
 
 func (h streams) openAll(c *gin.Context, by app.Caller) (*follow.Stream, error) {
 	query, faults := decode.Query(c, func(r *decode.Reader) follow.Query {
-		return follow.Query{Selection: readFilters(r), After: readPlace(r)}
+		return follow.Query{Selection: readFilters(r), After: readPosition(r)}
 	})
 	query.Faults = faults
 	return h.follower.Jobs(c.Request.Context(), by, query)
@@ -45,7 +45,7 @@ func (h streams) one(c *gin.Context, by app.Caller) error { return h.serve(c, by
 
 func (h streams) openOne(c *gin.Context, by app.Caller) (*follow.Stream, error) {
 	query, err := decode.Request(c, func(r *decode.Reader) follow.JobQuery {
-		return follow.JobQuery{Name: r.Path("jobName"), Logs: r.Flag("logs"), After: readPlace(r)}
+		return follow.JobQuery{Name: r.Path("jobName"), Logs: r.Flag("logs"), After: readPosition(r)}
 	})
 	if err != nil {
 		return nil, err
@@ -53,9 +53,9 @@ func (h streams) openOne(c *gin.Context, by app.Caller) (*follow.Stream, error) 
 	return h.follower.Job(c.Request.Context(), by, query)
 }
 
-// readPlace returns where a client left a stream, nil if it comes anew. A browser
+// readPosition returns where a client left a stream, nil for a new client. A browser
 // that connects again sends the address as before, and the newer place in the header.
-func readPlace(r *decode.Reader) *follow.Place {
+func readPosition(r *decode.Reader) *follow.Place {
 	loc, text := []any{"query", "lastEventId"}, r.Text("lastEventId")
 	if sent := r.Request.Header.Values("Last-Event-ID"); len(sent) > 0 && sent[0] != "" {
 		loc, text = []any{"header", "Last-Event-ID"}, sent[0]
@@ -97,7 +97,7 @@ func (h streams) serve(c *gin.Context, by app.Caller, open func(*gin.Context, ap
 	if takeOver {
 		err = h.sendLine(c, stream)
 	} else {
-		err = h.send(c.Request.Context(), responseLine{c.Writer, http.NewResponseController(c.Writer)}, stream)
+		err = h.serveStream(c.Request.Context(), responseLine{c.Writer, http.NewResponseController(c.Writer)}, stream)
 	}
 	if err != nil {
 		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("events cut off")
@@ -118,15 +118,15 @@ func (h streams) sendLine(c *gin.Context, stream *follow.Stream) error {
 		_ = to.Close() // nothing is lost that the client does not miss
 		countSent(c, to.Sent())
 	}()
-	if err := h.send(to.Context(), to, stream); err != nil {
+	if err := h.serveStream(to.Context(), to, stream); err != nil {
 		return err
 	}
 	_ = to.End() // fails if the client has gone
 	return nil
 }
 
-func (h streams) send(ctx context.Context, to line, stream *follow.Stream) error {
-	return sender{to, h.answerTime}.run(ctx, h.stopping.Done(), stream)
+func (h streams) serveStream(ctx context.Context, to line, stream *follow.Stream) error {
+	return sender{to, h.answerTime}.sendUntilEnd(ctx, h.stopping.Done(), stream)
 }
 
 // elsewhere runs fn on the stack of another goroutine and waits for it. A stream waits
@@ -159,17 +159,17 @@ type responseLine struct {
 }
 
 // sender writes a stream. A client that does not take what is sent is cut off, and
-// continues where it was, or lists anew, when it connects again.
+// continues where it was, or lists the jobs again, when it reconnects.
 type sender struct {
 	to     line
 	within time.Duration
 }
 
-// run sends the stream until it ends, ctx does, or stop is closed.
-func (s sender) run(ctx context.Context, stop <-chan struct{}, stream *follow.Stream) error {
+// sendUntilEnd sends the stream until it ends, ctx does, or stop is closed.
+func (s sender) sendUntilEnd(ctx context.Context, stop <-chan struct{}, stream *follow.Stream) error {
 	// Clients that lose their connections together shall not come back together.
 	var err error
-	elsewhere(func() { err = s.send(fmt.Appendf(nil, "retry: %d\n\n", 1000+rand.IntN(3000))) })
+	elsewhere(func() { err = s.sendText(fmt.Appendf(nil, "retry: %d\n\n", 1000+rand.IntN(3000))) })
 	for err == nil && stream.Wait(ctx.Done(), stop) {
 		elsewhere(func() { err = s.sendNext(ctx, stream) })
 	}
@@ -187,7 +187,7 @@ func (s sender) sendNext(ctx context.Context, stream *follow.Stream) error {
 	if err != nil || len(messages) == 0 {
 		return err
 	}
-	return s.send(format(messages))
+	return s.sendText(format(messages))
 }
 
 // format writes messages in the form of the HTML standard: data is one line, and a
@@ -208,7 +208,7 @@ func format(messages []follow.Message) (text []byte) {
 	return text
 }
 
-func (s sender) send(text []byte) error {
+func (s sender) sendText(text []byte) error {
 	_ = s.to.SetWriteDeadline(time.Now().Add(s.within)) // only writers of tests have none
 	if _, err := s.to.Write(text); err != nil {
 		return err

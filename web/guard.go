@@ -138,15 +138,15 @@ func (g *guard) admit(r route) handler {
 		receive(c, of, by)
 		edge.Admitted(c.Request)
 		if of == submitting {
-			return g.handle(c, by, g.inTurn(next))
+			return g.handle(c, by, g.inFairShare(next))
 		}
 		return g.handle(c, by, next)
 	}
 }
 
-// inTurn calls next when it is the user's turn. Batches wait for no slot: they are few, and
+// inFairShare calls next when the user gets a slot by fair share. Batches wait for no slot: they are few, and
 // one that computes for long would hold up all that are small.
-func (g *guard) inTurn(next handler) handler {
+func (g *guard) inFairShare(next handler) handler {
 	return func(c *gin.Context, by app.Caller) error {
 		inside, leave, err := g.computing.Enter(c.Request.Context(), by.Organization+"/"+by.Email)
 		if err != nil {
@@ -158,7 +158,7 @@ func (g *guard) inTurn(next handler) handler {
 	}
 }
 
-// errForbidden says which right a caller lacks.
+// errForbidden says which right a caller is missing.
 var errForbidden = map[apikey.Rights]error{
 	read:   fault.Errorf(fault.Forbidden, "This API key may not read: its scopes lack read. Use another key; GET /keys shows yours."),
 	submit: fault.Errorf(fault.Forbidden, "This API key may not change anything: that takes the role member or admin and, of a key with scopes, the scope submit. Ask an admin of the organization."),
@@ -216,7 +216,7 @@ func (g *guard) authenticate(r *http.Request) (app.Caller, error) {
 }
 
 // refused returns the answer to a request whose error is that nobody is known to have
-// sent it. An address with too many of them is slowed down, so that nobody tries keys at
+// sent it. An address with too many of them is slowed down, so that keys can't be tried at
 // full speed.
 func (g *guard) refused(r *http.Request, err error) error {
 	if fault.CodeOf(err) == fault.Unauthorized && !edge.Shared(r, g.trusted) && !g.failed.Allow(edge.Network(r)) {

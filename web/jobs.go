@@ -83,14 +83,14 @@ func readQuery(r *decode.Reader) listing.Query {
 func readSelection(r *decode.Reader) listing.Selection {
 	s := readNames(r)
 	s.Since, s.Until = r.Time("since"), r.Time("until")
-	readMarks(r, &s)
+	readStatusAndTags(r, &s)
 	return s
 }
 
 // readFilters reads which jobs are meant, whenever they were submitted.
 func readFilters(r *decode.Reader) listing.Selection {
 	s := readNames(r)
-	readMarks(r, &s)
+	readStatusAndTags(r, &s)
 	return s
 }
 
@@ -105,7 +105,7 @@ func readNames(r *decode.Reader) listing.Selection {
 	}
 }
 
-func readMarks(r *decode.Reader, s *listing.Selection) {
+func readStatusAndTags(r *decode.Reader, s *listing.Selection) {
 	s.Status, s.Tags = readStatuses(r), readTags(r)
 }
 
@@ -209,8 +209,8 @@ func (h jobs) waitFor(ctx context.Context, by app.Caller, req jobRequest) (app.R
 }
 
 type cancelRequest struct {
-	name  string
-	spare bool
+	name           string
+	keepDependants bool
 }
 
 // cancel handles POST /jobs/{jobName}/cancel.
@@ -222,16 +222,16 @@ func (h jobs) cancel(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	cancel, falling := h.svc.CancelAlone, 0
-	if !req.spare {
+	cancel, failing := h.svc.CancelAlone, 0
+	if !req.keepDependants {
 		cancel = h.svc.Cancel
-		falling, err = h.lists.FailingDependants(c.Request.Context(), by, req.name)
+		failing, err = h.lists.FailingDependants(c.Request.Context(), by, req.name)
 	}
 	record, refused := cancel(c.Request.Context(), by, req.name)
 	if err = cmp.Or(refused, err); err != nil {
 		return err
 	}
-	respond.Record(c.Writer, strictjson.Append(record, "dependants", falling))
+	respond.Record(c.Writer, strictjson.Append(record, "dependants", failing))
 	return nil
 }
 

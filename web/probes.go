@@ -26,7 +26,7 @@ var openAPIText []byte
 // OpenAPI returns the description of the API that GET /openapi.yaml serves.
 func OpenAPI() []byte { return append([]byte(nil), openAPIText...) }
 
-// probes tells about the service itself.
+// probes reports the state of the service itself.
 type probes struct {
 	build    string // version of this program
 	ready    func(context.Context) (map[string]any, bool)

@@ -41,7 +41,7 @@ type resultView struct {
 	Missing *missingView `json:"missing,omitempty"`
 }
 
-// missingView is the rows that the archive of a batch lacks.
+// missingView is the rows that are missing in the archive of a batch.
 type missingView struct {
 	Count   int      `json:"count"`
 	Rows    []string `json:"rows"` // the first of them

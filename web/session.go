@@ -17,7 +17,7 @@ import (
 	"molrun/web/respond"
 )
 
-// sessions sign in browsers, and tell who is signed in.
+// sessions sign in browsers, and say who is signed in.
 type sessions struct {
 	svc     *access.Accounts
 	cookie  edge.Cookie
@@ -134,7 +134,7 @@ func (h sessions) get(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, view)
 }
 
-// view tells a caller who it is and what there is for it.
+// view describes the caller and its rights.
 func (h sessions) view(c *gin.Context, by app.Caller) (selfView, error) {
 	k, session, err := h.svc.Self(c.Request.Context(), by)
 	if err != nil {

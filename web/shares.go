@@ -116,7 +116,7 @@ func (h shares) revoke(c *gin.Context, by app.Caller) error {
 }
 
 // sharedView is what a share shows of a job. Of a part of the result it shows no more
-// than that there is a job: settings and figures tell of all files.
+// than that there is a job: settings and metrics depend on all files.
 type sharedView struct {
 	JobName     string          `json:"jobName"`
 	Type        string          `json:"type"`

@@ -47,11 +47,11 @@ func (h uploads) create(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, view)
 }
 
-// enoughOfFile is how many bytes of a body tell a file from an empty document.
+// enoughOfFile is how many bytes of a body distinguish a file from an empty document.
 const enoughOfFile = 256
 
 // carriesFile reports whether a request for links came with the file itself,
-// whatever its type and size. It reads only the beginning.
+// of any type and size. It reads only the beginning.
 func carriesFile(r *http.Request) bool {
 	if r.ContentLength > enoughOfFile {
 		return true

@@ -12,7 +12,7 @@ import (
 	"molrun/web/respond"
 )
 
-// used tells who has used how much.
+// used reports who has used how much.
 type used struct{ reports *usage.Reports }
 
 type usageRequest struct {

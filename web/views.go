@@ -37,8 +37,8 @@ func (h views) name(r *decode.Reader) string {
 	return r.Path("jobName")
 }
 
-// look calls show with the subject of a request.
-func (h views) look(c *gin.Context, by app.Caller, name string, show func(subject) error) error {
+// withSubject calls show with the subject of a request.
+func (h views) withSubject(c *gin.Context, by app.Caller, name string, show func(subject) error) error {
 	if h.shared == nil {
 		return show(subject{by: by, job: name})
 	}
@@ -58,7 +58,7 @@ func (h views) look(c *gin.Context, by app.Caller, name string, show func(subjec
 
 // within calls read for the job and the file that a request asks for.
 func (h views) within(c *gin.Context, by app.Caller, r *output.ViewRequest, read func(app.Caller) error) error {
-	return h.look(c, by, r.Job, func(s subject) (err error) {
+	return h.withSubject(c, by, r.Job, func(s subject) (err error) {
 		r.Job = s.job
 		if r.File, err = h.file(c, s, *r); err != nil {
 			return err
@@ -141,7 +141,7 @@ func (h views) list(c *gin.Context, by app.Caller) error {
 		return err
 	}
 	var all *output.Views
-	err = h.look(c, by, name, func(s subject) (err error) {
+	err = h.withSubject(c, by, name, func(s subject) (err error) {
 		all, err = h.visible(c, s)
 		return err
 	})

@@ -16,7 +16,7 @@ import (
 	"molrun/web/respond"
 )
 
-// webhooks manages who is told that jobs have ended.
+// webhooks manages who is notified that jobs have ended.
 type webhooks struct{ svc *delivery.Notices }
 
 // webhookView is a webhook without its secret.

@@ -69,7 +69,7 @@ func algorithmsListCommand() *cobra.Command {
 // catalogueHere loads the algorithms that the service would offer with this
 // configuration.
 func catalogueHere(c *cobra.Command, flags *configFlags) (*algorithm.Catalogue, host.Host, error) {
-	config, err := flags.load()
+	config, err := flags.loadConfig()
 	if err != nil {
 		return nil, host.Host{}, err
 	}
@@ -169,7 +169,7 @@ The exit status is 0 if there is no mistake, 1 if a program does not work in the
 	flags := addConfigFlags(c, false)
 	c.Flags().BoolVar(&full, "full", false, "also read all assets and compare their SHA-256, which takes a while")
 	c.RunE = func(c *cobra.Command, files []string) error {
-		config, err := flags.load()
+		config, err := flags.loadConfig()
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ backup is, and with 1 if the backup lacks something or was not made.`,
 			return remote.Usage(err)
 		}
 		began := time.Now()
-		taken, err := backup.Take(c.Context(), config, options)
+		taken, err := backup.TakeBackup(c.Context(), config, options)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ serve goes on with it.`,
 	flags := addConfigFlags(c, false)
 	stay := c.Flags().Bool("stay", false, "go on serving until Ctrl-C (default true on a terminal)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		config, err := flags.load()
+		config, err := flags.loadConfig()
 		if err != nil {
 			return err
 		}
@@ -83,10 +83,10 @@ func (d *demo) demonstrate(ctx context.Context, config config.Config) error {
 		d.sayf("The service listens on %s; its data is in %s.", base, config.Data)
 		running, cancel := context.WithTimeout(ctx, demoPatience)
 		defer cancel()
-		if err := d.run(running, base); err != nil {
+		if err := d.runJob(running, base); err != nil {
 			return err
 		}
-		return d.show(ctx)
+		return d.showJob(ctx)
 	})
 }
 
@@ -95,12 +95,12 @@ type demo struct {
 	out  io.Writer
 	data string
 	bar  bool // draw a progress bar in place
-	stay bool // go on when all is done
+	stay bool // continue when all is done
 }
 
 func (d *demo) sayf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
-func (d *demo) run(ctx context.Context, base string) error {
+func (d *demo) runJob(ctx context.Context, base string) error {
 	key, err := host.Control(d.data).CreateKey(ctx, client.KeyRequest{
 		Organization: demoOrganization, Email: demoEmail, Role: string(apikey.Admin), Expires: 24 * time.Hour,
 	})
@@ -156,7 +156,7 @@ func (d *demo) follow(ctx context.Context, api *client.Client) error {
 			return fmt.Errorf("follow the job: %w", err)
 		}
 		if line := d.progressLine(job); line != last {
-			d.draw(line)
+			d.drawLine(line)
 			last = line
 		}
 		switch job.Status {
@@ -175,8 +175,8 @@ func (d *demo) follow(ctx context.Context, api *client.Client) error {
 	}
 }
 
-// draw replaces the previous line on a terminal, and prints a new one elsewhere.
-func (d *demo) draw(line string) {
+// drawLine replaces the previous line on a terminal, and prints a new one elsewhere.
+func (d *demo) drawLine(line string) {
 	if d.bar {
 		fmt.Fprintf(d.out, "\r\033[K%s", line)
 		return
@@ -229,9 +229,9 @@ func (d *demo) fetch(ctx context.Context, api *client.Client) error {
 	return nil
 }
 
-// show gives a link that shows the job in a browser, and waits until the user has seen
+// showJob gives a link that shows the job in a browser, and waits until the user has seen
 // enough.
-func (d *demo) show(ctx context.Context) error {
+func (d *demo) showJob(ctx context.Context) error {
 	if !d.stay {
 		d.sayf("Go on with this data:  ./molrun serve --data %s", d.data)
 		d.sayf("See it in a browser:   ./molrun sign-in --data %s  (while that runs)", d.data)

@@ -35,7 +35,7 @@ Exits with 1 if there is a problem; warnings do not count.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var findings []doctor.Finding
-		config, err := flags.load()
+		config, err := flags.loadConfig()
 		if err != nil {
 			findings = []doctor.Finding{{Check: "configuration", Result: doctor.Problem, Text: fault.Text(err)}}
 		} else {

@@ -10,7 +10,7 @@ import (
 	"molrun/app/client"
 )
 
-// Exit codes, so that scripts can tell what went wrong.
+// Exit codes, so that scripts know what went wrong.
 const (
 	exitFailed  = 1
 	exitUsage   = 2
@@ -18,7 +18,7 @@ const (
 	exitMissing = 4 // what was named does not exist
 	exitInvalid = 5 // a value is invalid or a name taken
 	exitRate    = 6 // too many requests
-	exitWaited  = 7 // the time to wait is up; the job goes on
+	exitWaited  = 7 // the time to wait is up; the job continues
 	exitQuota   = 8 // a quota or the disk is full
 	exitJob     = 9 // the job that was waited for has FAILED
 
@@ -63,7 +63,7 @@ func exitCode(err error) int {
 	return exitCodeOf(fault.CodeOf(err), 0)
 }
 
-// foundByCobra reports whether err is a mistake in the command line that cobra
+// foundByCobra reports whether err is an error in the command line that cobra
 // found. Only its text says so.
 func foundByCobra(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")

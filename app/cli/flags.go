@@ -33,8 +33,8 @@ func addConfigFlags(c *cobra.Command, serving bool) *configFlags {
 	return f
 }
 
-// load reads the configuration: flags over variables over the file over defaults.
-func (f *configFlags) load() (config.Config, error) {
+// loadConfig reads the configuration: flags over variables over the file over defaults.
+func (f *configFlags) loadConfig() (config.Config, error) {
 	file, named := f.configFile()
 	c, err := config.Load(file, !named, os.Environ())
 	if err != nil {
@@ -51,7 +51,7 @@ func (f *configFlags) load() (config.Config, error) {
 // existing loads the configuration for a command on a data directory that exists, and
 // says which one that is.
 func (f *configFlags) existing(c *cobra.Command) (config.Config, error) {
-	config, err := f.load()
+	config, err := f.loadConfig()
 	if err == nil {
 		nameData(c, config)
 		err = host.FindData(config.Data)

@@ -29,13 +29,13 @@ if it is not or does not answer in time, and with 2 or 5 if it could not be aske
 		if *timeout <= 0 {
 			return remote.Usagef("--timeout: give a time above 0, such as 5s")
 		}
-		config, err := flags.load()
+		config, err := flags.loadConfig()
 		if err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), *timeout)
 		defer cancel()
-		address, err := doctor.Ask(ctx, config, flags.listen)
+		address, err := doctor.AskHealth(ctx, config, flags.listen)
 		if err == nil {
 			_, err = fmt.Fprintf(c.OutOrStdout(), "the service is well: %s\n", address)
 		}

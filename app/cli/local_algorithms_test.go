@@ -272,7 +272,7 @@ func TestProgressOfTheDemonstration(t *testing.T) {
 		if got := d.progressLine(&tt.job); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
-		d.draw("line")
+		d.drawLine("line")
 		if want := map[bool]string{true: "\r\033[Kline", false: "line\n"}[tt.bar]; out.String() != want {
 			t.Errorf("drawn %q, want %q", out.String(), want)
 		}

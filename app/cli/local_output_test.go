@@ -72,7 +72,7 @@ func TestPruneAsksFirst(t *testing.T) {
 		cfg := config.Default()
 		cfg.Data, cfg.Database.FileSystem = d.Data, "any"
 		must.OK(t, controlOf(t, cfg, func(control *client.Control) error {
-			return f.run(t.Context(), c, control, client.PruneRequest{EndedBefore: time.Now(), Failed: true})
+			return f.deleteFound(t.Context(), c, control, client.PruneRequest{EndedBefore: time.Now(), Failed: true})
 		}))
 		must.OK(t, controlOf(t, cfg, func(control *client.Control) error {
 			found, err := pruneAll(t.Context(), control, client.PruneRequest{EndedBefore: time.Now(), Failed: true, DryRun: true})

@@ -33,7 +33,7 @@ func localKey(c *cobra.Command) remote.LocalKey {
 		}
 		err = server.WithControl(ctx, config, func(ctx context.Context, control *client.Control) error {
 			if _, err := control.Address(ctx); err != nil {
-				return err // before a key is made that nobody could use
+				return err // before a key is made that could not be used
 			}
 			request, err := keyFor(ctx, control, *organization, *email)
 			if err != nil {
@@ -137,7 +137,7 @@ yet, the link makes the first admin.`,
 	return c
 }
 
-// greet prints a link for the first admin where nobody can sign in yet, if out is a terminal. It stays
+// greet prints a link for the first admin where no user can sign in yet, if out is a terminal. It stays
 // out of logs, such as the journal of systemd, which others than the operator may read.
 func greet(ctx context.Context, c config.Config, out *os.File) {
 	control := host.Control(c.Data)

@@ -22,7 +22,7 @@ program is installed, it is asked for its version.`,
 	c.Flags().StringVar(&typ, "type", "", "type of the algorithm (default after the program)")
 	c.Flags().StringVar(&dir, "dir", "", "folder to write to (default the setting algorithms, or this folder)")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		config, err := flags.load()
+		config, err := flags.loadConfig()
 		if err != nil {
 			return err
 		}

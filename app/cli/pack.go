@@ -52,7 +52,7 @@ of each file. Programs that algorithms run, and that are not in images, are not 
 	c.Flags().StringVarP(&out, "output", "o", "site.tar", "archive to write")
 	c.Flags().StringArrayVar(&images, "image", nil, "image of the runtime of containers, by name; may be given several times")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		config, err := flags.load()
+		config, err := flags.loadConfig()
 		if err != nil {
 			return err
 		}
@@ -256,13 +256,13 @@ arrived and is what was packed. What to do next is printed.`,
 		if err != nil {
 			return err
 		}
-		return settle(c, dir)
+		return writeSettings(c, dir)
 	}
 	return c
 }
 
-// settle writes the settings of what was unpacked, and says what to do with it.
-func settle(c *cobra.Command, dir string) error {
+// writeSettings writes the settings of what was unpacked, and says what to do with it.
+func writeSettings(c *cobra.Command, dir string) error {
 	folders, err := filepath.Glob(filepath.Join(dir, siteAlgorithms, "*"))
 	if err != nil {
 		return err
@@ -294,11 +294,11 @@ func settle(c *cobra.Command, dir string) error {
 	if err := errors.Join(durable.Replace(root, siteSettings, []byte(text)), root.Close()); err != nil {
 		return err
 	}
-	return next(c.OutOrStdout(), dir, filepath.Join(dir, siteSettings))
+	return printNextSteps(c.OutOrStdout(), dir, filepath.Join(dir, siteSettings))
 }
 
-// next prints the commands that follow.
-func next(w io.Writer, dir, settings string) error {
+// printNextSteps prints the commands that follow.
+func printNextSteps(w io.Writer, dir, settings string) error {
 	images, err := filepath.Glob(filepath.Join(dir, siteImages, "*"))
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ What would be deleted is shown first; the sizes are those on the disk.`,
 			return err
 		}
 		return server.WithLongControl(c.Context(), config, func(ctx context.Context, control *client.Control) error {
-			return f.run(ctx, c, control, request)
+			return f.deleteFound(ctx, c, control, request)
 		})
 	}
 	return c
@@ -98,12 +98,12 @@ func (f *pruneFlags) request(now time.Time) (r client.PruneRequest, err error) {
 	}, nil
 }
 
-// run deletes at once if it need not ask. Otherwise it shows what would be deleted,
+// deleteFound deletes at once if it need not ask. Otherwise it shows what would be deleted,
 // asks, and deletes what has not changed.
-func (f *pruneFlags) run(ctx context.Context, c *cobra.Command, control *client.Control, r client.PruneRequest) error {
+func (f *pruneFlags) deleteFound(ctx context.Context, c *cobra.Command, control *client.Control, r client.PruneRequest) error {
 	r.DryRun = !f.yes
 	found, err := pruneAll(ctx, control, r)
-	if err := errors.Join(f.show(c, found), err); err != nil || r.DryRun == f.dryRun || len(found) == 0 {
+	if err := errors.Join(f.showFound(c, found), err); err != nil || r.DryRun == f.dryRun || len(found) == 0 {
 		return err
 	}
 	if !confirmed(c.InOrStdin(), c.ErrOrStderr(), "Delete them for ever? [y/N] ") {
@@ -138,7 +138,7 @@ type pruneReport struct {
 	Bytes  int64            `json:"bytes"`
 }
 
-func (f *pruneFlags) show(c *cobra.Command, found []*client.Pruned) error {
+func (f *pruneFlags) showFound(c *cobra.Command, found []*client.Pruned) error {
 	if f.asJSON {
 		return printJSON(c.OutOrStdout(), pruneReport{f.dryRun, append([]*client.Pruned{}, found...), bytesOf(found)})
 	}

@@ -45,7 +45,7 @@ if their algorithm has retries left, and FAILED otherwise, for their users to re
 		if list {
 			return listBackups(c, r.Dir, asJSON)
 		}
-		config, err := flags.load()
+		config, err := flags.loadConfig()
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ if their algorithm has retries left, and FAILED otherwise, for their users to re
 		nameData(c, config)
 		r.Config, r.FinishLost = config, server.FinishLost
 		began := time.Now()
-		restored, err := r.Run(c.Context())
+		restored, err := r.Restore(c.Context())
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", config.Data, err)
 		}
@@ -84,7 +84,7 @@ func tryBackup(c *cobra.Command, config config.Config, r backup.Restore, asJSON 
 		return remote.Usagef("--try finds damaged files; leave --skip-damaged out")
 	}
 	began := time.Now()
-	tried, err := r.Dir.Try(c.Context(), config, r.Name, server.FinishLost)
+	tried, err := r.Dir.TestRestore(c.Context(), config, r.Name, server.FinishLost)
 	if err != nil {
 		return fmt.Errorf("restore on trial: %w", err)
 	}

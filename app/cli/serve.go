@@ -31,7 +31,7 @@ on), and a variable over the configuration file.`,
 	flags := addConfigFlags(c, true)
 	init := c.Flags().Bool("init", false, "make the data directory if there is none; an empty one is always taken")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		config, err := flags.load()
+		config, err := flags.loadConfig()
 		if err != nil {
 			return err
 		}

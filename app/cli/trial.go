@@ -65,7 +65,7 @@ listed with --all.`,
 			return remote.Usagef("%s wants types, files or folders, or --all", c.CommandPath())
 		}
 		o.keep = flags.set.Changed("data")
-		config, err := flags.load()
+		config, err := flags.loadConfig()
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func chooseAlgorithms(c *cobra.Command, flags *configFlags, args []string) ([]*a
 	return chosen, nil
 }
 
-// readAlgorithm reads an algorithm file and prints its mistakes.
+// readAlgorithm reads an algorithm file and prints its errors.
 func readAlgorithm(c *cobra.Command, file string) (*algorithm.File, error) {
 	a, mistakes, err := builtin.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,9 +169,9 @@ func testAlgorithms(c *cobra.Command, site config.Config, chosen []*algorithm.Fi
 		Init: true,
 		Log:  zerolog.New(logFile).With().Timestamp().Logger(), Version: version, Algorithms: chosen,
 	}, func(ctx context.Context, base string) error {
-		return runTrials(ctx, site, base, chosen, o.limit, report.add)
+		return runTrials(ctx, site, base, chosen, o.limit, report.addOutcome)
 	})
-	if sum := report.end(); err == nil {
+	if sum := report.finish(); err == nil {
 		err = sum
 	}
 	return err
@@ -192,7 +192,7 @@ func runTrials(ctx context.Context, c config.Config, base string, chosen []*algo
 		Probe: func(ctx context.Context, a *algorithm.File) error { return here.Probe(ctx, a, program) },
 	}
 	defer tester.API.Close()
-	tester.All(ctx, chosen, here.Capacity.CPUs, show)
+	tester.TestAll(ctx, chosen, here.Capacity.CPUs, show)
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -234,7 +234,7 @@ func (r *trialReport) line(typ, version, seconds, state, rest string) {
 	fmt.Fprintf(r.out, "%-*s  %-*s  %7s  %-9s  %s\n", r.typeWidth, typ, r.longest, version, seconds, state, rest)
 }
 
-func (r *trialReport) add(o *trial.Outcome) {
+func (r *trialReport) addOutcome(o *trial.Outcome) {
 	r.outcomes = append(r.outcomes, o)
 	unready := !o.Ready && len(o.Faults) == 0
 	switch {
@@ -289,8 +289,8 @@ func resultText(o *trial.Outcome) string {
 	return strings.Join(parts, ", ")
 }
 
-// end prints the sum and returns the error that stands for it.
-func (r *trialReport) end() error {
+// finish prints the sum and returns the error that stands for it.
+func (r *trialReport) finish() error {
 	if r.options.json {
 		if err := printJSON(r.out, r.outcomes); err != nil {
 			return err

@@ -24,7 +24,7 @@ import (
 //     ProtectControlGroups keep bubblewrap from making the namespaces of a job's sandbox,
 //     or its /proc, or the cgroup of its limits. Some kernels allow it nevertheless.
 //   - PrivateDevices and DeviceAllow hide GPUs, and so does ProtectClock, which implies
-//     DeviceAllow. A list of devices would lack those whose driver is loaded later.
+//     DeviceAllow. Devices whose driver is loaded later would be missing from a list.
 //   - AmbientCapabilities: bubblewrap refuses to run with capabilities.
 //   - MemoryDenyWriteExecute breaks what compiles as it runs: CUDA, PyTorch, Java.
 //   - DelegateSubgroup is for systemd 254 and later. ExecStopPost does its work everywhere.
@@ -128,7 +128,7 @@ lets it have; that unit restricts less.`,
 	c.Flags().StringVar(&user, "user", "molrun", "user that the service runs as")
 	c.Flags().BoolVar(&podman, "podman", false, "algorithms run in containers of Podman without root")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		config, err := flags.load()
+		config, err := flags.loadConfig()
 		if err != nil {
 			return err
 		}

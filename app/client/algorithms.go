@@ -41,7 +41,7 @@ type Parameter struct {
 
 // Algorithms lists the algorithms.
 func (c *Client) Algorithms(ctx context.Context) ([]Algorithm, error) {
-	out, err := ask[struct {
+	out, err := requestJSON[struct {
 		Algorithms []Algorithm `json:"algorithms"`
 	}](ctx, c, http.MethodGet, "/algorithms", nil, nil)
 	if err != nil {
@@ -56,5 +56,5 @@ func (c *Client) Algorithm(ctx context.Context, typ, version string) (*Algorithm
 	if version != "" {
 		q.Set("version", version)
 	}
-	return ask[Algorithm](ctx, c, http.MethodGet, path("algorithms", typ), q, nil)
+	return requestJSON[Algorithm](ctx, c, http.MethodGet, path("algorithms", typ), q, nil)
 }

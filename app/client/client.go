@@ -127,8 +127,8 @@ func path(segments ...string) string {
 	return out
 }
 
-// do sends a request to the API and returns its successful answer, open.
-func (c *Client) do(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
+// sendRequest sends a request to the API and returns its successful answer, open.
+func (c *Client) sendRequest(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
 	target := c.base + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
@@ -151,11 +151,11 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	return c.send(r)
+	return c.roundTrip(r)
 }
 
-// send sends a request as it is and returns its successful answer, open.
-func (c *Client) send(r *http.Request) (*http.Response, error) {
+// roundTrip sends a request as it is and returns its successful answer, open.
+func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(r)
 	if err != nil {
 		return nil, withoutLink(err)
@@ -176,8 +176,8 @@ func withoutLink(err error) error {
 	return err
 }
 
-// ask sends a request and returns its decoded answer.
-func ask[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any) (*T, error) {
+// requestJSON sends a request and returns its decoded answer.
+func requestJSON[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any) (*T, error) {
 	var out T
 	if err := c.call(ctx, method, path, query, body, &out); err != nil {
 		return nil, err
@@ -187,13 +187,13 @@ func ask[T any](ctx context.Context, c *Client, method, path string, query url.V
 
 // call sends a request and decodes its answer into out unless that is nil.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) error {
-	return c.persist.do(method, path,
+	return c.persist.sendPersistently(method, path,
 		func() error { return c.callOnce(ctx, method, path, query, body, out) },
 		func(stuck int) bool { return c.pause(ctx, stuck) })
 }
 
 func (c *Client) callOnce(ctx context.Context, method, path string, query url.Values, body, out any) error {
-	resp, err := c.do(ctx, method, path, query, body)
+	resp, err := c.sendRequest(ctx, method, path, query, body)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (c *Client) answer(ctx context.Context, method string, query url.Values, bo
 	return a, err
 }
 
-// Decode reads an answer into what it describes. Members that T lacks are ignored.
+// Decode decodes an answer. Members that T does not have are ignored.
 func Decode[T any](a Answer) (*T, error) {
 	var out T
 	if err := json.Unmarshal(a, &out); err != nil {
@@ -235,9 +235,9 @@ func Decode[T any](a Answer) (*T, error) {
 	return &out, nil
 }
 
-// Open returns the body of the answer to GET of a path. The caller closes it.
-func (c *Client) Open(ctx context.Context, query url.Values, segments ...string) (io.ReadCloser, error) {
-	resp, err := c.do(ctx, http.MethodGet, path(segments...), query, nil)
+// OpenBody returns the body of the answer to GET of a path. The caller closes it.
+func (c *Client) OpenBody(ctx context.Context, query url.Values, segments ...string) (io.ReadCloser, error) {
+	resp, err := c.sendRequest(ctx, http.MethodGet, path(segments...), query, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -84,12 +84,12 @@ func (c *Control) CreateKey(ctx context.Context, r KeyRequest) (*NewKey, error) 
 	if r.Expires > 0 {
 		body["expiresSeconds"] = int64(max(1, r.Expires.Seconds()))
 	}
-	return ask[NewKey](ctx, c.client, http.MethodPost, "/control/keys", nil, body)
+	return requestJSON[NewKey](ctx, c.client, http.MethodPost, "/control/keys", nil, body)
 }
 
 // Keys lists all keys, oldest first.
 func (c *Control) Keys(ctx context.Context) ([]Key, error) {
-	out, err := ask[struct {
+	out, err := requestJSON[struct {
 		Keys []Key `json:"keys"`
 	}](ctx, c.client, http.MethodGet, "/control/keys", nil, nil)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *Control) SignIn(ctx context.Context, organization, email string) (*Invi
 			body[name] = value
 		}
 	}
-	return ask[Invitation](ctx, c.client, http.MethodPost, "/control/sign-in", nil, body)
+	return requestJSON[Invitation](ctx, c.client, http.MethodPost, "/control/sign-in", nil, body)
 }
 
 // DisableKey disables a key at once.
@@ -137,7 +137,7 @@ func (c *Control) EnableKey(ctx context.Context, id string) (*Key, error) {
 // overlap.
 func (c *Control) RotateKey(ctx context.Context, id string, overlap time.Duration) (*NewKey, error) {
 	body := map[string]any{"overlapSeconds": int64(overlap.Seconds())}
-	return ask[NewKey](ctx, c.client, http.MethodPost, path("control", "keys", id, "rotate"), nil, body)
+	return requestJSON[NewKey](ctx, c.client, http.MethodPost, path("control", "keys", id, "rotate"), nil, body)
 }
 
 // KeyChange is what to change of a key; an empty field stays as it is.
@@ -149,7 +149,7 @@ type KeyChange struct {
 
 // ChangeKey changes what a key allows.
 func (c *Control) ChangeKey(ctx context.Context, id string, change KeyChange) (*Key, error) {
-	return ask[Key](ctx, c.client, http.MethodPatch, path("control", "keys", id), nil, change)
+	return requestJSON[Key](ctx, c.client, http.MethodPatch, path("control", "keys", id), nil, change)
 }
 
 // RotateSecret creates a new secret that signs links and returns its id.
@@ -163,7 +163,7 @@ func (c *Control) RotateSecretNow(ctx context.Context) (kid string, err error) {
 }
 
 func (c *Control) rotate(ctx context.Context, how string) (kid string, err error) {
-	out, err := ask[struct {
+	out, err := requestJSON[struct {
 		KID string `json:"kid"`
 	}](ctx, c.client, http.MethodPost, path("control", "secret", how), nil, nil)
 	if err != nil {
@@ -182,7 +182,7 @@ type AlgorithmsRead struct {
 	Mistakes []AlgorithmMistake `json:"mistakes"`
 }
 
-// AlgorithmMistake is a mistake in a file. Kept is the type and version that stays as the
+// AlgorithmMistake is an error in a file. Kept is the type and version that stays as the
 // file defined it before, "" if there is none.
 type AlgorithmMistake struct {
 	File    string `json:"file"`
@@ -191,14 +191,14 @@ type AlgorithmMistake struct {
 	Kept    string `json:"kept,omitempty"`
 }
 
-// Algorithms tells how the algorithm files were read last.
+// Algorithms returns the result of the last reading of the algorithm files.
 func (c *Control) Algorithms(ctx context.Context) (*AlgorithmsRead, error) {
-	return ask[AlgorithmsRead](ctx, c.client, http.MethodGet, "/control/algorithms", nil, nil)
+	return requestJSON[AlgorithmsRead](ctx, c.client, http.MethodGet, "/control/algorithms", nil, nil)
 }
 
 // ReloadAlgorithms lets the service read the algorithm files again.
 func (c *Control) ReloadAlgorithms(ctx context.Context) (*AlgorithmsRead, error) {
-	return ask[AlgorithmsRead](ctx, c.client, http.MethodPost, "/control/algorithms/reload", nil, nil)
+	return requestJSON[AlgorithmsRead](ctx, c.client, http.MethodPost, "/control/algorithms/reload", nil, nil)
 }
 
 // addresses are those of the running service.
@@ -220,7 +220,7 @@ func (c *Control) Listener(ctx context.Context) (string, error) {
 }
 
 func (c *Control) addresses(ctx context.Context) (addresses, error) {
-	a, err := ask[addresses](ctx, c.client, http.MethodGet, path("control", "address"), nil, nil)
+	a, err := requestJSON[addresses](ctx, c.client, http.MethodGet, path("control", "address"), nil, nil)
 	if err != nil {
 		return addresses{}, err
 	}
@@ -235,7 +235,7 @@ type Isolation struct {
 
 // Isolation returns the isolation of the jobs that the service runs.
 func (c *Control) Isolation(ctx context.Context) (*Isolation, error) {
-	return ask[Isolation](ctx, c.client, http.MethodGet, path("control", "isolation"), nil, nil)
+	return requestJSON[Isolation](ctx, c.client, http.MethodGet, path("control", "isolation"), nil, nil)
 }
 
 // DeleteKey deletes a key.
@@ -244,7 +244,7 @@ func (c *Control) DeleteKey(ctx context.Context, id string) error {
 }
 
 func (c *Control) key(ctx context.Context, path string) (*Key, error) {
-	return ask[Key](ctx, c.client, http.MethodPost, path, nil, nil)
+	return requestJSON[Key](ctx, c.client, http.MethodPost, path, nil, nil)
 }
 
 // Drain says since when and why a service starts no jobs.
@@ -260,7 +260,7 @@ func (c *Control) Drain(ctx context.Context, reason string) (*Drain, error) {
 	if reason != "" {
 		body["reason"] = reason
 	}
-	return ask[Drain](ctx, c.client, http.MethodPost, "/control/drain", nil, body)
+	return requestJSON[Drain](ctx, c.client, http.MethodPost, "/control/drain", nil, body)
 }
 
 // Resume lets the service start jobs again.

@@ -43,7 +43,7 @@ type StorageRow struct {
 
 // Storage reports disk use by organization, user, algorithm or age.
 func (c *Control) Storage(ctx context.Context, by string) (*StorageReport, error) {
-	return ask[StorageReport](ctx, c.client, http.MethodGet, "/control/storage", url.Values{"by": {by}}, nil)
+	return requestJSON[StorageReport](ctx, c.client, http.MethodGet, "/control/storage", url.Values{"by": {by}}, nil)
 }
 
 // UsageReport is who has used how much on some days, both ends included.
@@ -78,14 +78,14 @@ type UsageRow struct {
 // Usage reports who has used how much. The query is that of GET /usage; it may name an
 // organization too.
 func (c *Control) Usage(ctx context.Context, query url.Values) (*UsageReport, error) {
-	return ask[UsageReport](ctx, c.client, http.MethodGet, "/control/usage", query, nil)
+	return requestJSON[UsageReport](ctx, c.client, http.MethodGet, "/control/usage", query, nil)
 }
 
 // UsageCSV is Usage as CSV, without the total.
 func (c *Control) UsageCSV(ctx context.Context, query url.Values, to io.Writer) error {
 	query = maps.Clone(query)
 	query.Set("format", "csv")
-	resp, err := c.client.do(ctx, http.MethodGet, "/control/usage", query, nil)
+	resp, err := c.client.sendRequest(ctx, http.MethodGet, "/control/usage", query, nil)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (c *Control) Prune(ctx context.Context, r PruneRequest) iter.Seq2[*Pruned, 
 		if after != "" {
 			body["after"] = after
 		}
-		page, err := ask[struct {
+		page, err := requestJSON[struct {
 			Jobs []*Pruned `json:"jobs"`
 			Next string    `json:"next"`
 		}](ctx, c.client, http.MethodPost, "/control/prune", nil, body)

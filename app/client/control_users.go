@@ -21,7 +21,7 @@ type User struct {
 
 // Users lists the users of all organizations.
 func (c *Control) Users(ctx context.Context) ([]User, error) {
-	out, err := ask[struct {
+	out, err := requestJSON[struct {
 		Users []User `json:"users"`
 	}](ctx, c.client, http.MethodGet, "/control/users", nil, nil)
 	if err != nil {
@@ -38,7 +38,7 @@ type UserChange struct {
 
 // ChangeUser decides about a user, known or new.
 func (c *Control) ChangeUser(ctx context.Context, organization, email string, change UserChange) (*User, error) {
-	return ask[User](ctx, c.client, http.MethodPatch, path("control", "users", email), url.Values{"organization": {organization}}, change)
+	return requestJSON[User](ctx, c.client, http.MethodPatch, path("control", "users", email), url.Values{"organization": {organization}}, change)
 }
 
 // DeleteUser deletes a user with all keys. Jobs and uploads stay.

@@ -27,28 +27,28 @@ const maxStuck = 3
 // complete. It resumes broken connections and downloads that an earlier call
 // left unfinished.
 func (c *Client) Download(ctx context.Context, r ResultRequest, path string) error {
-	_, err := c.DownloadTelling(ctx, r, path, func(int64, int64) {})
+	_, err := c.DownloadWithProgress(ctx, r, path, func(int64, int64) {})
 	return err
 }
 
-// DownloadTelling is Download that tells how many bytes there are, and of how many. It
+// DownloadWithProgress is Download that reports how many bytes have arrived, and of how many. It
 // returns the link that it used last.
-func (c *Client) DownloadTelling(ctx context.Context, r ResultRequest, path string, tell func(done, size int64)) (link *Result, err error) {
+func (c *Client) DownloadWithProgress(ctx context.Context, r ResultRequest, path string, progress func(done, size int64)) (link *Result, err error) {
 	err = c.download(ctx, func() (_ *Result, err error) {
 		link, err = c.Result(ctx, r)
 		return link, err
-	}, path, tell)
+	}, path, progress)
 	return link, err
 }
 
 // download fetches what a link names, which is asked for again after each break.
-func (c *Client) download(ctx context.Context, ask func() (*Result, error), path string, tell func(done, size int64)) error {
+func (c *Client) download(ctx context.Context, ask func() (*Result, error), path string, progress func(done, size int64)) error {
 	for stuck := 0; ; {
 		link, err := ask()
 		if err != nil {
 			return err
 		}
-		gained, err := c.fetch(ctx, link, path, tell)
+		gained, err := c.fetch(ctx, link, path, progress)
 		if err == nil {
 			return publish(path)
 		}
@@ -86,7 +86,7 @@ func (c *Client) pause(ctx context.Context, stuck int) bool {
 
 // fetch appends the missing part of a file and syncs it. It returns how many
 // bytes came, even with an error.
-func (c *Client) fetch(ctx context.Context, link *Result, path string, tell func(done, size int64)) (gained int64, err error) {
+func (c *Client) fetch(ctx context.Context, link *Result, path string, progress func(done, size int64)) (gained int64, err error) {
 	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func (c *Client) fetch(ctx context.Context, link *Result, path string, tell func
 	}
 	// If the part is complete, its last byte is fetched again, so that the
 	// service confirms the ETag.
-	resp, err := c.get(ctx, link.DownloadURL, etag, min(have, link.Size-1))
+	resp, err := c.getFrom(ctx, link.DownloadURL, etag, min(have, link.Size-1))
 	if err != nil {
 		return 0, err
 	}
@@ -107,7 +107,7 @@ func (c *Client) fetch(ctx context.Context, link *Result, path string, tell func
 	if err != nil {
 		return 0, err
 	}
-	gained, err = io.Copy(f, &telling{resp.Body, have, func(done int64) { tell(done, link.Size) }})
+	gained, err = io.Copy(f, &progressReader{resp.Body, have, func(done int64) { progress(done, link.Size) }})
 	if err != nil {
 		return gained, err
 	}
@@ -131,8 +131,8 @@ func begun(part *os.File, note string) (etag string, have int64, err error) {
 	return string(text), info.Size(), err
 }
 
-// get requests the bytes from have on, or the whole file if its ETag is another.
-func (c *Client) get(ctx context.Context, url, etag string, have int64) (*http.Response, error) {
+// getFrom requests the bytes from have on, or the whole file if its ETag is another.
+func (c *Client) getFrom(ctx context.Context, url, etag string, have int64) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the service gave an unusable downloadUrl: %w", withoutLink(err))
@@ -142,7 +142,7 @@ func (c *Client) get(ctx context.Context, url, etag string, have int64) (*http.R
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 		r.Header.Set("If-Range", etag)
 	}
-	return c.send(r)
+	return c.roundTrip(r)
 }
 
 // prepare truncates the part to where the answer continues: after have bytes,
@@ -185,17 +185,17 @@ func publish(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// telling tells how many bytes have been read.
-type telling struct {
+// progressReader reports how many bytes have been read.
+type progressReader struct {
 	io.Reader
-	done int64
-	tell func(done int64)
+	done   int64
+	report func(done int64)
 }
 
 // Read implements io.Reader.
-func (t *telling) Read(p []byte) (int, error) {
+func (t *progressReader) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
 	t.done += int64(n)
-	t.tell(t.done)
+	t.report(t.done)
 	return n, err
 }

@@ -159,7 +159,7 @@ func TestErrorsHideLinks(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	u := &Upload{UploadURL: "http://127.0.0.1:1/blobs/x?token=secret"}
-	if err := c.Send(t.Context(), u, strings.NewReader("x"), 1); err == nil || strings.Contains(err.Error(), "secret") {
+	if err := c.SendUpload(t.Context(), u, strings.NewReader("x"), 1); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}
 }

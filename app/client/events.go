@@ -39,7 +39,7 @@ const silence = time.Minute
 var ErrSilent = errors.New("the service has gone silent")
 
 // JobEvents yields what happens to a job until it has ended; the last event is named
-// end. A stream that breaks ends with an error; last, the ID of the last event, goes on
+// end. A stream that breaks ends with an error; last, the ID of the last event, continues
 // behind it.
 func (c *Client) JobEvents(ctx context.Context, name string, logs bool, last string) iter.Seq2[Event, error] {
 	q := url.Values{}
@@ -59,9 +59,9 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values, last
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		heard := time.AfterFunc(silence, func() { cancel(ErrSilent) })
-		defer heard.Stop()
-		resp, err := c.open(ctx, path, query, last)
+		received := time.AfterFunc(silence, func() { cancel(ErrSilent) })
+		defer received.Stop()
+		resp, err := c.openEvents(ctx, path, query, last)
 		if err != nil {
 			yield(Event{}, causeOf(ctx, err))
 			return
@@ -70,7 +70,7 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values, last
 		lines := bufio.NewScanner(resp.Body)
 		lines.Buffer(nil, maxEvent)
 		for {
-			e, err := readEvent(lines, func() { heard.Reset(silence) })
+			e, err := readEvent(lines, func() { received.Reset(silence) })
 			if err != nil {
 				yield(Event{}, causeOf(ctx, err))
 				return
@@ -90,7 +90,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-func (c *Client) open(ctx context.Context, path string, query url.Values, last string) (*http.Response, error) {
+func (c *Client) openEvents(ctx context.Context, path string, query url.Values, last string) (*http.Response, error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
@@ -103,15 +103,15 @@ func (c *Client) open(ctx context.Context, path string, query url.Values, last s
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
-	return c.send(r)
+	return c.roundTrip(r)
 }
 
-// readEvent reads the next event that has a name or an ID; heard is called for each
+// readEvent reads the next event that has a name or an ID; received is called for each
 // line.
-func readEvent(lines *bufio.Scanner, heard func()) (e Event, err error) {
+func readEvent(lines *bufio.Scanner, received func()) (e Event, err error) {
 	var data []string
 	for lines.Scan() {
-		heard()
+		received()
 		line := lines.Text()
 		if line == "" {
 			if e.Name == "" && e.ID == "" {

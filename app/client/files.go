@@ -48,11 +48,11 @@ func (c *Client) CreateUpload(ctx context.Context, folder, filename string) (*Up
 	if folder != "" {
 		q.Set("folder", folder)
 	}
-	return ask[Upload](ctx, c, http.MethodPut, path("upload", filename), q, nil)
+	return requestJSON[Upload](ctx, c, http.MethodPut, path("upload", filename), q, nil)
 }
 
-// Send sends size bytes of an upload, or all of from if size is negative.
-func (c *Client) Send(ctx context.Context, u *Upload, from io.Reader, size int64) error {
+// SendUpload sends size bytes of an upload, or all of from if size is negative.
+func (c *Client) SendUpload(ctx context.Context, u *Upload, from io.Reader, size int64) error {
 	if size == 0 {
 		from = http.NoBody
 	}
@@ -64,7 +64,7 @@ func (c *Client) Send(ctx context.Context, u *Upload, from io.Reader, size int64
 	for name, value := range u.Instructions.Headers {
 		r.Header.Set(name, value)
 	}
-	resp, err := c.send(r)
+	resp, err := c.roundTrip(r)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *Client) CompleteUpload(ctx context.Context, fileID string, size int64) 
 	if size >= 0 {
 		body["size"] = size
 	}
-	return ask[File](ctx, c, http.MethodPost, path("upload", fileID, "complete"), nil, body)
+	return requestJSON[File](ctx, c, http.MethodPost, path("upload", fileID, "complete"), nil, body)
 }
 
 // Upload uploads the file at path under its own name and confirms it.
@@ -101,7 +101,7 @@ func (c *Client) Upload(ctx context.Context, folder, path string) (*File, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Send(ctx, u, f, info.Size()); err != nil {
+	if err := c.SendUpload(ctx, u, f, info.Size()); err != nil {
 		return nil, fmt.Errorf("upload %s: %w", path, err)
 	}
 	return c.CompleteUpload(ctx, u.FileID, info.Size())
@@ -114,7 +114,7 @@ func (c *Client) UploadBytes(ctx context.Context, folder, name string, content [
 		return nil, err
 	}
 	size := int64(len(content))
-	if err := c.Send(ctx, u, bytes.NewReader(content), size); err != nil {
+	if err := c.SendUpload(ctx, u, bytes.NewReader(content), size); err != nil {
 		return nil, err
 	}
 	return c.CompleteUpload(ctx, u.FileID, size)

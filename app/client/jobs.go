@@ -120,14 +120,14 @@ func (j *Job) Finished() bool { return j.Status == "COMPLETED" || j.Status == "F
 
 // Job returns a job as it is now.
 func (c *Client) Job(ctx context.Context, name string) (*Job, error) {
-	return ask[Job](ctx, c, http.MethodGet, path("jobs", name), nil, nil)
+	return requestJSON[Job](ctx, c, http.MethodGet, path("jobs", name), nil, nil)
 }
 
 // NextJob returns a job when its status changes, it is finished or wait is over.
 // The service waits at most a minute.
 func (c *Client) NextJob(ctx context.Context, name string, wait time.Duration) (*Job, error) {
 	wait = max(0, min(wait, time.Minute))
-	return ask[Job](ctx, c, http.MethodGet, path("jobs", name), url.Values{"wait": {wait.String()}}, nil)
+	return requestJSON[Job](ctx, c, http.MethodGet, path("jobs", name), url.Values{"wait": {wait.String()}}, nil)
 }
 
 // Wait returns a job when it is finished.
@@ -142,22 +142,22 @@ func (c *Client) Wait(ctx context.Context, name string) (*Job, error) {
 
 // Cancel stops a job.
 func (c *Client) Cancel(ctx context.Context, name string) (*Job, error) {
-	return ask[Job](ctx, c, http.MethodPost, path("jobs", name, "cancel"), nil, nil)
+	return requestJSON[Job](ctx, c, http.MethodPost, path("jobs", name, "cancel"), nil, nil)
 }
 
 // Retry queues a failed job again.
 func (c *Client) Retry(ctx context.Context, name string) (*Job, error) {
-	return ask[Job](ctx, c, http.MethodPost, path("jobs", name, "retry"), nil, nil)
+	return requestJSON[Job](ctx, c, http.MethodPost, path("jobs", name, "retry"), nil, nil)
 }
 
 // Pin exempts a job from retention and prune.
 func (c *Client) Pin(ctx context.Context, name string) (*Job, error) {
-	return ask[Job](ctx, c, http.MethodPost, path("jobs", name, "pin"), nil, nil)
+	return requestJSON[Job](ctx, c, http.MethodPost, path("jobs", name, "pin"), nil, nil)
 }
 
 // Unpin ends the exemption of a pinned job.
 func (c *Client) Unpin(ctx context.Context, name string) (*Job, error) {
-	return ask[Job](ctx, c, http.MethodDelete, path("jobs", name, "pin"), nil, nil)
+	return requestJSON[Job](ctx, c, http.MethodDelete, path("jobs", name, "pin"), nil, nil)
 }
 
 // Delete deletes a finished job with its result.
@@ -252,7 +252,7 @@ func (c *Client) Log(ctx context.Context, name string, attempt int, offset, limi
 	if limit >= 0 {
 		q.Set("limit", strconv.FormatInt(limit, 10))
 	}
-	resp, err := c.do(ctx, http.MethodGet, path("jobs", name, "logs"), q, nil)
+	resp, err := c.sendRequest(ctx, http.MethodGet, path("jobs", name, "logs"), q, nil)
 	if err != nil {
 		return nil, 0, err
 	}

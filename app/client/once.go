@@ -41,35 +41,35 @@ type upload struct {
 // UploadOnce uploads a file unless the service has the same bytes of this user. It goes
 // on where it stopped when the connection breaks or the service restarts. sent is
 // false if nothing had to be sent; the file may then have another name.
-func (c *Client) UploadOnce(ctx context.Context, folder, name string, l Local, tell func(done int64)) (f *File, sent bool, err error) {
+func (c *Client) UploadOnce(ctx context.Context, folder, name string, l Local, progress func(done int64)) (f *File, sent bool, err error) {
 	q := url.Values{"sha256": {l.SHA256}}
 	if folder != "" {
 		q.Set("folder", folder)
 	}
-	u, err := ask[upload](ctx, c, http.MethodPut, path("upload", name), q, nil)
+	u, err := requestJSON[upload](ctx, c, http.MethodPut, path("upload", name), q, nil)
 	if err != nil {
 		return nil, false, err
 	}
 	if u.Status == "completed" {
-		tell(l.Size)
+		progress(l.Size)
 		return &File{Status: u.Status, ID: u.FileID, Filename: u.Filename, Folder: u.Folder, Size: l.Size, SHA256: l.SHA256}, false, nil
 	}
-	f, err = c.sendWhole(ctx, &u.Upload, l, tell)
+	f, err = c.sendWhole(ctx, &u.Upload, l, progress)
 	return f, true, err
 }
 
-// UploadAnew is UploadOnce of a file that is sent in any case.
-func (c *Client) UploadAnew(ctx context.Context, folder, name string, l Local, tell func(done int64)) (*File, error) {
+// UploadAgain is UploadOnce of a file that is sent in any case.
+func (c *Client) UploadAgain(ctx context.Context, folder, name string, l Local, progress func(done int64)) (*File, error) {
 	u, err := c.CreateUpload(ctx, folder, name)
 	if err != nil {
 		return nil, err
 	}
-	return c.sendWhole(ctx, u, l, tell)
+	return c.sendWhole(ctx, u, l, progress)
 }
 
 // sendWhole sends a file and confirms it.
-func (c *Client) sendWhole(ctx context.Context, u *Upload, l Local, tell func(done int64)) (*File, error) {
-	if err := c.sendAll(ctx, u, l, tell); err != nil {
+func (c *Client) sendWhole(ctx context.Context, u *Upload, l Local, progress func(done int64)) (*File, error) {
+	if err := c.sendAll(ctx, u, l, progress); err != nil {
 		return nil, fmt.Errorf("upload %s: %w", l.Path, err)
 	}
 	f, err := c.CompleteUpload(ctx, u.FileID, l.Size)
@@ -83,7 +83,7 @@ func (c *Client) sendWhole(ctx context.Context, u *Upload, l Local, tell func(do
 const patience = 10 * time.Minute
 
 // sendAll sends a file, and after a break what is missing.
-func (c *Client) sendAll(ctx context.Context, u *Upload, l Local, tell func(done int64)) error {
+func (c *Client) sendAll(ctx context.Context, u *Upload, l Local, progress func(done int64)) error {
 	f, err := os.Open(l.Path)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (c *Client) sendAll(ctx context.Context, u *Upload, l Local, tell func(done
 				if at > from {
 					moved = time.Now()
 				}
-				tell(at)
+				progress(at)
 			})
 		}
 		switch {
@@ -129,7 +129,7 @@ func expired(err error) bool {
 
 // RenewUpload returns new links of an upload that is not complete.
 func (c *Client) RenewUpload(ctx context.Context, fileID string) (*Upload, error) {
-	return ask[Upload](ctx, c, http.MethodPost, path("upload", fileID, "link"), nil, nil)
+	return requestJSON[Upload](ctx, c, http.MethodPost, path("upload", fileID, "link"), nil, nil)
 }
 
 // offset asks how many bytes of an upload have arrived, unless none were sent.
@@ -141,7 +141,7 @@ func (c *Client) offset(ctx context.Context, u *Upload, begun bool) (at int64, d
 	if err != nil {
 		return 0, false, withoutLink(err)
 	}
-	resp, err := c.send(r)
+	resp, err := c.roundTrip(r)
 	if err != nil {
 		return 0, false, err
 	}
@@ -154,9 +154,9 @@ func (c *Client) offset(ctx context.Context, u *Upload, begun bool) (at int64, d
 }
 
 // sendFrom sends the rest of a file.
-func (c *Client) sendFrom(ctx context.Context, u *Upload, f *os.File, l Local, from int64, tell func(at int64)) error {
+func (c *Client) sendFrom(ctx context.Context, u *Upload, f *os.File, l Local, from int64, progress func(at int64)) error {
 	rest := io.NewSectionReader(f, from, l.Size-from)
-	var body io.Reader = &telling{rest, from, tell}
+	var body io.Reader = &progressReader{rest, from, progress}
 	if l.Size == from {
 		body = http.NoBody
 	}
@@ -182,7 +182,7 @@ func (c *Client) sendFrom(ctx context.Context, u *Upload, f *os.File, l Local, f
 		return err
 	}
 	r.Header.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":")
-	resp, err := c.send(r)
+	resp, err := c.roundTrip(r)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (c *Client) sendFrom(ctx context.Context, u *Upload, f *os.File, l Local, f
 
 // FetchUpload downloads an upload of this user to the file at path, which appears when it
 // is complete.
-func (c *Client) FetchUpload(ctx context.Context, f *File, path string, tell func(done, size int64)) error {
+func (c *Client) FetchUpload(ctx context.Context, f *File, path string, progress func(done, size int64)) error {
 	link := func() (*Result, error) {
 		u, err := c.linkOf(ctx, f)
 		if err != nil {
@@ -201,13 +201,13 @@ func (c *Client) FetchUpload(ctx context.Context, f *File, path string, tell fun
 		}
 		return &Result{DownloadURL: u.DownloadURL, FileName: f.Filename, Size: f.Size}, nil
 	}
-	return c.download(ctx, link, path, tell)
+	return c.download(ctx, link, path, progress)
 }
 
 // linkOf returns links of a completed upload: asking to upload the same bytes gives
 // them.
 func (c *Client) linkOf(ctx context.Context, f *File) (*Upload, error) {
-	u, err := ask[upload](ctx, c, http.MethodPut, path("upload", f.Filename), url.Values{"folder": {f.Folder}, "sha256": {f.SHA256}}, nil)
+	u, err := requestJSON[upload](ctx, c, http.MethodPut, path("upload", f.Filename), url.Values{"folder": {f.Folder}, "sha256": {f.SHA256}}, nil)
 	if err != nil {
 		return nil, err
 	}

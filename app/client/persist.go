@@ -26,8 +26,8 @@ func harmless(method, path string) bool {
 		method == http.MethodPost && slices.Contains(harmlessTwice, path[strings.LastIndexByte(path, '/')+1:])
 }
 
-// do sends a request, again after its connection broke and a pause.
-func (p *persistence) do(method, path string, send func() error, pause func(stuck int) bool) error {
+// sendPersistently sends a request, again after its connection broke and a pause.
+func (p *persistence) sendPersistently(method, path string, send func() error, pause func(stuck int) bool) error {
 	began := time.Now()
 	for stuck := 1; ; stuck++ {
 		err := send()

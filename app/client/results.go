@@ -28,7 +28,7 @@ type Result struct {
 	Missing     *Missing  `json:"missing,omitempty"`
 }
 
-// Missing is the rows that the archive of a batch lacks, since they are not COMPLETED.
+// Missing is the rows that are missing in the archive of a batch, since they are not COMPLETED.
 type Missing struct {
 	Count   int      `json:"count"`
 	Rows    []string `json:"rows"` // the first of them
@@ -37,7 +37,7 @@ type Missing struct {
 
 // Result requests a link.
 func (c *Client) Result(ctx context.Context, r ResultRequest) (*Result, error) {
-	return ask[Result](ctx, c, http.MethodPost, "/result", nil, r)
+	return requestJSON[Result](ctx, c, http.MethodPost, "/result", nil, r)
 }
 
 // ResultFile is a file of a job. Only those of completed jobs have a digest.
@@ -49,7 +49,7 @@ type ResultFile struct {
 
 // ResultFiles lists the files of a job that is running, failed or completed.
 func (c *Client) ResultFiles(ctx context.Context, name string) ([]ResultFile, error) {
-	out, err := ask[struct {
+	out, err := requestJSON[struct {
 		Files []ResultFile `json:"files"`
 	}](ctx, c, http.MethodGet, path("jobs", name, "files"), nil, nil)
 	if err != nil {
@@ -75,7 +75,7 @@ type ViewFile struct {
 
 // Views lists what can be looked at of a job.
 func (c *Client) Views(ctx context.Context, job string) ([]View, error) {
-	out, err := ask[struct {
+	out, err := requestJSON[struct {
 		Views []View `json:"views"`
 	}](ctx, c, http.MethodGet, path("jobs", job, "views"), nil, nil)
 	if err != nil {
@@ -101,7 +101,7 @@ type Series struct {
 
 // Series returns a view of the kind series. File "" is the first of the view.
 func (c *Client) Series(ctx context.Context, job, view, file string) (*Series, error) {
-	return ask[Series](ctx, c, http.MethodGet, path("jobs", job, "series", view), fileQuery(file), nil)
+	return requestJSON[Series](ctx, c, http.MethodGet, path("jobs", job, "series", view), fileQuery(file), nil)
 }
 
 // Rows are the first rows of a table.
@@ -114,7 +114,7 @@ type Rows struct {
 // Table returns the first rows of a view of the kind table or series. File "" is the first
 // of the view.
 func (c *Client) Table(ctx context.Context, job, view, file string) (*Rows, error) {
-	return ask[Rows](ctx, c, http.MethodGet, path("jobs", job, "tables", view), fileQuery(file), nil)
+	return requestJSON[Rows](ctx, c, http.MethodGet, path("jobs", job, "tables", view), fileQuery(file), nil)
 }
 
 func fileQuery(file string) url.Values {
@@ -127,7 +127,7 @@ func fileQuery(file string) url.Values {
 // ReadFile returns the first limit bytes of a job's file.
 func (c *Client) ReadFile(ctx context.Context, job, file string, limit int64) (text []byte, err error) {
 	segments := append([]string{"jobs", job, "files"}, strings.Split(file, "/")...)
-	resp, err := c.do(ctx, http.MethodGet, path(segments...), nil, nil)
+	resp, err := c.sendRequest(ctx, http.MethodGet, path(segments...), nil, nil)
 	if err != nil {
 		return nil, err
 	}

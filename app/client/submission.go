@@ -38,7 +38,7 @@ type Terms struct {
 	AfterAny   bool              `json:"afterAny,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 	Note       string            `json:"note,omitempty"`
-	Notify     []string          `json:"notify,omitempty"` // who is told of the end: https://… or mailto:…
+	Notify     []string          `json:"notify,omitempty"` // who is notified of the end: https://… or mailto:…
 }
 
 // FanOut makes the jobs of a batch: one for each thing that Each names by setting.
@@ -50,12 +50,12 @@ type FanOut struct {
 // Submit queues a job, or returns the job that the same submission created
 // before. It is idempotent.
 func (c *Client) Submit(ctx context.Context, s Submission) (*Job, error) {
-	return ask[Job](ctx, c, http.MethodPost, "/submit-job", nil, s)
+	return requestJSON[Job](ctx, c, http.MethodPost, "/submit-job", nil, s)
 }
 
 // SubmitBatch queues many jobs, all or none.
 func (c *Client) SubmitBatch(ctx context.Context, s BatchSubmission) (*Job, error) {
-	return ask[Job](ctx, c, http.MethodPost, "/submit-batch", nil, s)
+	return requestJSON[Job](ctx, c, http.MethodPost, "/submit-batch", nil, s)
 }
 
 // Validation is the service's verdict on a submission.
@@ -67,5 +67,5 @@ type Validation struct {
 
 // Validate checks a submission without submitting it.
 func (c *Client) Validate(ctx context.Context, s Submission) (*Validation, error) {
-	return ask[Validation](ctx, c, http.MethodPost, "/validate-job", nil, s)
+	return requestJSON[Validation](ctx, c, http.MethodPost, "/validate-job", nil, s)
 }

@@ -32,9 +32,9 @@ type offer struct {
 	last web.AlgorithmsRead
 }
 
-// read reads the site's files. Those that were read before stay as they were
-// where their files have mistakes now.
-func (o *offer) read(before []*algorithm.File) (*algorithm.Catalogue, error) {
+// readFiles reads the site's files. Those that were read before stay as they were
+// where their files have errors now.
+func (o *offer) readFiles(before []*algorithm.File) (*algorithm.Catalogue, error) {
 	read := web.AlgorithmsRead{ReadAt: unit.At(time.Now()), Mistakes: []web.AlgorithmMistake{}}
 	read.Added, read.Changed, read.Removed = []string{}, []string{}, []string{}
 	next, err := builtin.Again(o.config.Algorithms, o.config.Catalogue, before, func(m algorithm.Mistake, kept *algorithm.File) {
@@ -88,7 +88,7 @@ func (o *offer) reload() (web.AlgorithmsRead, error) {
 	if o.fixed {
 		return web.AlgorithmsRead{}, fault.Errorf(fault.Unavailable, "this service reads no algorithm files")
 	}
-	next, err := o.read(o.catalogue.Own())
+	next, err := o.readFiles(o.catalogue.Own())
 	if err != nil {
 		o.log.Error().Err(err).Msg("the algorithm files can't be read; what was on offer stays")
 		return web.AlgorithmsRead{}, fault.Errorf(fault.Invalid, "%v; what was on offer stays", fault.Text(err))

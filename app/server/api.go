@@ -116,7 +116,7 @@ func (s *service) handler(stopping context.Context, version string, submissions 
 	return inOtherWords(s, web.Outer(policy.Wrap(api), policy.Wrap(linked), s.log), version)
 }
 
-// watch has the metrics tell what there is.
+// watch adds the sources of metrics.
 func (s *service) watch(follower *follow.Follower, submissions *limit.Slots) {
 	sources := metrics.Sources{
 		Store: s.store, Disk: s.files.Disk, Executors: s.executors(),
@@ -165,15 +165,15 @@ func (s *service) errorLog() *stdlog.Logger { return stdlog.New(s.log, "", 0) }
 // ready reports whether requests can be answered. Anybody may ask, so it names no
 // program or path.
 func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
-	ready, lacking := 0, 0
+	ready, missing := 0, 0
 	for _, a := range s.app.Algorithms.List(app.Caller{}) {
 		if a.Ready {
 			ready++
 		} else {
-			lacking++
+			missing++
 		}
 	}
-	checks = map[string]any{"database": "ok", "algorithmsReady": ready, "algorithmsNotReady": lacking, "isolation": s.executor.Isolation()}
+	checks = map[string]any{"database": "ok", "algorithmsReady": ready, "algorithmsNotReady": missing, "isolation": s.executor.Isolation()}
 	if s.gpuTrouble != "" {
 		checks["gpus"] = fmt.Sprintf("%d in use; %v", s.gpus, s.gpuTrouble)
 	}

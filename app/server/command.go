@@ -38,7 +38,7 @@ func WithLongControl(ctx context.Context, c config.Config, fn func(context.Conte
 		if err := host.FindData(c.Data); err != nil {
 			return err
 		}
-		s, err := open(c, zerolog.Nop())
+		s, err := openService(c, zerolog.Nop())
 		if err == nil {
 			return errors.Join(s.operate(ctx, fn), s.close())
 		}
@@ -75,7 +75,7 @@ func (s *service) operate(ctx context.Context, fn func(context.Context, *client.
 // does not look for their processes: they ran elsewhere, and may still. It counts
 // the jobs that were queued again and those that failed.
 func FinishLost(ctx context.Context, config config.Config) (requeued, lost int, err error) {
-	s, err := open(config, zerolog.Nop())
+	s, err := openService(config, zerolog.Nop())
 	if err != nil {
 		return 0, 0, err
 	}

@@ -31,7 +31,7 @@ func (s *service) operator(stopping context.Context, e *endpoints) http.Handler 
 }
 
 // maxSnapshotTime bounds how long a client that hangs keeps a snapshot: files
-// deleted meanwhile still use disk space.
+// deleted in the meantime still use disk space.
 const maxSnapshotTime = 7 * 24 * time.Hour
 
 func (s *service) snapshotHandler(stopping context.Context) http.Handler {
@@ -66,7 +66,7 @@ func (s *service) keepSnapshot(ctx context.Context, w http.ResponseWriter) error
 	if err == nil {
 		<-ctx.Done()
 	}
-	return nil // the answer has begun, so only its end can tell of an error
+	return nil // the answer has begun, so only its end can report an error
 }
 
 // control returns the handler of the operator's routes except snapshots. The addresses of
@@ -74,7 +74,7 @@ func (s *service) keepSnapshot(ctx context.Context, w http.ResponseWriter) error
 func (s *service) control(baseURL, listener string) http.Handler {
 	reload := s.offer.reload
 	if listener == "" {
-		reload = nil // nobody submits jobs here
+		reload = nil // no jobs are submitted here
 	}
 	return web.Control(s.app, s.accounts, s.keeper, s.usage, web.ControlOptions{
 		Reload: reload, LastRead: s.offer.lastRead,
@@ -92,7 +92,7 @@ func (s *service) endLinks(ctx context.Context) (kid string, err error) {
 }
 
 // listenControl makes a socket in the data directory. The caller has locked the
-// database, so an existing socket belongs to a process that is gone.
+// database, so an existing socket belongs to a process that has exited.
 func listenControl(data, name string) (net.Listener, error) {
 	dir, err := os.Open(data)
 	if err != nil {

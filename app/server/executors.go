@@ -38,7 +38,7 @@ func (s *service) isolate(ctx context.Context) error {
 	} else {
 		s.log.Info().Str("isolation", isolation.Kind()).Msg(isolation.Sentence())
 	}
-	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()
 	if err := s.executor.CleanUp(ctx, filepath.Join(s.config.Data, "jobs"), s.images); err != nil {
 		s.log.Warn().Err(err).Msg("not all cgroups and containers of ended jobs could be removed")
@@ -46,8 +46,8 @@ func (s *service) isolate(ctx context.Context) error {
 	return nil
 }
 
-// sweepTimeout bounds the removal of what a crash has left, while nothing else starts.
-const sweepTimeout = 20 * time.Second
+// cleanUpTimeout bounds the removal of what a crash has left, while nothing else starts.
+const cleanUpTimeout = 20 * time.Second
 
 // images returns the container images of all algorithms.
 func (s *service) images() []string {
@@ -112,7 +112,7 @@ func (s *service) executors() []app.Executor {
 	return all
 }
 
-// executorStates returns all executors with what tells whether they answer.
+// executorStates returns all executors with functions that report whether they answer.
 func (s *service) executorStates() []status.Executor {
 	all := []status.Executor{{Executor: s.executor, State: func() string { return "ok" }}}
 	if s.slurm != nil {

@@ -74,7 +74,7 @@ func testConfig(t *testing.T) config.Config {
 func opened(t *testing.T, c config.Config) (*service, *whole.Log) {
 	t.Helper()
 	log := &whole.Log{}
-	s, err := open(c, zerolog.New(log))
+	s, err := openService(c, zerolog.New(log))
 	must.OK(t, err)
 	t.Cleanup(func() { must.OK(t, s.close()) })
 	return s, log

@@ -51,11 +51,11 @@ func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error)
 		m.log.Warn().Err(err).Msg("notices can't be sent; it is tried again")
 	}}
 	if s.config.Mail.Host != "" {
-		letters, err := m.mail()
+		mailer, err := m.mail()
 		if err != nil {
 			return nil, err
 		}
-		o.Mail = letters.Send
+		o.Mail = mailer.Send
 	}
 	m.sender = delivery.NewSender(s.store, o)
 	return m, nil
@@ -73,15 +73,15 @@ func (m *messenger) mail() (*delivery.Mailer, error) {
 		o.Password = string(bytes.TrimRight(password, "\r\n"))
 	}
 	o.Domain, _ = os.Hostname() // without it, another name does
-	letters, err := delivery.NewMailer(o)
+	mailer, err := delivery.NewMailer(o)
 	if err != nil {
 		return nil, fmt.Errorf("mail: %w", err)
 	}
-	return letters, nil
+	return mailer, nil
 }
 
-// run sends notices until ctx ends.
-func (m *messenger) run(ctx context.Context) error {
+// sendUntilDone sends notices until ctx ends.
+func (m *messenger) sendUntilDone(ctx context.Context) error {
 	defer m.webhooks.Close()
 	return m.sender.Run(ctx)
 }
@@ -94,7 +94,7 @@ func (m *messenger) jobLink(name string) string {
 	return m.config.PublicURL + "/jobs/" + url.PathEscape(name)
 }
 
-// tried counts an attempt, and logs what was given up.
+// tried counts an attempt, and logs an abandoned delivery.
 func (m *messenger) tried(d *notice.Delivery) {
 	kind := byWebhook
 	if _, isMail := notice.Address(d.Target); isMail {

@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// notifier tells systemd, if that has started this process, when the service is
+// notifier informs systemd, if that has started this process, when the service is
 // ready, when it stops and, if asked to, that it is alive. Each message is a
 // datagram to the socket that the environment names (sd_notify).
 type notifier struct {
@@ -41,8 +41,8 @@ func newNotifier(environ []string, log zerolog.Logger) *notifier {
 	return n
 }
 
-// tell sends a message. An error is only logged.
-func (n *notifier) tell(state string) {
+// notify sends a message. An error is only logged.
+func (n *notifier) notify(state string) {
 	if n.address == "" {
 		return
 	}
@@ -68,7 +68,7 @@ func (n *notifier) watch(ctx context.Context, alive func(context.Context) error)
 	defer ticker.Stop()
 	for {
 		if err := alive(ctx); err == nil {
-			n.tell("WATCHDOG=1")
+			n.notify("WATCHDOG=1")
 		} else if ctx.Err() == nil {
 			n.log.Error().Err(err).Msg("the service is unhealthy; no watchdog message is sent")
 		}

@@ -141,18 +141,18 @@ func TestSystemdIsToldWhatHappens(t *testing.T) {
 	for _, name := range []string{filepath.Join(dir, "notify"), fmt.Sprintf("@molrun-test-%d", os.Getpid())} {
 		environ, next := systemd(t, name)
 		n := newNotifier(environ, zerolog.Nop())
-		n.tell("READY=1")
+		n.notify("READY=1")
 		if got := next(); got != "READY=1" {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}
 	log := &whole.Log{}
-	newNotifier([]string{"NOTIFY_SOCKET=" + filepath.Join(dir, "nobody")}, zerolog.New(log)).tell("READY=1")
+	newNotifier([]string{"NOTIFY_SOCKET=" + filepath.Join(dir, "nobody")}, zerolog.New(log)).notify("READY=1")
 	if logged(t, log, "systemd can't be notified")["state"] != "READY=1" {
 		t.Errorf("the log has %s", log)
 	}
 	log = &whole.Log{}
-	newNotifier(nil, zerolog.New(log)).tell("READY=1")
+	newNotifier(nil, zerolog.New(log)).notify("READY=1")
 	if log.String() != "" {
 		t.Errorf("without systemd, the log has %s", log)
 	}

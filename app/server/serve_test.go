@@ -137,7 +137,7 @@ func TestServiceThatCannotStartReleasesTheDirectory(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.says)
 		}
-		if s, err := open(good, zerolog.Nop()); (err == nil) == tt.data {
+		if s, err := openService(good, zerolog.Nop()); (err == nil) == tt.data {
 			t.Errorf("%s: the next start: %v", name, err)
 		} else if err == nil {
 			must.OK(t, s.close())
@@ -148,7 +148,7 @@ func TestServiceThatCannotStartReleasesTheDirectory(t *testing.T) {
 func TestSecondServiceOnADirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := opened(t, testConfig(t))
-	if _, err := open(s.config, zerolog.Nop()); !errors.Is(err, fault.Unavailable) {
+	if _, err := openService(s.config, zerolog.Nop()); !errors.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want %s", err, string(fault.Unavailable))
 	}
 }

@@ -72,8 +72,8 @@ type service struct {
 	version    string // of it
 }
 
-// open builds the parts bottom up. It locks the data directory until close.
-func open(c config.Config, log zerolog.Logger) (*service, error) {
+// openService builds the parts bottom up. It locks the data directory until close.
+func openService(c config.Config, log zerolog.Logger) (*service, error) {
 	return openWith(c, Options{Log: log})
 }
 
@@ -121,11 +121,11 @@ func openWith(c config.Config, o Options) (s *service, err error) {
 	if err != nil {
 		return s, err
 	}
-	return s, s.join(secret)
+	return s, s.joinParts(secret)
 }
 
-// join makes the executor of this machine and the use cases.
-func (s *service) join(secret *link.Secret) error {
+// joinParts makes the executor of this machine and the use cases.
+func (s *service) joinParts(secret *link.Secret) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -188,7 +188,7 @@ func (s *service) join(secret *link.Secret) error {
 	return nil
 }
 
-// count has the parts tell the metrics what happens, before anything does.
+// count connects the metrics to the parts, before there are events to count.
 func (s *service) count() {
 	s.store.OnEvents(s.metrics.Happened)
 	s.store.OnCommit(func(c kv.Commit) { s.metrics.Committed(c.Calls, c.Took, c.Err) })
@@ -210,7 +210,7 @@ func (s *service) algorithms() (*algorithm.Catalogue, error) {
 	if s.offer.fixed {
 		return algorithm.NewCatalogue(s.offered)
 	}
-	return s.offer.read(nil)
+	return s.offer.readFiles(nil)
 }
 
 // keepFolders makes copies of the folders of the site's algorithms as they are now, since

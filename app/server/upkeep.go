@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	sweepInterval     = 24 * time.Hour
+	cleanUpInterval   = 24 * time.Hour
 	retentionInterval = time.Hour
 	placeInterval     = time.Second
 )
 
-// repeat calls fn now and after each interval, whatever the wall clock does, until
+// repeat calls fn now and after each interval, independent of the wall clock, until
 // ctx ends.
 func repeat(ctx context.Context, interval time.Duration, fn func(context.Context)) error {
 	ticker := time.NewTicker(interval)
@@ -30,8 +30,8 @@ func repeat(ctx context.Context, interval time.Duration, fn func(context.Context
 	}
 }
 
-// sweep removes files that no record names.
-func (s *service) sweep(ctx context.Context) {
+// cleanUp removes files that no record names.
+func (s *service) cleanUp(ctx context.Context) {
 	upload := func(id app.UploadID, generation int) bool {
 		u, err := s.uploads.Upload(ctx, id)
 		return err == nil && u.Has(generation) || err != nil && !errors.Is(err, fault.NotFound)
@@ -50,15 +50,15 @@ func (s *service) sweep(ctx context.Context) {
 	if removed > 0 {
 		s.log.Info().Int("removed", removed).Msg("removed leftovers of earlier runs")
 	}
-	s.sweepFolders(ctx)
+	s.cleanUpFolders(ctx)
 	if err := s.accounts.DeleteExpiredSessions(ctx); err != nil && ctx.Err() == nil {
 		s.log.Warn().Err(err).Msg("sessions that have ended could not be deleted; it is tried again tomorrow")
 	}
 }
 
-// sweepFolders removes folders of algorithms that are on offer no more and that no job needs
+// cleanUpFolders removes folders of algorithms that are on offer no more and that no job needs
 // but completed ones: a failed one may be tried again.
-func (s *service) sweepFolders(ctx context.Context) {
+func (s *service) cleanUpFolders(ctx context.Context) {
 	err := s.files.Removing(func() error { // not while a backup copies them
 		_, err := s.folders.Sweep(func(digest string) (bool, error) { return s.needsFolder(ctx, digest) })
 		return err
@@ -99,10 +99,10 @@ func (s *service) retain(ctx context.Context) {
 	}
 }
 
-// checkPlace notices that the data directory is gone, also while nothing is written:
+// checkPlace notices that the data directory was removed, also while nothing is written:
 // the database then refuses everything and ends the process.
 func (s *service) checkPlace(context.Context) {
-	_ = s.store.CheckPlace() // it has told the log
+	_ = s.store.CheckPlace() // it logs the error itself
 }
 
 // recordKeyUses writes from time to time when keys were last used.

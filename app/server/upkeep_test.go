@@ -50,7 +50,7 @@ func TestSweepRemovesWhatNoRecordNames(t *testing.T) {
 	t.Parallel()
 	c, upload, job := usedConfig(t)
 	s, log := opened(t, c)
-	s.sweep(t.Context())
+	s.cleanUp(t.Context())
 	if logged(t, log, "leftovers") != nil {
 		t.Errorf("in a clean directory, the log has %s", log)
 	}
@@ -61,7 +61,7 @@ func TestSweepRemovesWhatNoRecordNames(t *testing.T) {
 	for _, path := range []string{stray, strayJob} {
 		must.OK(t, os.Chtimes(path, old, old))
 	}
-	s.sweep(t.Context())
+	s.cleanUp(t.Context())
 	for path, want := range map[string]bool{stray: false, strayJob: false, upload: true, job: true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v, want it there: %t", path, err, want)
@@ -122,10 +122,10 @@ func submit(t *testing.T, s *service, name string) app.JobID {
 func TestSweepKeepsWhatItCannotLookUp(t *testing.T) {
 	t.Parallel()
 	c, upload, job := usedConfig(t)
-	s, err := open(c, zerolog.Nop())
+	s, err := openService(c, zerolog.Nop())
 	must.OK(t, err)
 	must.OK(t, s.store.Close())
-	s.sweep(t.Context())
+	s.cleanUp(t.Context())
 	for _, path := range []string{upload, job} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
@@ -306,7 +306,7 @@ func TestServiceKeepsASnapshotAsLongAsItIsNeeded(t *testing.T) {
 	must.OK(t, os.WriteFile(file, []byte("text"), 0o600))
 	upload, err := u.Upload(t.Context(), "inputs", file)
 	must.OK(t, err)
-	must.OK(t, snapshot.Use(t.Context(), r.config, func(ctx context.Context, s *snapshot.Snapshot) error {
+	must.OK(t, snapshot.WithSnapshot(t.Context(), r.config, func(ctx context.Context, s *snapshot.Snapshot) error {
 		if !s.Live || len(snapshots()) != 1 {
 			t.Errorf("live %t, snapshots %q", s.Live, snapshots())
 		}
@@ -325,7 +325,7 @@ func TestServiceKeepsASnapshotAsLongAsItIsNeeded(t *testing.T) {
 		return len(left) == 0
 	})
 
-	err = snapshot.Use(t.Context(), r.config, func(ctx context.Context, _ *snapshot.Snapshot) error {
+	err = snapshot.WithSnapshot(t.Context(), r.config, func(ctx context.Context, _ *snapshot.Snapshot) error {
 		must.OK(t, r.stop())
 		<-ctx.Done()
 		return ctx.Err()

@@ -16,7 +16,7 @@ import (
 	"molrun/app/client"
 )
 
-// instructions tell a model how to go about it.
+// instructions tell a model how to use the tools.
 const instructions = `molrun runs protein and molecular-simulation jobs of a laboratory.
 Find an algorithm (list_algorithms), read what it takes (describe_algorithm), check a submission
 (validate_job, estimate_job), submit it (submit_job), wait for it (wait_for_job) and read what it
@@ -155,7 +155,7 @@ func (c *call) number(name string, preset, least, most int) (n int, err error) {
 // body returns all arguments as the body of a request.
 func (c *call) body() map[string]json.RawMessage { return c.arguments }
 
-// progress tells a client that asked for it how far a job is.
+// progress reports the progress of a job to a client that asked for it.
 func (c *call) progress(ctx context.Context, fraction float64, words string) {
 	token := c.request.Params.GetProgressToken()
 	if token == nil {

@@ -18,7 +18,7 @@ const maxSpec = 8 << 20
 
 // schemas returns the schemas that the service's own description of its API has.
 func schemas(ctx context.Context, api *client.Client) (map[string]any, error) {
-	body, err := api.Open(ctx, nil, "openapi.yaml")
+	body, err := api.OpenBody(ctx, nil, "openapi.yaml")
 	if err != nil {
 		return nil, err
 	}

@@ -188,11 +188,11 @@ func (s *Server) listJobs(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return briefly(a)
+	return shorten(a)
 }
 
-// briefly leaves out of a listing what may be long.
-func briefly(a client.Answer) (any, error) {
+// shorten leaves out of a listing what may be long.
+func shorten(a client.Answer) (any, error) {
 	list, err := client.Decode[struct {
 		Jobs     []map[string]any `json:"jobs"`
 		StartKey string           `json:"startKey"`

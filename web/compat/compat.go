@@ -122,7 +122,7 @@ func (m *mount) keyed(handle func(*call) (any, error)) http.HandlerFunc {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			_, _ = io.WriteString(w, string(text)) // the client may be gone
 		default:
-			c.send(http.StatusOK, answer)
+			c.writeAnswer(http.StatusOK, answer)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (m *mount) keyed(handle func(*call) (any, error)) http.HandlerFunc {
 // text is an answer that is no JSON.
 type text string
 
-func (c *call) send(status int, answer any) {
+func (c *call) writeAnswer(status int, answer any) {
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(status)
 	e := json.NewEncoder(c.w)
@@ -155,7 +155,7 @@ func (c *call) body() (body map[string]any, err error) {
 		return nil, &client.Error{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "The body is larger than this service takes; send fewer rows, or upload files and name them."}
 	}
 	if err != nil {
-		return nil, refuse("the body did not arrive whole; send it again")
+		return nil, rejectf("the body did not arrive whole; send it again")
 	}
 	if len(bytes.TrimSpace(content)) == 0 {
 		return map[string]any{}, nil
@@ -163,7 +163,7 @@ func (c *call) body() (body map[string]any, err error) {
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.UseNumber()
 	if err := d.Decode(&body); err != nil || body == nil || d.More() {
-		return nil, refuse("the body must be one JSON object, such as {\"jobName\": \"run1\"}")
+		return nil, rejectf("the body must be one JSON object, such as {\"jobName\": \"run1\"}")
 	}
 	return body, nil
 }
@@ -181,5 +181,7 @@ func (c *call) member(body map[string]any, names ...string) string {
 	return ""
 }
 
-// wants reads a switch of the query, in whatever case it is written.
-func (c *call) wants(name string) bool { return strings.EqualFold(c.r.URL.Query().Get(name), "true") }
+// switchOn reads a switch of the query, in any case.
+func (c *call) switchOn(name string) bool {
+	return strings.EqualFold(c.r.URL.Query().Get(name), "true")
+}

@@ -19,8 +19,8 @@ type problem struct {
 	Detail []fault.Field `json:"detail"`
 }
 
-// refuse returns the error of a request that this mount itself can't translate.
-func refuse(format string, args ...any) error {
+// rejectf returns the error of a request that this mount itself can't translate.
+func rejectf(format string, args ...any) error {
 	return &client.Error{Status: http.StatusUnprocessableEntity, Code: "INVALID", Message: fmt.Sprintf(format, args...)}
 }
 
@@ -51,7 +51,7 @@ func (c *call) fail(err error) {
 	if detail == nil {
 		detail = []fault.Field{}
 	}
-	c.send(status, problem{message, e.Code, detail})
+	c.writeAnswer(status, problem{message, e.Code, detail})
 }
 
 // sentences says each fault with the name of its setting.

@@ -14,7 +14,7 @@ import (
 	"molrun/web/respond"
 )
 
-// defaultFolder is where the API keeps files of which nobody says where; clients of this
+// defaultFolder is where the API keeps files without a given folder; clients of this
 // mount name them without it.
 const defaultFolder = "inputs"
 
@@ -64,7 +64,7 @@ type listedFile struct {
 func (c *call) files() (any, error) {
 	folder := strings.Trim(c.r.URL.Query().Get("folder"), "/")
 	ask := url.Values{}
-	if folder != "" || !c.wants("includeAll") {
+	if folder != "" || !c.switchOn("includeAll") {
 		ask.Set("folder", cmp.Or(folder, defaultFolder))
 	}
 	seen, list := map[string]bool{}, []listedFile{}
@@ -77,14 +77,14 @@ func (c *call) files() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.wants("includeMetadata") {
+	if c.switchOn("includeMetadata") {
 		return list, nil
 	}
 	names := make([]string, 0, len(list))
 	for _, f := range list {
 		names = append(names, f.Name)
 	}
-	if c.wants("includeFolders") && folder == "" {
+	if c.switchOn("includeFolders") && folder == "" {
 		all, err := c.folderNames()
 		if err != nil {
 			return nil, err
@@ -122,11 +122,11 @@ func (c *call) deleteFile() (any, error) {
 	}
 	path, folder := strings.Trim(c.member(body, "filePath", "filename", "fileName"), "/"), strings.Trim(c.member(body, "folder"), "/")
 	if path == "" && folder == "" {
-		return nil, refuse("send filePath, the name of a file with its folder, or folder")
+		return nil, rejectf("send filePath, the name of a file with its folder, or folder")
 	}
 	ask, name := url.Values{"folder": {folder}}, ""
 	if path != "" {
-		in, file := cut(cmp.Or(folder, defaultFolder), path)
+		in, file := splitPath(cmp.Or(folder, defaultFolder), path)
 		ask.Set("folder", in)
 		name = file
 	}
@@ -150,8 +150,8 @@ func (c *call) deleteFile() (any, error) {
 	return map[string]string{"message": cmp.Or(path, folder+"/") + " was deleted."}, nil
 }
 
-// cut returns folder and name of a path; without a folder it is in the given one.
-func cut(folder, path string) (in, name string) {
+// splitPath returns folder and name of a path; without a folder it is in the given one.
+func splitPath(folder, path string) (in, name string) {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		return path[:i], path[i+1:]
 	}
@@ -161,7 +161,7 @@ func cut(folder, path string) (in, name string) {
 // upload answers PUT upload/{path}: with a body it stores the file, without one it gives
 // the links to send it.
 func (c *call) upload() (any, error) {
-	in, name := cut(c.r.URL.Query().Get("folder"), c.r.PathValue("path"))
+	in, name := splitPath(c.r.URL.Query().Get("folder"), c.r.PathValue("path"))
 	u, err := c.api.CreateUpload(c.ctx(), in, name)
 	if err != nil {
 		return nil, err
@@ -185,23 +185,23 @@ func (c *call) upload() (any, error) {
 
 // store sends the body of this request to a link of the API.
 func (c *call) store(link string) error {
-	status, answer := c.put(link[strings.Index(link, edge.LinkPath):])
+	status, answer := c.putBody(link[strings.Index(link, edge.LinkPath):])
 	if status/100 == 2 {
 		return nil
 	}
-	return c.refusal(status, answer)
+	return c.rejection(status, answer)
 }
 
-// put passes the body on. The type that a client names says nothing: links of the API
+// putBody passes the body on. The type that a client names says nothing: links of the API
 // allow that of the file's name alone, or none.
-func (c *call) put(target string) (status int, answer []byte) {
+func (c *call) putBody(target string) (status int, answer []byte) {
 	in := edge.InProcessRequest(c.r, http.MethodPut, target, c.r.Body)
 	in.Header.Del("X-Api-Key")
 	in.ContentLength = c.r.ContentLength
 	return edge.SendInProcess(c.mount.api, c.w, in)
 }
 
-func (c *call) refusal(status int, answer []byte) error {
+func (c *call) rejection(status int, answer []byte) error {
 	var said struct {
 		Error struct{ Code, Message string }
 	}
@@ -223,9 +223,9 @@ func (c *call) presign() (any, error) {
 	}
 	path := c.member(body, "filename", "fileName")
 	if path == "" {
-		return nil, refuse("send filename, the name of the file")
+		return nil, rejectf("send filename, the name of the file")
 	}
-	in, name := cut(c.member(body, "folder"), path)
+	in, name := splitPath(c.member(body, "folder"), path)
 	u, err := c.api.CreateUpload(c.ctx(), in, name)
 	if err != nil {
 		return nil, err
@@ -238,8 +238,8 @@ func (c *call) presign() (any, error) {
 func (m *mount) putBlob(w http.ResponseWriter, r *http.Request) {
 	c := &call{mount: m, w: w, r: r}
 	target := strings.TrimPrefix(r.URL.RequestURI(), strings.TrimSuffix(Path, "/"))
-	if status, answer := c.put(target); status/100 != 2 {
-		c.fail(c.refusal(status, answer))
+	if status, answer := c.putBody(target); status/100 != 2 {
+		c.fail(c.rejection(status, answer))
 		return
 	}
 	finish := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -248,8 +248,8 @@ func (m *mount) putBlob(w http.ResponseWriter, r *http.Request) {
 		}
 	})
 	if status, answer := edge.SendInProcess(finish, w, r); status/100 != 2 {
-		c.fail(c.refusal(status, answer))
+		c.fail(c.rejection(status, answer))
 		return
 	}
-	c.send(http.StatusOK, map[string]string{"message": r.PathValue("name") + " was uploaded."})
+	c.writeAnswer(http.StatusOK, map[string]string{"message": r.PathValue("name") + " was uploaded."})
 }

@@ -25,7 +25,7 @@ const page = 100
 // record is a job under the names that clients read, most of them twice.
 type record map[string]any
 
-// recordOf translates a job. inBatches says that rows are told of, with their batch.
+// recordOf translates a job. inBatches says that rows are included, with their batch.
 func recordOf(j *client.Job, inBatches bool) record {
 	settings := string(j.Settings)
 	typ := j.Type
@@ -68,13 +68,13 @@ func counts(by map[string]int) map[string]int {
 func (c *call) jobs() (any, error) {
 	q := c.r.URL.Query()
 	if name := q.Get("jobName"); name != "" {
-		return c.one(name)
+		return c.jobAsList(name)
 	}
 	limit := 50
 	if text := q.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return nil, refuse("limit must be a number from 1 to %d", maxPage)
+			return nil, rejectf("limit must be a number from 1 to %d", maxPage)
 		}
 		limit = min(n, maxPage)
 	}
@@ -85,15 +85,15 @@ func (c *call) jobs() (any, error) {
 		}
 	}
 	for _, name := range []string{"organization", "includeSubjobs"} {
-		if c.wants(name) {
+		if c.switchOn(name) {
 			ask.Set(name, "true")
 		}
 	}
-	return c.list(ask, limit)
+	return c.listJobs(ask, limit)
 }
 
-// list gathers pages of the API until there are limit jobs.
-func (c *call) list(ask url.Values, limit int) (any, error) {
+// listJobs gathers pages of the API until there are limit jobs.
+func (c *call) listJobs(ask url.Values, limit int) (any, error) {
 	inBatches := ask.Get("includeSubjobs") != "" || ask.Get("batch") != ""
 	answer := map[string]any{}
 	list := []record{}
@@ -133,8 +133,8 @@ func (c *call) list(ask url.Values, limit int) (any, error) {
 	}
 }
 
-// one returns a job as a list, by number and at the top. An unknown one is an empty list.
-func (c *call) one(name string) (any, error) {
+// jobAsList returns a job as a list, by number and at the top. An unknown one is an empty list.
+func (c *call) jobAsList(name string) (any, error) {
 	j, err := c.api.Job(c.ctx(), name)
 	if isMissing(err) {
 		return map[string]any{"jobs": []record{}, "statuses": map[string]int{}}, nil
@@ -174,7 +174,7 @@ func (c *call) search() (any, error) {
 		return nil, err
 	}
 	if len(names) > maxNames {
-		return nil, refuse("jobNames has %d names, and %d are the most", len(names), maxNames)
+		return nil, rejectf("jobNames has %d names, and %d are the most", len(names), maxNames)
 	}
 	list, by := []record{}, map[string]int{}
 	for _, name := range names {
@@ -203,16 +203,16 @@ func texts(body map[string]any, names ...string) (list []string, err error) {
 			for _, each := range value {
 				one, ok := each.(string)
 				if !ok {
-					return nil, refuse("%s must be a list of texts", name)
+					return nil, rejectf("%s must be a list of texts", name)
 				}
 				list = append(list, one)
 			}
 			return list, nil
 		default:
-			return nil, refuse("%s must be a list of texts", name)
+			return nil, rejectf("%s must be a list of texts", name)
 		}
 	}
-	return nil, refuse("send %s, a list of names", names[0])
+	return nil, rejectf("send %s, a list of names", names[0])
 }
 
 // cancel answers POST cancelJob and cancelBatch.
@@ -247,7 +247,7 @@ func (c *call) named(names ...string) (string, error) {
 	}
 	name := c.member(body, names...)
 	if name == "" {
-		return "", refuse("send %s, the name of a job", names[0])
+		return "", rejectf("send %s, the name of a job", names[0])
 	}
 	return name, nil
 }
@@ -260,5 +260,5 @@ func object(body map[string]any, name string) (map[string]any, error) {
 	case map[string]any:
 		return value, nil
 	}
-	return nil, refuse("%s must be an object, such as {\"sequence\": \"MKT\"}", name)
+	return nil, rejectf("%s must be an object, such as {\"sequence\": \"MKT\"}", name)
 }

@@ -32,7 +32,7 @@ func (c *call) filesOf(body map[string]any) *files {
 	return &files{call: c, typ: body["type"], isJob: map[string]bool{}, folder: map[string]map[string]bool{}, asked: map[string]string{}}
 }
 
-// learn asks which settings are files. Of an unknown algorithm the API tells.
+// learn asks which settings are files. The API reports an unknown algorithm.
 func (f *files) learn() error {
 	if f.known {
 		return nil
@@ -42,7 +42,7 @@ func (f *files) learn() error {
 	if !ok || name == "" {
 		return nil
 	}
-	a, err := f.find(name)
+	a, err := f.findAlgorithm(name)
 	if isMissing(err) {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (f *files) refer(value, name string) (ref string, err error) {
 	first, rest, inFolder := strings.Cut(value, "/")
 	switch {
 	case strings.Contains(value, "\n"):
-		ref, err = f.keep(value, name)
+		ref, err = f.uploadText(value, name)
 	case reference.MatchString(value) || value == "":
 		return value, nil
 	case !inFolder:
@@ -151,8 +151,8 @@ func (f *files) names(folder string) (map[string]bool, error) {
 
 func isInvalid(err error) bool { return statusOf(err) == http.StatusUnprocessableEntity }
 
-// keep uploads a text once, and refers to its bytes.
-func (f *files) keep(content, name string) (string, error) {
+// uploadText uploads a text once, and refers to its bytes.
+func (f *files) uploadText(content, name string) (string, error) {
 	sum := sha256.Sum256([]byte(content))
 	digest := hex.EncodeToString(sum[:])
 	ref := "sha256:" + digest + "/" + name

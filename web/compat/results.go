@@ -30,7 +30,7 @@ func (c *call) result() (any, error) {
 	}
 	job, file := c.member(body, "jobName"), c.member(body, "fileName", "path", "file", "filePath")
 	if job == "" {
-		return nil, refuse("send jobName, the name of a job")
+		return nil, rejectf("send jobName, the name of a job")
 	}
 	if file == logFile {
 		j, err := c.api.Job(c.ctx(), job)
@@ -63,7 +63,7 @@ func (c *call) logs() (any, error) {
 	if text := c.r.URL.Query().Get("maxLines"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return nil, refuse("maxLines must be a number from 1")
+			return nil, rejectf("maxLines must be a number from 1")
 		}
 		lines = n
 	}
@@ -122,9 +122,9 @@ func newLogLinks(now func() time.Time) *logLinks {
 	return &logLinks{now: now, made: map[string]logLink{}}
 }
 
-// add returns the token of a new link. Where there are too many, those that have ended go,
+// addLink returns the token of a new link. Where there are too many, those that have ended go,
 // and else any.
-func (l *logLinks) add(key string, job *client.Job) string {
+func (l *logLinks) addLink(key string, job *client.Job) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
@@ -157,7 +157,7 @@ func (l *logLinks) revoke(id string) {
 	})
 }
 
-func (l *logLinks) find(token string) (logLink, bool) {
+func (l *logLinks) findLink(token string) (logLink, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	link, ok := l.made[token]
@@ -171,13 +171,13 @@ func (c *call) logLink(job *client.Job) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strings.TrimSuffix(base, "/") + Path + "log/" + c.mount.logs.add(c.r.Header.Get("x-api-key"), job), nil
+	return strings.TrimSuffix(base, "/") + Path + "log/" + c.mount.logs.addLink(c.r.Header.Get("x-api-key"), job), nil
 }
 
 // getLog answers a link to a log.
 func (m *mount) getLog(w http.ResponseWriter, r *http.Request) {
 	c := &call{mount: m, w: w, r: r}
-	link, ok := m.logs.find(r.PathValue("token"))
+	link, ok := m.logs.findLink(r.PathValue("token"))
 	if !ok {
 		c.fail(errLogLinkEnded)
 		return

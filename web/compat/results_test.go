@@ -16,14 +16,14 @@ func TestRevokedLogLinksEnd(t *testing.T) {
 	links := newLogLinks(time.Now)
 	first, id, _ := apikey.New()
 	second, _, _ := apikey.New()
-	a, b := links.add(first, &client.Job{Name: "j"}), links.add(second, &client.Job{Name: "j"})
+	a, b := links.addLink(first, &client.Job{Name: "j"}), links.addLink(second, &client.Job{Name: "j"})
 	for _, step := range []struct {
 		revoked string
 		a, b    bool
 	}{{"absent", true, true}, {id, false, true}, {"", false, false}} {
 		links.revoke(step.revoked)
-		_, hasA := links.find(a)
-		_, hasB := links.find(b)
+		_, hasA := links.findLink(a)
+		_, hasB := links.findLink(b)
 		if hasA != step.a || hasB != step.b {
 			t.Errorf("after %q was revoked: %v and %v, want %v and %v", step.revoked, hasA, hasB, step.a, step.b)
 		}

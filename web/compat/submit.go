@@ -77,10 +77,10 @@ func (c *call) validate() (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return c.check(body, files, fmt.Sprint(body["jobName"]), settings)
+		return c.validateJob(body, files, fmt.Sprint(body["jobName"]), settings)
 	}
 	if len(rows) > maxNames {
-		return nil, refuse("settings has %d rows, and %d are the most to check at a time", len(rows), maxNames)
+		return nil, rejectf("settings has %d rows, and %d are the most to check at a time", len(rows), maxNames)
 	}
 	names, _ := body["jobNames"].([]any)
 	all := struct {
@@ -91,13 +91,13 @@ func (c *call) validate() (any, error) {
 	for i, row := range rows {
 		settings, ok := row.(map[string]any)
 		if !ok {
-			return nil, refuse("settings[%d] must be an object", i)
+			return nil, rejectf("settings[%d] must be an object", i)
 		}
 		name := fmt.Sprintf("row-%d", i+1)
 		if i < len(names) {
 			name = fmt.Sprint(names[i])
 		}
-		v, err := c.check(body, files, name, settings)
+		v, err := c.validateJob(body, files, name, settings)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,7 @@ func (c *call) validate() (any, error) {
 	return all, nil
 }
 
-func (c *call) check(body map[string]any, files *files, name string, settings map[string]any) (v *verdict, err error) {
+func (c *call) validateJob(body map[string]any, files *files, name string, settings map[string]any) (v *verdict, err error) {
 	send := submission(body)
 	for _, member := range []string{"batchName", "jobNames"} {
 		delete(send, member)
@@ -157,14 +157,14 @@ func (c *call) submitBatch() (any, error) {
 	}
 	rows, ok := body["settings"].([]any)
 	if !ok || body["jobs"] != nil {
-		return nil, refuse("settings must be a list with the settings of each job, and jobNames one with their names; there is no jobs here")
+		return nil, rejectf("settings must be a list with the settings of each job, and jobNames one with their names; there is no jobs here")
 	}
 	send, files := submission(body), c.filesOf(body)
 	out := make([]map[string]any, len(rows))
 	for i, row := range rows {
 		settings, ok := row.(map[string]any)
 		if !ok {
-			return nil, refuse("settings[%d] must be an object", i)
+			return nil, rejectf("settings[%d] must be an object", i)
 		}
 		if out[i], err = files.translate(settings); err != nil {
 			return nil, err

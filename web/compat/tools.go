@@ -48,8 +48,8 @@ func kindOf(p client.Parameter) string {
 	return text
 }
 
-// all returns the algorithms that can run here, without their settings.
-func (c *call) all() (ready []*client.Algorithm, err error) {
+// readyAlgorithms returns the algorithms that can run here, without their settings.
+func (c *call) readyAlgorithms() (ready []*client.Algorithm, err error) {
 	a, err := c.api.Get(c.ctx(), nil, "algorithms")
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (c *call) all() (ready []*client.Algorithm, err error) {
 	return slices.DeleteFunc(list.Algorithms, func(a *client.Algorithm) bool { return !a.Ready }), nil
 }
 
-func (c *call) find(name string) (*client.Algorithm, error) {
+func (c *call) findAlgorithm(name string) (*client.Algorithm, error) {
 	a, err := c.api.Get(c.ctx(), nil, "algorithms", name)
 	if err != nil {
 		return nil, err
@@ -73,13 +73,13 @@ func (c *call) find(name string) (*client.Algorithm, error) {
 
 // tools answers GET tools with a list of all and their settings.
 func (c *call) tools() (any, error) {
-	ready, err := c.all()
+	ready, err := c.readyAlgorithms()
 	if err != nil {
 		return nil, err
 	}
 	list := []map[string]any{}
 	for _, each := range ready {
-		a, err := c.find(each.Type)
+		a, err := c.findAlgorithm(each.Type)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (c *call) tools() (any, error) {
 
 // jobTypes answers GET job-types.
 func (c *call) jobTypes() (any, error) {
-	ready, err := c.all()
+	ready, err := c.readyAlgorithms()
 	names := []string{}
 	for _, a := range ready {
 		names = append(names, a.Type)
@@ -106,7 +106,7 @@ func (c *call) jobTypes() (any, error) {
 
 // catalogSchema answers GET catalog/tools/{tool}/schema and GET tools/{tool}/schema.
 func (c *call) catalogSchema() (any, error) {
-	a, err := c.find(c.r.PathValue("tool"))
+	a, err := c.findAlgorithm(c.r.PathValue("tool"))
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (c *call) catalogSchema() (any, error) {
 
 // catalogTools answers GET catalog/tools: those of a kind, a function and with a text.
 func (c *call) catalogTools() (any, error) {
-	ready, err := c.all()
+	ready, err := c.readyAlgorithms()
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ type group struct {
 }
 
 func (c *call) groups(of func(*client.Algorithm) []string) ([]group, error) {
-	ready, err := c.all()
+	ready, err := c.readyAlgorithms()
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ import (
 // returned in either case.
 func Request[T any](c *gin.Context, read func(*Reader) T) (T, error) {
 	r, decoded := readAll(c, read)
-	return decoded, r.end()
+	return decoded, r.firstError()
 }
 
 // Lenient is Request for a service that reports the faults of a body together
@@ -36,7 +36,7 @@ func Lenient[T any](c *gin.Context, read func(*Reader) T) (_ T, faults []fault.F
 	r, decoded := readAll(c, read)
 	elsewhere := func(f fault.Field) bool { return f.Loc[0] != "body" }
 	if r.err != nil || r.body == nil || r.body.value == nil || slices.ContainsFunc(r.faults, elsewhere) {
-		return decoded, nil, r.end()
+		return decoded, nil, r.firstError()
 	}
 	return decoded, r.faults, nil
 }
@@ -122,7 +122,7 @@ func (r *Reader) parseQuery() {
 	r.query = values
 }
 
-// checkUnknown finds the parts of the request that nobody asked for.
+// checkUnknown finds the parts of the request that the handler did not read.
 func (r *Reader) checkUnknown() {
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		loc := []any{"query", strings.ToValidUTF8(name, "�")}
@@ -144,8 +144,8 @@ func (r *Reader) checkUnknown() {
 	}
 }
 
-// end returns the error of the whole request, nil if there is none.
-func (r *Reader) end() error {
+// firstError returns the error of the whole request, nil if there is none.
+func (r *Reader) firstError() error {
 	if r.err != nil {
 		return r.err
 	}

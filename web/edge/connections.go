@@ -17,7 +17,7 @@ import (
 )
 
 // LimitConnections returns listener for server with the bounds of b. What is not an HTTP
-// request is answered like any other mistake. Requests that change something wait for one
+// request is answered like any other error. Requests that change something wait for one
 // of the slots to compute, unless that is nil, before they are parsed.
 func LimitConnections(server *http.Server, listener net.Listener, b Bounds, compute *limit.Slots) net.Listener {
 	l := &limitedListener{
@@ -121,7 +121,7 @@ func (l *limitedListener) receive() {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
-			l.hand(acceptance{err: err})
+			l.handOver(acceptance{err: err})
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
@@ -130,12 +130,12 @@ func (l *limitedListener) receive() {
 		w, plain := newWireConn(c, l.compute)
 		network := l.network(c)
 		if !plain || network == "" {
-			l.hand(acceptance{conn: w})
+			l.handOver(acceptance{conn: w})
 			continue
 		}
 		if release, ok := l.silent.Try(network); ok {
 			w.(*wireConn).silent.Store(&release)
-			l.hand(acceptance{conn: w})
+			l.handOver(acceptance{conn: w})
 			continue
 		}
 		unpark, err := l.parked.One(network)
@@ -160,7 +160,7 @@ func (l *limitedListener) park(c *wireConn, network string) {
 		return
 	}
 	c.silent.Store(&release)
-	l.hand(acceptance{conn: c})
+	l.handOver(acceptance{conn: c})
 }
 
 // reset closes a connection from which nothing was read, as cheaply as can be: clients that
@@ -172,8 +172,8 @@ func reset(c net.Conn) {
 	_ = c.Close()
 }
 
-// hand gives Accept its result.
-func (l *limitedListener) hand(a acceptance) {
+// handOver gives Accept its result.
+func (l *limitedListener) handOver(a acceptance) {
 	select {
 	case l.accepted <- a:
 	case <-l.closed:
@@ -223,7 +223,7 @@ func (l *limitedListener) follow(c net.Conn, state http.ConnState) {
 		answered(c)
 	}
 	if state != http.StateNew {
-		heard(c)
+		markHeard(c)
 	}
 	l.mu.Lock()
 	if e := l.idle[c]; e != nil {

@@ -70,7 +70,7 @@ func afterEmptyLine(p []byte) int {
 }
 
 // mentions reports whether a line begins with the name of a header, in lower
-// case. If it can't be told, it is true.
+// case. If that is unknown, it is true.
 func (b *recentBytes) mentions(header string) bool {
 	return b.lost || bytes.Contains(bytes.ToLower(b.kept), []byte("\n"+header))
 }

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Line is the connection of an answer that goes on for hours and sends little, taken
-// over from net/http: its buffers, 10 KiB, are given back. The handler goes on as
+// Line is the connection of an answer that lasts for hours and sends little, taken
+// over from net/http: its buffers, 10 KiB, are freed. The handler continues as
 // before, but the connection is closed behind the answer. A line belongs to one
 // goroutine.
 type Line struct {
-	conn   *wireConn
-	ctx    context.Context // ends when the client hangs up
-	hungUp context.CancelFunc
-	unhook func() bool
-	heard  chan struct{} // closed when nobody listens to the client any more
-	sent   int
+	conn     *wireConn
+	ctx      context.Context // ends when the client hangs up
+	hungUp   context.CancelFunc
+	unhook   func() bool
+	received chan struct{} // closed when the client is no longer listened to
+	sent     int
 }
 
 // lastWords is how long a line may still write when the server stops.
@@ -45,7 +45,7 @@ func TakeOver(stopping context.Context, w http.ResponseWriter, r *http.Request) 
 	}
 	// net/http refers to the two until the handler returns, but has no use for them.
 	*buffers.Reader, *buffers.Writer, conn.recent = bufio.Reader{}, bufio.Writer{}, recentBytes{}
-	l := &Line{conn: conn, heard: make(chan struct{})}
+	l := &Line{conn: conn, received: make(chan struct{})}
 	l.ctx, l.hungUp = context.WithCancel(r.Context())
 	l.unhook = context.AfterFunc(stopping, func() {
 		time.AfterFunc(lastWords, func() { _ = conn.Close() }) // mostly it is closed by then
@@ -57,7 +57,7 @@ func TakeOver(stopping context.Context, w http.ResponseWriter, r *http.Request) 
 // listen waits until the client hangs up. As in net/http, a client that sends
 // something instead is listened to no more.
 func (l *Line) listen() {
-	defer close(l.heard)
+	defer close(l.received)
 	if n, err := l.conn.TCPConn.Read(make([]byte, 1)); n == 0 && err != nil {
 		l.hungUp()
 	}
@@ -98,6 +98,6 @@ func (l *Line) Close() error {
 	l.unhook()
 	l.hungUp()
 	err := l.conn.Close()
-	<-l.heard
+	<-l.received
 	return err
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // SignIn says which header of which proxies names the user who has signed in there.
-// The zero value believes nobody.
+// The zero value trusts no proxy.
 type SignIn struct {
 	Header  string
 	Proxies []netip.Prefix
@@ -27,7 +27,7 @@ func SignedIn(r *http.Request) string {
 }
 
 // signInBy returns a function that notes the user whom a proxy has signed in. It looks
-// at the address of the connection: whatever is forwarded could be made up. Headers
+// at the address of the connection: forwarded headers could be made up. Headers
 // from anyone else are logged, one a second, and otherwise ignored.
 func signInBy(s SignIn) func(*http.Request) *http.Request {
 	if s.Header == "" {

@@ -18,7 +18,7 @@ import (
 
 // wireConn is a connection that rewrites net/http's own answers. What is not an
 // HTTP request reaches no handler: net/http answers in plain text and hangs up.
-// Clients get an error object instead, as for any other mistake.
+// Clients get an error object instead, as for any other error.
 type wireConn struct {
 	*net.TCPConn             // embedded for all its optional interfaces
 	answering    atomic.Bool // a handler was called for the current request
@@ -66,9 +66,9 @@ func newWireConn(c net.Conn, compute *limit.Slots) (wrapped net.Conn, ok bool) {
 	return c, false
 }
 
-// heard notes that a whole request was read from a connection, which TLS may hide, or that
+// markHeard notes that a whole request was read from a connection, which TLS may hide, or that
 // it has ended.
-func heard(c net.Conn) {
+func markHeard(c net.Conn) {
 	if outer, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = outer.NetConn()
 	}

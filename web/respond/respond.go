@@ -38,10 +38,10 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 // Body sends a complete answer. A write error means that the client has gone,
 // which the access log shows.
 func Body(w http.ResponseWriter, status int, contentType string, body []byte) {
-	_ = send(w, status, contentType, body)
+	_ = writeBody(w, status, contentType, body)
 }
 
-func send(w http.ResponseWriter, status int, contentType string, body []byte) error {
+func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) error {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -93,7 +93,7 @@ func (p Page) Write(w http.ResponseWriter) {
 		b = append(append(b, `,"count":`...), p.Count...)
 	}
 	b = append(b, "}\n"...)
-	err := send(w, http.StatusOK, JSONType, b)
+	err := writeBody(w, http.StatusOK, JSONType, b)
 	if err == nil && cap(b) <= keptBuffer { // after an error, HTTP/2 may still be sending it
 		*buffer = b
 		pageBuffers.Put(buffer)

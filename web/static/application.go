@@ -73,7 +73,7 @@ func splitAtBase(page []byte) (head, tail []byte) {
 	const before = `<base href="`
 	at := bytes.Index(page, []byte(before))
 	if at < 0 {
-		panic("the start page has no <base href>") // a mistake in the program
+		panic("the start page has no <base href>") // a bug
 	}
 	at += len(before)
 	return page[:at], page[at+bytes.IndexByte(page[at:], '"'):]
@@ -90,14 +90,14 @@ func (a *application) answer(w http.ResponseWriter, r *http.Request) error {
 	case strings.HasPrefix(name, assets):
 		return fault.Errorf(fault.NotFound, "The application has no such file; load the page again.")
 	default:
-		a.start(r).serve(w, r)
+		a.startPage(r).serve(w, r)
 	}
 	return nil
 }
 
-// start returns the start page. Its relative addresses begin where the path of the
+// startPage returns the start page. Its relative addresses begin where the path of the
 // application does, as seen from the page: that holds under any path of a proxy.
-func (a *application) start(r *http.Request) file {
+func (a *application) startPage(r *http.Request) file {
 	base := "./"
 	if depth := strings.Count(r.URL.EscapedPath(), "/") - strings.Count(ApplicationPrefix, "/"); depth > 0 {
 		base = strings.Repeat("../", depth)

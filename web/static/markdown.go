@@ -87,7 +87,7 @@ func addPage(all map[string]file, name, title, head, body string, contents []hea
 	return err
 }
 
-// Markdown's own HTML is left out of what it gives.
+// Markdown's own HTML is left out of the output.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
 var (

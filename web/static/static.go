@@ -1,5 +1,5 @@
 // Package static serves what is part of the program and needs no API key: the web application, the
-// documentation, and the programs that use the service, so that nobody needs another source of them.
+// documentation, and the programs that use the service, so that no other source of them is needed.
 package static
 
 import (
@@ -54,7 +54,7 @@ func before(built fs.FS, api http.Handler, o Options) http.Handler {
 			serve(w, r, pagePolicy, answerDocs)
 		case strings.HasPrefix(path, clientPrefix):
 			serve(w, r, pagePolicy, c.answer)
-		case !reads(r):
+		case !isRead(r):
 			api.ServeHTTP(w, r)
 		case path+"/" == ApplicationPrefix, path == "/" && wantsPage(r):
 			w.Header().Set("Vary", "Accept")
@@ -67,8 +67,8 @@ func before(built fs.FS, api http.Handler, o Options) http.Handler {
 	})
 }
 
-// reads reports whether a request changes nothing.
-func reads(r *http.Request) bool {
+// isRead reports whether a request changes nothing.
+func isRead(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead
 }
 
@@ -99,7 +99,7 @@ func serve(w http.ResponseWriter, r *http.Request, policy string, answer func(ht
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	edge.Log(w, r, func(w http.ResponseWriter, r *http.Request) {
 		var err error
-		if reads(r) {
+		if isRead(r) {
 			err = answer(w, r)
 		} else {
 			h.Set("Allow", "GET, HEAD")

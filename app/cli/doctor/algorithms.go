@@ -15,10 +15,10 @@ func checkAlgorithms(ctx context.Context, in *installation) []Finding {
 	var found []Finding
 	kept := in.keptAlgorithms(ctx)
 	catalogue, err := builtin.Catalogue(in.config.Algorithms, in.config.Catalogue, func(m algorithm.Mistake) {
-		found = append(found, say(Problem, "%s%s", m, kept[m.File])...)
+		found = append(found, finding(Problem, "%s%s", m, kept[m.File])...)
 	})
 	if err != nil {
-		return say(Problem, "%s", fault.Text(err))
+		return finding(Problem, "%s", fault.Text(err))
 	}
 	here, _ := host.Of(in.config) // what was not detected counts as absent
 	ready, catalogued := 0, 0
@@ -33,19 +33,19 @@ func checkAlgorithms(ctx context.Context, in *installation) []Finding {
 				catalogued++
 				continue
 			}
-			found = append(found, say(Problem, "%s %s is not ready: %s", a.Type, a.Version, strings.Join(missing, "; "))...)
+			found = append(found, finding(Problem, "%s %s is not ready: %s", a.Type, a.Version, strings.Join(missing, "; "))...)
 		}
 	}
 	switch {
 	case found == nil && catalogued > 0:
-		return say(OK, "%d are ready; programs of %d others in the catalogue are not installed (molrun algorithms list)", ready, catalogued)
+		return finding(OK, "%d are ready; programs of %d others in the catalogue are not installed (molrun algorithms list)", ready, catalogued)
 	case found == nil:
-		return say(OK, "%d are ready", ready)
+		return finding(OK, "%d are ready", ready)
 	}
 	return found
 }
 
-// keptAlgorithms says of files with mistakes what the running service offers in their place.
+// keptAlgorithms says for files with errors what the running service offers in their place.
 func (in *installation) keptAlgorithms(ctx context.Context) map[string]string {
 	kept := map[string]string{}
 	if !in.running {

@@ -11,40 +11,40 @@ import (
 func checkBackups(_ context.Context, in *installation) []Finding {
 	b := in.config.Backup
 	if b.To == "" {
-		return say(OK, "the service takes none itself: backup.to is not set; molrun backup DIR takes one")
+		return finding(OK, "the service takes none itself: backup.to is not set; molrun backup DIR takes one")
 	}
 	dir := backup.Dir(b.To)
 	marked, err := dir.Marked()
 	if err != nil {
-		return say(Problem, "%v; give the service's user access to it", err)
+		return finding(Problem, "%v; give the service's user access to it", err)
 	}
 	if !marked {
-		return say(Problem, "%s has no backups; mount its disk, or run molrun backup %[1]s once", dir)
+		return finding(Problem, "%s has no backups; mount its disk, or run molrun backup %[1]s once", dir)
 	}
 	newest, err := dir.Newest()
 	switch {
 	case err != nil:
-		return say(Problem, "%v; run molrun backup", err)
+		return finding(Problem, "%v; run molrun backup", err)
 	case newest == nil:
-		return say(Warning, "%s has no finished backup yet", dir)
+		return finding(Warning, "%s has no finished backup yet", dir)
 	}
-	found := say(OK, "the newest is of %s", newest.TakenAt.Local().Format(time.DateTime))
+	found := finding(OK, "the newest is of %s", newest.TakenAt.Local().Format(time.DateTime))
 	switch age := time.Since(newest.TakenAt); {
 	case age > 2*time.Duration(b.Every):
-		found = say(Problem, "the newest is of %s, though one is due every %s; the log of the service says why, and molrun backup takes one now",
+		found = finding(Problem, "the newest is of %s, though one is due every %s; the log of the service says why, and molrun backup takes one now",
 			newest.TakenAt.Local().Format(time.DateTime), time.Duration(b.Every))
 	case age < -time.Hour:
-		found = say(Warning, "the newest is of %s, which is to come; look at the clock", newest.TakenAt.Local().Format(time.DateTime))
+		found = finding(Warning, "the newest is of %s, which is to come; look at the clock", newest.TakenAt.Local().Format(time.DateTime))
 	}
 	if len(newest.Problems) > 0 {
-		found = append(found, say(Problem, "the newest lacks something that the data directory lacked already: %s; run molrun check", newest.Problems[0])...)
+		found = append(found, finding(Problem, "the newest lacks something that the data directory lacked already: %s; run molrun check", newest.Problems[0])...)
 	}
 	tried, err := dir.Tried()
 	switch {
 	case err != nil:
-		return append(found, say(Problem, "%v; molrun restore %s --try makes it anew", err, dir)...)
+		return append(found, finding(Problem, "%v; molrun restore %s --try makes it anew", err, dir)...)
 	case tried != nil && len(tried.Problems) > 0:
-		return append(found, say(Problem, "backup %s could not be restored on trial: %s", tried.Backup, tried.Problems[0])...)
+		return append(found, finding(Problem, "backup %s could not be restored on trial: %s", tried.Backup, tried.Problems[0])...)
 	}
 	return found
 }

@@ -19,20 +19,20 @@ const expiresSoon = 21 * 24 * time.Hour
 func checkCertificate(_ context.Context, in *installation) []Finding {
 	t := in.config.TLS
 	if !t.On() {
-		return say(OK, "none is configured: the service speaks plain HTTP")
+		return finding(OK, "none is configured: the service speaks plain HTTP")
 	}
 	cert, key := host.CertificateFiles(in.config)
 	if t.SelfSigned {
 		if _, err := os.Stat(cert); errors.Is(err, fs.ErrNotExist) {
-			return say(Warning, "there is none yet; molrun serve makes it")
+			return finding(Warning, "there is none yet; molrun serve makes it")
 		}
 	}
 	if err := host.CheckPrivateKey(key); err != nil {
-		return say(Problem, "%s", fault.Text(err))
+		return finding(Problem, "%s", fault.Text(err))
 	}
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
-		return say(Problem, "%s and %s can't be used: %v; name a certificate in PEM and the key that belongs to it", cert, key, err)
+		return finding(Problem, "%s and %s can't be used: %v; name a certificate in PEM and the key that belongs to it", cert, key, err)
 	}
 	return checkExpiry(in.now, cert, pair.Leaf)
 }
@@ -41,11 +41,11 @@ func checkExpiry(now time.Time, cert string, leaf *x509.Certificate) []Finding {
 	until := leaf.NotAfter.Local().Format(time.DateTime)
 	switch left := leaf.NotAfter.Sub(now); {
 	case left <= 0:
-		return say(Problem, "%s expired on %s; renew it", cert, until)
+		return finding(Problem, "%s expired on %s; renew it", cert, until)
 	case now.Before(leaf.NotBefore):
-		return say(Problem, "%s is not valid before %s; look at the clock, or name another", cert, leaf.NotBefore.Local().Format(time.DateTime))
+		return finding(Problem, "%s is not valid before %s; look at the clock, or name another", cert, leaf.NotBefore.Local().Format(time.DateTime))
 	case left < expiresSoon:
-		return say(Warning, "%s expires on %s; renew it", cert, until)
+		return finding(Warning, "%s expires on %s; renew it", cert, until)
 	}
-	return say(OK, "%s is valid until %s", cert, until)
+	return finding(OK, "%s is valid until %s", cert, until)
 }

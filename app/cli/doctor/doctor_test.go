@@ -343,10 +343,10 @@ func TestCertificateIsGradedByItsTime(t *testing.T) {
 func TestSandboxIsJudged(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
-	wantFinding(t, "a sandbox", in.judgeSandbox(true, "Sound."), OK, "Sound.")
-	wantFinding(t, "none", in.judgeSandbox(false, "None."), Warning, "None. Until then a job sees what the service sees")
+	wantFinding(t, "a sandbox", in.gradeSandbox(true, "Sound."), OK, "Sound.")
+	wantFinding(t, "none", in.gradeSandbox(false, "None."), Warning, "None. Until then a job sees what the service sees")
 	in.config.Runner.Sandbox = "off"
-	wantFinding(t, "switched off", in.judgeSandbox(false, "Off."), Warning, "Off. Set runner.sandbox to \"auto\"")
+	wantFinding(t, "switched off", in.gradeSandbox(false, "Off."), Warning, "Off. Set runner.sandbox to \"auto\"")
 	wantFinding(t, "switched off, tried", in.trySandbox(t.Context()), Warning, "Whether it gets a cgroup shows when the service starts.")
 	in.running = true
 	wantFinding(t, "a service that does not answer", checkSandbox(t.Context(), in), Warning, "the service does not tell")

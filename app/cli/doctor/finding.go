@@ -19,7 +19,7 @@ const (
 	Problem Result = "problem" // something does not work
 )
 
-// say makes the only finding of a check.
-func say(r Result, format string, args ...any) []Finding {
+// finding makes the only finding of a check.
+func finding(r Result, format string, args ...any) []Finding {
 	return []Finding{{Result: r, Text: fmt.Sprintf(format, args...)}}
 }

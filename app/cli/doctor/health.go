@@ -20,10 +20,10 @@ import (
 	"molrun/app/server/host"
 )
 
-// Ask asks GET /healthz of the service on the data directory of c and returns the
+// AskHealth asks GET /healthz of the service on the data directory of c and returns the
 // address that it asked. Where it listens, the service says itself; if this user can't
 // ask it, or listen is set, that of the configuration counts. Ask waits until ctx ends.
-func Ask(ctx context.Context, c config.Config, listen string) (address string, err error) {
+func AskHealth(ctx context.Context, c config.Config, listen string) (address string, err error) {
 	if listen == "" {
 		address, err = ofService(ctx, c.Data)
 	}
@@ -63,7 +63,7 @@ func ofService(ctx context.Context, data string) (string, error) {
 	}
 	address, err := host.Control(data).Listener(ctx)
 	if err != nil {
-		return "", nil // it is busy: its address tells more
+		return "", nil // it is busy: its address says more
 	}
 	return address, nil
 }

@@ -23,16 +23,16 @@ const clockSlack = time.Minute
 
 func checkClock(_ context.Context, in *installation) []Finding {
 	if in.now.Year() < 2025 || in.now.Year() > 2100 {
-		return say(Problem, "it says %s; set it, since links and retention go by it", in.now.Format(time.DateTime))
+		return finding(Problem, "it says %s; set it, since links and retention go by it", in.now.Format(time.DateTime))
 	}
 	if last, err := boltfile.ReadCommits(in.database); err == nil && last.At.After(in.now.Add(clockSlack)) {
-		return say(Problem, "it says %s, but records were written at %s: it went back, or was wrong then; set it right before the service starts",
+		return finding(Problem, "it says %s, but records were written at %s: it went back, or was wrong then; set it right before the service starts",
 			in.now.UTC().Format(time.DateTime), last.At.UTC().Format(time.DateTime))
 	}
 	if synchronized, known := clockSynchronized(); known && !synchronized {
-		return say(Warning, "nothing keeps it in step; switch on time synchronisation, such as timedatectl set-ntp true")
+		return finding(Warning, "nothing keeps it in step; switch on time synchronisation, such as timedatectl set-ntp true")
 	}
-	return say(OK, "it says %s and is not behind the records", in.now.UTC().Format(time.DateTime))
+	return finding(OK, "it says %s and is not behind the records", in.now.UTC().Format(time.DateTime))
 }
 
 // clockSynchronized asks the kernel whether its clock is kept in step.
@@ -56,13 +56,13 @@ func checkLimits(_ context.Context, in *installation) []Finding {
 	limit, whose, err := in.openFiles()
 	switch {
 	case err != nil:
-		return say(Warning, "how many files may be open can't be found out: %v", err)
+		return finding(Warning, "how many files may be open can't be found out: %v", err)
 	case limit < minFiles:
-		return say(Problem, "%s may open only %d files; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
+		return finding(Problem, "%s may open only %d files; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
 	case limit < goodFiles:
-		return say(Warning, "%s may open %d files, which many connections at once can use up; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
+		return finding(Warning, "%s may open %d files, which many connections at once can use up; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
 	}
-	return say(OK, "%s may open %d files", whose, limit)
+	return finding(OK, "%s may open %d files", whose, limit)
 }
 
 // checkCPUs says whether each job gets CPUs of its own.
@@ -72,12 +72,12 @@ func checkCPUs(_ context.Context, in *installation) []Finding {
 		cpus = runtime.GOMAXPROCS(0)
 	}
 	if !in.config.Runner.PinCPUs {
-		return say(OK, "jobs may use %s, and run on any, since runner.pin_cpus is false", unit.Count(cpus, "CPU"))
+		return finding(OK, "jobs may use %s, and run on any, since runner.pin_cpus is false", unit.Count(cpus, "CPU"))
 	}
 	if _, why := local.Cores(cpus); why != "" {
-		return say(Warning, "jobs may use %s, but get none of their own: %s", unit.Count(cpus, "CPU"), why)
+		return finding(Warning, "jobs may use %s, but get none of their own: %s", unit.Count(cpus, "CPU"), why)
 	}
-	return say(OK, "jobs may use %s, and each runs on its own", unit.Count(cpus, "CPU"))
+	return finding(OK, "jobs may use %s, and each runs on its own", unit.Count(cpus, "CPU"))
 }
 
 // openFiles returns the limit of the service or, if none runs, of one started here.
@@ -109,33 +109,33 @@ func hardLimit(limits string) (uint64, error) {
 func checkGPUs(_ context.Context, in *installation) []Finding {
 	wanted := in.config.Runner.GPUs
 	if !wanted.Auto() && len(wanted) == 0 {
-		return say(OK, "jobs get none: runner.gpus says so")
+		return finding(OK, "jobs get none: runner.gpus says so")
 	}
 	there, err := local.Detect("")
 	if err != nil && len(there.GPUs) == 0 {
-		return say(Problem, "%v; mend the driver, or set runner.gpus to \"\"", err)
+		return finding(Problem, "%v; mend the driver, or set runner.gpus to \"\"", err)
 	}
 	_, driver := os.Stat("/proc/driver/nvidia/version")
 	_, smi := exec.LookPath("nvidia-smi")
 	switch {
 	case wanted.Auto() && driver == nil && smi != nil:
-		return say(Warning, "there is an NVIDIA driver, but nvidia-smi is not on PATH, so jobs get no GPU; install it")
+		return finding(Warning, "there is an NVIDIA driver, but nvidia-smi is not on PATH, so jobs get no GPU; install it")
 	case wanted.Auto() && len(there.GPUs) == 0:
-		return say(OK, "there are none")
+		return finding(OK, "there are none")
 	case wanted.Auto() && err != nil:
-		return say(Problem, "%d: %s; %v; fix the other GPUs, or restart the machine", len(there.GPUs), strings.Join(there.GPUs, ", "), err)
+		return finding(Problem, "%d: %s; %v; fix the other GPUs, or restart the machine", len(there.GPUs), strings.Join(there.GPUs, ", "), err)
 	case wanted.Auto():
-		return say(OK, "%d: %s", len(there.GPUs), strings.Join(there.GPUs, ", "))
+		return finding(OK, "%d: %s", len(there.GPUs), strings.Join(there.GPUs, ", "))
 	}
 	for _, gpu := range wanted {
 		if !hasGPU(there.GPUs, gpu) {
-			return say(Problem, "runner.gpus names %s, but nvidia-smi lists %d: [%s]; name those, or set runner.gpus to \"auto\"", gpu, len(there.GPUs), strings.Join(there.GPUs, ", "))
+			return finding(Problem, "runner.gpus names %s, but nvidia-smi lists %d: [%s]; name those, or set runner.gpus to \"auto\"", gpu, len(there.GPUs), strings.Join(there.GPUs, ", "))
 		}
 	}
 	if err != nil {
-		return say(Problem, "%s, as configured; %v", strings.Join(wanted, ", "), err)
+		return finding(Problem, "%s, as configured; %v", strings.Join(wanted, ", "), err)
 	}
-	return say(OK, "%s, as configured", strings.Join(wanted, ", "))
+	return finding(OK, "%s, as configured", strings.Join(wanted, ", "))
 }
 
 // hasGPU looks for a device by its UUID or its number.

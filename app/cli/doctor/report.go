@@ -96,7 +96,7 @@ var plainSettings = map[string]bool{
 	"mail.tls": true, "log.level": true, "log.format": true,
 }
 
-// withoutSettings puts the names of settings in the place of the texts that somebody has
+// withoutSettings puts the names of settings in the place of the texts that the operator has
 // chosen for them, wherever they turn up, and hides the names of organizations.
 func withoutSettings(c config.Config) *strings.Replacer {
 	defaults := config.Default()

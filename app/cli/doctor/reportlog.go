@@ -78,7 +78,7 @@ func readJournal(ctx context.Context) ([]byte, error) {
 	return text[max(0, len(text)-maxLogBytes):], nil
 }
 
-// failuresIn returns the last lines of warnings and errors, without the fields that tell of
+// failuresIn returns the last lines of warnings and errors, without the fields that name
 // users, and the stacks of panics.
 func failuresIn(text []byte) (errs, stack []string) {
 	panicking := false

@@ -17,9 +17,9 @@ func checkSandbox(ctx context.Context, in *installation) []Finding {
 	}
 	i, err := host.Control(in.data).Isolation(ctx)
 	if err != nil {
-		return say(Warning, "the service does not tell what it does for jobs: %v", err)
+		return finding(Warning, "the service does not tell what it does for jobs: %v", err)
 	}
-	return in.judgeSandbox(strings.Contains(i.Kind, "bubblewrap"), i.Sentence)
+	return in.gradeSandbox(strings.Contains(i.Kind, "bubblewrap"), i.Sentence)
 }
 
 // trySandbox does what a start of the service does, except for cgroups: trying them
@@ -27,17 +27,17 @@ func checkSandbox(ctx context.Context, in *installation) []Finding {
 func (in *installation) trySandbox(ctx context.Context) []Finding {
 	i, err := local.ProbeSandbox(ctx, local.IsolationOptions{Sandbox: in.config.Runner.Sandbox})
 	if err != nil {
-		return say(Problem, "no job can start: %s", fault.Text(err))
+		return finding(Problem, "no job can start: %s", fault.Text(err))
 	}
-	return in.judgeSandbox(i.Bubblewrap != "", i.Sentence()+" Whether it gets a cgroup shows when the service starts.")
+	return in.gradeSandbox(i.Bubblewrap != "", i.Sentence()+" Whether it gets a cgroup shows when the service starts.")
 }
 
-func (in *installation) judgeSandbox(sandboxed bool, sentence string) []Finding {
+func (in *installation) gradeSandbox(sandboxed bool, sentence string) []Finding {
 	switch {
 	case sandboxed:
-		return say(OK, "%s", sentence)
+		return finding(OK, "%s", sentence)
 	case in.config.Runner.Sandbox == local.SandboxOff:
-		return say(Warning, "%s Set runner.sandbox to \"auto\" unless every user may see what the service sees.", sentence)
+		return finding(Warning, "%s Set runner.sandbox to \"auto\" unless every user may see what the service sees.", sentence)
 	}
-	return say(Warning, "%s Until then a job sees what the service sees; runner.sandbox = \"required\" lets none start so.", sentence)
+	return finding(Warning, "%s Until then a job sees what the service sees; runner.sandbox = \"required\" lets none start so.", sentence)
 }

@@ -16,12 +16,12 @@ import (
 func checkSlurm(ctx context.Context, in *installation) []Finding {
 	if !in.config.Slurm.On() {
 		if wantsSlurm(in.config.Algorithms) {
-			return say(Problem, "algorithms are to run there, but no cluster is configured; set slurm.shared_dir, or give them another executor")
+			return finding(Problem, "algorithms are to run there, but no cluster is configured; set slurm.shared_dir, or give them another executor")
 		}
-		return say(OK, "no job is to run there")
+		return finding(OK, "no job is to run there")
 	}
 	if err := host.CheckSharedDir(in.config.Slurm.SharedDir, in.data); err != nil {
-		return say(Problem, "%s", fault.Text(err))
+		return finding(Problem, "%s", fault.Text(err))
 	}
 	var found []Finding
 	options := host.SlurmOptions(in.config)
@@ -30,7 +30,7 @@ func checkSlurm(ctx context.Context, in *installation) []Finding {
 		found = append(found, Finding{Result: grade, Text: f.Text})
 	}
 	if os.Geteuid() == 0 {
-		found = append(found, say(Warning, "molrun runs as root, and so do its jobs on the cluster; give it an account of its own, the same on all nodes")...)
+		found = append(found, finding(Warning, "molrun runs as root, and so do its jobs on the cluster; give it an account of its own, the same on all nodes")...)
 	}
 	return found
 }

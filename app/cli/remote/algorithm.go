@@ -37,7 +37,7 @@ func SearchAlgorithms(c *cobra.Command) {
 			return s.PrintJSON(map[string]any{"algorithms": found})
 		}
 		if len(found) == 0 {
-			s.Say("no algorithm has these words: %s", strings.Join(args, " "))
+			s.Notef("no algorithm has these words: %s", strings.Join(args, " "))
 			return nil
 		}
 		rows := make([][]string, len(found))
@@ -52,7 +52,7 @@ func SearchAlgorithms(c *cobra.Command) {
 	})
 }
 
-// mentions reports whether what is told of an algorithm has all words, in any case.
+// mentions reports whether the description of an algorithm has all words, in any case.
 func mentions(text json.RawMessage, words []string) bool {
 	one, err := client.Decode[client.Algorithm](text)
 	if err != nil {
@@ -113,7 +113,7 @@ func algorithmPart(name, short string, do func(context.Context, *session, client
 }
 
 func showAlgorithm(_ context.Context, s *session, a client.Answer) error {
-	return s.Show(a, func() error {
+	return s.PrintAnswer(a, func() error {
 		one, err := client.Decode[client.Algorithm](a)
 		if err != nil {
 			return err
@@ -174,7 +174,7 @@ func printExample(_ context.Context, s *session, a client.Answer) error {
 
 // exampleFile returns a file of an algorithm's example.
 func exampleFile(ctx context.Context, s *session, typ, name string) ([]byte, error) {
-	body, err := s.API.Open(ctx, nil, "algorithms", typ, "example", name)
+	body, err := s.API.OpenBody(ctx, nil, "algorithms", typ, "example", name)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func asking(what func(ctx context.Context, api *client.Client, begun string) ([]
 	return func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		const quietly = cobra.ShellCompDirectiveNoFileComp
 		o := sessionOptions{server: flagText(c, "server"), profile: flagText(c, "profile")}
-		p, err := o.find(os.Getenv)
+		p, err := o.findProfile(os.Getenv)
 		if err != nil {
 			return nil, quietly
 		}

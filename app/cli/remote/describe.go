@@ -31,8 +31,8 @@ type description struct {
 	folder                     string
 }
 
-// add adds the flags.
-func (d *description) add(c *cobra.Command, called string) {
+// addFlags adds the flags.
+func (d *description) addFlags(c *cobra.Command, called string) {
 	f := c.Flags()
 	f.StringVarP(&d.name, "name", "n", "", "name of the "+called+" (default the type and a few letters)")
 	f.StringVarP(&d.input, "input", "i", "", d.inputHelp(called))
@@ -75,7 +75,7 @@ func (d *description) job(ctx context.Context, s *session, c *cobra.Command, arg
 	}
 	j.Version = cmp.Or(d.version, j.Version)
 	if d.example {
-		if err := begin(ctx, s, &j, d.folder); err != nil {
+		if err := startFromExample(ctx, s, &j, d.folder); err != nil {
 			return j, err
 		}
 	}
@@ -123,8 +123,8 @@ func readValue(path string) ([]byte, error) { return readText(path, "; give it w
 // maxText bounds what is read of a file that becomes part of a request.
 const maxText = 64 << 20
 
-// readText reads a file. The advice ends what is said of one that is too large.
-func readText(path, advice string) ([]byte, error) {
+// readText reads a file. The warning ends the error for one that is too large.
+func readText(path, warning string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func readText(path, advice string) ([]byte, error) {
 	defer f.Close() // only read from
 	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
 	if err == nil && len(text) > maxText {
-		err = fmt.Errorf("%s has more than %s%s", path, unit.Bytes(maxText), advice)
+		err = fmt.Errorf("%s has more than %s%s", path, unit.Bytes(maxText), warning)
 	}
 	return text, err
 }
@@ -147,12 +147,12 @@ func readJob(path string, stdin io.Reader) (jobFile, error) {
 	}
 	defer f.Close() // only read from
 	j, err := readJobFile(path, f)
-	place(&j, path)
+	resolvePaths(&j, path)
 	return j, err
 }
 
-// place finds the local files of a job beside its description.
-func place(j *jobFile, description string) {
+// resolvePaths finds the local files of a job beside its description.
+func resolvePaths(j *jobFile, description string) {
 	for name, files := range j.Files {
 		for i, file := range files.Paths {
 			if !filepath.IsAbs(file) {
@@ -163,9 +163,9 @@ func place(j *jobFile, description string) {
 	}
 }
 
-// begin puts the settings of the algorithm's example below those of j, and uploads the
+// startFromExample puts the settings of the algorithm's example below those of j, and uploads the
 // files that they name.
-func begin(ctx context.Context, s *session, j *jobFile, folder string) error {
+func startFromExample(ctx context.Context, s *session, j *jobFile, folder string) error {
 	a, err := s.API.Algorithm(ctx, j.Type, j.Version)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func bringFile(ctx context.Context, s *session, typ, folder, name string) (refer
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return "", err
 	}
-	sent, err := s.Send(ctx, []string{path}, cmp.Or(folder, "examples/"+typ))
+	sent, err := s.SendFiles(ctx, []string{path}, cmp.Or(folder, "examples/"+typ))
 	if err != nil {
 		return "", err
 	}
@@ -262,7 +262,7 @@ func prepareSettings(ctx context.Context, s *session, j *jobFile, folder string)
 	for _, files := range j.Files {
 		paths = append(paths, files.Paths...)
 	}
-	sent, err := s.Send(ctx, paths, folder)
+	sent, err := s.SendFiles(ctx, paths, folder)
 	if err != nil {
 		return nil, err
 	}

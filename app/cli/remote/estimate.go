@@ -19,7 +19,7 @@ func estimateCommand() *cobra.Command {
 		Long:    "Show how long a job would wait and run, what it needs, and whether it can run here at all. Nothing is queued.",
 		Example: Examples("molrun estimate cg-idp --example", "molrun estimate -i job.toml --json"),
 	}
-	d.add(c, "job")
+	d.addFlags(c, "job")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		j, err := d.job(ctx, s, c, args)
 		if err != nil {

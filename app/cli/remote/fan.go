@@ -41,8 +41,8 @@ another's results, as job:NAME/@OUTPUT or job:NAME/path.`,
 			"molrun batch structure-summary -i models/ --each structure --wait",
 			"molrun batch -i binodal.yaml --wait"),
 	}
-	d.add(c, "batch")
-	a.add(c)
+	d.addFlags(c, "batch")
+	a.addFlags(c)
 	c.Flags().StringArrayVar(&each, "each", nil, "the setting that each sequence or file is for")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		if d.input == "" {
@@ -130,7 +130,7 @@ func formatOf(path string) (string, error) {
 
 // sendRows uploads the file that the service makes the rows of.
 func (b *batch) sendRows(ctx context.Context, s *session, setting, format, path, folder string) error {
-	sent, err := s.Send(ctx, []string{path}, folder)
+	sent, err := s.SendFiles(ctx, []string{path}, folder)
 	if err == nil {
 		b.FanOut = &client.FanOut{Each: map[string]string{setting: format + ":" + sent[0].ID}, Settings: encoded(b.common)}
 	}
@@ -186,7 +186,7 @@ func (b *batch) fanFolder(ctx context.Context, s *session, dir string, each []st
 	if err != nil {
 		return err
 	}
-	sent, err := s.Send(ctx, paths, cmp.Or(folder, "inputs/"+b.Name))
+	sent, err := s.SendFiles(ctx, paths, cmp.Or(folder, "inputs/"+b.Name))
 	if err != nil {
 		return err
 	}
@@ -194,12 +194,12 @@ func (b *batch) fanFolder(ctx context.Context, s *session, dir string, each []st
 	for i, path := range paths {
 		rows[i] = map[string]any{setting: sent[i].Reference(path)}
 	}
-	b.list(rows, stems(paths))
+	b.addRows(rows, stems(paths))
 	return nil
 }
 
-// list makes rows of settings, each with what all have in common.
-func (b *batch) list(rows []map[string]any, names []string) {
+// addRows makes rows of settings, each with what all have in common.
+func (b *batch) addRows(rows []map[string]any, names []string) {
 	for i, row := range rows {
 		for name, value := range b.common {
 			if _, given := row[name]; !given {
@@ -282,7 +282,7 @@ func sendColumn(ctx context.Context, s *session, rows []tables.SheetRow, column 
 			paths = append(paths, row.Cells[column])
 		}
 	}
-	sent, err := s.Send(ctx, paths, folder)
+	sent, err := s.SendFiles(ctx, paths, folder)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func TestSettingsAreSentAsTheyAreWritten(t *testing.T) {
 func TestRowsHaveWhatAllHaveInCommonAndNamesOfTheirOwn(t *testing.T) {
 	b := batch{common: map[string]any{"steps": 1, "seed": 2}}
 	b.Name = "b"
-	b.list([]map[string]any{{"file": "x", "seed": 3}, {"file": "y"}, {"file": "z"}}, []string{"m", "m", ""})
+	b.addRows([]map[string]any{{"file": "x", "seed": 3}, {"file": "y"}, {"file": "z"}}, []string{"m", "m", ""})
 	got := []string{string(b.Settings[0]), string(b.Settings[1]), b.Names[0], b.Names[1], b.Names[2]}
 	want := []string{`{"file":"x","seed":3,"steps":1}`, `{"file":"y","seed":2,"steps":1}`, "b-m", "b-2", "b-3"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -36,7 +36,7 @@ func listFilesCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&organization, "organization", false, "those of all members")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
-		found, err := find(ctx, s, args, organization)
+		found, err := findUploads(ctx, s, args, organization)
 		if err != nil {
 			return err
 		}
@@ -66,9 +66,9 @@ type found struct {
 	answer client.Answer
 }
 
-// find returns the uploads that session.Names, folders and patterns select; all if there are
+// findUploads returns the uploads that session.Names, folders and patterns select; all if there are
 // none.
-func find(ctx context.Context, s *session, wanted []string, organization bool) (list []found, err error) {
+func findUploads(ctx context.Context, s *session, wanted []string, organization bool) (list []found, err error) {
 	for _, w := range wanted {
 		if _, err := path.Match(w, ""); err != nil {
 			return nil, Usagef("%q is no pattern: %w", w, err)
@@ -81,7 +81,7 @@ func find(ctx context.Context, s *session, wanted []string, organization bool) (
 	if len(wanted) == 1 && !strings.ContainsAny(wanted[0], "*?[") && strings.HasSuffix(wanted[0], "/") {
 		q.Set("folder", strings.TrimSuffix(wanted[0], "/"))
 	}
-	_, err = each(ctx, s, "files", q, 0, func(a client.Answer) error {
+	_, err = eachPage(ctx, s, "files", q, 0, func(a client.Answer) error {
 		f, err := client.Decode[client.File](a)
 		if err == nil && selects(wanted, f) {
 			list = append(list, found{f, a})
@@ -130,7 +130,7 @@ func putCommand() *cobra.Command {
 		}
 		var all []sentFile
 		for _, g := range groups {
-			sent, err := s.Put(ctx, g.paths, g.folder, ifChanged)
+			sent, err := s.PutFiles(ctx, g.paths, g.folder, ifChanged)
 			if err != nil {
 				return err
 			}
@@ -168,7 +168,7 @@ func locals(args []string, folder string) (groups []group, err error) {
 			case hidden || entry.IsDir():
 				return nil
 			}
-			groups = add(groups, folderOf(arg, name, folder), name)
+			groups = addToGroup(groups, folderOf(arg, name, folder), name)
 			return nil
 		})
 		if err != nil {
@@ -189,7 +189,7 @@ func folderOf(arg, name, folder string) string {
 	return path.Join(cmp.Or(folder, "inputs"), filepath.ToSlash(below))
 }
 
-func add(groups []group, folder, name string) []group {
+func addToGroup(groups []group, folder, name string) []group {
 	for i := range groups {
 		if groups[i].folder == folder {
 			groups[i].paths = append(groups[i].paths, name)
@@ -207,7 +207,7 @@ func getCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "download", ".", "folder to write to")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
-		list, err := find(ctx, s, args, false)
+		list, err := findUploads(ctx, s, args, false)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func removeFilesCommand() *cobra.Command {
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
-		list, err := find(ctx, s, args, false)
+		list, err := findUploads(ctx, s, args, false)
 		if err != nil {
 			return err
 		}

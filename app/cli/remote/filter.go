@@ -20,7 +20,7 @@ type filter struct {
 	organization                                        bool
 }
 
-func (f *filter) add(c *cobra.Command) {
+func (f *filter) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringSliceVar(&f.status, "status", nil, "QUEUED, RUNNING, COMPLETED or FAILED; several with commas")
 	flags.StringVar(&f.batch, "batch", "", "the rows of this batch")
@@ -76,10 +76,10 @@ func (f *filter) any() bool {
 	return len(f.status)+len(f.tags) > 0 || cmp.Or(f.batch, f.algorithm, f.email, f.search, f.since, f.until) != ""
 }
 
-// each calls do for what a query of a listing, jobs or files, selects, at most so many
+// eachPage calls do for what a query of a listing, jobs or files, selects, up to a number of
 // unless most is 0.
 // more is true if there are further ones.
-func each(ctx context.Context, s *session, listing string, q url.Values, most int, do func(client.Answer) error) (more bool, err error) {
+func eachPage(ctx context.Context, s *session, listing string, q url.Values, most int, do func(client.Answer) error) (more bool, err error) {
 	for n, next := 0, ""; ; {
 		if next != "" {
 			q.Set("startKey", next)

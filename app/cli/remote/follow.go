@@ -36,7 +36,7 @@ func (e *WaitTimedOut) Error() string {
 	return fmt.Sprintf("%s has not ended yet; it goes on, and molrun wait %[1]s returns to it", terminal.Clean(e.Name))
 }
 
-// JobLeft says that the user has left a job that goes on.
+// JobLeft says that the user has left a job that continues to run.
 type JobLeft struct{ Name string }
 
 // Error implements error.
@@ -47,8 +47,8 @@ func (e *JobLeft) Error() string {
 // waiting bounds how long a command waits.
 type waiting struct{ Timeout time.Duration }
 
-// Add adds the flag.
-func (w *waiting) Add(c *cobra.Command) {
+// AddFlag adds the flag.
+func (w *waiting) AddFlag(c *cobra.Command) {
 	c.Flags().DurationVar(&w.Timeout, "timeout", 0, "leave the job running after this time, with exit code 7 (default: wait until it ends)")
 }
 
@@ -82,7 +82,7 @@ func failureOf(j *client.Job) error {
 	return &JobFailed{j.Name, cmp.Or(j.StatusReason, "it has no result")}
 }
 
-// Await waits for the end of a job, and shows its progress meanwhile. It goes on when
+// Await waits for the end of a job, and shows its progress. It continues when
 // the connection breaks or the service restarts.
 func (s *session) Await(ctx context.Context, name string, w waiting) (*client.Job, error) {
 	waited, cancel := w.within(ctx)
@@ -99,7 +99,7 @@ func (s *session) Await(ctx context.Context, name string, w waiting) (*client.Jo
 	return j, leaveJob(ctx, waited, name, err)
 }
 
-// advance shows what an event tells of a job's progress.
+// advance shows the progress of a job from an event.
 func (s *session) advance(line *terminal.Line, e client.Event) error {
 	if e.Name != "job" && e.Name != "progress" {
 		return nil
@@ -158,26 +158,26 @@ func rowCount(j *client.Job) (n int) {
 // errJobEnded ends a stream that is complete.
 var errJobEnded = errors.New("the job has ended")
 
-// Follow tells what happens to a job until it has ended, over as many connections as
+// Follow prints the events of a job until it has ended, over as many connections as
 // it takes.
-func (s *session) Follow(ctx context.Context, name string, logs bool, tell func(client.Event) error) error {
-	last, told := "", time.Time{}
+func (s *session) Follow(ctx context.Context, name string, logs bool, print func(client.Event) error) error {
+	last, printed := "", time.Time{}
 	for stuck := 0; ; {
 		err := s.listen(ctx, name, logs, &last, func(e client.Event) error {
 			stuck = 0
-			return tell(e)
+			return print(e)
 		})
 		switch {
 		case errors.Is(err, errJobEnded):
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !passes(err):
+		case !isTemporary(err):
 			return err
 		}
-		if stuck++; stuck > 1 && time.Since(told) > time.Minute {
-			s.Say("the service does not answer (%v); trying again", err)
-			told = time.Now()
+		if stuck++; stuck > 1 && time.Since(printed) > time.Minute {
+			s.Notef("the service does not answer (%v); trying again", err)
+			printed = time.Now()
 		}
 		wait := min(time.Duration(stuck)*500*time.Millisecond, 15*time.Second)
 		if asked, busy := mustWait(err); busy {
@@ -189,9 +189,9 @@ func (s *session) Follow(ctx context.Context, name string, logs bool, tell func(
 	}
 }
 
-// listen tells the events of one connection. last is the ID of the last event, and the
+// listen prints the events of one connection. last is the ID of the last event, and the
 // error errJobEnded when there are no more.
-func (s *session) listen(ctx context.Context, name string, logs bool, last *string, tell func(client.Event) error) error {
+func (s *session) listen(ctx context.Context, name string, logs bool, last *string, print func(client.Event) error) error {
 	for e, err := range s.API.JobEvents(ctx, name, logs, *last) {
 		if err != nil {
 			return err
@@ -205,16 +205,16 @@ func (s *session) listen(ctx context.Context, name string, logs bool, last *stri
 		case "deleted":
 			return &client.Error{Status: 404, Code: "NOT_FOUND", Message: "the job was deleted"}
 		}
-		if err := tell(e); err != nil {
+		if err := print(e); err != nil {
 			return err
 		}
 	}
 	return errors.New("the stream ended")
 }
 
-// passes reports whether a later request may succeed: the service is away, or asks for
+// isTemporary reports whether a later request may succeed: the service is away, or asks for
 // patience.
-func passes(err error) bool {
+func isTemporary(err error) bool {
 	var refused *client.Error
 	if errors.As(err, &refused) {
 		return refused.Status >= 500 || refused.Status == 429 || refused.Code == ""
@@ -245,20 +245,20 @@ func (s *session) FollowLog(ctx context.Context, name string, w waiting, out io.
 			_, head, detail := standing(j)
 			last = fmt.Sprintf("%s: %s", terminal.Clean(name), strings.TrimSuffix(terminal.Clean(head+", "+detail), ", "))
 			if !j.Finished() { // the rest of the log is still to come
-				s.Say("%s", last)
+				s.Notef("%s", last)
 			}
 			return nil
 		}
 		return nil
 	})
 	if err == nil {
-		s.Say("%s", last)
+		s.Notef("%s", last)
 	}
 	return leaveJob(ctx, waited, name, err)
 }
 
 // PrintLog prints a part of a log. On a terminal, it controls nothing, except that a line
-// which the program has begun anew begins anew.
+// which the program has restarted starts over.
 func (s *session) PrintLog(out io.Writer, text string) error {
 	if s.Interactive {
 		again := strings.Contains(strings.TrimRight(strings.SplitN(text, "\n", 2)[0], "\r"), "\r")

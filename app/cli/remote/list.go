@@ -25,7 +25,7 @@ func jobsCommand() *cobra.Command {
 list is drawn anew until Ctrl-C.`,
 		Example: Examples("molrun jobs", "molrun jobs --status RUNNING,QUEUED --organization", "molrun jobs --batch screen -o csv"),
 	}
-	f.add(c)
+	f.addFlags(c)
 	c.Flags().StringVarP(&format, "output", "o", "", "wide (more columns, nothing cut), csv or json")
 	c.Flags().BoolVar(&watch, "watch", false, "go on and draw the list anew")
 	c.Flags().IntVar(&most, "limit", 25, "how many at most; 0 for all")
@@ -65,7 +65,7 @@ func (l *jobList) print(ctx context.Context) error {
 		return l.printJSON(ctx, q)
 	}
 	var jobs []*client.Job
-	more, err := each(ctx, l.session, "jobs", q, l.most, func(a client.Answer) error {
+	more, err := eachPage(ctx, l.session, "jobs", q, l.most, func(a client.Answer) error {
 		j, err := client.Decode[client.Job](a)
 		jobs = append(jobs, j)
 		return err
@@ -77,14 +77,14 @@ func (l *jobList) print(ctx context.Context) error {
 		return l.csv(jobs)
 	}
 	if len(jobs) == 0 {
-		l.Say("no job; molrun submit TYPE --example makes one")
+		l.Notef("no job; molrun submit TYPE --example makes one")
 		return nil
 	}
 	if err := l.table(jobs); err != nil {
 		return err
 	}
 	if more {
-		l.Say("there are more; --limit 0 lists all")
+		l.Notef("there are more; --limit 0 lists all")
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (l *jobList) printJSON(ctx context.Context, q url.Values) error {
 		Jobs []client.Answer `json:"jobs"`
 		More bool            `json:"more"`
 	}{Jobs: []client.Answer{}}
-	more, err := each(ctx, l.session, "jobs", q, l.most, func(a client.Answer) error {
+	more, err := eachPage(ctx, l.session, "jobs", q, l.most, func(a client.Answer) error {
 		list.Jobs = append(list.Jobs, a)
 		return nil
 	})
@@ -174,7 +174,7 @@ func (l *jobList) watch(ctx context.Context) error {
 		page := onScreen(l.session)
 		screen := &jobList{session: page.session, filter: l.filter, most: l.most, format: l.format}
 		err := screen.print(ctx)
-		if err != nil && !passes(err) {
+		if err != nil && !isTemporary(err) {
 			return err
 		}
 		if err := page.flush(err); err != nil {

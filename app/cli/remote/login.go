@@ -59,18 +59,18 @@ made for you.`,
 		case p.Server == "":
 			return Usagef("say which service: --server http://HOST:PORT, or --local on its own machine")
 		default:
-			p, err = ask(c, p)
+			p, err = askKey(c, p)
 		}
 		if err != nil {
 			return err
 		}
-		return keep(c, name, p)
+		return keepProfile(c, name, p)
 	}
 	return c
 }
 
-// ask completes a profile with the key of the user.
-func ask(c *cobra.Command, p Profile) (_ Profile, err error) {
+// askKey completes a profile with the key of the user.
+func askKey(c *cobra.Command, p Profile) (_ Profile, err error) {
 	if p.Server, err = serverAddress(p.Server); err != nil {
 		return p, err
 	}
@@ -110,8 +110,8 @@ func readKey(c *cobra.Command, server string) (string, error) {
 	}
 }
 
-// keep tries a key and keeps it.
-func keep(c *cobra.Command, name string, p Profile) error {
+// keepProfile tries a key and keeps it.
+func keepProfile(c *cobra.Command, name string, p Profile) error {
 	api, err := dial(p)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func whoamiCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.Show(a, func() error {
+		return s.PrintAnswer(a, func() error {
 			who, err := client.Decode[client.Session](a)
 			if err != nil {
 				return err

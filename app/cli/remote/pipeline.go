@@ -85,7 +85,7 @@ func readPipeline(path string) (pipelineFile, error) {
 	defer f.Close() // only read from
 	p, err := readPipelineFile(path, f)
 	for i := range p.Jobs {
-		place(&p.Jobs[i], path)
+		resolvePaths(&p.Jobs[i], path)
 	}
 	return p, err
 }

@@ -47,7 +47,7 @@ func plotCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.Show(a, func() error { return plot(s, a, views[args[1]], args[2:]) })
+		return s.PrintAnswer(a, func() error { return plot(s, a, views[args[1]], args[2:]) })
 	})
 }
 
@@ -90,7 +90,7 @@ func listSeries(s *session, job string, views map[string]seriesView) error {
 		lines = append(lines, []string{name, views[name].Title})
 	}
 	if len(lines) == 0 {
-		s.Say("%s has no series yet", terminal.Clean(job))
+		s.Notef("%s has no series yet", terminal.Clean(job))
 		return nil
 	}
 	return s.Table([]terminal.Column{{Title: "SERIES"}, {Title: "WHAT IT SHOWS", Least: 20}}, lines)
@@ -111,7 +111,7 @@ func plot(s *session, a client.Answer, v seriesView, columns []string) error {
 		if series.Running {
 			words = "not written yet: the job is still running"
 		}
-		s.Say("%s", words)
+		s.Notef("%s", words)
 		return nil
 	}
 	wanted := columns

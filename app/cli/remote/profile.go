@@ -16,7 +16,7 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// defaultProfile is the name of a profile that nobody has named.
+// defaultProfile is the name of a profile without a chosen name.
 const defaultProfile = "default"
 
 // Profile is a service and who talks to it.

@@ -31,14 +31,14 @@ with their inputs (molrun results NAME --inputs) bring them along.`,
 		Example: Examples("molrun rerun hst5 --name hst5-again", "molrun rerun hst5.zip --wait"),
 	}
 	c.Flags().StringVarP(&name, "name", "n", "", "name of the new job (default the old one with -rerun behind it)")
-	a.add(c)
+	a.addFlags(c)
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		body, inputs, err := earlier(ctx, s, args[0])
 		if err != nil {
 			return err
 		}
 		defer inputs.remove()
-		if _, err := s.Send(ctx, inputs.paths, ""); err != nil {
+		if _, err := s.SendFiles(ctx, inputs.paths, ""); err != nil {
 			return err
 		}
 		body.Name = cmp.Or(name, body.Name+"-rerun")
@@ -67,7 +67,7 @@ func earlier(ctx context.Context, s *session, what string) (*client.Submission, 
 const maxRecord = 256 << 20
 
 func file(ctx context.Context, s *session, job, path string) ([]byte, error) {
-	body, err := s.API.Open(ctx, nil, append([]string{"jobs", job, "files"}, strings.Split(path, "/")...)...)
+	body, err := s.API.OpenBody(ctx, nil, append([]string{"jobs", job, "files"}, strings.Split(path, "/")...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func fromArchive(name string, in *inputs) (*client.Submission, *inputs, error) {
 				return nil, in, err
 			}
 		case (strings.HasPrefix(inner, "inputs/") || strings.HasPrefix(f.Name, "inputs/")) && !f.FileInfo().IsDir():
-			if err := in.take(f); err != nil {
+			if err := in.unpackFile(f); err != nil {
 				return nil, in, err
 			}
 		}
@@ -140,8 +140,8 @@ func readMember(f *zip.File) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, maxRecord))
 }
 
-// take unpacks an input file.
-func (in *inputs) take(f *zip.File) (err error) {
+// unpackFile unpacks an input file.
+func (in *inputs) unpackFile(f *zip.File) (err error) {
 	if in.dir == "" {
 		if in.dir, err = os.MkdirTemp("", "molrun-rerun-"); err != nil {
 			return err

@@ -35,7 +35,7 @@ on where it stopped, also when the command is started again.`,
 	f.BoolVar(&partial, "partial", false, "of a batch, what has completed so far")
 	f.BoolVar(&withInputs, "inputs", false, "with the files that the job has read")
 	f.BoolVar(&wait, "wait", false, "wait until the job has ended")
-	w.Add(c)
+	w.AddFlag(c)
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		name := args[0]
 		if wait {
@@ -70,7 +70,7 @@ func listFiles(ctx context.Context, s *session, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.Show(a, func() error {
+	return s.PrintAnswer(a, func() error {
 		list, err := client.Decode[struct {
 			Files []client.ResultFile `json:"files"`
 		}](a)
@@ -98,7 +98,7 @@ func download(ctx context.Context, s *session, r client.ResultRequest, dir strin
 	bars := s.NewBars()
 	defer bars.Close()
 	var t *terminal.Transfer
-	link, err := s.API.DownloadTelling(ctx, r, target, func(done, size int64) {
+	link, err := s.API.DownloadWithProgress(ctx, r, target, func(done, size int64) {
 		if t == nil {
 			t = bars.Bytes(base, size)
 		}
@@ -108,7 +108,7 @@ func download(ctx context.Context, s *session, r client.ResultRequest, dir strin
 		return "", fmt.Errorf("%w; the same command goes on where this stopped", ctx.Err())
 	}
 	if err == nil && link.Missing != nil {
-		s.Say("%s", terminal.Clean(link.Missing.Message))
+		s.Notef("%s", terminal.Clean(link.Missing.Message))
 	}
 	return target, err
 }
@@ -127,7 +127,7 @@ func unpack(ctx context.Context, s *session, r client.ResultRequest, dir string)
 	if err := os.Remove(archive); err != nil {
 		return err
 	}
-	s.Say("%d files in %s", n, dir)
+	s.Notef("%d files in %s", n, dir)
 	return nil
 }
 

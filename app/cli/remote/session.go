@@ -21,16 +21,16 @@ import (
 	"molrun/app/client"
 )
 
-// UsageError is a mistake in the command line itself.
+// UsageError is an error in the command line itself.
 type UsageError struct{ error }
 
-// Unwrap returns what the mistake is.
+// Unwrap returns the cause.
 func (e UsageError) Unwrap() error { return e.error }
 
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-// Usage says that err is a mistake in the command line.
+// Usage marks err as an error in the command line.
 func Usage(err error) error { return UsageError{err} }
 
 // KeyError says that no key is at hand, or none that can be one.
@@ -72,12 +72,12 @@ func connected(c *cobra.Command, do work) *cobra.Command {
 	return c
 }
 
-// servicePatience is how long a command goes on without the service, once that has answered.
+// servicePatience is how long a command continues without the service, once that has answered.
 const servicePatience = 5 * time.Minute
 
 // session connects a command with its service.
 func (o *sessionOptions) session(c *cobra.Command) (*session, error) {
-	p, err := o.find(os.Getenv)
+	p, err := o.findProfile(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +92,9 @@ func (o *sessionOptions) session(c *cobra.Command) (*session, error) {
 	return &session{Terminal: t, API: api, Server: p.Server}, nil
 }
 
-// find returns the service and key to use: flags over variables over profiles. The key
+// findProfile returns the service and key to use: flags over variables over profiles. The key
 // of a profile is for its own service alone.
-func (o *sessionOptions) find(getenv func(string) string) (p Profile, err error) {
+func (o *sessionOptions) findProfile(getenv func(string) string) (p Profile, err error) {
 	name := cmp.Or(o.profile, getenv("MOLRUN_PROFILE"))
 	server := cmp.Or(o.server, getenv("MOLRUN_SERVER"))
 	key, err := parseKey(getenv("MOLRUN_KEY"), "in $MOLRUN_KEY")
@@ -187,8 +187,8 @@ func oneArgument(what string) cobra.PositionalArgs {
 	}
 }
 
-// Show prints an answer as JSON, or otherwise for people.
-func (s *session) Show(a client.Answer, people func() error) error {
+// PrintAnswer prints an answer as JSON, or otherwise for people.
+func (s *session) PrintAnswer(a client.Answer, people func() error) error {
 	if s.JSON {
 		return s.PrintJSON(a)
 	}

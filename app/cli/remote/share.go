@@ -40,12 +40,12 @@ func shareCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.Show(a, func() error {
+		return s.PrintAnswer(a, func() error {
 			made, err := client.Decode[client.Share](a)
 			if err != nil {
 				return err
 			}
-			s.Say("whoever has this link sees the result; molrun share --revoke %s ends it", made.ID)
+			s.Notef("whoever has this link sees the result; molrun share --revoke %s ends it", made.ID)
 			return s.Print("%s", made.URL)
 		})
 	})
@@ -56,7 +56,7 @@ func listShares(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.Show(a, func() error {
+	return s.PrintAnswer(a, func() error {
 		list, err := client.Decode[struct {
 			Shares []client.Share `json:"shares"`
 		}](a)

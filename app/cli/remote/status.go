@@ -38,7 +38,7 @@ func record(ctx context.Context, s *session, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.Show(a, func() error {
+	return s.PrintAnswer(a, func() error {
 		j, err := client.Decode[client.Job](a)
 		if err != nil {
 			return err
@@ -69,9 +69,9 @@ func describe(s *session, j *client.Job) error {
 	}
 	pairs := [][2]string{
 		{"type", j.Type + " " + j.Version},
-		{"submitted", at(j.CreatedAt)},
-		{"started", at(j.StartedAt)},
-		{"ended", at(j.CompletedAt)},
+		{"submitted", clockTime(j.CreatedAt)},
+		{"started", clockTime(j.StartedAt)},
+		{"ended", clockTime(j.CompletedAt)},
 		{"run time", runTime(j, time.Now())},
 		{"rows", counts},
 		{"now", detail},
@@ -90,7 +90,7 @@ func describe(s *session, j *client.Job) error {
 	return figures(s, j.Metrics.Results)
 }
 
-// leftOut says what a result lacks of what its program left.
+// leftOut says which files of its program a result does not contain.
 func leftOut(l *client.LeftOut) string {
 	if l == nil || len(l.Paths) == 0 {
 		return ""
@@ -102,7 +102,7 @@ func leftOut(l *client.LeftOut) string {
 	return first
 }
 
-func at(t time.Time) string {
+func clockTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -28,7 +28,7 @@ type choice struct {
 // changing returns a command that does something to each of some jobs.
 func changing(c *cobra.Command, verb, done string, statuses []string, do func(ctx context.Context, s *session, name string) error) *cobra.Command {
 	var ch choice
-	ch.filter.add(c)
+	ch.filter.addFlags(c)
 	c.Flags().BoolVar(&ch.byRule, "filter", false, "take all jobs that the other flags select")
 	c.Flags().BoolVarP(&ch.yes, "yes", "y", false, "do not ask")
 	c.ValidArgsFunction = completeJobs
@@ -38,7 +38,7 @@ func changing(c *cobra.Command, verb, done string, statuses []string, do func(ct
 			return err
 		}
 		if len(chosen) == 0 {
-			s.Say("no job to %s", verb)
+			s.Notef("no job to %s", verb)
 			return nil
 		}
 		if (ch.byRule || len(chosen) > 1) && !ch.yes {
@@ -68,7 +68,7 @@ func (ch *choice) jobs(ctx context.Context, s *session, args, statuses []string,
 		ch.filter.status = statuses
 	}
 	q := ch.filter.query(time.Now())
-	_, err = each(ctx, s, "jobs", q, 0, func(a client.Answer) error {
+	_, err = eachPage(ctx, s, "jobs", q, 0, func(a client.Answer) error {
 		j, err := client.Decode[client.Job](a)
 		if err == nil {
 			chosen = append(chosen, j.Name)
@@ -78,14 +78,14 @@ func (ch *choice) jobs(ctx context.Context, s *session, args, statuses []string,
 	return chosen, err
 }
 
-// changeEach changes jobs one after the other. It goes on behind one that is refused.
+// changeEach changes jobs one after the other. It continues after one that is refused.
 func changeEach(ctx context.Context, s *session, chosen []string, done string, do func(ctx context.Context, s *session, name string) error) error {
 	var changed []string
 	var failed []error
 	for _, name := range chosen {
 		err := patiently(ctx, func() error { return do(ctx, s, name) })
 		if err != nil && len(chosen) > 1 {
-			s.Say("%s: %v", terminal.Clean(name), err)
+			s.Notef("%s: %v", terminal.Clean(name), err)
 		}
 		if err != nil {
 			failed = append(failed, err)
@@ -96,7 +96,7 @@ func changeEach(ctx context.Context, s *session, chosen []string, done string, d
 		}
 		changed = append(changed, name)
 		if !s.JSON {
-			s.Say("%s is %s", terminal.Clean(name), done)
+			s.Notef("%s is %s", terminal.Clean(name), done)
 		}
 	}
 	if s.JSON {
@@ -126,7 +126,7 @@ func sample(chosen []string) string {
 	return text
 }
 
-// confirm asks, where there is somebody to ask.
+// confirm asks the user, if there is one.
 func confirm(c *cobra.Command, question string) error {
 	in, ok := c.InOrStdin().(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {

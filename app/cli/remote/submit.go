@@ -19,19 +19,19 @@ type afterwards struct {
 	dryRun       bool
 }
 
-func (a *afterwards) add(c *cobra.Command) {
+func (a *afterwards) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&a.wait, "wait", false, "wait until it has ended; its failure is exit code 9")
 	f.BoolVar(&a.follow, "follow", false, "wait, and print what the program prints")
 	f.StringVar(&a.download, "download", "", "wait, and unpack the result into this folder")
 	f.BoolVar(&a.dryRun, "dry-run", false, "check the submission and show what would be sent, without queueing it")
-	a.waiting.Add(c)
+	a.waiting.AddFlag(c)
 }
 
 // submit sends a submission, or only checks it, and does what was asked for afterwards.
 func (a *afterwards) submit(ctx context.Context, s *session, route string, body any) error {
 	if a.dryRun {
-		return check(ctx, s, body)
+		return validateSubmission(ctx, s, body)
 	}
 	answer, err := s.API.Post(ctx, body, route)
 	if err != nil {
@@ -47,16 +47,16 @@ func (a *afterwards) submitted(ctx context.Context, s *session, answer client.An
 		return err
 	}
 	if !j.Created {
-		s.Say("%s was submitted before: this is the same job", terminal.Clean(j.Name))
+		s.Notef("%s was submitted before: this is the same job", terminal.Clean(j.Name))
 	}
 	if !a.wait && !a.follow && a.download == "" {
-		return s.Show(answer, func() error {
-			s.Say("molrun wait %s follows it to its end", terminal.Clean(j.Name))
+		return s.PrintAnswer(answer, func() error {
+			s.Notef("molrun wait %s follows it to its end", terminal.Clean(j.Name))
 			return s.Print("%s  %s", terminal.Clean(j.Name), s.Paint(j.Status))
 		})
 	}
 	if a.follow {
-		err = s.FollowLog(ctx, j.Name, a.waiting, beside(s))
+		err = s.FollowLog(ctx, j.Name, a.waiting, progressOutput(s))
 	} else {
 		j, err = s.Await(ctx, j.Name, a.waiting)
 	}
@@ -80,8 +80,8 @@ func (a *afterwards) submitted(ctx context.Context, s *session, answer client.An
 	return record(ctx, s, j.Name)
 }
 
-// beside returns where a log goes that comes before an answer.
-func beside(s *session) io.Writer {
+// progressOutput returns where a log goes that comes before an answer.
+func progressOutput(s *session) io.Writer {
 	if s.JSON {
 		return s.Err
 	}
@@ -119,8 +119,8 @@ a folder of the job's name, or that of --download. Ctrl-C leaves the job running
 func submitting(c *cobra.Command, a *afterwards) *cobra.Command {
 	var d description
 	follow, download := a.follow, a.download
-	d.add(c, "job")
-	a.add(c)
+	d.addFlags(c, "job")
+	a.addFlags(c)
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		j, err := d.job(ctx, s, c, args)
 		if err != nil {
@@ -143,8 +143,8 @@ func submitting(c *cobra.Command, a *afterwards) *cobra.Command {
 	})
 }
 
-// check validates a submission and shows what would be sent.
-func check(ctx context.Context, s *session, body any) error {
+// validateSubmission validates a submission and shows what would be sent.
+func validateSubmission(ctx context.Context, s *session, body any) error {
 	verdict, err := s.API.Post(ctx, body, "estimate")
 	if err != nil {
 		return err

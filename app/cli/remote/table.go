@@ -59,7 +59,7 @@ func tableCommand() *cobra.Command {
 
 func tableCSV(ctx context.Context, s *session, q url.Values, name string) error {
 	q.Set("format", "csv")
-	body, err := s.API.Open(ctx, q, "jobs", name, "table")
+	body, err := s.API.OpenBody(ctx, q, "jobs", name, "table")
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func showTable(s *session, t *client.Table) error {
 		all += n
 	}
 	if len(t.Rows) < all || shown < len(t.Metrics)+len(t.Settings) {
-		s.Say("%d of %d rows, %d of %d columns, sorted by %s; --limit 0 and --csv show all", len(t.Rows), all, shown, len(t.Metrics)+len(t.Settings), strings.TrimPrefix(t.Sort, "metric:"))
+		s.Notef("%d of %d rows, %d of %d columns, sorted by %s; --limit 0 and --csv show all", len(t.Rows), all, shown, len(t.Metrics)+len(t.Settings), strings.TrimPrefix(t.Sort, "metric:"))
 	}
 	return nil
 }

@@ -43,8 +43,8 @@ func plainFigures(all map[string]any) (figures [][2]string) {
 	return figures
 }
 
-// tellEvent prints an event.
-func tellEvent(s *session, e client.Event) error {
+// printEvent prints an event.
+func printEvent(s *session, e client.Event) error {
 	if e.Name == "" {
 		return nil // only a place in the order
 	}
@@ -70,7 +70,7 @@ func tellEvent(s *session, e client.Event) error {
 	return s.Print("%s  %-20s  %s", now, terminal.Clean(j.Name), terminal.Clean(e.Name))
 }
 
-// listenAll tells the events of many jobs over one connection.
+// listenAll prints the events of many jobs over one connection.
 func listenAll(ctx context.Context, s *session, q url.Values, last *string) error {
 	for e, err := range s.API.Events(ctx, q, *last) {
 		if err != nil {
@@ -79,7 +79,7 @@ func listenAll(ctx context.Context, s *session, q url.Values, last *string) erro
 		if e.ID != "" {
 			*last = e.ID
 		}
-		if err := tellEvent(s, e); err != nil {
+		if err := printEvent(s, e); err != nil {
 			return err
 		}
 	}

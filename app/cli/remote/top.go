@@ -38,7 +38,7 @@ job, f follows its log (any key returns), c stops it, q ends. Admins also see th
 			q.Set("organization", "true")
 		}
 		w := &watcher{session: s, query: q, in: in}
-		return w.run(ctx)
+		return w.runUntilQuit(ctx)
 	})
 }
 
@@ -54,8 +54,8 @@ type watcher struct {
 	asks   string // the job to stop, if y is pressed
 }
 
-// run draws until q or Ctrl-C. Whatever happens, the terminal is as before afterwards.
-func (w *watcher) run(ctx context.Context) (err error) {
+// runUntilQuit draws until q or Ctrl-C. Whatever happens, the terminal is as before afterwards.
+func (w *watcher) runUntilQuit(ctx context.Context) (err error) {
 	before, err := term.MakeRaw(int(w.in.Fd()))
 	if err != nil {
 		return err
@@ -71,8 +71,8 @@ func (w *watcher) run(ctx context.Context) (err error) {
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
 	for {
-		w.load(ctx)
-		w.draw()
+		w.loadAll(ctx)
+		w.drawScreen()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -110,8 +110,8 @@ func readKeys(ctx context.Context, in io.Reader) <-chan string {
 // loadWithin bounds how long keys wait for the service.
 const loadWithin = 5 * time.Second
 
-// load asks the service; what it does not answer stays as it was.
-func (w *watcher) load(ctx context.Context) {
+// loadAll asks the service; what it does not answer stays as it was.
+func (w *watcher) loadAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
 	a, err := w.API.Get(ctx, w.query, "jobs")
@@ -153,7 +153,7 @@ func (w *watcher) machine(ctx context.Context) string {
 	return head + "\r\n" + fullness(st)
 }
 
-func (w *watcher) draw() {
+func (w *watcher) drawScreen() {
 	var screen bytes.Buffer
 	width, height, err := term.GetSize(int(w.in.Fd()))
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 // uploadsAtOnce is how many files are sent at a time.
 const uploadsAtOnce = 4
 
-// Send makes sure that the service has local files, under whatever name, and returns
-// them in their order. Those that it lacks go to a folder.
-func (s *session) Send(ctx context.Context, paths []string, folder string) ([]sentFile, error) {
+// SendFiles makes sure that the service has local files, under any name, and returns them
+// in their order. Missing ones go to a folder.
+func (s *session) SendFiles(ctx context.Context, paths []string, folder string) ([]sentFile, error) {
 	return s.upload(ctx, paths, folder, anywhere)
 }
 
-// Put uploads local files to a folder. With ifChanged, those are left out that are
+// PutFiles uploads local files to a folder. With ifChanged, those are left out that are
 // there already.
-func (s *session) Put(ctx context.Context, paths []string, folder string, ifChanged bool) ([]sentFile, error) {
+func (s *session) PutFiles(ctx context.Context, paths []string, folder string, ifChanged bool) ([]sentFile, error) {
 	if ifChanged {
 		return s.upload(ctx, paths, folder, there)
 	}
@@ -54,7 +54,7 @@ func (s *session) upload(ctx context.Context, paths []string, folder string, nee
 	u := &uploading{s: s, folder: folder, need: need, all: bars.Bytes(unit.Count(len(paths), "file"), totalSize(locals)), done: map[string]int64{}}
 	files := make([]sentFile, len(paths))
 	err = inParallel(ctx, len(paths), func(ctx context.Context, i int) error {
-		f, err := u.one(ctx, locals[i])
+		f, err := u.uploadOne(ctx, locals[i])
 		files[i] = sentFile{f}
 		return err
 	})
@@ -63,7 +63,7 @@ func (s *session) upload(ctx context.Context, paths []string, folder string, nee
 	}
 	u.all.End()
 	bars.Close()
-	s.Say("uploaded %s, %s; the service had %s already", unit.Count(u.sent, "file"), terminal.Size(u.bytes), unit.Count(len(paths)-u.sent, "file"))
+	s.Notef("uploaded %s, %s; the service had %s already", unit.Count(u.sent, "file"), terminal.Size(u.bytes), unit.Count(len(paths)-u.sent, "file"))
 	return files, nil
 }
 
@@ -98,13 +98,13 @@ type uploading struct {
 	bytes int64
 }
 
-func (u *uploading) one(ctx context.Context, l client.Local) (f *client.File, err error) {
+func (u *uploading) uploadOne(ctx context.Context, l client.Local) (f *client.File, err error) {
 	same := u.lock(l.SHA256)
 	same.Lock()
 	defer same.Unlock()
 	sent := false
 	err = patiently(ctx, func() (err error) {
-		f, sent, err = u.try(ctx, l)
+		f, sent, err = u.sendIfNeeded(ctx, l)
 		return err
 	})
 	if sent && err == nil {
@@ -116,17 +116,17 @@ func (u *uploading) one(ctx context.Context, l client.Local) (f *client.File, er
 	return f, err
 }
 
-// try sends a file if it is needed.
-func (u *uploading) try(ctx context.Context, l client.Local) (f *client.File, sent bool, err error) {
-	name, tell := naming.Composed(filepath.Base(l.Path)), func(done int64) { u.tell(l.Path, done) }
+// sendIfNeeded sends a file if it is needed.
+func (u *uploading) sendIfNeeded(ctx context.Context, l client.Local) (f *client.File, sent bool, err error) {
+	name, progress := naming.Composed(filepath.Base(l.Path)), func(done int64) { u.showProgress(l.Path, done) }
 	if u.need != always {
-		f, sent, err = u.s.API.UploadOnce(ctx, u.folder, name, l, tell)
+		f, sent, err = u.s.API.UploadOnce(ctx, u.folder, name, l, progress)
 		folder := naming.Composed(cmp.Or(u.folder, "inputs"))
 		if err != nil || sent || u.need == anywhere || f.Filename == name && f.Folder == folder {
 			return f, sent, err
 		}
 	}
-	f, err = u.s.API.UploadAnew(ctx, u.folder, name, l, tell)
+	f, err = u.s.API.UploadAgain(ctx, u.folder, name, l, progress)
 	return f, true, err
 }
 
@@ -142,7 +142,7 @@ func (u *uploading) lock(digest string) *sync.Mutex {
 	return u.same[digest]
 }
 
-func (u *uploading) tell(path string, done int64) {
+func (u *uploading) showProgress(path string, done int64) {
 	u.mu.Lock()
 	u.at += done - u.done[path]
 	u.done[path] = done

@@ -18,7 +18,7 @@ restarts. If a job has failed, the exit code is 9; with --timeout, it is 7 if ti
 Ctrl-C leaves the jobs running.`,
 		Example: Examples("molrun wait hst5", "molrun wait screen --timeout 2h"),
 	}
-	w.Add(c)
+	w.AddFlag(c)
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		deadline := time.Now().Add(w.Timeout)
 		var failed error
@@ -52,7 +52,7 @@ func logsCommand() *cobra.Command {
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job has ended")
 	c.Flags().IntVar(&attempt, "attempt", 0, "which attempt (default the last)")
-	w.Add(c)
+	w.AddFlag(c)
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		if follow {
 			return s.FollowLog(ctx, args[0], w, s.Out)
@@ -74,16 +74,16 @@ func eventsCommand() *cobra.Command {
 each with event and data, as GET /events says.`,
 		Example: Examples("molrun events --organization", "molrun events hst5 --json"),
 	}
-	f.add(c)
+	f.addFlags(c)
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		if len(args) == 1 {
-			return s.Follow(ctx, args[0], false, func(e client.Event) error { return tellEvent(s, e) })
+			return s.Follow(ctx, args[0], false, func(e client.Event) error { return printEvent(s, e) })
 		}
 		q := f.query(time.Now())
 		last := ""
 		for {
 			err := listenAll(ctx, s, q, &last)
-			if ctx.Err() != nil || !passes(err) {
+			if ctx.Err() != nil || !isTemporary(err) {
 				return err
 			}
 			if err := pause(ctx, redraw); err != nil {

@@ -61,10 +61,10 @@ type Transfer struct {
 	said time.Time
 }
 
-// sayEvery is how often a transfer tells its progress where there are no bars.
+// sayEvery is how often a transfer prints its progress where there are no bars.
 const sayEvery = 10 * time.Second
 
-// At says that so many bytes are done.
+// At shows how many bytes are done.
 func (t *Transfer) At(done int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +83,7 @@ func (t *Transfer) At(done int64) {
 	if rate > 0 {
 		left = Seconds(float64(t.size-done) / rate)
 	}
-	t.bars.t.Say("%s: %s of %s, %s/s, %s left", t.name, Size(done), Size(t.size), Size(int64(rate)), left)
+	t.bars.t.Notef("%s: %s of %s, %s/s, %s left", t.name, Size(done), Size(t.size), Size(int64(rate)), left)
 }
 
 // End says that the transfer is complete.
@@ -117,7 +117,7 @@ func (l *Line) words() string {
 	return l.text
 }
 
-// At shows a fraction, from 0 to 1, and words. Without a terminal, words are told
+// At shows a fraction, from 0 to 1, and a text. Without a terminal, the text is printed
 // when their head changes: what a line says before its first comma.
 func (l *Line) At(fraction float64, head, detail string) {
 	head, detail = Clean(head), Clean(detail)
@@ -135,7 +135,7 @@ func (l *Line) At(fraction float64, head, detail string) {
 		return
 	}
 	if head != said {
-		l.bars.t.Say("%s: %s", l.name, text)
+		l.bars.t.Notef("%s: %s", l.name, text)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // Curve is what a plot shows.
 type Curve struct {
 	Name string
-	X, Y []float64 // equally many; what is no number is left out
+	X, Y []float64 // of equal length; NaN is left out
 }
 
 // Each character of a plot has two by four dots.
@@ -21,7 +21,7 @@ const (
 // braille are the bits of the dots of a character, by row and column.
 var braille = [dotsDown][dotsAcross]rune{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// Plot draws a curve in so many columns and rows, with its range on both axes.
+// Plot draws a curve in a number of columns and rows, with its range on both axes.
 func Plot(c Curve, xLabel, yLabel string, columns, rows int) string {
 	x0, x1, okX := bounds(c.X)
 	y0, y1, okY := bounds(c.Y)
@@ -35,7 +35,7 @@ func Plot(c Curve, xLabel, yLabel string, columns, rows int) string {
 	for i := range grid {
 		grid[i] = make([]rune, wide)
 	}
-	draw(grid, c, x0, x1, y0, y1)
+	drawCurve(grid, c, x0, x1, y0, y1)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", strings.TrimSpace(Clean(c.Name+"  "+yLabel)))
 	for i, row := range grid {
@@ -68,8 +68,8 @@ func characters(row []rune) string {
 	return b.String()
 }
 
-// draw sets the dots of a curve, and those between neighbours.
-func draw(grid [][]rune, c Curve, x0, x1, y0, y1 float64) {
+// drawCurve sets the dots of a curve, and those between neighbours.
+func drawCurve(grid [][]rune, c Curve, x0, x1, y0, y1 float64) {
 	wide, high := len(grid[0])*dotsAcross-1, len(grid)*dotsDown-1
 	lastX, lastY := -1, -1
 	for i := range min(len(c.X), len(c.Y)) {
@@ -77,7 +77,7 @@ func draw(grid [][]rune, c Curve, x0, x1, y0, y1 float64) {
 			lastX = -1
 			continue
 		}
-		px, py := place(c.X[i], x0, x1, wide), high-place(c.Y[i], y0, y1, high)
+		px, py := cellOf(c.X[i], x0, x1, wide), high-cellOf(c.Y[i], y0, y1, high)
 		if lastX < 0 {
 			lastX, lastY = px, py
 		}
@@ -90,7 +90,7 @@ func draw(grid [][]rune, c Curve, x0, x1, y0, y1 float64) {
 	}
 }
 
-func place(v, from, to float64, dots int) int {
+func cellOf(v, from, to float64, dots int) int {
 	if to == from {
 		return dots / 2
 	}

@@ -1,4 +1,4 @@
-// Package terminal writes what commands tell: tables that fit the terminal, states
+// Package terminal writes the output of commands: tables that fit the terminal, states
 // with a sign and a word, colours where they are wanted, bars of progress. Text that
 // comes from others cannot control the terminal.
 package terminal
@@ -44,7 +44,7 @@ func New(out, err io.Writer, getenv func(string) string) *Terminal {
 	return t
 }
 
-// Attended reports whether somebody sees the progress of what runs.
+// Attended reports whether a person sees the progress of what runs.
 func (t *Terminal) Attended() bool {
 	f, ok := t.Err.(*os.File)
 	return ok && !t.Quiet && term.IsTerminal(int(f.Fd()))
@@ -56,8 +56,8 @@ func (t *Terminal) Print(format string, args ...any) error {
 	return err
 }
 
-// Say tells a person something beside the answer, on standard error.
-func (t *Terminal) Say(format string, args ...any) {
+// Notef prints a note for people beside the answer, on standard error.
+func (t *Terminal) Notef(format string, args ...any) {
 	if !t.Quiet {
 		fmt.Fprintf(t.Err, format+"\n", args...)
 	}

@@ -40,8 +40,8 @@ func (m Metric) String() string {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// check compares a job that has ended with what its algorithm file promises.
-func (t *Tester) check(ctx context.Context, a *algorithm.File, job *client.Job, o *Outcome) {
+// checkJob compares a job that has ended with what its algorithm file promises.
+func (t *Tester) checkJob(ctx context.Context, a *algorithm.File, job *client.Job, o *Outcome) {
 	if job.Metrics != nil {
 		o.Seconds = job.Metrics.RunSeconds
 	}
@@ -59,7 +59,7 @@ func (t *Tester) check(ctx context.Context, a *algorithm.File, job *client.Job, 
 }
 
 // hidden returns a hint if a program in a sandbox says that a file is missing which this
-// machine has. Only the administrator is told so: this is the example's own job.
+// machine has. Only the administrator sees this: it is the example's own job.
 func hidden(job *client.Job) string {
 	path := results.MissingPath(results.Telling(job.Failure.LogTail))
 	if path == "" || protocol.Box(job.Isolation) == "" {
@@ -86,8 +86,8 @@ func (t *Tester) checkFiles(ctx context.Context, a *algorithm.File, job *client.
 			o.faultf("the result has no %s", file)
 		}
 	}
-	if lacking := a.Outputs.Lacking(maps.All(sizes)); lacking != "" {
-		o.faultf("%s", lacking)
+	if missing := a.Outputs.Lacking(maps.All(sizes)); missing != "" {
+		o.faultf("%s", missing)
 	}
 }
 

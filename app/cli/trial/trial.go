@@ -48,9 +48,9 @@ func (o *Outcome) faultf(format string, args ...any) {
 	o.Faults = append(o.Faults, fmt.Sprintf(format, args...))
 }
 
-// All runs the examples of algorithms, some at once, and shows the outcomes in their order,
+// TestAll runs the examples of algorithms, some at once, and shows the outcomes in their order,
 // each as soon as those before it are there.
-func (t *Tester) All(ctx context.Context, all []*algorithm.File, atOnce int, show func(*Outcome)) {
+func (t *Tester) TestAll(ctx context.Context, all []*algorithm.File, atOnce int, show func(*Outcome)) {
 	outcomes := make([]chan *Outcome, len(all))
 	for i := range outcomes {
 		outcomes[i] = make(chan *Outcome, 1)
@@ -97,7 +97,7 @@ func (t *Tester) Test(ctx context.Context, a *algorithm.File) *Outcome {
 		o.faultf("the file has no [example]")
 		return o
 	}
-	job, err := t.run(ctx, a)
+	job, err := t.runExample(ctx, a)
 	if job != nil {
 		o.Job, o.Status = job.Name, job.Status
 	}
@@ -105,16 +105,16 @@ func (t *Tester) Test(ctx context.Context, a *algorithm.File) *Outcome {
 		o.faultf("%s", sentence(err))
 		return o
 	}
-	t.check(ctx, a, job, o)
+	t.checkJob(ctx, a, job, o)
 	return o
 }
 
 // errPatience ends a wait.
 var errPatience = errors.New("it did not end in time")
 
-// run submits the example and waits for its end. Along with an error comes the job that has
+// runExample submits the example and waits for its end. Along with an error comes the job that has
 // not ended well, if there is one.
-func (t *Tester) run(ctx context.Context, a *algorithm.File) (*client.Job, error) {
+func (t *Tester) runExample(ctx context.Context, a *algorithm.File) (*client.Job, error) {
 	settings, err := t.Settings(ctx, a)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (t *Tester) run(ctx context.Context, a *algorithm.File) (*client.Job, error
 	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience, errPatience)
 	defer cancel()
 	if _, err = t.API.Submit(ctx, client.Submission{Name: name, Type: a.Type, Version: a.Version, Settings: settings}); err != nil {
-		return nil, err // whoever interrupts a submission looks after all jobs
+		return nil, err // the caller that interrupts a submission stops all jobs
 	}
 	job, err := t.API.Wait(ctx, name)
 	if ctx.Err() == nil || err == nil {
@@ -136,7 +136,7 @@ func (t *Tester) run(ctx context.Context, a *algorithm.File) (*client.Job, error
 // stopPatience bounds the end of a job that was cancelled.
 const stopPatience = time.Minute
 
-// stop cancels a job and waits until its processes are gone.
+// stop cancels a job and waits until its processes have exited.
 func (t *Tester) stop(ctx context.Context, name string) (*client.Job, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()
@@ -150,7 +150,7 @@ func (t *Tester) stop(ctx context.Context, name string) (*client.Job, error) {
 	return t.API.Wait(ctx, name)
 }
 
-// StopAll cancels the jobs that have not ended and waits until their processes are gone.
+// StopAll cancels the jobs that have not ended and waits until their processes have exited.
 func (t *Tester) StopAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()

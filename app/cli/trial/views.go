@@ -40,7 +40,7 @@ func (t *Tester) checkViews(ctx context.Context, job *client.Job, o *Outcome) {
 	for _, v := range views {
 		seen := View{Name: v.Name, Kind: v.Kind, Files: len(v.Files)}
 		for _, f := range v.Files[:min(len(v.Files), maxOpened)] {
-			switch err := t.open(ctx, job.Name, v, f); {
+			switch err := t.openView(ctx, job.Name, v, f); {
 			case err == nil:
 				seen.Opened++
 			case !errors.Is(err, errNoRows):
@@ -51,9 +51,9 @@ func (t *Tester) checkViews(ctx context.Context, job *client.Job, o *Outcome) {
 	}
 }
 
-// open reads a file of a view as what it is to be shown as.
-func (t *Tester) open(ctx context.Context, job string, v client.View, f client.ViewFile) error {
-	text, err := t.read(ctx, job, f.Path)
+// openView reads a file of a view as what it is to be shown as.
+func (t *Tester) openView(ctx context.Context, job string, v client.View, f client.ViewFile) error {
+	text, err := t.readBeginning(ctx, job, f.Path)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (t *Tester) open(ctx context.Context, job string, v client.View, f client.V
 	return nil
 }
 
-// read returns the beginning of a file that is not empty.
-func (t *Tester) read(ctx context.Context, job, file string) ([]byte, error) {
+// readBeginning returns the beginning of a file that is not empty.
+func (t *Tester) readBeginning(ctx context.Context, job, file string) ([]byte, error) {
 	text, err := t.API.ReadFile(ctx, job, file, maxRead)
 	if err == nil && len(text) == 0 {
 		err = fmt.Errorf("it is empty")
@@ -89,7 +89,7 @@ func (t *Tester) openTopology(ctx context.Context, job string, f client.ViewFile
 	if f.Topology == "" {
 		return fmt.Errorf("its topology is not there")
 	}
-	text, err := t.read(ctx, job, f.Topology)
+	text, err := t.readBeginning(ctx, job, f.Topology)
 	if err != nil {
 		return fmt.Errorf("its topology %s: %s", f.Topology, sentence(err))
 	}

@@ -24,7 +24,7 @@ func public(version string) string {
 
 var others = regexp.MustCompile(`[^a-z0-9]+`)
 
-// local returns text as the part of a version that only tells builds apart.
+// local returns text as the part of a version that only distinguishes builds.
 func local(text string) string {
 	text = strings.Trim(others.ReplaceAllString(strings.ToLower(text), "."), ".")
 	if text == "" {

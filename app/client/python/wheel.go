@@ -36,7 +36,7 @@ func Archive(version string) File {
 	w := Wheel(version)
 	dir := "molrun-" + public(version) + "/"
 	return File{"molrun.zip", zipped([]File{
-		{dir + "backend.py", read(sources, "backend.py")},
+		{dir + "backend.py", readFile(sources, "backend.py")},
 		{dir + "pyproject.toml", []byte(project)},
 		{dir + w.Name, w.Content},
 	})}
@@ -78,7 +78,7 @@ func wheel(sources fs.FS, version string) File {
 	must(err)
 	var files []File
 	for _, name := range names {
-		files = append(files, File{name, read(sources, name)})
+		files = append(files, File{name, readFile(sources, name)})
 	}
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	info := "molrun-" + version + ".dist-info/"
@@ -115,13 +115,13 @@ func zipped(files []File) []byte {
 	return b.Bytes()
 }
 
-func read(from fs.FS, name string) []byte {
+func readFile(from fs.FS, name string) []byte {
 	content, err := fs.ReadFile(from, name)
 	must(err)
 	return content
 }
 
-// must ends a program whose own files can't be read, which is a mistake in it.
+// must panics if the program's own files can't be read, which is a bug.
 func must(err error) {
 	if err != nil {
 		panic(err)

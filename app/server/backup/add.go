@@ -11,10 +11,10 @@ import (
 	"molrun/blobs"
 )
 
-// add puts a file into the backup: as a link to the previous backup, as the copy
+// addFile puts a file into the backup: as a link to the previous backup, as the copy
 // that an unfinished backup has left, or as a new copy.
-func (t *taking) add(ctx context.Context, f blobs.File) error {
-	for _, way := range []func(context.Context, blobs.File) (bool, error){t.link, t.keep} {
+func (t *taking) addFile(ctx context.Context, f blobs.File) error {
+	for _, way := range []func(context.Context, blobs.File) (bool, error){t.link, t.keepUnfinished} {
 		if done, err := way(ctx, f); done || err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 	if err != nil || !info.Mode().IsRegular() || f.Size >= 0 && info.Size() != f.Size {
 		return false, nil
 	}
-	if f.SHA256 == "" { // only the live file can tell
+	if f.SHA256 == "" { // only the live file shows it
 		live, err := t.snapshot.Files.Stat(f.Path)
 		if err != nil || live.Size() != info.Size() || !live.ModTime().Equal(info.ModTime()) {
 			return false, nil
@@ -48,7 +48,7 @@ func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 			return false, nil
 		}
 	}
-	file, err := t.place(f.Path)
+	file, err := t.pathFor(f.Path)
 	if err != nil {
 		return false, err
 	}
@@ -61,8 +61,8 @@ func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 	return true, t.count(f.Path, sum, info.Size(), &t.record.Linked)
 }
 
-// keep takes the copy that an unfinished backup has left, if its digest is right.
-func (t *taking) keep(ctx context.Context, f blobs.File) (bool, error) {
+// keepUnfinished takes the copy that an unfinished backup has left, if its digest is right.
+func (t *taking) keepUnfinished(ctx context.Context, f blobs.File) (bool, error) {
 	file := t.path(partialDir, dataDir, f.Path)
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() || f.SHA256 == "" || info.Size() != f.Size {
@@ -92,7 +92,7 @@ func (t *taking) copy(ctx context.Context, f blobs.File) error {
 		return nil
 	}
 	defer from.Close()
-	file, err := t.place(f.Path)
+	file, err := t.pathFor(f.Path)
 	if err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func (t *taking) copy(ctx context.Context, f blobs.File) error {
 	return t.count(f.Path, sum, size, &t.record.Copied)
 }
 
-// place returns the path of a file of this backup and makes its directory.
-func (t *taking) place(name string) (string, error) {
+// pathFor returns the path of a file of this backup and makes its directory.
+func (t *taking) pathFor(name string) (string, error) {
 	file := t.path(partialDir, dataDir, filepath.FromSlash(name))
 	return file, os.MkdirAll(filepath.Dir(file), 0o700)
 }

@@ -8,7 +8,7 @@
 //	  backup.json          what it is, and the digest of SHA256SUMS
 //	  SHA256SUMS           of every file in it, also for sha256sum --check
 //	  data/                the data directory: jobs.db, secret, uploads/, jobs/ ...
-//	partial/               an unfinished backup; the next one goes on with it
+//	partial/               an unfinished backup; the next one continues it
 //	trial/                 a backup that is being restored on trial
 //	trial.json             what came of the last trial
 //

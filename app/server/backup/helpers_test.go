@@ -54,7 +54,7 @@ func configOf(data string) config.Config {
 func (d *directory) take(o Options) *Record {
 	d.t.Helper()
 	o.Dir = d.backups
-	r, err := Take(d.t.Context(), configOf(d.Data), o)
+	r, err := TakeBackup(d.t.Context(), configOf(d.Data), o)
 	must.OK(d.t, err)
 	sums, sum, err := digest.ReadSums(d.backups.path(r.Name, sumsFile))
 	must.OK(d.t, err)
@@ -82,7 +82,7 @@ func (d *directory) restoreTo(data string, o Restore) (*Restored, error) {
 	if o.FinishLost == nil {
 		o.FinishLost = func(context.Context, config.Config) (int, int, error) { return 0, 0, nil }
 	}
-	return o.Run(d.t.Context())
+	return o.Restore(d.t.Context())
 }
 
 // wantSound fails the test if a check of a data directory finds a problem.

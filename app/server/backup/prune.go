@@ -12,7 +12,7 @@ import (
 )
 
 // goingPrefix begins the name of a backup that is being removed: it has no name of a
-// backup any more, so nobody takes it for a whole one.
+// backup any more, so it can't be mistaken for a whole one.
 const goingPrefix = "going-"
 
 // Prune removes the backups that a rule does not keep, and returns their names. The newest

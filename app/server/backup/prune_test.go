@@ -128,7 +128,7 @@ func TestABackupIsTriedAndKeepsNothing(t *testing.T) {
 	if before != nil || err != nil {
 		t.Errorf("tried before it was: %+v, %v", before, err)
 	}
-	tried, err := d.backups.Try(t.Context(), configOf(""), "", none)
+	tried, err := d.backups.TestRestore(t.Context(), configOf(""), "", none)
 	must.OK(t, err)
 	if tried.Backup != r.Name || tried.Files != r.Files || tried.Bytes != r.Bytes || len(tried.Problems) > 0 {
 		t.Errorf("%+v of %+v", tried, r)
@@ -142,12 +142,12 @@ func TestABackupIsTriedAndKeepsNothing(t *testing.T) {
 	file := d.backups.path(r.Name, dataDir, d.uploads[1])
 	must.OK(t, os.Chmod(file, 0o600))
 	must.OK(t, os.WriteFile(file, []byte("0123456789"), 0o600))
-	tried, err = d.backups.Try(t.Context(), configOf(""), r.Name, none)
+	tried, err = d.backups.TestRestore(t.Context(), configOf(""), r.Name, none)
 	must.OK(t, err)
 	wantSaid(t, "a damaged backup", tried.Problems, "SHA-256")
 	kept, err := d.backups.Tried()
 	must.OK(t, err)
 	wantSaid(t, "what was kept of it", kept.Problems, "SHA-256")
-	_, err = d.backups.Try(t.Context(), configOf(""), "20200101T000000Z", none)
+	_, err = d.backups.TestRestore(t.Context(), configOf(""), "20200101T000000Z", none)
 	wantError(t, "a backup that is not there", err, "there is no backup")
 }

@@ -32,8 +32,8 @@ func (d Dir) Record(name string) (*Record, error) {
 	return readJSON[Record](d.path(name, recordFile))
 }
 
-// read returns a finished backup's record and its files with their digests.
-func (d Dir) read(name string) (*Record, map[string]string, error) {
+// readRecord returns a finished backup's record and its files with their digests.
+func (d Dir) readRecord(name string) (*Record, map[string]string, error) {
 	record, err := d.Record(name)
 	if err == nil {
 		err = checkFormat(d.path(name, recordFile), record.Format)

@@ -56,13 +56,13 @@ type Restored struct {
 	Problems []string  `json:"problems"`
 }
 
-// Run makes the data directory, or finishes an interrupted restore.
-func (o *Restore) Run(ctx context.Context) (*Restored, error) {
+// Restore makes the data directory, or finishes an interrupted restore.
+func (o *Restore) Restore(ctx context.Context) (*Restored, error) {
 	name, err := o.choose()
 	if err != nil {
 		return nil, err
 	}
-	record, sums, err := o.Dir.read(name)
+	record, sums, err := o.Dir.readRecord(name)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func copyOne(ctx context.Context, digests *digest.Digester, to, from, want strin
 	return size, os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
-// linkOne is copyOne for a file that nobody will write to.
+// linkOne is copyOne for a file that will not be written to.
 func linkOne(ctx context.Context, digests *digest.Digester, to, from, want string) (int64, error) {
 	sum, size, err := digests.File(ctx, from)
 	switch {

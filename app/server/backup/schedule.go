@@ -37,7 +37,7 @@ type Schedule struct {
 	mu     sync.Mutex
 	state  ScheduleState
 	failed time.Time // when the last one failed; zero after one that did not
-	absent string    // why there is no place for them, as it was last told
+	absent string    // why there is no place for them, as last reported
 }
 
 // ScheduleState is what there is to know about the backups.
@@ -83,7 +83,7 @@ func (s *Schedule) Run(ctx context.Context) error {
 
 // once does what is due.
 func (s *Schedule) once(ctx context.Context) {
-	if err := s.look(); err != nil {
+	if err := s.readDir(); err != nil {
 		if s.absent != err.Error() {
 			s.absent = err.Error()
 			s.fail(err, "there is no place for backups")
@@ -119,19 +119,19 @@ func within(passed, limit time.Duration) bool { return passed >= 0 && passed < l
 func (s *Schedule) due(ctx context.Context) error {
 	state := s.State()
 	if !within(s.Now().Sub(state.Taken), time.Duration(s.Config.Backup.Every)) {
-		if err := s.take(ctx); err != nil {
+		if err := s.takeBackup(ctx); err != nil {
 			return err
 		}
 	}
 	if every := time.Duration(s.Config.Backup.Try); every > 0 && !within(s.Now().Sub(state.Tried), every) {
-		return s.try(ctx)
+		return s.testNewest(ctx)
 	}
 	return nil
 }
 
-// look reads what there is. A disk that is not mounted leaves an empty folder in its place,
+// readDir reads what there is. A disk that is not mounted leaves an empty folder in its place,
 // which must not be filled.
-func (s *Schedule) look() error {
+func (s *Schedule) readDir() error {
 	marked, err := s.dir().Marked()
 	s.mu.Lock()
 	s.state.There = marked && err == nil
@@ -163,12 +163,12 @@ func (s *Schedule) look() error {
 	return nil
 }
 
-// take takes a backup.
-func (s *Schedule) take(ctx context.Context) error {
+// takeBackup takes a backup.
+func (s *Schedule) takeBackup(ctx context.Context) error {
 	began := s.Now()
 	var taken Record
-	if err := s.run(ctx, &taken, "backup", string(s.dir()), "--marked", "--keep", s.Config.Backup.Keep.String(), "--json"); err != nil {
-		return errors.Join(err, s.look())
+	if err := s.runProgram(ctx, &taken, "backup", string(s.dir()), "--marked", "--keep", s.Config.Backup.Keep.String(), "--json"); err != nil {
+		return errors.Join(err, s.readDir())
 	}
 	took := s.Now().Sub(began)
 	s.mu.Lock()
@@ -176,23 +176,23 @@ func (s *Schedule) take(ctx context.Context) error {
 	s.mu.Unlock()
 	s.Log.Info().Str("backup", taken.Name).Str("to", s.Config.Backup.To).Int("files", taken.Files).
 		Int64("bytes", taken.Bytes).Int64("copied", taken.Copied).Dur("took", took).Msg("took a backup")
-	return s.look()
+	return s.readDir()
 }
 
-// try restores the newest backup on trial.
-func (s *Schedule) try(ctx context.Context) error {
-	var tried Tried
-	if err := s.run(ctx, &tried, "restore", string(s.dir()), "--try", "--json"); err != nil {
-		return errors.Join(fmt.Errorf("restore on trial: %w", err), s.look())
+// testNewest restores the newest backup on trial.
+func (s *Schedule) testNewest(ctx context.Context) error {
+	var tried TestedRestore
+	if err := s.runProgram(ctx, &tried, "restore", string(s.dir()), "--try", "--json"); err != nil {
+		return errors.Join(fmt.Errorf("restore on trial: %w", err), s.readDir())
 	}
 	s.Log.Info().Str("backup", tried.Backup).Int("files", tried.Files).Int64("bytes", tried.Bytes).Msg("the newest backup can be restored")
-	return s.look()
+	return s.readDir()
 }
 
-// run runs this program with the settings of the service, behind everybody else, and reads
-// what it says. When ctx ends, the process is told to end, and what it has done so far is
+// runProgram runs this program with the settings of the service, behind everybody else, and reads
+// what it says. When ctx ends, the process is asked to end, and what it has done so far is
 // of use to the next.
-func (s *Schedule) run(ctx context.Context, said any, args ...string) error {
+func (s *Schedule) runProgram(ctx context.Context, said any, args ...string) error {
 	if s.Config.File != "" {
 		args = append(args, "--config", s.Config.File)
 	}

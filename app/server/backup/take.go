@@ -25,15 +25,15 @@ type Options struct {
 
 	// Keep says which backups stay afterwards, if this one is without problems.
 	Keep   config.Keep
-	Pruned func(names []string) // told which were removed; optional
+	Pruned func(names []string) // called with those that were removed; optional
 }
 
-// Take takes a backup of the data directory.
-func Take(ctx context.Context, config config.Config, o Options) (record *Record, err error) {
+// TakeBackup takes a backup of the data directory.
+func TakeBackup(ctx context.Context, config config.Config, o Options) (record *Record, err error) {
 	if err := refuseWithin(string(o.Dir), config.Data); err != nil {
 		return nil, err
 	}
-	err = snapshot.Use(ctx, config, func(ctx context.Context, s *snapshot.Snapshot) (err error) {
+	err = snapshot.WithSnapshot(ctx, config, func(ctx context.Context, s *snapshot.Snapshot) (err error) {
 		info, err := s.Records.Info()
 		if err != nil {
 			return err
@@ -42,7 +42,7 @@ func Take(ctx context.Context, config config.Config, o Options) (record *Record,
 		if err != nil {
 			return err
 		}
-		record, err = take(ctx, o, s, info)
+		record, err = takeFrom(ctx, o, s, info)
 		if err == nil && len(record.Problems) == 0 && len(record.Damaged) == 0 {
 			err = o.prune()
 		}
@@ -82,15 +82,15 @@ type taking struct {
 	digests      *digest.Digester
 }
 
-// take takes a backup. If it is interrupted, the files copied so far save the next
+// takeFrom takes a backup. If it is interrupted, the files copied so far save the next
 // one from copying them again.
-func take(ctx context.Context, o Options, s *snapshot.Snapshot, info kv.Info) (*Record, error) {
+func takeFrom(ctx context.Context, o Options, s *snapshot.Snapshot, info kv.Info) (*Record, error) {
 	t := &taking{Dir: o.Dir, snapshot: s, deep: o.Deep, digests: digest.New()}
 	t.record = Record{
 		Format: format, Database: info.ID, Schema: info.Schema, Commit: info.Commit,
 		TakenAt: s.Taken.UTC(), Program: o.Program, Problems: []string{}, Damaged: []string{},
 	}
-	if err := t.begin(); err != nil {
+	if err := t.prepare(); err != nil {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{t.copyDatabase, t.copyFiles, t.finish} {
@@ -101,15 +101,15 @@ func take(ctx context.Context, o Options, s *snapshot.Snapshot, info kv.Info) (*
 	return &t.record, nil
 }
 
-// begin finds the previous backup and makes the directory of this one.
-func (t *taking) begin() error {
+// prepare finds the previous backup and makes the directory of this one.
+func (t *taking) prepare() error {
 	names, err := t.Names()
 	if err != nil {
 		return err
 	}
 	if len(names) > 0 {
 		last := names[len(names)-1]
-		if _, sums, err := t.read(last); err == nil {
+		if _, sums, err := t.readRecord(last); err == nil {
 			t.previous, t.previousSums = last, sums
 		} else {
 			t.problemf("the backup before can't be used: %v", err)
@@ -155,7 +155,7 @@ func (t *taking) copyFiles(ctx context.Context) error {
 			t.problemf("%v", err)
 			continue
 		}
-		if err := t.add(ctx, f); err != nil {
+		if err := t.addFile(ctx, f); err != nil {
 			return fmt.Errorf("back up %s: %w", f.Path, err)
 		}
 	}
@@ -188,7 +188,7 @@ func (t *taking) finish(ctx context.Context) (err error) {
 	if err := syncTree(t.path(partialDir)); err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // the snapshot is gone: files may have been removed
+	if ctx.Err() != nil { // the snapshot has ended: files may have been removed
 		return context.Cause(ctx)
 	}
 	if err := os.Rename(t.path(partialDir), t.path(t.record.Name)); err != nil {

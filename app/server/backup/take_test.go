@@ -228,7 +228,7 @@ func TestUnfinishedBackupSavesCopyingAgain(t *testing.T) {
 // identity is that of the database.
 func (d *directory) identity() (id string) {
 	d.t.Helper()
-	must.OK(d.t, snapshot.Use(d.t.Context(), configOf(d.Data), func(_ context.Context, s *snapshot.Snapshot) error {
+	must.OK(d.t, snapshot.WithSnapshot(d.t.Context(), configOf(d.Data), func(_ context.Context, s *snapshot.Snapshot) error {
 		info, err := s.Records.Info()
 		id = info.ID
 		return err
@@ -264,7 +264,7 @@ func TestDirectoryOfBackupsIsOfOneServiceAlone(t *testing.T) {
 			d.take(Options{})
 			continue
 		}
-		_, err := Take(t.Context(), configOf(d.Data), Options{Dir: d.backups})
+		_, err := TakeBackup(t.Context(), configOf(d.Data), Options{Dir: d.backups})
 		wantError(t, tt.name, err, tt.says)
 		if tt.code != "" && !errors.Is(err, tt.code) {
 			t.Errorf("%s: error %v, want %s", tt.name, err, string(tt.code))
@@ -277,7 +277,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	d := newDirectory(t)
 	unlock, err := d.backups.lock(d.identity())
 	must.OK(t, err)
-	_, err = Take(t.Context(), configOf(d.Data), Options{Dir: d.backups})
+	_, err = TakeBackup(t.Context(), configOf(d.Data), Options{Dir: d.backups})
 	wantError(t, "the second", err, "another backup is being made")
 	if !errors.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want %s", err, string(fault.Unavailable))
@@ -292,7 +292,7 @@ func TestBackupsStayOutOfTheDataDirectory(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	must.OK(t, os.Symlink(d.Data, link))
 	for _, dir := range []string{d.Data, d.Path("backups"), d.Path("jobs", "..", "a", "b"), filepath.Join(link, "backups")} {
-		_, err := Take(t.Context(), configOf(d.Data), Options{Dir: Dir(dir)})
+		_, err := TakeBackup(t.Context(), configOf(d.Data), Options{Dir: Dir(dir)})
 		wantError(t, dir, err, "lies in the data directory")
 	}
 	must.OK(t, refuseWithin(d.Data+"-backups", d.Data))
@@ -307,7 +307,7 @@ func TestBackupOfADamagedDatabaseIsNotMade(t *testing.T) {
 	must.OK(t, err)
 	clear(data[3*4096:])
 	must.OK(t, os.WriteFile(d.Path("jobs.db"), data, 0o600))
-	if r, err := Take(t.Context(), configOf(d.Data), Options{Dir: d.backups}); err == nil {
+	if r, err := TakeBackup(t.Context(), configOf(d.Data), Options{Dir: d.backups}); err == nil {
 		t.Errorf("%+v", r)
 	}
 	if names, _ := d.backups.Names(); len(names) > 0 {
@@ -320,10 +320,10 @@ func TestBackupThatLosesItsSnapshotIsNotFinished(t *testing.T) {
 	d := newDirectory(t)
 	stop := errors.New("the service has ended")
 	must.OK(t, os.MkdirAll(string(d.backups), 0o700))
-	must.OK(t, snapshot.Use(t.Context(), configOf(d.Data), func(ctx context.Context, s *snapshot.Snapshot) error {
+	must.OK(t, snapshot.WithSnapshot(t.Context(), configOf(d.Data), func(ctx context.Context, s *snapshot.Snapshot) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		tk := &taking{Dir: d.backups, snapshot: s}
-		must.OK(t, tk.begin())
+		must.OK(t, tk.prepare())
 		cancel(stop)
 		if err := tk.copyFiles(ctx); !errors.Is(err, stop) {
 			t.Errorf("copying ends with %v, want %v", err, stop)

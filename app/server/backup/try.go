@@ -17,8 +17,8 @@ const (
 	triedFile = "trial.json"
 )
 
-// Tried is the result of restoring a backup on trial.
-type Tried struct {
+// TestedRestore is the result of restoring a backup on trial.
+type TestedRestore struct {
 	Backup   string    `json:"backup"`
 	At       time.Time `json:"at"` // when it was tried
 	Files    int       `json:"files"`
@@ -26,10 +26,10 @@ type Tried struct {
 	Problems []string  `json:"problems"` // none: it can be restored
 }
 
-// Try restores a backup, "" for the newest, into a folder beside it, checks all of it, and
+// TestRestore restores a backup, "" for the newest, into a folder beside it, checks all of it, and
 // removes it. What came of it is kept for Tried. Results and uploads are read and compared
 // with their digests, but take no space: they are links to the backup's.
-func (d Dir) Try(ctx context.Context, c config.Config, name string, finishLost FinishLost) (tried *Tried, err error) {
+func (d Dir) TestRestore(ctx context.Context, c config.Config, name string, finishLost FinishLost) (tried *TestedRestore, err error) {
 	lock, err := lockDir(string(d), "a backup is being made into "+string(d)+"; wait for its end")
 	if err != nil {
 		return nil, err
@@ -40,11 +40,11 @@ func (d Dir) Try(ctx context.Context, c config.Config, name string, finishLost F
 	}
 	c.Data = d.path(tryDir)
 	r := Restore{Dir: d, Config: c, Name: name, FinishLost: finishLost, linked: true}
-	tried = &Tried{At: time.Now().UTC(), Problems: []string{}}
+	tried = &TestedRestore{At: time.Now().UTC(), Problems: []string{}}
 	if tried.Backup, err = r.choose(); err != nil {
 		return nil, err
 	}
-	restored, err := r.Run(ctx)
+	restored, err := r.Restore(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, errors.Join(context.Cause(ctx), os.RemoveAll(d.path(tryDir)))
@@ -58,8 +58,8 @@ func (d Dir) Try(ctx context.Context, c config.Config, name string, finishLost F
 }
 
 // Tried returns what came of the last trial, nil if there was none.
-func (d Dir) Tried() (*Tried, error) {
-	tried, err := readJSON[Tried](d.path(triedFile))
+func (d Dir) Tried() (*TestedRestore, error) {
+	tried, err := readJSON[TestedRestore](d.path(triedFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -44,7 +44,7 @@ type Report struct {
 	Young     int          `json:"young"`     // of those, not listed: a running service may be about to record them
 	Foreign   []Stray      `json:"foreign"`   // that are not the service's
 	SetAside  string       `json:"setAside,omitempty"`
-	Repaired  int          `json:"repaired"` // problems that are gone
+	Repaired  int          `json:"repaired"` // problems that were repaired
 }
 
 // Stray is a file or directory that the service has no use for.
@@ -65,7 +65,7 @@ func Run(ctx context.Context, config config.Config, o Options) (*Report, error) 
 		}
 	}
 	report := &Report{Deep: o.Deep, Problems: []kv.Problem{}, Strays: []Stray{}, Foreign: []Stray{}}
-	err := snapshot.Use(ctx, config, func(ctx context.Context, s *snapshot.Snapshot) error {
+	err := snapshot.WithSnapshot(ctx, config, func(ctx context.Context, s *snapshot.Snapshot) error {
 		readable, err := report.checkRecords(ctx, s)
 		if err != nil || !readable {
 			return err

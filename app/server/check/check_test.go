@@ -235,7 +235,7 @@ func TestStraysOfALiveDirectoryHaveToBeOld(t *testing.T) {
 	info, err := os.Stat(d.Path(stray))
 	must.OK(t, err)
 	for age, want := range map[time.Duration][]string{0: {}, strayAge - 1: {}, strayAge: {stray}} {
-		must.OK(t, snapshot.Use(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
+		must.OK(t, snapshot.WithSnapshot(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
 			s.Live, s.Taken = true, info.ModTime().Add(age)
 			r := Report{}
 			err := r.findStrays(s, false)
@@ -261,7 +261,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c := &endingContext{Context: ctx, left: asked, end: cancel}
 		r := Report{Deep: true}
-		must.OK(t, snapshot.Use(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
+		must.OK(t, snapshot.WithSnapshot(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
 			if err := r.checkFiles(c, s); !errors.Is(err, errEnough) && c.left <= 0 {
 				t.Errorf("it is over when asked %d times, and the check ends with %v after %d files", asked, err, r.Files)
 			}

@@ -39,7 +39,7 @@ func (c *Config) backupChecks() []settingCheck {
 	}
 }
 
-// Keep says which backups stay: the last of each of so many hours, days, weeks, months and
+// Keep says which backups stay: the last of each of a number of hours, days, weeks, months and
 // years that have one. The zero value keeps all.
 type Keep struct{ Hours, Days, Weeks, Months, Years int }
 

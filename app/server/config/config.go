@@ -227,14 +227,14 @@ func (c *Config) readEnvironment(environ []string) error {
 		if !ok {
 			return fault.Errorf(fault.Invalid, "there is no setting for the variable %s%s", name, suggestion(name, names))
 		}
-		if err := set(place, value); err != nil {
+		if err := setValue(place, value); err != nil {
 			return fault.Errorf(fault.Invalid, "%s: %v", name, err)
 		}
 	}
 	return nil
 }
 
-func set(place reflect.Value, text string) error {
+func setValue(place reflect.Value, text string) error {
 	switch target := place.Addr().Interface().(type) {
 	case *string:
 		*target = text
@@ -263,7 +263,7 @@ func (c *Config) Names() []string {
 	return names
 }
 
-// Setting is a setting with its value. Free values are texts that somebody has chosen.
+// Setting is a setting with its value. Free values are texts that the operator has chosen.
 type Setting struct {
 	Name, Value string
 	Free        bool

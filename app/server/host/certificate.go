@@ -29,7 +29,7 @@ type Certificate struct {
 	reported bool         // an error that still lasts was logged
 }
 
-// fileState tells whether a file is the one that was read.
+// fileState identifies the version of a file that was read.
 type fileState struct {
 	size    int64
 	changed time.Time
@@ -51,7 +51,7 @@ func OpenCertificate(c config.Config, log zerolog.Logger) (*Certificate, error) 
 			return nil, fmt.Errorf("make a certificate: %w", err)
 		}
 	}
-	if err := cert.load(); err != nil {
+	if err := cert.loadFiles(); err != nil {
 		return nil, fmt.Errorf("read the certificate: %w", err)
 	}
 	return cert, nil
@@ -79,7 +79,7 @@ func CheckPrivateKey(name string) error {
 
 // Config returns the TLS configuration of the server.
 func (c *Certificate) Config() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.certificateFor}
 }
 
 // Reload looks at the files now.
@@ -105,8 +105,8 @@ func fingerprint(c *tls.Certificate) string {
 	return strings.Join(parts, ":")
 }
 
-// load reads both files anew.
-func (c *Certificate) load() error {
+// loadFiles reads both files again.
+func (c *Certificate) loadFiles() error {
 	if err := CheckPrivateKey(c.key); err != nil {
 		return err
 	}
@@ -133,8 +133,8 @@ func (c *Certificate) states() (s [2]fileState, err error) {
 	return s, nil
 }
 
-// get returns the certificate for a new connection.
-func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// certificateFor returns the certificate for a new connection.
+func (c *Certificate) certificateFor(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.checked) > checkInterval {
@@ -153,7 +153,7 @@ func (c *Certificate) refresh() {
 		return
 	}
 	if err == nil {
-		err = c.load()
+		err = c.loadFiles()
 	}
 	switch {
 	case err == nil:

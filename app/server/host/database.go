@@ -13,7 +13,7 @@ import (
 )
 
 // ExitDatabaseFailed is the exit code of a process whose database failed under
-// it, or is gone (EX_IOERR).
+// it, or was removed (EX_IOERR).
 const ExitDatabaseFailed = 74
 
 // goneNotice is how long a service that has lost its data directory refuses

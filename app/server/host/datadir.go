@@ -12,7 +12,7 @@ import (
 const (
 	Database   = "jobs.db"
 	Algorithms = "algorithms"   // folders of algorithms that jobs need
-	Socket     = "control.sock" // the operator's; mode 0600, so whoever may open it is the operator
+	Socket     = "control.sock" // the operator's; mode 0600, so only the operator can open it
 )
 
 // LockTimeout bounds the wait for another command that holds the data directory.

@@ -16,7 +16,7 @@ import (
 
 // FindData refuses a path that is no data directory, as if mistyped, and names those nearby.
 func FindData(data string) error {
-	what, err := look(data)
+	what, err := inspectPath(data)
 	switch {
 	case err != nil:
 		return err
@@ -44,8 +44,8 @@ const (
 	used    // a data directory
 )
 
-// look finds out what is at a path.
-func look(data string) (contents, error) {
+// inspectPath finds out what is at a path.
+func inspectPath(data string) (contents, error) {
 	dir, err := os.Open(data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -29,7 +29,7 @@ type Host struct {
 	places    *places
 }
 
-// Of looks at this machine. Along with an error comes a Host on which whatever
+// Of inspects this machine. Along with an error comes a Host on which everything that
 // could not be detected counts as absent.
 func Of(c config.Config) (Host, error) {
 	capacity, err := local.Detect("")
@@ -53,7 +53,7 @@ func Of(c config.Config) (Host, error) {
 func (h Host) Machine() placement.Machine {
 	return placement.Machine{
 		CPUs: h.Capacity.CPUs, MemoryBytes: h.Capacity.MemoryBytes, GPUs: len(h.Capacity.GPUs), Local: true,
-		Site: h.config.Site.Paths, NoSandbox: h.noSandbox, GPUMemory: h.gpuMemory, Lacks: h.places.lacks,
+		Site: h.config.Site.Paths, NoSandbox: h.noSandbox, GPUMemory: h.gpuMemory, Lacks: h.places.missing,
 	}
 }
 
@@ -112,7 +112,7 @@ func (h Host) Machines() map[string]placement.Machine {
 	return machines
 }
 
-// noClusterSandbox says whether nodes are told to make no sandbox. Whether they can is
+// noClusterSandbox says whether nodes are configured to make no sandbox. Whether they can is
 // seen there.
 func noClusterSandbox(c config.Config) string {
 	if c.Runner.Sandbox == local.SandboxOff {
@@ -121,7 +121,7 @@ func noClusterSandbox(c config.Config) string {
 	return ""
 }
 
-// Missing lists what an algorithm lacks on its default executor. Of a cluster
+// Missing lists what is missing for an algorithm on its default executor. Of a cluster
 // only its absence is known.
 func (h Host) Missing(a *algorithm.File) []string {
 	executor := h.executorOf(a)

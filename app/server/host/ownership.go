@@ -17,7 +17,7 @@ import (
 // its disk not mounted. Prepare refuses one that others may write to, since its content
 // may be anybody's, and one that has lost its database, whose files would be removed.
 func PrepareData(data string, init bool, log zerolog.Logger) error {
-	what, err := look(data)
+	what, err := inspectPath(data)
 	switch {
 	case err != nil:
 		return err

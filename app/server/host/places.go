@@ -13,7 +13,7 @@ import (
 
 // places looks for container images and environment modules. A runtime takes a tenth of a
 // second to answer, so that answers are kept for a while: one that an image is missing only
-// briefly, because somebody may be about to load it.
+// briefly, because it may be about to be loaded.
 type places struct {
 	containers  container.Options
 	modulesInit string
@@ -38,21 +38,21 @@ func newPlaces(c config.Config) *places {
 	return &places{containers: Containers(c), modulesInit: c.Modules.Init, images: map[string]answer{}}
 }
 
-// lacks says what is missing to run programs there.
-func (p *places) lacks(s protocol.Sandbox) []string {
-	var lacks []string
+// missing says what is missing to run programs there.
+func (p *places) missing(s protocol.Sandbox) []string {
+	var missing []string
 	if len(s.Modules) > 0 {
 		if _, err := modules.Init(p.modulesInit); err != nil {
-			lacks = append(lacks, err.Error())
+			missing = append(missing, err.Error())
 		}
 	}
 	if s.Image == "" {
-		return lacks
+		return missing
 	}
 	if text := p.image(s.Image); text != "" {
-		lacks = append(lacks, text)
+		missing = append(missing, text)
 	}
-	return lacks
+	return missing
 }
 
 func (p *places) image(name string) string {
@@ -62,7 +62,7 @@ func (p *places) image(name string) string {
 		return known.lacks
 	}
 	found, keep := answer{}, hereFor
-	if err := p.find(name); err != nil {
+	if err := p.findProgram(name); err != nil {
 		found.lacks, keep = err.Error(), missingFor
 	}
 	found.until = time.Now().Add(keep)
@@ -70,8 +70,8 @@ func (p *places) image(name string) string {
 	return found.lacks
 }
 
-// find looks for the runtime, and for the image unless that is fetched when it is missing.
-func (p *places) find(name string) error {
+// findProgram looks for the runtime, and for the image unless that is fetched when it is missing.
+func (p *places) findProgram(name string) error {
 	runtime, err := p.containers.FindRuntime(name)
 	if err != nil || p.containers.Pull == container.PullMissing && !container.IsFile(name) {
 		return err

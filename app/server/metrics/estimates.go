@@ -25,8 +25,8 @@ const (
 	ofQueue = "queue"
 )
 
-// Foresight is what the service expects of jobs. *app.Runs has it.
-type Foresight interface {
+// Forecasts is what the service expects of jobs. *app.Runs has it.
+type Forecasts interface {
 	Left(id app.JobID) (seconds float64, basis string, runs bool)
 	QueueForecast(executor string) app.QueueForecast
 }
@@ -56,29 +56,29 @@ func (e *estimates) follow(was, now *app.Job) iter.Seq2[float64, string] {
 		switch now.Status {
 		case app.Queued:
 			if was.Status != app.Queued {
-				e.add(now.ID, &expected{executor: now.Executor, began: time.Now()})
+				e.addExpected(now.ID, &expected{executor: now.Executor, began: time.Now()})
 			}
 			return
 		case app.Running:
 			if x != nil && !x.runs {
-				x.tell(now.StartedAt.Time, ofQueue, yield)
+				x.yieldErrors(now.StartedAt.Time, ofQueue, yield)
 			}
 			if x == nil || !x.runs {
 				delete(e.of, now.ID)
-				e.add(now.ID, &expected{executor: now.Executor, runs: true, began: now.StartedAt.Time})
+				e.addExpected(now.ID, &expected{executor: now.Executor, runs: true, began: now.StartedAt.Time})
 			}
 			return
 		case app.Completed:
 			if x != nil && x.runs {
-				x.tell(now.CompletedAt.Time, ofRun, yield)
+				x.yieldErrors(now.CompletedAt.Time, ofRun, yield)
 			}
 		}
 		delete(e.of, now.ID)
 	}
 }
 
-// tell yields how much longer it took than was expected.
-func (x *expected) tell(ended time.Time, of string, yield func(float64, string) bool) {
+// yieldErrors yields how much longer it took than was expected.
+func (x *expected) yieldErrors(ended time.Time, of string, yield func(float64, string) bool) {
 	begin := x.from
 	if x.runs {
 		begin = x.began
@@ -88,7 +88,7 @@ func (x *expected) tell(ended time.Time, of string, yield func(float64, string) 
 	}
 }
 
-func (e *estimates) add(id app.JobID, x *expected) {
+func (e *estimates) addExpected(id app.JobID, x *expected) {
 	if e.of == nil {
 		e.of = map[app.JobID]*expected{}
 	}
@@ -120,8 +120,8 @@ func (e *estimates) unknown(now time.Time) map[app.JobID]expected {
 	return all
 }
 
-// ask asks for the estimates that are lacking.
-func (e *estimates) ask(of Foresight) {
+// fillMissing requests the missing estimates.
+func (e *estimates) fillMissing(of Forecasts) {
 	now := time.Now()
 	for id, x := range e.unknown(now) {
 		left := 0.0
@@ -143,19 +143,19 @@ func (e *estimates) ask(of Foresight) {
 func (e *estimates) expect(id app.JobID, runs bool, now, end time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if x := e.of[id]; x != nil && x.runs == runs { // it may have started meanwhile
+	if x := e.of[id]; x != nil && x.runs == runs { // it may have started in the meantime
 		x.from, x.to = now, end
 	}
 }
 
 // Estimate compares estimates with what came of them, until ctx ends.
-func (m *Metrics) Estimate(ctx context.Context, of Foresight) {
+func (m *Metrics) Estimate(ctx context.Context, of Forecasts) {
 	ticker := time.NewTicker(askEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			m.estimates.ask(of)
+			m.estimates.fillMissing(of)
 		case <-ctx.Done():
 			return
 		}

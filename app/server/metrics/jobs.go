@@ -27,7 +27,7 @@ func (m *Metrics) changed(was, now *app.Job) {
 		was = &app.Job{}
 	}
 	typ := m.types.of(now.Type)
-	m.begin(typ, executorOf(now.Executor))
+	m.startSeries(typ, executorOf(now.Executor))
 	if was.StartedAt.IsZero() && !now.StartedAt.IsZero() && now.Private.Lost == 0 {
 		m.queued.WithLabelValues(typ).Observe(max(0, now.StartedAt.Sub(now.Private.QueuedAt.Time).Seconds()))
 	}
@@ -45,8 +45,8 @@ func (m *Metrics) changed(was, now *app.Job) {
 	}
 }
 
-// begin makes the series of a type of job: what is counted from 0 on, Prometheus sees rise.
-func (m *Metrics) begin(typ, executor string) {
+// startSeries makes the series of a type of job: what is counted from 0 on, Prometheus sees rise.
+func (m *Metrics) startSeries(typ, executor string) {
 	if !m.begun.add(typ + " " + executor) {
 		return
 	}

@@ -32,7 +32,7 @@ func (l *loads) get(executor string) load {
 	return l.of[executor]
 }
 
-// other is the label of what is not told apart.
+// other is the label of all further values.
 const other = "other"
 
 // limited lets a label have few values.

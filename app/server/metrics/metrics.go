@@ -1,4 +1,4 @@
-// Package metrics is what the service tells Prometheus of itself, beside requests: jobs,
+// Package metrics exposes the state of the service to Prometheus, beside requests: jobs,
 // queues, executors, disk, database, cluster, notices.
 //
 // What happens is counted where it happens, by the observers of Metrics, and since the
@@ -47,7 +47,7 @@ var (
 	ratioBuckets  = []float64{.1, .25, .5, .8, .9, 1.1, 1.25, 2, 4, 10}
 )
 
-// LinkRevoked is why a link was refused that was revoked. Clients are told LINK_INVALID.
+// LinkRevoked is why a link was refused that was revoked. Clients get LINK_INVALID.
 const LinkRevoked fault.Code = "LINK_REVOKED"
 
 // maxLabels bounds the values of a label that algorithms or rules may add to, beside

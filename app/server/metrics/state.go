@@ -16,7 +16,7 @@ import (
 	"molrun/storage/kv"
 )
 
-// Store is what the database tells. *storage.Store has it.
+// Store is the figures that come from the database. *storage.Store has it.
 type Store interface {
 	Totals(ctx context.Context) (storage.Totals, error)
 	Size(ctx context.Context) (kv.Size, error)
@@ -33,7 +33,7 @@ type Sources struct {
 	Computing func() int                          // requests that wait to compute
 	Slurm     func() (since time.Time, err error) // whether the cluster answers; optional
 	Backups   func() Backups                      // that the service takes itself; optional
-	Warn      func(part string, err error)        // told what can't be read
+	Warn      func(part string, err error)        // called with parts that can't be read
 }
 
 // Backups is what there is to know about backups.
@@ -55,7 +55,7 @@ const fresh = time.Second
 // scrapeTime bounds the reading for one scrape.
 const scrapeTime = 5 * time.Second
 
-// Watch adds what the sources tell.
+// Watch adds the metrics of the sources.
 func (m *Metrics) Watch(s Sources) { m.Registry.MustRegister(&state{metrics: m, Sources: s}) }
 
 // state reads what there is.
@@ -199,7 +199,7 @@ func (s *state) collectTotals(c sink, all storage.Totals) {
 	counts := map[labels]int{}
 	for _, t := range all.Jobs {
 		typ, executor := s.metrics.types.of(t.Type), executorOf(t.Executor)
-		s.metrics.begin(typ, executor)
+		s.metrics.startSeries(typ, executor)
 		for _, status := range app.Statuses { // 0 is shown too
 			counts[labels{strings.ToLower(string(status)), typ, executor}] += 0
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // Inventory walks the files that the records rely on. An error in place of a file
-// says which files can't be listed, and the walk goes on.
+// says which files can't be listed, and the walk continues.
 //
 // Files of an attempt that still runs are left out: a restored service has lost
 // that attempt. So are work directories, which only their own attempt reads.

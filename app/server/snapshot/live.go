@@ -23,7 +23,7 @@ import (
 const Path = "/control/hold"
 
 // Reply is the service's answer to a request for a snapshot. It is sent at once;
-// the end of the response says that the snapshot is gone.
+// the end of the response says that the snapshot has ended.
 type Reply struct {
 	Snapshot string `json:"snapshot"` // name in the data directory
 }
@@ -55,7 +55,7 @@ func useLive(ctx context.Context, data string, fn func(context.Context, *Snapsho
 	}()
 	records, err := storage.OpenReadOnly(filepath.Join(data, reply.Snapshot))
 	if err == nil {
-		err = use(ctx, data, records, true, fn)
+		err = withRecords(ctx, data, records, true, fn)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
@@ -90,18 +90,18 @@ func request(ctx context.Context, data string) (io.ReadCloser, Reply, error) {
 	return response.Body, reply, nil
 }
 
-// readReply reads the first line of the response, which may go on for days.
+// readReply reads the first line of the response, which can last for days.
 func readReply(response *http.Response) (reply Reply, err error) {
 	line, err := bufio.NewReader(response.Body).ReadBytes('\n')
 	if err != nil {
 		return reply, err
 	}
 	if response.StatusCode != http.StatusOK {
-		var refusal struct{ Error fault.Error }
-		if json.Unmarshal(line, &refusal) != nil || refusal.Error.Message == "" {
+		var rejection struct{ Error fault.Error }
+		if json.Unmarshal(line, &rejection) != nil || rejection.Error.Message == "" {
 			return reply, fmt.Errorf("the service answers %s; it may be of another version", response.Status)
 		}
-		return reply, &refusal.Error
+		return reply, &rejection.Error
 	}
 	if err := json.Unmarshal(line, &reply); err != nil {
 		return reply, err

@@ -12,7 +12,7 @@
 //     removals were paused; so its removal waits.
 //   - It does not change, since no stored file ever does.
 //
-// Removals go on when the request ends, for whatever reason.
+// Removals are resumed when the request ends for any reason.
 package snapshot
 
 import (
@@ -39,11 +39,11 @@ type Snapshot struct {
 	Taken   time.Time
 }
 
-// Use runs fn on a snapshot of the data directory: one that the running service
+// WithSnapshot runs fn on a snapshot of the data directory: one that the running service
 // keeps, or else of the directory itself, on which no service can start until fn
 // returns. Commands that come at the same time take turns. A service that ends
 // before it has answered counts as none.
-func Use(ctx context.Context, c config.Config, fn func(context.Context, *Snapshot) error) error {
+func WithSnapshot(ctx context.Context, c config.Config, fn func(context.Context, *Snapshot) error) error {
 	for deadline := time.Now().Add(host.LockTimeout); ; {
 		var err error
 		if host.Running(ctx, c.Data) {
@@ -55,7 +55,7 @@ func Use(ctx context.Context, c config.Config, fn func(context.Context, *Snapsho
 			var records *storage.ReadOnly
 			records, err = storage.OpenReadOnly(filepath.Join(c.Data, host.Database))
 			if err == nil {
-				return use(ctx, c.Data, records, false, fn)
+				return withRecords(ctx, c.Data, records, false, fn)
 			}
 			if !errors.Is(err, fault.Unavailable) {
 				return err
@@ -67,8 +67,8 @@ func Use(ctx context.Context, c config.Config, fn func(context.Context, *Snapsho
 	}
 }
 
-// use closes the records when fn is done.
-func use(ctx context.Context, data string, records *storage.ReadOnly, live bool, fn func(context.Context, *Snapshot) error) (err error) {
+// withRecords closes the records when fn is done.
+func withRecords(ctx context.Context, data string, records *storage.ReadOnly, live bool, fn func(context.Context, *Snapshot) error) (err error) {
 	defer func() { err = errors.Join(err, records.Close()) }()
 	files, err := blobs.OpenTree(data)
 	if err != nil {

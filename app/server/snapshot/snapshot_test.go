@@ -48,7 +48,7 @@ func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
 	c := config.Default()
 	c.Data = data
 	used := 0
-	must.OK(t, Use(t.Context(), c, func(_ context.Context, s *Snapshot) error {
+	must.OK(t, WithSnapshot(t.Context(), c, func(_ context.Context, s *Snapshot) error {
 		if used++; s.Live {
 			t.Error("the snapshot is that of a service")
 		}

@@ -244,7 +244,7 @@ func (s *server) upload(c *client.Client, name string) error {
 		return err
 	}
 	const text = ">a\nDSHAKRHHGYKRKFHEKHHSHRGY\n"
-	if err := c.Send(s.t.Context(), u, strings.NewReader(text), int64(len(text))); err != nil {
+	if err := c.SendUpload(s.t.Context(), u, strings.NewReader(text), int64(len(text))); err != nil {
 		return err
 	}
 	_, err = c.CompleteUpload(s.t.Context(), u.FileID, int64(len(text)))

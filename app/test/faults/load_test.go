@@ -150,7 +150,7 @@ func (w *worker) upload() error {
 	if w.rand.IntN(3) == 0 {
 		size = -1 // chunked
 	}
-	if err := w.client.Send(w.ctx, u, strings.NewReader(text), size); err != nil {
+	if err := w.client.SendUpload(w.ctx, u, strings.NewReader(text), size); err != nil {
 		return err
 	}
 	w.ledger.acknowledge(func() { w.ledger.files[u.FileID].sent = true })
