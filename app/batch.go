@@ -109,7 +109,7 @@ func (p *plan) rowNames(sub BatchSubmission) []string {
 	seen := map[string]int{}
 	for i, name := range sub.RowNames {
 		first, taken := seen[name]
-		switch msg := naming.Check(name); {
+		switch msg := naming.CheckName(name); {
 		case msg != "":
 			p.fault("value", msg, "jobNames", i)
 		case name == sub.Name:
@@ -129,7 +129,7 @@ func (p *plan) numberedNames(sub BatchSubmission) []string {
 		names[i] = fmt.Sprintf("%s-%d", sub.Name, i+1)
 	}
 	if n := len(names); n > 0 && !p.faulty("batchName") {
-		if msg := naming.Check(names[n-1]); msg != "" {
+		if msg := naming.CheckName(names[n-1]); msg != "" {
 			p.fault("value", fmt.Sprintf("use a shorter name: of row %q, %s", names[n-1], msg), "batchName")
 		}
 	}
@@ -223,7 +223,7 @@ func (p *plan) placed(row int, faults []fault.Field) []fault.Field {
 	}
 	var placed []fault.Field
 	for _, f := range faults {
-		if f, isNew := p.expanded.Place(row, f); isNew {
+		if f, isNew := p.expanded.PlaceFault(row, f); isNew {
 			placed = append(placed, f)
 		}
 	}

@@ -90,7 +90,7 @@ func warningsOf(planned *Planned) (notes []fault.Field) {
 		files[a.Digest] = a
 	}
 	for _, j := range planned.Jobs() {
-		for _, note := range files[j.Private.Definition].Advice(j.Private.Normalized, j.Private.Facts) {
+		for _, note := range files[j.Private.Definition].SettingsWarnings(j.Private.Normalized, j.Private.Facts) {
 			note.Loc = append([]any{"body", "settings"}, note.Loc...)
 			if key := fmt.Sprint(note); !said[key] {
 				said[key] = true

@@ -17,7 +17,7 @@ import (
 func fanOut(t *testing.T, name, text string) app.BatchSubmission {
 	t.Helper()
 	body := parseJSON(t, fmt.Sprintf(`{"batchName":%q,"type":"echo","fanOut":%s}`, name, text))
-	request, faults := fanout.Read(body.Member("fanOut"))
+	request, faults := fanout.ReadRequest(body.Member("fanOut"))
 	if faults != nil {
 		t.Fatal(faults)
 	}

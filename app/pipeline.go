@@ -85,7 +85,7 @@ func (p *pipeline) name() {
 	for i, j := range p.sub.Jobs {
 		name := cmp.Or(j.Name, p.sub.Name+"-"+strconv.Itoa(i+1))
 		first, taken := seen[name]
-		switch msg := naming.Check(name); {
+		switch msg := naming.CheckName(name); {
 		case msg != "" && (j.Name != "" || !p.faulty("batchName")):
 			p.fault("value", msg, "jobs", i, "jobName")
 		case name == p.sub.Name:

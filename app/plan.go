@@ -132,7 +132,7 @@ func (p *plan) checkName(name, member string) {
 	if p.faulty(member) {
 		return
 	}
-	if msg := naming.Check(name); msg != "" {
+	if msg := naming.CheckName(name); msg != "" {
 		p.fault("value", msg, member)
 	}
 }
@@ -200,7 +200,7 @@ func (p *plan) placeRow(r *row) []fault.Field {
 			return faults
 		}
 	}
-	executor, limit, faults := p.router.Place(p.algorithm, p.by.routed(), needs, r.maxRuntime)
+	executor, limit, faults := p.router.ChooseExecutor(p.algorithm, p.by.routed(), needs, r.maxRuntime)
 	r.executor = executor
 	if why, unready := p.unready[executor]; unready {
 		if p.faulty("type") { // it can run nowhere, which is a fault already
@@ -349,7 +349,7 @@ func classOf(a *algorithm.File, executor string, where placement.Placement, gpus
 func factsOf(references []Reference) algorithm.Facts {
 	facts := algorithm.Facts{}
 	for _, ref := range references {
-		facts.Add(ref.Setting, ref.Size, ref.Pending)
+		facts.AddFile(ref.Setting, ref.Size, ref.Pending)
 	}
 	return facts
 }

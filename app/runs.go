@@ -475,7 +475,7 @@ func (s *Runs) Drained() *Drain { return s.drain.Load() }
 // again replaces the reason.
 func (s *Runs) Drain(ctx context.Context, by Caller, reason string) (*Drain, error) {
 	if reason != "" {
-		if msg := naming.Check(reason); msg != "" {
+		if msg := naming.CheckName(reason); msg != "" {
 			return nil, fault.List(fault.Field{Loc: []any{"body", "reason"}, Type: "value", Msg: msg})
 		}
 	}

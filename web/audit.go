@@ -109,7 +109,7 @@ func newAuditor(sink func(audit.Entry), now func() time.Time) *auditor {
 // auditObject names the object of a request whose path does not name it.
 // Invalid names are left out, because they may hold anything.
 func auditObject(c *gin.Context, name string) {
-	if naming.Check(name) == "" {
+	if naming.CheckName(name) == "" {
 		c.Set(objectKey, name)
 	}
 }
@@ -149,7 +149,7 @@ func objectOf(c *gin.Context) string {
 		return name
 	}
 	for _, p := range c.Params {
-		if name, err := url.PathUnescape(p.Value); err == nil && naming.Check(name) == "" {
+		if name, err := url.PathUnescape(p.Value); err == nil && naming.CheckName(name) == "" {
 			return respond.Redact(name)
 		}
 	}

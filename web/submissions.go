@@ -205,7 +205,7 @@ func readFanOut(r *decode.Reader, b *decode.Object) *fanout.Request {
 	if v == nil {
 		return nil
 	}
-	request, faults := fanout.Read(v)
+	request, faults := fanout.ReadRequest(v)
 	for _, f := range faults {
 		r.Fault(f.Type, append([]any{"body"}, f.Loc...), "%s", f.Msg)
 	}

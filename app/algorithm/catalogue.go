@@ -14,7 +14,7 @@ import (
 )
 
 // Catalogue holds all algorithms on offer, and reads those that were. What is on offer may
-// be replaced while it is used: Now tells what it is at one moment.
+// be replaced while it is used: Now returns its content at one moment.
 type Catalogue struct {
 	offer   atomic.Pointer[map[string]*versions]
 	folders *folder.Store     // nil: none are kept
@@ -67,7 +67,7 @@ type versions struct {
 }
 
 // Later is an algorithm that is read when it is asked for. It has the only version of its
-// type, and is without mistakes.
+// type, and is without errors.
 type Later struct {
 	Type   string
 	Hidden string // why it is not ready, as in the File
@@ -112,8 +112,8 @@ func NewCatalogue(all []*File, later ...Later) (*Catalogue, error) {
 	return c, nil
 }
 
-// of returns the algorithms of a type, nil if there are none.
-func (c *Catalogue) of(typ string) *versions {
+// versionsOf returns the algorithms of a type, nil if there are none.
+func (c *Catalogue) versionsOf(typ string) *versions {
 	v := c.types()[typ]
 	if v == nil || v.later == nil {
 		return v
@@ -129,7 +129,7 @@ func (c *Catalogue) of(typ string) *versions {
 
 // Find returns an algorithm; version "" is the default of its type.
 func (c *Catalogue) Find(typ, version string) (*File, bool) {
-	v := c.of(typ)
+	v := c.versionsOf(typ)
 	if v == nil {
 		return nil, false
 	}
@@ -197,7 +197,7 @@ func (c *Catalogue) Validated(typ, version, digest string, read func() ([]byte, 
 func (c *Catalogue) HasFolder(digest string) bool {
 	now := c.Now()
 	for _, typ := range now.Types() {
-		if slices.ContainsFunc(now.of(typ).all, func(a *File) bool { return a.Folder != nil && a.Digest == digest }) {
+		if slices.ContainsFunc(now.versionsOf(typ).all, func(a *File) bool { return a.Folder != nil && a.Digest == digest }) {
 			return true
 		}
 	}
@@ -211,7 +211,7 @@ func (c *Catalogue) Types() []string {
 
 // Versions returns all algorithms of a type, newest last.
 func (c *Catalogue) Versions(typ string) []*File {
-	if v := c.of(typ); v != nil {
+	if v := c.versionsOf(typ); v != nil {
 		return slices.Clone(v.all)
 	}
 	return nil
@@ -259,7 +259,7 @@ func compareRuns(p, q string) int {
 	return cmp.Compare(p, q)
 }
 
-// KnowSite tells the algorithms where the site has what they use, by the names of
+// KnowSite sets where the site has what the algorithms use, by the names of
 // [site.paths]. It must be called before any is asked for.
 func (c *Catalogue) KnowSite(paths map[string]string) {
 	c.site = paths

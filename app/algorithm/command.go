@@ -60,7 +60,7 @@ func (c *commandReader) argument(n *tomltree.Node, program bool) command.Argumen
 	case n.Kind != strictjson.Object:
 		return command.Argument{}
 	case n.Member("each") != nil:
-		return c.each(n)
+		return c.readEach(n)
 	}
 	return c.conditional(n)
 }
@@ -77,8 +77,8 @@ func (c *commandReader) conditional(n *tomltree.Node) command.Argument {
 	return arg
 }
 
-// each reads what is repeated for the items of a list.
-func (c *commandReader) each(n *tomltree.Node) command.Argument {
+// readEach reads what is repeated for the items of a list.
+func (c *commandReader) readEach(n *tomltree.Node) command.Argument {
 	arg := command.Argument{}
 	kind, name, _ := strings.Cut(c.Text(n, "each"), ".")
 	line := n.Member("each").Line
@@ -125,7 +125,7 @@ func (c *commandReader) templates(t *tomltree.Node, key string) []command.Templa
 
 // template reads a text with placeholders.
 func (c *commandReader) template(n *tomltree.Node) command.Template {
-	t, wrong := command.Parse(n.Text)
+	t, wrong := command.ParseTemplate(n.Text)
 	for _, msg := range wrong {
 		c.Mistakef(n.Line, "%s", msg)
 	}

@@ -173,7 +173,7 @@ func TestInstalledProgramIsWrapped(t *testing.T) {
 		must.OK(t, err)
 		must.OK(t, os.WriteFile(s.Stdout, stdout, 0o600))
 	}
-	if got, problems := a.Metrics.Read(os.DirFS(out)); string(got) != `{"distinct_lines":2}` || problems != nil {
+	if got, problems := a.Metrics.ReadMetrics(os.DirFS(out)); string(got) != `{"distinct_lines":2}` || problems != nil {
 		t.Errorf("figures %s, problems %q", got, problems)
 	}
 }

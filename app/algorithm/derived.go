@@ -132,7 +132,7 @@ func (all relations) texts(settings *strictjson.Value, facts Facts) (map[string]
 		if err != nil {
 			return nil, fmt.Errorf("the derived value %s: %w", name, err)
 		}
-		texts[name] = command.Text(value)
+		texts[name] = command.ArgumentText(value)
 	}
 	return texts, nil
 }

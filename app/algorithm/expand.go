@@ -36,7 +36,7 @@ type Run struct {
 }
 
 // Expand returns a run, with every placeholder replaced. Each element of a command is one
-// argument, whatever its text. A user's text may begin with "-"; a file that passes one to
+// argument with any text. A user's text may begin with "-"; a file that passes one to
 // a program writes "--" before it, --name={settings.NAME}, or a pattern.
 func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p Paths) (*Run, error) {
 	settings, err := strictjson.Parse(normalized)
@@ -55,7 +55,7 @@ func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p P
 	values.Computed = computed
 	values.Named["cpus"], values.Named["gpus"] = strconv.Itoa(needs.CPUs), strconv.Itoa(needs.GPUs)
 	run := &Run{Texts: map[string]string{}, in: p.In}
-	if err := a.texts.fill(values, run.Texts); err != nil {
+	if err := a.texts.fillFiles(values, run.Texts); err != nil {
 		return nil, err
 	}
 	if run.Env, err = expandVariables(a.env, values); err != nil {

@@ -20,17 +20,17 @@ const (
 	factPending = "pending" // files that are still to be made; never shown
 )
 
-// Add counts a file of a setting, a pending one without its bytes.
-func (f Facts) Add(setting string, bytes int64, pending bool) {
+// AddFile counts a file of a setting, a pending one without its bytes.
+func (f Facts) AddFile(setting string, bytes int64, pending bool) {
 	counted := content.Facts{factFiles: 1, factBytes: float64(bytes)}
 	if pending {
 		counted = content.Facts{factPending: 1}
 	}
-	f.add(setting, counted)
+	f.addCounts(setting, counted)
 }
 
-// add adds what was counted in one more file.
-func (f Facts) add(setting string, counted content.Facts) {
+// addCounts adds what was counted in one more file.
+func (f Facts) addCounts(setting string, counted content.Facts) {
 	if f[setting] == nil {
 		f[setting] = map[string]float64{}
 	}

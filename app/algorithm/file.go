@@ -49,7 +49,7 @@ type File struct {
 
 	Status string // Untested, or ""
 
-	Hidden string // why it can't be used: a file with mistakes takes its place; "" if none does
+	Hidden string // why it can't be used: an invalid file takes its place; "" if none does
 
 	schema     json.RawMessage   // of the settings
 	site       map[string]string // where the site has things, by name
@@ -67,7 +67,7 @@ type File struct {
 
 	whereabouts whereabouts
 	conda       command.Template   // prefix of the environment that has the programs; nil: none
-	versionOf   *versionOf         // nil: nobody asks the program
+	versionOf   *versionOf         // nil: the program is not asked
 	probe       []command.Argument // shows that the program works; nil: version_command does
 }
 
@@ -85,7 +85,7 @@ type Mistake struct {
 	File string
 	Line int // from 1
 	Msg  string
-	Type string // which the file would define, as far as it can be told
+	Type string // which the file would define, as far as it is known
 }
 
 func (m Mistake) String() string { return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Msg) }

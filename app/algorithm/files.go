@@ -86,7 +86,7 @@ func (r FileReference) File(output, path string) NamedFile {
 	return NamedFile{Loc: r.Loc, Path: path}
 }
 
-// References returns what the parameter's setting refers to. What is no text is left out.
+// References returns what the parameter's setting refers to. Values other than texts are left out.
 func (p *Parameter) References(settings *strictjson.Value) (refs []FileReference) {
 	v := settings.Member(p.Name)
 	switch {
@@ -112,7 +112,7 @@ func namesOutput(v *strictjson.Value) bool {
 }
 
 // padded returns a list that names outputs with as many items as there have to be: it may
-// be of so many files.
+// be of that many files.
 func (p *Parameter) padded(v *strictjson.Value) *strictjson.Value {
 	if !p.Many || v.Kind != strictjson.Array || len(v.Items) >= p.least || !namesOutput(v) {
 		return v

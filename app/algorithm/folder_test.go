@@ -13,7 +13,7 @@ import (
 // inFolder parses an algorithm file in a folder with two scripts and an example.
 func inFolder(t *testing.T, text string) (*File, []Mistake) {
 	t.Helper()
-	f, wrong, err := folder.Read(fstest.MapFS{
+	f, wrong, err := folder.ReadFolder(fstest.MapFS{
 		folder.Main: {Data: []byte(text)}, "run.sh": {Mode: 0o755}, "lib/a.py": {Mode: 0o644}, "example/x.pdb": {},
 	})
 	if err != nil || wrong != nil {

@@ -29,7 +29,7 @@ type formatSchema struct {
 	tree     *strictjson.Value // keys in their order
 }
 
-// loadFormat reads FormatSchema once. A mistake in it is one in the program itself.
+// loadFormat reads FormatSchema once. An error in it is a bug.
 var loadFormat = sync.OnceValue(compileFormat)
 
 func compileFormat() *formatSchema {
@@ -45,8 +45,8 @@ func compileFormat() *formatSchema {
 	return &formatSchema{c.MustCompile(url), tree}
 }
 
-// at returns the part of the schema that a URL names.
-func (f *formatSchema) at(url string) *strictjson.Value {
+// partAt returns the part of the schema that a URL names.
+func (f *formatSchema) partAt(url string) *strictjson.Value {
 	_, pointer, _ := strings.Cut(url, "#/")
 	part := f.tree
 	for name := range strings.SplitSeq(pointer, "/") {
@@ -82,15 +82,15 @@ func checkFormat(r *tomltree.Reader) {
 	}
 	var invalid *jsonschema.ValidationError
 	if errors.As(f.compiled.Validate(file.Any()), &invalid) {
-		f.note(r, invalid)
+		f.noteError(r, invalid)
 	}
 }
 
-func (f *formatSchema) note(r *tomltree.Reader, e *jsonschema.ValidationError) {
+func (f *formatSchema) noteError(r *tomltree.Reader, e *jsonschema.ValidationError) {
 	for _, cause := range e.Causes {
-		f.note(r, cause)
+		f.noteError(r, cause)
 	}
-	n, part, key := r.Root.At(e.InstanceLocation), f.at(e.SchemaURL), keyOf(e.InstanceLocation)
+	n, part, key := r.Root.At(e.InstanceLocation), f.partAt(e.SchemaURL), keyOf(e.InstanceLocation)
 	if n.Kind == strictjson.Null || len(e.Causes) > 0 {
 		return // the parser has noted what has no kind
 	}

@@ -12,7 +12,7 @@ import (
 // typesIn returns the types of a property, none if it may be anything.
 func typesIn(property *strictjson.Value) (types []string) {
 	if ref := property.Member("$ref"); ref != nil {
-		return typesIn(loadFormat().at(ref.Text))
+		return typesIn(loadFormat().partAt(ref.Text))
 	}
 	if property.Member("enum") != nil {
 		return []string{"string"}
@@ -60,7 +60,7 @@ func TestEveryKeyHasItsType(t *testing.T) {
 			before, table = fmt.Sprintf("format = 1\n[[%s]]\n", m.Name), items
 		}
 		if ref := table.Member("$ref"); ref != nil {
-			table = loadFormat().at(ref.Text)
+			table = loadFormat().partAt(ref.Text)
 		}
 		if properties := table.Member("properties"); properties != nil && m.Name != "command" {
 			tables++

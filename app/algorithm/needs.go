@@ -18,13 +18,13 @@ import (
 func (a *File) Needs(settings *strictjson.Value, facts Facts) (placement.Resources, []fault.Field) {
 	values, faults := a.relations.values(settings.Members, facts, 0.0)
 	take := func(r resource, lowest, highest int64) int64 {
-		n, msg := r.of(settings, lowest, highest)
+		n, msg := r.amountOf(settings, lowest, highest)
 		if r.formula != nil {
 			lowest = max(lowest, r.least(a.Parameters))
 			n, msg = r.computed(values, lowest, highest)
 		}
 		if msg != "" {
-			faults = append(faults, fault.Field{Loc: r.at(), Msg: msg, Type: "value"})
+			faults = append(faults, fault.Field{Loc: r.settingPath(), Msg: msg, Type: "value"})
 		}
 		return n
 	}
@@ -81,7 +81,7 @@ func (a *File) UsesFacts() bool {
 	for _, d := range a.relations.derived {
 		all = append(all, d.value)
 	}
-	for _, r := range slices.Concat(a.relations.rules, a.relations.advice) {
+	for _, r := range slices.Concat(a.relations.rules, a.relations.warnings) {
 		all = append(all, r.that)
 	}
 	return slices.ContainsFunc(all, func(e *expression.Expression) bool { return e != nil && len(e.Facts) > 0 })
@@ -95,10 +95,10 @@ func (a *File) Kept(facts Facts) Facts {
 	return facts
 }
 
-// Advice returns what users had better know of a job with these normalized settings and facts of files: each
+// SettingsWarnings returns what users had better know of a job with these normalized settings and facts of files: each
 // note is a path to a setting, and words that complete a sentence that begins with its name.
-func (a *File) Advice(normalized json.RawMessage, facts Facts) []fault.Field {
-	if len(a.relations.advice) == 0 {
+func (a *File) SettingsWarnings(normalized json.RawMessage, facts Facts) []fault.Field {
+	if len(a.relations.warnings) == 0 {
 		return nil
 	}
 	settings, err := strictjson.Parse(normalized)
@@ -113,5 +113,5 @@ func (a *File) factRules(settings *strictjson.Value, facts Facts) []fault.Field 
 	if !a.UsesFacts() {
 		return nil
 	}
-	return a.relations.check(settings.Members, facts)
+	return a.relations.checkValues(settings.Members, facts)
 }

@@ -71,7 +71,7 @@ type Parameter struct {
 	Default                 json.RawMessage // nil: none
 	Schema                  json.RawMessage // JSON Schema of the value
 
-	compiled *schema.Schema    // nil: it has a mistake
+	compiled *schema.Schema    // nil: it is invalid
 	content  *content.Want     // of a file; nil: anything
 	fallback *strictjson.Value // Default
 	argument bool              // the value goes into an argument or a variable
@@ -120,7 +120,7 @@ func (p *Parameter) optional() bool {
 // with its name.
 func (p *Parameter) faults(v *strictjson.Value) []fault.Field {
 	faults := p.compiled.Check(p.padded(v), p.Unit)
-	if p.argument && len(faults) == 0 && len(command.Text(v)) > maxArgument {
+	if p.argument && len(faults) == 0 && len(command.ArgumentText(v)) > maxArgument {
 		faults = []fault.Field{{Loc: []any{}, Msg: fmt.Sprintf("is too long for a program's arguments: at most %d KiB", maxArgument>>10), Type: "value"}}
 	}
 	for i := range faults {

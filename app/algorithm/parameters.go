@@ -141,7 +141,7 @@ func checkChoices(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
 }
 
 // compileParameter compiles the schema. The compiler's opinion of a keyword
-// with a mistake adds nothing.
+// with an error adds nothing.
 func compileParameter(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
 	compiled, faults := schema.Compile(p.Schema)
 	for _, f := range faults {

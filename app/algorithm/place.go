@@ -135,7 +135,7 @@ func (a *File) missingPlace(m placement.Machine) []string {
 	return missing
 }
 
-// isElsewhere reports whether a program may be in a place where nobody can look for it now.
+// isElsewhere reports whether a program may be in a place that can't be searched now.
 func (a *File) isElsewhere(program string, site map[string]string) bool {
 	if a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0 && !filepath.IsAbs(program) {
 		return true
@@ -144,7 +144,7 @@ func (a *File) isElsewhere(program string, site map[string]string) bool {
 	return conda != "" && !filepath.IsAbs(program) && isProgram(filepath.Join(conda, "bin", program))
 }
 
-// noteMissing adds what a command lacks to run on this machine.
+// noteMissing adds what is missing for a command to run on this machine.
 func noteMissing(missing []string, program string) []string {
 	if msg := missingProgram(program); msg != "" && !slices.Contains(missing, msg) {
 		return append(missing, msg)

@@ -40,7 +40,7 @@ func (c *commandReader) progress(t *tomltree.Node) *progress {
 		c.Mistakef(n.Line, `progress needs a pattern: { pattern = 'step (\d+)', of = "{settings.steps}" }`)
 	}
 	p.share, p.shareBy = c.share(n)
-	p.of = c.end(n)
+	p.of = c.readEnd(n)
 	if file := n.Member("file"); file != nil && file.Kind == strictjson.String {
 		p.file = readFilePath(c.Reader, file, "file")
 	}
@@ -84,8 +84,8 @@ func (c *commandReader) share(of *tomltree.Node) (float64, *expression.Expressio
 	return share, nil
 }
 
-// end reads the number at which the step is done.
-func (c *commandReader) end(of *tomltree.Node) command.Template {
+// readEnd reads the number at which the step is done.
+func (c *commandReader) readEnd(of *tomltree.Node) command.Template {
 	n := of.Member("of")
 	switch {
 	case n == nil:
@@ -118,7 +118,7 @@ func (c *commandReader) kindOf(part command.Part) expression.Kind {
 	if kind, found := names.Derived[part.Name]; found && part.Kind == "derived" {
 		return kind
 	}
-	return expression.Any // it is a mistake already
+	return expression.Any // it is reported already
 }
 
 // checkShares checks that steps which always run take no more than all of the time.

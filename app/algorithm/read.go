@@ -23,13 +23,13 @@ const format = 1
 // maxFile bounds the size of an algorithm file.
 const maxFile = 256 << 10
 
-// Parse reads an algorithm file and finds every mistake in it, each with its
+// Parse reads an algorithm file and finds every error in it, each with its
 // line. The File is nil where there are any.
 func Parse(file string, text []byte) (*File, []Mistake) {
 	if folder.HasList(text) {
 		return nil, []Mistake{{File: file, Line: 1, Msg: "the file has the list of a folder, which molrun writes itself: remove it from the end"}}
 	}
-	return parse(file, text, nil)
+	return parseFile(file, text, nil)
 }
 
 // ParseFolder reads the algorithm file of a folder that has one.
@@ -41,7 +41,7 @@ func ParseFolder(file string, f *folder.Folder) (*File, []Mistake) {
 	if folder.HasList(text) {
 		return Parse(file, text)
 	}
-	return parse(file, text, f)
+	return parseFile(file, text, f)
 }
 
 // parseStored reads the Source of a File.
@@ -50,10 +50,10 @@ func parseStored(file string, source []byte) (*File, []Mistake) {
 	if err != nil {
 		return nil, []Mistake{{File: file, Line: 1, Msg: err.Error()}}
 	}
-	return parse(file, text, f)
+	return parseFile(file, text, f)
 }
 
-func parse(file string, text []byte, f *folder.Folder) (*File, []Mistake) {
+func parseFile(file string, text []byte, f *folder.Folder) (*File, []Mistake) {
 	if len(text) > maxFile {
 		return nil, []Mistake{{File: file, Line: 1, Msg: fmt.Sprintf("the file has %d bytes; an algorithm file may have %d", len(text), maxFile)}}
 	}

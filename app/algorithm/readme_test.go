@@ -66,7 +66,7 @@ func parseBlock(t *testing.T, name, text string) (*File, []Mistake) {
 	for _, m := range regexp.MustCompile(`example:([a-z.]+)`).FindAllStringSubmatch(text, -1) {
 		files["example/"+m[1]] = &fstest.MapFile{}
 	}
-	f, wrong, err := folder.Read(files)
+	f, wrong, err := folder.ReadFolder(files)
 	if err != nil || wrong != nil {
 		t.Fatal(wrong, err)
 	}

@@ -18,7 +18,7 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Missing returns a sentence for each thing that the machine lacks to run the
+// Missing returns a sentence for each thing that is missing on the machine to run the
 // algorithm, none if it is ready. A validator always runs on this machine.
 func (a *File) Missing(m placement.Machine) []string {
 	missing := []string{}
@@ -120,7 +120,7 @@ func (a *File) Reach() protocol.Sandbox {
 		}
 	}
 	for _, asset := range a.whereabouts.assets {
-		if path := asset.at(a.site); path != "" {
+		if path := asset.pathAt(a.site); path != "" {
 			may.Read = append(may.Read, path)
 		}
 	}
@@ -167,7 +167,7 @@ type AssetPlace struct {
 // AssetPlaces returns where the site has the assets, by the names of [site.paths].
 func (a *File) AssetPlaces(site map[string]string) (places []AssetPlace, err error) {
 	for _, asset := range a.whereabouts.assets {
-		path := asset.at(site)
+		path := asset.pathAt(site)
 		if path == "" {
 			return nil, fmt.Errorf("%s needs [site.paths] to know where the asset %s is", a.Type, asset.Name)
 		}
@@ -187,7 +187,7 @@ func (a *File) SiteNames() []string { return a.whereabouts.names }
 // they are there.
 func (a *File) DamagedAssets(ctx context.Context, site map[string]string) (damaged []string) {
 	for _, asset := range a.whereabouts.assets {
-		path := asset.at(site)
+		path := asset.pathAt(site)
 		if asset.SHA256 == "" || path == "" || asset.wrong(path) != "" {
 			continue
 		}
@@ -257,7 +257,7 @@ func (a *File) Doubts() (texts []string) {
 	return texts
 }
 
-// pipes reports whether a shell is told to pipe, and not to mind failures on the way.
+// pipes reports whether a shell command has a pipe and ignores failures within it.
 func pipes(argv []command.Argument) bool {
 	shell, _ := argv[0].Text.Literal()
 	if !shells.MatchString(filepath.Base(shell)) {

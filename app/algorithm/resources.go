@@ -73,7 +73,7 @@ func readAmount(r *tomltree.Reader, parameters Parameters, known []derived, n *t
 	if n.Kind != strictjson.String {
 		return resource{amount: r.Within(n, what, lowest, highest)}
 	}
-	t, wrong := command.Parse(n.Text)
+	t, wrong := command.ParseTemplate(n.Text)
 	name, ok := t.Setting()
 	if !strings.Contains(n.Text, "{") {
 		return readFormula(r, parameters, known, n, what, 1)
@@ -95,7 +95,7 @@ func readMemory(r *tomltree.Reader, parameters Parameters, known []derived, n *t
 		}
 		return resource{amount: i}
 	}
-	t, wrong := command.Parse(n.Text)
+	t, wrong := command.ParseTemplate(n.Text)
 	m := resource{}
 	if len(wrong) == 0 && len(t) > 0 && t[0].Kind == "settings" {
 		m.setting = t[0].Name
@@ -147,7 +147,7 @@ func checkReference(r *tomltree.Reader, parameters Parameters, n *tomltree.Node,
 		r.Mistakef(n.Line, "%s comes from the parameter %q, which may have no value: make it required or give it a default", what, p.Name)
 	case p.fallback != nil:
 		settings := &strictjson.Value{Kind: strictjson.Object, Members: []strictjson.Member{{Name: p.Name, Value: p.fallback}}}
-		if _, msg := from.of(settings, lowest, highest); msg != "" {
+		if _, msg := from.amountOf(settings, lowest, highest); msg != "" {
 			r.Mistakef(n.Line, "%s comes from the parameter %q, whose default %s", what, p.Name, msg)
 		}
 	}
@@ -177,8 +177,8 @@ func (r resource) computed(values expression.Values, lowest, highest int64) (int
 	return int64(n), ""
 }
 
-// at returns the path of the setting that asks for the amount.
-func (r resource) at() []any {
+// settingPath returns the path of the setting that asks for the amount.
+func (r resource) settingPath() []any {
 	switch {
 	case r.formula != nil:
 		return firstOf(r.formula)
@@ -188,8 +188,8 @@ func (r resource) at() []any {
 	return nil
 }
 
-// of returns the amount for a job, or what is wrong with it.
-func (r resource) of(settings *strictjson.Value, lowest, highest int64) (int64, string) {
+// amountOf returns the amount for a job, or what is wrong with it.
+func (r resource) amountOf(settings *strictjson.Value, lowest, highest int64) (int64, string) {
 	if r.setting == "" {
 		return r.amount, ""
 	}
@@ -204,7 +204,7 @@ func (r resource) of(settings *strictjson.Value, lowest, highest int64) (int64, 
 		}
 		return n, ""
 	}
-	n, ok := parseBytes(command.Text(v) + r.suffix)
+	n, ok := parseBytes(command.ArgumentText(v) + r.suffix)
 	if !ok {
 		return 0, fmt.Sprintf("must be a size such as 2GiB, got %s%s", schema.Shown(v), r.suffix)
 	}
@@ -215,7 +215,7 @@ func (r resource) of(settings *strictjson.Value, lowest, highest int64) (int64, 
 // asks for it, and at files that it grows with.
 func (r resource) tooMuch(where, amounts string) []fault.Field {
 	msg := fmt.Sprintf("the job would need more than %s: %s", where, amounts)
-	faults := []fault.Field{{Loc: r.at(), Type: "value", Msg: msg + "; ask for less"}}
+	faults := []fault.Field{{Loc: r.settingPath(), Type: "value", Msg: msg + "; ask for less"}}
 	if r.formula == nil || len(r.formula.Facts) == 0 {
 		return faults
 	}

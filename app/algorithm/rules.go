@@ -15,7 +15,7 @@ import (
 type relations struct {
 	derived    []derived
 	rules      []rule
-	advice     []rule // what should hold, too
+	warnings   []rule // what should hold, too
 	choices    []choice
 	parameters Parameters
 }
@@ -23,12 +23,13 @@ type relations struct {
 func readRelations(r *tomltree.Reader, parameters Parameters) relations {
 	known := readDerived(r, parameters)
 	return relations{
-		derived: known, rules: readRules(r, "rules", parameters, known), advice: readRules(r, "advice", parameters, known),
+		derived: known, rules: readRules(r, "rules", parameters, known), warnings: readRules(r, "advice", parameters, known),
 		choices: readChoices(r, parameters), parameters: parameters,
 	}
 }
 
-// rule is one of [[rules]], what must be true of the settings together, or of [[advice]], what had better be.
+// rule is one of [[rules]], which the settings must meet together, or of [[advice]], whose
+// violation is only a warning.
 type rule struct {
 	that    *expression.Expression
 	message string
@@ -88,14 +89,14 @@ func readChoices(r *tomltree.Reader, parameters Parameters) []choice {
 	return all
 }
 
-// check finds what a schema can't: settings that do not go together.
-func (all relations) check(settings []strictjson.Member, facts Facts) []fault.Field {
+// checkValues finds what a schema can't: settings that do not go together.
+func (all relations) checkValues(settings []strictjson.Member, facts Facts) []fault.Field {
 	if len(all.choices)+len(all.rules)+len(all.derived) == 0 {
 		return nil
 	}
 	values, faults := all.values(settings, facts, nil)
 	for _, c := range all.choices {
-		faults = append(faults, c.check(values)...)
+		faults = append(faults, c.checkValues(values)...)
 	}
 	for _, r := range all.rules {
 		switch broken, err := r.broken(values); {
@@ -120,7 +121,7 @@ func (r *rule) broken(values expression.Values) (bool, error) {
 // advise finds what is allowed, but hardly meant.
 func (all relations) advise(settings []strictjson.Member, facts Facts) (notes []fault.Field) {
 	values, _ := all.values(settings, facts, nil)
-	for _, a := range all.advice {
+	for _, a := range all.warnings {
 		if broken, err := a.broken(values); err == nil && broken {
 			notes = append(notes, fault.Field{Loc: a.at, Type: "advice", Msg: a.message})
 		}
@@ -128,7 +129,7 @@ func (all relations) advise(settings []strictjson.Member, facts Facts) (notes []
 	return notes
 }
 
-func (c choice) check(values expression.Values) []fault.Field {
+func (c choice) checkValues(values expression.Values) []fault.Field {
 	var given []string
 	for _, name := range c.names {
 		if values.Settings[name] != nil {

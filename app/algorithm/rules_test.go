@@ -125,10 +125,10 @@ message = "is large"
 		}
 		facts := Facts{}
 		if strings.Contains(settings, "ligand") {
-			facts.Add("ligand", 2000, false)
+			facts.AddFile("ligand", 2000, false)
 		}
 		var got []string
-		for _, f := range a.Advice(Normalize(given), facts) {
+		for _, f := range a.SettingsWarnings(Normalize(given), facts) {
 			got = append(got, fmt.Sprint(f.Loc, " ", f.Msg, " ", f.Type))
 		}
 		if all := strings.Join(got, "|"); all != want {

@@ -36,7 +36,7 @@ func (a *File) CheckSettings(v *strictjson.Value) (*strictjson.Value, []fault.Fi
 		}
 	}
 	if len(faults) == 0 {
-		faults = a.relations.check(members, nil)
+		faults = a.relations.checkValues(members, nil)
 	}
 	if len(faults) > 0 {
 		return nil, faults

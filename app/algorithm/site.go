@@ -105,8 +105,8 @@ func (a *Asset) readFetch(c commandReader, t *tomltree.Node) {
 	}
 }
 
-// at returns the path of the asset, "" if the site does not say it.
-func (a *Asset) at(site map[string]string) string {
+// pathAt returns the path of the asset, "" if the site does not say it.
+func (a *Asset) pathAt(site map[string]string) string {
 	path, err := a.path.Expand(&command.Values{Site: site})
 	if err != nil {
 		return ""
@@ -127,7 +127,7 @@ func (w *whereabouts) missingHere(m placement.Machine) (missing []string) {
 		}
 	}
 	for _, a := range w.assets {
-		if path := a.at(m.Site); path != "" && m.Local {
+		if path := a.pathAt(m.Site); path != "" && m.Local {
 			if msg := a.wrong(path); msg != "" {
 				missing = append(missing, msg)
 			}

@@ -156,7 +156,7 @@ func (c *commandReader) oneOrTexts(t *tomltree.Node, key string) []*tomltree.Nod
 // below reads a path below {out} or {work}, or one of these if it is a folder. A "*"
 // stands for any text within a name.
 func (c *commandReader) below(n *tomltree.Node, what string, folder bool) command.Template {
-	t, wrong := command.Parse(n.Text)
+	t, wrong := command.ParseTemplate(n.Text)
 	root := len(wrong) == 0 && len(t) > 0 && (t[0].Kind == "out" || t[0].Kind == "work")
 	switch {
 	case root && len(t) == 1 && folder:
@@ -192,7 +192,7 @@ func readShown(r *tomltree.Reader) []command.Template {
 // readFilePath reads a file that is written: a fixed path below {out} or {work}, so that no
 // setting can point it elsewhere.
 func readFilePath(r *tomltree.Reader, n *tomltree.Node, key string) command.Template {
-	t, wrong := command.Parse(n.Text)
+	t, wrong := command.ParseTemplate(n.Text)
 	if len(wrong) == 0 && len(t) == 2 && (t[0].Kind == "out" || t[0].Kind == "work") && t[1].Kind == "" {
 		rest, found := strings.CutPrefix(t[1].Text, "/")
 		if found && filepath.IsLocal(rest) && path.Clean(rest) == rest && rest != "." {

@@ -151,7 +151,7 @@ more = "settings.rounds + 1"
 	} {
 		facts, given := Facts{}, map[string][]string{}
 		if strings.Contains(settings, "structure") {
-			facts.Add("structure", 101, false)
+			facts.AddFile("structure", 101, false)
 			given = files
 		}
 		run, err := a.Expand(checked(t, a, settings), placement.Resources{CPUs: 1}, Paths{Work: "/w", Out: "/w/out", In: "/w/in", Files: given, Facts: facts})
@@ -320,12 +320,12 @@ func TestFactsOfFilesDecideAboutAJob(t *testing.T) {
 		t.Fatalf("rules about files that are not read yet: %v", faults)
 	}
 	facts := Facts{}
-	facts.Add("structure", 1000, false)
-	facts.Add("list", 10, false)
-	facts.Add("list", 20, false)
-	facts.add("structure", map[string]float64{"residues": 250, "atoms": 4, "chains": 1})
-	facts.add("list", map[string]float64{"records": 2, "residues": 30, "longest": 20})
-	facts.add("list", map[string]float64{"records": 2, "residues": 50, "longest": 40})
+	facts.AddFile("structure", 1000, false)
+	facts.AddFile("list", 10, false)
+	facts.AddFile("list", 20, false)
+	facts.addCounts("structure", map[string]float64{"residues": 250, "atoms": 4, "chains": 1})
+	facts.addCounts("list", map[string]float64{"records": 2, "residues": 30, "longest": 20})
+	facts.addCounts("list", map[string]float64{"records": 2, "residues": 50, "longest": 40})
 	must.Equal(t, "facts of a list", facts["list"], map[string]float64{"files": 2, "bytes": 30, "records": 4, "residues": 80, "longest": 40})
 	needs, faults := a.Needs(settings, facts)
 	if want := (placement.Resources{CPUs: 3, MemoryBytes: 3 << 30}); faults != nil || needs != want {
@@ -341,13 +341,13 @@ func TestFactsOfFilesDecideAboutAJob(t *testing.T) {
 	if faults := a.factRules(settings, facts); faults != nil {
 		t.Errorf("faults %v", faults)
 	}
-	facts.add("list", map[string]float64{"records": 1})
+	facts.addCounts("list", map[string]float64{"records": 1})
 	if faults := a.factRules(settings, facts); len(faults) != 1 || faults[0].Loc[0] != "list" {
 		t.Errorf("faults %v, want one of the list", faults)
 	}
 
 	// What another job is still to make counts as nothing yet, and decides no rule.
-	facts.Add("list", 0, true)
+	facts.AddFile("list", 0, true)
 	if faults := a.factRules(settings, facts); faults != nil {
 		t.Errorf("faults of files that are to come: %v", faults)
 	}
@@ -358,7 +358,7 @@ func TestFactsOfFilesDecideAboutAJob(t *testing.T) {
 	if needs, faults := a.Needs(parseJSON(t, `{"ns":1}`), nil); faults != nil || needs.MemoryBytes != 1<<30 {
 		t.Errorf("without files: %+v, %v", needs, faults)
 	}
-	facts.add("structure", map[string]float64{"atoms": 1e9})
+	facts.addCounts("structure", map[string]float64{"atoms": 1e9})
 	if _, faults := a.Needs(settings, facts); len(faults) != 1 || faults[0].Loc[0] != "structure" || !strings.Contains(faults[0].Msg, "1 + 0.5 * facts.atoms") {
 		t.Errorf("faults %v, want one of the structure", faults)
 	}

@@ -72,8 +72,8 @@ func (c *commandReader) textUse(line int, u command.Use) {
 	}
 }
 
-// fill adds the texts to the files of a run, by path.
-func (f textFiles) fill(values *command.Values, files map[string]string) error {
+// fillFiles adds the texts to the files of a run, by path.
+func (f textFiles) fillFiles(values *command.Values, files map[string]string) error {
 	if len(f.all) == 0 {
 		return nil
 	}

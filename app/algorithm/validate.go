@@ -53,7 +53,7 @@ func (a *File) RunValidator(ctx context.Context, pool *validator.Pool, user stri
 			right = append(right, i)
 		}
 	}
-	answers, err := a.ask(ctx, pool, user, rows, right)
+	answers, err := a.askValidator(ctx, pool, user, rows, right)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (a *File) RunValidator(ctx context.Context, pool *validator.Pool, user stri
 	return faults, nil
 }
 
-// ask asks the algorithm's own program about some rows.
-func (a *File) ask(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow, of []int) ([][]fault.Field, error) {
+// askValidator asks the algorithm's own program about some rows.
+func (a *File) askValidator(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow, of []int) ([][]fault.Field, error) {
 	questions := make([]validator.Question, len(of))
 	home, err := a.Folder.Path()
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *File) ask(ctx context.Context, pool *validator.Pool, user string, rows 
 		}
 	}
 	program := validator.Program{Type: a.Type, Version: a.Version, Many: a.checker.many, Sandbox: a.Reach()}
-	return pool.Ask(ctx, user, program, questions)
+	return pool.AskProgram(ctx, user, program, questions)
 }
 
 // readable returns the files that the program may read.
@@ -119,7 +119,7 @@ func (all Parameters) checkContent(ctx context.Context, pool *validator.Pool, us
 					known[at] = got
 				}
 				if row.Facts != nil {
-					row.Facts.add(p.Name, got.Facts)
+					row.Facts.addCounts(p.Name, got.Facts)
 				}
 				if named := row.Named[p.Name]; k < len(named) {
 					named[k].Summary = got.Summary
@@ -149,8 +149,8 @@ func (f NamedFile) faults(mistakes []string) (faults []fault.Field) {
 }
 
 func (p *Parameter) contentOf(ctx context.Context, pool *validator.Pool, user, path string) (got *content.Report, err error) {
-	err = pool.Read(ctx, user, func(ctx context.Context) (err error) {
-		got, err = content.Check(ctx, path, *p.content)
+	err = pool.CheckInProcess(ctx, user, func(ctx context.Context) (err error) {
+		got, err = content.CheckFile(ctx, path, *p.content)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,12 +165,12 @@ func (p *Parameter) contentOf(ctx context.Context, pool *validator.Pool, user, p
 // MergeFaults appends the validator's faults to those of the schema. If both
 // complain about a setting, only the validator's fault stays.
 func MergeFaults(schema, validator []fault.Field) []fault.Field {
-	told := map[any]bool{}
+	reported := map[any]bool{}
 	for _, f := range validator {
 		if len(f.Loc) > 0 {
-			told[f.Loc[0]] = true
+			reported[f.Loc[0]] = true
 		}
 	}
-	kept := slices.DeleteFunc(slices.Clone(schema), func(f fault.Field) bool { return len(f.Loc) > 0 && told[f.Loc[0]] })
+	kept := slices.DeleteFunc(slices.Clone(schema), func(f fault.Field) bool { return len(f.Loc) > 0 && reported[f.Loc[0]] })
 	return append(kept, validator...)
 }

@@ -177,7 +177,7 @@ The exit status is 0 if there is no mistake, 1 if a program does not work in the
 		program, _ := os.Executable()
 		machine, wrong, broken := here.Machine(), 0, 0
 		for _, file := range allWithin(files) {
-			a, mistakes, err := builtin.Read(file)
+			a, mistakes, err := builtin.ReadAlgorithm(file)
 			if err != nil {
 				return err
 			}

@@ -76,7 +76,7 @@ of each file. Programs that algorithms run, and that are not in images, are not 
 // algorithmNamed returns an algorithm on offer, or that of a file or folder.
 func algorithmNamed(c *cobra.Command, config config.Config, name string) (*algorithm.File, error) {
 	if _, err := os.Stat(name); err == nil {
-		a, mistakes, err := builtin.Read(name)
+		a, mistakes, err := builtin.ReadAlgorithm(name)
 		for _, m := range mistakes {
 			fmt.Fprintln(c.ErrOrStderr(), m)
 		}
@@ -219,7 +219,7 @@ func writePack(ctx context.Context, out string, parts []folder.Part) (total int6
 		return 0, err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	total, err = folder.Write(ctx, w, parts)
+	total, err = folder.WriteArchive(ctx, w, parts)
 	if err == nil {
 		err = w.Flush()
 	}
@@ -269,7 +269,7 @@ func writeSettings(c *cobra.Command, dir string) error {
 	}
 	paths := map[string]string{}
 	for _, folder := range folders {
-		a, mistakes, err := builtin.Read(folder)
+		a, mistakes, err := builtin.ReadAlgorithm(folder)
 		if err == nil && len(mistakes) > 0 {
 			err = fmt.Errorf("line %d: %s", mistakes[0].Line, mistakes[0].Msg)
 		}

@@ -106,7 +106,7 @@ func chooseAlgorithms(c *cobra.Command, flags *configFlags, args []string) ([]*a
 
 // readAlgorithm reads an algorithm file and prints its errors.
 func readAlgorithm(c *cobra.Command, file string) (*algorithm.File, error) {
-	a, mistakes, err := builtin.Read(file)
+	a, mistakes, err := builtin.ReadAlgorithm(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.Errorf(fault.NotFound, "there is neither an algorithm nor a file %q here; `molrun algorithms list` shows the algorithms", file)
 	}

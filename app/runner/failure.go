@@ -41,7 +41,7 @@ func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.
 	}
 	if f.Message == "" {
 		f.Message = sentence(j, o)
-		if line := results.Telling(tail); explainable[o.Cause] && !strings.Contains(f.Message, line) && !(o.ExitCode == protocol.KilledStatus && strings.Contains(line, "Killed")) {
+		if line := results.LastErrorLine(tail); explainable[o.Cause] && !strings.Contains(f.Message, line) && !(o.ExitCode == protocol.KilledStatus && strings.Contains(line, "Killed")) {
 			f.Message += " Its last words: " + line + unseen(j, o, alg, line)
 		}
 	}
@@ -53,7 +53,7 @@ func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.
 func warnings(o *app.Outcome, alg *algorithm.File, tail string) []string {
 	all := o.Warnings
 	if alg != nil {
-		for _, text := range alg.Warnings.Find([]byte(tail)) {
+		for _, text := range alg.Warnings.FindWarnings([]byte(tail)) {
 			all = protocol.AddWarning(all, protocol.CleanWarning(text))
 		}
 	}

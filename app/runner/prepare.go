@@ -247,7 +247,7 @@ func (a *attempt) folder(alg *algorithm.File) (path string, err error) {
 		return "", nil
 	}
 	if a.remote != nil {
-		path, err = a.executor.folders.Keep(alg.Folder)
+		path, err = a.executor.folders.KeepCopy(alg.Folder)
 	} else {
 		path, err = alg.Folder.Path()
 	}

@@ -110,7 +110,7 @@ func cleanUpFolders(ctx context.Context, jobs Jobs, folders *folder.Store) error
 	for _, j := range active {
 		needed[j.Private.Folder] = true
 	}
-	_, err = folders.Sweep(func(digest string) (bool, error) { return needed[digest], ctx.Err() })
+	_, err = folders.CollectGarbage(func(digest string) (bool, error) { return needed[digest], ctx.Err() })
 	return err
 }
 

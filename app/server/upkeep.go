@@ -60,7 +60,7 @@ func (s *service) cleanUp(ctx context.Context) {
 // but completed ones: a failed one may be tried again.
 func (s *service) cleanUpFolders(ctx context.Context) {
 	err := s.files.Removing(func() error { // not while a backup copies them
-		_, err := s.folders.Sweep(func(digest string) (bool, error) { return s.needsFolder(ctx, digest) })
+		_, err := s.folders.CollectGarbage(func(digest string) (bool, error) { return s.needsFolder(ctx, digest) })
 		return err
 	})
 	if err != nil && ctx.Err() == nil {

@@ -18,7 +18,7 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 	c := &call{fn: fn, done: make(chan struct{})}
 	finished := false
-	limit.Outside(ctx, func() { finished = c.submit(ctx, db.writer.queue, db.writer.ended) })
+	limit.WithoutSlot(ctx, func() { finished = c.submit(ctx, db.writer.queue, db.writer.ended) })
 	if !finished {
 		if ctx.Err() != nil {
 			return fmt.Errorf("wait for the store: %w", context.Cause(ctx))

@@ -78,7 +78,7 @@ func (l *lastCommit) wait(ctx context.Context, seen int, h *health) error {
 		return nil
 	}
 	ended := false
-	limit.Outside(ctx, func() {
+	limit.WithoutSlot(ctx, func() {
 		select {
 		case <-c.done:
 		case <-ctx.Done():

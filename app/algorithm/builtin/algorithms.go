@@ -1,5 +1,5 @@
 // Package builtin holds the algorithm files that come with the program, and
-// reads those that a site adds. No other code tells them apart.
+// reads those that a site adds. No other code distinguishes them.
 package builtin
 
 import (
@@ -25,10 +25,10 @@ var files embed.FS
 //go:embed examples
 var examples embed.FS
 
-// BuiltIn returns the algorithms of this program. An error is a mistake in the
+// BuiltIn returns the algorithms of this program. An error is a bug in the
 // program itself.
 func BuiltIn() ([]*algorithm.File, error) {
-	all, mistakes, err := read(files, builtInName, fs.Sub)
+	all, mistakes, err := readDir(files, builtInName, fs.Sub)
 	if err == nil && len(mistakes) > 0 {
 		err = errors.New(mistakes[0].String())
 	}
@@ -40,12 +40,12 @@ func BuiltIn() ([]*algorithm.File, error) {
 
 func builtInName(name string) string { return "(built in) " + name }
 
-// Load reads the algorithms of a folder: every file whose name ends in .toml, and every
+// LoadFolder reads the algorithms of a folder: every file whose name ends in .toml, and every
 // folder with a file algorithm.toml. Names that begin with a dot are left out, and so are
-// files with mistakes, which it returns.
-func Load(folder string) ([]*algorithm.File, []algorithm.Mistake, error) {
+// files with errors, which it returns.
+func LoadFolder(folder string) ([]*algorithm.File, []algorithm.Mistake, error) {
 	shown := func(name string) string { return filepath.Join(folder, name) }
-	return read(os.DirFS(folder), shown, func(_ fs.FS, name string) (fs.FS, error) { return openFolder(shown(name)) })
+	return readDir(os.DirFS(folder), shown, func(_ fs.FS, name string) (fs.FS, error) { return openFolder(shown(name)) })
 }
 
 // openFolder opens a folder out of which no link leads.
@@ -60,8 +60,8 @@ func openFolder(path string) (fs.FS, error) {
 // maxFile exceeds the limit of an algorithm file, which algorithm.Parse reports.
 const maxFile = 1 << 20
 
-// read reads what a directory has; open opens a folder in it.
-func read(in fs.FS, shown func(string) string, open func(fs.FS, string) (fs.FS, error)) ([]*algorithm.File, []algorithm.Mistake, error) {
+// readDir reads what a directory has; open opens a folder in it.
+func readDir(in fs.FS, shown func(string) string, open func(fs.FS, string) (fs.FS, error)) ([]*algorithm.File, []algorithm.Mistake, error) {
 	entries, err := fs.ReadDir(in, ".")
 	if err != nil {
 		return nil, nil, err
@@ -99,10 +99,10 @@ func read(in fs.FS, shown func(string) string, open func(fs.FS, string) (fs.FS, 
 	return all, mistakes, nil
 }
 
-// typeLine is how a file says its type, wherever its mistakes are.
+// typeLine is how a file says its type, even if it is invalid elsewhere.
 var typeLine = regexp.MustCompile(`(?m)^\s*type\s*=\s*["']([^"'\n]*)["']`)
 
-// typeOf returns the type that a file or folder with mistakes would define: what it says,
+// typeOf returns the type that an invalid file or folder would define: what it says,
 // or else its name.
 func typeOf(in fs.FS, name string) string {
 	file := name
@@ -141,7 +141,7 @@ func isAlgorithm(in fs.FS, name string) bool {
 }
 
 func parseFolder(from fs.FS, file string) (*algorithm.File, []algorithm.Mistake, error) {
-	f, wrong, err := folder.Read(from)
+	f, wrong, err := folder.ReadFolder(from)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the folder of %s: %w", file, err)
 	}
@@ -176,8 +176,8 @@ func Within(path string) (paths []string) {
 	return paths
 }
 
-// Read reads an algorithm file, or the folder that an algorithm is.
-func Read(path string) (*algorithm.File, []algorithm.Mistake, error) {
+// ReadAlgorithm reads an algorithm file, or the folder that an algorithm is.
+func ReadAlgorithm(path string) (*algorithm.File, []algorithm.Mistake, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, err

@@ -124,7 +124,7 @@ func TestLoadSiteFolder(t *testing.T) {
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	must.OK(t, os.Mkdir(filepath.Join(dir, "d.toml"), 0o700))
-	site, mistakes, err := Load(dir)
+	site, mistakes, err := LoadFolder(dir)
 	must.OK(t, err)
 	want := []algorithm.Mistake{{File: filepath.Join(dir, "a.toml"), Line: 1, Msg: "nothing to run: write a command or [[steps]]", Type: "a"}}
 	must.Equal(t, "mistakes", mistakes, want)
@@ -141,17 +141,17 @@ func TestLoadSiteFolder(t *testing.T) {
 }
 
 func TestLoadReportsUnreadableFiles(t *testing.T) {
-	if _, _, err := Load(filepath.Join(t.TempDir(), "nosuch")); !os.IsNotExist(err) {
+	if _, _, err := LoadFolder(filepath.Join(t.TempDir(), "nosuch")); !os.IsNotExist(err) {
 		t.Errorf("error %v", err)
 	}
 	dir := t.TempDir()
 	must.OK(t, os.Symlink("/dev/zero", filepath.Join(dir, "x.toml")))
-	if _, _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "x.toml is no regular file") {
+	if _, _, err := LoadFolder(dir); err == nil || !strings.Contains(err.Error(), "x.toml is no regular file") {
 		t.Errorf("error %v", err)
 	}
 	dir = t.TempDir()
 	must.OK(t, os.Symlink("nosuch", filepath.Join(dir, "x.toml")))
-	if _, _, err := Load(dir); !os.IsNotExist(err) || !strings.Contains(err.Error(), "x.toml") {
+	if _, _, err := LoadFolder(dir); !os.IsNotExist(err) || !strings.Contains(err.Error(), "x.toml") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -57,7 +57,7 @@ func Again(folder string, offered []string, last []*algorithm.File, report func(
 
 // siteOwn reads the site's folder. hidden are types that have a mistake, and why.
 func siteOwn(folder string, last []*algorithm.File, report func(algorithm.Mistake, *algorithm.File)) (site []*algorithm.File, hidden map[string]string, err error) {
-	site, mistakes, err := Load(folder)
+	site, mistakes, err := LoadFolder(folder)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the folder of algorithms %s: %w", folder, err)
 	}

@@ -184,7 +184,7 @@ func TestExamplesOfTheCatalogueAreSubmissions(t *testing.T) {
 				must.OK(t, os.WriteFile(path, text, 0o600))
 				used = append(used, name)
 				if want := p.Content(); want != nil {
-					if found, err := content.Check(t.Context(), path, *want); err != nil || found.Mistakes != nil {
+					if found, err := content.CheckFile(t.Context(), path, *want); err != nil || found.Mistakes != nil {
 						t.Errorf("%s: %s: %+v, %v", a.Path, name, found, err)
 					}
 				}
@@ -215,7 +215,7 @@ func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
 	for heavy, want := range map[int][2]float64{8: {1, 1}, 32: {1, 2}, 63: {2, 4}, 100: {5.2, 8}, 300: {5.2, 8}} { // above 100, none is docked
 		file := filepath.Join(t.TempDir(), "ligands.csv")
 		must.Write(t, file, "name,smiles\n"+strings.Repeat("a,CCO\n", 500)+"b,"+chain(heavy)+"\nc,C1C(\n")
-		found, err := content.Check(t.Context(), file, *vina.Parameters.Named("ligands").Content())
+		found, err := content.CheckFile(t.Context(), file, *vina.Parameters.Named("ligands").Content())
 		must.OK(t, err)
 		if found.Mistakes != nil {
 			t.Fatal(found.Mistakes)

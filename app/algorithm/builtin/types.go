@@ -93,7 +93,7 @@ func subFolder(of fs.FS, name string) fs.FS {
 	return sub
 }
 
-// mustHold panics at a mistake in the program itself.
+// mustHold panics at a bug.
 func mustHold(err error) {
 	if err != nil {
 		panic(err)

@@ -18,7 +18,7 @@ type Argument struct {
 }
 
 // Argv returns the arguments of a command, its placeholders replaced: one
-// argument for each template, whatever its text.
+// argument for each template, with any text.
 func Argv(command []Argument, v *Values) ([]string, error) {
 	var argv []string
 	for _, arg := range command {

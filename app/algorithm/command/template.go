@@ -26,9 +26,9 @@ var Placeholders = []string{"settings", "derived", "files", "settings_file", "ou
 // Item is one more kind: the item of a list, where a command goes through one.
 const Item = "item"
 
-// Parse finds the placeholders of a text and says what is wrong with it. A
+// ParseTemplate finds the placeholders of a text and says what is wrong with it. A
 // literal brace is written twice.
-func Parse(s string) (t Template, wrong []string) {
+func ParseTemplate(s string) (t Template, wrong []string) {
 	var text strings.Builder
 	for s != "" {
 		i := strings.IndexAny(s, "{}")

@@ -32,7 +32,7 @@ func (v *Values) withItem(text string) *Values {
 func (t Template) Expand(v *Values) (string, error) {
 	var b strings.Builder
 	for _, part := range t {
-		text, err := v.of(part)
+		text, err := v.valueOf(part)
 		if err != nil {
 			return "", err
 		}
@@ -41,7 +41,7 @@ func (t Template) Expand(v *Values) (string, error) {
 	return b.String(), nil
 }
 
-func (v *Values) of(part Part) (string, error) {
+func (v *Values) valueOf(part Part) (string, error) {
 	switch part.Kind {
 	case "":
 		return part.Text, nil
@@ -50,7 +50,7 @@ func (v *Values) of(part Part) (string, error) {
 		if value == nil {
 			return "", fmt.Errorf("the setting %q has no value", part.Name)
 		}
-		return Text(value), nil
+		return ArgumentText(value), nil
 	case "derived":
 		text, ok := v.Derived[part.Name]
 		if !ok {
@@ -95,7 +95,7 @@ func (v *Values) items(list Part) (texts []string, err error) {
 		return nil, fmt.Errorf("the setting %q is no list", list.Name)
 	}
 	for _, item := range value.Items {
-		texts = append(texts, Text(item))
+		texts = append(texts, ArgumentText(item))
 	}
 	return texts, nil
 }
@@ -107,9 +107,9 @@ func (n NoSite) Error() string {
 	return fmt.Sprintf("the configuration does not say where %s is: set %s in [site.paths]", string(n), string(n))
 }
 
-// Text returns a value as part of an argument: a string as it is, a number in
+// ArgumentText returns a value as part of an argument: a string as it is, a number in
 // plain digits, a list or an object as compact JSON.
-func Text(v *strictjson.Value) string {
+func ArgumentText(v *strictjson.Value) string {
 	if v.Kind == strictjson.String {
 		return v.Text
 	}

@@ -37,9 +37,9 @@ var Kinds = []string{ProteinStructure, Structure, ProteinSequences, NucleotideSe
 
 // Bounds of what is read.
 const (
-	maxBytes = plaintext.MaxUnpacked // of a file
-	maxLine  = 64 << 20
-	maxTold  = 5 // mistakes of one file
+	maxBytes    = plaintext.MaxUnpacked // of a file
+	maxLine     = 64 << 20
+	maxMistakes = 5 // errors of one file
 )
 
 // Want is what a file has to be. Bounds of 0 are none.
@@ -71,15 +71,15 @@ func (m Mistake) Error() string { return string(m) }
 
 func wrong(format string, args ...any) error { return Mistake(fmt.Sprintf(format, args...)) }
 
-// Check returns what a file holds. The error says that it can't be read.
-func Check(ctx context.Context, path string, want Want) (*Report, error) {
+// CheckFile returns what a file holds. The error says that it can't be read.
+func CheckFile(ctx context.Context, path string, want Want) (*Report, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // only read from
 	want.found = &Report{Facts: Facts{}}
-	want.found.Mistakes, err = told(checkFile(ctx, f, want))
+	want.found.Mistakes, err = splitMistakes(checkFile(ctx, f, want))
 	return want.found, err
 }
 
@@ -87,7 +87,7 @@ func checkFile(ctx context.Context, f *os.File, want Want) error {
 	if want.Kind == Table {
 		return checkTable(f, want)
 	}
-	text, err := open(ctx, f)
+	text, err := openText(ctx, f)
 	if err == nil {
 		text.any, text.bytes = want.AnyText, want.own()
 	}
@@ -95,7 +95,7 @@ func checkFile(ctx context.Context, f *os.File, want Want) error {
 		err = wrong("is packed by gzip, which the program can't read: unpack it first")
 	}
 	if err == nil {
-		err = check(text, want)
+		err = checkText(text, want)
 	}
 	return err
 }
@@ -103,7 +103,7 @@ func checkFile(ctx context.Context, f *os.File, want Want) error {
 // own reports whether molrun's reader of structures reads the file for the program.
 func (w Want) own() bool { return w.AnyText && (w.Kind == ProteinStructure || w.Kind == Structure) }
 
-func check(text *lines, want Want) error {
+func checkText(text *lines, want Want) error {
 	switch want.Kind {
 	case ProteinStructure, Structure:
 		return checkStructure(text, want)
@@ -113,21 +113,21 @@ func check(text *lines, want Want) error {
 	return checkSequences(text, want)
 }
 
-// told separates mistakes of the file from trouble with reading it.
-func told(err error) ([]string, error) {
+// splitMistakes separates errors in the file from errors of reading it.
+func splitMistakes(err error) ([]string, error) {
 	if err == nil {
 		return nil, nil
 	}
 	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as errors.Join makes it
 		var all []string
 		for _, one := range many.Unwrap() {
-			mistakes, err := told(one)
+			mistakes, err := splitMistakes(one)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, mistakes...)
 		}
-		return all[:min(len(all), maxTold)], nil
+		return all[:min(len(all), maxMistakes)], nil
 	}
 	if m, ok := errors.AsType[Mistake](err); ok {
 		return []string{string(m)}, nil
@@ -146,7 +146,7 @@ type lines struct {
 	bytes   bool // other letters than those of UTF-8 do no harm, such as ° of Windows
 }
 
-func open(ctx context.Context, f fs.File) (*lines, error) {
+func openText(ctx context.Context, f fs.File) (*lines, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func open(ctx context.Context, f fs.File) (*lines, error) {
 	return l, nil
 }
 
-// limited is a reader that refuses more than so many bytes.
+// limited is a reader that refuses more than a number of bytes.
 type limited struct {
 	io.Reader
 	left int64

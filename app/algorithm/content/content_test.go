@@ -236,13 +236,13 @@ func TestContent(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file.csv")
 			must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
-			found, err := Check(t.Context(), path, tt.want)
+			found, err := CheckFile(t.Context(), path, tt.want)
 			must.OK(t, err)
 			got := strings.Join(found.Mistakes, "|")
 			if (got == "") != (tt.mistakes == "") || !strings.HasPrefix(got, tt.mistakes) && !strings.Contains(got, tt.mistakes) {
 				t.Errorf("mistakes %q; want %q", got, tt.mistakes)
 			}
-			if len(found.Mistakes) > maxTold {
+			if len(found.Mistakes) > maxMistakes {
 				t.Errorf("%d mistakes", len(found.Mistakes))
 			}
 		})
@@ -254,10 +254,10 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	must.OK(t, os.WriteFile(path, []byte(">a\n"+strings.Repeat("MKV\n", 5000)), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if found, err := Check(ctx, path, Want{Kind: ProteinSequences}); !errors.Is(err, context.Canceled) {
+	if found, err := CheckFile(ctx, path, Want{Kind: ProteinSequences}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", found, err)
 	}
-	if _, err := Check(t.Context(), path+"x", Want{Kind: ProteinSequences}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := CheckFile(t.Context(), path+"x", Want{Kind: ProteinSequences}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of no file: %v", err)
 	}
 }
@@ -270,7 +270,7 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, kind uint8) {
 		path := filepath.Join(t.TempDir(), "file")
 		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		found, err := Check(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
+		found, err := CheckFile(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
 		must.OK(t, err)
 		for _, m := range found.Mistakes {
 			if m == "" || len(m) > 2000 {
@@ -307,7 +307,7 @@ func TestFactsAreCounted(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
-		got, err := Check(t.Context(), path, Want{Kind: tt.kind})
+		got, err := CheckFile(t.Context(), path, Want{Kind: tt.kind})
 		must.OK(t, err)
 		if diff := cmp.Diff(tt.want, got.Facts); diff != "" || got.Mistakes != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", tt.kind, got.Mistakes, diff)

@@ -24,14 +24,14 @@ func checkMolecules(text *lines, want Want) error {
 		if err := text.plain(line); err != nil {
 			return err
 		}
-		if err := m.read(line, text.number); err != nil && !want.Tolerant {
+		if err := m.readLine(line, text.number); err != nil && !want.Tolerant {
 			return err
 		}
 	}
 	if err := text.err(); err != nil {
 		return err
 	}
-	return m.end(text.number)
+	return m.checkEnd(text.number)
 }
 
 // molecules reads the records of a file of small molecules. The first lines tell the
@@ -43,7 +43,7 @@ type molecules struct {
 	records int
 	line    int    // within a record of an SDF file, from 1
 	left    int    // atoms to come
-	before  string // of a line of version 3000 that goes on
+	before  string // of a line of version 3000 that continues
 
 	comma   rune // of a table
 	column  int  // of a table, with its SMILES
@@ -53,7 +53,7 @@ type molecules struct {
 	largest int  // most of them in one molecule
 }
 
-func (m *molecules) read(line string, number int) error {
+func (m *molecules) readLine(line string, number int) error {
 	if m.format != "" {
 		return m.record(line, number)
 	}
@@ -255,7 +255,7 @@ func (m *molecules) mol(line string, number int) error {
 	return nil
 }
 
-// unknown is how many atoms a molecule of version 3000 has before it tells.
+// unknown is how many atoms a molecule of version 3000 has before they are counted.
 const unknown = -1
 
 // counted reads how many atoms a molecule has.
@@ -273,10 +273,10 @@ func (m *molecules) counted(text string, number int) error {
 	return nil
 }
 
-// longest bounds a line of version 3000 that goes on.
+// longest bounds a line of version 3000 that continues.
 const longest = 10_000
 
-// v3000 reads a line of version 3000. One that ends with a hyphen goes on in the next.
+// v3000 reads a line of version 3000. One that ends with a hyphen continues in the next.
 func (m *molecules) v3000(line string, number int) error {
 	line = m.before + line
 	begun, goesOn := strings.CutSuffix(line, "-")
@@ -304,7 +304,7 @@ func areCoordinates(words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !isCoordinate(word) })
 }
 
-func (m *molecules) end(number int) error {
+func (m *molecules) checkEnd(number int) error {
 	if m.format == "" && len(m.head) > 0 {
 		m.format = m.ofLines()
 		if err := m.replay(number); err != nil {
@@ -361,7 +361,7 @@ func checkTable(f *os.File, want Want) error {
 	return errors.Join(append(all, within(n, max(1, want.MinRecords), want.MaxRecords, "row"))...)
 }
 
-// faultOf returns a mistake of the table as one of the file.
+// faultOf returns an error in the table as one of the file.
 func faultOf(err error) error {
 	if mistake, ok := errors.AsType[tables.Error](err); ok {
 		return Mistake(mistake)

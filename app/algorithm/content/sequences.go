@@ -39,7 +39,7 @@ func alphabet(kind string) (letters, noun string) {
 func checkSequences(text *lines, want Want) error {
 	f := sequences{want: want, aligned: want.Kind == Alignment || want.Kind == ProteinAlignment}
 	f.letters, f.noun = alphabet(want.Kind)
-	for line, ok := text.next(); ok && len(f.mistakes) < maxTold; line, ok = text.next() {
+	for line, ok := text.next(); ok && len(f.mistakes) < maxMistakes; line, ok = text.next() {
 		if want.AnyText {
 			line = strings.TrimSpace(line)
 		}
@@ -50,14 +50,14 @@ func checkSequences(text *lines, want Want) error {
 		if err := text.plain(shown); err != nil {
 			return err
 		}
-		if err := f.read(shown, text.number); err != nil {
+		if err := f.readLine(shown, text.number); err != nil {
 			return err
 		}
 	}
 	if err := text.err(); err != nil {
 		return err
 	}
-	f.end()
+	f.endRecord()
 	if f.records == 0 {
 		return wrong("has no record: each begins with a line such as >P04637")
 	}
@@ -91,7 +91,7 @@ type sequences struct {
 	mistakes      []error
 }
 
-func (f *sequences) read(line string, number int) error {
+func (f *sequences) readLine(line string, number int) error {
 	kind := fasta.KindOf(line)
 	if kind == fasta.Nothing && line != "" && !f.want.AnyText { // a comment, which few programs know
 		kind = fasta.Letters
@@ -99,13 +99,13 @@ func (f *sequences) read(line string, number int) error {
 	switch {
 	case kind == fasta.Header:
 		f.first.Headed = f.first.Headed || f.records == 0
-		f.end()
-		f.begin(line[1:])
+		f.endRecord()
+		f.beginRecord(line[1:])
 	case kind == fasta.Letters && f.records == 0 && !f.bare(line):
 		return wrong("is no FASTA file: line %d stands before the first record, which begins with a line such as >P04637", number)
 	case kind == fasta.Letters:
 		if f.records == 0 {
-			f.begin("")
+			f.beginRecord("")
 		}
 		f.sequence(line, number)
 	}
@@ -119,8 +119,8 @@ func (f *sequences) bare(line string) bool {
 	return f.want.AnyText && !f.aligned && letters != "" && strings.Trim(letters, "ACDEFGHIKLMNPQRSTVWYBUXZ") == ""
 }
 
-// begin begins a record.
-func (f *sequences) begin(title string) {
+// beginRecord begins a record.
+func (f *sequences) beginRecord(title string) {
 	f.records++
 	f.columns, f.inserted, f.residues, f.seen, f.name = 0, 0, 0, 0, ""
 	if words := strings.Fields(title); len(words) > 0 {
@@ -155,7 +155,7 @@ func (f *sequences) sequence(line string, number int) {
 		case r == ' ' || r == '\t':
 			f.fail("%s, line %d, letter %d: a blank, which some programs take for a residue; remove it", f.record(), number, i+1)
 		case strings.ContainsRune(f.letters, fasta.Upper(r)):
-			f.add(fasta.Upper(r), r)
+			f.addLetter(fasta.Upper(r), r)
 			continue
 		case strings.ContainsRune(gaps, r):
 			f.fail("%s, line %d: %q is a gap of an alignment; give the sequences without gaps", f.record(), number, string(r))
@@ -166,12 +166,12 @@ func (f *sequences) sequence(line string, number int) {
 		default:
 			f.fail("%s, line %d, letter %d: %q is no %s", f.record(), number, i+1, string(r), f.noun)
 		}
-		return // one mistake of a line is enough
+		return // one error of a line is enough
 	}
 }
 
-// add counts a letter, a gap or a stop.
-func (f *sequences) add(upper, r rune) {
+// addLetter counts a letter, a gap or a stop.
+func (f *sequences) addLetter(upper, r rune) {
 	f.columns++
 	if upper != r || r == '.' {
 		f.inserted++
@@ -182,8 +182,8 @@ func (f *sequences) add(upper, r rune) {
 	}
 }
 
-// end ends the record.
-func (f *sequences) end() {
+// endRecord ends the record.
+func (f *sequences) endRecord() {
 	switch {
 	case f.records == 0:
 		return
@@ -268,7 +268,7 @@ const (
 	proteins = "proteins"
 )
 
-// telling is how long a sequence is whose letters tell nucleotides from amino acids.
+// telling is how long a sequence is whose letters distinguish nucleotides from amino acids.
 const telling = 20
 
 var (

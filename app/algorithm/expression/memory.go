@@ -149,7 +149,7 @@ func adding(n *ast.BinaryNode) string {
 	return ""
 }
 
-// isRight reports whether a function is given what it takes. Mistakes are left to the language.
+// isRight reports whether a function gets the right arguments. Errors are left to the language.
 func isRight(n *ast.BuiltinNode) bool {
 	takes := map[string][]Kind{
 		"join": {List, Text}, "replace": {Text, Text, Text, Number}, "string": {Any}, "upper": {Text}, "lower": {Text},

@@ -66,33 +66,33 @@ type expansion struct {
 	most      int // rows
 	all       []series
 	faults    []fault.Field
-	told      map[string]bool // faults that all rows have
+	reported  map[string]bool // faults that all rows have
 }
 
 // Expand makes the rows of a batch, at most as many as most. The faults begin below
-// the body of the submission; there are no rows if it can't be told which they are.
+// the body of the submission; there are no rows if they can't be determined.
 func Expand(ctx context.Context, r Request, batch string, a *algorithm.File, files Files, most int) (*Rows, []fault.Field, error) {
-	e := expansion{request: r, algorithm: a, files: files, most: most, told: map[string]bool{}}
+	e := expansion{request: r, algorithm: a, files: files, most: most, reported: map[string]bool{}}
 	for _, source := range r.Sources {
-		s, err := e.load(ctx, source)
+		s, err := e.loadSource(ctx, source)
 		if err != nil {
 			return nil, nil, err
 		}
 		e.all = append(e.all, s)
 	}
-	if !e.fit() {
+	if !e.checkCounts() {
 		return nil, e.faults, nil
 	}
 	rows := &Rows{expansion: e}
-	if err := rows.fill(); err != nil {
+	if err := rows.fillRows(); err != nil {
 		return nil, nil, err
 	}
 	rows.nameRows(batch)
 	return rows, rows.faults, nil
 }
 
-// load reads one source.
-func (e *expansion) load(ctx context.Context, source Source) (s series, err error) {
+// loadSource reads one source.
+func (e *expansion) loadSource(ctx context.Context, source Source) (s series, err error) {
 	s = series{Source: source}
 	if source.Kind == Folder {
 		err = e.loadFolder(ctx, &s)
@@ -181,9 +181,9 @@ func (e *expansion) parameter(loc []any, prefix, name string) *algorithm.Paramet
 	return p
 }
 
-// fit reports whether the sources give the same number of rows, and no more than
+// checkCounts reports whether the sources give the same number of rows, and no more than
 // there may be.
-func (e *expansion) fit() bool {
+func (e *expansion) checkCounts() bool {
 	if slices.ContainsFunc(e.all, func(s series) bool { return len(s.entries) == 0 }) {
 		for _, s := range e.all {
 			if len(s.entries) == 0 && len(e.faults) == 0 {

@@ -101,7 +101,7 @@ func expand(t *testing.T, files texts, request string) (*Rows, []string, []strin
 	t.Helper()
 	v, err := strictjson.Parse([]byte(request))
 	must.OK(t, err)
-	r, faults := Read(v)
+	r, faults := ReadRequest(v)
 	if faults != nil {
 		t.Fatal(faults)
 	}
@@ -178,7 +178,7 @@ func TestRecordsBecomeSequences(t *testing.T) {
 	must.Equal(t, "names", rows.Names, []string{"b-P1", "b-sp_Q2_X_Y", "b-p1"})
 	_, settings, _ = expand(t, files, `{"each":{"sequence":"fasta:p.fa"}}`)
 	must.Equal(t, "a parameter of one text", settings[1], `{"sequence":"GGGA"}`)
-	f, isNew := rows.Place(1, fault.Field{Loc: []any{"sequences", 0}, Msg: "must be a protein"})
+	f, isNew := rows.PlaceFault(1, fault.Field{Loc: []any{"sequences", 0}, Msg: "must be a protein"})
 	must.Equal(t, "a fault", []any{f.Loc, f.Msg, isNew}, []any{[]any{"fanOut", "each", "sequences"}, "sp|Q2|X_Y: must be a protein", true})
 }
 
@@ -254,7 +254,7 @@ func TestNamesOfRowsAreUniqueAndAllowed(t *testing.T) {
 		t.Fatalf("%d names", n)
 	}
 	for i, name := range rows.Names {
-		if msg := naming.Check(name); msg != "" || slices.Index(rows.Names, name) != i || !strings.HasPrefix(name, "b-") {
+		if msg := naming.CheckName(name); msg != "" || slices.Index(rows.Names, name) != i || !strings.HasPrefix(name, "b-") {
 			t.Errorf("row %d is named %q: %s", i, name, msg)
 		}
 	}
@@ -266,7 +266,7 @@ func TestNamesOfRowsAreUniqueAndAllowed(t *testing.T) {
 		fmt.Fprintf(&many, ">%s%d\nM\n", strings.Repeat("x", 190), i)
 	}
 	v, _ := strictjson.Parse([]byte(`{"each":{"sequence":"fasta:p"}}`))
-	r, _ := Read(v)
+	r, _ := ReadRequest(v)
 	rows, faults, err := Expand(t.Context(), r, strings.Repeat("n", maxBatchName), dock(t), texts{"p": many.String()}, 10_000)
 	if err != nil || faults != nil || len(rows.Names) != 10_000 || len(slices.Compact(slices.Sorted(slices.Values(rows.Names)))) != 10_000 {
 		t.Errorf("%v %v", faults, err)
@@ -322,7 +322,7 @@ func (r *refusing) Reserve(n int64) error {
 func TestMemoryOfRowsIsReserved(t *testing.T) {
 	busy := errors.New("busy")
 	v, _ := strictjson.Parse([]byte(`{"each":{"*":"csv:t"}}`))
-	r, _ := Read(v)
+	r, _ := ReadRequest(v)
 	files := &refusing{texts{"t": "count\n" + strings.Repeat("1\n", 50)}, 50 * (memberBytes + 11), busy}
 	if _, faults, err := Expand(t.Context(), r, "b", dock(t), files, 100); err != nil || faults != nil || files.left != 0 {
 		t.Errorf("%v, %v, %d left", faults, err, files.left)
@@ -371,7 +371,7 @@ func FuzzExpand(f *testing.F) {
 					t.Errorf("settings %s: %v", v.Raw, err)
 				}
 			}
-			if name := rows.Names[i]; len(faults) == 0 && naming.Check(name) != "" {
+			if name := rows.Names[i]; len(faults) == 0 && naming.CheckName(name) != "" {
 				t.Errorf("the name %q", name)
 			}
 			if len(faults) == 0 && (!utf8.ValidString(rows.Sources[i]) || rows.Sources[i] == "") {

@@ -17,12 +17,12 @@ const maxID = 200
 func (e *expansion) loadRecords(s *series, text []byte) {
 	text = plaintext.Unix(text)
 	if w := plaintext.Control(text); w != nil {
-		e.tell(s, w.Line, "", w.Msg)
+		e.addFault(s, w.Line, "", w.Msg)
 		return
 	}
 	records := fasta.Parse(text, e.most)
 	if len(records) == 0 {
-		e.tell(s, 0, "", "the file has no record: each begins with a line such as >P04637")
+		e.addFault(s, 0, "", "the file has no record: each begins with a line such as >P04637")
 		return
 	}
 	seen := map[string]int{} // line by name
@@ -35,13 +35,13 @@ func (e *expansion) loadRecords(s *series, text []byte) {
 		}
 		if msg := faultOf(r, &one, seen, i == 0 && len(records) > 1); msg != "" && i < e.most && len(e.faults) <= maxFaults {
 			one.faulty = true
-			e.tell(s, r.Line, "", msg)
+			e.addFault(s, r.Line, "", msg)
 		}
 		s.entries = append(s.entries, one)
 	}
 }
 
-// maxFaults bounds what is told of the records of a file.
+// maxFaults bounds the reported faults of the records of a file.
 const maxFaults = 1000
 
 // faultOf says what is wrong with a record, "" if nothing is. more says that it is the first of

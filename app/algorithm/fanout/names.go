@@ -9,7 +9,7 @@ import (
 	"molrun/app/base/naming"
 )
 
-// maxBatchName leaves room behind the name of the batch for what tells its rows
+// maxBatchName leaves space behind the name of the batch for the suffix that distinguishes its rows
 // apart.
 const (
 	maxBatchName = 150
@@ -45,7 +45,7 @@ func (r *Rows) takeGiven(row int, taken map[string]int) {
 		if e.name == "" {
 			continue
 		}
-		msg, kind := naming.Check(e.name), "value"
+		msg, kind := naming.CheckName(e.name), "value"
 		if first, found := taken[e.name]; found && msg == "" {
 			kind, msg = "taken", "use a name other than the batch's own"
 			if first >= 0 {
@@ -70,14 +70,14 @@ func (r *Rows) derive(batch string, row int) string {
 			break
 		}
 	}
-	name := cut(batch+"-"+label, maxRowName)
-	if naming.Check(name) != "" {
+	name := cutText(batch+"-"+label, maxRowName)
+	if naming.CheckName(name) != "" {
 		return batch + "-" + number
 	}
 	return name
 }
 
-// unique returns the name, with a number if it is taken. It goes on counting where
+// unique returns the name, with a number if it is taken. It continues counting where
 // it ended for the same name.
 func unique(name string, taken, repeats map[string]int) string {
 	one := name
@@ -87,7 +87,7 @@ func unique(name string, taken, repeats map[string]int) string {
 		}
 		repeats[name]++
 		suffix := fmt.Sprintf("-%d", repeats[name]+1)
-		one = cut(name, maxRowName-len(suffix)) + suffix
+		one = cutText(name, maxRowName-len(suffix)) + suffix
 	}
 }
 
@@ -101,8 +101,8 @@ func plain(label string) string {
 	}, label), "_.")
 }
 
-// cut returns at most n characters of a text.
-func cut(text string, n int) string {
+// cutText returns at most n characters of a text.
+func cutText(text string, n int) string {
 	for i := range text {
 		if n--; n < 0 {
 			return text[:i]

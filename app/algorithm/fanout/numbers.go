@@ -27,12 +27,12 @@ func (e *expansion) readNumbers(s *series, local bool) {
 		ambiguous := thousands.MatchString(text) && (strings.Contains(text, ",") || local && (commas || !points))
 		switch {
 		case ambiguous && strings.Count(text, ",")+strings.Count(text, ".") == 1:
-			e.refuse(s, one, column, fmt.Sprintf("%q may be read as %s or as %s; write it without a separator of thousands, and a decimal as %s",
+			e.rejectEntry(s, one, column, fmt.Sprintf("%q may be read as %s or as %s; write it without a separator of thousands, and a decimal as %s",
 				text, strings.NewReplacer(",", ".").Replace(text), strings.NewReplacer(",", "", ".", "").Replace(text), strings.NewReplacer(",", ".").Replace(text)+"0"))
 		case local && decimalComma.MatchString(text):
 			return strings.Replace(text, ",", ".", 1)
 		case ambiguous, anyComma.MatchString(text):
-			e.refuse(s, one, column, fmt.Sprintf("%q can't be read as a number; write it with a decimal point and without separators of thousands, such as 1234.5", text))
+			e.rejectEntry(s, one, column, fmt.Sprintf("%q can't be read as a number; write it with a decimal point and without separators of thousands, such as 1234.5", text))
 		}
 		return text
 	})
@@ -52,7 +52,7 @@ func (e *expansion) eachNumber(s *series, read func(one *entry, column, text str
 	}
 }
 
-func (e *expansion) refuse(s *series, one *entry, column, msg string) {
+func (e *expansion) rejectEntry(s *series, one *entry, column, msg string) {
 	one.faulty = true
-	e.tell(s, one.line, column, msg)
+	e.addFault(s, one.line, column, msg)
 }

@@ -68,8 +68,8 @@ func Sent(text []byte, tabs bool) Request {
 // IsSent reports whether the request is a table that is the body itself.
 func (r *Request) IsSent() bool { return len(r.Sources) == 1 && r.Sources[0].Text != nil }
 
-// Read reads the member of a submission. Paths of faults begin with its name.
-func Read(v *strictjson.Value) (Request, []fault.Field) {
+// ReadRequest reads the member of a submission. Paths of faults begin with its name.
+func ReadRequest(v *strictjson.Value) (Request, []fault.Field) {
 	var r Request
 	var faults []fault.Field
 	fail := func(kind, msg string, loc ...any) {

@@ -12,8 +12,8 @@ import (
 // memberBytes is about what a member takes of memory, apart from its text.
 const memberBytes = 64
 
-// fill makes the rows of sources that fit one another.
-func (r *Rows) fill() error {
+// fillRows makes the rows of sources that fit one another.
+func (r *Rows) fillRows() error {
 	n := len(r.all[0].entries)
 	r.Settings, r.Sources = make([]*strictjson.Value, n), make([]string, n)
 	size := 0
@@ -82,35 +82,35 @@ func (s *series) value(p *algorithm.Parameter, text string) *strictjson.Value {
 	return p.FromText(text)
 }
 
-// Place puts a fault of a row's settings where the caller can mend it. It reports
-// false if the same was told of another row already.
-func (r *Rows) Place(row int, f fault.Field) (fault.Field, bool) {
+// PlaceFault puts a fault of a row's settings where the caller can fix it. It reports
+// false if the same was reported for another row already.
+func (r *Rows) PlaceFault(row int, f fault.Field) (fault.Field, bool) {
 	name := ""
 	if len(f.Loc) > 0 {
 		name, _ = f.Loc[0].(string)
 	}
 	for k := range r.all {
-		if s := &r.all[k]; s.gives(name) {
-			return s.place(s.entries[row], name, f), true
+		if s := &r.all[k]; s.hasSetting(name) {
+			return s.placeFault(s.entries[row], name, f), true
 		}
 	}
 	if name == "" {
 		s := &r.all[0]
-		return s.place(s.entries[row], "", f), true
+		return s.placeFault(s.entries[row], "", f), true
 	}
 	loc := []any{Member, "settings"}
 	if r.request.IsSent() {
-		loc = []any{1} // a column that the first line lacks
+		loc = []any{1} // a column that is missing in the first line
 	}
 	f.Loc = append(loc, f.Loc...)
 	key := fmt.Sprint(f.Loc, f.Msg)
-	first := !r.told[key]
-	r.told[key] = true
+	first := !r.reported[key]
+	r.reported[key] = true
 	return f, first
 }
 
-// gives reports whether a source gives a setting.
-func (s *series) gives(name string) bool {
+// hasSetting reports whether a source gives a setting.
+func (s *series) hasSetting(name string) bool {
 	for _, p := range s.columns {
 		if p != nil && p.Name == name {
 			return true
@@ -119,9 +119,9 @@ func (s *series) gives(name string) bool {
 	return false
 }
 
-// place puts a fault of an entry: at its line and column, or at the setting with
+// placeFault puts a fault of an entry: at its line and column, or at the setting with
 // what the entry is.
-func (s *series) place(e entry, setting string, f fault.Field) fault.Field {
+func (s *series) placeFault(e entry, setting string, f fault.Field) fault.Field {
 	if s.Kind == CSV || s.Kind == TSV {
 		return s.within(e.line, setting, f)
 	}
@@ -151,8 +151,8 @@ func (s *Source) at() []any {
 	return []any{Member, "each", s.Setting}
 }
 
-// tell records what is wrong in a source.
-func (e *expansion) tell(s *series, line int, column, msg string) {
+// addFault records what is wrong in a source.
+func (e *expansion) addFault(s *series, line int, column, msg string) {
 	e.faults = append(e.faults, s.within(line, column, fault.Field{Msg: msg, Type: "value"}))
 }
 

@@ -16,7 +16,7 @@ const nameColumn = "jobName"
 func (e *expansion) loadTable(s *series, text []byte) {
 	t := tables.ReadSheet(text, s.Kind == TSV, e.most)
 	for _, w := range t.Wrong {
-		e.tell(s, w.Line, "", w.Msg)
+		e.addFault(s, w.Line, "", w.Msg)
 	}
 	for _, row := range t.Rows {
 		s.entries = append(s.entries, entry{origin: fmt.Sprintf("line %d", row.Line), line: row.Line, cells: row.Cells, faulty: row.Cells == nil})
@@ -60,7 +60,7 @@ func (e *expansion) takeColumn(s *series, columns []string) {
 func (e *expansion) column(s *series, name string) *algorithm.Parameter {
 	at := append(s.at(), 1, name) // the first line, where columns are named
 	switch {
-	case name == "" || name == nameColumn: // "" is told
+	case name == "" || name == nameColumn: // "" is reported
 		return nil
 	case e.request.given(name) > 1:
 		e.fault(at, "value", fmt.Sprintf("the column %q is for a setting that is given beside the table too; leave it out here or there", name))

@@ -1,5 +1,5 @@
 // Package folder reads the folders that algorithms bring: scripts, force fields, example
-// inputs. It lists them, keeps copies of them by digest, so that a job goes on with what it
+// inputs. It lists them, keeps copies of them by digest, so that a job continues with what it
 // was submitted with, and removes copies that no job needs.
 //
 // It also carries folders and files, such as weights and databases, in one tar archive to a
@@ -49,9 +49,9 @@ type Folder struct {
 	store *Store // nil: none are made
 }
 
-// Read lists a folder. It leaves out names that begin with a dot, and __pycache__. What it
+// ReadFolder lists a folder. It leaves out names that begin with a dot, and __pycache__. What it
 // can't take comes back in sentences.
-func Read(from fs.FS) (f *Folder, wrong []string, err error) {
+func ReadFolder(from fs.FS) (f *Folder, wrong []string, err error) {
 	f = &Folder{from: from}
 	total := int64(0)
 	err = fs.WalkDir(from, ".", func(name string, e fs.DirEntry, err error) error {
@@ -69,7 +69,7 @@ func Read(from fs.FS) (f *Folder, wrong []string, err error) {
 			wrong = append(wrong, fmt.Sprintf("the folder has more than %d files: keep larger collections elsewhere on the machine", MaxFiles))
 			return fs.SkipAll
 		}
-		file, msg, err := read(from, name)
+		file, msg, err := readFile(from, name)
 		if err != nil {
 			return err
 		}
@@ -88,8 +88,8 @@ func Read(from fs.FS) (f *Folder, wrong []string, err error) {
 	return f, wrong, err
 }
 
-// read reads one file. What is wrong with it comes back in a sentence.
-func read(from fs.FS, name string) (f File, wrong string, err error) {
+// readFile reads one file. What is wrong with it comes back in a sentence.
+func readFile(from fs.FS, name string) (f File, wrong string, err error) {
 	switch info, err := fs.Stat(from, name); {
 	case len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return f, fmt.Sprintf("the folder has a file %.300q: use at most %d bytes and no control characters in names", name, maxName), nil

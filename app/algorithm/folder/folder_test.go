@@ -39,7 +39,7 @@ func readDir(t *testing.T, dir string) (*Folder, []string) {
 	root, err := os.OpenRoot(dir)
 	must.OK(t, err)
 	t.Cleanup(func() { root.Close() })
-	f, wrong, err := Read(root.FS())
+	f, wrong, err := ReadFolder(root.FS())
 	must.OK(t, err)
 	return f, wrong
 }
@@ -153,7 +153,7 @@ func TestListIsReadBack(t *testing.T) {
 
 func TestEmbeddedScriptsMayBeRun(t *testing.T) {
 	t.Parallel()
-	f, _, err := Read(fstest.MapFS{Main: {}, "run.py": {Data: []byte("#!/usr/bin/python3\n"), Mode: 0o444}, "a": {Data: []byte("#"), Mode: 0o444}})
+	f, _, err := ReadFolder(fstest.MapFS{Main: {}, "run.py": {Data: []byte("#!/usr/bin/python3\n"), Mode: 0o444}, "a": {Data: []byte("#"), Mode: 0o444}})
 	must.OK(t, err)
 	if !f.Named("run.py").Executable || f.Named("a").Executable {
 		t.Errorf("%+v", f.Files)
@@ -204,7 +204,7 @@ func TestJobsKeepTheFolder(t *testing.T) {
 
 	// Another machine's copy is made of this one.
 	shared := NewStore(t.TempDir())
-	there, err := shared.Keep(stored)
+	there, err := shared.KeepCopy(stored)
 	must.OK(t, err)
 	if text, err := os.ReadFile(filepath.Join(there, "run.sh")); err != nil || string(text) != "echo 1\n" {
 		t.Errorf("%q, %v", text, err)
@@ -243,7 +243,7 @@ func TestDamagedCopyIsMadeAgain(t *testing.T) {
 func TestSweepLeavesWhatIsUsedOrNew(t *testing.T) {
 	t.Parallel()
 	s := NewStore(filepath.Join(t.TempDir(), "algorithms"))
-	if n, err := s.Sweep(nil); n != 0 || err != nil {
+	if n, err := s.CollectGarbage(nil); n != 0 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	var paths []string
@@ -261,10 +261,10 @@ func TestSweepLeavesWhatIsUsedOrNew(t *testing.T) {
 		must.OK(t, os.Chtimes(path, old, old))
 	}
 	unknown := errors.New("unknown")
-	if n, err := s.Sweep(func(string) (bool, error) { return false, unknown }); n != 1 || !errors.Is(err, unknown) {
+	if n, err := s.CollectGarbage(func(string) (bool, error) { return false, unknown }); n != 1 || !errors.Is(err, unknown) {
 		t.Errorf("%d, %v", n, err)
 	}
-	n, err := s.Sweep(func(digest string) (bool, error) { return digest == filepath.Base(paths[0]), nil })
+	n, err := s.CollectGarbage(func(digest string) (bool, error) { return digest == filepath.Base(paths[0]), nil })
 	if n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}

@@ -41,8 +41,8 @@ type entry struct {
 	Executable bool   `json:"executable,omitempty"`
 }
 
-// Write writes an archive of the parts. It returns the number of bytes of their files.
-func Write(ctx context.Context, w io.Writer, parts []Part) (total int64, err error) {
+// WriteArchive writes an archive of the parts. It returns the number of bytes of their files.
+func WriteArchive(ctx context.Context, w io.Writer, parts []Part) (total int64, err error) {
 	t, d := tar.NewWriter(w), digest.New()
 	m := manifest{Format: format}
 	for _, p := range parts {
@@ -50,7 +50,7 @@ func Write(ctx context.Context, w io.Writer, parts []Part) (total int64, err err
 			if err != nil || e.IsDir() {
 				return err
 			}
-			f, err := add(ctx, d, t, p, name)
+			f, err := addFile(ctx, d, t, p, name)
 			m.Files = append(m.Files, f)
 			total += f.Size
 			return err
@@ -72,8 +72,8 @@ func Write(ctx context.Context, w io.Writer, parts []Part) (total int64, err err
 	return total, t.Close()
 }
 
-// add writes a file of a part.
-func add(ctx context.Context, d *digest.Digester, t *tar.Writer, p Part, name string) (e entry, err error) {
+// addFile writes a file of a part.
+func addFile(ctx context.Context, d *digest.Digester, t *tar.Writer, p Part, name string) (e entry, err error) {
 	info, err := fs.Stat(p.From, name) // what a link leads to
 	if err != nil {
 		return e, err

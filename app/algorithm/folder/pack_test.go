@@ -36,7 +36,7 @@ func parts() []folder.Part {
 func packed(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if n, err := folder.Write(t.Context(), &b, parts()); err != nil || n < 100_000 {
+	if n, err := folder.WriteArchive(t.Context(), &b, parts()); err != nil || n < 100_000 {
 		t.Fatal(n, err)
 	}
 	return b.Bytes()
@@ -200,12 +200,12 @@ func TestOnlyFilesArePacked(t *testing.T) {
 		must.OK(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	must.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600))
-	_, err := folder.Write(t.Context(), io.Discard, []folder.Part{{"algorithm", os.DirFS(dir), "."}})
+	_, err := folder.WriteArchive(t.Context(), io.Discard, []folder.Part{{"algorithm", os.DirFS(dir), "."}})
 	if err == nil || !strings.Contains(err.Error(), "folder of algorithm is no regular file") {
 		t.Errorf("a link to a folder: %v", err)
 	}
 	must.OK(t, os.Remove(filepath.Join(dir, "folder")))
-	if n, err := folder.Write(t.Context(), io.Discard, []folder.Part{{"algorithm", os.DirFS(dir), "."}}); err != nil || n != 2 {
+	if n, err := folder.WriteArchive(t.Context(), io.Discard, []folder.Part{{"algorithm", os.DirFS(dir), "."}}); err != nil || n != 2 {
 		t.Errorf("a link to a file: %d bytes, %v", n, err)
 	}
 }

@@ -54,7 +54,7 @@ func (f *Folder) Path() (string, error) {
 	case f.store == nil:
 		return "", errors.New("no place to keep the algorithm's folder")
 	}
-	return f.store.Keep(f)
+	return f.store.KeepCopy(f)
 }
 
 // original returns what a copy in a store is made of: the copy that the service keeps, or
@@ -73,12 +73,12 @@ func (f *Folder) original(s *Store) (fs.FS, error) {
 	return os.DirFS(dir), nil
 }
 
-// Keep returns the path of a copy of the folder. A copy that lacks something, as after a
+// KeepCopy returns the path of a copy of the folder. An incomplete copy, as after a
 // restore, is completed; one is made if there is none. The error is ErrGone if nothing
 // is left to copy, ErrChanged if that is another by now.
-func (s *Store) Keep(f *Folder) (string, error) {
+func (s *Store) KeepCopy(f *Folder) (string, error) {
 	dir := filepath.Join(s.dir, f.Digest)
-	if s.touch(dir) && f.fits(dir) {
+	if s.touch(dir) && f.isComplete(dir) {
 		return dir, nil
 	}
 	from, err := f.original(s)
@@ -94,7 +94,7 @@ func (s *Store) Keep(f *Folder) (string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.fits(dir) { // somebody else has made it
+	if f.isComplete(dir) { // another call has made it
 		return dir, removeTree(made)
 	}
 	if err := errors.Join(removeTree(dir), os.Rename(made, dir)); err != nil {
@@ -111,9 +111,9 @@ func (s *Store) touch(dir string) bool {
 	return os.Chtimes(dir, now, now) == nil
 }
 
-// fits reports whether a copy has all files. It gives them the modes that a restore from
+// isComplete reports whether a copy has all files. It gives them the modes that a restore from
 // a backup has not kept.
-func (f *Folder) fits(dir string) bool {
+func (f *Folder) isComplete(dir string) bool {
 	for _, file := range f.Files {
 		name := filepath.Join(dir, filepath.FromSlash(file.Path))
 		info, err := os.Lstat(name)
@@ -184,9 +184,9 @@ func (f *File) copy(to string, from fs.FS) error {
 	return errors.Join(err, out.Close())
 }
 
-// Sweep removes copies that are not used and were not asked for in the last day, and what
+// CollectGarbage removes copies that are not used and were not asked for in the last day, and what
 // a crash has left of new ones. An error of used keeps the copy.
-func (s *Store) Sweep(used func(digest string) (bool, error)) (removed int, err error) {
+func (s *Store) CollectGarbage(used func(digest string) (bool, error)) (removed int, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -216,7 +216,7 @@ func (s *Store) isOld(name string) bool {
 	return err == nil && info.IsDir() && time.Since(info.ModTime()) > keptAtLeast
 }
 
-// remove removes a directory unless somebody has just asked for it.
+// remove removes a directory unless it has just been requested.
 func (s *Store) remove(name string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -118,7 +118,7 @@ func (u *unpacking) file(h *tar.Header, content io.Reader) error {
 	if h.Mode&0o111 != 0 {
 		mode = 0o755
 	}
-	e, err := u.write(target, mode, content)
+	e, err := u.writeFile(target, mode, content)
 	e.Name, e.Executable = h.Name, mode&0o111 != 0
 	u.found[h.Name] = e
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -127,8 +127,8 @@ func (u *unpacking) file(h *tar.Header, content io.Reader) error {
 	return err
 }
 
-// write writes and syncs a file that is not there.
-func (u *unpacking) write(target string, mode fs.FileMode, content io.Reader) (e entry, err error) {
+// writeFile writes and syncs a file that is not there.
+func (u *unpacking) writeFile(target string, mode fs.FileMode, content io.Reader) (e entry, err error) {
 	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return e, err
@@ -173,7 +173,7 @@ func lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes what unpackings have left in a folder that do not run any more.
+// sweep removes what interrupted unpackings have left in a folder.
 func sweep(above string) error {
 	left, err := filepath.Glob(filepath.Join(above, stagePrefix+"*"))
 	if err != nil {

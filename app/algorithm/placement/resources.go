@@ -22,7 +22,7 @@ type Machine struct {
 	// GPUMemory returns the bytes of the smallest GPU, 0 if that is not known. Nil is not
 	// known.
 	GPUMemory func() int64
-	// Lacks says what the machine lacks of container images and environment modules; nil: it
+	// Lacks says which container images and environment modules are missing; nil: it
 	// is not known.
 	Lacks func(protocol.Sandbox) []string
 }

@@ -83,8 +83,8 @@ func (all Failures) Explain(logTail []byte) string {
 	return ""
 }
 
-// Find puts the end of a job's log into sentences: one for each match.
-func (all Warnings) Find(logTail []byte) (texts []string) {
+// FindWarnings puts the end of a job's log into sentences: one for each match.
+func (all Warnings) FindWarnings(logTail []byte) (texts []string) {
 	for _, w := range all {
 		for _, groups := range w.pattern.FindAllSubmatch(logTail, -1) {
 			texts = append(texts, w.explain(groups))

@@ -37,7 +37,7 @@ message = "$1"
 pattern = 'not converged'
 message = "It has not converged."
 `)
-	must.Equal(t, "warnings", warnings.Find([]byte("WARNING: many gaps\nWARNING: few sites\nit is not converged\n")), []string{"many gaps", "few sites", "It has not converged."})
+	must.Equal(t, "warnings", warnings.FindWarnings([]byte("WARNING: many gaps\nWARNING: few sites\nit is not converged\n")), []string{"many gaps", "few sites", "It has not converged."})
 	long := failures.Explain([]byte("Cannot parse file " + strings.Repeat("a", 5000)))
 	if len(long) > maxFailureText+10 {
 		t.Errorf("a message of %d bytes", len(long))

@@ -21,11 +21,11 @@ const (
 	maxFigureText  = 200
 )
 
-// Read returns the figures of a run as one JSON object: what the program wrote
+// ReadMetrics returns the figures of a run as one JSON object: what the program wrote
 // to metrics.json and what the metrics find in other files, which wins. Nil
 // stands for none. A file that cannot be read is a problem, not a failure of
 // the job.
-func (all Metrics) Read(out fs.FS) (json.RawMessage, []string) {
+func (all Metrics) ReadMetrics(out fs.FS) (json.RawMessage, []string) {
 	members, problems := programMetrics(out)
 	in := &reading{out: out, tails: map[string][]byte{}, absent: map[string]bool{}}
 	for _, m := range all {
@@ -33,7 +33,7 @@ func (all Metrics) Read(out fs.FS) (json.RawMessage, []string) {
 			continue
 		}
 		v, err := in.figure(m.source)
-		if errors.Is(err, errToldBefore) {
+		if errors.Is(err, errReportedBefore) {
 			continue
 		}
 		if err != nil {

@@ -61,7 +61,7 @@ func TestFigures(t *testing.T) {
 			for name, text := range tt.files {
 				out[name] = &fstest.MapFile{Data: []byte(text)}
 			}
-			got, problems := metrics.Read(out)
+			got, problems := metrics.ReadMetrics(out)
 			if string(got) != tt.want {
 				t.Errorf("figures %s, want %s", got, tt.want)
 			}
@@ -94,7 +94,7 @@ func TestFiguresIgnorePipesAndFolders(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, syscall.Mkfifo(filepath.Join(dir, "metrics.json"), 0o600))
 	must.OK(t, os.MkdirAll(filepath.Join(dir, "log", "tm.txt"), 0o700))
-	got, problems := read(t, ReadMetrics, resultsFile).Read(os.DirFS(dir))
+	got, problems := read(t, ReadMetrics, resultsFile).ReadMetrics(os.DirFS(dir))
 	if got != nil || len(problems) != 2 || !strings.Contains(problems[0], "no regular file") {
 		t.Errorf("figures %s, problems %q", got, problems)
 	}

@@ -74,10 +74,10 @@ func (all Outputs) cover(pattern string) bool {
 	return slices.ContainsFunc(all, func(o Output) bool { return o.matches.MatchString(pattern) })
 }
 
-// Lacking returns a sentence about the first required output that a result does not
+// Missing returns a sentence about the first required output that a result does not
 // have, "" if it has them all. The files are given with their bytes; an empty one is as
 // good as none.
-func (all Outputs) Lacking(files iter.Seq2[string, int64]) string {
+func (all Outputs) Missing(files iter.Seq2[string, int64]) string {
 	for _, o := range all {
 		if !o.Required {
 			continue

@@ -31,7 +31,7 @@ func readSource(r *tomltree.Reader, name string, t *tomltree.Node) source {
 		}
 		origin = key
 	}
-	if !fits(r, name, t, origin) || origin == "" {
+	if !checkMetricKeys(r, name, t, origin) || origin == "" {
 		return nil
 	}
 	path, ok := readPath(r, t, origin)
@@ -49,8 +49,8 @@ func readSource(r *tomltree.Reader, name string, t *tomltree.Node) source {
 	return readMatch(r, name, t, path)
 }
 
-// fits notes keys that don't go with where the metric is found.
-func fits(r *tomltree.Reader, name string, t *tomltree.Node, origin string) bool {
+// checkMetricKeys notes keys that don't go with where the metric is found.
+func checkMetricKeys(r *tomltree.Reader, name string, t *tomltree.Node, origin string) bool {
 	for _, m := range t.Members {
 		var of []string
 		for key, with := range origins {

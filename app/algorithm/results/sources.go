@@ -27,8 +27,8 @@ type reading struct {
 	absent map[string]bool
 }
 
-// errToldBefore says that a file is not there, which an earlier metric has told.
-var errToldBefore = errors.New("the file is not there, as for an earlier metric")
+// errReportedBefore says that a file is missing, which an earlier metric has reported.
+var errReportedBefore = errors.New("the file is not there, as for an earlier metric")
 
 // figure finds the figure of a source.
 func (in *reading) figure(s source) (*strictjson.Value, error) {
@@ -37,7 +37,7 @@ func (in *reading) figure(s source) (*strictjson.Value, error) {
 		return nil, err
 	}
 	if in.absent[file] {
-		return nil, errToldBefore
+		return nil, errReportedBefore
 	}
 	v, err := s.find(in, file)
 	in.absent[file] = errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotRegular)

@@ -76,7 +76,7 @@ func TestFiguresBeyondPatterns(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			metrics := read(t, ReadMetrics, "[metrics]\nx = { "+tt.metric+" }\n")
-			got, problems := metrics.Read(out)
+			got, problems := metrics.ReadMetrics(out)
 			want := ""
 			if tt.want != "" {
 				want = `{"x":` + tt.want + `}`
@@ -106,7 +106,7 @@ func TestBFactorsFollowTheScaleOfTheirView(t *testing.T) {
 		text := "[metrics]\nx = { bfactor = \"a.pdb\" }\n[[outputs]]\nname = \"s\"\nfile = \"*.pdb\"\n[[views]]\nname = \"s\"\nkind = \"structure\"\nfile = \"*.pdb\"\n" + tt.plddt + "\n"
 		metrics := read(t, ReadMetrics, text)
 		metrics.TakeScales(read(t, func(r *tomltree.Reader) Views { return ReadViews(r, ReadOutputs(r)) }, text))
-		got, problems := metrics.Read(fstest.MapFS{"a.pdb": &fstest.MapFile{Data: []byte(atom(tt.bs))}})
+		got, problems := metrics.ReadMetrics(fstest.MapFS{"a.pdb": &fstest.MapFile{Data: []byte(atom(tt.bs))}})
 		if want := `{"x":` + tt.want + `}`; string(got) != want || problems != nil {
 			t.Errorf("%s, %s: %s, %v; want %s", tt.plddt, tt.bs, got, problems, want)
 		}
@@ -134,7 +134,7 @@ file = "report.txt"
 		{map[string]int64{"deep/poses.pdbqt": 5}, "The program ended, but left no Docked poses (poses*.pdbqt)."},
 	}
 	for _, tt := range tests {
-		got := outputs.Lacking(func(yield func(string, int64) bool) {
+		got := outputs.Missing(func(yield func(string, int64) bool) {
 			for name, size := range tt.files {
 				if !yield(name, size) {
 					return

@@ -76,7 +76,7 @@ func (s columnOf) walk(rows *tables.Rows, column int, want map[int]string) (*str
 	sum, text := statistic{take: s.take}, []byte(nil)
 	for rows.Next() {
 		cells := rows.Cells()
-		if !has(cells, want) {
+		if !hasCells(cells, want) {
 			continue
 		}
 		v := 1.0
@@ -103,7 +103,7 @@ func (s columnOf) walk(rows *tables.Rows, column int, want map[int]string) (*str
 	return sum.value()
 }
 
-func has(cells [][]byte, want map[int]string) bool {
+func hasCells(cells [][]byte, want map[int]string) bool {
 	for i, text := range want {
 		if i >= len(cells) || string(cells[i]) != text {
 			return false

@@ -16,11 +16,11 @@ func TestTellingLine(t *testing.T) {
 		{"blanks around", "   Error: odd box   ", "Error: odd box"},
 	}
 	for _, tt := range tests {
-		if got := Telling(tt.log); got != tt.want {
+		if got := LastErrorLine(tt.log); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	if got := Telling("error " + strings.Repeat("x", 5000)); len(got) > maxTelling+10 {
+	if got := LastErrorLine("error " + strings.Repeat("x", 5000)); len(got) > maxErrorLine+10 {
 		t.Errorf("a line of %d bytes", len(got))
 	}
 }

@@ -143,7 +143,7 @@ func readView(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) View {
 	v.Topology = readPattern(r, t, "topology")
 	v.X, v.Y, v.Unit = r.Line(t, "x"), r.Texts(t, "y"), r.Line(t, "unit")
 	v.Units, v.PLDDT = readUnits(r, t), readPLDDT(r, t)
-	v.check(r, t)
+	v.checkKeys(r, t)
 	for key, pattern := range map[string]string{"file": v.File, "topology": v.Topology} {
 		if n := t.Member(key); n != nil && pattern != "" && !outputs.cover(pattern) {
 			r.Mistakef(n.Line, "%s %q is of no output: add an [[outputs]] with it", key, pattern)
@@ -201,8 +201,8 @@ var kindsOf = map[string][]string{
 	"topology": {Trajectory}, "x": {Series}, "y": {Series}, "units": {Series, Table}, "unit": {Matrix}, "plddt": {Structure},
 }
 
-// check finds keys that do not fit together.
-func (v *View) check(r *tomltree.Reader, t *tomltree.Node) {
+// checkKeys finds keys that do not fit together.
+func (v *View) checkKeys(r *tomltree.Reader, t *tomltree.Node) {
 	for _, m := range t.Members {
 		if of := kindsOf[m.Name]; of != nil && v.Kind != "" && !slices.Contains(of, v.Kind) {
 			r.Mistakef(m.Line, "%s is a key of %s, not of %s", m.Name, strings.Join(of, " and "), v.Kind)

@@ -68,7 +68,7 @@ func (r *Router) MissingFor(a *algorithm.File, by User) []string {
 	return first
 }
 
-// missing returns what an executor lacks to run the algorithm.
+// missing returns what is missing on an executor to run the algorithm.
 func (r *Router) missing(a *algorithm.File, executor string) []string {
 	missing := a.Missing(r.table.Machines[executor])
 	if executor == placement.Local {

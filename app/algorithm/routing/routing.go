@@ -134,17 +134,17 @@ func (r *Router) Placement(a *algorithm.File, executor string, by User, needs pl
 	return rule.Placement.Over(a.Placement.Over(r.table.Placement))
 }
 
-// Place chooses the executor of a user's job, and returns a fault for each need that
+// ChooseExecutor chooses the executor of a user's job, and returns a fault for each need that
 // it can never meet. seconds is the longest run time of the job.
-func (r *Router) Place(a *algorithm.File, by User, needs placement.Resources, seconds int64) (executor string, limit Limit, faults []fault.Field) {
+func (r *Router) ChooseExecutor(a *algorithm.File, by User, needs placement.Resources, seconds int64) (executor string, limit Limit, faults []fault.Field) {
 	executor = r.Executor(a, by, needs)
-	limit, faults = r.fit(a, executor, by, needs, seconds)
+	limit, faults = r.checkFit(a, executor, by, needs, seconds)
 	return executor, limit, faults
 }
 
-// fit returns a fault for each need that the executor can never meet: such a job
+// checkFit returns a fault for each need that the executor can never meet: such a job
 // would wait forever.
-func (r *Router) fit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit Limit, faults []fault.Field) {
+func (r *Router) checkFit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit Limit, faults []fault.Field) {
 	if machine := r.table.Machines[executor]; machine.Local {
 		has := placement.Node{CPUs: machine.CPUs, MemoryBytes: machine.MemoryBytes, GPUs: machine.GPUs}
 		return limit, a.Beyond(needs, has, "this server has")

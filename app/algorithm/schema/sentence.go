@@ -27,7 +27,7 @@ const (
 // fault, for the person who filled in the form. Paths begin at the value.
 func sentences(err *jsonschema.ValidationError, v *strictjson.Value, unit string) []fault.Field {
 	s := sentencer{root: v, unit: unit}
-	s.add(err)
+	s.addError(err)
 	slices.SortStableFunc(s.faults, func(x, y fault.Field) int {
 		return cmp.Or(comparePaths(x.Loc, y.Loc), cmp.Compare(x.Msg, y.Msg))
 	})
@@ -42,8 +42,8 @@ type sentencer struct {
 	faults []fault.Field
 }
 
-// place returns the path and the value that a fault is about.
-func (s *sentencer) place(steps []string) ([]any, *strictjson.Value) {
+// locate returns the path and the value that a fault is about.
+func (s *sentencer) locate(steps []string) ([]any, *strictjson.Value) {
 	path, v := []any{}, s.root
 	for _, step := range steps {
 		if v.Kind == strictjson.Array {
@@ -66,9 +66,9 @@ func (s *sentencer) fault(path []any, typ, format string, args ...any) {
 	s.faults = append(s.faults, fault.Field{Loc: path, Msg: fmt.Sprintf(format, args...), Type: typ})
 }
 
-// add collects the faults below err and skips the errors that only group others.
-func (s *sentencer) add(err *jsonschema.ValidationError) {
-	path, v := s.place(err.InstanceLocation)
+// addError collects the faults below err and skips the errors that only group others.
+func (s *sentencer) addError(err *jsonschema.ValidationError) {
+	path, v := s.locate(err.InstanceLocation)
 	switch k := err.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
 		s.alternatives(err, path, v)
@@ -101,7 +101,7 @@ func (s *sentencer) add(err *jsonschema.ValidationError) {
 			return
 		}
 		for _, cause := range err.Causes {
-			s.add(cause)
+			s.addError(cause)
 		}
 		if len(err.Causes) == 0 {
 			s.fault(path, "value", "does not fit the rule %q", strings.Join(err.ErrorKind.KeywordPath(), "."))
@@ -143,7 +143,7 @@ func (s *sentencer) alternatives(err *jsonschema.ValidationError, path []any, v 
 	var all []string
 	for _, cause := range err.Causes {
 		branch := sentencer{root: s.root, unit: s.unit}
-		branch.add(cause)
+		branch.addError(cause)
 		misfit := false
 		for _, f := range branch.faults {
 			misfit = misfit || f.Type == "type" && comparePaths(f.Loc, path) == 0
@@ -154,7 +154,7 @@ func (s *sentencer) alternatives(err *jsonschema.ValidationError, path []any, v 
 		}
 	}
 	if len(meant) == 1 {
-		s.add(meant[0])
+		s.addError(meant[0])
 		return
 	}
 	s.fault(path, "value", "fits none of the allowed forms: %s", strings.Join(slices.Compact(all), "; or "))

@@ -19,8 +19,8 @@ type Builtin func(argv []string) func(ctx context.Context, documents io.Reader, 
 // may take forty times its length.
 const builtinLimit = 1 << 20
 
-// fits reports whether a check of these documents and files is small.
-func (c *call) fits() bool {
+// isSmall reports whether a check of these documents and files is small.
+func (c *call) isSmall() bool {
 	return c.longest <= builtinLimit && !slices.ContainsFunc(c.files, func(path string) bool {
 		info, err := os.Stat(path)
 		return err == nil && info.Size() > builtinLimit
@@ -29,7 +29,7 @@ func (c *call) fits() bool {
 
 // builtinOf returns how to make a call in this process, nil if it needs another.
 func (p *Pool) builtinOf(c call) runFunc {
-	if p.options.Builtin == nil || !c.fits() {
+	if p.options.Builtin == nil || !c.isSmall() {
 		return nil
 	}
 	check := p.options.Builtin(c.argv)
@@ -40,7 +40,7 @@ func (p *Pool) builtinOf(c call) runFunc {
 		ctx, tooMuch := context.WithCancel(ctx)
 		defer tooMuch()
 		answers := &boundedBuffer{most: outputLimit, full: tooMuch}
-		// A mistake of the engine ends this check, as it would end its process.
+		// A panic of the engine ends this check, as it would end its process.
 		defer func() {
 			if p := recover(); p != nil {
 				output, err = nil, fmt.Errorf("panic: %v", p)

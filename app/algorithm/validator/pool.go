@@ -53,7 +53,7 @@ func NewPool(o PoolOptions) *Pool {
 	return &Pool{options: o, programs: newSlots(o.AtOnce), builtin: newSlots(enough)}
 }
 
-// newSlots returns slots for so many checks at once. No user takes the last one, so that the slow
+// newSlots returns slots for a number of checks at once. No user takes the last one, so that the slow
 // checks of one alone never hold up another's.
 func newSlots(n int) *limit.Slots { return &limit.Slots{All: n, Each: max(1, n-1)} }
 
@@ -62,24 +62,24 @@ var (
 	errStopping = fault.Errorf(fault.Unavailable, "the service is stopping; send the request again when it is back")
 )
 
-// take waits for a slot until ctx ends, the wait is too long or the service stops.
-func (p *Pool) take(ctx context.Context, slots *limit.Slots, user string) (release func(), err error) {
+// takeSlot waits for a slot until ctx ends, the wait is too long or the service stops.
+func (p *Pool) takeSlot(ctx context.Context, slots *limit.Slots, user string) (release func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.options.Wait, errBusy)
 	defer cancel()
 	return slots.Take(ctx, user)
 }
 
 // Close refuses the checks that wait and those that come later, so that the
-// service can stop. What runs goes on.
+// service can stop. Running checks continue.
 func (p *Pool) Close() {
 	p.programs.Close(errStopping)
 	p.builtin.Close(errStopping)
 }
 
-// Ask returns the faults that a program finds, a list for each question; paths
+// AskProgram returns the faults that a program finds, a list for each question; paths
 // begin below the settings. Users share the pool fairly. An error says that the
 // program could not be asked, which is no fault of the settings.
-func (p *Pool) Ask(ctx context.Context, user string, program Program, questions []Question) ([][]fault.Field, error) {
+func (p *Pool) AskProgram(ctx context.Context, user string, program Program, questions []Question) ([][]fault.Field, error) {
 	faults := make([][]fault.Field, len(questions))
 	calls := program.calls(questions)
 	ctx, stop := context.WithCancel(ctx)
@@ -91,7 +91,7 @@ func (p *Pool) Ask(ctx context.Context, user string, program Program, questions 
 	for range min(p.options.AtOnce, len(calls)) {
 		workers.Go(func() {
 			for call := range work {
-				answers, err := p.ask(ctx, user, program, call)
+				answers, err := p.makeCall(ctx, user, program, call)
 				if err != nil {
 					once.Do(func() { first = err; stop() })
 					continue
@@ -113,15 +113,15 @@ func (p *Pool) Ask(ctx context.Context, user string, program Program, questions 
 	return faults, nil
 }
 
-// Read has a file read in this process when it is the user's turn. check ends with its
+// CheckInProcess has a file read in this process when it is the user's turn. check ends with its
 // context.
-func (p *Pool) Read(ctx context.Context, user string, check func(context.Context) error) (err error) {
-	limit.Outside(ctx, func() { err = p.read(ctx, user, check) })
+func (p *Pool) CheckInProcess(ctx context.Context, user string, check func(context.Context) error) (err error) {
+	limit.WithoutSlot(ctx, func() { err = p.checkInSlot(ctx, user, check) })
 	return err
 }
 
-func (p *Pool) read(ctx context.Context, user string, check func(context.Context) error) error {
-	release, err := p.take(ctx, p.builtin, user)
+func (p *Pool) checkInSlot(ctx context.Context, user string, check func(context.Context) error) error {
+	release, err := p.takeSlot(ctx, p.builtin, user)
 	if err != nil {
 		return err
 	}
@@ -135,31 +135,31 @@ func (p *Pool) read(ctx context.Context, user string, check func(context.Context
 	return err
 }
 
-// ask makes one call when it is the user's turn.
-func (p *Pool) ask(ctx context.Context, user string, program Program, c call) (answers [][]fault.Field, err error) {
-	limit.Outside(ctx, func() { answers, err = p.askInTurn(ctx, user, program, c) })
+// makeCall makes one call when it is the user's turn.
+func (p *Pool) makeCall(ctx context.Context, user string, program Program, c call) (answers [][]fault.Field, err error) {
+	limit.WithoutSlot(ctx, func() { answers, err = p.askInSlot(ctx, user, program, c) })
 	return answers, err
 }
 
-func (p *Pool) askInTurn(ctx context.Context, user string, program Program, c call) ([][]fault.Field, error) {
+func (p *Pool) askInSlot(ctx context.Context, user string, program Program, c call) ([][]fault.Field, error) {
 	run, slots := p.builtinOf(c), p.builtin
 	if run == nil {
 		run, slots = p.process(program.Sandbox), p.programs
 	}
-	release, err := p.take(ctx, slots, user)
+	release, err := p.takeSlot(ctx, slots, user)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	return program.ask(ctx, c, c.limit(p.options.Timeout), run)
+	return program.runCall(ctx, c, c.limit(p.options.Timeout), run)
 }
 
 // runFunc makes a call within the time of ctx and returns the output.
 type runFunc func(ctx context.Context, c call) (output []byte, err error)
 
-// ask makes a call. Its error names the algorithm, as the cause for the log and
+// runCall makes a call. Its error names the algorithm, as the cause for the log and
 // as a sentence for the caller.
-func (p *Program) ask(ctx context.Context, c call, limit time.Duration, run runFunc) ([][]fault.Field, error) {
+func (p *Program) runCall(ctx context.Context, c call, limit time.Duration, run runFunc) ([][]fault.Field, error) {
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	output, err := run(timed, c)

@@ -15,7 +15,7 @@ import (
 func hold(ctx context.Context, p *Pool, user string, files int) {
 	for range files {
 		go func() {
-			_ = p.Read(ctx, user, func(reading context.Context) error {
+			_ = p.CheckInProcess(ctx, user, func(reading context.Context) error {
 				<-reading.Done()
 				return reading.Err()
 			})
@@ -34,11 +34,11 @@ func TestNoUserTakesTheLastSlot(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer func() { cancel(); synctest.Wait() }()
 			hold(ctx, p, "ann", max(1, slots-1))
-			if err := p.Read(t.Context(), "ann", noCheck); !errors.Is(err, fault.Unavailable) {
+			if err := p.CheckInProcess(t.Context(), "ann", noCheck); !errors.Is(err, fault.Unavailable) {
 				t.Errorf("%d slots: one more of ann: %v", slots, err)
 			}
 			if slots > 1 {
-				must.OK(t, p.Read(t.Context(), "bob", noCheck))
+				must.OK(t, p.CheckInProcess(t.Context(), "bob", noCheck))
 			}
 		})
 	}
@@ -53,11 +53,11 @@ func TestWaitForATurnEnds(t *testing.T) {
 		hold(ctx, p, "ann", 1)
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if err := p.Read(gone, "bob", noCheck); !errors.Is(err, context.Canceled) {
+		if err := p.CheckInProcess(gone, "bob", noCheck); !errors.Is(err, context.Canceled) {
 			t.Errorf("a client that went away: %v", err)
 		}
 		start := time.Now()
-		if err := p.Read(t.Context(), "bob", noCheck); fault.CodeOf(err) != fault.Unavailable || time.Since(start) != 20*time.Second {
+		if err := p.CheckInProcess(t.Context(), "bob", noCheck); fault.CodeOf(err) != fault.Unavailable || time.Since(start) != 20*time.Second {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 	})
@@ -71,10 +71,10 @@ func TestAClosedPoolRefuses(t *testing.T) {
 		defer func() { cancel(); synctest.Wait() }()
 		hold(ctx, p, "ann", 1)
 		waits := make(chan error, 1)
-		go func() { waits <- p.Read(t.Context(), "bob", noCheck) }()
+		go func() { waits <- p.CheckInProcess(t.Context(), "bob", noCheck) }()
 		synctest.Wait()
 		p.Close()
-		for _, err := range []error{<-waits, p.Read(t.Context(), "bob", noCheck)} {
+		for _, err := range []error{<-waits, p.CheckInProcess(t.Context(), "bob", noCheck)} {
 			if !errors.Is(err, errStopping) {
 				t.Errorf("when the service stops: %v", err)
 			}

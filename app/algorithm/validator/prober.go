@@ -50,7 +50,7 @@ type answer struct {
 	at      time.Time
 }
 
-// askAgain is how long a program is left alone that did not say its version.
+// askAgain is how long a program is not asked again that did not say its version.
 const askAgain = time.Minute
 
 // NewProber returns a prober.
@@ -61,7 +61,7 @@ func NewProber(confine Confine, path string) *Prober {
 // Version returns the version that a program says it has. It waits for its turn and for the
 // program, ten seconds at most for that, or until ctx ends.
 func (p *Prober) Version(ctx context.Context, probe Probe) (string, error) {
-	path, key, err := p.find(probe)
+	path, key, err := p.findProgram(probe)
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +79,7 @@ func (p *Prober) Version(ctx context.Context, probe Probe) (string, error) {
 }
 
 func (p *Prober) readVersion(ctx context.Context, path string, probe Probe) (string, error) {
-	said, _, err := p.ask(ctx, path, probe) // many say it with an exit status that is not 0
+	said, _, err := p.runProbe(ctx, path, probe) // many say it with an exit status that is not 0
 	if err != nil {
 		return "", err
 	}
@@ -90,8 +90,8 @@ func (p *Prober) readVersion(ctx context.Context, path string, probe Probe) (str
 	return plaintext.OneLine(groups[min(1, len(groups)-1)], maxVersion), nil
 }
 
-// find finds the program. The key is the same as long as its file is.
-func (p *Prober) find(probe Probe) (path, key string, err error) {
+// findProgram finds the program. The key is the same as long as its file is.
+func (p *Prober) findProgram(probe Probe) (path, key string, err error) {
 	path = probe.Argv[0]
 	info, err := os.Stat(path)
 	for _, dir := range filepath.SplitList(p.pathOf(probe)) {
@@ -116,8 +116,8 @@ func (p *Prober) pathOf(probe Probe) string {
 	return p.path
 }
 
-// ask returns what the program prints, and how it ended.
-func (p *Prober) ask(ctx context.Context, path string, probe Probe) (said []byte, ended, err error) {
+// runProbe returns what the program prints, and how it ended.
+func (p *Prober) runProbe(ctx context.Context, path string, probe Probe) (said []byte, ended, err error) {
 	home, err := os.MkdirTemp("", "molrun-version-")
 	if err != nil {
 		return nil, nil, err

@@ -17,13 +17,13 @@ import (
 // SelfTest runs the program and says in a sentence why it does not work where jobs run, nil if it does: it ends
 // with the exit status 0 or, if it is asked for its version, says that.
 func (p *Prober) SelfTest(ctx context.Context, probe Probe) error {
-	path, _, err := p.find(probe)
+	path, _, err := p.findProgram(probe)
 	if err != nil {
 		return fmt.Errorf("the program %s is not there", probe.Argv[0])
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	said, ended, err := p.ask(ctx, path, probe)
+	said, ended, err := p.runProbe(ctx, path, probe)
 	switch {
 	case errors.As(err, new(*tooLong)):
 		return fmt.Errorf("%q did not end within %s where jobs run", strings.Join(probe.Argv, " "), probeTimeLimit)
@@ -43,7 +43,7 @@ var (
 
 // why says what a program lacked, by what it printed and how it ended.
 func why(path, said string, ended error) string {
-	line := results.Telling(said)
+	line := results.LastErrorLine(said)
 	if found := library.FindStringSubmatch(said); found != nil {
 		return fmt.Sprintf("it lacks the shared library %s: install it, or list its folder under [sandbox] read and name it in LD_LIBRARY_PATH under [env]", found[1])
 	}

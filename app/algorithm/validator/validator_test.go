@@ -22,7 +22,7 @@ import (
 func TestSlowValidatorIsStopped(t *testing.T) {
 	p := Program{Type: "demo", Version: "1"}
 	calls := p.calls([]Question{{Argv: []string{"/bin/sh", "-c", "sleep 600"}, Settings: &strictjson.Value{Kind: strictjson.Object}}})
-	got, err := p.ask(t.Context(), calls[0], time.Millisecond, NewPool(PoolOptions{}).process(p.Sandbox))
+	got, err := p.runCall(t.Context(), calls[0], time.Millisecond, NewPool(PoolOptions{}).process(p.Sandbox))
 	if got != nil || fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "took longer than 1ms") {
 		t.Errorf("%v, error %v", got, err)
 	}
@@ -71,11 +71,11 @@ func TestBuiltinCheckNeedsNoProcess(t *testing.T) {
 	})
 	object := &strictjson.Value{Kind: strictjson.Object}
 	program := Program{Type: "demo", Version: "1", Many: true}
-	got, err := pool.Ask(t.Context(), "ann", program, []Question{{[]string{"built-in"}, nil, object}, {[]string{"built-in"}, nil, object}})
+	got, err := pool.AskProgram(t.Context(), "ann", program, []Question{{[]string{"built-in"}, nil, object}, {[]string{"built-in"}, nil, object}})
 	if want := "[[] [n[1]: ab]]"; err != nil || fmt.Sprint(got) != want || read != "{}\n{}\n" {
 		t.Errorf("%v, %v for %q; want %s", got, err, read, want)
 	}
-	if _, err := pool.Ask(t.Context(), "ann", program, []Question{{[]string{"other"}, nil, object}}); err == nil {
+	if _, err := pool.AskProgram(t.Context(), "ann", program, []Question{{[]string{"other"}, nil, object}}); err == nil {
 		t.Error("another command did not start a process")
 	}
 }
@@ -94,7 +94,7 @@ func TestBuiltinCheckOfALongTextNeedsAProcess(t *testing.T) {
 		"document": {[]string{"built-in"}, nil, long},
 		"file":     {[]string{"built-in", file}, map[string][]string{"text": {file}}, short},
 	} {
-		_, err := pool.Ask(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Question{question})
+		_, err := pool.AskProgram(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Question{question})
 		var e *fault.Error
 		if !errors.As(err, &e) || !strings.Contains(e.Err.Error(), "a process was started") {
 			t.Errorf("%s: %v", name, err)
@@ -114,7 +114,7 @@ func TestBuiltinCheckFailsLikeAProcess(t *testing.T) {
 		},
 	} {
 		question := Question{[]string{"built-in"}, nil, &strictjson.Value{Kind: strictjson.Object}}
-		_, err := builtin(check).Ask(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Question{question})
+		_, err := builtin(check).AskProgram(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Question{question})
 		if fault.CodeOf(err) != fault.Unavailable {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -142,10 +142,10 @@ func TestChecksHoldNoSlotOfTheirRequest(t *testing.T) {
 	must.OK(t, err)
 	defer leave()
 	object := &strictjson.Value{Kind: strictjson.Object}
-	if _, err := pool.Ask(inside, "ann", Program{Type: "demo", Version: "1"}, []Question{{Argv: []string{"built-in"}, Settings: object}}); err != nil {
+	if _, err := pool.AskProgram(inside, "ann", Program{Type: "demo", Version: "1"}, []Question{{Argv: []string{"built-in"}, Settings: object}}); err != nil {
 		t.Error(err)
 	}
-	if err := pool.Read(inside, "ann", func(context.Context) error { return other() }); err != nil {
+	if err := pool.CheckInProcess(inside, "ann", func(context.Context) error { return other() }); err != nil {
 		t.Error(err)
 	}
 }

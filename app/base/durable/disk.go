@@ -43,7 +43,7 @@ func OpenDisk(dir string) (*Disk, error) {
 func (d *Disk) Close() error { return d.dir.Close() }
 
 // Sync makes durable what was written before it is called. Calls at the same time share
-// a sync. An error says that something could not be written, by whoever: then each file has
+// a sync. An error says that something could not be written, by any process: then each file has
 // to be synced by itself to know. The kernel reports a failure once, perhaps to a call
 // before that of whom it concerns, so all later calls return the error too.
 func (d *Disk) Sync() error {
@@ -59,7 +59,7 @@ func (d *Disk) Sync() error {
 	return <-done
 }
 
-// lead syncs until nobody waits. The caller is among those who do.
+// lead syncs until no caller waits. Its own caller is one of them.
 func (d *Disk) lead() {
 	for {
 		d.mu.Lock()

@@ -36,7 +36,7 @@ func (c *Changes[ID]) Watch(id ID) (changed <-chan struct{}, release func()) {
 	}
 }
 
-// Watched lists the things whose changes somebody waits for.
+// Watched lists the things whose changes are waited for.
 func (c *Changes[ID]) Watched() []ID {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -49,7 +49,7 @@ type topic[E any] struct {
 	woken     int // listeners that have not taken what there is
 }
 
-// Listener hears of one topic. It belongs to one goroutine.
+// Listener receives the events of one topic. It belongs to one goroutine.
 type Listener[E any] struct {
 	hub   *Hub[E]
 	owner string
@@ -124,8 +124,8 @@ func (h *Hub[E]) tidy(of string, o *owner[E]) {
 	}
 }
 
-// Heard reports whether anybody listens to an owner's events.
-func (h *Hub[E]) Heard(of string) bool {
+// HasListeners reports whether an owner's events have listeners.
+func (h *Hub[E]) HasListeners(of string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o := h.owners[of]
@@ -155,7 +155,7 @@ func (h *Hub[E]) Publish(of string, id ID, e E, topics ...Topic) {
 	}
 }
 
-// Report replaces what is known about a thing and tells the listeners of its
+// Report replaces what is known about a thing and notifies the listeners of its
 // topics.
 func (h *Hub[E]) Report(of, about string, e E, topics ...Topic) {
 	h.mu.Lock()
@@ -188,7 +188,7 @@ func (h *Hub[E]) Forget(of, about string) {
 	h.tidy(of, o)
 }
 
-// WakeAll wakes all listeners, so that they look whether they may go on.
+// WakeAll wakes all listeners, so that they check whether they are still allowed.
 func (h *Hub[E]) WakeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

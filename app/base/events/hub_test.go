@@ -55,7 +55,7 @@ func TestListenersHearTheirTopicFromNowOn(t *testing.T) {
 	wantNews(t, "there again", other.Take(), 6, 6)
 	other.Close()
 	stranger.Close()
-	if h.Heard("lab") || len(h.owners) != 0 {
+	if h.HasListeners("lab") || len(h.owners) != 0 {
 		t.Errorf("%d owners are left", len(h.owners))
 	}
 }

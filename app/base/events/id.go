@@ -1,4 +1,4 @@
-// Package events tells listeners what happens, as it happens: places in the order of
+// Package events sends events to listeners as they happen: places in the order of
 // events, and the hub that wakes who listens. It knows no job.
 package events
 
@@ -19,7 +19,7 @@ type Entry struct {
 
 // ID is a place in the events of one organization: the number of an event, and a
 // checksum over it and all before it. After a restore from a backup, numbers are
-// given again to other events; the checksum tells.
+// given again to other events; the checksum detects that.
 type ID struct {
 	Number uint64 // 0 is before the first event
 	Sum    uint32

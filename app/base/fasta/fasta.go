@@ -51,16 +51,16 @@ func KindOf(line string) Kind {
 // Parse returns the records of a text with line feeds (plaintext.Unix), no more than one beyond
 // most. It accepts any text:
 // one without headers is one sequence, and letters before the first header are a record
-// without one, of which Unsure tells.
+// without one, which Unsure reports.
 func Parse(text []byte, most int) []Record {
 	var p parser
 	for line := range bytes.SplitSeq(text, []byte("\n")) {
 		p.line++
-		if p.read(strings.TrimSpace(string(line))); len(p.records) > most {
+		if p.readLine(strings.TrimSpace(string(line))); len(p.records) > most {
 			break
 		}
 	}
-	p.end()
+	p.endRecord()
 	return p.records
 }
 
@@ -83,13 +83,13 @@ type parser struct {
 	letters strings.Builder // of the last record
 }
 
-func (p *parser) read(line string) {
+func (p *parser) readLine(line string) {
 	switch KindOf(line) {
 	case Header:
-		p.begin(Record{Header: line[1:], Headed: true})
+		p.beginRecord(Record{Header: line[1:], Headed: true})
 	case Letters:
 		if len(p.records) == 0 {
-			p.begin(Record{})
+			p.beginRecord(Record{})
 		}
 		cleaned := Clean(line)
 		p.letters.WriteString(cleaned)
@@ -97,13 +97,13 @@ func (p *parser) read(line string) {
 	}
 }
 
-func (p *parser) begin(r Record) {
-	p.end()
+func (p *parser) beginRecord(r Record) {
+	p.endRecord()
 	r.Line = p.line
 	p.records = append(p.records, r)
 }
 
-func (p *parser) end() {
+func (p *parser) endRecord() {
 	if len(p.records) > 0 {
 		p.records[len(p.records)-1].Letters = strings.TrimSuffix(p.letters.String(), "*")
 	}
@@ -140,7 +140,7 @@ type Wrap struct {
 	uneven      bool
 }
 
-// Add adds a line of so many letters.
+// Add adds a line with a number of letters.
 func (w *Wrap) Add(width int) {
 	switch w.Lines++; w.Lines {
 	case 1:

@@ -5,53 +5,53 @@ import (
 	"sync"
 )
 
-// pass is the slot of a request that has entered.
-type pass struct {
+// heldSlot is the slot of a request that has entered.
+type heldSlot struct {
 	slots  *Slots
 	holder string
 
 	mu      sync.Mutex
 	held    bool
-	outside int // calls of Outside in progress
+	yielded int // calls of WithoutSlot in progress
 }
 
-type passKey struct{}
+type slotKey struct{}
 
-// Outside runs wait without the slot that ctx may have. Afterwards ctx has a slot again,
+// WithoutSlot runs wait without the slot that ctx may have. Afterwards ctx has a slot again,
 // unless it has ended.
-func Outside(ctx context.Context, wait func()) {
-	p, _ := ctx.Value(passKey{}).(*pass)
+func WithoutSlot(ctx context.Context, wait func()) {
+	p, _ := ctx.Value(slotKey{}).(*heldSlot)
 	if p == nil {
 		wait()
 		return
 	}
-	p.goOut()
-	defer p.comeBack(ctx)
+	p.yield()
+	defer p.reacquire(ctx)
 	wait()
 }
 
-func (p *pass) goOut() {
+func (p *heldSlot) yield() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.outside++
-	p.giveUp()
+	p.yielded++
+	p.giveBack()
 }
 
-func (p *pass) comeBack(ctx context.Context) {
+func (p *heldSlot) reacquire(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.outside--; p.outside == 0 {
-		p.held = p.slots.take(ctx, returning, p.holder) == nil
+	if p.yielded--; p.yielded == 0 {
+		p.held = p.slots.acquire(ctx, returning, p.holder) == nil
 	}
 }
 
-func (p *pass) leave() {
+func (p *heldSlot) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.giveUp()
+	p.giveBack()
 }
 
-func (p *pass) giveUp() {
+func (p *heldSlot) giveBack() {
 	if p.held {
 		p.held = false
 		p.slots.release(p.holder)

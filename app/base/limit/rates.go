@@ -10,7 +10,7 @@ import (
 // maxNames bounds the memory of one Rates.
 const maxNames = 10_000
 
-// Rates is a token bucket for each name: it allows so many events a second, and a burst
+// Rates is a token bucket for each name: it allows a number of events a second, and a burst
 // of as many as one second allows. Nil allows everything.
 type Rates struct {
 	perSecond float64
@@ -28,7 +28,7 @@ func NewRates(perSecond float64, now func() time.Time) *Rates {
 	return &Rates{perSecond: perSecond, now: now, byName: map[string]*rate.Limiter{}}
 }
 
-// Allow reports whether name may go on, and counts it if so.
+// Allow reports whether an event of name is allowed, and counts it if so.
 func (r *Rates) Allow(name string) bool {
 	if r == nil {
 		return true

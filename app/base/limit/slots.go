@@ -41,7 +41,7 @@ type queue struct {
 	order   []string // of waiting, whose turn is next first
 }
 
-// waiter is told once that it has a slot, or why it never gets one.
+// waiter receives once that it has a slot, or why it never gets one.
 type waiter chan error
 
 // ForProcessors returns slots for requests that compute. It leaves two of the processors
@@ -53,7 +53,7 @@ func ForProcessors() *Slots { return &Slots{All: max(2, runtime.GOMAXPROCS(0)-2)
 
 // Take waits for a slot until ctx ends, and returns the cause of its end.
 func (s *Slots) Take(ctx context.Context, holder string) (release func(), err error) {
-	if err := s.take(ctx, entering, holder); err != nil {
+	if err := s.acquire(ctx, entering, holder); err != nil {
 		return nil, err
 	}
 	return func() { s.release(holder) }, nil
@@ -63,15 +63,15 @@ func (s *Slots) Take(ctx context.Context, holder string) (release func(), err er
 func (s *Slots) Try(holder string) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed != nil || !s.fits(holder) {
+	if s.closed != nil || !s.hasCapacity(holder) {
 		return nil, false
 	}
-	s.hold(holder)
+	s.countHeld(holder)
 	return func() { s.release(holder) }, true
 }
 
 // arrivalTime bounds how long a request waits before anything is known of it. It then
-// goes on without a slot.
+// continues without a slot.
 const arrivalTime = 10 * time.Second
 
 // Arrive waits for a slot for a request whose user is not known yet. The caller must
@@ -79,7 +79,7 @@ const arrivalTime = 10 * time.Second
 func (s *Slots) Arrive() (leave func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), arrivalTime)
 	defer cancel()
-	if s.take(ctx, arriving, "") != nil {
+	if s.acquire(ctx, arriving, "") != nil {
 		return func() {}
 	}
 	return func() { s.release("") }
@@ -88,11 +88,11 @@ func (s *Slots) Arrive() (leave func()) {
 // Enter waits for a slot until ctx ends. The slot belongs to the context that it
 // returns, until leave is called.
 func (s *Slots) Enter(ctx context.Context, holder string) (inside context.Context, leave func(), err error) {
-	if err := s.take(ctx, entering, holder); err != nil {
+	if err := s.acquire(ctx, entering, holder); err != nil {
 		return nil, nil, err
 	}
-	p := &pass{slots: s, holder: holder, held: true}
-	return context.WithValue(ctx, passKey{}, p), p.leave, nil
+	p := &heldSlot{slots: s, holder: holder, held: true}
+	return context.WithValue(ctx, slotKey{}, p), p.leave, nil
 }
 
 // Waiting returns how many requests wait for a slot.
@@ -122,9 +122,9 @@ func (s *Slots) Close(reason error) {
 	}
 }
 
-// take takes a slot, or queues for one until ctx ends.
-func (s *Slots) take(ctx context.Context, in int, holder string) error {
-	w, err := s.begin(in, holder)
+// acquire takes a slot, or queues for one until ctx ends.
+func (s *Slots) acquire(ctx context.Context, in int, holder string) error {
+	w, err := s.acquireOrQueue(in, holder)
 	if w == nil {
 		return err
 	}
@@ -141,8 +141,8 @@ func (s *Slots) take(ctx context.Context, in int, holder string) error {
 	return context.Cause(ctx)
 }
 
-// begin takes a slot or joins a queue.
-func (s *Slots) begin(in int, holder string) (waiter, error) {
+// acquireOrQueue takes a slot or joins a queue.
+func (s *Slots) acquireOrQueue(in int, holder string) (waiter, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -150,8 +150,8 @@ func (s *Slots) begin(in int, holder string) (waiter, error) {
 		return nil, s.closed
 	case s.Crowd > 0 && s.held[holder]+len(s.queues[in].waiting[holder]) >= s.Crowd:
 		return nil, s.Crowded
-	case s.fits(holder): // so nobody waits who may have it
-		s.hold(holder)
+	case s.hasCapacity(holder): // so no other waiter could have it
+		s.countHeld(holder)
 		return nil, nil
 	}
 	w := make(waiter, 1)
@@ -159,11 +159,11 @@ func (s *Slots) begin(in int, holder string) (waiter, error) {
 	return w, nil
 }
 
-func (s *Slots) fits(holder string) bool {
+func (s *Slots) hasCapacity(holder string) bool {
 	return (s.All == 0 || s.taken < s.All) && (s.Each == 0 || s.held[holder] < s.Each)
 }
 
-func (s *Slots) hold(holder string) {
+func (s *Slots) countHeld(holder string) {
 	if s.held == nil {
 		s.held = map[string]int{}
 	}
@@ -185,11 +185,11 @@ func (s *Slots) free(holder string) {
 	}
 	for i := range s.queues {
 		for {
-			next, w := s.queues[i].next(s.fits)
+			next, w := s.queues[i].next(s.hasCapacity)
 			if w == nil {
 				break
 			}
-			s.hold(next)
+			s.countHeld(next)
 			w <- nil
 		}
 	}

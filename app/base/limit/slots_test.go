@@ -50,7 +50,7 @@ func (c *crowd) enter(ctx context.Context, names ...string) {
 func (c *crowd) outside(name string) chan struct{} {
 	back := make(chan struct{})
 	go func() {
-		Outside(c.inside[name], func() { <-back })
+		WithoutSlot(c.inside[name], func() { <-back })
 		c.passed = append(c.passed, name)
 	}()
 	synctest.Wait()
@@ -325,7 +325,7 @@ func TestTwoProcessorsAreLeftToOthers(t *testing.T) {
 
 func TestOutsideNeedsNoSlot(t *testing.T) {
 	ran := false
-	Outside(t.Context(), func() { ran = true })
+	WithoutSlot(t.Context(), func() { ran = true })
 	if !ran {
 		t.Error("what waits without a slot was not run")
 	}

@@ -19,10 +19,10 @@ const (
 	maxFolderLevels = 8
 )
 
-// Check says what is wrong with the name of a job or batch, "" if nothing. Names
+// CheckName says what is wrong with the name of a job or batch, "" if nothing. Names
 // are 1 to 200 characters of NFC text that is harmless in paths, terminals and
 // shells. They are never used as a path all the same.
-func Check(name string) string {
+func CheckName(name string) string {
 	if n := utf8.RuneCountInString(name); n > maxNameRunes {
 		return fmt.Sprintf("use at most %d characters, not %d", maxNameRunes, n)
 	}

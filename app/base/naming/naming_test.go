@@ -14,18 +14,18 @@ func TestNames(t *testing.T) {
 		"\ufeff", "\u200b", "\u200b\u200d", "\u3164", "\u2800", "\u034f",
 	}
 	for _, name := range good {
-		if msg := Check(name); msg != "" {
+		if msg := CheckName(name); msg != "" {
 			t.Errorf("CheckName(%q) = %q", name, msg)
 		}
 	}
 	for _, name := range bad {
-		if Check(name) == "" {
+		if CheckName(name) == "" {
 			t.Errorf("CheckName(%q) accepts it", name)
 		}
 	}
 	for _, part := range []rune{'/', '\\', '\u061c', '\u200e', '\u200f', '\u202a', '\u202e', '\u2066', '\u2069'} {
 		for _, name := range []string{string(part) + "a", "a" + string(part), "a" + string(part) + "b"} {
-			if Check(name) == "" {
+			if CheckName(name) == "" {
 				t.Errorf("CheckName(%+q) accepts it", name)
 			}
 		}
@@ -87,7 +87,7 @@ func FuzzNames(f *testing.F) {
 	f.Add("a\u202eb")
 	f.Add("..")
 	f.Fuzz(func(t *testing.T, name string) {
-		if Check(name) != "" && CheckFilename(name) != "" {
+		if CheckName(name) != "" && CheckFilename(name) != "" {
 			return
 		}
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00\n\r\x7f\u202e") {

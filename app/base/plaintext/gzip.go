@@ -20,7 +20,7 @@ func (e ErrDamaged) Error() string { return "is a damaged gzip file: " + e.Err.E
 
 func (e ErrDamaged) Unwrap() error { return e.Err }
 
-// Unpack returns what a file holds, unpacked if gzip has packed it, whatever its name is.
+// Unpack returns the content of a file, unpacked if gzip has packed it, regardless of its name.
 func Unpack(file io.Reader) (text io.Reader, packed bool, err error) {
 	in := bufio.NewReaderSize(file, 64<<10)
 	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" { // what is wrong with it, reading says
@@ -37,7 +37,7 @@ func Unpack(file io.Reader) (text io.Reader, packed bool, err error) {
 	return &unpacked{content, packing, MaxUnpacked}, true, nil
 }
 
-// source keeps what is wrong with reading a packed file, to tell it from a damaged one.
+// source keeps errors of reading a packed file, to distinguish them from a damaged one.
 type source struct {
 	*bufio.Reader
 	err error
@@ -68,7 +68,7 @@ func (s *source) wrap(err error) error {
 	return ErrDamaged{err}
 }
 
-// unpacked refuses more than so many bytes: a small file can pack any number.
+// unpacked refuses more than a number of bytes: a small file can pack any number.
 type unpacked struct {
 	*gzip.Reader
 	packing *source

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// OneLine returns a program's output as one line of at most so many characters.
+// OneLine returns a program's output as one line of a limited number of characters.
 func OneLine(b []byte, most int) string {
 	return Cut(strings.TrimSpace(Printable(b)), most)
 }
@@ -28,7 +28,7 @@ func Printable(b []byte) string {
 // ShellWord makes any text one word of a POSIX shell.
 func ShellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// Cut shortens a text to so many characters and marks the cut.
+// Cut shortens a text to a number of characters and marks the cut.
 func Cut(s string, most int) string {
 	if runes := []rune(s); len(runes) > most {
 		return string(runes[:most]) + "…"

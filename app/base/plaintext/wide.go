@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// orderOf returns the order of bytes that the mark of a UTF-16 text tells, nil without one.
+// orderOf returns the byte order by the mark of a UTF-16 text, nil without one.
 func orderOf(head []byte) binary.ByteOrder {
 	switch {
 	case len(head) >= 2 && head[0] == 0xff && head[1] == 0xfe:

@@ -8,7 +8,7 @@ import (
 )
 
 // Differing returns the names of the members in which objects differ, sorted: those
-// that some lack, and those with several values. The objects are in one form, such
+// that are missing in some, and those with several values. The objects are in one form, such
 // as that of AppendPlain, so that equal values have equal bytes.
 func Differing(objects []json.RawMessage) ([]string, error) {
 	var first json.RawMessage

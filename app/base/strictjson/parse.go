@@ -182,7 +182,7 @@ func (p *parser) value(depth int) (*Value, error) {
 		err = p.array(v, depth)
 	case c == '"':
 		v.Kind = String
-		v.Text, err = p.text()
+		v.Text, err = p.readString()
 	case c == '-' || '0' <= c && c <= '9':
 		v.Kind = Number
 		v.Text, err = p.number()
@@ -222,7 +222,7 @@ func (p *parser) object(v *Value, depth int) error {
 		if p.space(); p.peek() != '"' {
 			return p.unexpected("a member's name in quotes")
 		}
-		name, err := p.text()
+		name, err := p.readString()
 		if err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (p *parser) object(v *Value, depth int) error {
 		}
 		p.loc = p.loc[:len(p.loc)-1]
 		v.Members = append(v.Members, Member{name, value})
-		if done, err := p.next('}'); done || err != nil {
+		if done, err := p.nextElement('}'); done || err != nil {
 			return err
 		}
 	}
@@ -264,14 +264,14 @@ func (p *parser) array(v *Value, depth int) error {
 		}
 		p.loc = p.loc[:len(p.loc)-1]
 		v.Items = append(v.Items, item)
-		if done, err := p.next(']'); done || err != nil {
+		if done, err := p.nextElement(']'); done || err != nil {
 			return err
 		}
 	}
 }
 
-// next reads the comma before another element, or the closing bracket.
-func (p *parser) next(closing byte) (done bool, err error) {
+// nextElement reads the comma before another element, or the closing bracket.
+func (p *parser) nextElement(closing byte) (done bool, err error) {
 	p.space()
 	switch p.peek() {
 	case ',':
@@ -284,7 +284,7 @@ func (p *parser) next(closing byte) (done bool, err error) {
 	return false, p.unexpected(fmt.Sprintf(`"," or %q`, closing))
 }
 
-func (p *parser) text() (string, error) {
+func (p *parser) readString() (string, error) {
 	p.at++
 	start := p.at
 	for p.at < len(p.data) {

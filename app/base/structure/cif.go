@@ -21,7 +21,7 @@ type cif struct {
 
 // beginsCIF reports whether a line is one of an mmCIF file.
 func beginsCIF(line string) bool {
-	word, _, _ := cut(line)
+	word, _, _ := cutToken(line)
 	return isWord(word) || strings.HasPrefix(word, "_") && strings.Contains(word, ".")
 }
 
@@ -39,9 +39,9 @@ func isWord(text string) bool {
 	return len(text) == len("global_")
 }
 
-// cut returns the first part of a line, which ends at a blank, and what follows. A part in
+// cutToken returns the first part of a line, which ends at a blank, and what follows. A part in
 // quotes ends at a quote that a blank follows.
-func cut(line string) (part, rest string, quoted bool) {
+func cutToken(line string) (part, rest string, quoted bool) {
 	for line != "" && isBlank(line[0]) {
 		line = line[1:]
 	}
@@ -75,11 +75,11 @@ func (c *cif) line(line string, number int) error {
 		line = line[1:]
 	}
 	for {
-		part, rest, quoted := cut(line)
+		part, rest, quoted := cutToken(line)
 		if part == "" && !quoted {
 			break
 		}
-		if err := c.part(part, quoted); err != nil {
+		if err := c.readToken(part, quoted); err != nil {
 			return err
 		}
 		line = rest
@@ -107,7 +107,7 @@ func (c *cif) textLine(line string) (closed bool, err error) {
 	return true, c.value(text)
 }
 
-func (c *cif) part(part string, quoted bool) error {
+func (c *cif) readToken(part string, quoted bool) error {
 	switch {
 	case quoted:
 		return c.value(part)
@@ -178,8 +178,8 @@ func (c *cif) value(text string) error {
 	return c.row()
 }
 
-// end says what is wrong at the end of the file.
-func (c *cif) end() error {
+// checkEnd says what is wrong at the end of the file.
+func (c *cif) checkEnd() error {
 	if c.text != nil {
 		return fmt.Errorf("breaks off: the text that begins with ; in line %d does not end; upload the whole file", c.begun)
 	}
@@ -208,7 +208,7 @@ func (c *cif) close() error {
 func (c *cif) row() error {
 	t := c.table
 	if t.rows == 0 {
-		t.begin()
+		t.findColumns()
 	}
 	t.rows++
 	if t.category == entities {
@@ -228,9 +228,9 @@ func (c *cif) atom() error {
 		r.grouper.model.Models++
 	}
 	t.last = model
-	err := t.read(&r.atom)
+	err := t.readAtom(&r.atom)
 	if err == nil && model == t.models[0] {
-		r.grouper.add(&r.atom, t.cell(t.entity), t.sequenced())
+		r.grouper.addAtom(&r.atom, t.cell(t.entity), t.sequenced())
 	}
 	t.cells = t.cells[:0]
 	return err
@@ -243,7 +243,7 @@ type table struct {
 	single   bool
 	cells    []string // of the row that is being read
 	number   int      // of the line in which that begins
-	uneven   int      // the first line behind which a row goes on
+	uneven   int      // the first line after which a row continues
 	rows     int
 	models   []string
 	last     string // model
@@ -257,10 +257,10 @@ type table struct {
 // coordinates are the columns that a row has to have.
 var coordinates = [3]string{"Cartn_x", "Cartn_y", "Cartn_z"}
 
-// begin finds the columns of a row.
-func (t *table) begin() {
+// findColumns finds the columns of a row.
+func (t *table) findColumns() {
 	if t.category == entities {
-		t.entity, t.kind = t.of("id"), t.of("type")
+		t.entity, t.kind = t.columnsNamed("id"), t.columnsNamed("type")
 		return
 	}
 	for k, name := range coordinates {
@@ -269,16 +269,16 @@ func (t *table) begin() {
 			t.places[k] = i
 		}
 	}
-	t.model, t.insertion = t.of("pdbx_pdb_model_num"), t.of("pdbx_pdb_ins_code")
-	t.residue, t.chain = t.of("auth_comp_id", "label_comp_id"), t.of("auth_asym_id", "label_asym_id")
-	t.residueNumber, t.name = t.of("auth_seq_id", "label_seq_id"), t.of("auth_atom_id", "label_atom_id")
-	t.alternate, t.element, t.group = t.of("label_alt_id"), t.of("type_symbol"), t.of("group_pdb")
-	t.occupancy, t.b = t.of("occupancy"), t.of("b_iso_or_equiv")
-	t.entity, t.sequence = t.of("label_entity_id"), t.of("label_seq_id")
+	t.model, t.insertion = t.columnsNamed("pdbx_pdb_model_num"), t.columnsNamed("pdbx_pdb_ins_code")
+	t.residue, t.chain = t.columnsNamed("auth_comp_id", "label_comp_id"), t.columnsNamed("auth_asym_id", "label_asym_id")
+	t.residueNumber, t.name = t.columnsNamed("auth_seq_id", "label_seq_id"), t.columnsNamed("auth_atom_id", "label_atom_id")
+	t.alternate, t.element, t.group = t.columnsNamed("label_alt_id"), t.columnsNamed("type_symbol"), t.columnsNamed("group_pdb")
+	t.occupancy, t.b = t.columnsNamed("occupancy"), t.columnsNamed("b_iso_or_equiv")
+	t.entity, t.sequence = t.columnsNamed("label_entity_id"), t.columnsNamed("label_seq_id")
 }
 
-// of returns those of the columns that there are.
-func (t *table) of(names ...string) (columns []int) {
+// columnsNamed returns the existing ones of some columns.
+func (t *table) columnsNamed(names ...string) (columns []int) {
 	for _, name := range names {
 		if i, ok := t.columns[name]; ok {
 			columns = append(columns, i)
@@ -297,8 +297,8 @@ func (t *table) cell(columns []int) string {
 	return ""
 }
 
-// read reads the atom of the row.
-func (t *table) read(a *Atom) (err error) {
+// readAtom reads the atom of the row.
+func (t *table) readAtom(a *Atom) (err error) {
 	group := strings.ToUpper(t.cell(t.group))
 	if group != "" && group != "ATOM" && group != "HETATM" {
 		return t.wrong("has %q in line %d, where ATOM or HETATM has to stand", group, t.number)

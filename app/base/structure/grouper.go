@@ -49,9 +49,9 @@ func (g *grouper) ter() {
 // blockSize is for how many atoms room is made at once.
 const blockSize = 4096
 
-// add adds an atom, in an mmCIF file with its entity and the number of its residue in the
+// addAtom adds an atom, in an mmCIF file with its entity and the number of its residue in the
 // sequence: -1 for none, 0 if it is not known.
-func (g *grouper) add(a *Atom, entity string, sequence int) {
+func (g *grouper) addAtom(a *Atom, entity string, sequence int) {
 	g.model.Atoms++
 	r := g.last
 	if r == nil || g.cut || !r.named(a) || r.another(a) {
@@ -95,7 +95,7 @@ func (r *Residue) named(a *Atom) bool {
 func (r *Residue) another(a *Atom) bool {
 	switch first := r.Atoms[0]; {
 	case isWater(r.Name) || r.Name == a.Name: // a water or an ion
-		return r.has(a.Name, a.Alternate)
+		return r.hasAtom(a.Name, a.Alternate)
 	case first.Name != a.Name || first.Alternate != a.Alternate:
 		return false
 	}
@@ -162,10 +162,10 @@ const longestResidue = 20
 // continues reports whether an atom that does not follow the others belongs to a residue, as
 // hydrogens that a program has added at the end of the file do.
 func (r *Residue) continues(a *Atom) bool {
-	return !r.has(a.Name, a.Alternate) && Distance(r.Atoms[0], a) < longestResidue
+	return !r.hasAtom(a.Name, a.Alternate) && Distance(r.Atoms[0], a) < longestResidue
 }
 
-// finish tells the polymers, when all atoms are there.
+// finish finds the polymers, when all atoms are there.
 func (g *grouper) finish() {
 	m := g.model
 	for _, r := range m.Residues {

@@ -29,7 +29,7 @@ type Model struct {
 type Residue struct {
 	Name, Chain, Insertion string
 	Number                 int
-	Part                   int // tells chains of one name apart, from 0
+	Part                   int // distinguishes chains of one name, from 0
 	Sequence               int // number in the sequence, from 1; 0 if the file does not say
 	Kind                   Kind
 	Atoms                  []*Atom // at all their places
@@ -127,8 +127,8 @@ func (r *Residue) SideChain() bool {
 	})
 }
 
-// has reports whether an atom is there, at one of its places.
-func (r *Residue) has(name, alternate string) bool {
+// hasAtom reports whether an atom is there, at one of its places.
+func (r *Residue) hasAtom(name, alternate string) bool {
 	return slices.ContainsFunc(r.Atoms, func(a *Atom) bool { return a.Name == name && a.Alternate == alternate })
 }
 

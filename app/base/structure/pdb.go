@@ -51,7 +51,7 @@ func isAtom(line string) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// hasWord reports whether a line begins with a word, and goes on with nothing or a blank.
+// hasWord reports whether a line begins with a word, followed by nothing or a blank.
 func hasWord(line, word string) bool {
 	return len(line) >= len(word) && strings.EqualFold(line[:len(word)], word) && (len(line) == len(word) || isBlank(line[len(word)]))
 }
@@ -79,7 +79,7 @@ func (r *Reader) atomPDB(line string, number int) error {
 	if m.Atoms == 0 {
 		p.first = r.atom
 	}
-	r.grouper.add(&r.atom, "", 0)
+	r.grouper.addAtom(&r.atom, "", 0)
 	return nil
 }
 
@@ -155,7 +155,7 @@ func shifted(line string) bool {
 	return hasPoints(line[1:]) && isDigit(line[38]) && isDigit(line[46])
 }
 
-// numbers reads residue numbers, which have four columns. Beyond 9999, some programs go on
+// numbers reads residue numbers, which have four columns. Beyond 9999, some programs continue
 // with A000 to ZZZZ and a000 to zzzz (hybrid-36), and others with 2710 (hexadecimal).
 type numbers struct {
 	hex  bool // the last was hexadecimal

@@ -15,7 +15,7 @@ func (m *Model) trustSequence() {
 	}
 }
 
-// classify tells what each residue is.
+// classify sets the kind of each residue.
 func (m *Model) classify() {
 	for k, r := range m.Residues {
 		switch r.Kind = r.alike(); {

@@ -1,4 +1,4 @@
-// Package structure reads the atoms of structures from PDB and mmCIF files, tells which
+// Package structure reads the atoms of structures from PDB and mmCIF files, finds which
 // residues are polymers, ligands and water, and writes PDB files.
 package structure
 
@@ -95,13 +95,13 @@ func (r *Reader) Atoms() int { return r.grouper.model.Atoms }
 func (r *Reader) Model() (*Model, error) {
 	var err error
 	if r.cif != nil {
-		err = r.cif.end()
+		err = r.cif.checkEnd()
 	}
 	r.grouper.finish()
 	return r.grouper.model, err
 }
 
-// occupied reads occupancy and B factor, which files may lack.
+// occupied reads occupancy and B factor, which can be missing.
 func (a *Atom) occupied(occupancy, b string) {
 	a.Occupancy = 1
 	if v, ok := Coordinate(occupancy); ok {

@@ -11,7 +11,7 @@ import (
 // Selection says which atoms WritePDB leaves out.
 type Selection struct {
 	Hydrogens bool
-	Hetero    bool // ligands, water and whatever else is HETATM; modified amino acids of chains become standard ones
+	Hetero    bool // ligands, water and all other HETATM; modified amino acids of chains become standard ones
 	Modified  bool // what modified amino acids of chains have in addition, so that they become standard ones
 }
 
@@ -64,7 +64,7 @@ func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, er
 		}
 		for _, a := range r.Atoms {
 			serial++
-			if err := a.write(out, serial, names[from]); err != nil {
+			if err := a.writePDB(out, serial, names[from]); err != nil {
 				return nil, err
 			}
 		}
@@ -217,8 +217,8 @@ func chainNames(all []*Residue) (map[string]string, error) {
 	return names, nil
 }
 
-// write writes an atom, or says why a PDB file can't hold it.
-func (a *Atom) write(out io.Writer, serial int, chain string) error {
+// writePDB writes an atom, or says why a PDB file can't hold it.
+func (a *Atom) writePDB(out io.Writer, serial int, chain string) error {
 	if a.Number > mostResidues || a.Number < -999 || len(a.Residue) > 3 || len(a.Name) > 4 || len(a.Insertion) > 1 {
 		return fmt.Errorf("has the residue %s %d with the atom %s, which a PDB file can't hold", a.Residue, a.Number, a.Name)
 	}

@@ -52,7 +52,7 @@ func isDate(id int, code string) bool {
 // readStyles notes which styles are those of dates.
 func (b *workbook) readStyles() error {
 	const name = "xl/styles.xml"
-	if !b.has(name) {
+	if !b.hasPart(name) {
 		return nil
 	}
 	var styles struct {

@@ -56,7 +56,7 @@ type Mark struct {
 	Empty  bool    `json:"e,omitempty"` // the row has nothing in the column
 }
 
-// Page returns so many rows in the order of the file, from a mark on; nil is the
+// Page returns a number of rows in the order of the file, from a mark on; nil is the
 // first row. It reads no more than these.
 func (t *Table) Page(ctx context.Context, numeric []bool, from *Mark, limit int) (*Page, error) {
 	at := t.begin
@@ -130,7 +130,7 @@ type Order struct {
 	Falling bool
 }
 
-// Sorted returns so many rows in an order, behind a mark; nil is the beginning. Rows
+// Sorted returns a number of rows in an order, behind a mark; nil is the beginning. Rows
 // with nothing in the column come last, equal ones as in the file. It reads all of
 // the file and keeps no more than the page.
 func (t *Table) Sorted(ctx context.Context, numeric []bool, by Order, after *Mark, limit int) (*Page, error) {
@@ -140,7 +140,7 @@ func (t *Table) Sorted(ctx context.Context, numeric []bool, by Order, after *Mar
 		if r.at.Row%checkEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		mark := by.mark(r)
+		mark := by.markOf(r)
 		if after == nil || by.compare(after, &mark) < 0 {
 			top.add(mark, limit+1)
 		}
@@ -172,8 +172,8 @@ func (t *Table) rowsAt(marks []Mark, numeric []bool, limit int) (*Page, error) {
 	return page, r.Err()
 }
 
-// mark returns the mark of the row that was read.
-func (by Order) mark(r *Rows) Mark {
+// markOf returns the mark of the row that was read.
+func (by Order) markOf(r *Rows) Mark {
 	m := Mark{Offset: r.at.Offset, Row: r.at.Row, Empty: true}
 	if by.Column >= len(r.cells) {
 		return m

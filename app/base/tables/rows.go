@@ -14,7 +14,7 @@ import (
 type Rows struct {
 	t       *Table
 	in      *bufio.Reader
-	comment func(text []byte) // is told every comment, if set
+	comment func(text []byte) // receives every comment; optional
 	offset  int64             // of what is read next
 	line    int64
 	at      Position // of the row
@@ -232,8 +232,8 @@ func cutQuoted(row []byte) (text, rest []byte) {
 	}
 }
 
-// openQuote reports whether a quoted cell goes on in the next line. within says
-// whether one goes on in this.
+// openQuote reports whether a quoted cell continues in the next line. within says
+// whether one continues in this.
 func openQuote(line []byte, sep byte, within bool) bool {
 	for {
 		if !within {

@@ -40,7 +40,7 @@ const (
 
 // ReadSheet reads a CSV or TSV text in the encodings, separators and line ends of any
 // spreadsheet, or an .xlsx workbook. It reads at most one row beyond most. tabs says that
-// tabs separate the cells; else the first line tells.
+// tabs separate the cells; else the first line decides.
 func ReadSheet(data []byte, tabs bool, most int) *Sheet {
 	s := &Sheet{unnamed: map[int]bool{}}
 	if what := document(data); what != "" {
@@ -103,14 +103,14 @@ func (s *Sheet) readText(data []byte, tabs bool, most int) {
 		if len(cells) > 0 {
 			line, _ = r.FieldPos(0)
 		}
-		s.add(line, slices.Clone(cells))
+		s.appendRow(line, slices.Clone(cells))
 	}
 }
 
 func (s *Sheet) full(most int) bool { return len(s.Rows) > most || len(s.Wrong) > maxWrong }
 
 // separated finds out what separates the cells. Excel may say so in a line of its own, which
-// is emptied. No setting has a semicolon or a tab in its name, so else the first line tells.
+// is emptied. No setting has a semicolon or a tab in its name, so else the first line decides.
 func separated(text []byte, tabs bool) ([]byte, rune) {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	said := strings.Trim(string(first), `" `)
@@ -139,8 +139,8 @@ func (s *Sheet) failQuote(err *csv.ParseError) {
 	s.fail(err.StartLine, `a quote is not closed, or something follows it in its cell; within quotes write "" for a quote`)
 }
 
-// add adds a row, the first one as the names of the columns.
-func (s *Sheet) add(line int, cells []string) {
+// appendRow adds a row, the first one as the names of the columns.
+func (s *Sheet) appendRow(line int, cells []string) {
 	for i := range cells {
 		cells[i] = plainCell(cells[i])
 	}
@@ -154,15 +154,15 @@ func (s *Sheet) add(line int, cells []string) {
 		s.Columns, s.head = cells[:width], line
 		s.checkNames()
 	case width > len(s.Columns):
-		s.refuse(line, "the line has %s, the first line names %d; put a cell with a separator in quotes", unit.Count(width, "cell"), len(s.Columns))
+		s.rejectf(line, "the line has %s, the first line names %d; put a cell with a separator in quotes", unit.Count(width, "cell"), len(s.Columns))
 	case len(cells) < len(s.Columns):
-		s.refuse(line, "the line has %s, the first line names %d; it may have broken off", unit.Count(len(cells), "cell"), len(s.Columns))
+		s.rejectf(line, "the line has %s, the first line names %d; it may have broken off", unit.Count(len(cells), "cell"), len(s.Columns))
 	default:
 		s.addRow(line, cells[:len(s.Columns)])
 	}
 }
 
-func (s *Sheet) refuse(line int, format string, args ...any) {
+func (s *Sheet) rejectf(line int, format string, args ...any) {
 	s.Rows = append(s.Rows, SheetRow{Line: line})
 	s.fail(line, format, args...)
 }

@@ -52,7 +52,7 @@ type Position struct {
 	line   int64 // from 1; 0 if unknown
 }
 
-// Open reads the head of a file of so many bytes. Its name hints at the separator. A
+// Open reads the head of a file of this size. Its name hints at the separator. A
 // last line without an end counts only if the file is complete. A file without rows
 // has no columns.
 func Open(file io.ReaderAt, size int64, name string, complete bool) (*Table, error) {

@@ -32,7 +32,7 @@ func (t *Table) Thin(ctx context.Context, columns []int, loose bool, points int)
 		return nil, err
 	}
 	th := thinner{source: s, points: int64(points)}
-	if err := th.run(); err != nil {
+	if err := th.thinRows(); err != nil {
 		return nil, err
 	}
 	out := &Series{Rows: s.rows, Values: th.kept}
@@ -65,12 +65,12 @@ func (s *source) measure() error {
 		s.low[i], s.high[i] = math.Inf(1), math.Inf(-1)
 	}
 	wrong := make([]bool, n)
-	err := s.read(wrong, func(row []float64) {
+	err := s.readRows(wrong, func(row []float64) {
 		s.rows++
 		for i, v := range row {
 			s.low[i], s.high[i] = min(s.low[i], or(v, s.low[i])), max(s.high[i], or(v, s.high[i]))
 		}
-		s.hold(row)
+		s.holdRow(row)
 	})
 	if err == nil {
 		s.leaveOut(wrong)
@@ -82,7 +82,7 @@ func (s *source) measure() error {
 // copied again and again.
 const pieceRows = 8192
 
-func (s *source) hold(row []float64) {
+func (s *source) holdRow(row []float64) {
 	if s.spills = s.spills || s.rows*int64(len(row)) > int64(s.t.held); s.spills {
 		s.held = nil
 		return
@@ -101,8 +101,8 @@ func or(v, instead float64) float64 {
 	return v
 }
 
-// read parses the rows that have a number on the axis.
-func (s *source) read(wrong []bool, visit func(row []float64)) error {
+// readRows parses the rows that have a number on the axis.
+func (s *source) readRows(wrong []bool, visit func(row []float64)) error {
 	r := s.t.rows(s.t.begin)
 	row := make([]float64, len(s.columns))
 	for n := 0; r.Next(); n++ {
@@ -161,10 +161,10 @@ func (s *source) leaveOut(wrong []bool) {
 	s.columns, s.low, s.high = s.columns[:kept], s.low[:kept], s.high[:kept]
 }
 
-// each visits every row again.
-func (s *source) each(visit func(row []float64)) error {
+// eachRow visits every row again.
+func (s *source) eachRow(visit func(row []float64)) error {
 	if s.spills {
-		return s.read(make([]bool, len(s.columns)), visit)
+		return s.readRows(make([]bool, len(s.columns)), visit)
 	}
 	n := len(s.columns)
 	for _, piece := range s.held {
@@ -185,13 +185,13 @@ type thinner struct {
 	counts []int32
 }
 
-func (t *thinner) run() error {
+func (t *thinner) thinRows() error {
 	t.kept = make([][]float64, len(t.columns))
 	for i := range t.kept {
 		t.kept[i] = make([]float64, 0, min(t.rows, t.points))
 	}
 	if t.rows <= t.points {
-		return t.each(t.keep)
+		return t.eachRow(t.keepRow)
 	}
 	if err := t.average(); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (t *thinner) run() error {
 	return t.choose()
 }
 
-func (t *thinner) keep(row []float64) {
+func (t *thinner) keepRow(row []float64) {
 	for i, v := range row {
 		t.kept[i] = append(t.kept[i], v)
 	}
@@ -222,7 +222,7 @@ func (t *thinner) average() error {
 	n := int64(len(t.columns))
 	t.sums, t.counts = make([]float64, t.points*n), make([]int32, t.points*n)
 	row := int64(0)
-	err := t.each(func(values []float64) {
+	err := t.eachRow(func(values []float64) {
 		at := t.bucket(row) * n
 		row++
 		for i, v := range values {
@@ -247,13 +247,13 @@ func (t *thinner) choose() error {
 	}
 	bucket, row, largest := int64(0), int64(0), -1.0
 	take := func() {
-		t.keep(best)
+		t.keepRow(best)
 		for i, v := range best {
 			last[i] = or(v, last[i])
 		}
 		largest = -1
 	}
-	err := t.each(func(values []float64) {
+	err := t.eachRow(func(values []float64) {
 		if b := t.bucket(row); b != bucket {
 			take()
 			bucket = b

@@ -51,7 +51,7 @@ func (s *Sheet) readWorkbook(data []byte, most int) {
 var errFull = errors.New("full")
 
 func (s *Sheet) readSheets(b *workbook, most int) error {
-	parts, err := b.open()
+	parts, err := b.openSheets()
 	if err != nil {
 		return err
 	}
@@ -78,20 +78,20 @@ func (s *Sheet) readSheets(b *workbook, most int) error {
 // addWritten adds a row whose last cells may not be written.
 func (s *Sheet) addWritten(row sheetRow) {
 	if row.wrong != "" {
-		s.refuse(row.number, "%s", row.wrong)
+		s.rejectf(row.number, "%s", row.wrong)
 		return
 	}
 	for len(row.cells) < len(s.Columns) {
 		row.cells = append(row.cells, "")
 	}
-	s.add(row.number, row.cells)
+	s.appendRow(row.number, row.cells)
 }
 
 // sheetPart is a sheet of a workbook.
 type sheetPart struct{ name, path string }
 
-// open reads what all sheets share, and returns those that people see.
-func (b *workbook) open() ([]sheetPart, error) {
+// openSheets reads what all sheets share, and returns those that people see.
+func (b *workbook) openSheets() ([]sheetPart, error) {
 	var book struct {
 		Properties struct {
 			From1904 string `xml:"date1904,attr"`
@@ -110,7 +110,7 @@ func (b *workbook) open() ([]sheetPart, error) {
 			Target string `xml:"Target,attr"`
 		} `xml:"Relationship"`
 	}
-	if !b.has("xl/workbook.xml") {
+	if !b.hasPart("xl/workbook.xml") {
 		return nil, errorf("this is no Excel workbook (.xlsx); save the table as .xlsx or CSV")
 	}
 	if err := errors.Join(b.decode("xl/workbook.xml", &book), b.decode("xl/_rels/workbook.xml.rels", &related)); err != nil {
@@ -142,17 +142,17 @@ func partOf(target string) string {
 	return path.Join("xl", target)
 }
 
-func (b *workbook) has(name string) bool {
+func (b *workbook) hasPart(name string) bool {
 	return slices.ContainsFunc(b.files.File, func(f *zip.File) bool { return f.Name == name })
 }
 
 // decode reads a whole file of the workbook.
 func (b *workbook) decode(name string, into any) error {
-	return b.read(name, maxHead, func(d *xml.Decoder) error { return d.Decode(into) })
+	return b.readPart(name, maxHead, func(d *xml.Decoder) error { return d.Decode(into) })
 }
 
-// read reads a file of at most so many bytes.
-func (b *workbook) read(name string, most int64, read func(*xml.Decoder) error) error {
+// readPart reads a file of a limited size.
+func (b *workbook) readPart(name string, most int64, read func(*xml.Decoder) error) error {
 	f, err := b.files.Open(name)
 	if err != nil {
 		return err
@@ -190,11 +190,11 @@ func (t *richText) String() string {
 
 func (b *workbook) readStrings() error {
 	const name = "xl/sharedStrings.xml"
-	if !b.has(name) {
+	if !b.hasPart(name) {
 		return nil
 	}
-	return b.read(name, maxPart, func(d *xml.Decoder) error {
-		return each(d, func(start *xml.StartElement) error {
+	return b.readPart(name, maxPart, func(d *xml.Decoder) error {
+		return eachElement(d, func(start *xml.StartElement) error {
 			if start.Name.Local != "si" {
 				return nil
 			}
@@ -208,8 +208,8 @@ func (b *workbook) readStrings() error {
 	})
 }
 
-// each calls do with the beginning of each element, which it may read.
-func each(d *xml.Decoder, do func(*xml.StartElement) error) error {
+// eachElement calls do with the beginning of each element, which it may read.
+func eachElement(d *xml.Decoder, do func(*xml.StartElement) error) error {
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -272,12 +272,12 @@ func (b *workbook) sheet(name string, add func(sheetRow) error) error {
 			if err := d.DecodeElement(&c, start); err != nil {
 				return err
 			}
-			b.fill(&row, &c)
+			b.placeCell(&row, &c)
 		}
 		return nil
 	}
-	return b.read(name, maxPart, func(d *xml.Decoder) error {
-		if err := each(d, func(start *xml.StartElement) error { return read(d, start) }); err != nil {
+	return b.readPart(name, maxPart, func(d *xml.Decoder) error {
+		if err := eachElement(d, func(start *xml.StartElement) error { return read(d, start) }); err != nil {
 			return err
 		}
 		return end()
@@ -293,13 +293,13 @@ func attribute(start *xml.StartElement, name string) string {
 	return ""
 }
 
-// fill puts a cell at its place in its row.
-func (b *workbook) fill(row *sheetRow, c *cell) {
+// placeCell puts a cell at its place in its row.
+func (b *workbook) placeCell(row *sheetRow, c *cell) {
 	at := len(row.cells)
 	if c.Place != "" {
 		at = columnOf(c.Place)
 	}
-	text, err := b.text(c)
+	text, err := b.cellText(c)
 	if bad := plaintext.Control([]byte(text)); err == nil && bad != nil {
 		err = errors.New("has a control character")
 	}
@@ -327,8 +327,8 @@ func columnOf(place string) (n int) {
 	return min(max(n, 1), 16384) - 1
 }
 
-// text returns what people see in a cell, a date as ISO 8601 has it and a number with a point.
-func (b *workbook) text(c *cell) (string, error) {
+// cellText returns what people see in a cell, a date as ISO 8601 has it and a number with a point.
+func (b *workbook) cellText(c *cell) (string, error) {
 	value := ""
 	if c.Value != nil {
 		value = *c.Value

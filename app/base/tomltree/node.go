@@ -1,5 +1,5 @@
 // Package tomltree reads TOML into a tree that keeps lines, the order of keys
-// and the digits of numbers, and notes every mistake with its line.
+// and the digits of numbers, and records every error with its line.
 package tomltree
 
 import (
@@ -11,7 +11,7 @@ import (
 // Node is a TOML value with the line on which it stands, its keys in the
 // order of the file and its numbers as written.
 type Node struct {
-	Kind    strictjson.Kind // Null: a value that JSON lacks, such as a date or inf
+	Kind    strictjson.Kind // Null: a value that does not exist in JSON, such as a date or inf
 	Line    int
 	Text    string // of a string, number or boolean, as in strictjson.Value
 	Items   []*Node

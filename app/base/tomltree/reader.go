@@ -9,8 +9,8 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Reader gives the values of a tree. Its methods note what is wrong and go on,
-// so that one reading finds every mistake.
+// Reader gives the values of a tree. Its methods record errors and continue,
+// so that one reading finds every error.
 type Reader struct {
 	Root     *Node // nil: the text is not TOML
 	mistakes []Mistake
@@ -22,12 +22,12 @@ type Mistake struct {
 	Msg  string
 }
 
-// Mistakef notes a mistake.
+// Mistakef records an error.
 func (r *Reader) Mistakef(line int, format string, args ...any) {
 	r.mistakes = append(r.mistakes, Mistake{line, fmt.Sprintf(format, args...)})
 }
 
-// Noted reports whether a mistake has been found on these lines.
+// Noted reports whether an error has been found on these lines.
 func (r *Reader) Noted(first, last int) bool {
 	return slices.ContainsFunc(r.mistakes, func(m Mistake) bool { return first <= m.Line && m.Line <= last })
 }

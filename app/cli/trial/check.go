@@ -61,7 +61,7 @@ func (t *Tester) checkJob(ctx context.Context, a *algorithm.File, job *client.Jo
 // hidden returns a hint if a program in a sandbox says that a file is missing which this
 // machine has. Only the administrator sees this: it is the example's own job.
 func hidden(job *client.Job) string {
-	path := results.MissingPath(results.Telling(job.Failure.LogTail))
+	path := results.MissingPath(results.LastErrorLine(job.Failure.LogTail))
 	if path == "" || protocol.Box(job.Isolation) == "" {
 		return ""
 	}
@@ -86,7 +86,7 @@ func (t *Tester) checkFiles(ctx context.Context, a *algorithm.File, job *client.
 			o.faultf("the result has no %s", file)
 		}
 	}
-	if missing := a.Outputs.Lacking(maps.All(sizes)); missing != "" {
+	if missing := a.Outputs.Missing(maps.All(sizes)); missing != "" {
 		o.faultf("%s", missing)
 	}
 }

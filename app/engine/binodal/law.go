@@ -49,7 +49,7 @@ func (q phasePair) shared() float64 {
 	return (q.dense.SE*q.dense.SE - q.dilute.SE*q.dilute.SE) / 2
 }
 
-// shape is how much of the width is left at a temperature, with its derivative by Tc.
+// shape is the remaining part of the width at a temperature, with its derivative by Tc.
 func shape(temperature, tc float64) (value, slope float64) {
 	t := 1 - temperature/tc
 	if t <= 0 {

@@ -18,7 +18,7 @@ type Point struct {
 	IonicStrength float64 // mol/L
 	Overall       float64 // mg/mL, of all chains in the box; NaN if unknown
 
-	Condensed *bool // nil if the run does not tell
+	Condensed *bool // nil if the run does not decide it
 	Converged bool
 	Reason    string // why it did not condense, or why that is unknown
 
@@ -30,7 +30,7 @@ type Point struct {
 	TransferBelow           float64 // kT, if the dilute phase has only a bound
 
 	same system // what all points of a series have in common
-	run  run    // what tells runs apart
+	run  run    // what distinguishes runs
 }
 
 // system is what may not differ within a series.
@@ -115,15 +115,15 @@ type (
 // source is the engine whose summaries are read.
 const source = "cg-condensate"
 
-// known returns a number, NaN for null.
-func known(v *float64) float64 {
+// orNaN returns a number, NaN for null.
+func orNaN(v *float64) float64 {
 	if v == nil {
 		return math.NaN()
 	}
 	return *v
 }
 
-func (e estimate) level() Level { return Level{known(e.Mean), known(e.SE)} }
+func (e estimate) level() Level { return Level{orNaN(e.Mean), orNaN(e.SE)} }
 
 // condensed reports whether there are two phases.
 func (p *Point) condensed() bool { return p.Condensed != nil && *p.Condensed }
@@ -131,8 +131,8 @@ func (p *Point) condensed() bool { return p.Condensed != nil && *p.Condensed }
 // dissolved reports whether there is only one phase.
 func (p *Point) dissolved() bool { return p.Condensed != nil && !*p.Condensed }
 
-// Read reads the summary of a job. Faults are below loc.
-func Read(job string, summary []byte, loc []any) (Point, []fault.Field) {
+// ReadPoint reads the summary of a job. Faults are below loc.
+func ReadPoint(job string, summary []byte, loc []any) (Point, []fault.Field) {
 	var s report
 	if err := json.Unmarshal(summary, &s); err != nil || s.Engine != source {
 		return Point{}, []fault.Field{input.Faultf(loc, input.JSON, "%s is no summary.json of a job of %s", job, source)}
@@ -158,7 +158,7 @@ func Read(job string, summary []byte, loc []any) (Point, []fault.Field) {
 		return Point{}, faults
 	}
 	p := Point{
-		Job: job, Temperature: c.Temperature, IonicStrength: c.IonicStrength, Overall: known(s.Derived.Concentration),
+		Job: job, Temperature: c.Temperature, IonicStrength: c.IonicStrength, Overall: orNaN(s.Derived.Concentration),
 		Converged: s.Results.Converged,
 		same:      system{s.Model, s.EngineVersion, c.Components[0].Sequence, c.PH, c.ChargedTermini},
 		run:       run{c.Components[0].Copies, c.Replicas, c.Box, c.Steps, c.Equilibration, c.Friction, c.SampleEvery, c.Seed},
@@ -168,9 +168,9 @@ func Read(job string, summary []byte, loc []any) (Point, []fault.Field) {
 	if p.condensed() && len(s.Results.Components) == 1 && s.Results.Components[0].Phases != nil {
 		f = *s.Results.Components[0].Phases
 	}
-	p.Dense, p.Dilute = Level{known(f.DenseMass), known(f.DenseMassSE)}, Level{known(f.DiluteMass), known(f.DiluteMassSE)}
+	p.Dense, p.Dilute = Level{orNaN(f.DenseMass), orNaN(f.DenseMassSE)}, Level{orNaN(f.DiluteMass), orNaN(f.DiluteMassSE)}
 	p.DenseMolar, p.DiluteMolar = f.Dense.level(), f.Dilute.level()
-	p.Below, p.BelowMolar = known(f.BelowMass), known(f.Below)
-	p.Transfer, p.TransferBelow = Level{known(f.Transfer.KT), known(f.Transfer.KTSE)}, known(f.TransferBelow.KT)
+	p.Below, p.BelowMolar = orNaN(f.BelowMass), orNaN(f.Below)
+	p.Transfer, p.TransferBelow = Level{orNaN(f.Transfer.KT), orNaN(f.Transfer.KTSE)}, orNaN(f.TransferBelow.KT)
 	return p, nil
 }

@@ -29,7 +29,7 @@ const maxSummary = 8 << 20
 
 // Run evaluates summaries of cg-condensate, whose paths are in the order of the settings' points,
 // and writes the results into a folder. Points that do not go together are an error with all
-// that is wrong. A series that does not tell a critical temperature is a result.
+// that is wrong. A series that does not determine a critical temperature is a result.
 func Run(ctx context.Context, s *Settings, paths []string, folder string, log io.Writer) error {
 	var points []Point
 	var faults []fault.Field
@@ -41,7 +41,7 @@ func Run(ctx context.Context, s *Settings, paths []string, folder string, log io
 		if err != nil {
 			return err
 		}
-		p, wrong := Read(name, text, input.Loc(pointsKey, i))
+		p, wrong := ReadPoint(name, text, input.Loc(pointsKey, i))
 		points, faults = append(points, p), append(faults, wrong...)
 	}
 	if len(points) == 0 {
@@ -61,7 +61,7 @@ func Run(ctx context.Context, s *Settings, paths []string, folder string, log io
 	for _, w := range v.Warnings {
 		store.Warn(log, w)
 	}
-	return v.write(s, folder)
+	return v.writeFiles(s, folder)
 }
 
 // wrongPoints is one line with all faults.
@@ -101,7 +101,7 @@ func jobNames(references, paths []string) []string {
 	return names
 }
 
-func (v *Verdict) write(s *Settings, folder string) error {
+func (v *Verdict) writeFiles(s *Settings, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}

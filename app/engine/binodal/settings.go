@@ -42,7 +42,7 @@ func Parse(settings []byte) (*Settings, []fault.Field) {
 	first := map[string]int{}
 	for i, text := range texts {
 		if text == nil {
-			continue // told
+			continue // reported
 		}
 		if k, twice := first[*text]; twice {
 			r.Fault(input.Loc(pointsKey, i), input.Conflict, "points %d and %d are both %q; give each once", k+1, i+1, *text)

@@ -36,7 +36,7 @@ type (
 		Job           string       `json:"job"`
 		Temperature   float64      `json:"temperature_K"`
 		IonicStrength float64      `json:"ionic_strength_M"`
-		Condensed     *bool        `json:"condensed"` // null: the run does not tell; reason says why
+		Condensed     *bool        `json:"condensed"` // null: undecided; reason says why
 		Converged     bool         `json:"converged"`
 		Used          bool         `json:"used"`
 		Note          string       `json:"note,omitempty"`

@@ -9,7 +9,7 @@ import (
 type Verdict struct {
 	Series  *Series
 	Choices []Choice // by point
-	Law     *Law     // nil if there is no critical point to tell
+	Law     *Law     // nil if no critical point is determined
 	Reason  string   // why there is none, in words for a biologist
 
 	// Condensates were seen up to Above, in K, and none at Below: in boxes of this size, the
@@ -19,7 +19,7 @@ type Verdict struct {
 	Warnings []string
 }
 
-// A fit needs so many temperatures, of which two are for its parameters.
+// A fit needs this number of temperatures, of which two are for its parameters.
 const leastTemperatures = 3
 
 // farShare is the part of the range of temperatures beyond which a Tc above it is far. Unknown
@@ -36,7 +36,7 @@ func Evaluate(s *Series, unconverged bool) *Verdict {
 		return v
 	}
 	v.bracket(unconverged)
-	v.fit()
+	v.fitLaw()
 	return v
 }
 
@@ -89,8 +89,8 @@ func (v *Verdict) bracket(unconverged bool) {
 	}
 }
 
-// fit fits the law to the points that are used.
-func (v *Verdict) fit() {
+// fitLaw fits the law to the points that are used.
+func (v *Verdict) fitLaw() {
 	var pairs []phasePair
 	var jobs []string
 	temperatures := map[float64]bool{}

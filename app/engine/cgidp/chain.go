@@ -59,7 +59,7 @@ func (c *chain) Reset() { c.total = nil }
 
 func (c *chain) Write(replicas []*replica, complete bool) error {
 	res := c.results(replicas, complete)
-	s, err := c.write(res)
+	s, err := c.writeFiles(res)
 	if complete {
 		c.final = s
 	}

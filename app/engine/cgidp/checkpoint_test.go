@@ -23,7 +23,7 @@ var engine = enginetest.Engine{
 		}
 		m := newSimulation(s, dir, log)
 		m.SaveEvery = saveEvery
-		return m.run(ctx)
+		return m.runAll(ctx)
 	},
 	Stop:   stop,
 	Folder: "Hst5",

@@ -76,8 +76,8 @@ func (c *chain) addPairs(res *results, replicas []*replica) {
 // maxModels is the largest number of structures in ensemble.pdb.
 const maxModels = 100
 
-// write replaces all files of a chain but trajectories and checkpoints.
-func (c *chain) write(res *results) (*summary, error) {
+// writeFiles replaces all files of a chain but trajectories and checkpoints.
+func (c *chain) writeFiles(res *results) (*summary, error) {
 	y, sum := c.system, c.system.summary(res)
 	return sum, errors.Join(
 		c.WriteSeries(seriesHeader),

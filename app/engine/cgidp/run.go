@@ -30,7 +30,7 @@ type simulation struct {
 // marked as not complete. If dir holds checkpoints of the same settings, Run
 // continues from there, and the results are those of a run that never stopped.
 func Run(ctx context.Context, s *Settings, dir string, log io.Writer) error {
-	return newSimulation(s, dir, log).run(ctx)
+	return newSimulation(s, dir, log).runAll(ctx)
 }
 
 func newSimulation(s *Settings, dir string, log io.Writer) *simulation {
@@ -42,7 +42,7 @@ func newSimulation(s *Settings, dir string, log io.Writer) *simulation {
 	return m
 }
 
-func (m *simulation) run(ctx context.Context) error {
+func (m *simulation) runAll(ctx context.Context) error {
 	if len(m.chains) == 0 {
 		return fmt.Errorf("the settings name the FASTA file %q, but its content was not given", m.settings.fasta)
 	}

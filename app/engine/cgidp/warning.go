@@ -7,7 +7,7 @@ import (
 	"molrun/app/engine/input"
 )
 
-// warnings say what makes the results of a sequence doubtful. The run goes on.
+// warnings say what makes the results of a sequence doubtful. The run continues.
 func (s *Settings) warnings(q *Sequence) []string {
 	texts := input.ConditionWarnings(s.Conditions)
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }

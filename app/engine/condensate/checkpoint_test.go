@@ -22,7 +22,7 @@ func runSaving(ctx context.Context, settings, dir string, log io.Writer, saveEve
 	m := newSimulation(s, dir, log)
 	defer m.team.Close()
 	m.SaveEvery = saveEvery
-	return m.run(ctx)
+	return m.runAll(ctx)
 }
 
 func TestMain(m *testing.M) { engine.Main(m) }

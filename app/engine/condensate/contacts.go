@@ -45,9 +45,9 @@ func newContacts(y *system) *contacts {
 // index is the place of components a <= b among the counts.
 func (c *contacts) index(a, b int) int { return a*len(c.Components) - a*(a-1)/2 + b - a }
 
-// look finds the chains that hang together; with keep, it adds the contacts to the sums.
-func (c *contacts) look(x []md.Vec, keep bool) clusters {
-	c.cells.fill(x)
+// findClusters finds the chains that hang together; with keep, it adds the contacts to the sums.
+func (c *contacts) findClusters(x []md.Vec, keep bool) clusters {
+	c.cells.sortBeads(x)
 	chainOf := make([]int32, len(x))
 	groups := newForest(c.mix.Chains())
 	for k := range c.mix.Chains() {
@@ -65,7 +65,7 @@ func (c *contacts) look(x []md.Vec, keep bool) clusters {
 		bound[p], bound[q] = true, true
 		groups.join(p, q)
 		if keep && c.counts != nil {
-			c.add(p, q, i, j)
+			c.addContact(p, q, i, j)
 		}
 	})
 	if keep {
@@ -81,8 +81,8 @@ func (c *contacts) look(x []md.Vec, keep bool) clusters {
 	return clusters{float64(n) / chains, float64(groups.largest()) / chains}
 }
 
-// add counts a contact of beads i and j of chains p and q.
-func (c *contacts) add(p, q, i, j int32) {
+// addContact counts a contact of beads i and j of chains p and q.
+func (c *contacts) addContact(p, q, i, j int32) {
 	a, b := c.kindOf[p], c.kindOf[q]
 	if a > b {
 		a, b, p, q, i, j = b, a, q, p, j, i
@@ -171,8 +171,8 @@ func newGrid(y *system) grid {
 	return g
 }
 
-// fill sorts beads anew.
-func (g *grid) fill(x []md.Vec) {
+// sortBeads sorts beads into the cells.
+func (g *grid) sortBeads(x []md.Vec) {
 	clear(g.start)
 	in, cell := make([]md.Vec, len(x)), make([]int32, len(x))
 	along := func(v, edge float64, count int) int { return min(count-1, int((v/edge+0.5)*float64(count))) }

@@ -29,15 +29,15 @@ func newHistory(y *system) *history {
 	return h
 }
 
-// add adds a sample that was moved along z.
-func (h *history) add(step int64, x []md.Vec, moved float64) {
+// addSample adds a sample that was moved along z.
+func (h *history) addSample(step int64, x []md.Vec, moved float64) {
 	samples := h.plan.steps / h.plan.sampleEvery
 	row := (step/h.plan.sampleEvery - 1) * int64(len(h.frames)) / samples
 	h.frames[row]++
 	mass := h.mass[row]
 	for k := range h.mix.Chains() {
 		model := h.mix.Chain(k)
-		for i, v := range md.Of(h.mix, x, k) {
+		for i, v := range md.PartOf(h.mix, x, k) {
 			z := (v.Z + moved) / h.Box.Z
 			mass[min(h.bins-1, int((z-math.Floor(z))*float64(h.bins)))] += model.Mass(i)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // isPair reports whether there are two chains in a dilute solution, of which the virial
-// coefficient and the dissociation constant can be told.
+// coefficient and the dissociation constant can be determined.
 func (y *system) isPair() bool { return y.Protocol == Dilute && y.mix.Chains() == 2 }
 
 // nearby is half the shortest edge: beyond, two chains must not feel each other.

@@ -121,7 +121,7 @@ func (r *reader) lengths(s *Settings) {
 	s.FrameEvery = every
 }
 
-// leastSamples are what a run has at least, unless it is told otherwise.
+// leastSamples are what a run has at least, unless the settings say otherwise.
 const leastSamples = 200
 
 // defaultFrameEvery is a multiple of SampleEvery.

@@ -41,7 +41,7 @@ func compareContacts(t *testing.T, box string) {
 	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":30},{"sequence":"YRYRY","copies":20}],"protocol":"bulk","box_nm":`+box+`}`)
 	x := scattered(y, md.Vec{X: min(y.Box.X, 5), Y: min(y.Box.Y, 5), Z: min(y.Box.Z, 5)})
 	c := newContacts(y)
-	got := c.look(x, true)
+	got := c.findClusters(x, true)
 	groups, bound := newForest(50), map[int]bool{}
 	var same, other, second [7][7]float64
 	for p := range 50 {
@@ -107,7 +107,7 @@ func TestWholeChainsLieInTheBox(t *testing.T) {
 		if math.Abs(c.X) > 4.5 || math.Abs(c.Y) > 4.5 || math.Abs(c.Z) > 20 {
 			t.Errorf("chain %d is at %v", k, c)
 		}
-		before, after := md.Of(y.mix, x, k), md.Of(y.mix, whole, k)
+		before, after := md.PartOf(y.mix, x, k), md.PartOf(y.mix, whole, k)
 		for i := range before {
 			d := after[i].Sub(after[0]).Sub(before[i].Sub(before[0]))
 			if d.Norm() > 1e-9 {
@@ -165,7 +165,7 @@ func TestSizesByPlace(t *testing.T) {
 	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":4},{"sequence":"YRYRYRY","copies":1}],"box_nm":[9,9,40],"steps":32000,"equilibration":0,"sample_every":100}`)
 	s := newSizes(y)
 	for range y.plan.samples() {
-		s.add([]md.Vec{{Z: -19.9}, {Z: 19.9}, {Z: 4.4}, {Z: -4.4}, {Z: 0}}, []float64{3, 4, 1, 2, 7})
+		s.addFrame([]md.Vec{{Z: -19.9}, {Z: 19.9}, {Z: 4.4}, {Z: -4.4}, {Z: 0}}, []float64{3, 4, 1, 2, 7})
 	}
 	inner := func(z float64) bool { return math.Abs(z) < 5 }
 	outer := func(z float64) bool { return math.Abs(z) >= 5 }

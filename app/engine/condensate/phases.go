@@ -15,7 +15,7 @@ type Phases struct {
 	Separated bool
 	Reason    string
 
-	// Undecided says that the profile does not tell whether there are two phases: what is dense
+	// Undecided says that the profile does not decide whether there are two phases: what is dense
 	// has no plateau, or the errors are too large. If it is false and Separated, too, there is one phase.
 	Undecided bool
 
@@ -36,7 +36,7 @@ func (f *Phases) Dilute(z float64) bool { return f.outside.lacks(z) }
 type Coexistence struct {
 	Dense, Dilute md.Estimate // mM
 
-	// Bound says that too few chains were seen outside to tell their concentration:
+	// Bound says that too few chains were seen outside to determine their concentration:
 	// Dilute.Mean is what it is below with a probability of about 95 %.
 	Bound bool
 
@@ -121,7 +121,7 @@ func Evaluate(replicas []*Profile) Phases {
 // withoutPhases judges a profile in which no two phases were found, by the concentrations of one half
 // of the chains where the other half is dense and elsewhere. There is one phase if they cannot
 // differ by more than a factor of two: chains that attract each other are never quite even.
-// Otherwise the profile does not tell; unclear says why.
+// Otherwise the profile does not decide it; unclear says why.
 func withoutPhases(dense, dilute md.Estimate, unclear string) Phases {
 	se := math.Hypot(dense.SE, dilute.SE)
 	found := fmt.Sprintf("where one half of the chains is dense, the other half has %.3g±%.2g mg/mL, and elsewhere %.3g±%.2g mg/mL",
@@ -183,7 +183,7 @@ func pool(replicas []*Profile, weights []float64, in func(z float64) bool) md.Es
 }
 
 // LeastLooks is how many independent looks at the dilute phase a replica is taken for where
-// the numbers don't tell: as many as an error needs.
+// the numbers do not decide it: as many as an error needs.
 const LeastLooks = 16
 
 func coexistence(replicas []*Profile, component int, inside, outside region) Coexistence {

@@ -44,9 +44,9 @@ func NewProfile(m *md.Mixture) *Profile {
 // Frames returns how many frames there are.
 func (p *Profile) Frames() int64 { return p.frames }
 
-// Add adds the positions of all beads, in nm, and returns how far along z they were moved,
+// AddFrame adds the positions of all beads, in nm, and returns how far along z they were moved,
 // from 0 to the length of the box.
-func (p *Profile) Add(m *md.Mixture, x []md.Vec) (moved float64) {
+func (p *Profile) AddFrame(m *md.Mixture, x []md.Vec) (moved float64) {
 	var counts [2][]float64 // of the chains with even and odd numbers
 	var mass [2][]float64
 	for half := range counts {
@@ -161,7 +161,7 @@ func bestShift(reference, frame []float64) (shift int) {
 func (p *Profile) block() []float64 {
 	if len(p.blocks) == 0 || p.filled == p.size {
 		if len(p.blocks) == maxBlocks {
-			p.join()
+			p.mergeBlocks()
 		}
 		p.blocks, p.filled = append(p.blocks, make([]float64, (len(p.masses)+1)*p.bins)), 0
 	}
@@ -169,8 +169,8 @@ func (p *Profile) block() []float64 {
 	return p.blocks[len(p.blocks)-1]
 }
 
-// join makes one block of each two.
-func (p *Profile) join() {
+// mergeBlocks makes one block of each two.
+func (p *Profile) mergeBlocks() {
 	for i := range maxBlocks / 2 {
 		sum := p.blocks[2*i]
 		for k, n := range p.blocks[2*i+1] {

@@ -98,7 +98,7 @@ func (r *replica) Burst() error {
 	return r.record()
 }
 
-// advance computes at most so many steps.
+// advance computes at most this number of steps.
 func (r *replica) advance(most int64) error {
 	step := r.Step()
 	r.motion.Pull(0)
@@ -133,24 +133,24 @@ func (r *replica) sample(c *contacts, h *history) {
 		if kept {
 			p = r.profile
 		}
-		r.moved = p.Add(r.mix, x)
+		r.moved = p.AddFrame(r.mix, x)
 	}
-	h.add(step, x, r.moved)
-	r.last = sample{r.motion.Temperature(), c.look(x, kept)}
+	h.addSample(step, x, r.moved)
+	r.last = sample{r.motion.Temperature(), c.findClusters(x, kept)}
 	if !kept {
 		return
 	}
 	radii := make([]float64, r.mix.Chains())
 	sums := make([]float64, len(r.Components))
 	for k := range radii {
-		radii[k] = r.mix.Chain(k).GyrationRadius(md.Of(r.mix, x, k))
+		radii[k] = r.mix.Chain(k).GyrationRadius(md.PartOf(r.mix, x, k))
 		sums[r.kindOf[k]] += radii[k]
 	}
 	for k, c := range r.Components {
 		r.radius[k].Add(sums[k] / float64(c.Copies))
 	}
 	centres := r.centres(x, r.moved)
-	r.sizes.add(centres, radii)
+	r.sizes.addFrame(centres, radii)
 	r.temperature.Add(r.last.temperature)
 	r.bound.Add(r.last.bound)
 	r.largest.Add(r.last.largest)

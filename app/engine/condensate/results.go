@@ -30,8 +30,8 @@ func (r *results) profiles() (all []*Profile, evaluated bool) {
 	return []*Profile{r.replicas[0].track}, false
 }
 
-// write replaces all files but trajectories and checkpoints.
-func (r *results) write(complete bool) (*summary, error) {
+// writeFiles replaces all files but trajectories and checkpoints.
+func (r *results) writeFiles(complete bool) (*summary, error) {
 	s := r.summary(complete)
 	return s, errors.Join(
 		r.WriteSeries(seriesHeader),

@@ -39,7 +39,7 @@ func Run(ctx context.Context, s *Settings, dir string, log io.Writer) error {
 	}
 	m := newSimulation(s, dir, log)
 	defer m.team.Close()
-	return m.run(ctx)
+	return m.runAll(ctx)
 }
 
 func newSimulation(s *Settings, dir string, log io.Writer) *simulation {
@@ -60,7 +60,7 @@ func (s *Settings) hash() []byte {
 	return run.SettingsHash(engineName, engineVersion, settings)
 }
 
-func (m *simulation) run(ctx context.Context) error {
+func (m *simulation) runAll(ctx context.Context) error {
 	if err := os.MkdirAll(m.Folder, 0o755); err != nil {
 		return err
 	}
@@ -114,13 +114,13 @@ func (m *simulation) Archive(a *md.Archive) {
 
 func (m *simulation) Reset() { m.contacts, m.history = newContacts(m.system), newHistory(m.system) }
 
-// Write lets no replica go on, since they share contacts and history.
+// Write lets no replica continue, since they share contacts and history.
 func (m *simulation) Write(replicas []*replica, complete bool) error {
 	for _, r := range replicas {
 		r.Lock()
 		defer r.Unlock()
 	}
-	s, err := (&results{m, replicas}).write(complete)
+	s, err := (&results{m, replicas}).writeFiles(complete)
 	if complete {
 		m.final = s
 	}

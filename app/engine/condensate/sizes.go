@@ -26,8 +26,8 @@ func newSizes(y *system) *sizes {
 	return s
 }
 
-// add adds a frame, with the middle and the radius of each chain.
-func (s *sizes) add(centres []md.Vec, radii []float64) {
+// addFrame adds a frame, with the middle and the radius of each chain.
+func (s *sizes) addFrame(centres []md.Vec, radii []float64) {
 	block := int(min(sizeBlocks-1, s.frames*sizeBlocks/s.plan.samples()))
 	s.frames++
 	for k, c := range centres {
@@ -66,7 +66,7 @@ func meanSize(replicas []*sizes, component int, in func(z float64) bool) md.Esti
 	return md.Pool(all)
 }
 
-// unknown is a number that the run does not tell.
+// unknown is a number that the run does not determine.
 var unknown = md.Estimate{Mean: math.NaN(), SE: math.NaN(), SD: math.NaN(), Independent: math.NaN(), Drift: math.NaN()}
 
 func (s *sizes) archive(a *md.Archive) {

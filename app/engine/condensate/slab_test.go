@@ -89,7 +89,7 @@ func (s *slabSystem) heights(c int) (all []float64) {
 func (s *slabSystem) profile(frames int) *Profile {
 	p := NewProfile(s.Mixture)
 	for range frames {
-		p.Add(s.Mixture, s.frame())
+		p.AddFrame(s.Mixture, s.frame())
 	}
 	return p
 }
@@ -231,9 +231,9 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 	s.even, once.even = true, true
 	for n := range 100 {
 		if n >= 40 && n < 46 {
-			p.Add(once.Mixture, once.frame()[:s.Size()])
+			p.AddFrame(once.Mixture, once.frame()[:s.Size()])
 		} else {
-			p.Add(s.Mixture, s.frame())
+			p.AddFrame(s.Mixture, s.frame())
 		}
 	}
 	mean, seen := 0.0, 0.0
@@ -271,7 +271,7 @@ func TestEndsOfChainsAreNoDilutePhase(t *testing.T) {
 		if s.random.Float64() < 0.15 {
 			x[4].Z = x[4].Z - boxLength/2 + s.random.Float64() // one bead of five
 		}
-		p.Add(s.Mixture, x)
+		p.AddFrame(s.Mixture, x)
 	}
 	one := MilliMol / (boxEdge * boxEdge * (boxLength - 30))
 	if c := Evaluate([]*Profile{p}).Components[0]; !c.Bound || c.Dilute.Mean < 3./64*one {
@@ -287,9 +287,9 @@ func TestFramesMayBeAddedInParts(t *testing.T) {
 	}
 	whole, first := NewProfile(s.Mixture), NewProfile(s.Mixture)
 	for i, x := range frames {
-		whole.Add(s.Mixture, x)
+		whole.AddFrame(s.Mixture, x)
 		if i < 70 {
-			first.Add(s.Mixture, x)
+			first.AddFrame(s.Mixture, x)
 		}
 	}
 	kept := md.Storing(nil)
@@ -297,7 +297,7 @@ func TestFramesMayBeAddedInParts(t *testing.T) {
 	second := NewProfile(s.Mixture)
 	second.Archive(md.Restoring(kept.Bytes()))
 	for _, x := range frames[70:] {
-		second.Add(s.Mixture, x)
+		second.AddFrame(s.Mixture, x)
 	}
 	if whole.Frames() != 150 || second.Frames() != 150 || len(whole.blocks) != len(second.blocks) {
 		t.Fatalf("%d and %d frames", whole.Frames(), second.Frames())

@@ -27,7 +27,7 @@ func layered(t *testing.T, steps int, thickness float64) *results {
 		for i := range x {
 			x[i] = md.Vec{X: 9 * rng.Float64(), Y: 9 * rng.Float64(), Z: 30 + thickness*(rng.Float64()-0.5)}
 		}
-		rep.profile.Add(m.mix, x)
+		rep.profile.AddFrame(m.mix, x)
 	}
 	return &results{m, []*replica{rep}}
 }

@@ -53,7 +53,7 @@ type (
 		LeastDilute   store.Figure `json:"least_dilute_mM"` // below, only bounds
 	}
 	resultsView struct {
-		Condensed   *bool        `json:"condensed"` // null: not asked, not known yet, or the run does not tell; then Reason says why
+		Condensed   *bool        `json:"condensed"` // null: not requested, not known yet, or undecided; then Reason says why
 		Reason      string       `json:"reason,omitempty"`
 		Slab        *slabView    `json:"slab,omitempty"`
 		Components  []resultView `json:"components"`
@@ -222,8 +222,8 @@ func (r *results) evaluate(s *summary) {
 	}
 }
 
-// addPhases evaluates the slab and reports whether its concentrations are settled or, if there
-// is one phase, whether the sizes of the chains are. What the run does not tell is not settled.
+// addPhases evaluates the slab and reports whether its concentrations are converged or, if
+// there is one phase, whether the sizes of the chains are. Undecided values are not converged.
 func (r *results) addPhases(s *summary, sizes bool) bool {
 	all, evaluated := r.profiles()
 	if len(all) == 0 || !evaluated {
@@ -333,13 +333,13 @@ func (s *summary) sentences() []string {
 		}
 	}
 	if p := res.Pair; p != nil {
-		add("second virial coefficient %s, dissociation constant %s", known(p.Virial, p.VirialSE, "nm³"), known(p.Dissociation, p.DissociationSE, "mM"))
+		add("second virial coefficient %s, dissociation constant %s", formatKnown(p.Virial, p.VirialSE, "nm³"), formatKnown(p.Dissociation, p.DissociationSE, "mM"))
 	}
 	return lines
 }
 
-// known writes a number with its error and unit, as far as they are known.
-func known(v, se store.Figure, unit string) string {
+// formatKnown writes a number with its error and unit, as far as they are known.
+func formatKnown(v, se store.Figure, unit string) string {
 	switch {
 	case math.IsNaN(float64(v)):
 		return "unknown"

@@ -82,7 +82,7 @@ func (s *summary) metrics() metrics {
 	return m
 }
 
-// briefly is the reason without numbers and advice, short enough for tables of jobs.
+// briefly is the reason without numbers and recommendations, short enough for tables of jobs.
 func (v *resultsView) briefly() string {
 	if end := strings.IndexAny(v.Reason, ":;,("); end >= 0 {
 		return strings.TrimSpace(v.Reason[:end])

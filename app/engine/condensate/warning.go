@@ -10,7 +10,7 @@ import (
 // usualInterface is the width in nm of a usual interface, from 10 to 90 %.
 const usualInterface = 4
 
-// warnings say what makes the results doubtful. The run goes on.
+// warnings say what makes the results doubtful. The run continues.
 func (s *Settings) warnings() []string {
 	texts := input.ConditionWarnings(s.Conditions)
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }

@@ -11,7 +11,7 @@ import (
 func (y *system) centres(x []md.Vec, moved float64) []md.Vec {
 	all := make([]md.Vec, y.mix.Chains())
 	for k := range all {
-		c := y.mix.Chain(k).Centre(md.Of(y.mix, x, k))
+		c := y.mix.Chain(k).Centre(md.PartOf(y.mix, x, k))
 		all[k] = y.inBox(md.Vec{X: c.X, Y: c.Y, Z: c.Z + moved})
 	}
 	return all

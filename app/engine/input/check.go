@@ -25,7 +25,7 @@ const (
 )
 
 // Check returns what is wrong with a sequence of letters, and how to correct it:
-// one sentence per mistake, which calls the sequence by its name.
+// one sentence per error, which calls the sequence by its name.
 func checkSequence(name, letters string) []string {
 	if looksLikeRNA(letters) {
 		return []string{fmt.Sprintf("sequence %q has only A, C, G and U, so it looks like RNA; give the protein that it codes for", name)}

@@ -27,7 +27,7 @@ func named(text []byte) (records []Record) {
 }
 
 // Records returns the records of a FASTA text. The sentence, which begins with the name of the
-// text, says why they can't be told apart: text that is not meant as one chain must not be
+// text, says why they can't be separated: text that is not meant as one chain must not be
 // taken for one.
 func Records(text []byte) (records []Record, wrong string) {
 	text = plaintext.Unix(text)

@@ -37,7 +37,7 @@ func (l Limit) Instead(value float64, format string) string {
 	return fmt.Sprintf(format, Plain(math.Round(value*1e6)/1e6))
 }
 
-// adviceOn is the advice on a value out of bounds, in parentheses.
+// adviceOn is the recommendation for a value out of bounds, in parentheses.
 func (l Limit) adviceOn(value float64) string {
 	if l.Advice == nil {
 		return ""

@@ -2,7 +2,7 @@ package input
 
 import "bytes"
 
-// format is a kind of document that people give instead of FASTA by mistake.
+// format is a kind of document that people mistakenly give instead of FASTA.
 type format struct {
 	begin, also string // how it begins, and what else it holds
 	name        string

@@ -51,8 +51,8 @@ func (v Vec) along(axis int) float64 {
 	return v.Z
 }
 
-// fill sorts the groups at some places.
-func (c *cells) fill(spots []spot, kinOf func(group int32) int32) {
+// sortGroups sorts the groups at some places.
+func (c *cells) sortGroups(spots []spot, kinOf func(group int32) int32) {
 	clear(c.start)
 	c.most = 0
 	in := make([]int32, len(spots))

@@ -45,7 +45,7 @@ func dense(t testing.TB, model *Model, copies int, wide float64) (x []Vec, heigh
 // lower moves whole chains towards z = 0 by a part of the height of their middle.
 func lower(m *Mixture, x []Vec, part float64) {
 	for chain := range m.Chains() {
-		of := Of(m, x, chain)
+		of := PartOf(m, x, chain)
 		middle := 0.0
 		for _, at := range of {
 			middle += at.Z / float64(len(of))

@@ -7,7 +7,7 @@
 // [PairSums] and [Scaling] evaluate the motion. A [Mixture] is many chains in a periodic
 // box, which [Motion] moves with a [Team] of workers; their pairs are computed in single
 // precision. Equal seeds give equal bits on
-// machines of one architecture, whatever the number of workers.
+// machines of one architecture, for any number of workers.
 //
 // Units throughout: nm, ps, g/mol, kJ/mol, K, elementary charge, mol/L. They are
 // coherent: 1 g/mol nm²/ps² = 1 kJ/mol.

@@ -146,7 +146,7 @@ func (d *domains) build(m *Mixture, x []Vec, fine []fineVec, team *Team) {
 			d.spots[k] = d.locate(m, x, k)
 		}
 	})
-	d.cells.fill(d.spots, d.kinOf)
+	d.cells.sortGroups(d.spots, d.kinOf)
 	for k := range d.domain {
 		d.domain[k].first = int32(k * len(d.groups) / len(d.domain))
 		d.domain[k].own = d.cells.order[d.domain[k].first : (k+1)*len(d.groups)/len(d.domain)]
@@ -156,8 +156,8 @@ func (d *domains) build(m *Mixture, x []Vec, fine []fineVec, team *Team) {
 	}
 	team.Each(len(d.domain), func(worker, task int) {
 		domain := &d.domain[task]
-		d.search[worker].find(m, d, domain)
-		domain.place(fine)
+		d.search[worker].findPairs(m, d, domain)
+		domain.placeBeads(fine)
 		domain.shorten(&domain.near, d.reach)
 		domain.pairList, domain.near = domain.near, domain.pairList
 	})
@@ -167,7 +167,7 @@ func (d *domains) build(m *Mixture, x []Vec, fine []fineVec, team *Team) {
 // locate returns where a group is.
 func (d *domains) locate(m *Mixture, x []Vec, k int) spot {
 	g, s := &d.groups[k], spot{}
-	of := Of(m, x, int(g.chain))
+	of := PartOf(m, x, int(g.chain))
 	for lane := range int(g.used) {
 		s.centre = s.centre.AddScaled(1/float64(g.used), of[g.beads[lane]])
 	}
@@ -211,9 +211,9 @@ func (d *domains) listCopies() {
 	}
 }
 
-// place copies positions of all beads, in units of fine, to the quads of a task, and clears
+// placeBeads copies positions of all beads, in units of fine, to the quads of a task, and clears
 // their forces.
-func (domain *domain) place(x []fineVec) {
+func (domain *domain) placeBeads(x []fineVec) {
 	for local := range domain.quads {
 		q, from := &domain.quads[local], &domain.from[local]
 		for lane := range quadSize {

@@ -54,23 +54,23 @@ func (d *Dynamics) Archive(a *Archive) {
 
 // Resume computes the forces that the first step after a restored state needs. It
 // returns an error like that of Advance.
-func (d *Dynamics) Resume() error { return d.check(d.field.compute(d.x)) }
+func (d *Dynamics) Resume() error { return d.checkBonds(d.field.compute(d.x)) }
 
 // Advance computes n steps. It returns an error if a bond breaks, which a correct
 // integrator never does; the chain is of no use afterwards.
 func (d *Dynamics) Advance(n int) error {
 	for range n {
-		d.move()
+		d.moveBeads()
 		d.step++
 		if bead := d.field.compute(d.x); bead >= 0 {
-			return d.check(bead)
+			return d.checkBonds(bead)
 		}
 	}
 	return nil
 }
 
-// move is one step of the integrator, with the forces of the present positions.
-func (d *Dynamics) move() {
+// moveBeads is one step of the integrator, with the forces of the present positions.
+func (d *Dynamics) moveBeads() {
 	d.source.normals(d.random)
 	x, v, quads := d.x, d.v[:len(d.x)], d.field.beads
 	for i := range x {
@@ -79,7 +79,7 @@ func (d *Dynamics) move() {
 	}
 }
 
-func (d *Dynamics) check(bead int) error {
+func (d *Dynamics) checkBonds(bead int) error {
 	if bead < 0 {
 		return nil
 	}

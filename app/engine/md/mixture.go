@@ -56,8 +56,8 @@ func (m *Mixture) Chain(chain int) *Model { return m.model[chain] }
 // Span returns the first bead of a chain and the one after its last.
 func (m *Mixture) Span(chain int) (from, to int) { return int(m.first[chain]), int(m.first[chain+1]) }
 
-// Of returns the part of a slice with an item for each bead that belongs to a chain.
-func Of[T any](m *Mixture, all []T, chain int) []T {
+// PartOf returns the part of a slice with an item for each bead that belongs to a chain.
+func PartOf[T any](m *Mixture, all []T, chain int) []T {
 	from, to := m.Span(chain)
 	return all[from:to:to]
 }

@@ -26,14 +26,14 @@ type Motion struct {
 	baths   map[*Model]*thermostat
 	stick   *domains
 	screen  *domains
-	hands   []hand       // of each worker
-	stale   atomic.Bool  // some bead has moved too far for the lists
-	broken  atomic.Int64 // 1 + the first bead of a broken bond
-	largest []int        // domains of both kinds, those with the most pairs first
+	scratch []workerScratch // of each worker
+	stale   atomic.Bool     // some bead has moved too far for the lists
+	broken  atomic.Int64    // 1 + the first bead of a broken bond
+	largest []int           // domains of both kinds, those with the most pairs first
 }
 
-// hand is what a worker needs for a chain.
-type hand struct {
+// workerScratch is what a worker needs for a chain.
+type workerScratch struct {
 	force  []Vec
 	random []float64
 
@@ -56,7 +56,7 @@ func NewMotion(m *Mixture, team *Team, seed uint64, replica int) *Motion {
 		}
 	}
 	for range team.Size() {
-		d.hands = append(d.hands, hand{force: make([]Vec, longest), random: make([]float64, 3*longest)})
+		d.scratch = append(d.scratch, workerScratch{force: make([]Vec, longest), random: make([]float64, 3*longest)})
 	}
 	d.stick = newDomains(m, stickCutoff, everyBead, func(m *Model, bead int) (p, q float64) { return halfStick(m.types[bead]) })
 	d.screen = newDomains(m, chargeCutoff, chargedBeads, func(m *Model, bead int) (p, q float64) {
@@ -88,7 +88,7 @@ func chargedBeads(m *Model) []int32 {
 func (d *Motion) Start(x []Vec) error {
 	copy(d.x, x)
 	for chain, model := range d.mix.model {
-		model.drawVelocities(Of(d.mix, d.v, chain), d.sources[chain].rng())
+		model.drawVelocities(PartOf(d.mix, d.v, chain), d.sources[chain].rng())
 	}
 	copy(d.built, d.x)
 	return d.Resume()
@@ -109,9 +109,9 @@ func (d *Motion) Archive(a *Archive) {
 // returns an error like that of Advance.
 func (d *Motion) Resume() error {
 	d.refine(d.built)
-	d.list()
+	d.buildLists()
 	d.drift = math.Inf(1) // x may be far from built
-	d.team.Each(d.mix.Chains(), func(_, chain int) { d.check(chain) })
+	d.team.Each(d.mix.Chains(), func(_, chain int) { d.checkBonds(chain) })
 	if err := d.failure(); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (d *Motion) Pull(stiffness float64) { d.pull = stiffness }
 // integrator never does; the chains are of no use afterwards.
 func (d *Motion) Advance(n int) error {
 	for range n {
-		d.team.Each(d.mix.Chains(), d.move)
+		d.team.Each(d.mix.Chains(), d.moveChain)
 		d.step++
 		if err := d.failure(); err != nil {
 			return err
@@ -139,7 +139,7 @@ func (d *Motion) Advance(n int) error {
 		if d.stale.Load() {
 			d.stale.Store(false)
 			copy(d.built, d.x)
-			d.list()
+			d.buildLists()
 		}
 		d.interact()
 	}
@@ -149,15 +149,15 @@ func (d *Motion) Advance(n int) error {
 // farthest returns the longest way of a bead in the last step, in nm.
 func (d *Motion) farthest() float64 {
 	r2 := 0.0
-	for k := range d.hands {
-		r2 = max(r2, d.hands[k].farthest)
-		d.hands[k].farthest = 0
+	for k := range d.scratch {
+		r2 = max(r2, d.scratch[k].farthest)
+		d.scratch[k].farthest = 0
 	}
 	return math.Sqrt(r2)
 }
 
-// list builds the lists for the positions in built, which fine has, too.
-func (d *Motion) list() {
+// buildLists builds the lists for the positions in built, which fine has, too.
+func (d *Motion) buildLists() {
 	d.stick.build(d.mix, d.built, d.fine, d.team)
 	d.screen.build(d.mix, d.built, d.fine, d.team)
 	d.sortTasks()
@@ -183,8 +183,8 @@ func (d *Motion) sortTasks() {
 // interact computes the forces of all pairs.
 func (d *Motion) interact() {
 	n := len(d.stick.domain)
-	anew := d.path > innerSkin/2
-	if anew {
+	rebuild := d.path > innerSkin/2
+	if rebuild {
 		d.path = 0
 	}
 	d.team.Each(len(d.largest), func(_, task int) {
@@ -193,8 +193,8 @@ func (d *Motion) interact() {
 			k, kind = k-n, d.screen
 		}
 		domain := &kind.domain[k]
-		domain.place(d.fine)
-		if anew {
+		domain.placeBeads(d.fine)
+		if rebuild {
 			domain.shorten(&domain.near, kind.cutoff+innerSkin)
 		}
 		if kind == d.stick {
@@ -205,12 +205,12 @@ func (d *Motion) interact() {
 	})
 }
 
-// move is one step of a chain, with the forces of the present positions.
-func (d *Motion) move(worker, chain int) {
+// moveChain is one step of a chain, with the forces of the present positions.
+func (d *Motion) moveChain(worker, chain int) {
 	const rounding = 1e-9 // nm, more than that of a sum of ways
 	model := d.mix.model[chain]
-	x, v, fine := Of(d.mix, d.x, chain), Of(d.mix, d.v, chain), Of(d.mix, d.fine, chain)
-	h := &d.hands[worker]
+	x, v, fine := PartOf(d.mix, d.x, chain), PartOf(d.mix, d.v, chain), PartOf(d.mix, d.fine, chain)
+	h := &d.scratch[worker]
 	force, random := h.force[:len(x)], h.random[:3*len(x)]
 	h.fetched = d.stick.fetch(chain) + d.screen.fetch(chain)
 	model.bondForces(x, force)
@@ -229,9 +229,9 @@ func (d *Motion) move(worker, chain int) {
 		fine[i] = x[i].fine()
 	}
 	h.farthest = farthest
-	d.check(chain)
-	if d.drift+math.Sqrt(farthest) > outerSkin/2-rounding && leftLists(x, Of(d.mix, d.built, chain)) {
-		d.stale.Store(true) // the lists will be built anew
+	d.checkBonds(chain)
+	if d.drift+math.Sqrt(farthest) > outerSkin/2-rounding && leftLists(x, PartOf(d.mix, d.built, chain)) {
+		d.stale.Store(true) // the lists will be rebuilt
 	}
 }
 
@@ -277,8 +277,8 @@ func (m *Model) bondForces(x, force []Vec) {
 	force[len(x)-1] = before
 }
 
-// check looks for a broken bond in a chain.
-func (d *Motion) check(chain int) {
+// checkBonds looks for a broken bond in a chain.
+func (d *Motion) checkBonds(chain int) {
 	from, to := d.mix.Span(chain)
 	for i := from; i+1 < to; i++ {
 		if d.x[i].Sub(d.x[i+1]).Norm2() < maxBond*maxBond {
@@ -321,7 +321,7 @@ func (d *Motion) Positions() []Vec { return d.x }
 func (d *Motion) Temperature() float64 {
 	twice := 0.0
 	for chain, model := range d.mix.model {
-		v := Of(d.mix, d.v, chain)
+		v := PartOf(d.mix, d.v, chain)
 		for i := range v {
 			twice += model.mass[i] * v[i].Norm2()
 		}

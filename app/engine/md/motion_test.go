@@ -61,8 +61,8 @@ func (d *Motion) advance(t testing.TB, steps int) {
 func (d *Motion) forces() []Vec {
 	all := make([]Vec, d.mix.Size())
 	for chain, model := range d.mix.model {
-		of := Of(d.mix, all, chain)
-		model.bondForces(Of(d.mix, d.x, chain), of)
+		of := PartOf(d.mix, all, chain)
+		model.bondForces(PartOf(d.mix, d.x, chain), of)
 		d.stick.addForces(chain, of)
 		d.screen.addForces(chain, of)
 	}
@@ -172,14 +172,14 @@ func (d *Motion) scatter() {
 	rng := rand.New(rand.NewPCG(1, uint64(d.step)))
 	for chain := range d.mix.Chains() {
 		by := Vec{d.mix.Box.X * float64(rng.IntN(5)-2), d.mix.Box.Y * float64(rng.IntN(5)-2), d.mix.Box.Z * float64(rng.IntN(5)-2)}
-		x := Of(d.mix, d.x, chain)
+		x := PartOf(d.mix, d.x, chain)
 		for i := range x {
 			x[i] = x[i].AddScaled(1, by)
 		}
 	}
 	copy(d.built, d.x)
 	d.refine(d.x)
-	d.list()
+	d.buildLists()
 	d.interact()
 }
 

@@ -10,8 +10,8 @@ type searcher struct {
 	hits []int32
 }
 
-// find lists the pairs of a domain whose balls are within reach of each other.
-func (s *searcher) find(m *Mixture, d *domains, domain *domain) {
+// findPairs lists the pairs of a domain whose balls are within reach of each other.
+func (s *searcher) findPairs(m *Mixture, d *domains, domain *domain) {
 	domain.start = append(domain.start[:0], 0)
 	domain.tiles = domain.tiles[:0]
 	domain.halo = domain.halo[:0]
@@ -67,7 +67,7 @@ func (s *searcher) row(d *domains, domain *domain, local int32) {
 	}
 }
 
-// ahead tells a shift from its opposite, so that a group meets each of its own images
+// ahead distinguishes a shift from its opposite, so that a group meets each of its own images
 // once. It is true for no shift.
 func ahead(s Vec) bool {
 	switch {

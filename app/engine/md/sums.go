@@ -22,7 +22,7 @@ func (d *Motion) Sums() Sums {
 		case task < n+len(d.screen.domain):
 			parts[task] = d.screenSums(&d.screen.domain[task-n])
 		default:
-			parts[task] = bondSums(Of(d.mix, d.x, task-n-len(d.screen.domain)))
+			parts[task] = bondSums(PartOf(d.mix, d.x, task-n-len(d.screen.domain)))
 		}
 	})
 	var s Sums
@@ -90,7 +90,7 @@ func (d *domains) sites(m *Motion, domain *domain) []site {
 	for local := range n {
 		k, shift := domain.source(d, local)
 		g, params := &d.groups[k], &d.params[k]
-		x, types := Of(m.mix, m.x, int(g.chain)), m.mix.model[g.chain].types
+		x, types := PartOf(m.mix, m.x, int(g.chain)), m.mix.model[g.chain].types
 		for lane, bead := range g.beads {
 			all = append(all, site{x[bead].AddScaled(1, shift), params.p[lane], params.q[lane], types[bead]})
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Looks at what another goroutine is about to change: so many without giving the processor
-// away, then so many with it, and then the goroutine sleeps. A step has two barriers, and
+// How often to poll for a change by another goroutine: spinning, then yielding the
+// processor, and then the goroutine sleeps. A step has two barriers, and
 // waking a goroutine takes longer than most of its work.
 const (
 	quickLooks = 2_000
@@ -17,8 +17,8 @@ const (
 )
 
 // Team is goroutines that share the work of a simulation. Close ends them. Where others
-// want the processors, too, a worker may not run for milliseconds: nobody waits for one
-// that has no task, and who is there does them all.
+// want the processors, too, a worker may not run for milliseconds: idle workers are
+// skipped, and the others do all tasks.
 type Team struct {
 	size int
 	wait sync.WaitGroup
@@ -34,7 +34,7 @@ type Team struct {
 type round struct {
 	work  func(worker, task int)
 	tasks int32
-	next  atomic.Int32 // task that nobody has taken
+	next  atomic.Int32 // next task to run
 	done  atomic.Int32 // number of tasks
 }
 
@@ -50,7 +50,7 @@ func NewTeam(cores int) *Team {
 
 // Close ends the workers.
 func (t *Team) Close() {
-	t.begin(&round{})
+	t.startRound(&round{})
 	t.wait.Wait()
 }
 
@@ -67,8 +67,8 @@ func (t *Team) Each(tasks int, work func(worker, task int)) {
 		return
 	}
 	r := &round{work: work, tasks: int32(tasks)}
-	t.begin(r)
-	r.take(0)
+	t.startRound(r)
+	r.runTasks(0)
 	for looks := 0; r.done.Load() < r.tasks; looks++ {
 		switch {
 		case looks > quickLooks+slowLooks:
@@ -79,8 +79,8 @@ func (t *Team) Each(tasks int, work func(worker, task int)) {
 	}
 }
 
-// take does tasks until there are no more.
-func (r *round) take(worker int) {
+// runTasks does tasks until there are no more.
+func (r *round) runTasks(worker int) {
 	for task := r.next.Add(1) - 1; task < r.tasks; task = r.next.Add(1) - 1 {
 		r.work(worker, int(task))
 		r.done.Add(1)
@@ -93,7 +93,7 @@ func (t *Team) serve(worker int) {
 		if seen.work == nil {
 			return
 		}
-		seen.take(worker)
+		seen.runTasks(worker)
 	}
 }
 
@@ -117,8 +117,8 @@ func (t *Team) newRound(seen *round) *round {
 	return t.round.Load()
 }
 
-// begin starts a round and wakes those who sleep.
-func (t *Team) begin(r *round) {
+// startRound starts a round and wakes those who sleep.
+func (t *Team) startRound(r *round) {
 	t.round.Store(r)
 	t.mu.Lock()
 	if t.asleep > 0 {

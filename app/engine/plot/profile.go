@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// curveColors tell curves apart, also for colour-blind readers (Okabe and Ito).
+// curveColors distinguish curves, also for colour-blind readers (Okabe and Ito).
 var curveColors = []color.Color{
 	color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff},
 	color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
@@ -49,7 +49,7 @@ func (f *Profile) SVG() ([]byte, error) {
 	p.Legend.Top, p.Legend.Padding = true, vg.Points(2)
 	least, most := f.bounds()
 	for k, c := range f.Curves {
-		if err := f.draw(p, k, c, least); err != nil {
+		if err := f.drawCurve(p, k, c, least); err != nil {
 			return nil, err
 		}
 	}
@@ -87,8 +87,8 @@ func (f *Profile) bounds() (least, most float64) {
 	return least, max(most, 10*least)
 }
 
-// draw adds the pieces of a curve between those where nothing was seen.
-func (f *Profile) draw(p *plot.Plot, k int, c Curve, least float64) error {
+// drawCurve adds the pieces of a curve between those where nothing was seen.
+func (f *Profile) drawCurve(p *plot.Plot, k int, c Curve, least float64) error {
 	shown := curveColors[k%len(curveColors)]
 	var piece plotter.XYs
 	named := false

@@ -79,9 +79,10 @@ func (p *Part[R]) elapsed() time.Duration {
 	return time.Since(p.started)
 }
 
-// begin returns a replica that is ready to go on: a new one, or that of a checkpoint. It waits for
-// a save: a replica that began meanwhile would change what replicas share while it is written.
-func (p *Part[R]) begin(number int) (r R, err error) {
+// beginReplica returns a replica that is ready to run: a new one, or that of a checkpoint. It
+// waits for a save in progress: a replica that began during it would change what replicas
+// share while that is written.
+func (p *Part[R]) beginReplica(number int) (r R, err error) {
 	p.saving.Lock()
 	defer p.saving.Unlock()
 	p.mu.Lock()
@@ -103,9 +104,9 @@ func (p *Part[R]) begin(number int) (r R, err error) {
 	return r, nil
 }
 
-// end closes a replica and, after the last one, finishes the part. The checkpoint stays until
+// endReplica closes a replica and, after the last one, finishes the part. The checkpoint stays until
 // all parts are finished.
-func (p *Part[R]) end(r R) error {
+func (p *Part[R]) endReplica(r R) error {
 	p.mu.Lock()
 	p.wall = p.elapsed()
 	p.ended++
@@ -118,7 +119,7 @@ func (p *Part[R]) end(r R) error {
 	}
 	p.saving.Lock()
 	defer p.saving.Unlock()
-	if err := p.save(true); err != nil {
+	if err := p.saveAll(true); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -135,12 +136,12 @@ func (p *Part[R]) saveSoFar() error {
 	if len(p.Begun()) == 0 {
 		return nil
 	}
-	return p.save(false)
+	return p.saveAll(false)
 }
 
-// save replaces the results and the checkpoint, and keeps the one before. Whenever the machine
+// saveAll replaces the results and the checkpoint, and keeps the one before. Whenever the machine
 // stops, one of them is intact and the trajectories hold its frames.
-func (p *Part[R]) save(complete bool) error {
+func (p *Part[R]) saveAll(complete bool) error {
 	begun := p.Begun()
 	p.written = nil
 	for _, r := range begun {
@@ -182,7 +183,7 @@ func (p *Part[R]) archive(a *md.Archive) {
 	}
 }
 
-// archiveReplica archives what replicas share before the last one goes on: of replicas that run
+// archiveReplica archives what replicas share before the last one continues: of replicas that run
 // one after the other, only the last one changes it.
 func (p *Part[R]) archiveReplica(a *md.Archive, r R, last bool) {
 	b := r.base()
@@ -208,7 +209,7 @@ func (p *Part[R]) restore(log io.Writer) error {
 		if _, err := os.Stat(path); err != nil {
 			continue
 		}
-		err := p.load(path)
+		err := p.loadCheckpoint(path)
 		if err == nil {
 			fmt.Fprintf(log, "%s goes on from %s, %s\n", who, name, p.stepsDone())
 			return nil
@@ -226,8 +227,8 @@ func (p *Part[R]) restore(log io.Writer) error {
 	return nil
 }
 
-// load sets the part to a checkpoint. If it fails, the part has to be reset.
-func (p *Part[R]) load(path string) error {
+// loadCheckpoint sets the part to a checkpoint. If it fails, the part has to be reset.
+func (p *Part[R]) loadCheckpoint(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -252,7 +253,7 @@ func (p *Part[R]) load(path string) error {
 func (p *Part[R]) reset() {
 	for _, r := range p.begun {
 		if t := r.base().Trajectory; t.Opened() {
-			t.Close() // without effect on what is made anew
+			t.Close() // without effect on new files
 		}
 	}
 	p.begun, p.wall = nil, 0

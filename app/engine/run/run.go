@@ -40,8 +40,8 @@ func (r *Run[R]) Compute(ctx context.Context) error {
 			return p.wrap(0, err)
 		}
 	}
-	r.started, r.before = time.Now(), r.done()
-	err := r.work(ctx)
+	r.started, r.before = time.Now(), r.fractionDone()
+	err := r.runReplicas(ctx)
 	if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
 		return errors.Join(ended, r.saveStarted())
 	}
@@ -59,8 +59,8 @@ func (r *Run[R]) End() error {
 	return nil
 }
 
-// work returns the first error, after which workers stop.
-func (r *Run[R]) work(ctx context.Context) error {
+// runReplicas returns the first error, after which workers stop.
+func (r *Run[R]) runReplicas(ctx context.Context) error {
 	failed, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	stopped := func() error {
@@ -93,7 +93,7 @@ func (r *Run[R]) work(ctx context.Context) error {
 // computeNext computes replicas until there are no more.
 func (r *Run[R]) computeNext(stopped func() error) error {
 	for {
-		p, rep, err := r.next()
+		p, rep, err := r.nextReplica()
 		if err != nil || p == nil {
 			return err
 		}
@@ -105,21 +105,21 @@ func (r *Run[R]) computeNext(stopped func() error) error {
 				return p.wrap(rep.base().Number, err)
 			}
 		}
-		if err := p.end(rep); err != nil {
+		if err := p.endReplica(rep); err != nil {
 			return p.wrap(rep.base().Number, err)
 		}
 	}
 }
 
-// next takes the next replica; the part is nil if there are no more.
-func (r *Run[R]) next() (p *Part[R], rep R, err error) {
+// nextReplica takes the next replica; the part is nil if there are no more.
+func (r *Run[R]) nextReplica() (p *Part[R], rep R, err error) {
 	r.taking.Lock()
 	defer r.taking.Unlock()
 	for ; r.part < len(r.Parts); r.part, r.number = r.part+1, 0 {
 		p := r.Parts[r.part]
 		if r.number < p.Count {
 			r.number++
-			rep, err := p.begin(r.number)
+			rep, err := p.beginReplica(r.number)
 			return p, rep, p.wrap(r.number, err)
 		}
 	}
@@ -171,8 +171,8 @@ func (r *Run[R]) saveStarted() error {
 	return nil
 }
 
-// done is the fraction of the work that is done.
-func (r *Run[R]) done() float64 {
+// fractionDone is the fraction of the work that is done.
+func (r *Run[R]) fractionDone() float64 {
 	var done, all float64
 	for _, p := range r.Parts {
 		all += p.Cost * float64(p.Count)
@@ -199,7 +199,7 @@ func (r *Run[R]) report() {
 	for _, p := range r.Parts {
 		for _, rep := range p.Begun() {
 			if rep.base().Reached() < p.Steps {
-				done := r.done()
+				done := r.fractionDone()
 				r.line(done, r.status(p, rep)+r.remaining(done))
 				return
 			}

@@ -81,7 +81,7 @@ func TestProgress(t *testing.T) {
 	for prefix, parts := range map[string][]string{"": {""}, "b ": {"b", "a"}} {
 		var log bytes.Buffer
 		r, _ := counting(t.TempDir(), &log, parts...)
-		_, c, err := r.next()
+		_, c, err := r.nextReplica()
 		must.OK(t, err)
 		defer c.Trajectory.Close()
 		r.report()
@@ -148,13 +148,13 @@ func TestRunEndsWithTheFirstError(t *testing.T) {
 func TestReplicasBeginBetweenSaves(t *testing.T) {
 	r, all := counting(t.TempDir(), io.Discard, "")
 	c := all[0]
-	_, first, err := r.next()
+	_, first, err := r.nextReplica()
 	must.OK(t, err)
 	defer first.Trajectory.Close()
 	var next sync.WaitGroup
 	c.writing = func(begun []*counter) {
 		next.Go(func() {
-			if _, second, err := r.next(); err != nil {
+			if _, second, err := r.nextReplica(); err != nil {
 				t.Error(err)
 			} else {
 				second.Trajectory.Close()

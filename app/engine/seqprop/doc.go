@@ -1,4 +1,4 @@
-// Package seqprop is the engine of sequence-properties: what can be told of a protein from
+// Package seqprop is the engine of sequence-properties: what can be computed of a protein from
 // its sequence alone. It needs no other program.
 //
 // Every quantity has its unit and source where it is computed. One that means nothing for a

@@ -30,8 +30,8 @@ type Properties struct {
 	Note string // what could not be computed, and why
 }
 
-// Of computes the properties of a sequence of upper-case letters.
-func Of(name, sequence string, pH float64) Properties {
+// PropertiesOf computes the properties of a sequence of upper-case letters.
+func PropertiesOf(name, sequence string, pH float64) Properties {
 	nothing := math.NaN()
 	p := Properties{
 		Name: name, Length: len(sequence), Mass: nothing, Charge: nothing, IsoelectricPoint: nothing, Extinction: nothing, ExtinctionDisulfide: nothing,

@@ -24,7 +24,7 @@ func TestPropertiesAgreeWithBiopython(t *testing.T) {
 		{"DSHAKRHHGYKRKFHEKHHSHRGY", 3036.2934, 10.28337, 4.80030, -2.454167, 0.125, 2980, 2980},
 		{"GGGGG", 303.2718, 5.525, -0.44255, -0.4, 0, 0, 0},
 	} {
-		p := Of("a", want.sequence, 7.4)
+		p := PropertiesOf("a", want.sequence, 7.4)
 		of := " of " + want.sequence
 		near(t, "mass"+of, p.Mass, want.mass, 0.05)
 		near(t, "pI"+of, p.IsoelectricPoint, want.pI, 1e-4)
@@ -38,16 +38,16 @@ func TestPropertiesAgreeWithBiopython(t *testing.T) {
 
 func TestDisorderByComposition(t *testing.T) {
 	const prothymosin = "MSDAAVDTSSEITTKDLKEKKEVVEEAENGRDAPANGNANEENGEQEADNEVDEEEEEGGEEEEEEEEGDGEEEDGDEDEEAESATGKRAAEDDEDDDVDTKKQKTDEDD"
-	if a, b := Of("", prothymosin, 7).Disorder, Of("", lysozyme, 7).Disorder; !(a > 0.4 && b < 0) {
+	if a, b := PropertiesOf("", prothymosin, 7).Disorder, PropertiesOf("", lysozyme, 7).Disorder; !(a > 0.4 && b < 0) {
 		t.Errorf("prothymosin alpha is at %v, lysozyme at %v", a, b)
 	}
-	if d := Of("", strings.Repeat("EK", 20), 7).Disorder; !(d > 0) {
+	if d := PropertiesOf("", strings.Repeat("EK", 20), 7).Disorder; !(d > 0) {
 		t.Errorf("a polyampholyte is at %v", d)
 	}
-	if d := Of("", strings.Repeat("ILVAF", 10), 7).Disorder; !(d < 0) {
+	if d := PropertiesOf("", strings.Repeat("ILVAF", 10), 7).Disorder; !(d < 0) {
 		t.Errorf("a hydrophobic sequence is at %v", d)
 	}
-	if d := Of("", strings.Repeat("EK", 14), 7).Disorder; !math.IsNaN(d) {
+	if d := PropertiesOf("", strings.Repeat("EK", 14), 7).Disorder; !math.IsNaN(d) {
 		t.Errorf("a peptide has %v", d)
 	}
 }
@@ -71,7 +71,7 @@ func TestOnlyTheLengthOfUnknownLetters(t *testing.T) {
 		"U":    "only the length: U at position 1 is not one of the twenty amino acids",
 		"":     "empty",
 	} {
-		p := Of("a", sequence, 7)
+		p := PropertiesOf("a", sequence, 7)
 		if p.Length != len(sequence) || p.Note != note {
 			t.Errorf("%q: %d residues, %q", sequence, p.Length, p.Note)
 		}

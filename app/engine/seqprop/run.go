@@ -74,7 +74,7 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 			return err
 		}
 		text := records[k].Letters
-		all[k] = Of(name, text, o.PH)
+		all[k] = PropertiesOf(name, text, o.PH)
 		switch note := all[k].Note; {
 		case math.IsNaN(all[k].Hydropathy):
 			store.Warn(log, name+": "+note)

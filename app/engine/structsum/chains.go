@@ -12,7 +12,7 @@ type chain struct {
 	residues []*residue
 }
 
-// count tells the residues their places in the chain.
+// count sets the positions of residues in the chain.
 func (c *chain) count() {
 	for k, after := range c.residues[1:] {
 		after.place = c.residues[k].place + 1
@@ -47,7 +47,7 @@ func (c *chain) unusual() (names []string) {
 	return names
 }
 
-// incomplete lists the residues of a protein that lack atoms of the backbone.
+// incomplete lists the residues of a protein with missing atoms of the backbone.
 func (c *chain) incomplete() (names []string) {
 	if c.Kind != structure.Protein {
 		return nil

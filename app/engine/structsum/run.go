@@ -26,13 +26,13 @@ const mostInMap = 1500
 //     least 4 apart in their chain
 //   - distances.csv: a matrix of the distances of alpha carbons, up to 1,500 residues
 //   - summary.txt: all of it in sentences
-//   - metrics.json: the figures; what the structure has nothing of is left out
+//   - metrics.json: the metrics; those that do not apply to the structure are left out
 func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io.Writer) error {
-	s, err := read(file)
+	s, err := readStructure(file)
 	if err != nil {
 		return err
 	}
-	r := &report{folder: dir, model: s, proteins: s.of(structure.Protein)}
+	r := &report{folder: dir, model: s, proteins: s.residuesOf(structure.Protein)}
 	nearby := slices.DeleteFunc(slices.Clone(s.residues), func(x *residue) bool { return x.Kind == structure.Water })
 	r.contacts = contacts(nearby, cutoff)
 	if err := ctx.Err(); err != nil {
@@ -58,7 +58,7 @@ type report struct {
 	contacts, fold []contact // of all but water; of proteins, apart in the chain
 }
 
-func (r *report) write(name string, rows [][]string) error {
+func (r *report) writeTable(name string, rows [][]string) error {
 	return store.WriteCSV(filepath.Join(r.folder, name), rows)
 }
 
@@ -74,7 +74,7 @@ func (r *report) writeChains() error {
 			strconv.Itoa(len(gaps)), strconv.Itoa(missing), strings.Join(c.unusual(), " "), strings.Join(c.incomplete(), " "), c.sequence(),
 		})
 	}
-	return r.write("chains.csv", rows)
+	return r.writeTable("chains.csv", rows)
 }
 
 func (r *report) writeGaps() error {
@@ -86,7 +86,7 @@ func (r *report) writeGaps() error {
 		}
 		rows = append(rows, []string{g.before.ChainID(), g.before.Name + g.before.Label(), g.after.Name + g.after.Label(), strconv.Itoa(g.missing), length})
 	}
-	return r.write("gaps.csv", rows)
+	return r.writeTable("gaps.csv", rows)
 }
 
 func (r *report) writeLigands() error {
@@ -99,10 +99,10 @@ func (r *report) writeLigands() error {
 		}
 	}
 	rows := [][]string{{"ligand", "chain", "number", "heavy_atoms", "neighbours", "residues"}}
-	for _, l := range r.model.of(structure.Ligand) {
+	for _, l := range r.model.residuesOf(structure.Ligand) {
 		rows = append(rows, []string{l.Name, l.ChainID(), l.Label(), strconv.Itoa(len(l.atoms)), strconv.Itoa(len(beside[l])), strings.Join(beside[l], " ")})
 	}
-	return r.write("ligands.csv", rows)
+	return r.writeTable("ligands.csv", rows)
 }
 
 func (r *report) writeResidues() error {
@@ -118,7 +118,7 @@ func (r *report) writeResidues() error {
 			decimal(meanB([]*residue{x}), 2), strconv.Itoa(touching[x]),
 		})
 	}
-	return r.write("residues.csv", rows)
+	return r.writeTable("residues.csv", rows)
 }
 
 func (r *report) writeContacts() error {
@@ -126,7 +126,7 @@ func (r *report) writeContacts() error {
 	for _, c := range r.fold {
 		rows = append(rows, []string{c.a.ChainID(), c.a.Name + c.a.Label(), c.b.ChainID(), c.b.Name + c.b.Label(), decimal(c.distance, 2)})
 	}
-	return r.write("contacts.csv", rows)
+	return r.writeTable("contacts.csv", rows)
 }
 
 // writeDistances writes a matrix without names, as matrices are viewed.
@@ -146,7 +146,7 @@ func (r *report) writeDistances() error {
 			rows[k] = append(rows[k], decimal(structure.Distance(a.atom("CA"), b.atom("CA")), 2))
 		}
 	}
-	return r.write("distances.csv", rows)
+	return r.writeTable("distances.csv", rows)
 }
 
 func meanB(residues []*residue) float64 {
@@ -170,8 +170,8 @@ func (r *report) writeMetrics() error {
 	count := func(name string, n int) { figures[name] = json.Number(strconv.Itoa(n)) }
 	count("models", s.Models)
 	count("chains", len(r.model.chains))
-	count("ligands", len(s.of(structure.Ligand)))
-	count("waters", len(s.of(structure.Water)))
+	count("ligands", len(s.residuesOf(structure.Ligand)))
+	count("waters", len(s.residuesOf(structure.Water)))
 	count("residues", len(r.proteins))
 	if len(r.proteins) > 0 {
 		count("gaps", len(r.gaps))

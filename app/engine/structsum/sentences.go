@@ -13,7 +13,7 @@ import (
 // mostListed is how many of a kind a sentence lists.
 const mostListed = 10
 
-// sentences tells the report to people: first what is there, then what to heed before
+// sentences words the report for people: first what is there, then what to heed before
 // computing with it. The log gets the same, with what makes it doubtful to compute with marked.
 func (r *report) sentences(log io.Writer) string {
 	var lines []string
@@ -31,10 +31,10 @@ func (r *report) sentences(log io.Writer) string {
 	for _, c := range s.chains {
 		say("Chain %s: %s with %s, %s to %s.", named(c.ID()), c.Kind, unit.Count(len(c.residues), "residue"), c.residues[0].Label(), c.residues[len(c.residues)-1].Label())
 	}
-	if ligands := s.of(structure.Ligand); len(ligands) > 0 {
+	if ligands := s.residuesOf(structure.Ligand); len(ligands) > 0 {
 		say("Ligands and ions: %s.", listed(ligands))
 	}
-	if waters := s.of(structure.Water); len(waters) > 0 {
+	if waters := s.residuesOf(structure.Water); len(waters) > 0 {
 		say("%s.", unit.Count(len(waters), "water molecule"))
 	}
 	if len(r.proteins) > 0 {

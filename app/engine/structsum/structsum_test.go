@@ -175,7 +175,7 @@ func TestNoFigureWithoutAProtein(t *testing.T) {
 }
 
 func TestContactsAreThoseOfAllPairs(t *testing.T) {
-	s, err := read(bytes.NewReader(enginetest.Read(t, lysozyme)))
+	s, err := readStructure(bytes.NewReader(enginetest.Read(t, lysozyme)))
 	must.OK(t, err)
 	for _, cutoff := range []float64{2, 4.5, 9} {
 		var want []contact

@@ -34,8 +34,8 @@ type model struct {
 	chains   []*chain   // polymers
 }
 
-// read reads a PDB or mmCIF file.
-func read(file io.Reader) (*model, error) {
+// readStructure reads a PDB or mmCIF file.
+func readStructure(file io.Reader) (*model, error) {
 	m, err := structure.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("the structure %w", err)
@@ -67,7 +67,7 @@ func read(file io.Reader) (*model, error) {
 	return s, nil
 }
 
-func (s *model) of(k structure.Kind) (some []*residue) {
+func (s *model) residuesOf(k structure.Kind) (some []*residue) {
 	for _, r := range s.residues {
 		if r.Kind == k {
 			some = append(some, r)

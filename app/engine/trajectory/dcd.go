@@ -33,7 +33,7 @@ type DCD struct {
 	buffer []byte // one frame
 }
 
-// NewDCD returns a trajectory without a file, with a frame every so many steps. The box
+// NewDCD returns a trajectory without a file, with a frame every interval steps. The box
 // has right angles; its edges in nm are zero if there is none.
 func NewDCD(beads int, every int64, box md.Vec) *DCD {
 	return &DCD{beads: beads, every: every, box: box, buffer: make([]byte, FrameSize(beads, box))}

@@ -26,7 +26,7 @@ func ModelsPDB(chains []string, models [][]md.Vec) []byte {
 	return append(b, "END\n"...)
 }
 
-// chainNames are the names of chains, which begin anew after the last.
+// chainNames are the names of chains, which start over after the last.
 const chainNames = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 // appendAtoms writes one ATOM record per bead. Several chains end with TER records, which

@@ -90,7 +90,7 @@ func (s *Accounts) create(ctx context.Context, by app.Caller, r KeyRequest, fini
 // validate returns the networks that a request names, and all its faults.
 func (r KeyRequest) validate() (networks []netip.Prefix, err error) {
 	var f faults
-	f.addFault(naming.Check(r.Organization), "organization")
+	f.addFault(naming.CheckName(r.Organization), "organization")
 	f.addFault(naming.CheckEmail(r.Email), "email")
 	f.addLimits(r.Role, r.Scopes, r.Name)
 	for i, text := range r.Networks {
@@ -131,7 +131,7 @@ func (f *faults) addLimits(role apikey.Role, scopes []apikey.Scope, name string)
 		}
 	}
 	if name != "" {
-		f.addFault(naming.Check(name), "name")
+		f.addFault(naming.CheckName(name), "name")
 	}
 }
 

@@ -105,7 +105,7 @@ func (s *Accounts) Invite(ctx context.Context, organization, email string) (Invi
 		}
 	}
 	var f faults
-	f.addFault(naming.Check(i.Organization), "organization")
+	f.addFault(naming.CheckName(i.Organization), "organization")
 	f.addFault(naming.CheckEmail(i.Email), "email")
 	if err := fault.List(f...); err != nil {
 		return Invitation{}, err

@@ -132,7 +132,7 @@ func checkUserChange(organization, email string, change UserChange) error {
 	if msg := naming.CheckEmail(email); msg != "" {
 		f = append(f, fault.Field{Loc: []any{"path", "email"}, Msg: msg, Type: "value"})
 	}
-	if msg := naming.Check(organization); msg != "" {
+	if msg := naming.CheckName(organization); msg != "" {
 		f = append(f, fault.Field{Loc: []any{"query", "organization"}, Msg: msg, Type: "value"})
 	}
 	if change.Role != "" && change.Role.Rights() == 0 {

@@ -23,7 +23,7 @@ func (f *eventFeed) Publish(all []events.Entry) {
 		if e.Kind != app.EventMetrics && e.Job.Status != app.Running {
 			f.Forget(entry.Owner, string(e.Job.ID))
 		}
-		if f.Heard(entry.Owner) {
+		if f.HasListeners(entry.Owner) {
 			f.Hub.Publish(entry.Owner, e.ID, e, e.Topics()...)
 		}
 	}

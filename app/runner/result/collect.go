@@ -192,7 +192,7 @@ func (c *Collection) lookForOutputs() error {
 	if c.Algorithm == nil {
 		return nil
 	}
-	missing := c.Algorithm.Outputs.Lacking(func(yield func(string, int64) bool) {
+	missing := c.Algorithm.Outputs.Missing(func(yield func(string, int64) bool) {
 		for _, f := range c.manifest.Files {
 			if f.Name != logName && !yield(f.Name, f.Size) {
 				return
@@ -264,7 +264,7 @@ func (c *Collection) summarize() error {
 	if err != nil {
 		return err
 	}
-	results, problems := c.Algorithm.Metrics.Read(root.FS())
+	results, problems := c.Algorithm.Metrics.ReadMetrics(root.FS())
 	for _, p := range problems {
 		c.Log.Debug().Str("problem", p).Msg("a metric can't be read")
 	}

@@ -135,7 +135,7 @@ func (c *Config) checkPolicies() error {
 		prefix := ""
 		if name != "" {
 			prefix = fmt.Sprintf("organizations.%q.", name)
-			if msg := naming.Check(name); msg != "" {
+			if msg := naming.CheckName(name); msg != "" {
 				return fault.Errorf(fault.Invalid, "organizations.%q: %s", name, msg)
 			}
 		}

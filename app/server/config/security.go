@@ -76,7 +76,7 @@ func (s SignIn) checks() []settingCheck {
 		{s.Header != "" && !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`).MatchString(s.Header), "sign_in.header: give the name of a header, such as Remote-User"},
 		{slices.Contains(notOfUsers, name) || strings.HasPrefix(name, "Content-"), "sign_in.header: use a header that only the proxy sends, such as Remote-User"},
 		{s.Header != "" && len(s.Proxies) == 0, "sign_in.proxies: name the proxy that signs in users, such as 10.0.0.7"},
-		{s.Header != "" && naming.Check(s.Organization) != "", "sign_in.organization: name the organization of the users who sign in"},
+		{s.Header != "" && naming.CheckName(s.Organization) != "", "sign_in.organization: name the organization of the users who sign in"},
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package must ends a test that cannot go on, and skips one for what the machine lacks.
+// Package must ends a test that cannot continue, and skips one if the machine lacks something.
 package must
 
 import (
