@@ -73,8 +73,8 @@ func (s *Jobs) Named(ctx context.Context, by Caller, name string) (j *Job, err e
 	return j, err
 }
 
-// Find returns a job of the caller's organization.
-func (s *Jobs) Find(tx Tx, by Caller, name string) (*Job, error) { return jobNamed(tx, by, name) }
+// FindJob returns a job of the caller's organization.
+func (s *Jobs) FindJob(tx Tx, by Caller, name string) (*Job, error) { return jobNamed(tx, by, name) }
 
 // jobNamed returns a job of the caller's organization.
 func jobNamed(tx Tx, by Caller, name string) (*Job, error) {

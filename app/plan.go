@@ -238,11 +238,11 @@ func (p *plan) validate(ctx context.Context, rows []row) error {
 		}
 		asked, index = append(asked, question), append(index, i)
 	}
-	answers, err := p.algorithm.RunValidator(ctx, p.options.Validators, p.by.Organization+"/"+p.by.Email, asked)
+	results, err := p.algorithm.RunValidator(ctx, p.options.Validators, p.by.Organization+"/"+p.by.Email, asked)
 	if err != nil {
 		return err
 	}
-	for k, faults := range answers {
+	for k, faults := range results {
 		r := &rows[index[k]]
 		r.faults = algorithm.MergeFaults(r.faults, faults)
 		r.summarize(asked[k].Named)

@@ -163,10 +163,10 @@ func (h *Links) Serve(w http.ResponseWriter, r *http.Request, l app.Link) error 
 	return err
 }
 
-// Send answers a GET or HEAD with an open file. If it returns an error, it has
+// SendDownload answers a GET or HEAD with an open file. If it returns an error, it has
 // written nothing. If the file shrinks while it is sent, the connection is broken, so
 // that no client mistakes a part for the whole.
-func (d *Dir) Send(w http.ResponseWriter, r *http.Request, f app.Download) error {
+func (d *Dir) SendDownload(w http.ResponseWriter, r *http.Request, f app.Download) error {
 	end, err := d.transfers.One(f.Holder)
 	if err != nil {
 		return err

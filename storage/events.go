@@ -48,7 +48,7 @@ func noteEvent(t *kv.Tx, e *app.Event, instead string) error {
 	if err != nil {
 		return fmt.Errorf("note an event of job %s: %w", e.Job.ID, err)
 	}
-	t.Note(kv.Note{Owner: e.Job.Organization, Value: value, Instead: instead, Attached: e})
+	t.AddNote(kv.Note{Owner: e.Job.Organization, Value: value, Instead: instead, Attached: e})
 	return nil
 }
 

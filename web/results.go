@@ -19,7 +19,7 @@ import (
 // Sender answers a GET or HEAD with an open file. If it returns an error, it has
 // written nothing.
 type Sender interface {
-	Send(w http.ResponseWriter, r *http.Request, f app.Download) error
+	SendDownload(w http.ResponseWriter, r *http.Request, f app.Download) error
 }
 
 // results gives what jobs produced and printed.
@@ -118,7 +118,7 @@ func (h results) file(c *gin.Context, by app.Caller) error {
 	if f.Incomplete {
 		c.Header("X-Incomplete", "1")
 	}
-	return h.sender.Send(c.Writer, c.Request, app.Download{Content: f.File, Filename: path.Base(f.Path), ETag: f.ETag, Holder: by.KeyID})
+	return h.sender.SendDownload(c.Writer, c.Request, app.Download{Content: f.File, Filename: path.Base(f.Path), ETag: f.ETag, Holder: by.KeyID})
 }
 
 // log handles GET /jobs/{jobName}/logs.

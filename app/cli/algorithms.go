@@ -77,7 +77,7 @@ func catalogueHere(c *cobra.Command, flags *configFlags) (*algorithm.Catalogue, 
 	if err != nil {
 		return nil, host.Host{}, err
 	}
-	here, _ := host.Of(config) // what was not detected counts as absent
+	here, _ := host.Inspect(config) // what was not detected counts as absent
 	return catalogue, here, nil
 }
 
@@ -173,7 +173,7 @@ The exit status is 0 if there is no mistake, 1 if a program does not work in the
 		if err != nil {
 			return err
 		}
-		here, _ := host.Of(config) // what was not detected counts as absent
+		here, _ := host.Inspect(config) // what was not detected counts as absent
 		program, _ := os.Executable()
 		machine, wrong, broken := here.Machine(), 0, 0
 		for _, file := range allWithin(files) {

@@ -185,7 +185,7 @@ func runTrials(ctx context.Context, c config.Config, base string, chosen []*algo
 	if err != nil {
 		return fmt.Errorf("make a key: %w", err)
 	}
-	here, _ := host.Of(c) // what was not detected counts as absent
+	here, _ := host.Inspect(c) // what was not detected counts as absent
 	program, _ := os.Executable()
 	tester := trial.Tester{
 		API: client.New(base, key.Secret), Patience: limit,

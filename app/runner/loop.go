@@ -124,7 +124,7 @@ func (r *Runner) pilotEnded(p *pilot) {
 	if p.hasSlot {
 		p.hasSlot = false
 		p.executor.running--
-		p.executor.share.End(p.lease)
+		p.executor.share.ReleaseSlot(p.lease)
 	}
 	delete(p.executor.pilots, p)
 	r.pilotCounts.Remove(p.id)
@@ -148,6 +148,6 @@ func (a *attempt) releaseSlot() {
 	if a.hasSlot {
 		a.hasSlot = false
 		a.executor.running--
-		a.executor.share.End(a.lease)
+		a.executor.share.ReleaseSlot(a.lease)
 	}
 }

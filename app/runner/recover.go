@@ -71,7 +71,7 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 		lease := schedule.Lease{User: schedule.User{Organization: j.Organization, Email: j.Email}, Needs: j.Private.Needs, Devices: j.Private.Devices, Work: j.Work()}
 		id := j.Private.Pilot
 		if id == "" || !r.canPilot(e) {
-			e.share.Begin(lease)
+			e.share.CountRunning(lease)
 			r.attend(ctx, e, j.ID, lease, j)
 			continue
 		}
@@ -100,7 +100,7 @@ func (r *Runner) adopt(e *executor, j *app.Job, l schedule.Lease) *pilot {
 	p.order = task.PilotRows(p.dir())
 	r.pilotCounts.Add(p.id, e.kind(l))
 	e.pilots[p] = true
-	e.share.Begin(l)
+	e.share.CountRunning(l)
 	e.running++
 	task.ClosePilot(p.dir()) // if this fails, it ends when it has received no rows for a while
 	return p

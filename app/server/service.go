@@ -131,7 +131,7 @@ func (s *service) joinParts(secret *link.Secret) error {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	s.program = program
-	here, err := host.Of(s.config)
+	here, err := host.Inspect(s.config)
 	if err != nil {
 		s.log.Warn().Err(err).Msg("not all of the machine could be detected")
 		errors.As(err, &s.gpuTrouble)

@@ -35,8 +35,8 @@ type notes struct {
 	instead map[string]int
 }
 
-// Note adds an entry to the journal.
-func (t *Tx) Note(n Note) {
+// AddNote adds an entry to the journal.
+func (t *Tx) AddNote(n Note) {
 	if n.Instead != "" {
 		if t.notes.instead == nil {
 			t.notes.instead = map[string]int{}

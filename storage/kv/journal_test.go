@@ -39,7 +39,7 @@ func note(t *testing.T, db *DB, owner string, texts ...string) {
 	t.Helper()
 	for i, text := range texts {
 		update(t, db, func(tx *Tx) error {
-			tx.Note(Note{Owner: owner, Value: []byte(text)})
+			tx.AddNote(Note{Owner: owner, Value: []byte(text)})
 			return tx.Put(bucketNotes, []byte(owner), fmt.Append(nil, text, i))
 		})
 	}
@@ -153,14 +153,14 @@ func TestNotesAreToldInOrderOnceTheyAreCommitted(t *testing.T) {
 	db.OnNoted(func(all []events.Entry) { others += len(all) })
 	failed := errors.New("failed")
 	must.OK(t, db.Update(t.Context(), func(tx *Tx) error {
-		tx.Note(Note{Owner: "a", Value: []byte("x"), Instead: "k", Attached: 1})
-		tx.Note(Note{Owner: "b", Value: []byte("y"), Attached: 2})
-		tx.Note(Note{Owner: "a", Value: []byte("z"), Instead: "k", Attached: 3})
-		tx.Note(Note{Owner: "a", Value: []byte("w"), Instead: "other", Attached: 4})
+		tx.AddNote(Note{Owner: "a", Value: []byte("x"), Instead: "k", Attached: 1})
+		tx.AddNote(Note{Owner: "b", Value: []byte("y"), Attached: 2})
+		tx.AddNote(Note{Owner: "a", Value: []byte("z"), Instead: "k", Attached: 3})
+		tx.AddNote(Note{Owner: "a", Value: []byte("w"), Instead: "other", Attached: 4})
 		return tx.Put(bucketNotes, []byte("k"), []byte("v"))
 	}))
 	if err := db.Update(t.Context(), func(tx *Tx) error {
-		tx.Note(Note{Owner: "a", Value: []byte("never")})
+		tx.AddNote(Note{Owner: "a", Value: []byte("never")})
 		must.OK(t, tx.Put(bucketNotes, []byte("k"), []byte("lost")))
 		return failed
 	}); !errors.Is(err, failed) {

@@ -101,5 +101,5 @@ func (c *clients) sendProgram(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer f.Close()
 	w.Header().Set("Cache-Control", "no-cache")
-	return c.Sender.Send(w, r, app.Download{Content: f, Filename: "molrun", ETag: `"` + p.sum + `"`, Holder: holder})
+	return c.Sender.SendDownload(w, r, app.Download{Content: f, Filename: "molrun", ETag: `"` + p.sum + `"`, Holder: holder})
 }

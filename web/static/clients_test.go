@@ -17,7 +17,7 @@ import (
 // stdSender sends files as the standard library does.
 type stdSender struct{ err error }
 
-func (s stdSender) Send(w http.ResponseWriter, r *http.Request, f app.Download) error {
+func (s stdSender) SendDownload(w http.ResponseWriter, r *http.Request, f app.Download) error {
 	if s.err != nil {
 		return s.err
 	}

@@ -35,7 +35,7 @@ type Options struct {
 
 // Sender answers with an open file.
 type Sender interface {
-	Send(w http.ResponseWriter, r *http.Request, f app.Download) error
+	SendDownload(w http.ResponseWriter, r *http.Request, f app.Download) error
 }
 
 // Before returns a handler that serves the files and leaves all else to api. A browser that

@@ -20,7 +20,7 @@ func checkAlgorithms(ctx context.Context, in *installation) []Finding {
 	if err != nil {
 		return finding(Problem, "%s", fault.Text(err))
 	}
-	here, _ := host.Of(in.config) // what was not detected counts as absent
+	here, _ := host.Inspect(in.config) // what was not detected counts as absent
 	ready, catalogued := 0, 0
 	for _, typ := range catalogue.Types() {
 		for _, a := range catalogue.Versions(typ) {

@@ -25,7 +25,7 @@ func checkSlurm(ctx context.Context, in *installation) []Finding {
 	}
 	var found []Finding
 	options := host.SlurmOptions(in.config)
-	for _, f := range slurm.Check(ctx, options, placements(in.config.Routing())...) {
+	for _, f := range slurm.CheckCluster(ctx, options, placements(in.config.Routing())...) {
 		grade := map[slurm.Grade]Result{slurm.Fine: OK, slurm.Doubtful: Warning, slurm.Wrong: Problem}[f.Grade]
 		found = append(found, Finding{Result: grade, Text: f.Text})
 	}

@@ -11,8 +11,8 @@ import (
 // processor, and then the goroutine sleeps. A step has two barriers, and
 // waking a goroutine takes longer than most of its work.
 const (
-	quickLooks = 2_000
-	slowLooks  = 500
+	quickPolls = 2_000
+	slowPolls  = 500
 	shortSleep = 50 * time.Microsecond
 )
 
@@ -71,9 +71,9 @@ func (t *Team) Each(tasks int, work func(worker, task int)) {
 	r.runTasks(0)
 	for looks := 0; r.done.Load() < r.tasks; looks++ {
 		switch {
-		case looks > quickLooks+slowLooks:
+		case looks > quickPolls+slowPolls:
 			time.Sleep(shortSleep) // the worker may wait for this very processor
-		case looks > quickLooks:
+		case looks > quickPolls:
 			runtime.Gosched()
 		}
 	}
@@ -99,11 +99,11 @@ func (t *Team) serve(worker int) {
 
 // newRound waits for another round than the one that was seen.
 func (t *Team) newRound(seen *round) *round {
-	for looks := range quickLooks + slowLooks {
+	for looks := range quickPolls + slowPolls {
 		if r := t.round.Load(); r != seen {
 			return r
 		}
-		if looks > quickLooks {
+		if looks > quickPolls {
 			runtime.Gosched()
 		}
 	}

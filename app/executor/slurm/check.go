@@ -29,9 +29,9 @@ const (
 	Wrong          // jobs don't run
 )
 
-// Check checks whether jobs can run on the cluster, with a short job at the first
+// CheckCluster checks whether jobs can run on the cluster, with a short job at the first
 // placement. It needs no Executor and disturbs none.
-func Check(ctx context.Context, o Options, places ...placement.Placement) []Finding {
+func CheckCluster(ctx context.Context, o Options, places ...placement.Placement) []Finding {
 	o = o.withDefaults()
 	if err := o.valid(); err != nil {
 		return []Finding{{Wrong, err.Error()}}

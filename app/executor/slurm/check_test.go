@@ -20,7 +20,7 @@ import (
 func (w *world) findings(places ...placement.Placement) (text string, worst slurm.Grade) {
 	w.Helper()
 	var lines []string
-	for _, f := range slurm.Check(w.Context(), w.options, places...) {
+	for _, f := range slurm.CheckCluster(w.Context(), w.options, places...) {
 		lines = append(lines, fmt.Sprint(f.Grade, " ", f.Text))
 		worst = max(worst, f.Grade)
 	}
@@ -92,7 +92,7 @@ func TestCheckSparesAJobThatGotTheNumberOfItsOwn(t *testing.T) {
 	ends := w.standIn("scancel", `"$real" "$@"; code=$?; echo >>"$calls"; exit $code`)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // for the job's answer
 	defer cancel()
-	slurm.Check(ctx, w.options)
+	slurm.CheckCluster(ctx, w.options)
 	if w.lines(ends) == 0 {
 		t.Error("the job without an answer is not cancelled")
 	}

@@ -82,9 +82,9 @@ type taskGroup struct {
 	first, last time.Time
 }
 
-// Add submits a task together with others. known is false if ctx ends during the
+// SubmitTogether submits a task together with others. known is false if ctx ends during the
 // submission, whose result is then unknown. end ends with Run.
-func (g *gatherer) Add(ctx, end context.Context, r request, t app.Task) (h app.Handle, known bool, err error) {
+func (g *gatherer) SubmitTogether(ctx, end context.Context, r request, t app.Task) (h app.Handle, known bool, err error) {
 	a := &arrival{request: r, task: t, done: make(chan struct{})}
 	select {
 	case g.arrivals <- a:

@@ -50,7 +50,7 @@ func withGatherer(t *testing.T, test func(t *testing.T, g *gathering)) {
 
 // start adds a task and checks its handle.
 func (g *gathering) start(r request, token string) {
-	h, known, err := g.Add(context.Background(), g.end, r, app.Task{Token: token})
+	h, known, err := g.SubmitTogether(context.Background(), g.end, r, app.Task{Token: token})
 	if string(h) != token || !known || err != nil {
 		g.t.Errorf("task %s: handle %q, known: %v, %v", token, h, known, err)
 	}
@@ -150,7 +150,7 @@ func TestFailureFailsEveryTask(t *testing.T) {
 		var callers sync.WaitGroup
 		for i := range 3 {
 			callers.Go(func() {
-				if _, known, err := g.Add(t.Context(), g.end, request{}, app.Task{Token: fmt.Sprint(i)}); !known || !errors.Is(err, no) {
+				if _, known, err := g.SubmitTogether(t.Context(), g.end, request{}, app.Task{Token: fmt.Sprint(i)}); !known || !errors.Is(err, no) {
 					t.Errorf("known: %v, error %v", known, err)
 				}
 			})
@@ -163,7 +163,7 @@ func TestTaskWithdrawnBeforeSubmissionIsNotSubmitted(t *testing.T) {
 	withGatherer(t, func(t *testing.T, g *gathering) {
 		ctx, cancel := context.WithTimeout(t.Context(), loneWait/2)
 		defer cancel()
-		_, known, err := g.Add(ctx, g.end, request{}, app.Task{Token: "a"})
+		_, known, err := g.SubmitTogether(ctx, g.end, request{}, app.Task{Token: "a"})
 		if !known || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("known: %v, error %v", known, err)
 		}
@@ -182,7 +182,7 @@ func TestResultIsUnknownAfterGivingUpDuringSubmission(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, known, err := g.Add(ctx, g.end, request{}, app.Task{Token: "a"})
+		_, known, err := g.SubmitTogether(ctx, g.end, request{}, app.Task{Token: "a"})
 		if known || err != nil || !g.Underway("a") {
 			t.Errorf("known: %v, error %v, under way: %v", known, err, g.Underway("a"))
 		}
@@ -223,7 +223,7 @@ func TestStoppingTurnsTasksAway(t *testing.T) {
 		go func() { defer close(done); g.Run(end) }()
 		result := make(chan error)
 		go func() {
-			_, _, err := g.Add(t.Context(), end, request{}, app.Task{})
+			_, _, err := g.SubmitTogether(t.Context(), end, request{}, app.Task{})
 			result <- err
 		}()
 		synctest.Wait()
@@ -232,7 +232,7 @@ func TestStoppingTurnsTasksAway(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		<-done
-		if _, _, err := g.Add(t.Context(), end, request{}, app.Task{}); !errors.Is(err, errStopping) {
+		if _, _, err := g.SubmitTogether(t.Context(), end, request{}, app.Task{}); !errors.Is(err, errStopping) {
 			t.Errorf("error %v", err)
 		}
 	})

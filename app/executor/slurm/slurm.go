@@ -97,7 +97,7 @@ func (e *Executor) submit(ctx context.Context, t app.Task) (app.Handle, error) {
 	if err != nil {
 		return "", err
 	}
-	h, known, err := e.gatherer.Add(ctx, e.end, asked, t)
+	h, known, err := e.gatherer.SubmitTogether(ctx, e.end, asked, t)
 	if known {
 		return h, err
 	}

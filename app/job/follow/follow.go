@@ -110,7 +110,7 @@ func (f *Follower) Job(ctx context.Context, by app.Caller, q JobQuery) (s *Strea
 	s = f.stream(by, events.Topic{Kind: app.TopicName, Of: q.Name})
 	s.selects = func(e *app.Event) bool { return e.Job.ID == s.job.ID }
 	err = f.store.View(ctx, func(tx app.Tx) error {
-		j, err := f.jobs.Find(tx, by, q.Name)
+		j, err := f.jobs.FindJob(tx, by, q.Name)
 		if err != nil {
 			return err
 		}

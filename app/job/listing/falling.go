@@ -10,7 +10,7 @@ import (
 // these, and so on, up to MaxFailingDependants.
 func (s *Lists) FailingDependants(ctx context.Context, by app.Caller, name string) (n int, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
-		j, err := s.jobs.Find(tx, by, name)
+		j, err := s.jobs.FindJob(tx, by, name)
 		if err == nil && !j.Status.Finished() {
 			n, err = countFailingDependants(tx, j)
 		}

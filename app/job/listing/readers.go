@@ -40,7 +40,7 @@ func (s *Lists) ReadersOf(ctx context.Context, by app.Caller, file string) (read
 // it, or that read its result. Those of a batch are also those of its rows.
 func (s *Lists) DependantsOf(ctx context.Context, by app.Caller, name string) (found []Reader, more bool, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
-		j, err := s.jobs.Find(tx, by, name)
+		j, err := s.jobs.FindJob(tx, by, name)
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func (s *Results) Link(ctx context.Context, by app.Caller, r LinkRequest) (*Resu
 	var j *app.Job
 	var missing *MissingRows
 	err := s.store.View(ctx, func(tx app.Tx) (err error) {
-		if j, err = s.jobs.Find(tx, by, r.Name); err != nil {
+		if j, err = s.jobs.FindJob(tx, by, r.Name); err != nil {
 			return err
 		}
 		if j.Status != app.Completed && (!r.Form.Partial || !j.IsBatch()) {

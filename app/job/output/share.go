@@ -67,7 +67,7 @@ func (s *Shares) Create(ctx context.Context, by app.Caller, r ShareRequest) (*ap
 		Job: j.ID, JobName: j.Name, Files: r.Files, CreatedAt: unit.At(now), ExpiresAt: unit.At(now.Add(r.TTL)),
 	}
 	err = s.store.Update(ctx, func(tx app.Tx) error {
-		if _, err := s.jobs.Find(tx, by, r.Name); err != nil { // deleted in the meantime
+		if _, err := s.jobs.FindJob(tx, by, r.Name); err != nil { // deleted in the meantime
 			return err
 		}
 		if err := s.admit(tx, by.Organization, now); err != nil {

@@ -142,7 +142,7 @@ func (b *board) check() {
 
 func (b *board) end(ids ...string) {
 	for _, id := range ids {
-		b.turns.End(b.runs[app.JobID(id)])
+		b.turns.ReleaseSlot(b.runs[app.JobID(id)])
 		delete(b.runs, app.JobID(id))
 	}
 }

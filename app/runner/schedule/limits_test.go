@@ -75,7 +75,7 @@ func TestExecutorsShareLimits(t *testing.T) {
 	cluster.shallow("c0")
 	here.add("ann", "h1", cpus(1))
 	here.deep()
-	cluster.turns.Begin(Lease{User: User{"lab", "cy"}, Needs: cpus(5)}) // after a restart with lower limits
+	cluster.turns.CountRunning(Lease{User: User{"lab", "cy"}, Needs: cpus(5)}) // after a restart with lower limits
 	here.add("cy", "h2", cpus(1))
 	here.deep()
 }

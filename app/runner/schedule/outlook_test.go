@@ -77,7 +77,7 @@ func TestOthersWorkIsNotNamed(t *testing.T) {
 	mine, theirs := eta.Work{Class: "mine 1 local"}, eta.Work{Class: "theirs 1 local"}
 	s := idleQueue()
 	s.Running = map[app.JobID]Lease{"r": {Needs: placement.Resources{CPUs: 1}, Work: theirs}}
-	s.Turns.Begin(s.Running["r"])
+	s.Turns.CountRunning(s.Running["r"])
 	o := NewQueueForecast(s, []app.QueueLine{workQueue(queueOfUser("ann", 2, 2)).of(mine), workQueue(queueOfUser("bob", 1, 1)).of(theirs)}, knownHistory{})
 	for id, want := range map[app.JobID]eta.Queue{
 		jobID("ann", 0): {Position: 1, Of: 3, ETASeconds: 10, ETABasis: "progress and past runs of the jobs before it"},

@@ -61,15 +61,15 @@ func NewFairShare(capacity app.Capacity, bounded bool, reserveAfter time.Duratio
 // Bounded reports whether the executor has slots; another queues by itself.
 func (t *FairShare) Bounded() bool { return t.slots.bounded }
 
-// Begin counts a job as running that Next did not start, as after a restart.
-func (t *FairShare) Begin(l Lease) {
+// CountRunning counts a job as running that Next did not start, as after a restart.
+func (t *FairShare) CountRunning(l Lease) {
 	t.running[l.User]++
 	t.slots.take(l.Needs, l.Devices)
 	t.limits.addUse(l.User, l.Needs)
 }
 
-// End releases the slot of a job.
-func (t *FairShare) End(l Lease) {
+// ReleaseSlot releases the slot of a job.
+func (t *FairShare) ReleaseSlot(l Lease) {
 	t.slots.release(l.Needs, l.Devices)
 	t.limits.addUse(l.User, minus(placement.Resources{}, l.Needs))
 	if t.running[l.User]--; t.running[l.User] == 0 {

@@ -100,7 +100,7 @@ func (s *simulation) nextEnd() bool {
 	}
 	s.now = s.running[0].at
 	for len(s.running) > 0 && !s.running[0].at.After(s.now) {
-		s.share.End(heap.Pop(&s.running).(slotEnding).lease)
+		s.share.ReleaseSlot(heap.Pop(&s.running).(slotEnding).lease)
 	}
 	return true
 }

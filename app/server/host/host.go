@@ -29,9 +29,9 @@ type Host struct {
 	places    *places
 }
 
-// Of inspects this machine. Along with an error comes a Host on which everything that
+// Inspect inspects this machine. Along with an error comes a Host on which everything that
 // could not be detected counts as absent.
-func Of(c config.Config) (Host, error) {
+func Inspect(c config.Config) (Host, error) {
 	capacity, err := local.Detect("")
 	r := c.Runner
 	if r.CPUs > 0 {

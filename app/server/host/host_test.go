@@ -68,13 +68,13 @@ func TestBoundsFitWhatTheSystemAllows(t *testing.T) {
 func TestMachinesAreAsConfiguredElseAsDetected(t *testing.T) {
 	t.Parallel()
 	c := config.Default()
-	detected, err := Of(c)
+	detected, err := Inspect(c)
 	must.OK(t, err)
 	if cpus := detected.Machines()[placement.Local].CPUs; cpus < 1 || len(detected.Machines()) != 1 {
 		t.Errorf("detected: %+v", detected.Machines())
 	}
 	c.Runner.CPUs, c.Slurm.SharedDir = 3, "/shared"
-	given, err := Of(c)
+	given, err := Inspect(c)
 	must.OK(t, err)
 	if _, cluster := given.Machines()[placement.Slurm]; !cluster || given.Machines()[placement.Local].CPUs != 3 {
 		t.Errorf("given: %+v", given.Machines())

@@ -53,7 +53,7 @@ func (c Config) seen(program Program) (*view, error) {
 func (b *bubblewrap) start(c Config) (pid int, err error) {
 	d := openDescriptors(c.Stdin)
 	defer d.close()
-	d.add(c.Stdout, c.Stderr)
+	d.addFiles(c.Stdout, c.Stderr)
 	d.names(b.view)
 	d.captureStderr()
 	if d.err != nil {

@@ -26,7 +26,7 @@ type descriptors struct {
 // stdin, the program finds nothing to read.
 func openDescriptors(stdin *os.File) *descriptors {
 	d := openConnection(stdin)
-	d.add(d.inside, d.open(process.Self))
+	d.addFiles(d.inside, d.open(process.Self))
 	return d
 }
 
@@ -40,7 +40,7 @@ func openConnection(stdin *os.File) *descriptors {
 	return d
 }
 
-func (d *descriptors) add(files ...*os.File) { d.files = append(d.files, files...) }
+func (d *descriptors) addFiles(files ...*os.File) { d.files = append(d.files, files...) }
 
 func (d *descriptors) open(path string) *os.File {
 	f, err := os.Open(path)
@@ -111,7 +111,7 @@ func (d *descriptors) addText(text string) {
 		err = errors.Join(err, w.Close())
 	}
 	d.fail(err)
-	d.add(r)
+	d.addFiles(r)
 }
 
 // captureStderr makes 1 and 2 a pipe that this process reads.

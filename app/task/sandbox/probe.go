@@ -45,7 +45,7 @@ func Probe(ctx context.Context, bwrap string) (sized bool, err error) {
 func probe(ctx context.Context, bwrap string, v *view) error {
 	d := openDescriptors(nil)
 	defer d.close()
-	d.add(d.stdin, d.stdin)
+	d.addFiles(d.stdin, d.stdin)
 	d.names(v)
 	if d.err != nil {
 		return d.err

@@ -125,7 +125,7 @@ func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
 func (s *Shared) startInit(c Config, v *view) error {
 	d := openDescriptors(nil)
 	defer d.close()
-	d.add(d.stdin, d.stdin) // each step has streams of its own
+	d.addFiles(d.stdin, d.stdin) // each step has streams of its own
 	d.names(v)
 	d.captureStderr()
 	if d.err != nil {
