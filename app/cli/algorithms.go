@@ -118,10 +118,13 @@ func showAlgorithm(c *cobra.Command, a *algorithm.File, view algorithm.View) err
 		fmt.Fprintln(w, a.Description)
 	}
 	if view.Status == algorithm.Untested {
-		fmt.Fprintln(w, "untested: it follows the documentation of its program, with which it has not been run")
+		fmt.Fprintln(w, "untested: written from the documentation of the program, which was never run here")
 	}
 	for _, missing := range view.Missing {
 		fmt.Fprintln(w, "not ready:", missing)
+	}
+	if view.Install != "" {
+		fmt.Fprintln(w, "to install it:", view.Install)
 	}
 	fmt.Fprintln(w)
 	rows := make([][]string, len(a.Parameters))
