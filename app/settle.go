@@ -110,7 +110,7 @@ func (c *core) tell(tx Tx, id JobID, d *Job) (batch JobID, err error) {
 	}
 	i := slices.IndexFunc(j.Private.Waits, func(w Dependency) bool { return w.Job == d.ID })
 	if i < 0 {
-		return "", fault.Errorf(fault.Internal, "job %s is told about %s, for which it does not wait", j.ID, d.ID)
+		return "", fault.Errorf(fault.Internal, "job %s does not depend on %s", j.ID, d.ID)
 	}
 	if w := j.Private.Waits[i]; d.dooms(w.Any) {
 		j.fall(w, unit.At(c.now()))

@@ -115,7 +115,7 @@ func (r *Remote) fetchOutput(to string, o *app.Outcome, check func() error) erro
 	}
 	var unfit Unfit
 	if errors.As(err, &unfit) && o == nil {
-		r.Log.Warn().Str("reason", string(unfit)).Msg("the output of an attempt that was not completed is left behind")
+		r.Log.Warn().Str("reason", string(unfit)).Msg("left the output of an unfinished attempt behind")
 		return os.WriteFile(filepath.Join(to, unfitFile), []byte(unfit), 0o600)
 	}
 	if out == "" || err != nil {
