@@ -85,7 +85,7 @@ func sameAfter(a, b *Job) bool {
 }
 
 // dependenciesRemain checks that no job that new jobs wait for was deleted since it
-// was found. What has finished since has to be settled.
+// was found. The status of jobs that have finished since has to be propagated.
 func dependenciesRemain(tx Tx, first *Job, rows []EncodedJob) error {
 	checked := map[JobID]bool{}
 	isRow := func(id JobID) bool { // rows have rising IDs
@@ -124,7 +124,7 @@ func dependencyRemains(tx Tx, w Dependency) error {
 			Msg: fmt.Sprintf("the job %q was deleted just now; leave it out", w.Name),
 		})
 	case err == nil && d.Status.Finished():
-		d.Private.Unsettled = true
+		d.Private.Unpropagated = true
 		return tx.PutJob(d)
 	}
 	return err

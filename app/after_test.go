@@ -48,13 +48,13 @@ func (s *site) queued() (names []string) {
 func (s *site) settleAll() {
 	s.t.Helper()
 	for s.unsettled() {
-		must.OK(s.t, s.Runs.Settle(s.t.Context()))
+		must.OK(s.t, s.Runs.Propagate(s.t.Context()))
 	}
 }
 
 func (s *site) unsettled() (some bool) {
 	must.OK(s.t, s.Store.View(s.t.Context(), func(tx app.Tx) error {
-		_, err := tx.Unsettled()
+		_, err := tx.Unpropagated()
 		some = err == nil
 		return nil
 	}))
@@ -99,7 +99,7 @@ func TestJobStartsWhenAllItWaitsForAreCompleted(t *testing.T) {
 	must.Equal(t, "its place in the queue", s.queueOf("c"), `{"blockedBy":"dependency"}`)
 	s.wantStandings("at first", map[string]string{"c": `QUEUED waiting for job "a" and 1 more`})
 	must.Equal(t, "the queue", s.queued(), []string{"a", "b"})
-	wantCode(t, "claim a job that waits", must.Error3(s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.Portion{})), fault.NotFound)
+	wantCode(t, "claim a job that waits", must.Error3(s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.ClaimLimit{})), fault.NotFound)
 
 	s.Run(a.ID, success())
 	s.wantStandings("after a", map[string]string{"c": `QUEUED waiting for job "b"`})
@@ -186,7 +186,7 @@ func TestJobsWaitForAWholeBatchAndRowsForAJob(t *testing.T) {
 	must.Equal(t, "the batch starts after", decode(t, rec).After, []string{"prep"})
 	s.submitAfter(ann, "report", app.After{Names: []string{"screen"}})
 	must.Equal(t, "the queue", s.queued(), []string{"prep"})
-	if n, err := s.Lists.Falling(t.Context(), ann, "prep"); n != 3 || err != nil {
+	if n, err := s.Lists.FailingDependants(t.Context(), ann, "prep"); n != 3 || err != nil {
 		t.Errorf("%d jobs fall with prep, %v; want both rows, and what waits for their batch", n, err)
 	}
 	s.Run(prep.ID, success())
@@ -207,7 +207,7 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
 	s.submitAfter(ann, "c", app.After{Names: []string{"a", "b"}})
 	s.submitAfter(ann, "end", app.After{Names: []string{"a"}, Any: true})
-	if n, err := s.Lists.Falling(t.Context(), ann, "a"); n != 2 || err != nil {
+	if n, err := s.Lists.FailingDependants(t.Context(), ann, "a"); n != 2 || err != nil {
 		t.Errorf("%d jobs fall with a, %v; want b and c", n, err)
 	}
 	s.cancelAlone(ann, "a")
@@ -250,7 +250,7 @@ func TestBatchIsCancelledAlone(t *testing.T) {
 	s.submitAfter(ann, "all", app.After{Names: []string{"screen"}})
 	s.submitAfter(ann, "one", app.After{Names: []string{"screen-1"}})
 	for name, want := range map[string]int{"screen": 2, "screen-1": 2, "screen-2": 1} {
-		if n, err := s.Lists.Falling(t.Context(), ann, name); n != want || err != nil {
+		if n, err := s.Lists.FailingDependants(t.Context(), ann, name); n != want || err != nil {
 			t.Errorf("%d jobs fall with %s, %v; want %d", n, name, err, want)
 		}
 	}
@@ -379,7 +379,7 @@ func TestRetryDoesNotWaitForTheEndOfWhatStaysFailed(t *testing.T) {
 // transaction tells one dependant.
 func TestRetryIsToldInOrder(t *testing.T) {
 	s := newSite(t)
-	s.Service = s.Offering(s.Store, app.Options{SettleStep: 1}, echoFile)
+	s.Service = s.Offering(s.Store, app.Options{PropagationStep: 1}, echoFile)
 	s.submitPipeline("p", report(t), pipelineStep("run", "prep"), pipelineStep("prep"))
 	s.Run(s.job(ann, "prep").ID, failure())
 	s.settleAll()

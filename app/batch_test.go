@@ -55,7 +55,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 		t.Errorf("repeated submission: created %v, error %v", created, err)
 	}
 	row := func(i int) app.JobID { return s.job(ann, fmt.Sprintf("b-%d", i)).ID }
-	j, _, err := s.Runs.Claim(t.Context(), row(2), placement.Devices{}, app.Portion{})
+	j, _, err := s.Runs.Claim(t.Context(), row(2), placement.Devices{}, app.ClaimLimit{})
 	must.OK(t, err)
 	s.wantBatch("after a claim", app.Queued, app.Counts{Queued: 3})
 	must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now(), app.ClusterJob{}))
@@ -76,7 +76,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 // reported, not its start.
 func (s *site) runUnseen(name string, e app.Ending) {
 	s.t.Helper()
-	j, _, err := s.Runs.Claim(s.t.Context(), s.job(ann, name).ID, placement.Devices{}, app.Portion{})
+	j, _, err := s.Runs.Claim(s.t.Context(), s.job(ann, name).ID, placement.Devices{}, app.ClaimLimit{})
 	must.OK(s.t, err)
 	e.Outcome.StartedAt, e.Outcome.EndedAt = s.Now(), s.Now()
 	must.OK(s.t, s.Runs.Finish(s.t.Context(), j.ID, j.Attempts, e))
@@ -103,7 +103,7 @@ func TestTimesOfABatchAreThoseOfItsRows(t *testing.T) {
 	now := s.Now()
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
 	for i, ran := range [][2]int{{3, 4}, {1, 9}, {2, 5}} {
-		j, _, err := s.Runs.Claim(t.Context(), s.job(ann, fmt.Sprint("b-", i+1)).ID, placement.Devices{}, app.Portion{})
+		j, _, err := s.Runs.Claim(t.Context(), s.job(ann, fmt.Sprint("b-", i+1)).ID, placement.Devices{}, app.ClaimLimit{})
 		must.OK(t, err)
 		e := success()
 		e.Outcome.StartedAt, e.Outcome.EndedAt = at(ran[0]), at(ran[1])

@@ -49,7 +49,7 @@ type Disk struct {
 	ReserveFiles int64 `json:"reserveFiles"`
 }
 
-// Shortage says what the disk will lack once so many bytes more are stored, ""
+// Shortage says what is missing on the disk once that many more bytes are stored, ""
 // if nothing.
 func (d Disk) Shortage(more int64) string {
 	switch {
@@ -139,7 +139,7 @@ type Selection []string
 const except = "//"
 
 // WithoutRecords returns the selection without records of the job, or of the rows of a batch,
-// that it does not name: they tell who had the job run, where and how.
+// that it does not name: they reveal who had the job run, where and how.
 func (s Selection) WithoutRecords(j *Job) Selection {
 	pattern := except + "job.json"
 	if j.IsBatch() {

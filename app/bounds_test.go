@@ -76,7 +76,7 @@ func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	ctx := t.Context()
 	id := s.submit(ann, "a", `{}`).ID
 	s.Run(id, app.Ending{Lost: "its node failed"})
-	j, _, err := s.Runs.Claim(ctx, id, placement.Devices{}, app.Portion{})
+	j, _, err := s.Runs.Claim(ctx, id, placement.Devices{}, app.ClaimLimit{})
 	must.OK(t, err)
 	must.OK(t, s.Runs.SetHandle(ctx, id, j.Attempts, "second"))
 	before := s.storedJob(id)

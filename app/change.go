@@ -22,17 +22,17 @@ func (s *Jobs) CancelAlone(ctx context.Context, by Caller, name string) (Record,
 	return s.cancel(ctx, by, name, true)
 }
 
-func (s *Jobs) cancel(ctx context.Context, by Caller, name string, spare bool) (Record, error) {
+func (s *Jobs) cancel(ctx context.Context, by Caller, name string, keepDependants bool) (Record, error) {
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
-		asked := Asked{By: by.Email, Spares: spare}
+		asked := PendingChange{By: by.Email, KeepsDependants: keepDependants}
 		if !j.IsBatch() {
 			return s.stop(tx, j, asked, nil)
 		}
-		if j.Status.Finished() && j.Private.Asked == nil {
+		if j.Status.Finished() && j.Private.Pending == nil {
 			return nil
 		}
-		j.Private.Asked = &asked
-		j.Private.Spares = j.Private.Spares || spare && !j.Status.Finished()
+		j.Private.Pending = &asked
+		j.Private.KeepsDependants = j.Private.KeepsDependants || keepDependants && !j.Status.Finished()
 		_, err := s.changeRows(tx, j)
 		return err
 	})
@@ -40,12 +40,12 @@ func (s *Jobs) cancel(ctx context.Context, by Caller, name string, spare bool) (
 
 // stop fails a queued job, and marks a claimed one for the runner to stop. The batch of which
 // it is a row is stored by the caller, unless it is nil.
-func (c *core) stop(tx Tx, j *Job, a Asked, batch *Job) error {
+func (c *core) stop(tx Tx, j *Job, a PendingChange, batch *Job) error {
 	from := j.Status
 	if from.Finished() || j.Private.Stop {
 		return nil
 	}
-	j.Private.Spares = a.Spares
+	j.Private.KeepsDependants = a.KeepsDependants
 	switch {
 	case j.Private.Claimed:
 		j.Private.Stop, j.Private.StopBy = true, a.By
@@ -79,7 +79,7 @@ func (s *Jobs) tryAgain(ctx context.Context, by Caller, name string, begun bool)
 			return err
 		case stopping != nil:
 			return fault.Errorf(fault.JobNotFailed, "batch %q is still being stopped; retry in a few seconds", stopping.Name)
-		case begun && j.Private.Asked == nil: // others have gone on with it
+		case begun && j.Private.Pending == nil: // others have gone on with it
 			return nil
 		case !j.IsBatch() && j.Status != Failed:
 			return fault.Errorf(fault.JobNotFailed, "job %q is %s; only a FAILED job can be tried again", name, j.Status)
@@ -89,14 +89,14 @@ func (s *Jobs) tryAgain(ctx context.Context, by Caller, name string, begun bool)
 			}
 			return s.retry(tx, j, nil)
 		}
-		if j.Private.Asked == nil {
+		if j.Private.Pending == nil {
 			if err := s.admitJobs(tx, j.Organization, j.Email, j.Counts.Failed); err != nil {
 				return err
 			}
-			j.Private.Asked = &Asked{Retry: true, By: by.Email, Left: j.Counts.Failed}
+			j.Private.Pending = &PendingChange{Retry: true, By: by.Email, Left: j.Counts.Failed}
 		}
 		did, err := s.changeRows(tx, j)
-		again = did.retried == 0 && j.Private.Asked != nil
+		again = did.retried == 0 && j.Private.Pending != nil
 		switch {
 		case err != nil || did.retried > 0 || again:
 			return err
@@ -111,8 +111,8 @@ func (s *Jobs) tryAgain(ctx context.Context, by Caller, name string, begun bool)
 // retry queues a failed job again, or a row while all failed rows of its batch are tried
 // again, which the caller stores. It is refused if a file that it reads is gone, or another job has to be tried again first.
 func (c *core) retry(tx Tx, j, batch *Job) error {
-	waits, doom, err := remaining(tx, j, batch)
-	if err == nil && doom == nil {
+	waits, blocking, err := remaining(tx, j, batch)
+	if err == nil && blocking == nil {
 		var gone int
 		if gone, err = goneReference(tx, j.Private.References); gone >= 0 {
 			in := j.Inputs[gone]
@@ -122,18 +122,18 @@ func (c *core) retry(tx Tx, j, batch *Job) error {
 	switch {
 	case err != nil:
 		return err
-	case doom == nil:
+	case blocking == nil:
 		_, err = c.requeue(tx, j, waits, batch)
 		return err
 	case batch != nil:
 		// Rows that were tried again before it may wait for it.
-		j.fall(*doom, j.CompletedAt)
-		j.Private.Unsettled = true
+		j.failDependency(*blocking, j.CompletedAt)
+		j.Private.Unpropagated = true
 		if err := tx.PutJob(j); err != nil {
 			return err
 		}
 	}
-	return fault.Errorf(fault.DependencyFailed, "job %q waits for job %q, which has failed or was deleted; retry %q first", j.Name, doom.Name, doom.Name)
+	return fault.Errorf(fault.DependencyFailed, "job %q waits for job %q, which has failed or was deleted; retry %q first", j.Name, blocking.Name, blocking.Name)
 }
 
 // Pin exempts a job, or a batch with all its rows, from retention and prune. It
@@ -141,7 +141,7 @@ func (c *core) retry(tx Tx, j, batch *Job) error {
 func (s *Jobs) Pin(ctx context.Context, by Caller, name string) (Record, error) {
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
 		if j.Pinned {
-			return nil // whoever pinned it first stays on record
+			return nil // the first user who pinned it stays on record
 		}
 		j.Pinned, j.Private.PinnedBy, j.Private.PinnedAt = true, by.Email, unit.At(s.now())
 		return tx.PutJob(j)
@@ -159,7 +159,7 @@ func (s *Jobs) Unpin(ctx context.Context, by Caller, name string) (Record, error
 	})
 }
 
-// Label changes the tags and the note of a job or batch, and whom to tell of its end.
+// Label changes the tags and the note of a job or batch, and who is notified of its end.
 // Only what is given changes.
 func (s *Jobs) Label(ctx context.Context, by Caller, name string, l Labels, faults []fault.Field) (Record, error) {
 	if err := fault.List(slices.Concat(faults, l.faults(by, s.options.Notices))...); err != nil {
@@ -178,7 +178,7 @@ func (s *Jobs) Label(ctx context.Context, by Caller, name string, l Labels, faul
 func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *Job) error) (Record, error) {
 	var stored StoredJob
 	var batch JobID
-	var told []JobID
+	var changed []JobID
 	var hasRows bool
 	err := s.store.Update(ctx, func(tx Tx) error {
 		j, err := changeable(tx, by, name)
@@ -189,7 +189,7 @@ func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *
 		if err := fn(tx, j); err != nil {
 			return err
 		}
-		if told, err = s.settle(tx); err != nil {
+		if changed, err = s.propagateSome(tx); err != nil {
 			return err
 		}
 		stored.JSON, err = tx.JobJSON(j.ID)
@@ -199,12 +199,12 @@ func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *
 		return nil, err
 	}
 	s.wakeRunner()
-	s.changes.Notify(append(told, stored.ID, batch)...)
+	s.changes.Notify(append(changed, stored.ID, batch)...)
 	if hasRows {
 		s.wakeRows()
 		s.notifyRows(ctx, stored.ID)
 	}
-	return s.Show(stored), nil
+	return s.WithLiveState(stored), nil
 }
 
 // notifyRows wakes those who wait for a row of a batch that changed as a whole.

@@ -80,7 +80,7 @@ func TestTimesOfAJobAreInOrder(t *testing.T) {
 	for name, wrong := range map[string]time.Duration{"behind": -time.Hour, "right": 0, "ahead": time.Hour} {
 		for _, lost := range []bool{false, true} {
 			j := s.submit(ann, fmt.Sprint(name, lost), `{}`)
-			must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
+			must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.ClaimLimit{})))
 			start := s.Now().Add(wrong)
 			must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, start, app.ClusterJob{}))
 			if got := s.job(ann, j.Name); got.StartedAt.Before(j.CreatedAt.Time) {
@@ -155,7 +155,7 @@ func TestPinnedJobCanBeDeleted(t *testing.T) {
 func TestStoppedJobSaysThatItHadNotStarted(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "a", `{}`)
-	j, _, err := s.Runs.Claim(t.Context(), s.job(ann, "a").ID, placement.Devices{}, app.Portion{})
+	j, _, err := s.Runs.Claim(t.Context(), s.job(ann, "a").ID, placement.Devices{}, app.ClaimLimit{})
 	must.OK(t, err)
 	must.OK(t, must.Error2(s.Jobs.Cancel(t.Context(), ann, "a")))
 	must.OK(t, s.Runs.Finish(t.Context(), j.ID, 1, app.Ending{Lost: "it was cancelled"}))

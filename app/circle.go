@@ -11,7 +11,7 @@ import (
 func circleOf(n int, next func(int) []int) []int {
 	s := search{next: next, state: make([]state, n)}
 	for i := range n {
-		if found := s.from(i); found != nil {
+		if found := s.ringsFrom(i); found != nil {
 			return found
 		}
 	}
@@ -55,7 +55,7 @@ type step struct {
 	rest []int
 }
 
-func (s *search) from(start int) []int {
+func (s *search) ringsFrom(start int) []int {
 	if s.state[start] != unseen {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // rowNumbers claims further rows for a pilot, and names them without their batch.
-func (s *site) rowNumbers(first *app.Job, p app.Portion) string {
+func (s *site) rowNumbers(first *app.Job, p app.ClaimLimit) string {
 	s.t.Helper()
 	rows, err := s.Runs.ClaimRows(s.t.Context(), first, p)
 	must.OK(s.t, err)
@@ -44,11 +44,11 @@ func TestClaimRows(t *testing.T) {
 	row := func(n int) app.JobID { return s.job(ann, fmt.Sprintf("b-%d", n)).ID }
 	claim := func(n int) *app.Job {
 		t.Helper()
-		j, _, err := s.Runs.Claim(t.Context(), row(n), placement.Devices{CPUs: []int{3}}, app.Portion{})
+		j, _, err := s.Runs.Claim(t.Context(), row(n), placement.Devices{CPUs: []int{3}}, app.ClaimLimit{})
 		must.OK(t, err)
 		return j
 	}
-	p := app.Portion{Pilot: "P", Rows: 3, Seconds: 1000}
+	p := app.ClaimLimit{Pilot: "P", Rows: 3, Seconds: 1000}
 	first := claim(1)
 	must.Equal(t, "rows without a history", s.rowNumbers(first, p), "")
 	must.Equal(t, "a row without others is in the pilot", s.storedJob(first.ID).Private.Pilot, "")
@@ -61,7 +61,7 @@ func TestClaimRows(t *testing.T) {
 	if j := s.job(ann, "b-6"); j.Status != app.Queued || j.Attempts != 1 {
 		t.Fatalf("%s after %d attempts", j.Status, j.Attempts)
 	}
-	must.Equal(t, "rows for 150 s", s.rowNumbers(first, app.Portion{Pilot: "P", Rows: 3, Seconds: 150}), "b-7 b-8")
+	must.Equal(t, "rows for 150 s", s.rowNumbers(first, app.ClaimLimit{Pilot: "P", Rows: 3, Seconds: 150}), "b-7 b-8")
 	must.Equal(t, "the first row is in the pilot", s.storedJob(first.ID).Private.Pilot, "P")
 	must.Equal(t, "three rows", s.rowNumbers(first, p), "b-9 b-10 b-11")
 	must.OK(t, s.Runs.Finish(t.Context(), first.ID, 1, success()))
@@ -96,7 +96,7 @@ expected_seconds = 2
 		sub := app.BatchSubmission{Name: name, Type: "quick", Body: body, Rows: body.Member("settings").Items}
 		must.OK(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, sub)))
 	}
-	claim := func(name string, p app.Portion) (*app.Job, string) {
+	claim := func(name string, p app.ClaimLimit) (*app.Job, string) {
 		t.Helper()
 		j, rows, err := s.Runs.Claim(t.Context(), s.job(ann, name).ID, placement.Devices{}, p)
 		must.OK(t, err)
@@ -109,7 +109,7 @@ expected_seconds = 2
 		}
 		return j, strings.Join(names, " ")
 	}
-	p := app.Portion{Pilot: "P", Rows: 10, Seconds: 4, Longest: 2}
+	p := app.ClaimLimit{Pilot: "P", Rows: 10, Seconds: 4, MaxRowSeconds: 2}
 	submit("b")
 	first, rows := claim("b-1", p)
 	if pilot := s.storedJob(first.ID).Private.Pilot; rows != "b-2 b-3" || pilot != "P" {
@@ -123,9 +123,9 @@ expected_seconds = 2
 		t.Errorf("a row of a pilot is claimed again: %v", err)
 	}
 	submit("long")
-	_, rows = claim("long-1", app.Portion{Pilot: "P", Rows: 10, Seconds: 100, Longest: 1.9})
+	_, rows = claim("long-1", app.ClaimLimit{Pilot: "P", Rows: 10, Seconds: 100, MaxRowSeconds: 1.9})
 	must.Equal(t, "rows beside one that takes longer than short ones", rows, "")
-	_, rows = claim("long-2", app.Portion{})
+	_, rows = claim("long-2", app.ClaimLimit{})
 	must.Equal(t, "rows without a pilot", rows, "")
 	s.Run(s.job(ann, "long-3").ID, app.Ending{Lost: "its node went down"})
 	_, rows = claim("long-3", p)

@@ -31,7 +31,7 @@ type core struct {
 	asked      chan struct{} // the same for ChangeRows
 	changes    events.Changes[JobID]
 	live       liveStates
-	onProgress func(*Job, Progress) // nil: nobody wants to know
+	onProgress func(*Job, Progress) // optional
 	draining   sync.Mutex           // held while drain changes
 	drain      atomic.Pointer[Drain]
 	expanding  atomic.Int64 // bytes of the batches that are being expanded
@@ -41,12 +41,12 @@ func (c *core) now() time.Time { return c.options.Now() }
 
 func (c *core) newJobID() JobID { return JobID(c.ids.Next(c.now())) }
 
-func (c *core) wakeRunner() { nudge(c.wake) }
+func (c *core) wakeRunner() { wake(c.wake) }
 
-func nudge(c chan<- struct{}) {
+func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // a nudge is pending already
+	default: // a wake-up is pending already
 	}
 }
 
@@ -83,13 +83,13 @@ type Options struct {
 	Now     func() time.Time // wall clock; only shown and stored
 	Routing routing.Table    // where jobs run
 	Program string           // path of this binary, for {molrun}
-	Notices notice.Policy    // whom submissions may have told of their end
+	Notices notice.Policy    // receivers that submissions can name
 
 	// Validators runs the programs that check settings; nil is one with all defaults.
 	Validators *validator.Pool
 
-	// SettleStep is how many dependants one transaction tells; 0 is 100.
-	SettleStep int
+	// PropagationStep is how many dependants one transaction handles; 0 is 100.
+	PropagationStep int
 
 	// RowsStep is how many rows of a batch one transaction stops or tries again; 0 is 50.
 	RowsStep int

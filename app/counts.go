@@ -8,14 +8,14 @@ import (
 
 // putChanged stores a job whose status was from, and updates the counts and the
 // status of its batch, which it returns if that changed. The transaction has to
-// settle afterwards.
+// propagate afterwards.
 func putChanged(tx Tx, j *Job, from Status) (batch JobID, err error) {
 	return putCounted(tx, j, from, nil)
 }
 
 // putCounted is putChanged for a row of a batch that the caller stores, unless that is nil.
 func putCounted(tx Tx, j *Job, from Status, batch *Job) (changed JobID, err error) {
-	if err := unsettle(tx, j, from); err != nil {
+	if err := markUnpropagated(tx, j, from); err != nil {
 		return "", err
 	}
 	if err := tx.PutJob(j); err != nil || j.Private.Batch == "" || from == j.Status {
@@ -31,7 +31,7 @@ func putCounted(tx Tx, j *Job, from Status, batch *Job) (changed JobID, err erro
 	}
 	before := parent.Status
 	parent.count(j, from)
-	if err := unsettle(tx, parent, before); err != nil {
+	if err := markUnpropagated(tx, parent, before); err != nil {
 		return "", err
 	}
 	return parent.ID, tx.PutJob(parent)
@@ -53,7 +53,7 @@ func (parent *Job) count(j *Job, from Status) {
 		parent.Status = Running
 	case j.Status == Queued && parent.Status.Finished(): // a retry
 		parent.Status, parent.StatusReason, parent.CompletedAt = Queued, "", unit.Time{}
-		parent.Private.Spares = false
+		parent.Private.KeepsDependants = false
 	}
 	if j.Status == Completed && j.ResultBytes != nil {
 		total := *j.ResultBytes

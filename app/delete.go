@@ -49,7 +49,7 @@ func removable(tx Tx, j *Job) error {
 			return awaited(tx, j, id)
 		}
 	}
-	if j.Private.Unsettled {
+	if j.Private.Unpropagated {
 		return fault.Errorf(fault.FileInUse, "jobs that depend on job %q are still being told of its end; try again in a few seconds", j.Name)
 	}
 	id, err := tx.NeededBy(string(j.ID))

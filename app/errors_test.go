@@ -86,13 +86,13 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 		},
 		"settle": func(s *site) func(useCases) error {
-			s.Service = s.Offering(s.Store, app.Options{SettleStep: 1}, echoFile)
+			s.Service = s.Offering(s.Store, app.Options{PropagationStep: 1}, echoFile)
 			source := s.submit(ann, "a", `{}`).ID
 			for _, name := range []string{"b", "c", "d"} {
 				s.submitAfter(ann, name, app.After{Names: []string{"a"}})
 			}
 			s.complete(source, 5)
-			return func(v useCases) error { return v.Runs.Settle(t.Context()) }
+			return func(v useCases) error { return v.Runs.Propagate(t.Context()) }
 		},
 		"finish what others wait for": func(s *site) func(useCases) error {
 			source := s.submit(ann, "a", `{}`).ID
@@ -162,7 +162,7 @@ func TestEveryErrorOnTheWayIsReported(t *testing.T) {
 			s.submitBatch(ann, "b", `{}`, `{}`)
 			row, other := s.job(ann, "b-1").ID, s.job(ann, "b-2").ID
 			return inTurn(
-				func() error { return must.Error3(v.Runs.Claim(ctx, row, placement.Devices{}, app.Portion{})) },
+				func() error { return must.Error3(v.Runs.Claim(ctx, row, placement.Devices{}, app.ClaimLimit{})) },
 				func() error { return must.Error2(v.Runs.Active(ctx)) },
 				func() error { return must.Error2(v.Runs.Claims(ctx)) },
 				func() error { return v.Runs.Queue(ctx, "local", func(app.Waiting) app.Visit { return app.NextJob }) },

@@ -45,7 +45,7 @@ const (
 type Estimates struct {
 	jobs *Jobs
 	runs *Runs
-	turn chan struct{}
+	slot chan struct{}
 }
 
 // NewEstimates returns the estimates of a service.
@@ -66,25 +66,25 @@ func (e *Estimates) Of(ctx context.Context, plan func(Planner) (*Planned, error)
 	}
 	jobs := planned.Jobs()
 	est := &Estimate{Possible: true, Detail: []fault.Field{}, Jobs: len(jobs), Slots: estimatedSlots(jobs), Inputs: estimatedInputs(jobs)}
-	if err := e.run(ctx, est, jobs); err != nil {
+	if err := e.addRunTimes(ctx, est, jobs); err != nil {
 		return nil, err
 	}
 	select {
-	case e.turn <- struct{}{}:
+	case e.slot <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	e.foresee(est, jobs)
-	<-e.turn
-	est.Notes = adviceOf(planned)
+	e.forecastStarts(est, jobs)
+	<-e.slot
+	est.Notes = warningsOf(planned)
 	return est, nil
 }
 
 // maxEstimateNotes bounds how many notes an estimate has.
 const maxEstimateNotes = 20
 
-// adviceOf returns what the algorithm files advise, for all rows of a batch together.
-func adviceOf(planned *Planned) (notes []fault.Field) {
+// warningsOf returns the warnings of the algorithm files, for all rows of a batch together.
+func warningsOf(planned *Planned) (notes []fault.Field) {
 	said, files := map[string]bool{}, map[string]*algorithm.File{}
 	for _, a := range planned.Definitions {
 		files[a.Digest] = a
@@ -141,8 +141,8 @@ func estimatedInputs(jobs []*Job) (inputs []Input) {
 	return inputs
 }
 
-// run notes how long the longest job runs: of each class, the one of the largest size.
-func (e *Estimates) run(ctx context.Context, est *Estimate, jobs []*Job) error {
+// addRunTimes notes how long the longest job runs: of each class, the one of the largest size.
+func (e *Estimates) addRunTimes(ctx context.Context, est *Estimate, jobs []*Job) error {
 	largest := map[string]*Job{}
 	for _, j := range jobs {
 		if l := largest[j.Private.Class]; l == nil || j.Private.Size > l.Private.Size {
@@ -168,9 +168,9 @@ func (e *Estimates) run(ctx context.Context, est *Estimate, jobs []*Job) error {
 	return nil
 }
 
-// foresee notes when the first job starts and the last ends. Jobs that wait for others,
+// forecastStarts notes when the first job starts and the last ends. Jobs that wait for others,
 // and those behind the first that go elsewhere, hide when the last ends.
-func (e *Estimates) foresee(est *Estimate, jobs []*Job) {
+func (e *Estimates) forecastStarts(est *Estimate, jobs []*Job) {
 	var waiting []Waiting
 	var first *Job
 	for _, j := range jobs {
@@ -190,11 +190,11 @@ func (e *Estimates) foresee(est *Estimate, jobs []*Job) {
 		est.Queue = &eta.Queue{BlockedBy: eta.Dependency}
 		return
 	}
-	outlook := e.runs.Outlook(first.Executor)
+	outlook := e.runs.QueueForecast(first.Executor)
 	if outlook == nil {
 		return
 	}
-	f := outlook.Foresee(time.Now(), waiting)
+	f := outlook.Forecast(time.Now(), waiting)
 	est.Queue = &f.Queue
 	if len(waiting) == len(jobs) {
 		est.EndSeconds = f.EndSeconds

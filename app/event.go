@@ -21,7 +21,7 @@ const (
 	EventProgress   EventKind = "progress"
 )
 
-// Event tells of a change of one job.
+// Event describes a change of one job.
 type Event struct {
 	ID   events.ID // zero for progress
 	Kind EventKind
@@ -59,7 +59,7 @@ func EventsOf(old *Job, now EncodedJob) (all []*Event, minor bool) {
 	j := now.Job
 	if old == nil {
 		if j.Private.Batch == "" {
-			all = append(all, &Event{Kind: EventJobChanged, Job: now.Heard, Data: now.Brief})
+			all = append(all, &Event{Kind: EventJobChanged, Job: now.Summary, Data: now.SummaryJSON})
 		}
 		return all, false
 	}
@@ -68,13 +68,13 @@ func EventsOf(old *Job, now EncodedJob) (all []*Event, minor bool) {
 	if minor && (!j.IsBatch() || *old.Counts == *j.Counts) {
 		return nil, false
 	}
-	was := old.Brief()
+	was := old.Summary()
 	if unseenStart(old, j) {
 		start := startEvent(was, j)
 		all = append(all, start)
 		was = start.Job
 	}
-	e := &Event{Kind: EventJobChanged, Job: now.Heard, Was: was, Data: now.Brief}
+	e := &Event{Kind: EventJobChanged, Job: now.Summary, Was: was, Data: now.SummaryJSON}
 	if was.Status != j.Status {
 		e.Data = strictjson.Append(e.Data, "previousStatus", was.Status)
 	}
@@ -94,7 +94,7 @@ func unseenStart(old, j *Job) bool {
 // startEvent returns the event of a start that was recorded only with the end. was is the job
 // before, without what events leave out.
 func startEvent(was, j *Job) *Event {
-	b := j.Brief()
+	b := j.Summary()
 	b.Status, b.StatusReason = Running, ""
 	b.CompletedAt, b.ResultBytes, b.Failure, b.Counts = unit.Time{}, nil, nil, was.Counts
 	b.forgetAttempt()
@@ -103,13 +103,13 @@ func startEvent(was, j *Job) *Event {
 	return &Event{Kind: EventJobChanged, Job: b, Was: was, Data: strictjson.Append(data, "previousStatus", was.Status)}
 }
 
-// PresentEvents returns the events that tell how a job is, to who has heard nothing of it.
+// PresentEvents returns the events that describe a job to a client without earlier ones.
 func PresentEvents(j *Job) (all []*Event) {
 	if j.Metrics != nil && j.Status.Finished() {
 		all = append(all, metricsEvent(j, *j.Metrics))
 	}
-	data, _ := j.Brief().Encode() // it was encoded before
-	return append(all, &Event{Kind: EventJobChanged, Job: j.Brief(), Data: data})
+	data, _ := j.Summary().Encode() // it was encoded before
+	return append(all, &Event{Kind: EventJobChanged, Job: j.Summary(), Data: data})
 }
 
 // jobRef names the job of an event.
@@ -133,22 +133,22 @@ func metricsEvent(j *Job, m Metrics) *Event {
 		jobRef
 		Metrics Metrics `json:"metrics"`
 	}{jobRefOf(j), m})
-	return &Event{Kind: EventMetrics, Job: j.Brief(), Data: data}
+	return &Event{Kind: EventMetrics, Job: j.Summary(), Data: data}
 }
 
-// DeletionEvent tells that a job is no more.
+// DeletionEvent is the event of a deleted job.
 func DeletionEvent(j *Job) *Event {
 	data, _ := strictjson.Encode(jobRefOf(j)) // texts cannot fail
-	return &Event{Kind: EventJobDeleted, Job: j.Brief(), Data: data}
+	return &Event{Kind: EventJobDeleted, Job: j.Summary(), Data: data}
 }
 
-// NewProgressEvent tells how far a running job is.
+// NewProgressEvent is the event of new progress of a running job.
 func NewProgressEvent(j *Job, p Progress) *Event {
 	data, _ := strictjson.Encode(struct { // Progress has no number that JSON has not
 		jobRef
 		Progress Progress `json:"progress"`
 	}{jobRefOf(j), p})
-	b := j.Brief()
+	b := j.Summary()
 	b.Status = Running
 	return &Event{Kind: EventProgress, Job: b, Data: data}
 }

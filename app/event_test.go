@@ -25,7 +25,7 @@ func TestFiguresOfABoundedSizeAreTold(t *testing.T) {
 	for size, told := range map[int]bool{2: true, most: true, most + 1: false} {
 		figures := json.RawMessage(`"` + strings.Repeat("x", size-2) + `"`)
 		j := &app.Job{Status: app.Completed, Metrics: &app.Metrics{Results: figures}}
-		all, _ := app.EventsOf(&app.Job{Status: app.Running}, app.EncodedJob{Job: j, Brief: []byte("{}")})
+		all, _ := app.EventsOf(&app.Job{Status: app.Running}, app.EncodedJob{Job: j, SummaryJSON: []byte("{}")})
 		if len(all) != 2 || all[0].Kind != app.EventMetrics || strings.Contains(string(all[0].Data), string(figures)) != told {
 			t.Errorf("of %d bytes: %d events, the first has %d bytes", size, len(all), len(all[0].Data))
 		}

@@ -54,15 +54,15 @@ type Remote interface {
 type Pilots interface {
 	Executor
 
-	// StartPilot starts the pilot of a directory for tasks like t, and gives it its first
-	// portion of rows: directories of tasks. One that lives there already gets nothing.
-	// An error means that none of the rows begins.
+	// StartPilot starts the pilot of a directory for tasks like t, and assigns it its first
+	// chunk of rows: directories of tasks. A pilot that already runs there gets nothing.
+	// After an error none of the rows starts.
 	StartPilot(ctx context.Context, dir string, t Task, rows []string) error
 
-	// LandPilot ends the pilot of a directory, none of whose rows is still needed, and
-	// reports whether it is gone, so that the directory can be removed. It is repeated
+	// ShutdownPilot ends the pilot of a directory, none of whose rows is still needed, and
+	// reports whether it has exited, so that the directory can be removed. It is repeated
 	// until then.
-	LandPilot(ctx context.Context, dir string) (gone bool, err error)
+	ShutdownPilot(ctx context.Context, dir string) (gone bool, err error)
 }
 
 // Capacity is what an executor may use at once.

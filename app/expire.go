@@ -174,7 +174,7 @@ func (s *Jobs) describe(e *expiry) (*Expired, error) {
 	return out, all
 }
 
-// removeFiles removes the files of what was deleted. After a crash the sweep
+// removeFiles removes the files of what was deleted. After a crash the garbage collection
 // removes the rest.
 func (s *Jobs) removeFiles(e *expiry) error {
 	var err error

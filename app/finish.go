@@ -36,7 +36,7 @@ func (e *Ending) lost() bool {
 func (j *Job) finish(e Ending, now time.Time) {
 	j.onCluster(e.Cluster)
 	if e.Outcome != nil && !e.Outcome.StartedAt.IsZero() {
-		j.start(e.Outcome.StartedAt)
+		j.markStarted(e.Outcome.StartedAt)
 		j.measure(e)
 		now = e.Outcome.EndedAt.Add(j.lag(e.Outcome.StartedAt))
 	}
@@ -73,7 +73,7 @@ func (j *Job) onCluster(c ClusterJob) {
 	}
 }
 
-func (j *Job) start(at time.Time) {
+func (j *Job) markStarted(at time.Time) {
 	if j.Status == Queued {
 		j.Status, j.StartedAt = Running, unit.At(at.Add(j.lag(at)))
 		if !j.Private.Stop {
@@ -134,8 +134,8 @@ func (j *Job) fail(f Failure, at unit.Time) {
 	j.release()
 }
 
-// fall fails a job that waits for a job that has failed.
-func (j *Job) fall(w Dependency, at unit.Time) {
+// failDependency fails a job because a job on which it depends has failed.
+func (j *Job) failDependency(w Dependency, at unit.Time) {
 	j.fail(Failure{
 		Code:    FailedDependency,
 		Message: fmt.Sprintf("Job %q failed, for which this job waited. Retry %q: this job then waits for it again.", w.Name, w.Name),
@@ -163,7 +163,7 @@ func (j *Job) release() {
 // Finish records how an attempt ended: the job is COMPLETED, FAILED, or QUEUED
 // again if the attempt was lost and retries remain. It is idempotent.
 func (s *Runs) Finish(ctx context.Context, id JobID, attempt int, e Ending) error {
-	s.live.end(id)
+	s.live.attemptEnded(id)
 	err := s.attempt(ctx, id, attempt, func(j *Job) { j.finish(e, s.now()) })
 	s.wakeRunner()
 	return err
@@ -207,8 +207,8 @@ func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)
 		if err := j.learn(tx); err != nil {
 			return err
 		}
-		told, err := s.settle(tx)
-		changed = append(told, id, batch)
+		changedIDs, err := s.propagateSome(tx)
+		changed = append(changedIDs, id, batch)
 		return err
 	})
 	if err == nil {

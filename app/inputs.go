@@ -27,10 +27,10 @@ func (s *Runs) ResolveInputs(ctx context.Context, j *Job) (*Failure, error) {
 	var inputs []Input
 	var references []Reference
 	for i, ref := range j.Private.References {
-		files := []found{{j.Inputs[i], ref}}
+		files := []resolvedFile{{j.Inputs[i], ref}}
 		if ref.Pending {
 			var failure *Failure
-			if files, failure, err = s.find(ctx, a, j.Inputs[i], ref); failure != nil || err != nil {
+			if files, failure, err = s.findInputs(ctx, a, j.Inputs[i], ref); failure != nil || err != nil {
 				return failure, err
 			}
 		}
@@ -38,7 +38,7 @@ func (s *Runs) ResolveInputs(ctx context.Context, j *Job) (*Failure, error) {
 			inputs, references = append(inputs, f.input), append(references, f.ref)
 		}
 	}
-	known, failure, err := s.judge(ctx, j, a, inputs, references)
+	known, failure, err := s.validateInputs(ctx, j, a, inputs, references)
 	if failure != nil || err != nil {
 		return failure, err
 	}
@@ -55,9 +55,9 @@ func (s *Runs) ResolveInputs(ctx context.Context, j *Job) (*Failure, error) {
 	return nil, nil
 }
 
-// find returns what a reference to a job that has finished names: a file, or those of an
+// findInputs returns what a reference to a job that has finished names: a file, or those of an
 // output.
-func (s *Runs) find(ctx context.Context, a *algorithm.File, input Input, ref Reference) (files []found, failure *Failure, err error) {
+func (s *Runs) findInputs(ctx context.Context, a *algorithm.File, input Input, ref Reference) (files []resolvedFile, failure *Failure, err error) {
 	manifest, err := s.blobs.Manifest(ref.Job)
 	switch {
 	case errors.Is(err, fault.NotFound):
@@ -72,7 +72,7 @@ func (s *Runs) find(ctx context.Context, a *algorithm.File, input Input, ref Ref
 		files, err = s.outputOf(ctx, ref.Job, r, manifest)
 	}
 	if err == nil {
-		files, err = taken(a.Parameters.Named(input.Setting), files)
+		files, err = acceptedFiles(a.Parameters.Named(input.Setting), files)
 	}
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Code == fault.Invalid {
 		return nil, &Failure{Code: FailedInput, Message: fmt.Sprintf("There is no file for setting %q: %s. Submit this job anew with one that is there.", input.Setting, refused.Message)}, nil
@@ -81,7 +81,7 @@ func (s *Runs) find(ctx context.Context, a *algorithm.File, input Input, ref Ref
 }
 
 // outputOf finds the files of an output of a job that has finished.
-func (s *Runs) outputOf(ctx context.Context, id JobID, r naming.Reference, m *Manifest) (files []found, err error) {
+func (s *Runs) outputOf(ctx context.Context, id JobID, r naming.Reference, m *Manifest) (files []resolvedFile, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		maker, err := tx.Job(id)
 		if err != nil {
@@ -96,9 +96,9 @@ func (s *Runs) outputOf(ctx context.Context, id JobID, r naming.Reference, m *Ma
 	return files, err
 }
 
-// judge asks the algorithm's validator, which could not read all files before, and returns
-// what depends on what is in them.
-func (s *Runs) judge(ctx context.Context, j *Job, a *algorithm.File, inputs []Input, references []Reference) (known Private, failure *Failure, err error) {
+// validateInputs runs the algorithm's validator, which could not read all files before, and
+// returns the members that depend on their content.
+func (s *Runs) validateInputs(ctx context.Context, j *Job, a *algorithm.File, inputs []Input, references []Reference) (known Private, failure *Failure, err error) {
 	sent, err := strictjson.Parse(j.Settings)
 	if err != nil {
 		return known, nil, fmt.Errorf("read the settings of job %s: %w", j.ID, err)

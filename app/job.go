@@ -96,9 +96,9 @@ func (j *Job) IsBatch() bool { return j.Counts != nil }
 // Encode returns the record as it is stored and shown.
 func (j *Job) Encode() ([]byte, error) { return strictjson.Encode(j) }
 
-// Brief returns the job without what may be large, such as its settings, and without
-// what is private.
-func (j *Job) Brief() *Job {
+// Summary returns the job without members that can be large, such as its settings, and
+// without private ones.
+func (j *Job) Summary() *Job {
 	b := *j
 	b.Settings, b.Inputs, b.After, b.Metrics, b.LeftOut = nil, nil, nil, nil, nil
 	b.Private = Private{Batch: j.Private.Batch, Row: j.Private.Row, QueuedAt: j.Private.QueuedAt, Lost: j.Private.Lost, Claimed: j.Private.Claimed}
@@ -122,22 +122,22 @@ func (j *Job) forgetAttempt() {
 type EncodedJob struct {
 	Job            *Job
 	Shown, Private []byte
-	Heard          *Job   // what listeners select it by; nil for a new row, of which they hear with its batch
-	Brief          []byte // the same encoded: what they are told
+	Summary        *Job   // selects the listeners; nil for a new row, which is announced with its batch
+	SummaryJSON    []byte // Summary encoded, as sent to listeners
 }
 
 // Encoded encodes the job for storage. The job must not change afterwards.
 func (j *Job) Encoded() (e EncodedJob, err error) { return j.encoded(true) }
 
-// encoded leaves out what listeners hear, unless they hear of the job.
-func (j *Job) encoded(heard bool) (e EncodedJob, err error) {
+// encoded leaves out the summary of a job that is not announced to listeners.
+func (j *Job) encoded(summarize bool) (e EncodedJob, err error) {
 	e.Job = j
 	if e.Shown, err = j.Encode(); err == nil {
 		e.Private, err = j.encodePrivate()
 	}
-	if err == nil && heard {
-		e.Heard = j.Brief()
-		e.Brief, err = e.Heard.Encode()
+	if err == nil && summarize {
+		e.Summary = j.Summary()
+		e.SummaryJSON, err = e.Summary.Encode()
 	}
 	if err != nil {
 		err = fmt.Errorf("encode job %s: %w", j.ID, err)
@@ -147,34 +147,34 @@ func (j *Job) encoded(heard bool) (e EncodedJob, err error) {
 
 // Private is the part of a job's record that is stored and never shown.
 type Private struct {
-	Sent       string              `json:"sent,omitempty"`       // hash of the body as sent, hex
-	Meaning    string              `json:"meaning,omitempty"`    // hash of type, version and normalised settings, hex
-	Normalized json.RawMessage     `json:"normalized,omitempty"` // settings as the program sees them
-	AsksTime   bool                `json:"asksTime,omitempty"`   // the submission gave maxRuntimeSeconds
-	Definition string              `json:"definition,omitempty"` // digest of the algorithm file it was validated against
-	Folder     string              `json:"folder,omitempty"`     // Definition, if that algorithm has a folder
-	Batch      JobID               `json:"batch,omitempty"`      // parent of a subjob
-	Row        int                 `json:"row,omitempty"`        // its place in the batch, from 0
-	LastEnd    unit.Time           `json:"lastEnd,omitzero"`     // of a batch: when the last of its rows that have finished did
-	Varying    []string            `json:"varying,omitempty"`    // of a batch: the settings in which its rows differ
-	Needs      placement.Resources `json:"needs"`
-	LimitOf    string              `json:"limitOf,omitempty"` // whose limit MaxRuntime is, such as "the partition main"; "": the algorithm's, or as asked
-	Class      string              `json:"class,omitempty"`   // of comparable runs
-	Size       float64             `json:"size,omitempty"`    // as the algorithm file computes it
-	Facts      algorithm.Facts     `json:"facts,omitempty"`   // of the files, where something depends on them
-	Retries    int                 `json:"retries,omitempty"` // how many lost attempts may be repeated
-	Lost       int                 `json:"lost,omitempty"`    // lost attempts since submission or retry
-	References []Reference         `json:"sources,omitempty"`
-	Waits      []Dependency        `json:"waits,omitempty"`     // what the job still waits for, or waited for when it failed
-	Cause      JobID               `json:"cause,omitempty"`     // of Waits, the one because of which it failed
-	Spares     bool                `json:"spares,omitempty"`    // it was stopped, and its dependants wait until it is tried again
-	Unsettled  bool                `json:"unsettled,omitempty"` // its dependants are still to be told of its status
-	Asked      *Asked              `json:"asked,omitempty"`     // of a batch: what is still to be done to its rows
-	QueuedAt   unit.Time           `json:"queuedAt,omitzero"`   // by submission or retry
-	Notify     []string            `json:"notify,omitempty"`    // who is told of its end: see package notice
-	PinnedBy   string              `json:"pinnedBy,omitempty"`  // the e-mail of who pinned it
-	PinnedAt   unit.Time           `json:"pinnedAt,omitzero"`
-	Spent      quota.SpentAttempts `json:"spent,omitzero"`
+	Sent            string              `json:"sent,omitempty"`       // hash of the body as sent, hex
+	Meaning         string              `json:"meaning,omitempty"`    // hash of type, version and normalised settings, hex
+	Normalized      json.RawMessage     `json:"normalized,omitempty"` // settings as the program sees them
+	AsksTime        bool                `json:"asksTime,omitempty"`   // the submission gave maxRuntimeSeconds
+	Definition      string              `json:"definition,omitempty"` // digest of the algorithm file it was validated against
+	Folder          string              `json:"folder,omitempty"`     // Definition, if that algorithm has a folder
+	Batch           JobID               `json:"batch,omitempty"`      // parent of a subjob
+	Row             int                 `json:"row,omitempty"`        // its place in the batch, from 0
+	LastEnd         unit.Time           `json:"lastEnd,omitzero"`     // of a batch: when the last of its rows that have finished did
+	Varying         []string            `json:"varying,omitempty"`    // of a batch: the settings in which its rows differ
+	Needs           placement.Resources `json:"needs"`
+	LimitOf         string              `json:"limitOf,omitempty"` // whose limit MaxRuntime is, such as "the partition main"; "": the algorithm's, or as asked
+	Class           string              `json:"class,omitempty"`   // of comparable runs
+	Size            float64             `json:"size,omitempty"`    // as the algorithm file computes it
+	Facts           algorithm.Facts     `json:"facts,omitempty"`   // of the files, where something depends on them
+	Retries         int                 `json:"retries,omitempty"` // how many lost attempts may be repeated
+	Lost            int                 `json:"lost,omitempty"`    // lost attempts since submission or retry
+	References      []Reference         `json:"sources,omitempty"`
+	Waits           []Dependency        `json:"waits,omitempty"`     // what the job still waits for, or waited for when it failed
+	Cause           JobID               `json:"cause,omitempty"`     // of Waits, the one because of which it failed
+	KeepsDependants bool                `json:"spares,omitempty"`    // it was stopped, and its dependants wait until it is retried
+	Unpropagated    bool                `json:"unsettled,omitempty"` // its status is still to be propagated to its dependants
+	Pending         *PendingChange      `json:"asked,omitempty"`     // of a batch: the change still to be made to its rows
+	QueuedAt        unit.Time           `json:"queuedAt,omitzero"`   // by submission or retry
+	Notify          []string            `json:"notify,omitempty"`    // who is notified of its end: see package notice
+	PinnedBy        string              `json:"pinnedBy,omitempty"`  // the e-mail of who pinned it
+	PinnedAt        unit.Time           `json:"pinnedAt,omitzero"`
+	Spent           quota.SpentAttempts `json:"spent,omitzero"`
 
 	// Of the current attempt.
 	Claimed bool   `json:"claimed,omitempty"` // taken from the queue by the runner
@@ -226,9 +226,9 @@ func (d *Job) satisfies(any bool) bool {
 	return d.Status == Completed || any && d.Status.Finished()
 }
 
-// dooms reports whether a job that waits for d can't start any more.
-func (d *Job) dooms(any bool) bool {
-	return d.Status == Failed && !any && !d.Private.Spares
+// blocksForever reports whether a job that depends on d can't start any more.
+func (d *Job) blocksForever(any bool) bool {
+	return d.Status == Failed && !any && !d.Private.KeepsDependants
 }
 
 // Dependence is how a job depends on another one.
@@ -238,18 +238,18 @@ type Dependence byte
 const (
 	WaitsForSuccess Dependence = 's' // queued, until the other is COMPLETED
 	WaitsForEnd     Dependence = 'e' // queued, until the other has finished
-	FellWith        Dependence = 'f' // failed, because the other did
+	FailedWith      Dependence = 'f' // failed, because the other did
 )
 
-// Tells returns which dependants a job's status concerns. Once told, they depend on it
-// no more, or in another way.
-func (d *Job) Tells() []Dependence {
+// AffectedDependants returns which dependants a job's status concerns. Once it is
+// propagated to them, they no longer depend on the job, or depend in another way.
+func (d *Job) AffectedDependants() []Dependence {
 	switch {
 	case !d.Status.Finished():
-		return []Dependence{FellWith}
+		return []Dependence{FailedWith}
 	case d.Status == Completed:
-		return []Dependence{WaitsForSuccess, WaitsForEnd, FellWith}
-	case d.Private.Spares:
+		return []Dependence{WaitsForSuccess, WaitsForEnd, FailedWith}
+	case d.Private.KeepsDependants:
 		return []Dependence{WaitsForEnd}
 	}
 	return []Dependence{WaitsForSuccess, WaitsForEnd}
@@ -316,5 +316,5 @@ func (c *Counts) Of(s Status) *int {
 // Total returns the number of subjobs.
 func (c *Counts) Total() int { return c.Queued + c.Running + c.Completed + c.Failed }
 
-// JobID identifies a job for ever: 26 letters that sort by time of creation.
+// JobID identifies a job permanently: 26 letters that sort by time of creation.
 type JobID string

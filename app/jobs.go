@@ -18,26 +18,26 @@ const MaxWait = time.Minute
 // Get returns the record of a job. With wait > 0 it returns when the status
 // changes, when the job is finished, or when wait is over.
 func (s *Jobs) Get(ctx context.Context, by Caller, name string, wait time.Duration) (Record, error) {
-	j, err := s.read(ctx, by, name)
+	j, err := s.readStored(ctx, by, name)
 	if err != nil || wait <= 0 {
-		return s.Show(j), err
+		return s.WithLiveState(j), err
 	}
 	timer := time.NewTimer(min(wait, MaxWait))
 	defer timer.Stop()
 	before := headOf(j.JSON).status
 	for {
 		changed, release := s.changes.Watch(j.ID)
-		j, err = s.read(ctx, by, name)
+		j, err = s.readStored(ctx, by, name)
 		if now := headOf(j.JSON).status; err != nil || now != before || now.Finished() {
 			release()
-			return s.Show(j), err
+			return s.WithLiveState(j), err
 		}
 		select {
 		case <-changed:
 			release()
 		case <-timer.C:
 			release()
-			return s.Show(j), nil
+			return s.WithLiveState(j), nil
 		case <-ctx.Done():
 			release()
 			return nil, ctx.Err()
@@ -50,8 +50,8 @@ func (s *Jobs) Algorithm(ctx context.Context, j *Job) (*algorithm.File, error) {
 	return s.algorithmOf(ctx, j)
 }
 
-// read returns a job of the caller's organization as stored.
-func (s *Jobs) read(ctx context.Context, by Caller, name string) (stored StoredJob, err error) {
+// readStored returns a job of the caller's organization as stored.
+func (s *Jobs) readStored(ctx context.Context, by Caller, name string) (stored StoredJob, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		j, err := jobNamed(tx, by, name)
 		if err != nil {

@@ -13,8 +13,9 @@ import (
 // MaxTags is how many tags a job may have.
 const MaxTags = 20
 
-// Labels are what people write on a job to find it again, and whom to tell of its end. No
-// part of its work, they may change at any time, and do not tell two submissions apart.
+// Labels are tags and a note by which users find a job again, and who is notified of its
+// end. They are no part of its work: they can change at any time, and two submissions
+// that differ in them alone are the same.
 type Labels struct {
 	Tags   map[string]*string // nil removes a tag
 	Note   *string            // nil leaves the note as it is, "" removes it

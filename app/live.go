@@ -13,29 +13,29 @@ import (
 type liveStates struct {
 	running eta.Running // when they will end
 
-	mu       sync.Mutex
-	progress map[JobID]Progress
-	reasons  map[JobID]eta.Reason
-	outlooks map[string]Outlook // by executor; the map is never changed
+	mu        sync.Mutex
+	progress  map[JobID]Progress
+	reasons   map[JobID]eta.Reason
+	forecasts map[string]QueueForecast // by executor; the map is never changed
 }
 
-// Outlook says where the jobs of an executor's queue stand.
-type Outlook interface {
-	// Queue returns the place of a job, and why it waits as far as that follows
-	// from its place; false if it does not know the job.
+// QueueForecast forecasts when the jobs of an executor's queue start.
+type QueueForecast interface {
+	// Queue returns the position of a job, and why it waits as far as that follows
+	// from its position; false if it does not know the job.
 	Queue(id JobID, now time.Time) (eta.Queue, eta.Reason, bool)
-	// Foresee says how jobs of one user and priority would fare that were queued
-	// now, in this order. It may take a tenth of a second.
-	Foresee(now time.Time, jobs []Waiting) eta.Forecast
+	// Forecast says when jobs of one user and priority would start if they were queued
+	// now, in this order. It can take a tenth of a second.
+	Forecast(now time.Time, jobs []Waiting) eta.Forecast
 }
 
-// begin notes that a job runs.
-func (l *liveStates) begin(j *Job, e eta.Estimate) {
+// jobStarted notes that a job runs.
+func (l *liveStates) jobStarted(j *Job, e eta.Estimate) {
 	l.running.Begin(string(j.ID), j.StartedAt.Time, j.Attempts, e, e.Basis(j.Type, j.Version))
 }
 
-// end notes that an attempt is over.
-func (l *liveStates) end(id JobID) {
+// attemptEnded notes that an attempt is over.
+func (l *liveStates) attemptEnded(id JobID) {
 	l.running.End(string(id))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,27 +63,27 @@ func (l *liveStates) setReasons(reasons map[JobID]eta.Reason) {
 	l.reasons = maps.Clone(reasons)
 }
 
-func (l *liveStates) setOutlook(executor string, o Outlook) {
+func (l *liveStates) setForecast(executor string, o QueueForecast) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := map[string]Outlook{}
-	maps.Copy(all, l.outlooks)
+	all := map[string]QueueForecast{}
+	maps.Copy(all, l.forecasts)
 	all[executor] = o
-	l.outlooks = all
+	l.forecasts = all
 }
 
-// outlook returns the last outlook of an executor, nil if there is none yet.
-func (l *liveStates) outlook(executor string) Outlook {
+// forecast returns the latest queue forecast of an executor, nil if there is none yet.
+func (l *liveStates) forecast(executor string) QueueForecast {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.outlooks[executor]
+	return l.forecasts[executor]
 }
 
 // waiting returns why a queued job waits, and its place in the queue of an executor,
 // if it is in one.
 func (l *liveStates) waiting(id JobID, now time.Time) (why eta.Reason, q eta.Queue, inQueue bool) {
 	l.mu.Lock()
-	outlooks := l.outlooks
+	outlooks := l.forecasts
 	why, known := l.reasons[id]
 	l.mu.Unlock()
 	for _, o := range outlooks {

@@ -19,7 +19,7 @@ type sibling struct {
 
 // resolveResult finds the files of another job's result, or says that they are still to
 // be made.
-func (p *plan) resolveResult(tx Tx, r naming.Reference) (files []found, err error) {
+func (p *plan) resolveResult(tx Tx, r naming.Reference) (files []resolvedFile, err error) {
 	if s, ok := p.siblings[r.Job]; ok {
 		return pending(s.id, r, s.algorithm)
 	}
@@ -59,7 +59,7 @@ func (p *plan) resolveResult(tx Tx, r naming.Reference) (files []found, err erro
 
 // pending refers to a file, or an output, of a job that has not finished. Whether there is
 // one is found when it has.
-func pending(id JobID, r naming.Reference, a *algorithm.File) ([]found, error) {
+func pending(id JobID, r naming.Reference, a *algorithm.File) ([]resolvedFile, error) {
 	name := r.Path
 	switch {
 	case r.Output != "":
@@ -71,23 +71,23 @@ func pending(id JobID, r naming.Reference, a *algorithm.File) ([]found, error) {
 	case !filepath.IsLocal(name):
 		return nil, fault.Errorf(fault.Invalid, "name a file of job %q, as in job:%s/<path>", r.Job, r.Job)
 	}
-	return []found{{
+	return []resolvedFile{{
 		Input{Job: r.Job, Output: r.Output, Path: name, Filename: path.Base(name)},
 		Reference{Job: id, Output: r.Output, Pending: true},
 	}}, nil
 }
 
 // resultFile finds a file of a result by its path.
-func resultFile(id JobID, r naming.Reference, m *Manifest) ([]found, error) {
+func resultFile(id JobID, r naming.Reference, m *Manifest) ([]resolvedFile, error) {
 	i := m.Find(r.Path)
 	if i < 0 {
 		return nil, fault.Errorf(fault.Invalid, "the result of job %q has no file %q; GET /jobs/{jobName}/files lists them", r.Job, r.Path)
 	}
-	return []found{fileOf(id, r, m.Files[i])}, nil
+	return []resolvedFile{fileOf(id, r, m.Files[i])}, nil
 }
 
 // outputFiles finds the files of a result that are an output's.
-func outputFiles(id JobID, r naming.Reference, a *algorithm.File, m *Manifest) (files []found, err error) {
+func outputFiles(id JobID, r naming.Reference, a *algorithm.File, m *Manifest) (files []resolvedFile, err error) {
 	o, err := algorithm.OutputOf(a, r)
 	if err != nil {
 		return nil, err
@@ -103,8 +103,8 @@ func outputFiles(id JobID, r naming.Reference, a *algorithm.File, m *Manifest) (
 	return files, nil
 }
 
-func fileOf(id JobID, r naming.Reference, f ManifestFile) found {
-	return found{
+func fileOf(id JobID, r naming.Reference, f ManifestFile) resolvedFile {
+	return resolvedFile{
 		Input{Job: r.Job, Output: r.Output, Path: f.Name, Filename: path.Base(f.Name), SHA256: f.SHA256},
 		Reference{Job: id, Path: f.Path, Size: f.Size},
 	}

@@ -113,7 +113,7 @@ func (p *pipeline) planRows(ctx context.Context) error {
 	groups, order := map[alike][]int{}, []alike{}
 	for i, j := range p.sub.Jobs {
 		if j.Type == "" {
-			continue // told while decoding
+			continue // reported while decoding
 		}
 		a := alike{j.Type, j.Version, p.sub.Priority, cmp.Or(j.MaxRuntime, p.sub.MaxRuntime)}
 		if j.Priority != nil {

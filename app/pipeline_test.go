@@ -238,7 +238,7 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 	must.Equal(t, "the queue", s.queued(), []string{"reader", "misled", "rows-1"})
 	wantCode(t, "delete what is still read", s.Jobs.Delete(t.Context(), bob, "source"), fault.FileInUse)
 
-	claimed, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
+	claimed, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.ClaimLimit{})
 	must.OK(t, err)
 	digest := fmt.Sprintf("%x", sha256.Sum256([]byte("ttttttt")))
 	for range 2 { // again after a crash
@@ -253,7 +253,7 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 			}
 		}
 	}
-	misled, _, err := s.Runs.Claim(t.Context(), s.job(ann, "misled").ID, placement.Devices{}, app.Portion{})
+	misled, _, err := s.Runs.Claim(t.Context(), s.job(ann, "misled").ID, placement.Devices{}, app.ClaimLimit{})
 	must.OK(t, err)
 	failure, err := s.Runs.ResolveInputs(t.Context(), misled)
 	if err != nil || failure == nil || failure.Code != app.FailedInput || !strings.Contains(failure.Message, `has no file "b.txt"`) {
@@ -312,7 +312,7 @@ func TestSettingsAreCheckedWithTheFilesOfOtherJobs(t *testing.T) {
 		rec, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "checked", tt.name, fmt.Sprintf(`{"input":"job:source-%s/a.txt"}`, tt.name)))
 		must.OK(t, err)
 		s.Complete(source.ID, map[string]string{"a.txt": tt.text})
-		j, _, err := s.Runs.Claim(t.Context(), decode(t, rec).ID, placement.Devices{}, app.Portion{})
+		j, _, err := s.Runs.Claim(t.Context(), decode(t, rec).ID, placement.Devices{}, app.ClaimLimit{})
 		must.OK(t, err)
 		failure, err := s.Runs.ResolveInputs(t.Context(), j)
 		must.OK(t, err)

@@ -27,7 +27,7 @@ const (
 )
 
 // plan checks what a submission or a batch asks of one algorithm, and makes the
-// jobs. It collects all faults before it gives up.
+// jobs. It collects all faults before it returns an error.
 type plan struct {
 	*core
 	by         Caller
@@ -35,13 +35,13 @@ type plan struct {
 	unready    map[string]string // executors that can't run it, and why; others may
 	priority   int
 	maxRuntime int64
-	asksTime   bool                         // it gives maxRuntime
-	newIDs     []JobID                      // of a batch and its rows
-	siblings   map[string]sibling           // of the rows, by name
-	outputs    map[naming.Reference][]found // that settings have named
-	resolved   int                          // files that settings name
-	expanded   *fanout.Rows                 // nil: the rows were sent
-	reserved   int64                        // bytes, of what all expansions may take
+	asksTime   bool                                // it gives maxRuntime
+	newIDs     []JobID                             // of a batch and its rows
+	siblings   map[string]sibling                  // of the rows, by name
+	outputs    map[naming.Reference][]resolvedFile // that settings have named
+	resolved   int                                 // files that settings name
+	expanded   *fanout.Rows                        // nil: the rows were sent
+	reserved   int64                               // bytes, of what all expansions may take
 	faults     []fault.Field
 }
 
@@ -73,7 +73,7 @@ func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *al
 }
 
 func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime int64, faults []fault.Field) *plan {
-	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, outputs: map[naming.Reference][]found{}, faults: slices.Clone(faults)}
+	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, outputs: map[naming.Reference][]resolvedFile{}, faults: slices.Clone(faults)}
 	if !p.faulty("type") {
 		p.findAlgorithm(typ, version)
 	}
@@ -161,7 +161,7 @@ type row struct {
 func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int) []any) ([]row, error) {
 	rows := make([]row, len(all))
 	for i, settings := range all {
-		if settings == nil { // told while decoding
+		if settings == nil { // reported while decoding
 			continue
 		}
 		rows[i].sent = settings
@@ -177,7 +177,7 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 	}
 	for i := range rows {
 		if rows[i].settings != nil {
-			rows[i].faults = append(rows[i].faults, p.place(&rows[i])...)
+			rows[i].faults = append(rows[i].faults, p.placeRow(&rows[i])...)
 		}
 		p.addBelow(loc(i), p.placed(i, rows[i].faults))
 	}
@@ -187,9 +187,9 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 	return rows, nil
 }
 
-// place determines what a row's job needs and where it runs. It returns a fault
+// placeRow determines what a row's job needs and where it runs. It returns a fault
 // for each need that can't be met there.
-func (p *plan) place(r *row) []fault.Field {
+func (p *plan) placeRow(r *row) []fault.Field {
 	needs, faults := p.algorithm.Needs(r.settings, r.facts)
 	if len(faults) > 0 {
 		return faults
@@ -229,10 +229,10 @@ func (p *plan) validate(ctx context.Context, rows []row) error {
 	var asked []algorithm.ValidatorRow
 	var index []int
 	for i, r := range rows {
-		if !p.judgeable(r) {
+		if !p.canValidate(r) {
 			continue
 		}
-		question, err := p.question(r)
+		question, err := p.validatorInput(r)
 		if err != nil {
 			return err
 		}
@@ -262,10 +262,10 @@ func (r *row) summarize(named map[string][]algorithm.NamedFile) {
 	}
 }
 
-// judgeable reports whether the validator can check a row. It can't if a file
+// canValidate reports whether the validator can check a row. It can't if a file
 // is missing, or if the schema found faults and the validator expects valid
 // settings.
-func (p *plan) judgeable(r row) bool {
+func (p *plan) canValidate(r row) bool {
 	if r.sent == nil || len(r.faults) > 0 && !p.algorithm.ValidatesFaulty() {
 		return false
 	}
@@ -280,9 +280,9 @@ func (p *plan) judgeable(r row) bool {
 		!slices.ContainsFunc(r.faults, func(f fault.Field) bool { return f.Type == "file" })
 }
 
-// question is what the validator reads of a row: the settings as the program
-// would see them, or as sent if they are faulty.
-func (p *plan) question(r row) (algorithm.ValidatorRow, error) {
+// validatorInput returns the input of the validator for a row: the settings as the
+// program would see them, or as sent if they are faulty.
+func (p *plan) validatorInput(r row) (algorithm.ValidatorRow, error) {
 	q := algorithm.ValidatorRow{Settings: cmp.Or(r.settings, r.sent), Right: r.settings != nil, Facts: r.facts, Paths: algorithm.Paths{Program: p.options.Program, Files: map[string][]string{}}, Named: map[string][]algorithm.NamedFile{}}
 	for i, ref := range r.references {
 		path, err := p.referencePath(ref)
@@ -341,7 +341,7 @@ func (p *plan) class(r row) string {
 func classOf(a *algorithm.File, executor string, where placement.Placement, gpus int) string {
 	return eta.Class{
 		Type: a.Type, Version: a.Version, Executor: executor, Where: []string{where.Partition, where.Constraint}, GPUs: gpus,
-		Formula: a.SizeFormula(), Said: eta.Said{Seconds: a.ExpectedSeconds, PerSize: a.SecondsPerSize},
+		Formula: a.SizeFormula(), Declared: eta.Declared{Seconds: a.ExpectedSeconds, PerSize: a.SecondsPerSize},
 	}.Name()
 }
 

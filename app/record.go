@@ -24,7 +24,7 @@ type storedPrivate struct {
 // A stored private part is JSON, behind a head: a byte of the flags below, and the digests
 // that these name, in their order. It takes half of what everything as JSON takes.
 
-// What the head tells, so that the JSON does not.
+// Members of the head, which the JSON leaves out.
 const (
 	packedSent       byte = 1 << iota // a digest
 	packedMeaning                     // a digest

@@ -19,7 +19,7 @@ import (
 )
 
 // resolveFiles resolves every reference to a file in the rows' settings. The
-// job will read exactly these bytes, whatever is uploaded later.
+// job will read exactly these bytes, even if the file is uploaded again later.
 func (p *plan) resolveFiles(ctx context.Context, rows []row) error {
 	parameters := p.algorithm.Parameters.Files()
 	if len(parameters) == 0 {
@@ -55,7 +55,7 @@ func (p *plan) resolveRow(tx Tx, r *row, parameters []algorithm.Parameter) error
 }
 
 func (p *plan) resolveOne(tx Tx, r *row, parameter algorithm.Parameter, named algorithm.FileReference) error {
-	files, err := p.resolve(tx, parameter, named.Text)
+	files, err := p.resolveReference(tx, parameter, named.Text)
 	var refused *fault.Error
 	switch {
 	case errors.As(err, &refused) && refused.Code == fault.Invalid:
@@ -74,29 +74,29 @@ func (p *plan) resolveOne(tx Tx, r *row, parameter algorithm.Parameter, named al
 	return nil
 }
 
-// found is a file that a setting names. One that is still to be made, or several, has the
-// pattern of an output in place of its path.
-type found struct {
+// resolvedFile is a file that a setting names. Several files, or one that does not exist yet, have
+// the pattern of an output in place of a path.
+type resolvedFile struct {
 	input Input
 	ref   Reference
 }
 
-// resolve resolves one reference, to several files if it names an output. The error is
-// Invalid if there are none such.
-func (p *plan) resolve(tx Tx, parameter algorithm.Parameter, text string) ([]found, error) {
-	files, err := p.locate(tx, text)
+// resolveReference resolves one reference, to several files if it names an output. The
+// error is Invalid if there are no such files.
+func (p *plan) resolveReference(tx Tx, parameter algorithm.Parameter, text string) ([]resolvedFile, error) {
+	files, err := p.locateFiles(tx, text)
 	if err != nil {
 		return nil, err
 	}
 	if p.resolved += len(files); p.resolved > maxListed {
 		return nil, fault.Errorf(fault.Invalid, "the settings name more than %d files; submit several batches", maxListed)
 	}
-	return taken(&parameter, files)
+	return acceptedFiles(&parameter, files)
 }
 
-// taken returns the files of one reference as those of a setting. The error is Invalid if
-// it does not take them.
-func taken(parameter *algorithm.Parameter, files []found) ([]found, error) {
+// acceptedFiles returns the files of one reference as those of a setting. The error is
+// Invalid if the setting does not accept them.
+func acceptedFiles(parameter *algorithm.Parameter, files []resolvedFile) ([]resolvedFile, error) {
 	if n := len(files); n > 1 && !parameter.Many {
 		in := files[0].input
 		return nil, fault.Errorf(fault.Invalid, "the output %q of job %q has %d files, and this setting takes one: name it, as in job:%s/%s", in.Output, in.Job, n, in.Job, in.Path)
@@ -115,22 +115,22 @@ func taken(parameter *algorithm.Parameter, files []found) ([]found, error) {
 	return files, nil
 }
 
-// locate finds the bytes that a reference names: a fileId, folder/filename or
+// locateFiles finds the bytes that a reference names: a fileId, folder/filename or
 // sha256:<digest>/<filename> among the submitter's own uploads, or
 // job:<jobName>/<path> or job:<jobName>/@<output>.
-func (p *plan) locate(tx Tx, text string) ([]found, error) {
+func (p *plan) locateFiles(tx Tx, text string) ([]resolvedFile, error) {
 	r := naming.ParseReference(text)
 	if r.OfJob {
 		return p.resolveResult(tx, r)
 	}
-	var f found
+	var f resolvedFile
 	var err error
 	if r.Digest != "" {
 		f.input, f.ref, err = resolveDigest(tx, p.by, r.Digest, r.Filename)
 	} else {
 		f.input, f.ref, err = resolveUpload(tx, p.by, r.Upload)
 	}
-	return []found{f}, err
+	return []resolvedFile{f}, err
 }
 
 func resolveDigest(tx Tx, by Caller, digest, filename string) (Input, Reference, error) {
@@ -180,8 +180,8 @@ func findUpload(tx Tx, by Caller, ref string) (*Upload, error) {
 // defaultExpanding is what Options.Expanding is unless it is given.
 const defaultExpanding = 192 << 20
 
-// maxListed bounds how many uploads of a folder are looked at. A name may have been
-// uploaded many times.
+// maxListed bounds how many uploads of a folder are read. A file can have been uploaded
+// many times under one name.
 const maxListed = 100_000
 
 // ownFiles gives the files of a caller to the expansion of a batch.
@@ -215,9 +215,9 @@ func (f *ownFiles) List(ctx context.Context, folder string) (completed map[strin
 
 // Read reads a file outside of any transaction.
 func (f *ownFiles) Read(ctx context.Context, ref string) ([]byte, error) {
-	var files []found
+	var files []resolvedFile
 	err := f.store.View(ctx, func(tx Tx) (err error) {
-		files, err = f.locate(tx, ref)
+		files, err = f.locateFiles(tx, ref)
 		return err
 	})
 	if err != nil {

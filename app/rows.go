@@ -10,25 +10,25 @@ import (
 	"molrun/app/base/fault"
 )
 
-// A batch may have ten thousand rows, and a transaction that changed them all would keep the
-// submissions of others waiting for seconds. So what is asked of a batch is stored with it,
+// A batch can have ten thousand rows, and a transaction that changed them all would keep the
+// submissions of others waiting for seconds. So the pending change is stored with the batch,
 // and each transaction changes some rows, the first at once and the others in ChangeRows,
 // also after a restart.
 
 // rowsStep is how many rows of a batch one transaction changes by default.
 const rowsStep = 50
 
-// Asked is what is still to be done to the rows of a batch.
-type Asked struct {
-	Retry  bool   `json:"retry,omitempty"`  // the failed ones are tried again; else all are stopped
-	By     string `json:"by"`               // the e-mail of who asked
-	Spares bool   `json:"spares,omitempty"` // dependants of those that are stopped wait on
-	After  []byte `json:"after,omitempty"`  // the Position behind which the rows are that are left
-	Left   int    `json:"left,omitempty"`   // how many may still enter the queue
+// PendingChange is the change still to be made to the rows of a batch: to stop or to retry them.
+type PendingChange struct {
+	Retry           bool   `json:"retry,omitempty"`  // the failed ones are tried again; else all are stopped
+	By              string `json:"by"`               // the e-mail of the user who asked for it
+	KeepsDependants bool   `json:"spares,omitempty"` // dependants of stopped rows keep waiting
+	After           []byte `json:"after,omitempty"`  // the Position after which the remaining rows follow
+	Left            int    `json:"left,omitempty"`   // how many can still enter the queue
 }
 
 // statuses returns which rows are concerned.
-func (a *Asked) statuses() []Status {
+func (a *PendingChange) statuses() []Status {
 	if a.Retry {
 		return []Status{Failed}
 	}
@@ -36,7 +36,7 @@ func (a *Asked) statuses() []Status {
 }
 
 // isStopping reports whether all rows of a batch are being stopped.
-func (j *Job) isStopping() bool { return j.Private.Asked != nil && !j.Private.Asked.Retry }
+func (j *Job) isStopping() bool { return j.Private.Pending != nil && !j.Private.Pending.Retry }
 
 // rowsChanged is what one transaction did to rows of a batch.
 type rowsChanged struct {
@@ -45,9 +45,9 @@ type rowsChanged struct {
 	refused error // why a row could not be tried again
 }
 
-// changeRows does some of what is asked of the rows of a batch, and stores the batch.
+// changeRows makes the pending change to some rows of a batch, and stores the batch.
 func (c *core) changeRows(tx Tx, batch *Job) (did rowsChanged, err error) {
-	a, before := *batch.Private.Asked, batch.Status
+	a, before := *batch.Private.Pending, batch.Status
 	ids, next, err := tx.JobIDs(JobFilter{Organization: batch.Organization, Batch: batch.ID, Statuses: a.statuses(), Ascending: true}, Position(a.After), cmp.Or(c.options.RowsStep, rowsStep))
 	if err != nil {
 		return did, err
@@ -69,18 +69,18 @@ func (c *core) changeRows(tx Tx, batch *Job) (did rowsChanged, err error) {
 	}
 	did.rows = ids
 	a.After, a.Left = []byte(next), max(0, a.Left-len(ids))
-	batch.ask(&a, next != "")
-	if err := unsettle(tx, batch, before); err != nil {
+	batch.setPending(&a, next != "")
+	if err := markUnpropagated(tx, batch, before); err != nil {
 		return did, err
 	}
 	return did, tx.PutJob(batch)
 }
 
-// ask stores what is left to be done to the rows of a batch, if anything.
-func (j *Job) ask(a *Asked, left bool) {
+// setPending stores the pending change of a batch, or clears it if no rows are left.
+func (j *Job) setPending(a *PendingChange, left bool) {
 	stopping := j.isStopping()
-	if j.Private.Asked = nil; left {
-		j.Private.Asked = a
+	if j.Private.Pending = nil; left {
+		j.Private.Pending = a
 	}
 	switch {
 	case j.Status.Finished():
@@ -94,15 +94,15 @@ func (j *Job) ask(a *Asked, left bool) {
 // beingStopped is why a job that was cancelled has not finished yet.
 const beingStopped = "being stopped"
 
-func (c *core) changeRow(tx Tx, batch, row *Job, a Asked) error {
+func (c *core) changeRow(tx Tx, batch, row *Job, a PendingChange) error {
 	if a.Retry {
 		return c.retry(tx, row, batch)
 	}
 	return c.stop(tx, row, a, batch)
 }
 
-// ChangeRows does what is asked of the rows of batches until ctx ends. It rests as long as it
-// works, which leaves others at least half of what the store can do.
+// ChangeRows makes the pending changes of batches until ctx ends. It sleeps as long as it
+// works, which leaves others at least half of the store's capacity.
 func (s *Runs) ChangeRows(ctx context.Context, failed func(error)) error {
 	for ctx.Err() == nil {
 		begin := time.Now()
@@ -136,7 +136,7 @@ func (s *Runs) ChangeSomeRows(ctx context.Context) (more bool, err error) {
 	err = s.store.Update(ctx, func(tx Tx) error {
 		changed = nil
 		batch, err := tx.Job(id)
-		if errors.Is(err, fault.NotFound) || err == nil && batch.Private.Asked == nil {
+		if errors.Is(err, fault.NotFound) || err == nil && batch.Private.Pending == nil {
 			return nil
 		}
 		if err != nil {
@@ -146,8 +146,8 @@ func (s *Runs) ChangeSomeRows(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return err
 		}
-		told, err := s.settle(tx)
-		changed = append(append(told, did.rows...), id)
+		changedIDs, err := s.propagateSome(tx)
+		changed = append(append(changedIDs, did.rows...), id)
 		return err
 	})
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Runs) ChangeSomeRows(ctx context.Context) (more bool, err error) {
 // asksRows returns the oldest batch of whose rows something is asked, "" if there is none.
 func (s *Runs) asksRows(ctx context.Context) (id JobID, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
-		for first, err := range tx.Asked() {
+		for first, err := range tx.PendingBatches() {
 			id = first
 			return err
 		}
@@ -171,12 +171,12 @@ func (s *Runs) asksRows(ctx context.Context) (id JobID, err error) {
 }
 
 // wakeRows has ChangeRows look for work.
-func (c *core) wakeRows() { nudge(c.asked) }
+func (c *core) wakeRows() { wake(c.asked) }
 
 // comingRows counts the rows of a holder's batches that are still to enter the queue, as if
 // they were there.
 func comingRows(tx Tx, organization, user string) (n int, err error) {
-	for id, err := range tx.Asked() {
+	for id, err := range tx.PendingBatches() {
 		if err != nil {
 			return 0, err
 		}
@@ -185,7 +185,7 @@ func comingRows(tx Tx, organization, user string) (n int, err error) {
 			return 0, err
 		}
 		if batch.Organization == organization && (user == "" || batch.Email == user) {
-			n += batch.Private.Asked.Left
+			n += batch.Private.Pending.Left
 		}
 	}
 	return n, nil

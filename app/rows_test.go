@@ -47,9 +47,9 @@ func TestLargeBatchIsStoppedAndTriedAgainInPieces(t *testing.T) {
 	s.wantBatch("when the intent is stored", app.Running, app.Counts{Queued: 2, Running: 1, Failed: 2})
 	must.Equal(t, "statusReason meanwhile", s.job(ann, "b").StatusReason, "being stopped")
 	s.restart()
-	_, _, err := s.Runs.Claim(t.Context(), s.job(ann, "b-4").ID, placement.Devices{}, app.Portion{})
+	_, _, err := s.Runs.Claim(t.Context(), s.job(ann, "b-4").ID, placement.Devices{}, app.ClaimLimit{})
 	wantCode(t, "claim a row of a batch that is being stopped", err, fault.NotFound)
-	rows, err := s.Runs.ClaimRows(t.Context(), running, app.Portion{Pilot: "p", Rows: 5, Seconds: 1e9})
+	rows, err := s.Runs.ClaimRows(t.Context(), running, app.ClaimLimit{Pilot: "p", Rows: 5, Seconds: 1e9})
 	if err != nil || len(rows) > 0 {
 		t.Errorf("a pilot takes %d rows of it, error %v; want none", len(rows), err)
 	}

@@ -49,7 +49,7 @@ func (s *Runs) follow(ctx context.Context, jobs ...*Job) error {
 	})
 	for _, j := range jobs {
 		if h := known[j.Private.Class]; j.Status == Running && err == nil {
-			s.live.begin(j, h.Estimate(j.Private.Size))
+			s.live.jobStarted(j, h.Estimate(j.Private.Size))
 		}
 	}
 	return err
@@ -109,19 +109,19 @@ func (s *Runs) Lines(ctx context.Context, executor string, most int) (lines []Qu
 	return lines, err
 }
 
-// Portion says which rows of a batch a pilot takes.
-type Portion struct {
-	Pilot   string  // its name; "": there is none
-	Rows    int     // at most
-	Seconds float64 // that they may take one after the other, by the history of their class
-	Longest float64 // seconds that its first row may take; longer rows have no pilot
+// ClaimLimit bounds which rows of a batch a pilot takes.
+type ClaimLimit struct {
+	Pilot         string  // its name, "" without one
+	Rows          int     // at most
+	Seconds       float64 // of their total run time, as the history of their class predicts
+	MaxRowSeconds float64 // of run time of the first row; longer rows get no pilot
 }
 
 // Claim takes a job from the queue and begins its next attempt. If it is a row of a batch
 // that is short, and has not been tried yet, Claim takes further rows for the same pilot.
 // The error is NotFound if the job is no longer queued, or its batch is being stopped: it then
 // fails.
-func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p Portion) (j *Job, rows []*Job, err error) {
+func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p ClaimLimit) (j *Job, rows []*Job, err error) {
 	token := rand.Text()
 	gone := fault.Errorf(fault.NotFound, "job %s no longer waits", id)
 	stopped := false
@@ -138,7 +138,7 @@ func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p 
 			return err
 		}
 		if stopped = batch != nil; stopped {
-			return s.stop(tx, j, *batch.Private.Asked, nil)
+			return s.stop(tx, j, *batch.Private.Pending, nil)
 		}
 		j.Attempts++
 		j.Private.Claimed = true
@@ -152,7 +152,7 @@ func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p 
 	})
 	if err == nil && stopped {
 		s.changes.Notify(id, j.Private.Batch)
-		s.wakeRunner() // for what is still to be settled
+		s.wakeRunner() // for statuses that are still to be propagated
 		err = gone
 	}
 	if err != nil {
@@ -178,13 +178,13 @@ func stoppingBatch(tx Tx, j *Job) (batch *Job, err error) {
 	return batch, nil
 }
 
-// beside is how many other jobs of its user a row may overtake to come into a pilot.
-const beside = 16
+// maxSkippedJobs is how many other jobs of its user a row can overtake to join a pilot.
+const maxSkippedJobs = 16
 
 // ClaimRows takes further rows of the batch of a claimed job from the queue, in its order:
-// those that run with the same algorithm and the same resources. It notes for each of
+// those that run with the same algorithm and the same resources. It records for each of
 // them, and for the first job, which pilot runs it.
-func (s *Runs) ClaimRows(ctx context.Context, first *Job, p Portion) (rows []*Job, err error) {
+func (s *Runs) ClaimRows(ctx context.Context, first *Job, p ClaimLimit) (rows []*Job, err error) {
 	err = s.store.Update(ctx, func(tx Tx) error {
 		rows = nil
 		if batch, err := stoppingBatch(tx, first); batch != nil || err != nil {
@@ -200,7 +200,7 @@ func (s *Runs) ClaimRows(ctx context.Context, first *Job, p Portion) (rows []*Jo
 }
 
 // claimRows is ClaimRows for a batch that is not being stopped.
-func claimRows(tx Tx, first *Job, p Portion) ([]*Job, error) {
+func claimRows(tx Tx, first *Job, p ClaimLimit) ([]*Job, error) {
 	rows, err := similarRows(tx, first, p)
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -228,13 +228,13 @@ func claimRows(tx Tx, first *Job, p Portion) ([]*Job, error) {
 
 // similarRows finds the rows to claim. It goes by the queue, in which the rows of a batch
 // follow one another.
-func similarRows(tx Tx, first *Job, p Portion) (rows []*Job, err error) {
+func similarRows(tx Tx, first *Job, p ClaimLimit) (rows []*Job, err error) {
 	runs, err := tx.Runs(first.Private.Class)
 	if err != nil {
 		return nil, err
 	}
-	history, left, others := eta.NewHistory(first.Private.Class, runs), p.Seconds, 0
-	if e := history.Estimate(first.Private.Size); p.Longest > 0 && (!e.Known() || e.Seconds() > p.Longest) {
+	history, left, skipped := eta.NewHistory(first.Private.Class, runs), p.Seconds, 0
+	if e := history.Estimate(first.Private.Size); p.MaxRowSeconds > 0 && (!e.Known() || e.Seconds() > p.MaxRowSeconds) {
 		return nil, nil
 	}
 	visitErr := tx.Queue(first.Executor, func(w Waiting) Visit {
@@ -249,7 +249,7 @@ func similarRows(tx Tx, first *Job, p Portion) (rows []*Job, err error) {
 			return EndVisit
 		}
 		if !runAlike(j, first) {
-			if others++; others > beside {
+			if skipped++; skipped > maxSkippedJobs {
 				return EndVisit
 			}
 			return NextJob
@@ -306,7 +306,7 @@ func (s *Runs) Started(ctx context.Context, id JobID, attempt int, at time.Time,
 	var started Job
 	err := s.attempt(ctx, id, attempt, func(j *Job) {
 		j.onCluster(on)
-		j.start(at)
+		j.markStarted(at)
 		started = *j
 	})
 	if err != nil || started.ID == "" {
@@ -332,13 +332,13 @@ func (s *Runs) Reject(ctx context.Context, id JobID, message string) error {
 		if err != nil {
 			return err
 		}
-		told, err := s.settle(tx)
-		changed = append(told, id, batch)
+		changedIDs, err := s.propagateSome(tx)
+		changed = append(changedIDs, id, batch)
 		return err
 	})
 	if err == nil {
 		s.changes.Notify(changed...)
-		s.wakeRunner() // for what is still to be settled
+		s.wakeRunner() // for statuses that are still to be propagated
 	}
 	return err
 }
@@ -431,14 +431,14 @@ func (s *Runs) SetProgress(j *Job, p Progress) {
 	}
 }
 
-// OnProgress calls tell with all progress that is new. Call it before there is any.
-func (s *Runs) OnProgress(tell func(*Job, Progress)) { s.onProgress = tell }
+// OnProgress calls notify with all new progress. Call it before there is any.
+func (s *Runs) OnProgress(notify func(*Job, Progress)) { s.onProgress = notify }
 
 // SetWaitReasons records why jobs wait. It replaces all earlier reasons.
 func (s *Runs) SetWaitReasons(reasons map[JobID]eta.Reason) { s.live.setReasons(reasons) }
 
-// Outlook returns the last outlook of an executor, nil if there is none yet.
-func (s *Runs) Outlook(executor string) Outlook { return s.live.outlook(executor) }
+// QueueForecast returns the latest forecast of an executor, nil if there is none yet.
+func (s *Runs) QueueForecast(executor string) QueueForecast { return s.live.forecast(executor) }
 
 // History returns the past runs of a class.
 func (s *Runs) History(ctx context.Context, class string) (h *eta.History, err error) {
@@ -456,8 +456,8 @@ func (s *Runs) Left(id JobID) (seconds float64, basis string, runs bool) {
 	return s.live.running.Left(string(id), s.now())
 }
 
-// SetOutlook records where the jobs stand that wait for an executor.
-func (s *Runs) SetOutlook(executor string, o Outlook) { s.live.setOutlook(executor, o) }
+// SetQueueForecast records the forecast of an executor.
+func (s *Runs) SetQueueForecast(executor string, o QueueForecast) { s.live.setForecast(executor, o) }
 
 // reason says why a job waits.
 func (d *Drain) reason() string {

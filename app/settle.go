@@ -10,21 +10,21 @@ import (
 	"molrun/app/base/unit"
 )
 
-// A job that waits for others is not in the queue. When one of them finishes, it is
-// marked as unsettled in the same transaction, which then settles: it tells the
-// dependants, which enter the queue or fail in turn. A job may have ten thousand
-// dependants, so each transaction tells some and the next continues, also after a
-// restart, until the mark is gone. The same happens when a failed job is tried again.
+// A job that waits for others is not in the queue. When one of them finishes, the same
+// transaction marks it as unpropagated and starts to propagate its status: its
+// dependants enter the queue or fail in turn. A job can have ten thousand dependants,
+// so each transaction handles some and the next continues, also after a restart, until
+// the mark is cleared. The same happens when a failed job is retried.
 
-// settleStep is how many dependants one transaction tells by default.
-const settleStep = 100
+// propagationStep is how many dependants one transaction handles by default.
+const propagationStep = 100
 
-// Settle tells some of the dependants that are still to be told, and wakes the runner
-// if any were.
-func (s *Runs) Settle(ctx context.Context) error {
+// Propagate propagates pending statuses to some dependants, and wakes the runner if
+// there were any.
+func (s *Runs) Propagate(ctx context.Context) error {
 	none := false
 	err := s.store.View(ctx, func(tx Tx) error {
-		_, err := tx.Unsettled()
+		_, err := tx.Unpropagated()
 		if none = errors.Is(err, fault.NotFound); none {
 			return nil
 		}
@@ -33,64 +33,65 @@ func (s *Runs) Settle(ctx context.Context) error {
 	if err != nil || none {
 		return err
 	}
-	var told []JobID
+	var changed []JobID
 	err = s.store.Update(ctx, func(tx Tx) (err error) {
-		told, err = s.settle(tx)
+		changed, err = s.propagateSome(tx)
 		return err
 	})
 	if err == nil {
-		s.changes.Notify(told...)
+		s.changes.Notify(changed...)
 		s.wakeRunner()
 	}
 	return err
 }
 
-// settle tells some dependants, and returns them with their batches.
-func (c *core) settle(tx Tx) (told []JobID, err error) {
-	for left := cmp.Or(c.options.SettleStep, settleStep); left > 0; {
-		d, err := nextUnsettled(tx)
+// propagateSome propagates pending statuses to some dependants, and returns these with
+// their batches.
+func (c *core) propagateSome(tx Tx) (changed []JobID, err error) {
+	for left := cmp.Or(c.options.PropagationStep, propagationStep); left > 0; {
+		d, err := nextUnpropagated(tx)
 		if errors.Is(err, fault.NotFound) {
-			return told, nil
+			return changed, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, how := range d.Tells() {
+		for _, how := range d.AffectedDependants() {
 			for id, err := range tx.Dependants(d.ID, how) {
 				if err != nil {
 					return nil, err
 				}
 				if left--; left < 0 {
-					return told, nil
+					return changed, nil
 				}
-				batch, err := c.tell(tx, id, d)
+				batch, err := c.notifyDependant(tx, id, d)
 				if err != nil {
 					return nil, err
 				}
-				told = append(told, id, batch)
+				changed = append(changed, id, batch)
 			}
 		}
 		if left > 0 {
-			d.Private.Unsettled = false
+			d.Private.Unpropagated = false
 			if err := tx.PutJob(d); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return told, nil
+	return changed, nil
 }
 
-// nextUnsettled returns a job whose dependants are to be told next. If it fell with a job
-// that still has to tell so, that one comes first: it may reopen this one.
-func nextUnsettled(tx Tx) (*Job, error) {
-	id, err := tx.Unsettled()
+// nextUnpropagated returns the job whose status is propagated next. If it failed with
+// another job whose status is also pending, that one comes first: it may reopen this one.
+func nextUnpropagated(tx Tx) (*Job, error) {
+	id, err := tx.Unpropagated()
 	if err != nil {
 		return nil, err
 	}
 	d, err := tx.Job(id)
 	for err == nil && d.Status == Failed && d.Private.Cause != "" {
 		cause, missing := tx.Job(d.Private.Cause)
-		if errors.Is(missing, fault.NotFound) || missing == nil && !cause.Private.Unsettled {
+		if errors.Is(missing, fault.NotFound) || missing == nil && !cause.Private.Unpropagated {
 			break
 		}
 		d, err = cause, missing
@@ -98,9 +99,9 @@ func nextUnsettled(tx Tx) (*Job, error) {
 	return d, err
 }
 
-// tell tells a dependant what has become of d. It returns the dependant's batch if that
-// changed too.
-func (c *core) tell(tx Tx, id JobID, d *Job) (batch JobID, err error) {
+// notifyDependant applies the status of d to a dependant. It returns the dependant's
+// batch if that changed too.
+func (c *core) notifyDependant(tx Tx, id JobID, d *Job) (batch JobID, err error) {
 	j, err := tx.Job(id)
 	if err != nil {
 		return "", err
@@ -112,8 +113,8 @@ func (c *core) tell(tx Tx, id JobID, d *Job) (batch JobID, err error) {
 	if i < 0 {
 		return "", fault.Errorf(fault.Internal, "job %s does not depend on %s", j.ID, d.ID)
 	}
-	if w := j.Private.Waits[i]; d.dooms(w.Any) {
-		j.fall(w, unit.At(c.now()))
+	if w := j.Private.Waits[i]; d.blocksForever(w.Any) {
+		j.failDependency(w, unit.At(c.now()))
 	} else {
 		j.setWaits(slices.Delete(j.Private.Waits, i, i+1))
 	}
@@ -123,22 +124,22 @@ func (c *core) tell(tx Tx, id JobID, d *Job) (batch JobID, err error) {
 // reopen queues a job again that failed because another one did, unless there is a
 // further one because of which it has to stay failed.
 func (c *core) reopen(tx Tx, j *Job) (batch JobID, err error) {
-	waits, doom, err := remaining(tx, j, nil)
+	waits, blocking, err := remaining(tx, j, nil)
 	switch {
 	case err != nil:
 		return "", err
-	case doom != nil:
-		j.fall(*doom, j.CompletedAt)
+	case blocking != nil:
+		j.failDependency(*blocking, j.CompletedAt)
 		return "", tx.PutJob(j)
 	}
 	return c.requeue(tx, j, waits, nil)
 }
 
 // remaining returns what a failed job still has to wait for, and a job because of which
-// it can't start: one that has failed, or is gone. A failed row of the batch that is tried
-// again as a whole is waited for, and so is a job that fell with another one: it may be
-// about to be reopened, and else says that it is not.
-func remaining(tx Tx, j, batch *Job) (waits []Dependency, doom *Dependency, err error) {
+// it can't start: one that has failed, or was deleted. A failed row of the batch that is tried
+// again as a whole is waited for, and so is a job that failed with another one: it may be
+// about to be reopened, and otherwise propagates that it stays failed.
+func remaining(tx Tx, j, batch *Job) (waits []Dependency, blocking *Dependency, err error) {
 	for _, w := range j.Private.Waits {
 		d, err := tx.Job(w.Job)
 		if errors.Is(err, fault.NotFound) {
@@ -150,10 +151,10 @@ func remaining(tx Tx, j, batch *Job) (waits []Dependency, doom *Dependency, err 
 		again := d.Status == Failed && batch != nil && d.Private.Batch == batch.ID
 		switch {
 		case again:
-		case d.dooms(w.Any):
+		case d.blocksForever(w.Any):
 			return nil, &w, nil
 		case d.Status == Failed && d.Private.Cause != "":
-			d.Private.Unsettled = true
+			d.Private.Unpropagated = true
 			if err := tx.PutJob(d); err != nil {
 				return nil, nil, err
 			}
@@ -176,18 +177,18 @@ func (c *core) requeue(tx Tx, j *Job, waits []Dependency, batch *Job) (changed J
 	j.release()
 	j.setWaits(waits)
 	p := &j.Private
-	p.QueuedAt, p.Lost, p.Cause, p.Spares = unit.At(c.now()), 0, "", false
+	p.QueuedAt, p.Lost, p.Cause, p.KeepsDependants = unit.At(c.now()), 0, "", false
 	return putCounted(tx, j, from, batch)
 }
 
-// unsettle marks a job that has finished, or is tried again, if others depend on it.
-func unsettle(tx Tx, j *Job, from Status) error {
+// markUnpropagated marks a job that has finished, or is tried again, if others depend on it.
+func markUnpropagated(tx Tx, j *Job, from Status) error {
 	if from.Finished() == j.Status.Finished() {
 		return nil
 	}
-	for _, how := range j.Tells() {
+	for _, how := range j.AffectedDependants() {
 		for _, err := range tx.Dependants(j.ID, how) {
-			j.Private.Unsettled = err == nil
+			j.Private.Unpropagated = err == nil
 			return err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // Record is a job's JSON as clients see it now, live state included.
 type Record = json.RawMessage
 
-// Show adds a job's live state to its stored record.
-func (s *Jobs) Show(j StoredJob) Record {
+// WithLiveState adds a job's live state to its stored record.
+func (s *Jobs) WithLiveState(j StoredJob) Record {
 	s.live.mu.Lock()
 	progress, runs := s.live.progress[j.ID]
 	s.live.mu.Unlock()

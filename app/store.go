@@ -39,10 +39,10 @@ type Store interface {
 	// Floor returns the highest ID ever stored.
 	Floor() sortid.ID
 
-	// OnEvents calls tell with the events of each commit once it is durable, in the
-	// order of commits, before the calls of Update return. tell must not wait and
+	// OnEvents calls notify with the events of each commit once it is durable, in the
+	// order of commits, before the calls of Update return. notify must not wait and
 	// not use the store.
-	OnEvents(tell func([]events.Entry))
+	OnEvents(notify func([]events.Entry))
 }
 
 // Tx reads and changes records. A missing record is NotFound. The caller owns
@@ -91,11 +91,11 @@ type Tx interface {
 	// Dependants walks the jobs that depend on a job in one way. They may be put during
 	// the walk.
 	Dependants(job JobID, how Dependence) iter.Seq2[JobID, error]
-	// Unsettled returns a job whose dependants are still to be told of its status,
+	// Unpropagated returns a job whose status is still to be propagated to its dependants,
 	// NotFound if there is none.
-	Unsettled() (JobID, error)
-	// Asked walks the batches of whose rows something is asked, oldest first.
-	Asked() iter.Seq2[JobID, error]
+	Unpropagated() (JobID, error)
+	// PendingBatches walks the batches with a pending change of their rows, oldest first.
+	PendingBatches() iter.Seq2[JobID, error]
 
 	// Finished walks the jobs of an organization with this status in the order
 	// in which they finished, beginning behind after. Subjobs and pinned jobs
@@ -219,7 +219,7 @@ type Drain struct {
 	Reason string    `json:"reason,omitempty"` // one line
 }
 
-// Share lets whoever has its link see the result of a job, until it expires or is
+// Share shows the result of a job to anyone who has its link, until it expires or is
 // revoked. Only the SHA-256 of the secret in the link is stored.
 type Share struct {
 	ID           ShareID   `json:"id"`
@@ -235,7 +235,7 @@ type Share struct {
 	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // within a minute
 }
 
-// ShareID identifies a share for ever. It has the form of a JobID.
+// ShareID identifies a share permanently. It has the form of a JobID.
 type ShareID string
 
 // JobPage is part of a listing.

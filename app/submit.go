@@ -66,7 +66,7 @@ func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (re
 		}
 		rec, err = tx.JobJSON(old.ID)
 		if err == nil {
-			rec = s.Show(StoredJob{old.ID, rec})
+			rec = s.WithLiveState(StoredJob{old.ID, rec})
 		}
 		return err
 	})
@@ -94,9 +94,9 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 		}
 	}
 	var id JobID
-	var told []JobID
+	var changed []JobID
 	err = s.store.Update(ctx, func(tx Tx) error {
-		rec, created, told = nil, false, nil
+		rec, created, changed = nil, false, nil
 		old, err := tx.JobNamed(job.Organization, job.Name)
 		switch {
 		case err == nil:
@@ -116,7 +116,7 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 		if err := putNew(tx, first, rows, planned.Definitions); err != nil {
 			return err
 		}
-		if told, err = s.settle(tx); err != nil {
+		if changed, err = s.propagateSome(tx); err != nil {
 			return err
 		}
 		rec, err = tx.JobJSON(id)
@@ -126,11 +126,11 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 		return nil, false, err
 	}
 	if created {
-		s.changes.Notify(told...) // also what others have left to be told
+		s.changes.Notify(changed...) // also of jobs that others have left pending
 		s.wakeRunner()
 		return rec, true, nil
 	}
-	return s.Show(StoredJob{id, rec}), false, nil
+	return s.WithLiveState(StoredJob{id, rec}), false, nil
 }
 
 // admitJobs refuses jobs beyond the quota of their user or organization. Results of
@@ -157,7 +157,7 @@ func (c *core) admitJobs(tx Tx, organization, user string, jobs int) error {
 }
 
 // putNew stores a job followed by its rows. A name that is taken counts before what was
-// deleted meanwhile.
+// deleted in the meantime.
 func putNew(tx Tx, first EncodedJob, rows []EncodedJob, definitions []*algorithm.File) error {
 	for _, a := range definitions {
 		switch _, err := tx.Definition(a.Digest); {

@@ -32,7 +32,7 @@ type Upload struct {
 type Partial struct {
 	Generation int               `json:"generation"`         // names its file
 	Offset     int64             `json:"offset"`             // bytes that are durable
-	Length     *int64            `json:"length,omitempty"`   // of the whole file, nil until the client tells
+	Length     *int64            `json:"length,omitempty"`   // of the whole file, nil until it is announced
 	Digest     []byte            `json:"digest,omitempty"`   // state of SHA-256 after Offset bytes
 	CRC32      uint32            `json:"crc32,omitempty"`    // of Offset bytes, IEEE
 	Expected   map[string][]byte `json:"expected,omitempty"` // digests of the whole file, by algorithm
@@ -73,5 +73,5 @@ const DefaultFolder = "inputs"
 // DefaultUploadTTL is how long upload links work unless configured otherwise.
 const DefaultUploadTTL = 24 * time.Hour
 
-// UploadID identifies an upload for ever. It has the form of a JobID.
+// UploadID identifies an upload permanently. It has the form of a JobID.
 type UploadID string

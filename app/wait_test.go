@@ -34,7 +34,7 @@ func TestWaitReturnsWhenTheStatusChanges(t *testing.T) {
 		s := newSite(t)
 		j := s.submit(ann, "a", `{}`)
 		answer := s.waitFor("a")
-		must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})))
+		must.OK(t, must.Error3(s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.ClaimLimit{})))
 		synctest.Wait()
 		must.Equal(t, "answers before the status has changed", len(answer), 0)
 		must.OK(t, s.Runs.Started(t.Context(), j.ID, 1, s.Now(), app.ClusterJob{}))

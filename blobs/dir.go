@@ -62,8 +62,8 @@ type Options struct {
 	// Partial is how long a file that arrives in parts stays after its last bytes, as
 	// clients are told; default a day.
 	Partial time.Duration
-	// Refused is told why a request with a link got an error in place of its answer; nil
-	// tells nobody.
+	// Refused receives the reason why a request with a link was answered with an error;
+	// it can be nil.
 	Refused func(error)
 	// Block is how many bytes of such a file a crash may lose at most; default 8 MiB.
 	Block int64

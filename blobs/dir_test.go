@@ -153,7 +153,7 @@ func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
 	})
 	sweep := func() int {
 		t.Helper()
-		n, err := f.Sweep(t.Context(),
+		n, err := f.CollectGarbage(t.Context(),
 			func(id app.UploadID, generation int) bool {
 				u, err := f.rules.Upload(t.Context(), id)
 				return err == nil && u.Has(generation)

@@ -15,7 +15,7 @@ import (
 // algorithm.
 type expectation struct {
 	fields map[string]map[string][]byte
-	sha512 hash.Hash // nil if nobody asks for it
+	sha512 hash.Hash // nil unless a digest of this kind is expected
 }
 
 // expect reads these fields.

@@ -113,7 +113,7 @@ func TestPromisedSpaceIsNotGivenTwice(t *testing.T) {
 	promise(&first, 6<<20, fault.StorageFull)
 	in, err := f.receive(-1)
 	must.OK(t, err)
-	if n, err := first.write(in.file, make([]byte, 1<<20)); n != 1<<20 || err != nil || first.promised != 4<<20 {
+	if n, err := first.writeBlocks(in.file, make([]byte, 1<<20)); n != 1<<20 || err != nil || first.promised != 4<<20 {
 		t.Errorf("%d bytes written, %v; %d are still promised", n, err, first.promised)
 	}
 	promise(&first, 5<<20, fault.StorageFull) // what is written counts on the disk

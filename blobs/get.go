@@ -142,8 +142,8 @@ func (h *Links) getArchive(s *sender, r *http.Request, l app.Link) error {
 	return nil
 }
 
-// Serve answers a GET or HEAD with what a link leads to, which nobody has signed: the
-// caller decides who may have it. If it returns an error, it has written nothing.
+// Serve answers a GET or HEAD with the target of an unsigned link: the caller decides
+// who can have it. If it returns an error, it has written nothing.
 func (h *Links) Serve(w http.ResponseWriter, r *http.Request, l app.Link) error {
 	end, err := h.dir.transfers.One(l.Holder)
 	if err != nil {
@@ -164,8 +164,8 @@ func (h *Links) Serve(w http.ResponseWriter, r *http.Request, l app.Link) error 
 }
 
 // Send answers a GET or HEAD with an open file. If it returns an error, it has
-// written nothing. A file that shrinks meanwhile breaks the connection, so that
-// nobody takes a part for the whole.
+// written nothing. If the file shrinks while it is sent, the connection is broken, so
+// that no client mistakes a part for the whole.
 func (d *Dir) Send(w http.ResponseWriter, r *http.Request, f app.Download) error {
 	end, err := d.transfers.One(f.Holder)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"molrun/blobs/link"
 )
 
-// Service is the rules that the handler asks for; *upload.Files and *app.Jobs
+// Service is the rules that the handler needs; *upload.Files and *app.Jobs
 // implement it together.
 type Service interface {
 	Archives
@@ -58,7 +58,7 @@ type Fail func(w http.ResponseWriter, r *http.Request, err error)
 // which a response cannot be completed.
 func Handler(dir *Dir, svc Service, fail Fail) *Links {
 	return &Links{
-		dir: dir, svc: svc, fail: fail, turns: newTurns(),
+		dir: dir, svc: svc, fail: fail, writers: newUploadWriters(),
 		buffers: sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }},
 	}
 }
@@ -68,7 +68,7 @@ type Links struct {
 	dir     *Dir
 	svc     Service
 	fail    Fail
-	turns   *turns
+	writers *uploadWriters
 	buffers sync.Pool // *[]byte of bufferSize
 }
 
@@ -123,7 +123,7 @@ func (h *Links) serve(s *sender, r *http.Request, a *access) error {
 		if inParts(r) {
 			return h.resume(s, r, l, a)
 		}
-		return h.put(s, r, l, a)
+		return h.putUpload(s, r, l, a)
 	case app.UploadGet:
 		return h.getUpload(s, r, l)
 	case app.ResultGet:
@@ -134,7 +134,7 @@ func (h *Links) serve(s *sender, r *http.Request, a *access) error {
 	return link.Invalid(fmt.Errorf("the token is of the unknown kind %q", l.Kind))
 }
 
-// access is what the access log tells of a request. It leaves out the link,
+// access is the entry of a request in the access log. It leaves out the link,
 // because anybody who reads the log could use it.
 type access struct {
 	started  time.Time

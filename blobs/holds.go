@@ -10,19 +10,19 @@ import (
 	"molrun/blobs/result"
 )
 
-// holds are files of uploads that archives need while they are sent. One that is
-// removed meanwhile stays until the last of these has been sent.
+// holds are files of uploads that archives need while they are sent. A file that is
+// removed in the meantime stays until the last of these archives has been sent.
 type holds struct {
 	mu      sync.Mutex
 	counts  map[string]int
 	removed map[string]bool
 }
 
-// removeHeld removes a file, or has it removed when nobody holds it.
+// removeHeld removes a file at once, or after the last hold on it is released.
 func (d *Dir) removeHeld(name string) error {
 	h := &d.holds
 	h.mu.Lock()
-	defer h.mu.Unlock() // until it is gone, nobody begins to hold it
+	defer h.mu.Unlock() // no hold can begin before the removal is done
 	if h.counts[name] > 0 {
 		h.removed[name] = true
 		return nil
@@ -39,17 +39,17 @@ func (d *Dir) holdInputs(inputs []app.InputFile) (release func(), err error) {
 			names[uploadName(f.Upload, f.Generation)] = true
 		}
 	}
-	d.hold(names)
+	d.holdFiles(names)
 	for name := range names {
 		if _, err := d.root.Lstat(name); err != nil {
-			d.unhold(names)
+			d.releaseFiles(names)
 			return nil, result.NotFound(fmt.Errorf("hold input: %w", err))
 		}
 	}
-	return func() { d.unhold(names) }, nil
+	return func() { d.releaseFiles(names) }, nil
 }
 
-func (d *Dir) hold(names map[string]bool) {
+func (d *Dir) holdFiles(names map[string]bool) {
 	h := &d.holds
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,7 +58,7 @@ func (d *Dir) hold(names map[string]bool) {
 	}
 }
 
-func (d *Dir) unhold(names map[string]bool) {
+func (d *Dir) releaseFiles(names map[string]bool) {
 	h := &d.holds
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -16,14 +16,14 @@ const partialType = "application/partial-upload"
 type part struct {
 	offset int64 // where they begin
 	size   int64 // how many they are, -1 if that shows at their end
-	length int64 // of the whole file, -1 if not told
+	length int64 // of the whole file, -1 if unknown
 	last   bool  // the file ends with them
-	begin  bool  // the file begins anew, whatever was there
-	asks   bool  // it carries none, and asks how many are there
+	begin  bool  // the file starts over, even if some of it has arrived
+	asks   bool  // it carries no bytes, and asks how many have arrived
 	ranged bool  // Content-Range says so, and wants answers of its own
 
 	content  *expectation      // of these bytes
-	expected map[string][]byte // digests of the whole file, nil if not told
+	expected map[string][]byte // digests of the whole file, nil if unknown
 }
 
 // inParts reports whether a request with an upload link is about a file that arrives in

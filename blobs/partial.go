@@ -22,26 +22,26 @@ import (
 	"molrun/app/job/upload"
 )
 
-// saveInterval is how old bytes get that a crash may lose, if they arrive slowly.
+// saveInterval is the age up to which slowly arriving bytes can be lost in a crash.
 const saveInterval = 30 * time.Second
 
 // partial is a file that arrives in parts, open for the next one. Its bytes up to
 // state.Offset are durable and recorded, with the state of their digest. What is
 // behind is cut off when the file is opened again.
 type partial struct {
-	dir    *Dir
-	svc    Service
-	id     app.UploadID
-	file   *os.File
-	first  app.Partial // as the request found it
-	state  app.Partial // as recorded now
-	size   int64
-	digest hash.Hash
-	crc    uint32
-	saved  time.Time
-	told   bool // the client knows more than first
-	claim  claim
-	quota  *upload.Reservation
+	dir       *Dir
+	svc       Service
+	id        app.UploadID
+	file      *os.File
+	first     app.Partial // as the request found it
+	state     app.Partial // as recorded now
+	size      int64
+	digest    hash.Hash
+	crc       uint32
+	saved     time.Time
+	announced bool // the client knows more than first
+	claim     claim
+	quota     *upload.Reservation
 }
 
 func partialName(id app.UploadID, generation int) string {
@@ -117,7 +117,7 @@ func (h *Links) openPartial(ctx context.Context, u *app.Upload, t part) (*partia
 	if p.file, err = h.dir.root.OpenFile(partialName(p.id, p.state.Generation), os.O_RDWR, 0); err != nil {
 		return nil, errors.Join(diskError("open partial upload", err), p.close())
 	}
-	if err = p.cut(); err == nil && p.state.Length == nil {
+	if err = p.truncateUnrecorded(); err == nil && p.state.Length == nil {
 		err = p.reserve(t)
 	}
 	if err == nil {
@@ -141,7 +141,7 @@ func (p *partial) learn(ctx context.Context, t part) error {
 		p.first.Expected = t.expected
 	}
 	if err := p.svc.SavePartial(ctx, p.id, &p.first); err != nil {
-		return errors.Join(err, p.cut()) // it keeps what it had
+		return errors.Join(err, p.truncateUnrecorded()) // it keeps what it had
 	}
 	p.state = p.first
 	p.quota.Recorded(p.state.Reserved())
@@ -165,8 +165,8 @@ func (h *Links) present(ctx context.Context, u *app.Upload) (*app.Partial, error
 	return nil, h.svc.DropPartial(ctx, u.ID)
 }
 
-// cut removes the bytes behind those that are recorded.
-func (p *partial) cut() error {
+// truncateUnrecorded removes the bytes behind those that are recorded.
+func (p *partial) truncateUnrecorded() error {
 	p.size = p.state.Offset
 	if p.state.Length != nil {
 		if err := p.claim.reserve(p.file, p.size, *p.state.Length); err != nil {
@@ -184,7 +184,7 @@ func (p *partial) Write(b []byte) (int, error) {
 	if len(b) == 0 { // a call would say that there are unsynced bytes
 		return 0, nil
 	}
-	n, err := p.claim.write(p.file, b)
+	n, err := p.claim.writeBlocks(p.file, b)
 	p.digest.Write(b[:n])
 	p.crc = crc32.Update(p.crc, crc32.IEEETable, b[:n])
 	p.size += int64(n)
@@ -196,8 +196,8 @@ func (p *partial) due() bool {
 	return p.size-p.state.Offset >= p.dir.options.Block || p.size > p.state.Offset && time.Since(p.saved) > saveInterval
 }
 
-// save makes the bytes durable and records them, even if the client has gone.
-func (p *partial) save(ctx context.Context) error {
+// saveProgress makes the bytes durable and records them, even if the client has gone.
+func (p *partial) saveProgress(ctx context.Context) error {
 	if p.size == p.state.Offset {
 		return nil
 	}
@@ -220,22 +220,23 @@ func (p *partial) save(ctx context.Context) error {
 	return nil
 }
 
-// takeBack forgets what the request has added, unless the client was told of it.
-func (p *partial) takeBack(ctx context.Context) error {
-	if p.state.Offset > p.first.Offset && !p.told {
+// discardUnannounced forgets what the request has added, unless it was announced to the
+// client.
+func (p *partial) discardUnannounced(ctx context.Context) error {
+	if p.state.Offset > p.first.Offset && !p.announced {
 		if err := p.svc.SavePartial(ctx, p.id, &p.first); err != nil {
 			return err
 		}
 		p.state = p.first
 	}
-	return p.cut()
+	return p.truncateUnrecorded()
 }
 
 // sum returns the SHA-256 of what was written, in hex.
 func (p *partial) sum() string { return hex.EncodeToString(p.digest.Sum(nil)) }
 
-// check compares the whole file with the digests that the client has given.
-func (p *partial) check() error {
+// checkDigests compares the whole file with the digests that the client has given.
+func (p *partial) checkDigests() error {
 	if want := p.state.Expected["sha-256"]; want != nil && string(want) != string(p.digest.Sum(nil)) {
 		return digestMismatch("Repr-Digest", "sha-256", p.digest.Sum(nil))
 	}

@@ -31,8 +31,8 @@ const bufferSize = 256 << 10
 // finishTime bounds how long recording a received file may take.
 const finishTime = time.Minute
 
-// put answers a PUT once its body is stored and recorded.
-func (h *Links) put(s *sender, r *http.Request, l app.Link, a *access) error {
+// putUpload answers a PUT once its body is stored and recorded.
+func (h *Links) putUpload(s *sender, r *http.Request, l app.Link, a *access) error {
 	if err := checkPut(r, l.ContentType); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (h *Links) put(s *sender, r *http.Request, l app.Link, a *access) error {
 	return answerReceived(s, f)
 }
 
-// answerReceived tells that all bytes of a file are stored.
+// answerReceived confirms that all bytes of a file are stored.
 func answerReceived(s *sender, f app.StoredFile) error {
 	body, err := json.Marshal(struct {
 		Status string `json:"status"`
@@ -70,7 +70,7 @@ func checkPut(r *http.Request, want string) error {
 		want, strings.Join(given, ", "), typeHint(given))
 }
 
-// typeHint says where a type comes from that nobody has asked for.
+// typeHint says where a media type comes from that the client did not choose.
 func typeHint(given []string) string {
 	if !slices.Contains(given, "application/x-www-form-urlencoded") {
 		return ""
@@ -173,12 +173,12 @@ func (h *Links) copyBody(s *sender, r *http.Request, in *incoming, quota *upload
 	var readErr error
 	for k := 0; readErr == nil; k = 1 - k {
 		var n int
-		n, readErr = fill(s, r.Body, *buffers[k])
+		n, readErr = fillBuffer(s, r.Body, *buffers[k])
 		if err := quota.Grow(r.Context(), in.size+int64(n)); err != nil {
 			return err
 		}
 		chunk := (*buffers[k])[:n]
-		if err := in.write(chunk); err != nil {
+		if err := in.writeChunk(chunk); err != nil {
 			return err
 		}
 		add(chunk)
@@ -193,9 +193,9 @@ func (h *Links) copyBody(s *sender, r *http.Request, in *incoming, quota *upload
 	return nil
 }
 
-// fill reads until the buffer is full or the body ends. Each read may take as
-// long as a transfer may stall.
-func fill(s *sender, body io.Reader, buffer []byte) (n int, err error) {
+// fillBuffer reads until the buffer is full or the body ends. The idle limit of a
+// transfer holds for each read.
+func fillBuffer(s *sender, body io.Reader, buffer []byte) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		s.extendReadDeadline()
 		var more int
@@ -205,9 +205,9 @@ func fill(s *sender, body io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// write adds to the file.
-func (in *incoming) write(p []byte) error {
-	n, err := in.claim.write(in.file, p)
+// writeChunk adds to the file.
+func (in *incoming) writeChunk(p []byte) error {
+	n, err := in.claim.writeBlocks(in.file, p)
 	in.size += int64(n)
 	return err
 }

@@ -18,7 +18,7 @@ func (d *Dir) RemoveUpload(id app.UploadID, generation int) error {
 	if _, err := sortid.Parse(string(id)); err != nil {
 		return fmt.Errorf("remove upload %q: %w", id, err)
 	}
-	return d.removals.do(func() error {
+	return d.removals.runOrDelay(func() error {
 		if err := d.removeHeld(uploadName(id, generation)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove upload: %w", err)
 		}
@@ -45,7 +45,7 @@ func (d *Dir) RemoveJob(id app.JobID) error {
 	if _, err := sortid.Parse(string(id)); err != nil {
 		return fmt.Errorf("remove job %q: %w", id, err)
 	}
-	return d.removals.do(func() error {
+	return d.removals.runOrDelay(func() error {
 		if err := d.jobs.Remove(id, path.Join(trashDir, d.run+"."+rand.Text())); err != nil {
 			return fmt.Errorf("remove job %s: %w", id, err)
 		}
@@ -76,8 +76,8 @@ type removals struct {
 	delayed []func() error
 }
 
-// do runs remove now, or once no pause is left.
-func (r *removals) do(remove func() error) error {
+// runOrDelay runs remove now or, during a pause, when the last pause ends.
+func (r *removals) runOrDelay(remove func() error) error {
 	r.mu.Lock()
 	if r.pauses > 0 {
 		r.delayed = append(r.delayed, remove)
@@ -88,8 +88,8 @@ func (r *removals) do(remove func() error) error {
 	return remove()
 }
 
-// Removing runs remove now, or once no pause is left.
-func (d *Dir) Removing(remove func() error) error { return d.removals.do(remove) }
+// Removing runs remove now or, during a pause, when the last pause ends.
+func (d *Dir) Removing(remove func() error) error { return d.removals.runOrDelay(remove) }
 
 // PauseRemovals keeps every file in place until resume is called, so that a backup
 // finds all files that its snapshot of the records names. The last resume does the

@@ -36,7 +36,7 @@ func (h *Links) resume(s *sender, r *http.Request, l app.Link, a *access) error 
 		}
 		interrupt = s.interrupt
 	}
-	release, err := h.turns.take(r.Context(), app.UploadID(l.ID), interrupt)
+	release, err := h.writers.acquire(r.Context(), app.UploadID(l.ID), interrupt)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (h *Links) resume(s *sender, r *http.Request, l app.Link, a *access) error 
 	case http.MethodDelete:
 		return x.abandon()
 	}
-	return x.write()
+	return x.receivePart()
 }
 
 // limit returns the Upload-Limit of a file whose bytes arrived last at that time.
@@ -78,8 +78,8 @@ type exchange struct {
 	part   part
 }
 
-// tell sets the headers that say how much of a file is there.
-func (x *exchange) tell(offset int64, complete bool) {
+// setOffsetHeaders sets the headers that say how much of a file has arrived.
+func (x *exchange) setOffsetHeaders(offset int64, complete bool) {
 	header := x.s.Header()
 	header.Set("Upload-Offset", strconv.FormatInt(offset, 10))
 	header.Set("Upload-Complete", formatBoolean(complete))
@@ -105,7 +105,7 @@ func (x *exchange) here() int64 {
 // offset answers HEAD.
 func (x *exchange) offset() error {
 	header, last := x.s.Header(), x.dir.options.Now()
-	x.tell(x.here(), x.received())
+	x.setOffsetHeaders(x.here(), x.received())
 	switch p := x.upload.Partial; {
 	case p != nil:
 		last = p.ReceivedAt.Time
@@ -132,18 +132,18 @@ func (x *exchange) abandon() error {
 	return nil
 }
 
-// write receives a part, or tells what is there.
-func (x *exchange) write() error {
+// receivePart receives a part, or answers a query for the offset.
+func (x *exchange) receivePart() error {
 	t := &x.part
 	switch {
-	case x.received() && x.asksAgain():
+	case x.received() && x.repeatsLastPart():
 		return x.answerWhole(app.StoredFile{Size: x.upload.Size, SHA256: x.upload.SHA256})
 	case x.upload.Completed():
 		return fault.Errorf(fault.UploadCompleted, "The upload is complete and can't change; ask for a new upload URL.")
 	case t.asks:
 		return x.answerPart(x.here())
 	}
-	p, err := x.open()
+	p, err := x.openForPart()
 	if err != nil {
 		return err
 	}
@@ -153,17 +153,18 @@ func (x *exchange) write() error {
 		}
 	}()
 	if t.begin {
-		x.announce()
+		x.sendInterimLocation()
 	}
 	err = x.receive(p)
 	if code := fault.CodeOf(err); err != nil && code != fault.Internal {
-		x.tell(p.state.Offset, false)
+		x.setOffsetHeaders(p.state.Offset, false)
 	}
 	return err
 }
 
-// asksAgain reports whether a client that lost the last answer asks for it again.
-func (x *exchange) asksAgain() bool {
+// repeatsLastPart reports whether a client repeats its last request because it lost the
+// answer.
+func (x *exchange) repeatsLastPart() bool {
 	t := x.part
 	if t.asks {
 		return t.length < 0 || t.length == x.upload.Size
@@ -171,13 +172,13 @@ func (x *exchange) asksAgain() bool {
 	return !t.begin && t.last && t.size == 0 && t.offset == x.upload.Size
 }
 
-// open finds the file that the part belongs to, or begins one.
-func (x *exchange) open() (*partial, error) {
+// openForPart opens the file that the part belongs to, or creates one.
+func (x *exchange) openForPart() (*partial, error) {
 	t, here := x.part, x.here()
 	if t.begin || here == 0 && t.offset == 0 && x.upload.Partial == nil || x.received() && t.ranged && t.offset == 0 {
 		return x.beginPartial(x.r.Context(), x.upload.ID, t)
 	}
-	x.tell(here, false) // of refusals
+	x.setOffsetHeaders(here, false) // of error responses
 	if t.offset != here || x.upload.Partial == nil {
 		return nil, offsetMismatch(here, t.offset)
 	}
@@ -187,7 +188,7 @@ func (x *exchange) open() (*partial, error) {
 	return x.openPartial(x.r.Context(), x.upload, t)
 }
 
-// fits refuses a part that contradicts the length told before.
+// fits returns an error if a part contradicts the length announced before.
 func (t part) fits(p *app.Partial) error {
 	switch {
 	case p.Length == nil:
@@ -207,24 +208,24 @@ func (x *exchange) receive(p *partial) error {
 	readErr, err := x.copyPart(p, content)
 	x.access.received = p.size - p.first.Offset
 	if err != nil {
-		return errors.Join(err, p.cut())
+		return errors.Join(err, p.truncateUnrecorded())
 	}
 	if readErr != io.EOF {
 		if !t.content.any() {
-			err = p.save(ctx)
+			err = p.saveProgress(ctx)
 		}
 		return abortError{errors.Join(fmt.Errorf("receive part: %w", readErr), err)}
 	}
 	x.s.endReading()
 	if t.content.any() {
 		if err := t.content.check(content.Sum(nil)); err != nil {
-			return errors.Join(err, p.cut())
+			return errors.Join(err, p.truncateUnrecorded())
 		}
 	}
 	if t.last && (!t.ranged || p.size == t.offset+t.size) {
 		return x.finishPartial(p)
 	}
-	if err := p.save(ctx); err != nil {
+	if err := p.saveProgress(ctx); err != nil {
 		return err
 	}
 	return x.answerPart(p.size)
@@ -234,10 +235,10 @@ func (x *exchange) receive(p *partial) error {
 func (x *exchange) copyPart(p *partial, content hash.Hash) (readErr, err error) {
 	buffer := x.buffers.Get().(*[]byte)
 	defer x.buffers.Put(buffer)
-	t, tellAt := x.part, p.size+4*p.dir.options.Block
+	t, announceAt := x.part, p.size+4*p.dir.options.Block
 	for readErr == nil {
 		var n int
-		n, readErr = fill(x.s, x.r.Body, *buffer)
+		n, readErr = fillBuffer(x.s, x.r.Body, *buffer)
 		if most := t.most(p.state.Length); most >= 0 && p.size+int64(n) > most {
 			return nil, lengthMismatch(fmt.Sprintf("More bytes arrive than the %d that the request allows.", most))
 		}
@@ -254,11 +255,11 @@ func (x *exchange) copyPart(p *partial, content hash.Hash) (readErr, err error) 
 		if !p.due() {
 			continue
 		}
-		if err := p.save(x.r.Context()); err != nil {
+		if err := p.saveProgress(x.r.Context()); err != nil {
 			return nil, err
 		}
-		if p.size >= tellAt && x.interim(func(h http.Header) { h.Set("Upload-Offset", strconv.FormatInt(p.size, 10)) }) {
-			p.told, tellAt = true, 2*p.size // a bounded number: some clients count them
+		if p.size >= announceAt && x.interim(func(h http.Header) { h.Set("Upload-Offset", strconv.FormatInt(p.size, 10)) }) {
+			p.announced, announceAt = true, 2*p.size // a bounded number: some clients count them
 		}
 	}
 	return readErr, nil
@@ -279,13 +280,13 @@ func (t part) most(length *int64) int64 {
 func (x *exchange) finishPartial(p *partial) error {
 	ctx := x.r.Context()
 	if p.state.Length != nil && p.size != *p.state.Length {
-		if err := p.save(ctx); err != nil {
+		if err := p.saveProgress(ctx); err != nil {
 			return err
 		}
 		return lengthMismatch(fmt.Sprintf("The file ends after %d bytes, and was to have %d.", p.size, *p.state.Length))
 	}
-	if err := p.check(); err != nil {
-		return errors.Join(err, p.takeBack(ctx))
+	if err := p.checkDigests(); err != nil {
+		return errors.Join(err, p.discardUnannounced(ctx))
 	}
 	generation, err := p.publish()
 	if errors.Is(err, fs.ErrNotExist) { // maybe it was deleted, abandoned or has expired
@@ -302,9 +303,9 @@ func (x *exchange) finishPartial(p *partial) error {
 	return x.answerWhole(f)
 }
 
-// answerWhole tells that all bytes are stored.
+// answerWhole confirms that all bytes are stored.
 func (x *exchange) answerWhole(f app.StoredFile) error {
-	x.tell(f.Size, true)
+	x.setOffsetHeaders(f.Size, true)
 	x.s.Header().Del("Range")
 	if sum, err := hex.DecodeString(f.SHA256); err == nil {
 		x.s.Header().Set("Repr-Digest", formatDigest("sha-256", sum))
@@ -312,9 +313,9 @@ func (x *exchange) answerWhole(f app.StoredFile) error {
 	return answerReceived(x.s, f)
 }
 
-// answerPart tells that more bytes are to come.
+// answerPart confirms the bytes received so far.
 func (x *exchange) answerPart(offset int64) error {
-	x.tell(offset, false)
+	x.setOffsetHeaders(offset, false)
 	status := http.StatusNoContent
 	switch {
 	case x.part.ranged:
@@ -336,8 +337,9 @@ func location(r *http.Request) string {
 	return "./" + path.Base(r.URL.EscapedPath()) + "?" + r.URL.RawQuery
 }
 
-// announce tells a client of the draft, before its bytes are read, where to go on.
-func (x *exchange) announce() {
+// sendInterimLocation sends a client of the draft, before its bytes are read, the URL at
+// which to resume.
+func (x *exchange) sendInterimLocation() {
 	x.interim(func(h http.Header) {
 		h.Set("Location", location(x.r))
 		h.Set("Upload-Limit", x.limit(x.link, x.dir.options.Now()))

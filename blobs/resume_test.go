@@ -212,7 +212,7 @@ func TestConcurrentPartsNeverMix(t *testing.T) {
 		}
 		f.wantWhole(id, whole)
 	}
-	if len(f.server.Config.Handler.(*Links).turns.writers) > 0 {
+	if len(f.server.Config.Handler.(*Links).writers.writers) > 0 {
 		t.Error("turns are left")
 	}
 }

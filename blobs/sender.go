@@ -65,7 +65,7 @@ func (s *sender) Write(p []byte) (int, error) {
 	if s.withheld && s.withhold416 {
 		return len(p), nil
 	}
-	s.begin()
+	s.recordStatus()
 	if time.Since(s.moved) > s.idle/8 {
 		s.extendDeadline()
 	}
@@ -75,7 +75,7 @@ func (s *sender) Write(p []byte) (int, error) {
 
 // ReadFrom implements io.ReaderFrom.
 func (s *sender) ReadFrom(src io.Reader) (int64, error) {
-	s.begin()
+	s.recordStatus()
 	left := int64(1<<63 - 1)
 	if l, ok := src.(*io.LimitedReader); ok {
 		src, left = l.R, l.N
@@ -136,8 +136,8 @@ func (s *sender) sendPiece(f *os.File, n int64) (int64, error) {
 	}
 }
 
-// begin records the status that the first byte implies.
-func (s *sender) begin() {
+// recordStatus records the status that the first byte implies.
+func (s *sender) recordStatus() {
 	if s.status == 0 {
 		s.status = http.StatusOK
 	}

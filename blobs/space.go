@@ -111,8 +111,8 @@ type claim struct {
 }
 
 // reserve cuts a file to keep bytes and gives it the blocks of length bytes, unless that
-// would use up the reserve of the disk. On a file system that can't reserve blocks it
-// promises what is missing.
+// would leave less than the free-space threshold. On a file system that can't reserve
+// blocks it promises what is missing.
 func (c *claim) reserve(f *os.File, keep, length int64) error {
 	c.dir.space.mu.Lock()
 	defer c.dir.space.mu.Unlock()
@@ -171,8 +171,8 @@ func (c *claim) forget(n int64) {
 	c.dir.space.promised.Add(-n)
 }
 
-// write adds to a file that has no blocks, or not yet, once there is space.
-func (c *claim) write(f *os.File, b []byte) (n int, err error) {
+// writeBlocks adds to a file that has no blocks, or not yet, once there is space.
+func (c *claim) writeBlocks(f *os.File, b []byte) (n int, err error) {
 	if !c.allocated && len(b) > 0 {
 		if err := c.promise(int64(len(b))); err != nil {
 			return 0, err

@@ -91,11 +91,11 @@ func formatDigest(algorithm string, sum []byte) string {
 
 // byteRange is a Content-Range in bytes.
 type byteRange struct {
-	First, Last int64 // -1 where it only asks what is there
+	First, Last int64 // -1 in a query for the offset
 	Total       int64 // -1 if it is not known yet
 }
 
-// Size returns how many bytes it holds, 0 where it only asks.
+// Size returns how many bytes it holds, 0 in a query.
 func (r byteRange) Size() int64 {
 	if r.Asks() {
 		return 0

@@ -11,15 +11,15 @@ import (
 	"molrun/app"
 )
 
-// sweepAge is the age from which Sweep considers a file an orphan. A younger
+// garbageAge is the age from which Sweep considers a file an orphan. A younger
 // one may be about to be recorded.
-const sweepAge = 24 * time.Hour
+const garbageAge = 24 * time.Hour
 
-// Sweep removes what no record names and returns how many things that were:
+// CollectGarbage removes what no record names and returns how many things that were:
 // temporary files and trash of earlier processes, and generations of uploads,
 // partial files and directories of jobs that are a day old and unknown. It may run while
 // requests are served. It leaves names alone that this package never makes.
-func (d *Dir) Sweep(
+func (d *Dir) CollectGarbage(
 	ctx context.Context,
 	uploadKnown func(id app.UploadID, generation int) bool,
 	jobKnown func(id app.JobID) bool,
@@ -38,7 +38,7 @@ func (d *Dir) Sweep(
 			return count(remove(name))
 		})
 	}
-	before := d.options.Now().Add(-sweepAge)
+	before := d.options.Now().Add(-garbageAge)
 	old := func(e fs.DirEntry) bool {
 		info, err := e.Info()
 		return err == nil && info.ModTime().Before(before) // an error means that it has vanished

@@ -45,7 +45,7 @@ type File struct {
 	// Changing files may grow or be removed while the service runs.
 	Changing bool
 
-	What string // whose it is, in the words of users; "" if nobody's
+	What string // what it belongs to, in the words of users; "" if to nothing
 }
 
 // String names the file for people.

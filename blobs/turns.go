@@ -10,39 +10,39 @@ import (
 	"molrun/app/base/limit"
 )
 
-// turns lets one request at a time work on what has arrived of an upload in parts. A
-// newer request ends the writer before it, whose connection may be dead without
-// anybody knowing.
-type turns struct {
+// uploadWriters lets one request at a time write to an upload that arrives in parts. A
+// newer request ends the previous writer, whose connection may be dead without the server
+// having noticed.
+type uploadWriters struct {
 	slots limit.Slots // by upload
 
 	mu      sync.Mutex
-	writers map[app.UploadID]*turn // the newest of each upload that was not ended
+	writers map[app.UploadID]*uploadWriter // the newest of each upload that was not ended
 }
 
-// turn is a request that writes.
-type turn struct {
+// uploadWriter is a request that writes.
+type uploadWriter struct {
 	interrupt func()
 	stopWait  context.CancelCauseFunc
 }
 
-func newTurns() *turns {
-	return &turns{slots: limit.Slots{Each: 1}, writers: map[app.UploadID]*turn{}}
+func newUploadWriters() *uploadWriters {
+	return &uploadWriters{slots: limit.Slots{Each: 1}, writers: map[app.UploadID]*uploadWriter{}}
 }
 
 var (
-	errSuperseded = errors.New("a newer request goes on with the upload")
+	errSuperseded = errors.New("a newer request continues the upload")
 	errOccupied   = fault.Errorf(fault.Unavailable, "An earlier request still writes what it received of this upload; try again in a moment.")
 )
 
-// take waits until no other request works on the upload. interrupt ends the request's
-// own reading when a newer one comes; nil is one that ends by itself.
-func (t *turns) take(ctx context.Context, id app.UploadID, interrupt func()) (release func(), err error) {
+// acquire waits until no other request works on the upload. interrupt ends the reading of
+// this request when a newer one comes; it is nil for a request that ends by itself.
+func (t *uploadWriters) acquire(ctx context.Context, id app.UploadID, interrupt func()) (release func(), err error) {
 	waiting, stop := context.WithTimeoutCause(ctx, finishTime, errOccupied)
 	defer stop()
 	waiting, stopWait := context.WithCancelCause(waiting)
 	defer stopWait(nil)
-	mine := &turn{interrupt, stopWait}
+	mine := &uploadWriter{interrupt, stopWait}
 	t.supersede(id, mine)
 	end, err := t.slots.Take(waiting, string(id))
 	switch {
@@ -55,8 +55,8 @@ func (t *turns) take(ctx context.Context, id app.UploadID, interrupt func()) (re
 	return nil, err
 }
 
-// supersede ends the writer before.
-func (t *turns) supersede(id app.UploadID, mine *turn) {
+// supersede ends the previous writer.
+func (t *uploadWriters) supersede(id app.UploadID, mine *uploadWriter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if before := t.writers[id]; before != nil {
@@ -69,7 +69,7 @@ func (t *turns) supersede(id app.UploadID, mine *turn) {
 	}
 }
 
-func (t *turns) leave(id app.UploadID, mine *turn) {
+func (t *uploadWriters) leave(id app.UploadID, mine *uploadWriter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.writers[id] == mine {

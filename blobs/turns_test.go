@@ -12,15 +12,15 @@ import (
 
 func TestANewerWriterEndsTheWaitOfTheOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns()
+		turns := newUploadWriters()
 		interrupted := 0
-		release, err := turns.take(t.Context(), "a", func() { interrupted++ }) // which is slow to end
+		release, err := turns.acquire(t.Context(), "a", func() { interrupted++ }) // which is slow to end
 		must.OK(t, err)
 		start := time.Now()
 		take := func() chan error {
 			ended := make(chan error, 1)
 			go func() {
-				_, err := turns.take(t.Context(), "a", func() {})
+				_, err := turns.acquire(t.Context(), "a", func() {})
 				ended <- err
 			}()
 			synctest.Wait()
@@ -34,7 +34,7 @@ func TestANewerWriterEndsTheWaitOfTheOneBefore(t *testing.T) {
 			t.Errorf("the newer one ends after %v: %v", time.Since(start), err)
 		}
 		must.Equal(t, "interruptions", interrupted, 1)
-		other, err := turns.take(t.Context(), "b", func() {})
+		other, err := turns.acquire(t.Context(), "b", func() {})
 		must.OK(t, err)
 		other()
 		release()

@@ -128,7 +128,7 @@ func (b batches) count(j *app.Job, found *kv.Findings) {
 		b.of(j.ID).parent = j
 	}
 	if j.Private.Batch != "" {
-		b.of(j.Private.Batch).add(j, found)
+		b.of(j.Private.Batch).countRow(j, found)
 	}
 }
 
@@ -141,13 +141,13 @@ func checkRecords(found *kv.Findings) (record func(sortid.ID, *app.Job), end fun
 	}
 	end = func() {
 		for id, batch := range all {
-			batch.check(id, found)
+			batch.checkRow(id, found)
 		}
 	}
 	return record, end
 }
 
-// checkState finds a job that nobody would run or watch to its end.
+// checkState finds a job that no runner would start or watch.
 func checkState(id sortid.ID, j *app.Job, found *kv.Findings) {
 	if idOf(j.ID) != id {
 		found.Addf("job %s is stored under another ID", j.ID)
@@ -162,7 +162,7 @@ func checkState(id sortid.ID, j *app.Job, found *kv.Findings) {
 	}
 }
 
-func (b *batch) add(j *app.Job, found *kv.Findings) {
+func (b *batch) countRow(j *app.Job, found *kv.Findings) {
 	*b.counts.Of(j.Status)++
 	if b.row == nil {
 		b.row = j
@@ -173,7 +173,7 @@ func (b *batch) add(j *app.Job, found *kv.Findings) {
 	b.types = b.types || j.Type != b.row.Type
 }
 
-func (b *batch) check(id app.JobID, found *kv.Findings) {
+func (b *batch) checkRow(id app.JobID, found *kv.Findings) {
 	switch {
 	case b.parent == nil:
 		found.Addf("subjob %s belongs to no batch", b.row.ID)
@@ -194,8 +194,8 @@ func sameOrigin(a, b *app.Job) bool {
 	return a.Organization == b.Organization && a.Email == b.Email
 }
 
-// checkDependants finds jobs that would wait for ever: nobody tells them what has become
-// of another job.
+// checkDependants finds jobs that would wait forever, because the status of another job is
+// never propagated to them.
 func checkDependants(t *kv.Tx, found *kv.Findings) {
 	for k := range t.Ascend(indexJobsDependant, nil) {
 		if len(k) != 2*sortid.Size+1 {
@@ -204,26 +204,25 @@ func checkDependants(t *kv.Tx, found *kv.Findings) {
 		how := app.Dependence(k[sortid.Size])
 		d, err := readJob(t, sortid.ID(k[:sortid.Size]))
 		switch {
-		case errors.Is(err, fault.NotFound) && how != app.FellWith:
+		case errors.Is(err, fault.NotFound) && how != app.FailedWith:
 			found.Addf("a job waits for job %s, which does not exist", sortid.ID(k[:sortid.Size]))
-		case err == nil && !d.Private.Unsettled && slices.Contains(d.Tells(), how):
+		case err == nil && !d.Private.Unpropagated && slices.Contains(d.AffectedDependants(), how):
 			found.Derivef("job %s is %s, and a job that depends on it is not told", d.ID, d.Status)
 		}
 	}
 }
 
-// repairDependants lets the service tell all jobs what has become of those on which they
-// depend.
+// repairDependants has the service propagate the status of every job to its dependants.
 func repairDependants(t *kv.Tx) error {
 	for k := range t.Ascend(indexJobsDependant, nil) {
 		d, err := present(readJob(t, sortid.ID(k[:sortid.Size])))
 		if err != nil {
 			return err
 		}
-		if d == nil || d.Private.Unsettled || !slices.Contains(d.Tells(), app.Dependence(k[sortid.Size])) {
+		if d == nil || d.Private.Unpropagated || !slices.Contains(d.AffectedDependants(), app.Dependence(k[sortid.Size])) {
 			continue
 		}
-		d.Private.Unsettled = true
+		d.Private.Unpropagated = true
 		if err := newTx(t).PutJob(d); err != nil {
 			return err
 		}
@@ -231,7 +230,7 @@ func repairDependants(t *kv.Tx) error {
 	return nil
 }
 
-// repairJobs stores the right counts of batches, and what is still to be told.
+// repairJobs stores the right counts of batches, and which statuses are still to be propagated.
 func repairJobs(ctx context.Context, t *kv.Tx) error {
 	return errors.Join(repairBatches(ctx, t), repairDependants(t))
 }

@@ -13,12 +13,12 @@ import (
 	"molrun/storage/kv"
 )
 
-// addDeliveries adds the deliveries of a change to those who want notice of it. Nobody
-// does of most changes. It does so in the transaction that stores the change, so none is lost
-// and none is made up.
+// addDeliveries adds the deliveries of a change to the receivers that asked for it; most
+// changes have none. It runs in the transaction that stores the change, so that no
+// delivery is lost or made up.
 func addDeliveries(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
-	for _, told := range delivery.ToldBy(old, e) {
-		all, err := told.AsAsked()
+	for _, event := range delivery.EventsOf(old, e) {
+		all, err := event.RequestedDeliveries()
 		if err != nil {
 			return err
 		}
@@ -27,10 +27,10 @@ func addDeliveries(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
 			return err
 		}
 		for _, h := range hooks {
-			if !h.Wants(told.Event) {
+			if !h.Wants(event.Event) {
 				continue
 			}
-			d, err := told.To(h)
+			d, err := event.DeliveryTo(h)
 			if err != nil {
 				return err
 			}
@@ -230,9 +230,9 @@ func (t tx) PendingDeliveries(visit func(notice.Due) notice.Visit) error {
 		switch visit(d) {
 		case notice.EndVisit:
 			return nil
-		case notice.NextLane:
-			lane := kv.Key{}.Text(d.Lane)
-			w.Seek(append(lane, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)) // behind all times
+		case notice.NextQueue:
+			queue := kv.Key{}.Text(d.Queue)
+			w.Seek(append(queue, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)) // behind all times
 		default:
 			w.Next()
 		}
@@ -287,11 +287,11 @@ func deliveryDue(id sortid.ID, d *notice.Delivery) []kv.Entry {
 	if d.State != notice.Pending {
 		return nil
 	}
-	return []kv.Entry{{Key: kv.Key{}.Text(d.Lane()).Time(d.NextAt.Time).ID(id)}}
+	return []kv.Entry{{Key: kv.Key{}.Text(d.Queue()).Time(d.NextAt.Time).ID(id)}}
 }
 
 func readDue(k kv.Key) (d notice.Due, err error) {
-	if d.Lane, k, err = k.CutText(); err != nil {
+	if d.Queue, k, err = k.CutText(); err != nil {
 		return d, err
 	}
 	if d.At, k, err = k.CutTime(); err != nil {

@@ -241,17 +241,17 @@ func compareDue(t *testing.T, r app.Tx, model map[string]*notice.Delivery) {
 	var want []notice.Due
 	for _, d := range model {
 		if d.State == notice.Pending {
-			want = append(want, notice.Due{Lane: d.Lane(), At: d.NextAt.Time, ID: d.ID})
+			want = append(want, notice.Due{Queue: d.Queue(), At: d.NextAt.Time, ID: d.ID})
 		}
 	}
 	slices.SortFunc(want, func(a, b notice.Due) int {
-		return cmp.Or(bytes.Compare(kv.Key{}.Text(a.Lane), kv.Key{}.Text(b.Lane)), a.At.Compare(b.At), strings.Compare(a.ID, b.ID))
+		return cmp.Or(bytes.Compare(kv.Key{}.Text(a.Queue), kv.Key{}.Text(b.Queue)), a.At.Compare(b.At), strings.Compare(a.ID, b.ID))
 	})
-	first := slices.CompactFunc(slices.Clone(want), func(a, b notice.Due) bool { return a.Lane == b.Lane })
-	for how, want := range map[notice.Visit][]notice.Due{notice.NextDue: want, notice.NextLane: first, notice.EndVisit: want[:min(1, len(want))]} {
+	first := slices.CompactFunc(slices.Clone(want), func(a, b notice.Due) bool { return a.Queue == b.Queue })
+	for how, want := range map[notice.Visit][]notice.Due{notice.NextDue: want, notice.NextQueue: first, notice.EndVisit: want[:min(1, len(want))]} {
 		var got []notice.Due
 		must.OK(t, r.PendingDeliveries(func(d notice.Due) notice.Visit { got = append(got, d); return how }))
-		same := func(a, b notice.Due) bool { return a.Lane == b.Lane && a.ID == b.ID && a.At.Equal(b.At) }
+		same := func(a, b notice.Due) bool { return a.Queue == b.Queue && a.ID == b.ID && a.At.Equal(b.At) }
 		if !slices.EqualFunc(got, want, same) {
 			t.Errorf("visit %v: %v, want %v", how, got, want)
 		}

@@ -30,7 +30,7 @@ func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {
 	stopped := finished(6, app.Failed)
 	stopped.Private.Waits = []app.Dependency{{Job: jobID(1)}}
 	unsettled := testJob(2)
-	unsettled.Private.Unsettled = true
+	unsettled.Private.Unpropagated = true
 	putJobs(t, s, testJob(1), unsettled, waitingFor(3, app.Dependency{Job: jobID(1)}, app.Dependency{Job: jobID(2), Any: true}),
 		waitingFor(4, app.Dependency{Job: jobID(1)}), fell, stopped)
 	view(t, s, func(tx app.Tx) error {
@@ -41,10 +41,10 @@ func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {
 		}{
 			{1, app.WaitsForSuccess, 2},
 			{1, app.WaitsForEnd, 0},
-			{1, app.FellWith, 0},
+			{1, app.FailedWith, 0},
 			{2, app.WaitsForSuccess, 0},
 			{2, app.WaitsForEnd, 1},
-			{2, app.FellWith, 1},
+			{2, app.FailedWith, 1},
 		} {
 			must.Equal(t, fmt.Sprintf("%c of job %d", tt.how, tt.job), len(collect(t, tx.Dependants(jobID(tt.job), tt.how))), tt.want)
 		}
@@ -54,7 +54,7 @@ func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {
 			return app.NextJob
 		}))
 		must.Equal(t, "jobs in the queue, which wait for nobody", len(queued), 2)
-		if id, err := tx.Unsettled(); err != nil || id != jobID(2) {
+		if id, err := tx.Unpropagated(); err != nil || id != jobID(2) {
 			t.Errorf("unsettled: %s, %v", id, err)
 		}
 		return nil
@@ -65,7 +65,7 @@ func TestCheckFindsJobsThatWaitForEver(t *testing.T) {
 	fell := finished(9, app.Failed)
 	fell.Private.Waits, fell.Private.Cause = []app.Dependency{{Job: jobID(1)}}, jobID(1)
 	spared, toldSoon := finished(2, app.Failed), finished(2, app.Failed)
-	spared.Private.Spares, toldSoon.Private.Unsettled = true, true
+	spared.Private.KeepsDependants, toldSoon.Private.Unpropagated = true, true
 	for name, tt := range map[string]struct {
 		jobs    []*app.Job
 		found   string

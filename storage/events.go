@@ -26,24 +26,24 @@ func noteChange(t *kv.Tx, old *app.Job, now app.EncodedJob) error {
 		if minor {
 			instead = string(now.Job.ID)
 		}
-		if err := note(t, e, instead); err != nil {
+		if err := noteEvent(t, e, instead); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// noteDeletion notes that a job is gone. The rows of a deleted batch go with it.
+// noteDeletion records that a job was deleted. The rows of a deleted batch go with it.
 func noteDeletion(t *kv.Tx, old *app.Job) error {
 	if batch := old.Private.Batch; batch != "" {
 		if key := idOf(batch); t.Bucket(bucketJobs).Get(key[:]) == nil {
 			return nil
 		}
 	}
-	return note(t, app.DeletionEvent(old), "")
+	return noteEvent(t, app.DeletionEvent(old), "")
 }
 
-func note(t *kv.Tx, e *app.Event, instead string) error {
+func noteEvent(t *kv.Tx, e *app.Event, instead string) error {
 	value, err := e.Encode()
 	if err != nil {
 		return fmt.Errorf("note an event of job %s: %w", e.Job.ID, err)
@@ -52,5 +52,5 @@ func note(t *kv.Tx, e *app.Event, instead string) error {
 	return nil
 }
 
-// OnEvents calls tell with the events of each commit, as kv.DB.OnNoted does.
-func (s *Store) OnEvents(tell func([]events.Entry)) { s.OnNoted(tell) }
+// OnEvents calls notify with the events of each commit, as kv.DB.OnNoted does.
+func (s *Store) OnEvents(notify func([]events.Entry)) { s.OnNoted(notify) }

@@ -19,23 +19,23 @@ import (
 
 // JobIDs returns the IDs of up to limit jobs, as Jobs does.
 func (t tx) JobIDs(f app.JobFilter, after app.Position, limit int) ([]app.JobID, app.Position, error) {
-	found, next, err := t.find(f, after, limit)
+	found, next, err := t.findJobs(f, after, limit)
 	if err != nil {
 		return nil, "", fmt.Errorf("list jobs: %w", err)
 	}
 	ids := make([]app.JobID, len(found))
 	for i, end := range found {
-		id, _ := end.LastID() // find has checked it
+		id, _ := end.LastID() // findJobs has checked it
 		ids[i] = app.JobID(id.String())
 	}
 	return ids, next, nil
 }
 
-// find returns the ends of the keys of up to limit jobs, and the position from
-// which on there may be more, "" if there are none.
-func (t tx) find(f app.JobFilter, after app.Position, limit int) (found []kv.Key, next app.Position, err error) {
+// findJobs returns the ends of the keys of up to limit jobs, and the position from
+// which on there may be more, "" if there are no more.
+func (t tx) findJobs(f app.JobFilter, after app.Position, limit int) (found []kv.Key, next app.Position, err error) {
 	found = make([]kv.Key, 0, min(limit, app.MaxPage))
-	last, more, err := t.look(f, after, limit, func(end kv.Key) { found = append(found, end) })
+	last, more, err := t.scanJobs(f, after, limit, func(end kv.Key) { found = append(found, end) })
 	if !more || err != nil {
 		return found, "", err
 	}
@@ -45,27 +45,27 @@ func (t tx) find(f app.JobFilter, after app.Position, limit int) (found []kv.Key
 // CountJobs counts the jobs of a filter up to most. It reports whether there may be
 // more.
 func (t tx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
-	if _, more, err = t.look(f, "", most, func(kv.Key) { n++ }); err != nil {
+	if _, more, err = t.scanJobs(f, "", most, func(kv.Key) { n++ }); err != nil {
 		return 0, false, fmt.Errorf("count jobs: %w", err)
 	}
 	return n, more, nil
 }
 
-// maxLook bounds how many candidates that do not match a page may cost.
-const maxLook = 5000
+// maxScan bounds how many candidates are tested for one page in vain.
+const maxScan = 5000
 
-// look visits the ends of the keys of up to most jobs that follow a position. It
+// scanJobs visits the ends of the keys of up to most jobs that follow a position. It
 // returns the last end that it has dealt with, and whether there may be more jobs
 // behind it.
-func (t tx) look(f app.JobFilter, after app.Position, most int, visit func(end kv.Key)) (last kv.Key, more bool, err error) {
+func (t tx) scanJobs(f app.JobFilter, after app.Position, most int, visit func(end kv.Key)) (last kv.Key, more bool, err error) {
 	c := t.candidates(f)
-	walk := t.walk(c, endsOf(f, after), f.Ascending)
+	walk := t.walkCandidates(c, boundsOf(f, after), f.Ascending)
 	if f.Metric != "" {
-		if walk, err = byMetric(t.Tx, f, t.walk(c, endsOf(f, ""), true), after); err != nil {
+		if walk, err = byMetric(t.Tx, f, t.walkCandidates(c, boundsOf(f, ""), true), after); err != nil {
 			return nil, false, err
 		}
 	}
-	found, looked := 0, 0
+	found, scanned := 0, 0
 	for end := range walk {
 		id, err := end.LastID()
 		if err != nil {
@@ -73,7 +73,7 @@ func (t tx) look(f app.JobFilter, after app.Position, most int, visit func(end k
 		}
 		match := true
 		if c.test != nil {
-			if looked++; looked > maxLook+most {
+			if scanned++; scanned > maxScan+most {
 				return last, true, nil
 			}
 			if match, err = c.test(id); err != nil {
@@ -112,7 +112,7 @@ func (t tx) candidates(f app.JobFilter) candidates {
 		if err != nil {
 			return candidates{index: indexJobsBatch}
 		}
-		return candidates{indexJobsBatch, each(statusesOr(f, ""), func(s app.Status) kv.Key { return batchKey(batch, s) }), t.matches(f)}
+		return candidates{indexJobsBatch, keysOf(statusesOr(f, ""), func(s app.Status) kv.Key { return batchKey(batch, s) }), t.matches(f)}
 	case f.ByCompletion:
 		return t.finished(f)
 	case len(f.Tags) > 0:
@@ -122,7 +122,7 @@ func (t tx) candidates(f app.JobFilter) candidates {
 		}
 		return c
 	}
-	c := candidates{index: indexJobsList, prefixes: each(statusesOr(f, anyStatus[:]...), func(s app.Status) kv.Key {
+	c := candidates{index: indexJobsList, prefixes: keysOf(statusesOr(f, anyStatus[:]...), func(s app.Status) kv.Key {
 		return listPrefix(f.Organization, f.Email, f.Type).Letter(statusLetter(s))
 	})}
 	if f.Search != "" {
@@ -131,7 +131,7 @@ func (t tx) candidates(f app.JobFilter) candidates {
 	return c
 }
 
-// anyStatus begins with what most jobs are, for who looks for one of them.
+// anyStatus begins with the most common statuses, so that a search for any job ends early.
 var anyStatus = [...]app.Status{app.Completed, app.Failed, app.Queued, app.Running}
 
 // statusesOr returns the statuses of a filter, these if it has none.
@@ -156,9 +156,9 @@ func (t tx) finished(f app.JobFilter) candidates {
 	return c
 }
 
-func each[T any](of []T, key func(T) kv.Key) []kv.Key {
-	keys := make([]kv.Key, len(of))
-	for i, v := range of {
+func keysOf[T any](values []T, key func(T) kv.Key) []kv.Key {
+	keys := make([]kv.Key, len(values))
+	for i, v := range values {
 		keys[i] = key(v)
 	}
 	return keys
@@ -226,7 +226,7 @@ func nameIn(record []byte) (name string, err error) {
 }
 
 // matches returns a test of a job's record. The rows of a batch come from one
-// submission, so what they share is looked at once.
+// submission, so their common members are tested once.
 func (t tx) matches(f app.JobFilter) func(sortid.ID) (bool, error) {
 	if f.Batch == "" || f.Name != "" || len(f.Tags) > 0 || f.Search != "" {
 		return func(id sortid.ID) (bool, error) {
@@ -247,12 +247,12 @@ func (t tx) matches(f app.JobFilter) func(sortid.ID) (bool, error) {
 	}
 }
 
-// ends bound the ends of keys: from low on, below high; nil is no bound.
-type ends struct{ low, high kv.Key }
+// bounds bound the ends of keys: from low on, below high; nil is no bound.
+type bounds struct{ low, high kv.Key }
 
-// endsOf returns the bounds of a filter's times, continued behind a position.
-func endsOf(f app.JobFilter, after app.Position) ends {
-	var e ends
+// boundsOf returns the bounds of a filter's times, continued behind a position.
+func boundsOf(f app.JobFilter, after app.Position) bounds {
+	var e bounds
 	if !f.From.IsZero() {
 		e.low = endAt(f, f.From)
 	}
@@ -283,19 +283,19 @@ func endAt(f app.JobFilter, at time.Time) kv.Key {
 	return first[:]
 }
 
-// walk yields the ends of the candidates' keys within bounds, in order.
-func (t tx) walk(c candidates, e ends, ascending bool) iter.Seq[kv.Key] {
-	open := t.falling
+// walkCandidates yields the ends of the candidates' keys within bounds, in order.
+func (t tx) walkCandidates(c candidates, e bounds, ascending bool) iter.Seq[kv.Key] {
+	open := t.descending
 	if ascending {
-		open = t.rising
+		open = t.ascending
 	}
 	return func(yield func(kv.Key) bool) {
-		lines := make([]*line, 0, len(c.prefixes))
+		cursors := make([]*cursor, 0, len(c.prefixes))
 		for _, prefix := range c.prefixes {
-			lines = append(lines, open(c.index, prefix, e))
+			cursors = append(cursors, open(c.index, prefix, e))
 		}
 		for {
-			l := nextOf(lines, ascending)
+			l := nextOf(cursors, ascending)
 			if l == nil || !yield(l.end) {
 				return
 			}
@@ -304,15 +304,15 @@ func (t tx) walk(c candidates, e ends, ascending bool) iter.Seq[kv.Key] {
 	}
 }
 
-// line is a position among the keys with one prefix.
-type line struct {
-	end  kv.Key // of the key, nil at the end of the line
+// cursor is a position among the keys with one prefix.
+type cursor struct {
+	end  kv.Key // of the key, nil after the last one
 	next func()
 }
 
-// nextOf returns the line whose end comes first, nil if all are at their ends.
-func nextOf(lines []*line, ascending bool) (first *line) {
-	for _, l := range lines {
+// nextOf returns the cursor whose end comes first, nil if none has a key left.
+func nextOf(cursors []*cursor, ascending bool) (first *cursor) {
+	for _, l := range cursors {
 		if l.end != nil && (first == nil || bytes.Compare(l.end, first.end) < 0 == ascending) {
 			first = l
 		}
@@ -320,12 +320,12 @@ func nextOf(lines []*line, ascending bool) (first *line) {
 	return first
 }
 
-func (t tx) falling(index string, prefix kv.Key, e ends) *line {
+func (t tx) descending(index string, prefix kv.Key, e bounds) *cursor {
 	bound := prefix.End()
 	if e.high != nil {
 		bound = slices.Concat(prefix, e.high)
 	}
-	b, l := t.Back(index, prefix, bound), &line{}
+	b, l := t.Back(index, prefix, bound), &cursor{}
 	show := func() {
 		if l.end = nil; b.Key != nil && bytes.Compare(b.Key[len(prefix):], e.low) >= 0 {
 			l.end = b.Key[len(prefix):]
@@ -336,8 +336,8 @@ func (t tx) falling(index string, prefix kv.Key, e ends) *line {
 	return l
 }
 
-func (t tx) rising(index string, prefix kv.Key, e ends) *line {
-	w, l := t.Walk(index), &line{}
+func (t tx) ascending(index string, prefix kv.Key, e bounds) *cursor {
+	w, l := t.Walk(index), &cursor{}
 	show := func() {
 		l.end = nil
 		if end, in := bytes.CutPrefix(w.Key, prefix); in && (e.high == nil || bytes.Compare(end, e.high) < 0) {

@@ -25,7 +25,7 @@ func namesOf(t *testing.T, tx app.Tx, f app.JobFilter) (names []string) {
 
 // TestPageIsBoundedWhereFewJobsMatch looks for the oldest job among many.
 func TestPageIsBoundedWhereFewJobsMatch(t *testing.T) {
-	const jobs = 3*maxLook - 100
+	const jobs = 3*maxScan - 100
 	s := openNew(t)
 	all := testJobs(jobs)
 	all[0].Note = "Needle"
@@ -64,7 +64,7 @@ func TestPageIsBoundedWhereFewJobsMatch(t *testing.T) {
 // third.
 func TestSeveralStatusesAreMergedInOrder(t *testing.T) {
 	s := openNew(t)
-	all := testJobs(2 * maxLook)
+	all := testJobs(2 * maxScan)
 	var want []string
 	for i, j := range all {
 		j.Status = app.Completed

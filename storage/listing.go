@@ -13,9 +13,9 @@ import (
 // Jobs returns a page. The index jobs.lists has a part for each combination of
 // user, algorithm and status, so a page costs the same at a thousand jobs as at a
 // million, even if nothing matches. What no index answers is looked for among the
-// candidates of one, so many at most that this holds there too.
+// candidates of one, few enough that this bound holds there too.
 func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, error) {
-	found, next, err := t.find(f, after, limit)
+	found, next, err := t.findJobs(f, after, limit)
 	if err != nil {
 		return app.JobPage{}, fmt.Errorf("list jobs: %w", err)
 	}
@@ -50,7 +50,7 @@ func (t tx) Uploads(f app.UploadFilter, after app.Position, limit int) (page app
 		index, prefix = indexUploadsDigest, digestKey(f.Organization, f.Email, f.SHA256)
 	}
 	of := candidates{index: index, prefixes: []kv.Key{prefix}}
-	for end := range t.walk(of, endsOf(app.JobFilter{}, after), false) {
+	for end := range t.walkCandidates(of, boundsOf(app.JobFilter{}, after), false) {
 		id, err := end.LastID()
 		if err != nil {
 			return page, fmt.Errorf("list files: %w", err)

@@ -79,7 +79,7 @@ func queueLine(j *app.Job) (kv.Key, app.Usage) {
 }
 
 func readLine(k kv.Key, value []byte) (l app.QueueLine, err error) {
-	if l.Priority, l.Organization, l.Email, _, err = cutTurn(k); err != nil {
+	if l.Priority, l.Organization, l.Email, _, err = cutQueuePrefix(k); err != nil {
 		return l, err
 	}
 	sum, err := readUsage(value)
@@ -87,8 +87,8 @@ func readLine(k kv.Key, value []byte) (l app.QueueLine, err error) {
 	return l, err
 }
 
-// cutTurn cuts from a key what decides whose turn it is.
-func cutTurn(k kv.Key) (priority int, organization, email string, rest kv.Key, err error) {
+// cutQueuePrefix cuts from a key the part that decides the scheduling order.
+func cutQueuePrefix(k kv.Key) (priority int, organization, email string, rest kv.Key, err error) {
 	if priority, rest, err = k.CutPriority(); err != nil {
 		return 0, "", "", nil, err
 	}
@@ -101,7 +101,7 @@ func cutTurn(k kv.Key) (priority int, organization, email string, rest kv.Key, e
 
 // readWaiting reads what follows the executor in a key, and the value.
 func readWaiting(k kv.Key, value []byte) (w app.Waiting, err error) {
-	if w.Priority, w.Organization, w.Email, k, err = cutTurn(k); err != nil {
+	if w.Priority, w.Organization, w.Email, k, err = cutQueuePrefix(k); err != nil {
 		return w, err
 	}
 	if w.ID, err = jobAt(k); err != nil {
@@ -240,16 +240,16 @@ func (t tx) Dependants(job app.JobID, how app.Dependence) iter.Seq2[app.JobID, e
 	}
 }
 
-// Unsettled returns the oldest job whose dependants are still to be told of its status.
-func (t tx) Unsettled() (app.JobID, error) {
-	for k := range t.Ascend(indexJobsUnsettled, nil) {
+// Unpropagated returns the oldest job whose status has not been propagated to its dependants.
+func (t tx) Unpropagated() (app.JobID, error) {
+	for k := range t.Ascend(indexJobsUnpropagated, nil) {
 		return jobAt(k)
 	}
 	return "", fault.Errorf(fault.NotFound, "all jobs are settled")
 }
 
-// Asked walks the batches of whose rows something is asked.
-func (t tx) Asked() iter.Seq2[app.JobID, error] {
+// PendingBatches walks the batches with a pending change of their rows.
+func (t tx) PendingBatches() iter.Seq2[app.JobID, error] {
 	return func(yield func(app.JobID, error) bool) {
 		for k := range t.Ascend(indexJobsAsked, nil) {
 			id, err := jobAt(k)
@@ -261,15 +261,15 @@ func (t tx) Asked() iter.Seq2[app.JobID, error] {
 }
 
 const (
-	indexJobsDependant = "jobs.dependant"
-	indexJobsUnsettled = "jobs.unsettled"
-	indexJobsAsked     = "jobs.asked"
+	indexJobsDependant    = "jobs.dependant"
+	indexJobsUnpropagated = "jobs.unsettled"
+	indexJobsAsked        = "jobs.asked"
 )
 
 // jobDependant: job, how the other depends on it, id of the other.
 func jobDependant(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Status == app.Failed && j.Private.Cause != "" {
-		return []kv.Entry{{Key: dependantKey(idOf(j.Private.Cause), app.FellWith).ID(id)}}
+		return []kv.Entry{{Key: dependantKey(idOf(j.Private.Cause), app.FailedWith).ID(id)}}
 	}
 	if j.Status != app.Queued {
 		return nil
@@ -289,9 +289,9 @@ func dependantKey(job sortid.ID, how app.Dependence) kv.Key {
 	return make(kv.Key, 0, 2*sortid.Size+1).ID(job).Letter(byte(how))
 }
 
-// jobUnsettled: id; only jobs whose dependants are still to be told.
-func jobUnsettled(id sortid.ID, j *app.Job) []kv.Entry {
-	if !j.Private.Unsettled {
+// jobUnpropagated: id; only jobs whose status has not been propagated to their dependants.
+func jobUnpropagated(id sortid.ID, j *app.Job) []kv.Entry {
+	if !j.Private.Unpropagated {
 		return nil
 	}
 	return []kv.Entry{{Key: kv.Key{}.ID(id)}}
@@ -299,7 +299,7 @@ func jobUnsettled(id sortid.ID, j *app.Job) []kv.Entry {
 
 // jobAsked: id; only batches of whose rows something is asked.
 func jobAsked(id sortid.ID, j *app.Job) []kv.Entry {
-	if j.Private.Asked == nil {
+	if j.Private.Pending == nil {
 		return nil
 	}
 	return []kv.Entry{{Key: kv.Key{}.ID(id)}}

@@ -10,7 +10,7 @@ import (
 	"molrun/storage/kv"
 )
 
-// ReadOnly is a store that nobody writes to: a snapshot, or the database of a
+// ReadOnly is a store without writers: a snapshot, or the database of a
 // stopped service.
 type ReadOnly struct{ *kv.ReadOnly }
 

@@ -36,7 +36,7 @@ var jobs = kv.Table[app.Job]{
 		kv.Index[app.Job]{Bucket: indexJobsQueue, Entries: jobQueue},
 		kv.Index[app.Job]{Bucket: indexJobsClaimed, Entries: jobClaimed},
 		kv.Index[app.Job]{Bucket: indexJobsDependant, Entries: jobDependant},
-		kv.Index[app.Job]{Bucket: indexJobsUnsettled, Entries: jobUnsettled},
+		kv.Index[app.Job]{Bucket: indexJobsUnpropagated, Entries: jobUnpropagated},
 		kv.Index[app.Job]{Bucket: indexJobsAsked, Entries: jobAsked},
 		sum[app.Job]{sumJobsQueue, queueLine},
 		sum[app.Job]{sumJobsTotal, jobTotal},

@@ -41,10 +41,10 @@ func (y tally[T]) Follow(t *kv.Tx, _ sortid.ID, old, now *T) error {
 	if old != nil {
 		after.Spent = after.Above(y.of(old).Spent)
 	}
-	return y.add(t, after)
+	return y.addSpent(t, after)
 }
 
-func (y tally[T]) add(t *kv.Tx, s quota.SpentShare) error {
+func (y tally[T]) addSpent(t *kv.Tx, s quota.SpentShare) error {
 	if s.Spent == (quota.Spent{}) {
 		return nil
 	}
@@ -65,20 +65,20 @@ func (y tally[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T
 	proved := proof{}
 	record = func(_ sortid.ID, v *T) { proved.add(y.of(v)) }
 	end = func(ctx context.Context) error {
-		lacks, err := y.lacks(ctx, t, proved)
+		missing, err := y.missing(ctx, t, proved)
 		if err != nil {
 			return err
 		}
-		for _, s := range lacks {
-			found.Derivef("the tally %s of %q of %q, type %q, lacks %s", y.bucket, s.Email, s.Organization, s.Type, lackText(s.Spent))
+		for _, s := range missing {
+			found.Derivef("the tally %s of %q of %q, type %q, lacks %s", y.bucket, s.Email, s.Organization, s.Type, missingText(s.Spent))
 		}
 		return nil
 	}
 	return record, end
 }
 
-// lackText names the numbers that are not zero.
-func lackText(c quota.Spent) string {
+// missingText names the numbers that are not zero.
+func missingText(c quota.Spent) string {
 	var parts []string
 	for i, n := range c.Fields() {
 		if *n != 0 {
@@ -93,8 +93,8 @@ var counterNames = [quota.SpentFields]string{
 	"completed", "failed", "attempts", "ms of running", "ms of CPU", "ms of CPUs booked", "ms of GPU", "bytes of results", "uploads", "bytes of uploads",
 }
 
-// Mend adds what the tally lacks of its records, on the day of the last of them.
-func (y tally[T]) Mend(t *kv.Tx) error {
+// Repair adds what is missing from the tally, on the day of the last record.
+func (y tally[T]) Repair(t *kv.Tx) error {
 	proved := proof{}
 	for k := range t.Ascend(y.records, nil) {
 		id, err := k.LastID()
@@ -107,17 +107,17 @@ func (y tally[T]) Mend(t *kv.Tx) error {
 		}
 		proved.add(y.of(v))
 	}
-	lacks, err := y.lacks(context.Background(), t, proved)
-	for _, s := range lacks {
+	missing, err := y.missing(context.Background(), t, proved)
+	for _, s := range missing {
 		if err == nil {
-			err = y.add(t, s)
+			err = y.addSpent(t, s)
 		}
 	}
 	return err
 }
 
-// lacks returns what the tally has less than the records prove.
-func (y tally[T]) lacks(ctx context.Context, t *kv.Tx, proved proof) (lacks []quota.SpentShare, err error) {
+// missing returns by how much the tally falls short of the records.
+func (y tally[T]) missing(ctx context.Context, t *kv.Tx, proved proof) (missing []quota.SpentShare, err error) {
 	counted := proof{}
 	for k, value := range t.Ascend(y.bucket, nil) {
 		s, err := readSpent(k, value)
@@ -136,10 +136,10 @@ func (y tally[T]) lacks(ctx context.Context, t *kv.Tx, proved proof) (lacks []qu
 		}
 		less := *s
 		if less.Spent = s.Above(have); less.Spent != (quota.Spent{}) {
-			lacks = append(lacks, less)
+			missing = append(missing, less)
 		}
 	}
-	return lacks, nil
+	return missing, nil
 }
 
 // proof is counters by organization, user and type, with the last day of each.
@@ -159,7 +159,7 @@ func (p proof) add(s quota.SpentShare) {
 	}
 }
 
-// spentByJob is what a job's record tells of what it has used. A batch has used nothing
+// spentByJob is the consumption in a job's record. A batch has used nothing
 // itself.
 func spentByJob(j *app.Job) quota.SpentShare {
 	s := quota.SpentShare{Organization: j.Organization, Email: j.Email, Type: j.Type}

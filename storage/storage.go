@@ -34,7 +34,7 @@ type Store struct{ *kv.DB }
 var _ app.Store = (*Store)(nil)
 
 // Open opens the database at path or creates it, migrates it to the current
-// schema and builds the indexes that it lacks.
+// schema and builds missing indexes.
 func Open(path string, o Options) (*Store, error) {
 	db, err := kv.Open(path, schema, o)
 	if err != nil {

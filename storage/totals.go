@@ -19,7 +19,7 @@ type Totals struct {
 	Uploads app.Usage
 
 	// OldestDelivery is when the oldest notice was made that is not delivered, zero if
-	// none is left.
+	// there are none.
 	OldestDelivery time.Time
 	Drained        bool
 }

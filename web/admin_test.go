@@ -106,7 +106,7 @@ func TestAdminsReadTheAuditLogOfTheirOrganization(t *testing.T) {
 	defer log.Close()
 	s := start(t, func(with *setup) {
 		with.options.Audit = log.Add
-		with.options.LastAudited = func(f audit.Filter, limit int) ([]audit.Entry, bool, error) { return audit.Last(dir, f, limit) }
+		with.options.LastAudited = func(f audit.Filter, limit int) ([]audit.Entry, bool, error) { return audit.ReadLast(dir, f, limit) }
 	})
 	s.submit("a")
 	s.as(s.eve, "POST", "/submit-job", `{"jobName":"e","type":"echo","settings":{}}`)

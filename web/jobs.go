@@ -225,7 +225,7 @@ func (h jobs) cancel(c *gin.Context, by app.Caller) error {
 	cancel, falling := h.svc.CancelAlone, 0
 	if !req.spare {
 		cancel = h.svc.Cancel
-		falling, err = h.lists.Falling(c.Request.Context(), by, req.name)
+		falling, err = h.lists.FailingDependants(c.Request.Context(), by, req.name)
 	}
 	record, refused := cancel(c.Request.Context(), by, req.name)
 	if err = cmp.Or(refused, err); err != nil {

@@ -110,7 +110,7 @@ func (h results) file(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	f, err := h.outputs.Open(c.Request.Context(), by, req.name, req.path)
+	f, err := h.outputs.OpenFile(c.Request.Context(), by, req.name, req.path)
 	if err != nil {
 		return err
 	}

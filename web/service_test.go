@@ -403,7 +403,7 @@ func (s *service) submit(name string) {
 func (s *service) claim(name string) *app.Job {
 	s.t.Helper()
 	id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"].(string)
-	j, _, err := s.app.Runs.Claim(context.Background(), app.JobID(id), placement.Devices{}, app.Portion{})
+	j, _, err := s.app.Runs.Claim(context.Background(), app.JobID(id), placement.Devices{}, app.ClaimLimit{})
 	must.OK(s.t, err)
 	must.OK(s.t, s.app.Runs.Started(context.Background(), j.ID, j.Attempts, time.Now(), app.ClusterJob{}))
 	return j

@@ -151,7 +151,7 @@ func TestSessionsEndAfterTheirTime(t *testing.T) {
 	last := s.signedInAs(s.ann)
 	c.advance(apikey.SessionIdle)
 	answers(401, last)
-	must.OK(t, s.app.Accounts.SweepSessions(t.Context()))
+	must.OK(t, s.app.Accounts.DeleteExpiredSessions(t.Context()))
 	must.OK(t, s.store.View(t.Context(), func(tx app.Tx) error {
 		for one := range tx.Sessions("") {
 			t.Errorf("%+v is kept", one)

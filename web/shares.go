@@ -88,7 +88,7 @@ func (h shares) list(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	found, err := h.svc.List(c.Request.Context(), by, all)
+	found, err := h.svc.ListShares(c.Request.Context(), by, all)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (h shares) get(c *gin.Context, _ app.Caller) error {
 	if err != nil {
 		return err
 	}
-	shown, err := h.svc.Open(c.Request.Context(), token)
+	shown, err := h.svc.OpenShare(c.Request.Context(), token)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (h views) look(c *gin.Context, by app.Caller, name string, show func(subjec
 		return show(subject{by: by, job: name})
 	}
 	ctx := c.Request.Context()
-	s, err := h.shared.Open(ctx, name)
+	s, err := h.shared.OpenShare(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (h views) look(c *gin.Context, by app.Caller, name string, show func(subjec
 		return err
 	}
 	// If the link still works, its job had this name all the time.
-	_, err = h.shared.Open(ctx, name)
+	_, err = h.shared.OpenShare(ctx, name)
 	return err
 }
 

@@ -83,7 +83,7 @@ func (h webhooks) list(c *gin.Context, by app.Caller) error {
 	if err := decode.Empty(c); err != nil {
 		return err
 	}
-	records, err := h.svc.List(c.Request.Context(), by)
+	records, err := h.svc.ListHooks(c.Request.Context(), by)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ and failed authentication. Works whether or not the service is running.`,
 		if follow {
 			return audit.Follow(c.Context(), config.Data, filter, print)
 		}
-		return audit.Read(config.Data, filter, print)
+		return audit.ReadEntries(config.Data, filter, print)
 	}
 	return c
 }

@@ -47,7 +47,7 @@ type attempt struct {
 	pilot     *pilot         // that runs its task; nil: it has a process of its own
 	returned  atomic.Bool    // the pilot will not begin it
 	placement placement.Placement
-	cluster   app.ClusterJob // that runs the task, as last heard
+	cluster   app.ClusterJob // that runs the task, as last reported
 	started   bool           // the record says RUNNING
 	begin     time.Time
 	log       zerolog.Logger
@@ -67,10 +67,10 @@ type core struct {
 	attempts    *sync.WaitGroup // of attempts and pilots
 }
 
-// event is what an attempt tells the loop.
+// event is a message of an attempt to the loop.
 type event struct {
 	attempt *attempt
-	pilot   *pilot // of evTookOff and evLanded
+	pilot   *pilot // of evTookOff and evPilotEnded
 	kind    eventKind
 	reason  eta.Reason // of evWaiting
 }
@@ -78,45 +78,45 @@ type event struct {
 type eventKind int
 
 const (
-	evClaimed  eventKind = iota // the job's record says that it is ours
-	evSeen                      // the executor has told about a task found at the start
-	evPrepared                  // the task was started
-	evWaiting                   // the task does not run yet, for a reason
-	evFreed                     // the task is gone, its slot is free
-	evTookOff                   // the attempt's slot is now the pilot's
-	evJoined                    // the attempt is one more in a pilot
-	evLanded                    // the pilot needs its slot no more
-	evDone                      // the attempt is finished, or was never ours
+	evClaimed    eventKind = iota // the job's record says that it is ours
+	evSeen                        // the executor has reported the status of a task found at the start
+	evPrepared                    // the task was started
+	evWaiting                     // the task does not run yet, for a reason
+	evFreed                       // the task has exited, its slot is free
+	evTookOff                     // the attempt's slot is now the pilot's
+	evJoined                      // the attempt is one more in a pilot
+	evPilotEnded                  // the pilot needs its slot no more
+	evDone                        // the attempt is finished, or was never ours
 )
 
 // runNew claims a job of the queue and runs it.
 func (a *attempt) runNew(ctx context.Context) {
-	ticket, ok := a.ticket(ctx)
+	limit, ok := a.claimLimit(ctx)
 	if !ok {
 		return
 	}
-	j, rows := a.claim(ctx, ticket)
+	j, rows := a.claim(ctx, limit)
 	if j == nil {
-		a.pilotCounts.Remove(ticket.Pilot)
+		a.pilotCounts.Remove(limit.Pilot)
 		return
 	}
 	a.setJob(j)
-	a.tell(ctx, event{kind: evClaimed})
-	if p := a.takeOff(ticket, rows); p != nil {
-		p.board(a)
-		a.tell(ctx, event{kind: evTookOff, pilot: p})
+	a.sendEvent(ctx, event{kind: evClaimed})
+	if p := a.startPilot(limit, rows); p != nil {
+		p.join(a)
+		a.sendEvent(ctx, event{kind: evTookOff, pilot: p})
 		p.attend(ctx, rows)
 		a.attempts.Go(func() { p.run(ctx) })
-		defer p.done()
+		defer p.attemptDone()
 		defer a.leave()
 	}
-	a.run(ctx, situation{})
+	a.runFrom(ctx, situation{})
 }
 
 // claim takes the job from the queue, and further rows for its pilot. It returns nil if the
 // job no longer waits, or ctx ends. An attempt that was overtaken does not try again, for the
-// loop has forgotten it: the job may be back in the queue meanwhile, and have another attempt.
-func (a *attempt) claim(ctx context.Context, p app.Portion) (*app.Job, []*app.Job) {
+// loop has forgotten it: the job may be back in the queue by then, and have another attempt.
+func (a *attempt) claim(ctx context.Context, p app.ClaimLimit) (*app.Job, []*app.Job) {
 	doubt := false // an earlier claim may have been recorded without an answer
 	for b := serviceBackoff(); !a.overtaken.Load(); b.wait(ctx) {
 		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)
@@ -168,13 +168,13 @@ func (a *attempt) setJob(j *app.Job) {
 }
 
 // runFound continues a job that an earlier runner claimed, once the executor
-// has told how its task stands.
+// has reported the status of its task.
 func (a *attempt) runFound(ctx context.Context) {
 	for b := serviceBackoff(); temporary(a.locate(ctx)) && ctx.Err() == nil; b.wait(ctx) {
 		a.log.Warn().Msg("could not determine the placement of a job; retrying")
 	}
 	if a.pilot != nil {
-		defer a.pilot.done()
+		defer a.pilot.attemptDone()
 		defer a.leave()
 	}
 	news := a.follow()
@@ -185,18 +185,18 @@ func (a *attempt) runFound(ctx context.Context) {
 				continue
 			}
 			a.unfollow()
-			a.tell(ctx, event{kind: evSeen})
+			a.sendEvent(ctx, event{kind: evSeen})
 			// In doubt the task has begun.
 			begun := a.job.Private.Handle != "" || task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.ClaimDir)
-			a.run(ctx, situation{begun: begun, seen: true, status: n.TaskStatus})
+			a.runFrom(ctx, situation{begun: begun, seen: true, status: n.TaskStatus})
 			return
 		case <-ctx.Done():
 		}
 	}
 }
 
-// run takes the job from its situation to its end, or until ctx ends.
-func (a *attempt) run(ctx context.Context, s situation) {
+// runFrom takes the job from its situation to its end, or until ctx ends.
+func (a *attempt) runFrom(ctx context.Context, s situation) {
 	for ctx.Err() == nil {
 		s.stop = a.stopAsked()
 		switch s.next() {
@@ -213,7 +213,7 @@ func (a *attempt) run(ctx context.Context, s situation) {
 		case stepWatch, stepStop:
 			s.status, s.seen = a.watch(ctx), true
 			if a.returned.Load() && s.status.State == app.TaskLost && !a.stopAsked() {
-				a.giveBack(ctx)
+				a.returnToQueue(ctx)
 				return
 			}
 			s.begun = s.begun && !a.neverBegan(s.status)
@@ -230,7 +230,7 @@ func (a *attempt) run(ctx context.Context, s situation) {
 			return
 		case stepLose:
 			a.leave()
-			a.fetch(ctx)
+			a.fetchResult(ctx)
 			end := app.Ending{Lost: s.status.Reason}
 			if s.status.State == app.TaskEnded {
 				end.Outcome = s.status.Outcome
@@ -241,8 +241,8 @@ func (a *attempt) run(ctx context.Context, s situation) {
 	}
 }
 
-// giveBack puts the job back into the queue.
-func (a *attempt) giveBack(ctx context.Context) {
+// returnToQueue puts the job back into the queue.
+func (a *attempt) returnToQueue(ctx context.Context) {
 	// The next one to prepare the directory takes a lock of its own, and not the pilot's.
 	if err := os.RemoveAll(filepath.Join(a.dir, task.LockFile)); err != nil {
 		a.finish(ctx, app.Ending{Lost: "its directory can't be cleared: " + err.Error()})
@@ -258,7 +258,7 @@ func (a *attempt) giveBack(ctx context.Context) {
 
 // neverBegan reports whether the attempt's task is lost with the pilot that was to run it.
 // If pilots are lost again and again before they get to it, it counts as begun, as it does
-// if somebody cancels them more often than its retries allow, and more than once.
+// if they are cancelled by hand more often than its retries allow, and more than once.
 func (a *attempt) neverBegan(s app.TaskStatus) bool {
 	return a.pilot != nil && s.State == app.TaskLost && a.pilot.launches.Load() < mostLaunches &&
 		!(cancelled(s) && int(a.pilot.cancels.Load()) > max(1, a.job.Private.Retries)) &&
@@ -270,7 +270,7 @@ func (a *attempt) neverBegan(s app.TaskStatus) bool {
 type situation struct {
 	begun  bool // its task may have begun: there is a handle or run.json
 	stop   bool // it was cancelled
-	seen   bool // the executor has told about the task
+	seen   bool // the executor has reported the status of the task
 	status app.TaskStatus
 }
 
@@ -287,7 +287,7 @@ const (
 )
 
 // next returns the next step. A task is started only if no other one of the job
-// can be alive: none was ever started, or the executor says that none is left
+// can be alive: none was ever started, or the executor says that none remains
 // and none had begun.
 func (s situation) next() step {
 	if !s.seen { // just claimed, or just started
@@ -324,8 +324,8 @@ func (s situation) next() step {
 	return stepPrepare
 }
 
-// tell sends an event to the loop.
-func (a *attempt) tell(ctx context.Context, e event) {
+// sendEvent sends an event to the loop.
+func (a *attempt) sendEvent(ctx context.Context, e event) {
 	e.attempt = a
 	select {
 	case a.events <- e:
@@ -333,7 +333,7 @@ func (a *attempt) tell(ctx context.Context, e event) {
 	}
 }
 
-// askStop asks for the attempt's end. It may be called again.
+// askStop requests the attempt's end. It can be called again.
 func (a *attempt) askStop() { a.stopOnce.Do(func() { close(a.stop) }) }
 
 func (a *attempt) stopAsked() bool {

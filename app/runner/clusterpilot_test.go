@@ -18,57 +18,59 @@ import (
 	"molrun/app/test/must"
 )
 
-// airfield is a cluster that runs pilots: their rows, one after the other, go as scripts say.
-type airfield struct {
+// pilotCluster is a cluster that runs pilots: their rows run one after the other, by scripts.
+type pilotCluster struct {
 	remote
 	w *world
 
 	mu      sync.Mutex
-	flights []*flight
+	flights []*pilotProcess
 	room    int   // pilots that run at once
 	most    int   // that did
 	refuses error // of StartPilot
 	silent  error // of Status
 }
 
-type flight struct {
+var _ app.Pilots = (*pilotCluster)(nil)
+
+type pilotProcess struct {
 	dir      string
 	portions int
-	rows     []app.Task // still to begin
+	rows     []app.Task // still to start
 	current  []app.Task // the one that runs
 	begun    bool
-	over     bool // it has landed, or died
-	cancels  bool // somebody has cancelled it
+	over     bool // it was shut down, or died
+	cancels  bool // it was cancelled by hand
 }
 
-func airfieldOf(w *world) *airfield {
+func pilotClusterOf(w *world) *pilotCluster {
 	w.makeRemote(1000)
-	f := &airfield{remote: w.front.(remote), w: w, room: 8}
+	f := &pilotCluster{remote: w.front.(remote), w: w, room: 8}
 	w.front, w.options.PilotsDir = f, filepath.Join(w.dir, "pilots")
 	return f
 }
 
-func (f *airfield) StartPilot(_ context.Context, dir string, _ app.Task, rows []string) error {
+func (f *pilotCluster) StartPilot(_ context.Context, dir string, _ app.Task, rows []string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.refuses != nil {
 		return f.refuses
 	}
-	f.flights = append(f.flights, &flight{dir: dir})
+	f.flights = append(f.flights, &pilotProcess{dir: dir})
 	return task.FeedPilot(dir, 1, rows)
 }
 
-func (f *airfield) LandPilot(_ context.Context, dir string) (bool, error) {
+func (f *pilotCluster) ShutdownPilot(_ context.Context, dir string) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if p := f.flightOf(dir); p != nil {
+	if p := f.processOf(dir); p != nil {
 		p.over = true
 	}
 	return true, task.ClosePilot(dir)
 }
 
 // crash ends a pilot with the row that it runs.
-func (f *airfield) crash(p *flight) {
+func (f *pilotCluster) crash(p *pilotProcess) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p.over = true
@@ -80,7 +82,7 @@ func (f *airfield) crash(p *flight) {
 	}
 }
 
-func (f *airfield) inTheAir() (n int) {
+func (f *pilotCluster) runningPilots() (n int) {
 	for _, p := range f.flights {
 		n += count(p.begun && !p.over)
 	}
@@ -88,7 +90,7 @@ func (f *airfield) inTheAir() (n int) {
 }
 
 // Status lets the pilots get further, and tells how the rows stand.
-func (f *airfield) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
+func (f *pilotCluster) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.silent != nil {
@@ -96,7 +98,7 @@ func (f *airfield) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 	}
 	all := make([]app.TaskStatus, len(tasks))
 	for i, t := range tasks {
-		p := f.flightOf(t.Pilot)
+		p := f.processOf(t.Pilot)
 		if p != nil {
 			f.fly(ctx, p)
 		}
@@ -122,17 +124,17 @@ func (f *airfield) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 	return all, nil
 }
 
-func (f *airfield) flightOf(dir string) *flight {
-	i := slices.IndexFunc(f.flights, func(p *flight) bool { return p.dir == dir && dir != "" })
+func (f *pilotCluster) processOf(dir string) *pilotProcess {
+	i := slices.IndexFunc(f.flights, func(p *pilotProcess) bool { return p.dir == dir && dir != "" })
 	if i < 0 {
 		return nil
 	}
 	return f.flights[i]
 }
 
-func (f *airfield) fly(ctx context.Context, p *flight) {
-	p.begun = p.begun || f.inTheAir() < f.room
-	f.most = max(f.most, f.inTheAir())
+func (f *pilotCluster) fly(ctx context.Context, p *pilotProcess) {
+	p.begun = p.begun || f.runningPilots() < f.room
+	f.most = max(f.most, f.runningPilots())
 	if !p.begun || p.over {
 		return
 	}
@@ -145,7 +147,7 @@ func (f *airfield) fly(ctx context.Context, p *flight) {
 		must.OK(f.w.t, json.Unmarshal(text, &portion))
 		p.portions++
 		for _, dir := range portion.Rows {
-			spec, err := task.Read(dir)
+			spec, err := task.ReadSpec(dir)
 			must.OK(f.w.t, err)
 			p.rows = append(p.rows, app.Task{
 				Job: app.JobID(spec.Job), Attempt: spec.Attempt, Token: spec.Token, Dir: dir,
@@ -169,7 +171,7 @@ func (f *airfield) fly(ctx context.Context, p *flight) {
 }
 
 // with changes the cluster.
-func (f *airfield) with(change func()) {
+func (f *pilotCluster) with(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
@@ -190,10 +192,10 @@ func (w *world) manyRows(name string, n int) {
 	w.batchOf(ann, name, slices.Repeat([]string{`{}`}, n)...)
 }
 
-// onAnAirfield runs a test on a cluster whose rows are short.
-func onAnAirfield(t *testing.T, test func(t *testing.T, w *world, f *airfield)) {
+// onAPilotCluster runs a test on a cluster whose rows are short.
+func onAPilotCluster(t *testing.T, test func(t *testing.T, w *world, f *pilotCluster)) {
 	bubble(t, func(t *testing.T, w *world) {
-		f := airfieldOf(w)
+		f := pilotClusterOf(w)
 		stop := w.start()
 		w.short()
 		stop()
@@ -217,7 +219,7 @@ func (w *world) once(batch string, rows int, others map[int]int) {
 
 // While pilots wait for a cluster, rows stay in the queue. Those that run first take them.
 func TestPilotsWaitForACluster(t *testing.T) {
-	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+	onAPilotCluster(t, func(t *testing.T, w *world, f *pilotCluster) {
 		const rows = 600
 		f.room = 0
 		w.start()
@@ -258,7 +260,7 @@ func TestPilotsWaitForACluster(t *testing.T) {
 // one together, of more rows than a process of this machine takes.
 func TestPilotsForRowsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		f := airfieldOf(w)
+		f := pilotClusterOf(w)
 		w.play(func(string, int) script { return script{runs: 10 * time.Millisecond, cause: app.CauseDone} })
 		w.start()
 		for n := range 20 {
@@ -281,7 +283,7 @@ func TestPilotsForRowsAlone(t *testing.T) {
 
 // A sweep leaves the pilots of claimed jobs alone, which a runner is about to find.
 func TestSweepBeforePilotsAreFound(t *testing.T) {
-	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+	onAPilotCluster(t, func(t *testing.T, w *world, f *pilotCluster) {
 		f.room = 0
 		stop := w.start()
 		w.manyRows("b", 20)
@@ -289,7 +291,7 @@ func TestSweepBeforePilotsAreFound(t *testing.T) {
 		stop()
 		stray := filepath.Join(w.dir, remotePilotsDir, "STRAY-1")
 		must.OK(t, os.Mkdir(stray, 0o700))
-		must.OK(t, New(w.jobs, w.files, []app.Executor{f}, w.options).sweepAllPilots(t.Context()))
+		must.OK(t, New(w.jobs, w.files, []app.Executor{f}, w.options).cleanUpAllPilots(t.Context()))
 		if exists(stray) {
 			t.Error("the directory of a pilot without rows is left")
 		}
@@ -306,7 +308,7 @@ func TestSweepBeforePilotsAreFound(t *testing.T) {
 
 // A pilot that dies has another process with a directory of its own for what had not begun.
 func TestLostPilotOfACluster(t *testing.T) {
-	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+	onAPilotCluster(t, func(t *testing.T, w *world, f *pilotCluster) {
 		w.start()
 		w.manyRows("b", 5)
 		begun, runs := map[int]bool{}, 0
@@ -332,7 +334,7 @@ func TestLostPilotOfACluster(t *testing.T) {
 // Rows behind the one that ran when somebody cancelled their pilot run in another. Who
 // cancels that too, ends them.
 func TestCancelledPilotOfACluster(t *testing.T) {
-	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+	onAPilotCluster(t, func(t *testing.T, w *world, f *pilotCluster) {
 		w.start()
 		w.manyRows("b", 5)
 		for n := range 2 {
@@ -364,7 +366,7 @@ func TestCancelledPilotOfACluster(t *testing.T) {
 func TestPilotsOfAClusterAreFoundAgain(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		t.Run(fmt.Sprint("busy: ", busy), func(t *testing.T) {
-			onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+			onAPilotCluster(t, func(t *testing.T, w *world, f *pilotCluster) {
 				if busy {
 					f.room = 0
 				}
@@ -388,7 +390,7 @@ func TestPilotsOfAClusterAreFoundAgain(t *testing.T) {
 
 // Rows tell why their pilot does not start, and fail if it never can.
 func TestPilotThatAClusterDoesNotTake(t *testing.T) {
-	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+	onAPilotCluster(t, func(t *testing.T, w *world, f *pilotCluster) {
 		f.refuses = fault.Errorf(fault.Unavailable, "the controller does not answer")
 		w.start()
 		w.manyRows("b", 5)
@@ -416,7 +418,7 @@ func TestPilotThatAClusterDoesNotTake(t *testing.T) {
 
 // Rows that wait in a pilot say that the cluster does not answer.
 func TestRowsSayThatTheClusterDoesNotAnswer(t *testing.T) {
-	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+	onAPilotCluster(t, func(t *testing.T, w *world, f *pilotCluster) {
 		f.room = 0
 		w.start()
 		w.manyRows("b", 5)
@@ -437,7 +439,7 @@ func TestRowsSayThatTheClusterDoesNotAnswer(t *testing.T) {
 // The results of rows that end together are made durable together, and say so until then;
 // those of other jobs are file by file.
 func TestResultsOfRowsOfAClusterAreMadeDurableTogether(t *testing.T) {
-	onAnAirfield(t, func(t *testing.T, w *world, _ *airfield) {
+	onAPilotCluster(t, func(t *testing.T, w *world, _ *pilotCluster) {
 		boot, err := task.BootID()
 		must.OK(t, err)
 		w.start()

@@ -87,7 +87,7 @@ func (c jobsAtCrash) Active(ctx context.Context) ([]*app.Job, error) {
 	return through(c.crash, "Active", func() ([]*app.Job, error) { return c.Jobs.Active(ctx) })
 }
 
-func (c jobsAtCrash) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (j *app.Job, rows []*app.Job, err error) {
+func (c jobsAtCrash) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.ClaimLimit) (j *app.Job, rows []*app.Job, err error) {
 	err = c.around("Claim", func() (err error) { j, rows, err = c.Jobs.Claim(ctx, id, leased, p); return err })
 	return j, rows, err
 }
@@ -346,7 +346,7 @@ func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 	for name, use := range tests {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				j, _, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), placement.Devices{}, app.Portion{})
+				j, _, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), placement.Devices{}, app.ClaimLimit{})
 				must.OK(t, err)
 				r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
 				a := &attempt{core: &r.core, executor: r.executors[0], id: j.ID, lease: schedule.Lease{Needs: j.Private.Needs}, stop: make(chan struct{})}
@@ -367,7 +367,7 @@ func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 func TestTaskThatDisappearedUnseenIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.submit(ann, "a", `{}`)
-		_, _, err := w.Runs.Claim(t.Context(), id, placement.Devices{}, app.Portion{})
+		_, _, err := w.Runs.Claim(t.Context(), id, placement.Devices{}, app.ClaimLimit{})
 		must.OK(t, err)
 		must.OK(t, os.MkdirAll(w.path(id, "1"), 0o700))
 		must.OK(t, os.WriteFile(w.path(id, "1", task.RunFile), nil, 0o600))

@@ -19,13 +19,13 @@ const (
 	remoteTimeout = 2 * time.Minute
 
 	// maxPreparing bounds the jobs of one executor that are claimed and not
-	// started yet. The others stay in the queue, where turns are fair.
+	// started yet. The others stay in the queue, which is fair.
 	maxPreparing = 64
 	// maxRemotePreparing is the same for a cluster. It batches tasks into arrays,
 	// so as many tasks as an array has must be there at once, and as many again
 	// while that array is being submitted.
 	maxRemotePreparing = 2000
-	// topUpEvery is how long a cluster that was full is left alone, unless a
+	// topUpEvery is how long no jobs are sent to a cluster that was full, unless a
 	// tenth of its tasks end before: a few jobs at a time would each be an array
 	// of their own.
 	topUpEvery = time.Minute
@@ -48,7 +48,7 @@ type executor struct {
 	forecaster *forecaster
 
 	// Of the loop.
-	turns     *schedule.Turns
+	share     *schedule.FairShare
 	unseen    int       // jobs found at the start whose task was not seen yet
 	preparing int       // jobs claimed and not started yet
 	running   int       // jobs that have a slot
@@ -66,7 +66,7 @@ type executor struct {
 
 func newExecutor(from app.Executor, jobs Jobs, o Options) *executor {
 	capacity, bounded := from.Capacity()
-	e := &executor{Executor: from, timeout: callTimeout, forecaster: newForecaster(from.Name(), jobs), pilots: map[*pilot]bool{}, turns: schedule.NewTurns(capacity, bounded, o.ReserveAfter)}
+	e := &executor{Executor: from, timeout: callTimeout, forecaster: newForecaster(from.Name(), jobs), pilots: map[*pilot]bool{}, share: schedule.NewFairShare(capacity, bounded, o.ReserveAfter)}
 	if e.remote, _ = from.(app.Remote); e.remote != nil {
 		e.timeout = remoteTimeout
 		e.folders = folder.NewStore(filepath.Join(filepath.Dir(e.remote.AttemptsDir()), foldersDir))

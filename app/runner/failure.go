@@ -72,7 +72,7 @@ var codes = map[app.Cause]app.FailureCode{
 	app.CauseNoResult:    app.FailedNoResult,
 }
 
-// explainable are the causes for which the program's log may tell more than
+// explainable are the causes for which the program's log may explain more than
 // the cause does.
 var explainable = map[app.Cause]bool{app.CauseExit: true, app.CauseSignal: true, app.CauseNoResult: true}
 
@@ -118,12 +118,12 @@ func sentence(j *app.Job, o *app.Outcome) string {
 	return fmt.Sprintf("%s failed (%s).", program, o.Cause)
 }
 
-// withoutOutput says why a task that is done lacks what its algorithm file requires of it.
-func withoutOutput(o *app.Outcome, lacking string) (code app.FailureCode, message string) {
+// withoutOutput says why a completed task lacks an output that its algorithm file requires.
+func withoutOutput(o *app.Outcome, missing string) (code app.FailureCode, message string) {
 	if o.OverMemory {
-		return app.FailedMemory, "A process of the job was killed because the job used more memory than it may. " + lacking
+		return app.FailedMemory, "A process of the job was killed because the job used more memory than it may. " + missing
 	}
-	return app.FailedNoResult, lacking
+	return app.FailedNoResult, missing
 }
 
 // loggedReason explains a failure in the service's log, without anything that the job's

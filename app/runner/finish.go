@@ -22,19 +22,19 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
 	begin := time.Now()
 	for b := (backoff{time.Second, time.Minute}); ctx.Err() == nil; b.wait(ctx) {
 		ending, err := a.keepResult(ctx, o)
-		var unfit result.Unfit
-		var lacking result.Lacking
+		var invalid result.InvalidOutputError
+		var missing result.MissingOutputError
 		switch {
 		case err == nil:
 			a.finish(ctx, ending)
 			return
 		case ctx.Err() != nil:
 			return
-		case errors.As(err, &unfit):
-			a.finishWithoutResult(ctx, o, app.FailedExit, string(unfit))
+		case errors.As(err, &invalid):
+			a.finishWithoutResult(ctx, o, app.FailedExit, string(invalid))
 			return
-		case errors.As(err, &lacking):
-			code, message := withoutOutput(o, string(lacking))
+		case errors.As(err, &missing):
+			code, message := withoutOutput(o, string(missing))
 			a.finishWithoutResult(ctx, o, code, message)
 			return
 		case !temporary(err) && time.Since(begin) >= collectTimeout:
@@ -46,7 +46,7 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
 	}
 }
 
-// keepResult makes the result. The task is gone, but its slot is released only
+// keepResult makes the result. The task has exited, but its slot is released only
 // when a worker is free, so that no more tasks wait to be collected than there
 // are slots.
 func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.Ending, err error) {
@@ -72,7 +72,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		Log:       a.log,
 	}
 	err = a.worker(ctx, func() (err error) {
-		a.tell(ctx, event{kind: evFreed})
+		a.sendEvent(ctx, event{kind: evFreed})
 		if a.remote != nil {
 			if err := a.remote.Fetch(o, ctx.Err); err != nil {
 				return fmt.Errorf("fetch the result: %w", err)
@@ -83,7 +83,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 			tail = logTail(a.home)
 		}
 		c.Warnings = warnings(o, alg, tail)
-		ending, err = c.Run()
+		ending, err = c.Collect()
 		return err
 	})
 	if err == nil {
@@ -132,8 +132,8 @@ func (a *attempt) finalRecord(alg *algorithm.File, e app.Ending) (app.Record, er
 
 // finishWithoutResult fails a job whose program is done.
 func (a *attempt) finishWithoutResult(ctx context.Context, o *app.Outcome, code app.FailureCode, message string) {
-	a.fetch(ctx)
-	if err := result.GiveBack(a.home); err != nil {
+	a.fetchResult(ctx)
+	if err := result.ReturnOutput(a.home); err != nil {
 		a.log.Warn().Err(err).Msg("could not remove collected files; they stay until the job is deleted or retried")
 	}
 	a.syncLog(o)
@@ -146,16 +146,16 @@ func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
 	if err != nil {
 		a.log.Warn().Err(err).Msg("could not search the log for known failures")
 	}
-	a.fetch(ctx)
+	a.fetchResult(ctx)
 	a.syncLog(o)
 	tail := logTail(a.home)
 	a.finish(ctx, app.Ending{Outcome: o, Failure: failure(a.job, o, alg, tail), Warnings: warnings(o, alg, tail)})
 }
 
-// fetch brings home what is left of an attempt that was not completed: its log
+// fetchResult copies home what remains of an attempt that was not completed: its log
 // for the user, and its output for the next attempt. Trouble with it delays the
 // job's end only for a while.
-func (a *attempt) fetch(ctx context.Context) {
+func (a *attempt) fetchResult(ctx context.Context) {
 	begin := time.Now()
 	for b := (backoff{time.Second, time.Minute}); a.remote != nil && ctx.Err() == nil; b.wait(ctx) {
 		err := a.worker(ctx, func() error { return a.remote.Fetch(nil, ctx.Err) })
@@ -172,7 +172,7 @@ func (a *attempt) fetch(ctx context.Context) {
 
 // finish records how the attempt ended. Its files may be removed only then: a
 // runner that finds the attempt without that record needs them to finish it. Once
-// the end is recorded the job is no longer ours, and the attempt is told to stop
+// the end is recorded the job is no longer ours, and the attempt is asked to stop
 // for that reason.
 func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	e.Cluster = a.cluster
@@ -183,7 +183,7 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	// until the next attempt has read it.
 	noted := false
 	if !completed && (!again || a.retained.keep > 0) {
-		err := a.retained.note(a.id, a.number, a.lacksSpace(e))
+		err := a.retained.recordRetained(a.id, a.number, a.lacksSpace(e))
 		if noted = err == nil; !noted {
 			a.log.Warn().Err(err).Msg("could not record the retained work directory; removing it")
 		}

@@ -17,17 +17,17 @@ import (
 	"molrun/app/task"
 )
 
-// refused says that a job can't be started, in words for its user.
-type refused struct {
+// rejection says that a job can't be started, in words for its user.
+type rejection struct {
 	failure app.Failure
 	cause   error // for the log
 }
 
-func (r *refused) Error() string { return r.failure.Message }
-func (r *refused) Unwrap() error { return r.cause }
+func (r *rejection) Error() string { return r.failure.Message }
+func (r *rejection) Unwrap() error { return r.cause }
 
-func cannotStart(message string, cause error) *refused {
-	return &refused{app.Failure{Code: app.FailedCannotStart, Message: message}, cause}
+func cannotStart(message string, cause error) *rejection {
+	return &rejection{app.Failure{Code: app.FailedCannotStart, Message: message}, cause}
 }
 
 // layout is what the content of an attempt's directory is made from.
@@ -47,9 +47,9 @@ type layout struct {
 	unsynced  bool         // of a row: what begins after a crash of the machine is made again
 }
 
-// fill makes the directory's content, task.json last. Nothing else is synced:
+// writeContent makes the directory's content, task.json last. Nothing else is synced:
 // if the machine crashes before the task has begun, all of it is made again.
-func (l *layout) fill() error {
+func (l *layout) writeContent() error {
 	paths := algorithm.Paths{
 		Work:         filepath.Join(l.dir, task.WorkDir),
 		Out:          filepath.Join(l.dir, task.WorkDir, task.OutDir),
@@ -116,7 +116,7 @@ func (l *layout) copyInputs() (map[string][]string, error) {
 		switch {
 		case errors.Is(err, errMissing):
 			message := fmt.Sprintf("The file %q of setting %q is no longer stored. Upload it again and submit the job under another name.", filename, ref.Setting)
-			return nil, &refused{app.Failure{Code: app.FailedInput, Message: message}, err}
+			return nil, &rejection{app.Failure{Code: app.FailedInput, Message: message}, err}
 		case err != nil:
 			return nil, fmt.Errorf("copy the file of setting %s: %w", ref.Setting, err)
 		}
@@ -166,7 +166,7 @@ func (l *layout) writeTask(p algorithm.Paths) error {
 	if err := writeTexts(p.Work, run.Texts); err != nil {
 		return fmt.Errorf("write what a program reads: %w", err)
 	}
-	write := task.Write
+	write := task.WriteSpec
 	if l.unsynced {
 		write = task.WriteUnsynced
 	}

@@ -30,7 +30,7 @@ func (r *Runner) loop(ctx context.Context) {
 			r.rounds(ctx)
 		}
 		for _, e := range r.executors {
-			r.options.Load(e.Name(), e.running, e.turns.Used())
+			r.options.Load(e.Name(), e.running, e.share.Used())
 		}
 		// If many things happen at once the loop takes no more than a fifth of
 		// the time. After a quiet moment it does not wait.
@@ -46,9 +46,9 @@ func (r *Runner) loop(ctx context.Context) {
 		case <-timer.C:
 			changed = true
 		case e := <-r.events:
-			r.handle(e)
+			r.handleEvent(e)
 		}
-		changed = r.drain() || changed
+		changed = r.drainEvents() || changed
 	}
 }
 
@@ -70,22 +70,22 @@ func (r *Runner) nextRound(failed bool) time.Duration {
 	return next
 }
 
-// drain handles everything that has happened before the next round, and reports
+// drainEvents handles everything that has happened before the next round, and reports
 // whether the service woke the runner too.
-func (r *Runner) drain() (woken bool) {
+func (r *Runner) drainEvents() (woken bool) {
 	for {
 		select {
 		case <-r.jobs.Wake():
 			woken = true
 		case e := <-r.events:
-			r.handle(e)
+			r.handleEvent(e)
 		default:
 			return woken
 		}
 	}
 }
 
-func (r *Runner) handle(e event) {
+func (r *Runner) handleEvent(e event) {
 	a := e.attempt
 	switch e.kind {
 	case evClaimed:
@@ -107,8 +107,8 @@ func (r *Runner) handle(e event) {
 			other.overtaken.Store(true)
 		}
 		r.active[a.id] = a
-	case evLanded:
-		r.land(e.pilot)
+	case evPilotEnded:
+		r.pilotEnded(e.pilot)
 	case evDone:
 		a.endUnseen()
 		a.endPreparing()
@@ -119,12 +119,12 @@ func (r *Runner) handle(e event) {
 	}
 }
 
-// land releases the slot of a pilot.
-func (r *Runner) land(p *pilot) {
+// pilotEnded releases the slot of a pilot.
+func (r *Runner) pilotEnded(p *pilot) {
 	if p.hasSlot {
 		p.hasSlot = false
 		p.executor.running--
-		p.executor.turns.End(p.lease)
+		p.executor.share.End(p.lease)
 	}
 	delete(p.executor.pilots, p)
 	r.pilotCounts.Remove(p.id)
@@ -148,6 +148,6 @@ func (a *attempt) releaseSlot() {
 	if a.hasSlot {
 		a.hasSlot = false
 		a.executor.running--
-		a.executor.turns.End(a.lease)
+		a.executor.share.End(a.lease)
 	}
 }

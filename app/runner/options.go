@@ -34,20 +34,20 @@ type Options struct {
 	Describe func(app.Record, *app.Job, *algorithm.File) (app.Record, error)
 
 	// VersionOf asks an algorithm's program of this machine for its version, "" if it can't be
-	// asked. Nil asks none.
+	// asked. It can be nil.
 	VersionOf func(context.Context, *algorithm.File) (string, error)
 
 	// Blocked says why no job may be started now, nothing if one may. It is
 	// called before jobs are started, so it must not block. Nil is always nothing.
 	Blocked func() eta.Reason
 
-	// DiskShortage says what the disk lacks, "" if nothing. While it lacks
+	// DiskShortage says what is missing on the disk, "" if nothing. While it lacks
 	// something, retained work directories are removed. It must not block. Nil is
 	// always "".
 	DiskShortage func() string
 
-	// Load is told how many jobs of an executor have a slot, and what they use of it, after
-	// each change. It must not block. Nil tells nobody.
+	// Load receives how many jobs of an executor have a slot, and what they use of it, after
+	// each change. It must not block. It can be nil.
 	Load func(executor string, jobs int, used placement.Resources)
 
 	Quota quota.Of // what users and organizations may have in use at once

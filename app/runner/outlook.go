@@ -11,11 +11,11 @@ import (
 	"molrun/app/runner/schedule"
 )
 
-// mostListed is how many waiting jobs of an executor an outlook knows one by one; it
-// counts the others. It bounds the time that an outlook takes.
+// mostListed is how many waiting jobs of an executor a forecast lists one by one; it
+// counts the others. It bounds the time that a forecast takes.
 const mostListed = 50_000
 
-// forecaster makes the outlook of an executor, apart from the loop.
+// forecaster makes the queue forecast of an executor, apart from the loop.
 type forecaster struct {
 	executor string
 	jobs     Jobs
@@ -35,13 +35,13 @@ func (f *forecaster) offer(s schedule.QueueState) {
 	f.states <- s
 }
 
-// unchanged is how long an outlook lasts for each job that it lists: among thousands, a
-// place in the queue means less, and each outlook is garbage for the next.
+// unchanged is how long a forecast is kept for each job that it lists: among thousands, a
+// position in the queue means less, and each forecast becomes garbage with the next.
 const unchanged = 100 * time.Microsecond
 
-// run publishes outlooks until ctx ends. It works no more than a twentieth of the
+// publish publishes forecasts until ctx ends. It works no more than a twentieth of the
 // time.
-func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
+func (f *forecaster) publish(ctx context.Context, log zerolog.Logger) {
 	for {
 		var s schedule.QueueState
 		select {
@@ -52,8 +52,8 @@ func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
 		begin, lasts := time.Now(), time.Duration(0)
 		queue, err := f.jobs.Lines(ctx, f.executor, mostListed)
 		if err == nil {
-			o := schedule.NewOutlook(s, queue, past{ctx, f.jobs})
-			f.jobs.SetOutlook(f.executor, o)
+			o := schedule.NewQueueForecast(s, queue, past{ctx, f.jobs})
+			f.jobs.SetQueueForecast(f.executor, o)
 			lasts = time.Duration(o.Listed()) * unchanged
 		} else if ctx.Err() == nil {
 			log.Warn().Err(err).Str("executor", f.executor).Msg("could not read the queue for the forecast; retrying")
@@ -79,9 +79,9 @@ func (p past) History(class string) *eta.History {
 
 // state returns how an executor stands, for its forecaster.
 func (r *Runner) state(e *executor, why eta.Reason) schedule.QueueState {
-	s := schedule.QueueState{Turns: e.turns.Clone(), At: time.Now(), Claimed: map[app.JobID]bool{}, Running: map[app.JobID]schedule.Lease{}, Rest: why, Blocked: true}
+	s := schedule.QueueState{Turns: e.share.Clone(), At: time.Now(), Claimed: map[app.JobID]bool{}, Running: map[app.JobID]schedule.Lease{}, Rest: why, Blocked: true}
 	if why == (eta.Reason{}) {
-		s.Rest, s.Blocked = eta.Turn(true), false
+		s.Rest, s.Blocked = eta.NotTurnYet(true), false
 	}
 	for id, a := range r.active {
 		if a.executor != e {

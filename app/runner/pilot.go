@@ -24,7 +24,7 @@ import (
 // A pilot is a process that runs short rows of one batch one after the other, in one slot.
 // The row that gets the slot claims further ones, each of which has its own attempt, as
 // every job: they only share the lease and the process. The pilot has a goroutine that
-// hands rows to the process, asks how they stand, and claims more while nobody else waits
+// hands rows to the process, polls their status, and claims more while no other user waits
 // for the slot. If the process is lost, those rows that had not begun go to another one.
 //
 // On a cluster each process is a job of its own there, with a directory of its own: what
@@ -32,33 +32,33 @@ import (
 const (
 	// shortRow is up to how many seconds rows take that share a process.
 	shortRow = 2
-	// portionSeconds and portionRows bound what a pilot has before it: others wait for the
-	// slot no longer than that. On a cluster a process costs more, and may hold more rows.
-	portionSeconds    = 4
-	portionRows       = 64
-	remotePortionRows = 256
-	// pilotTime is how long a pilot takes further rows. Then it is somebody's next turn.
+	// chunkSeconds and chunkRows bound the rows of a pilot that have not started: others wait
+	// for the slot no longer than that. On a cluster a process costs more, and gets more rows.
+	chunkSeconds    = 4
+	chunkRows       = 64
+	remoteChunkRows = 256
+	// pilotTime is how long a pilot takes further rows. Then the slot goes by fair share.
 	pilotTime = time.Minute
-	// lookEvery is how often the rows of a pilot are looked at. On a cluster the pause grows
-	// to mostRemoteLook while nothing ends.
-	lookEvery       = 20 * time.Millisecond
-	gatherTime      = lookEvery / 4
-	firstRemoteLook = 100 * time.Millisecond
-	mostRemoteLook  = time.Second
+	// pollEvery is how often the rows of a pilot are polled. On a cluster the pause grows
+	// to maxRemotePoll while nothing ends.
+	pollEvery       = 20 * time.Millisecond
+	gatherTime      = pollEvery / 4
+	firstRemotePoll = 100 * time.Millisecond
+	maxRemotePoll   = time.Second
 	// startedAfter is how long a row runs before its record says so: most have ended by then,
 	// and the end says when they started.
 	startedAfter = 250 * time.Millisecond
-	// lookBeyond is how many rows are looked at beyond those that have ended.
-	lookBeyond = 2
+	// pollAhead is how many rows are polled beyond those that have ended.
+	pollAhead = 2
 	// mostLaunches is how often processes may be lost one after the other that ended no row.
 	mostLaunches = 3
-	// handAgain is how long after a failure rows are handed over again.
-	handAgain       = lookEvery
-	handAgainRemote = 5 * time.Second
-	// landTimeout bounds the wait for a process that has nothing to do. A cluster forgets
+	// handOverRetry is how long after a failure rows are handed over again.
+	handOverRetry       = pollEvery
+	remoteHandOverRetry = 5 * time.Second
+	// shutdownTimeout bounds the wait for a process that has nothing to do. A cluster forgets
 	// slowly.
-	landTimeout       = 20 * time.Second
-	remoteLandTimeout = 10 * time.Minute
+	shutdownTimeout       = 20 * time.Second
+	remoteShutdownTimeout = 10 * time.Minute
 )
 
 type pilot struct {
@@ -68,37 +68,37 @@ type pilot struct {
 	id       string
 	first    *app.Job
 	lease    schedule.Lease
-	portion  app.Portion
+	limit    app.ClaimLimit
 	begin    time.Time // when a process was first seen to run, before that when it was made
 
 	hasSlot bool        // of the loop
-	alone   atomic.Bool // the loop says that nobody else waits for the slot
+	alone   atomic.Bool // no other user waits for the slot; set by the loop
 
 	launches atomic.Int32 // since a row has ended
-	cancels  atomic.Int32 // processes that somebody cancelled on the cluster
-	nudge    chan struct{}
+	cancels  atomic.Int32 // processes that were cancelled on the cluster by hand
+	woken    chan struct{}
 
 	// Of the pilot's goroutine.
-	alive    bool // the process was started and not seen gone
-	runs     bool // it was seen running
-	portions int  // that it was given
-	last     int  // rows of the last portion claimed
-	dry      bool // there were no more
-	asked    bool // the process was asked to return what has not begun
-	pause    time.Duration
-	handAt   time.Time // rows are handed over no earlier, after a failure
-	order    []string  // directories of the rows of a process that an earlier runner has started
+	alive         bool // the process was started and not seen gone
+	runs          bool // it was seen running
+	chunks        int  // handed to the process
+	last          int  // rows of the last chunk claimed
+	exhausted     bool // there were no more
+	returnAsked   bool // the process was asked to return rows that have not started
+	pause         time.Duration
+	handOverAfter time.Time // rows are handed over no earlier, after a failure
+	order         []string  // directories of the rows of a process that an earlier runner has started
 
 	mu       sync.Mutex
 	launch   int               // the number of the process, on a cluster
 	needed   map[*attempt]bool // rows that are not known to have ended
 	open     int               // attempts that are not finished
-	prepared []*flying         // rows to be handed to the process
-	flying   []*flying         // rows that the process may have, in its order
+	prepared []*pilotRow       // rows to be handed to the process
+	handed   []*pilotRow       // rows that the process may have, in its order
 }
 
-// flying is a row in a pilot.
-type flying struct {
+// pilotRow is a row in a pilot.
+type pilotRow struct {
 	*attempt
 	news  chan news
 	last  *news
@@ -109,16 +109,16 @@ type flying struct {
 func (c *core) newPilot(e *executor, first *app.Job, lease schedule.Lease, id string) *pilot {
 	pilots, _ := e.Executor.(app.Pilots)
 	return &pilot{
-		core: c, executor: e, pilots: pilots, id: id, portion: e.portion(id),
-		first: first, lease: lease, begin: time.Now(), nudge: make(chan struct{}, 1), needed: map[*attempt]bool{},
+		core: c, executor: e, pilots: pilots, id: id, limit: e.pilotLimit(id),
+		first: first, lease: lease, begin: time.Now(), woken: make(chan struct{}, 1), needed: map[*attempt]bool{},
 	}
 }
 
-// portion is what a pilot claims at a time.
-func (e *executor) portion(id string) app.Portion {
-	p := app.Portion{Pilot: id, Rows: portionRows, Seconds: portionSeconds, Longest: shortRow}
+// pilotLimit returns how many rows a pilot claims at a time.
+func (e *executor) pilotLimit(id string) app.ClaimLimit {
+	p := app.ClaimLimit{Pilot: id, Rows: chunkRows, Seconds: chunkSeconds, MaxRowSeconds: shortRow}
 	if e.remote != nil {
-		p.Rows = remotePortionRows
+		p.Rows = remoteChunkRows
 	}
 	return p
 }
@@ -165,14 +165,14 @@ func (e *executor) kind(l schedule.Lease) pilotKind {
 	return pilotKind{Executor: e.Name(), User: l.User, Class: l.Work.Class}
 }
 
-// ticket returns what the attempt's claim may take for a pilot: nothing if its job is not
+// claimLimit returns the limit of further rows for the attempt's claim: zero if its job is not
 // known to be short. It is false if the job is better left to the pilots that already wait
 // for the cluster.
-func (a *attempt) ticket(ctx context.Context) (app.Portion, bool) {
+func (a *attempt) claimLimit(ctx context.Context) (app.ClaimLimit, bool) {
 	if !a.canPilot(a.executor) || !a.isShort(ctx) {
-		return app.Portion{}, true
+		return app.ClaimLimit{}, true
 	}
-	p := a.executor.portion(rand.Text())
+	p := a.executor.pilotLimit(rand.Text())
 	if a.executor.remote == nil {
 		a.pilotCounts.Add(p.Pilot, a.executor.kind(a.lease)) // before there are claims that name it
 		return p, true
@@ -192,8 +192,8 @@ func (a *attempt) isShort(ctx context.Context) bool {
 	return e.Known() && e.Seconds() <= shortRow
 }
 
-// takeOff makes the pilot of a claimed job that has one.
-func (a *attempt) takeOff(t app.Portion, rows []*app.Job) *pilot {
+// startPilot makes the pilot of a claimed job, nil if it has none.
+func (a *attempt) startPilot(t app.ClaimLimit, rows []*app.Job) *pilot {
 	if len(rows) == 0 && a.job.Private.Pilot != t.Pilot || t.Pilot == "" {
 		a.pilotCounts.Remove(t.Pilot)
 		return nil
@@ -203,20 +203,20 @@ func (a *attempt) takeOff(t app.Portion, rows []*app.Job) *pilot {
 	return p
 }
 
-// claim claims further rows.
-func (p *pilot) claim(ctx context.Context) ([]*app.Job, error) {
+// claimFurther claims further rows.
+func (p *pilot) claimFurther(ctx context.Context) ([]*app.Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()
-	further := p.portion
-	further.Longest = 0 // the first has ended perhaps, and was short
+	further := p.limit
+	further.MaxRowSeconds = 0 // the first has ended perhaps, and was short
 	rows, err := p.jobs.ClaimRows(ctx, p.first, further)
 	p.last = len(rows)
 	return rows, err
 }
 
-// board makes an attempt one of the pilot's. Many rows end at about the same time, so their
+// join adds an attempt to the pilot. Many rows end at about the same time, so their
 // results are made durable together.
-func (p *pilot) board(a *attempt) {
+func (p *pilot) join(a *attempt) {
 	a.pilot = p
 	if a.remote != nil && p.disk != nil {
 		a.remote.Boot = p.boot
@@ -227,7 +227,7 @@ func (p *pilot) board(a *attempt) {
 	p.mu.Unlock()
 }
 
-// attend gives each row an attempt with a goroutine, after the loop was told of it.
+// attend gives each row an attempt with a goroutine, after the loop has got its event.
 func (p *pilot) attend(ctx context.Context, rows []*app.Job) {
 	for _, j := range rows {
 		a := &attempt{core: p.core, executor: p.executor, id: j.ID, lease: p.lease, claimed: true, stop: make(chan struct{})}
@@ -235,54 +235,54 @@ func (p *pilot) attend(ctx context.Context, rows []*app.Job) {
 			a.reason = p.executor.waiting("it is being submitted to the cluster")
 		}
 		a.setJob(j)
-		p.board(a)
-		a.tell(ctx, event{kind: evJoined})
+		p.join(a)
+		a.sendEvent(ctx, event{kind: evJoined})
 		p.attempts.Go(func() {
-			a.run(ctx, situation{})
+			a.runFrom(ctx, situation{})
 			a.leave()
-			p.done()
-			a.tell(ctx, event{kind: evDone})
+			p.attemptDone()
+			a.sendEvent(ctx, event{kind: evDone})
 		})
 	}
 }
 
 // run is the pilot's goroutine. It ends when no row needs the pilot, or with ctx.
 func (p *pilot) run(ctx context.Context) {
-	defer p.tell(ctx)
+	defer p.reportEnd(ctx)
 	for ctx.Err() == nil {
-		if p.look(ctx) {
+		if p.pollRows(ctx) {
 			sleep(ctx, gatherTime) // those that have ended leave, and count no more
 		}
-		p.giveBack()
-		p.hand(ctx)
-		p.pull(ctx)
+		p.returnRows()
+		p.handOver(ctx)
+		p.claimMore(ctx)
 		if p.unneeded() {
 			break
 		}
 		select {
-		case <-p.nudge:
+		case <-p.woken:
 			p.gather(ctx)
 		case <-time.After(p.pause):
 		case <-ctx.Done():
 		}
 	}
 	if ctx.Err() == nil {
-		p.landInBackground(ctx)
+		p.shutdownInBackground(ctx)
 	}
 }
 
-// gather waits a moment for what comes with what has happened.
+// gather waits a moment for further events, which often come together.
 func (p *pilot) gather(ctx context.Context) {
 	sleep(ctx, gatherTime)
 	select {
-	case <-p.nudge:
+	case <-p.woken:
 	default:
 	}
 }
 
-func (p *pilot) tell(ctx context.Context) {
+func (p *pilot) reportEnd(ctx context.Context) {
 	select {
-	case p.events <- event{kind: evLanded, pilot: p}:
+	case p.events <- event{kind: evPilotEnded, pilot: p}:
 	case <-ctx.Done():
 	}
 }
@@ -293,16 +293,16 @@ func (p *pilot) unneeded() bool {
 	return len(p.needed) == 0
 }
 
-// landInBackground ends the process, which has nothing to do, and removes its directory.
-// If that fails, the process ends by itself, and a sweep removes the directory.
-func (p *pilot) landInBackground(ctx context.Context) {
-	dir, pause, most := p.dir(), lookEvery, landTimeout
+// shutdownInBackground ends the idle process and removes its directory.
+// If that fails, the process ends by itself, and a cleanup removes the directory.
+func (p *pilot) shutdownInBackground(ctx context.Context) {
+	dir, pause, most := p.dir(), pollEvery, shutdownTimeout
 	if p.executor.remote != nil {
-		pause, most = mostRemoteLook, remoteLandTimeout
+		pause, most = maxRemotePoll, remoteShutdownTimeout
 	}
 	p.attempts.Go(func() {
 		for end := time.Now().Add(most); ctx.Err() == nil && time.Now().Before(end); sleep(ctx, pause) {
-			if gone, err := p.pilots.LandPilot(ctx, dir); gone && err == nil {
+			if gone, err := p.pilots.ShutdownPilot(ctx, dir); gone && err == nil {
 				if err := os.RemoveAll(dir); err != nil {
 					p.options.Log.Warn().Err(err).Msg("could not remove a worker's directory")
 				}
@@ -312,77 +312,77 @@ func (p *pilot) landInBackground(ctx context.Context) {
 	})
 }
 
-// pull claims further rows before the process runs dry.
-func (p *pilot) pull(ctx context.Context) {
-	if p.dry || !p.alone.Load() || time.Since(p.begin) >= pilotTime {
+// claimMore claims further rows before the process runs out of them.
+func (p *pilot) claimMore(ctx context.Context) {
+	if p.exhausted || !p.alone.Load() || time.Since(p.begin) >= pilotTime {
 		return
 	}
 	p.mu.Lock()
-	enough := 2*len(p.needed) > max(p.last, 1) || p.open > 2*p.portion.Rows
+	enough := 2*len(p.needed) > max(p.last, 1) || p.open > 2*p.limit.Rows
 	p.mu.Unlock()
 	if enough {
 		return
 	}
-	rows, err := p.claim(ctx)
+	rows, err := p.claimFurther(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			p.options.Log.Warn().Err(err).Msg("could not claim more jobs for a worker")
 		}
-		p.dry = true
+		p.exhausted = true
 	}
-	p.dry = p.dry || len(rows) == 0
+	p.exhausted = p.exhausted || len(rows) == 0
 	p.attend(ctx, rows)
 }
 
-// feed has the pilot hand the row to its process.
-func (p *pilot) feed(a *attempt) {
+// addPrepared has the pilot hand the row to its process.
+func (p *pilot) addPrepared(a *attempt) {
 	p.mu.Lock()
-	p.prepared = append(p.prepared, newFlying(a))
+	p.prepared = append(p.prepared, newPilotRow(a))
 	p.mu.Unlock()
 	p.wake()
 }
 
-func newFlying(a *attempt) *flying { return &flying{attempt: a, news: make(chan news, 1)} }
+func newPilotRow(a *attempt) *pilotRow { return &pilotRow{attempt: a, news: make(chan news, 1)} }
 
 func (p *pilot) wake() {
 	select {
-	case p.nudge <- struct{}{}:
+	case p.woken <- struct{}{}:
 	default:
 	}
 }
 
-// hand gives the process the rows that were prepared, and starts one if none lives. Rows
-// of a process that is gone come to another one only once all of them were told so: until
-// then they could be taken for those of the next.
-func (p *pilot) hand(ctx context.Context) {
+// handOver hands prepared rows to the process, and starts one if none lives. Rows of a lost
+// process are handed to another one only after all of them were notified: until then they
+// could be mistaken for rows of the next.
+func (p *pilot) handOver(ctx context.Context) {
 	p.mu.Lock()
-	rows := slices.DeleteFunc(slices.Clone(p.prepared), (*flying).gone)
-	if len(rows) == 0 || !p.alive && slices.ContainsFunc(p.flying, func(f *flying) bool { return !f.gone() }) {
+	rows := slices.DeleteFunc(slices.Clone(p.prepared), (*pilotRow).over)
+	if len(rows) == 0 || !p.alive && slices.ContainsFunc(p.handed, func(f *pilotRow) bool { return !f.over() }) {
 		p.mu.Unlock()
 		return
 	}
 	p.mu.Unlock()
-	if time.Now().Before(p.handAt) {
+	if time.Now().Before(p.handOverAfter) {
 		return
 	}
-	if err := p.give(ctx, rows); err != nil {
+	if err := p.handChunk(ctx, rows); err != nil {
 		if ctx.Err() == nil {
-			p.giveFailed(ctx, rows, err)
+			p.handOverFailed(ctx, rows, err)
 		}
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range rows {
-		if i := slices.Index(p.prepared, f); i >= 0 { // else its attempt has ended meanwhile
+		if i := slices.Index(p.prepared, f); i >= 0 { // else its attempt has ended in the meantime
 			p.prepared = slices.Delete(p.prepared, i, i+1)
-			p.flying = append(p.flying, f)
+			p.handed = append(p.handed, f)
 		}
 	}
 }
 
-// give hands over one portion.
-func (p *pilot) give(ctx context.Context, rows []*flying) error {
+// handChunk hands over one chunk.
+func (p *pilot) handChunk(ctx context.Context, rows []*pilotRow) error {
 	if !p.alive && p.executor.remote != nil {
 		p.mu.Lock()
 		p.launch++
@@ -400,10 +400,10 @@ func (p *pilot) give(ctx context.Context, rows []*flying) error {
 		}
 	}
 	if p.alive {
-		if err := task.FeedPilot(dir, p.portions+1, dirs); err != nil {
+		if err := task.FeedPilot(dir, p.chunks+1, dirs); err != nil {
 			return err
 		}
-		p.portions++
+		p.chunks++
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.executor.timeout)
@@ -411,14 +411,14 @@ func (p *pilot) give(ctx context.Context, rows []*flying) error {
 	if err := p.pilots.StartPilot(ctx, dir, rows[0].task(), dirs); err != nil {
 		return err
 	}
-	p.alive, p.portions, p.asked, p.order = true, 1, false, nil
+	p.alive, p.chunks, p.returnAsked, p.order = true, 1, false, nil
 	p.launches.Add(1)
 	return nil
 }
 
-// giveFailed tells the rows why they are not handed over: they will be, unless the
-// executor can never run them.
-func (p *pilot) giveFailed(ctx context.Context, rows []*flying, err error) {
+// handOverFailed notifies the rows why they are not handed over: they will be retried,
+// unless the executor can never run them.
+func (p *pilot) handOverFailed(ctx context.Context, rows []*pilotRow, err error) {
 	no, said := errors.AsType[*fault.Error](err)
 	if said && no.Code == fault.Invalid {
 		p.mu.Lock()
@@ -430,14 +430,14 @@ func (p *pilot) giveFailed(ctx context.Context, rows []*flying, err error) {
 		return
 	}
 	p.options.Log.Warn().Err(err).Str("pilot", p.id).Int("rows", len(rows)).Msg("could not hand jobs to a worker; retrying")
-	p.handAt = time.Now().Add(handAgain)
+	p.handOverAfter = time.Now().Add(handOverRetry)
 	if p.executor.remote == nil {
 		return
 	}
-	p.handAt = time.Now().Add(handAgainRemote)
+	p.handOverAfter = time.Now().Add(remoteHandOverRetry)
 	for _, f := range rows {
 		if why := f.whyWaiting(f.sharedTrouble(err)); why != (eta.Reason{}) {
-			f.tell(ctx, event{kind: evWaiting, reason: why})
+			f.sendEvent(ctx, event{kind: evWaiting, reason: why})
 		}
 	}
 }
@@ -447,86 +447,86 @@ func (p *pilot) giveFailed(ctx context.Context, rows []*flying, err error) {
 func (p *pilot) follow(a *attempt) <-chan news {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, f := range slices.Concat(p.prepared, p.flying) {
+	for _, f := range slices.Concat(p.prepared, p.handed) {
 		if f.attempt == a {
 			return f.news
 		}
 	}
-	f := newFlying(a)
-	p.flying = append(p.flying, f)
+	f := newPilotRow(a)
+	p.handed = append(p.handed, f)
 	p.wake()
 	return f.news
 }
 
-// drop forgets a row whose news were taken.
-func (p *pilot) drop(a *attempt) {
+// forgetRow forgets a row whose news were received.
+func (p *pilot) forgetRow(a *attempt) {
 	p.mu.Lock()
-	p.flying = slices.DeleteFunc(p.flying, func(f *flying) bool { return f.attempt == a })
+	p.handed = slices.DeleteFunc(p.handed, func(f *pilotRow) bool { return f.attempt == a })
 	p.mu.Unlock()
 }
 
-// gone reports whether the row was told that it has ended or was lost.
-func (f *flying) gone() bool {
+// over reports whether the row was notified that it has ended or was lost.
+func (f *pilotRow) over() bool {
 	return f.last != nil && (f.last.State == app.TaskEnded || f.last.State == app.TaskLost)
 }
 
-// look asks how the rows stand: those at the front, until some have not ended, and those
-// that are to be stopped. It sets the pause until the next look, and reports whether any has
+// pollRows polls the status of rows: those at the front, until some have not ended, and those
+// that are to be stopped. It sets the pause until the next poll, and reports whether any has
 // ended or was lost.
-func (p *pilot) look(ctx context.Context) (news bool) {
+func (p *pilot) pollRows(ctx context.Context) (news bool) {
 	rows := p.inOrder()
 	p.pause = p.nextPause()
 	for len(rows) > 0 && ctx.Err() == nil {
-		n := min(len(rows), lookBeyond)
+		n := min(len(rows), pollAhead)
 		some := slices.Clone(rows[:n])
 		for _, f := range rows[n:] {
 			if f.stopAsked() || !p.alive {
 				some = append(some, f)
 			}
 		}
-		ended, lost := p.ask(ctx, some)
+		ended, lost := p.pollStatus(ctx, some)
 		if lost {
 			p.alive = false
 		}
-		p.tellOthers(rows)
+		p.shareReason(rows)
 		news = news || ended > 0 || lost
 		if ended == 0 {
 			return news
 		}
-		p.pause = min(p.pause, firstRemoteLook)
-		rows = slices.DeleteFunc(rows, (*flying).gone)
+		p.pause = min(p.pause, firstRemotePoll)
+		rows = slices.DeleteFunc(rows, (*pilotRow).over)
 	}
 	return news
 }
 
-// inOrder returns the rows that are not known to be gone, in the order of the process.
-func (p *pilot) inOrder() []*flying {
+// inOrder returns the rows that are not over, in the order of the process.
+func (p *pilot) inOrder() []*pilotRow {
 	p.mu.Lock()
-	rows := slices.DeleteFunc(slices.Clone(p.flying), (*flying).gone)
+	rows := slices.DeleteFunc(slices.Clone(p.handed), (*pilotRow).over)
 	p.mu.Unlock()
 	if p.order == nil {
 		return rows
 	}
 	place := make(map[string]int, len(p.order))
 	for i, dir := range p.order {
-		place[dir] = i - len(p.order) // those that it was not given come last
+		place[dir] = i - len(p.order) // rows that it did not receive come last
 	}
-	slices.SortFunc(rows, func(a, b *flying) int { return cmp.Or(place[a.dir]-place[b.dir], cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(rows, func(a, b *pilotRow) int { return cmp.Or(place[a.dir]-place[b.dir], cmp.Compare(a.id, b.id)) })
 	return rows
 }
 
 func (p *pilot) nextPause() time.Duration {
 	if p.executor.remote == nil {
-		return lookEvery
+		return pollEvery
 	}
-	return min(max(2*p.pause, firstRemoteLook), mostRemoteLook)
+	return min(max(2*p.pause, firstRemotePoll), maxRemotePoll)
 }
 
-// tellOthers tells all rows what the first of those that wait waits for: so do they.
-func (p *pilot) tellOthers(rows []*flying) {
+// shareReason gives all waiting rows the reason of the first one.
+func (p *pilot) shareReason(rows []*pilotRow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	waits := func(f *flying) bool { return f.last != nil && f.last.State == app.TaskStarting }
+	waits := func(f *pilotRow) bool { return f.last != nil && f.last.State == app.TaskStarting }
 	i := slices.IndexFunc(rows, waits)
 	if i < 0 {
 		return
@@ -539,35 +539,35 @@ func (p *pilot) tellOthers(rows []*flying) {
 	}
 }
 
-// giveBack gives rows back to the queue that stand behind one that takes long. Until the
-// process says so, they may begin there.
-func (p *pilot) giveBack() {
+// returnRows returns to the queue the rows behind one that runs long. Until the process
+// confirms this, they may still start there.
+func (p *pilot) returnRows() {
 	dir := p.dir()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	long := slices.ContainsFunc(p.flying, func(f *flying) bool {
+	long := slices.ContainsFunc(p.handed, func(f *pilotRow) bool {
 		return f.last != nil && f.last.State == app.TaskRunning && f.ran(f.last.StartedAt) >= p.options.LongRow
 	})
-	if !p.alive || len(p.prepared)+len(p.flying) < 2 || !p.asked && !long {
+	if !p.alive || len(p.prepared)+len(p.handed) < 2 || !p.returnAsked && !long {
 		return
 	}
-	if !p.asked {
-		p.asked, p.dry = task.AskReturn(dir) == nil, true
+	if !p.returnAsked {
+		p.returnAsked, p.exhausted = task.AskReturn(dir) == nil, true
 	}
 	if !task.Returned(dir) {
 		return
 	}
-	for _, f := range slices.Concat(p.prepared, p.flying) {
-		if !f.gone() && !task.Exists(f.dir, task.RunFile) && !task.Exists(f.dir, task.OutcomeFile) {
+	for _, f := range slices.Concat(p.prepared, p.handed) {
+		if !f.over() && !task.Exists(f.dir, task.RunFile) && !task.Exists(f.dir, task.OutcomeFile) {
 			f.returned.Store(true)
 			f.deliver(news{TaskStatus: app.TaskStatus{State: app.TaskLost, Reason: "the row before it takes long"}})
 		}
 	}
 }
 
-// ask asks the executor for rows, tells them, and returns how many have ended, and whether
-// any was lost.
-func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) {
+// pollStatus asks the executor for the status of rows, delivers it to them, and returns how
+// many have ended, and whether any was lost.
+func (p *pilot) pollStatus(ctx context.Context, rows []*pilotRow) (ended int, lost bool) {
 	tasks := make([]app.Task, len(rows))
 	for i, f := range rows {
 		tasks[i] = f.task()
@@ -578,7 +578,7 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 	if err != nil || len(statuses) != len(rows) {
 		if ctx.Err() == nil {
 			p.options.Log.Warn().Err(err).Str("pilot", p.id).Msg("could not get the status of a worker's jobs; retrying")
-			p.silent(err)
+			p.reportSilence(err)
 		}
 		return 0, false
 	}
@@ -586,7 +586,7 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 		ended += count(s.State == app.TaskEnded)
 	}
 	if ended > 0 {
-		p.launches.Store(0) // before rows hear that they are lost, which is judged by it
+		p.launches.Store(0) // before the loss of rows is delivered, which depends on it
 	}
 	if p.alive && slices.ContainsFunc(statuses, cancelled) {
 		p.cancels.Add(1)
@@ -604,19 +604,19 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 	return ended, lost
 }
 
-// silent tells the rows that do not run yet that the executor does not answer.
-func (p *pilot) silent(err error) {
+// reportSilence notifies rows that do not run yet that the executor does not answer.
+func (p *pilot) reportSilence(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, f := range p.flying {
+	for _, f := range p.handed {
 		if f.last == nil || f.last.State == app.TaskStarting {
 			f.deliver(news{silent: true, why: said(err)})
 		}
 	}
 }
 
-// cancelled reports whether a row is lost before it began because somebody cancelled its
-// process.
+// cancelled reports whether a row was lost before it started because its process was
+// cancelled.
 func cancelled(s app.TaskStatus) bool { return s.State == app.TaskLost && s.Outcome != nil }
 
 func count(is bool) int {
@@ -626,13 +626,13 @@ func count(is bool) int {
 	return 0
 }
 
-// ran returns for how long the row has run, or was seen to if the clock was set back meanwhile.
-func (f *flying) ran(startedAt time.Time) time.Duration {
+// ran returns for how long the row has run, or was seen running if the clock was set back.
+func (f *pilotRow) ran(startedAt time.Time) time.Duration {
 	return max(f.options.Now().Sub(startedAt), time.Since(f.since))
 }
 
 // deliver hands on what is new.
-func (f *flying) deliver(n news) {
+func (f *pilotRow) deliver(n news) {
 	if n.State == app.TaskRunning && f.since.IsZero() {
 		f.since = time.Now()
 	}
@@ -655,14 +655,14 @@ func (a *attempt) leave() {
 	}
 	p.mu.Lock()
 	delete(p.needed, a)
-	p.prepared = slices.DeleteFunc(p.prepared, func(f *flying) bool { return f.attempt == a })
+	p.prepared = slices.DeleteFunc(p.prepared, func(f *pilotRow) bool { return f.attempt == a })
 	p.mu.Unlock()
-	p.drop(a)
+	p.forgetRow(a)
 	p.wake()
 }
 
-// done says that an attempt is finished.
-func (p *pilot) done() {
+// attemptDone says that an attempt is finished.
+func (p *pilot) attemptDone() {
 	p.mu.Lock()
 	p.open--
 	p.mu.Unlock()
@@ -673,14 +673,14 @@ func (p *pilot) done() {
 func (p *pilot) front() app.JobID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.flying) == 0 {
+	if len(p.handed) == 0 {
 		return p.first.ID
 	}
-	return p.flying[0].id
+	return p.handed[0].id
 }
 
-// lookAround notes who waits, and tells the pilots whether somebody else does.
-func (e *executor) lookAround(waiting []app.Waiting, d schedule.Decision) {
+// noteWaiting records which users wait, and whether each pilot has the slot for itself.
+func (e *executor) noteWaiting(waiting []app.Waiting, d schedule.Decision) {
 	started := map[app.JobID]bool{}
 	for _, s := range d.Start {
 		started[s.ID] = true
@@ -693,14 +693,14 @@ func (e *executor) lookAround(waiting []app.Waiting, d schedule.Decision) {
 			}
 		}
 	}
-	e.reserved = e.turns.Reserved(time.Now()) != ""
+	e.reserved = e.share.Reserved(time.Now()) != ""
 	for p := range e.pilots {
 		p.alone.Store(e.alone(p))
 	}
 }
 
 // alone reports whether no job waits that would be next if the pilot gave up its slot now:
-// one of somebody else, or of a higher priority.
+// one of another user, or of a higher priority.
 func (e *executor) alone(p *pilot) bool {
 	for user, priority := range e.crowd {
 		if priority > p.first.Priority || user != p.lease.User && priority == p.first.Priority {

@@ -142,15 +142,15 @@ func TestRowsShareAProcess(t *testing.T) {
 // While nobody else waits, a pilot takes more rows.
 func TestPilotTakesMoreRows(t *testing.T) {
 	w := withPilots(t, 1)
-	w.batch(ann, "b", slices.Repeat([]string{"true"}, 5*portionRows)...)
+	w.batch(ann, "b", slices.Repeat([]string{"true"}, 5*chunkRows)...)
 	w.start()
 	w.finished("b")
 	processes := map[int]bool{}
-	for n := 1; n <= 5*portionRows; n++ {
+	for n := 1; n <= 5*chunkRows; n++ {
 		processes[w.process(w.row("b", n).ID, 1)] = true
 	}
 	if len(processes) > 2 {
-		t.Errorf("%d rows had %d processes", 5*portionRows, len(processes))
+		t.Errorf("%d rows had %d processes", 5*chunkRows, len(processes))
 	}
 }
 
@@ -239,7 +239,7 @@ type forgetful struct {
 	times int
 }
 
-func (f *forgetful) ClaimRows(ctx context.Context, first *app.Job, p app.Portion) ([]*app.Job, error) {
+func (f *forgetful) ClaimRows(ctx context.Context, first *app.Job, p app.ClaimLimit) ([]*app.Job, error) {
 	p.Rows = 5
 	rows, err := f.Jobs.ClaimRows(ctx, first, p)
 	if f.times++; err == nil && f.times < 3 {
@@ -276,7 +276,7 @@ type contended struct {
 	again  context.Context // of the claim that is tried again
 }
 
-func (c *contended) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error) {
+func (c *contended) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.ClaimLimit) (*app.Job, []*app.Job, error) {
 	c.mu.Lock()
 	c.claims++
 	n := c.claims
@@ -313,8 +313,8 @@ func TestOvertakenAttemptClaimsNothing(t *testing.T) {
 		r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
 		overtaken := &attempt{core: &r.core, executor: r.executors[0], id: id, stop: make(chan struct{})}
 		r.active[id] = overtaken
-		r.handle(event{kind: evJoined, attempt: &attempt{core: &r.core, executor: r.executors[0], id: id}})
-		if j, _ := overtaken.claim(t.Context(), app.Portion{}); j != nil || w.job("a").Attempts != 0 {
+		r.handleEvent(event{kind: evJoined, attempt: &attempt{core: &r.core, executor: r.executors[0], id: id}})
+		if j, _ := overtaken.claim(t.Context(), app.ClaimLimit{}); j != nil || w.job("a").Attempts != 0 {
 			t.Errorf("it has claimed %+v", j)
 		}
 	})
@@ -335,11 +335,11 @@ func TestEndCountsBeforeLoss(t *testing.T) {
 	e := &executor{timeout: time.Minute, Executor: told{statuses: []app.TaskStatus{{State: app.TaskLost}, {State: app.TaskEnded}}}}
 	p := &pilot{core: c, executor: e}
 	p.launches.Store(mostLaunches)
-	row := func() *flying { return newFlying(&attempt{core: c, executor: e, pilot: p, job: &app.Job{}}) }
+	row := func() *pilotRow { return newPilotRow(&attempt{core: c, executor: e, pilot: p, job: &app.Job{}}) }
 	lost, ended := row(), row()
 	ended.news = make(chan news) // which holds up the pilot
 	var asked sync.WaitGroup
-	asked.Go(func() { p.ask(t.Context(), []*flying{lost, ended}) })
+	asked.Go(func() { p.pollStatus(t.Context(), []*pilotRow{lost, ended}) })
 	<-lost.news
 	if !lost.neverBegan(app.TaskStatus{State: app.TaskLost}) {
 		t.Error("the row counts as begun")

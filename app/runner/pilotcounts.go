@@ -7,7 +7,7 @@ import (
 )
 
 // maxWaitingPilots is how many pilots of one kind may wait in a cluster's queue, or as many as
-// run: so their number doubles as long as the cluster has room for them.
+// run: so their number doubles as long as the cluster has capacity for them.
 const maxWaitingPilots = 8
 
 // pilotKind is what pilots have in common whose rows could change places: the executor, the
@@ -19,7 +19,7 @@ type pilotKind struct {
 }
 
 // pilotCounts keeps count of the pilots of a runner, by name. On a cluster, pilots wait in
-// its queue. Further ones of a kind gain nothing meanwhile: their rows are better left to
+// its queue. Until these run, further ones of a kind gain nothing: their rows are better left to
 // those that run first. Its methods may be called concurrently.
 type pilotCounts struct {
 	mu     sync.Mutex
@@ -43,21 +43,21 @@ func newPilotCounts() *pilotCounts {
 func (p *pilotCounts) Add(id string, k pilotKind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.add(id, k)
+	p.addLocked(id, k)
 }
 
 // Enter adds a pilot unless too many of its kind wait.
 func (p *pilotCounts) Enter(id string, k pilotKind) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := p.kinds[k]; c != nil && c.places() <= 0 {
+	if c := p.kinds[k]; c != nil && c.capacity() <= 0 {
 		return false
 	}
-	p.add(id, k)
+	p.addLocked(id, k)
 	return true
 }
 
-func (p *pilotCounts) add(id string, k pilotKind) {
+func (p *pilotCounts) addLocked(id string, k pilotKind) {
 	p.pilots[id] = &countedPilot{kind: k}
 	if p.kinds[k] == nil {
 		p.kinds[k] = &kindCount{}
@@ -65,7 +65,7 @@ func (p *pilotCounts) add(id string, k pilotKind) {
 	p.kinds[k].waiting++
 }
 
-func (c *kindCount) places() int { return max(maxWaitingPilots, c.running) - c.waiting }
+func (c *kindCount) capacity() int { return max(maxWaitingPilots, c.running) - c.waiting }
 
 // Runs notes that a pilot was seen running.
 func (p *pilotCounts) Runs(id string) {
@@ -106,14 +106,14 @@ func (p *pilotCounts) Has(id string) bool {
 	return p.pilots[id] != nil
 }
 
-// Places returns how many more pilots of a kind may be added. It is false if the kind has
+// Capacity returns how many more pilots of a kind may be added. It is false if the kind has
 // none, as that of jobs which take long.
-func (p *pilotCounts) Places(k pilotKind) (int, bool) {
+func (p *pilotCounts) Capacity(k pilotKind) (int, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.kinds[k]
 	if c == nil {
 		return 0, false
 	}
-	return c.places(), true
+	return c.capacity(), true
 }

@@ -15,7 +15,7 @@ var (
 // As many pilots wait as run, and at least a few; others of another kind don't count.
 func TestPilotsThatWait(t *testing.T) {
 	f := newPilotCounts()
-	if _, any := f.Places(myPilots); any {
+	if _, any := f.Capacity(myPilots); any {
 		t.Error("a kind without pilots has places")
 	}
 	entered := 0
@@ -37,7 +37,7 @@ func TestPilotsThatWait(t *testing.T) {
 		f.Runs(fmt.Sprint(n))
 		f.Runs(fmt.Sprint(n)) // seen again
 	}
-	if places, any := f.Places(myPilots); places != maxWaitingPilots || !any {
+	if places, any := f.Capacity(myPilots); places != maxWaitingPilots || !any {
 		t.Errorf("%d places, %v", places, any)
 	}
 	enter()
@@ -49,18 +49,18 @@ func TestPilotsThatWait(t *testing.T) {
 		t.Errorf("%d have entered, want that they double", entered)
 	}
 	f.Add("adopted", myPilots)
-	if places, _ := f.Places(myPilots); places >= 0 || f.Enter("one more", myPilots) {
+	if places, _ := f.Capacity(myPilots); places >= 0 || f.Enter("one more", myPilots) {
 		t.Errorf("%d places with one too many", places)
 	}
 	for n := range entered {
 		f.Remove(fmt.Sprint(n))
 		f.Remove(fmt.Sprint(n))
 	}
-	if places, _ := f.Places(myPilots); places != maxWaitingPilots-1 || f.Has("0") || !f.Has("adopted") {
+	if places, _ := f.Capacity(myPilots); places != maxWaitingPilots-1 || f.Has("0") || !f.Has("adopted") {
 		t.Errorf("%d places after they have landed", places)
 	}
 	f.Remove("adopted")
-	if _, any := f.Places(myPilots); any || len(f.kinds) != 1 {
+	if _, any := f.Capacity(myPilots); any || len(f.kinds) != 1 {
 		t.Error("what has landed is still counted")
 	}
 }

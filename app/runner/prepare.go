@@ -29,7 +29,7 @@ const prepareTimeout = 10 * time.Minute
 const prepareEvery = 15 * time.Second
 
 var (
-	// errStopped says that work was given up because the job was cancelled.
+	// errStopped says that work was abandoned because the job was cancelled.
 	errStopped = errors.New("the job was cancelled")
 	// errAlive says that a task runs, or ran, in the attempt's directory.
 	errAlive = errors.New("the attempt's directory is in use")
@@ -39,12 +39,12 @@ var (
 // ending if the job can't start; an error says that ctx has ended.
 func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
 	err := a.prepareAndStart(ctx)
-	var refusal *refused
+	var refusal *rejection
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err == nil || errors.Is(err, errAlive):
-		a.tell(ctx, event{kind: evPrepared})
+		a.sendEvent(ctx, event{kind: evPrepared})
 		return nil, nil
 	case errors.Is(err, errStopped):
 		return &app.Ending{Lost: "it was cancelled"}, nil
@@ -73,7 +73,7 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 		}
 		if err == nil {
 			made = a.remote != nil // no process of this machine has used it
-			err = a.start(ctx)
+			err = a.startTask(ctx)
 		}
 		err = a.sharedTrouble(err)
 		switch {
@@ -88,12 +88,12 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 			return err
 		}
 		cause := err
-		if refusal, ok := errors.AsType[*refused](err); ok {
+		if refusal, ok := errors.AsType[*rejection](err); ok {
 			cause = refusal.cause // the log needs no sentence for the user
 		}
 		a.log.Warn().AnErr("error", cause).Msg("could not start the job; retrying")
 		if why := a.whyWaiting(err); why != (eta.Reason{}) {
-			a.tell(ctx, event{kind: evWaiting, reason: why})
+			a.sendEvent(ctx, event{kind: evWaiting, reason: why})
 		}
 		select {
 		case <-time.After(b.pause()):
@@ -105,7 +105,7 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 	}
 }
 
-// whyWaiting tells the user why the job does not start yet, nothing if the machine
+// whyWaiting returns the reason shown to users why the job does not start yet, none if the machine
 // is just busy.
 func (a *attempt) whyWaiting(err error) eta.Reason {
 	switch {
@@ -164,11 +164,11 @@ func said(err error) string {
 
 // makeDir makes the attempt's directory from nothing.
 //
-// It holds the task's lock meanwhile, so that a task which an earlier runner
+// It holds the task's lock during this, so that a task which an earlier runner
 // may just have started can't begin halfway.
 func (a *attempt) makeDir(ctx context.Context) error {
 	if failure, err := a.jobs.ResolveInputs(ctx, a.job); failure != nil {
-		return &refused{failure: *failure}
+		return &rejection{failure: *failure}
 	} else if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (a *attempt) makeDir(ctx context.Context) error {
 	} else if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return fmt.Errorf("make the attempt's directory: %w", err)
 	}
-	lock, err := a.lock()
+	lock, err := a.lockDir()
 	switch {
 	case errors.Is(err, task.ErrLocked):
 		return errAlive
@@ -230,11 +230,11 @@ func (a *attempt) makeDir(ctx context.Context) error {
 			return ctx.Err()
 		},
 	}
-	return l.fill()
+	return l.writeContent()
 }
 
-// lock takes the task's lock. A row has none of its own: it is handed to its pilot later.
-func (a *attempt) lock() (*os.File, error) {
+// lockDir takes the task's lock. A row has none of its own: it is handed to its pilot later.
+func (a *attempt) lockDir() (*os.File, error) {
 	if a.pilot != nil {
 		return nil, nil
 	}
@@ -289,15 +289,15 @@ func (a *attempt) makeRemoteDir() error {
 	return nil
 }
 
-// start hands the task to the executor.
-func (a *attempt) start(ctx context.Context) error {
+// startTask hands the task to the executor.
+func (a *attempt) startTask(ctx context.Context) error {
 	if a.stopAsked() {
 		return errStopped
 	}
 	var handle app.Handle
 	err := a.locate(ctx)
 	if err == nil && a.pilot != nil {
-		a.pilot.feed(a)
+		a.pilot.addPrepared(a)
 		return nil
 	}
 	if err == nil {

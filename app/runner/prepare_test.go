@@ -42,7 +42,7 @@ func TestInputsAreNamedAfterTheirSettings(t *testing.T) {
 			if got := w.text(w.files.UploadPath(u.ID, u.Generation)); got != "MSEQ" {
 				t.Errorf("the stored file changed with the copy: %q", got)
 			}
-			spec, err := task.Read(w.path(id, "1"))
+			spec, err := task.ReadSpec(w.path(id, "1"))
 			must.OK(t, err)
 			argv := []string{"sh", "-c", "exit 0", w.path(id, "1", "work", "settings.json"), w.path(id, "1", "work", "out")}
 			must.Equal(t, "argv", spec.Steps[0].Argv, argv)
@@ -191,7 +191,7 @@ func (w *faultyJobs) Finish(ctx context.Context, id app.JobID, attempt int, e ap
 }
 
 // Claim loses the response, not the claim.
-func (w *faultyJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error) {
+func (w *faultyJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.ClaimLimit) (*app.Job, []*app.Job, error) {
 	j, rows, err := w.Jobs.Claim(ctx, id, leased, p)
 	return j, rows, errors.Join(err, refusal(w.claimed))
 }

@@ -9,14 +9,14 @@ import (
 	"molrun/app/task"
 )
 
-// reconcile settles, and compares the claimed jobs with the active ones, and reports whether
+// reconcile propagates statuses, and compares the claimed jobs with the active ones, and reports whether
 // it could read them. It adopts claimed jobs that are not active: all of them
 // after a restart, later those whose claim was recorded but never answered. It
 // stops jobs that were cancelled or are no longer ours.
 //
 // This happens whenever the runner wakes up, so it reads no job that is active.
 func (r *Runner) reconcile(ctx context.Context) bool {
-	if err := r.jobs.Settle(ctx); err != nil {
+	if err := r.jobs.Propagate(ctx); err != nil {
 		if ctx.Err() == nil {
 			r.options.Log.Warn().Err(err).Msg("could not update dependent jobs; retrying")
 		}
@@ -71,7 +71,7 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 		lease := schedule.Lease{User: schedule.User{Organization: j.Organization, Email: j.Email}, Needs: j.Private.Needs, Devices: j.Private.Devices, Work: j.Work()}
 		id := j.Private.Pilot
 		if id == "" || !r.canPilot(e) {
-			e.turns.Begin(lease)
+			e.share.Begin(lease)
 			r.attend(ctx, e, j.ID, lease, j)
 			continue
 		}
@@ -93,16 +93,16 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 // given is not known. Rows that it was not given wait until it is gone.
 func (r *Runner) adopt(e *executor, j *app.Job, l schedule.Lease) *pilot {
 	p := r.newPilot(e, j, l, j.Private.Pilot)
-	p.alive, p.dry, p.hasSlot = true, true, true
+	p.alive, p.exhausted, p.hasSlot = true, true, true
 	if e.remote != nil {
 		p.launch = p.lastLaunch()
 	}
 	p.order = task.PilotRows(p.dir())
 	r.pilotCounts.Add(p.id, e.kind(l))
 	e.pilots[p] = true
-	e.turns.Begin(l)
+	e.share.Begin(l)
 	e.running++
-	task.ClosePilot(p.dir()) // if it can't be told, it ends when nobody has given it rows for a while
+	task.ClosePilot(p.dir()) // if this fails, it ends when it has received no rows for a while
 	return p
 }
 

@@ -74,7 +74,7 @@ func TestRemoteTask(t *testing.T) {
 		if len(dirs) != 1 || dirs[0] != filepath.Join(w.dir, "shared", string(id), "1") {
 			t.Fatalf("directories %v", dirs)
 		}
-		spec, err := task.Read(dirs[0])
+		spec, err := task.ReadSpec(dirs[0])
 		must.OK(t, err)
 		for _, word := range spec.Steps[0].Argv {
 			if strings.HasPrefix(word, w.files.JobDir(id)) {
@@ -356,7 +356,7 @@ func TestSweepSparesDirectoriesMadeMeanwhile(t *testing.T) {
 	first, second := filepath.Join(job, "1"), filepath.Join(job, "2")
 	must.OK(t, os.MkdirAll(first, 0o700))
 	jobs := claimedMeanwhile{w.jobs, func() { must.OK(t, os.Mkdir(second, 0o700)) }}
-	must.OK(t, sweepRemote(t.Context(), jobs, w.dir))
+	must.OK(t, cleanUpRemote(t.Context(), jobs, w.dir))
 	if isDir(first) || !isDir(second) {
 		t.Errorf("the last attempt is there: %v, the new one: %v", isDir(first), isDir(second))
 	}

@@ -15,18 +15,18 @@ import (
 	"molrun/app/runner/result"
 )
 
-// sweepAtOnce bounds the work directories that one sweep removes.
-const sweepAtOnce = 1000
+// cleanUpAtOnce bounds the work directories that one cleanup removes.
+const cleanUpAtOnce = 1000
 
 // retained are the work directories of attempts that were not completed. They
-// are removed some time later, or when the disk lacks space (makeRoom). A note, which
+// are removed some time later, or when the disk lacks space (freeDiskSpace). A note, which
 // is a file <job>.<attempt>, says since when one is retained, and whether the attempt
-// failed for lack of space. So a sweep looks at those jobs only, however many there
+// failed for lack of space. So a cleanup looks at those jobs only, however many there
 // are.
 //
 // The note is written before the end of the attempt is recorded, and nothing is
-// removed before that: until then the directory is the only thing that tells how
-// the attempt ended. After a crash in between, a sweep finds the directory by its note.
+// removed before that: until then the directory is the only record of how
+// the attempt ended. After a crash in between, a cleanup finds the directory by its note.
 type retained struct {
 	dir  string // of the notes; "" if nothing is retained
 	keep time.Duration
@@ -35,8 +35,8 @@ type retained struct {
 	dirs Dirs
 }
 
-// note writes that an attempt's work directory is retained from now on.
-func (r *retained) note(id app.JobID, attempt int, forSpace bool) error {
+// recordRetained writes that an attempt's work directory is retained from now on.
+func (r *retained) recordRetained(id app.JobID, attempt int, forSpace bool) error {
 	if r.dir == "" {
 		return nil
 	}
@@ -95,13 +95,13 @@ func (r *retained) remove(id app.JobID, attempt int) error {
 	return nil
 }
 
-// sweep removes the work directories whose time is over. Those of claimed jobs
+// cleanUp removes the work directories whose time is over. Those of claimed jobs
 // stay: the end of their attempt may not be recorded yet.
-func (r *retained) sweep(ctx context.Context) error {
+func (r *retained) cleanUp(ctx context.Context) error {
 	notes, err := r.notes(ctx)
 	removed := 0
 	for _, n := range notes {
-		if ctx.Err() != nil || removed == sweepAtOnce {
+		if ctx.Err() != nil || removed == cleanUpAtOnce {
 			break
 		}
 		if !r.over(n) {
@@ -159,7 +159,7 @@ func parseNote(name string) (app.JobID, int, bool) {
 // without a time, that begins now.
 func (r *retained) over(n note) bool {
 	if n.since.IsZero() {
-		r.stamp(r.notePath(n.job, n.attempt), n.forSpace) // if this fails, the next sweep tries again
+		r.stamp(r.notePath(n.job, n.attempt), n.forSpace) // if this fails, the next cleanup tries again
 		return false
 	}
 	return r.now().Sub(n.since) >= r.keep

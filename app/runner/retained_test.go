@@ -33,17 +33,17 @@ func TestSweepSparesYoungAndForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	k := retained{dir: filepath.Join(dir, "retained"), keep: time.Hour, now: func() time.Time { return now }, jobs: nothingClaimed{}, dirs: oneDir{path: dir}}
-	must.OK(t, k.sweep(t.Context())) // there are no notes yet
+	must.OK(t, k.cleanUp(t.Context())) // there are no notes yet
 	const old, young = app.JobID("01KA000000000000000000000A"), app.JobID("01KA000000000000000000000B")
 	for _, id := range []app.JobID{old, young} {
 		must.OK(t, os.MkdirAll(filepath.Join(dir, string(id), "2", task.WorkDir), 0o700))
 	}
-	must.OK(t, k.note(old, 2, false))
+	must.OK(t, k.recordRetained(old, 2, false))
 	now = now.Add(time.Hour)
-	must.OK(t, k.note(young, 2, true))
+	must.OK(t, k.recordRetained(young, 2, true))
 	must.OK(t, os.WriteFile(filepath.Join(k.dir, "notes"), []byte("mine"), 0o600))
 	must.OK(t, os.WriteFile(filepath.Join(k.dir, string(young)+".1"), nil, 0o600)) // cut short by a crash
-	must.OK(t, k.sweep(t.Context()))
+	must.OK(t, k.cleanUp(t.Context()))
 	if isDir(filepath.Join(dir, string(old), "2", task.WorkDir)) {
 		t.Error("the old work directory is still there")
 	}
@@ -51,7 +51,7 @@ func TestSweepSparesYoungAndForeignFiles(t *testing.T) {
 		t.Error("the recent work directory was removed")
 	}
 	now = now.Add(time.Hour)
-	must.OK(t, k.sweep(t.Context()))
+	must.OK(t, k.cleanUp(t.Context()))
 	notes, err := os.ReadDir(k.dir)
 	must.OK(t, err)
 	if len(notes) != 1 || notes[0].Name() != "notes" {
@@ -90,7 +90,7 @@ func TestRetainedWorkMakesRoom(t *testing.T) {
 		}
 		for _, want := range [][]app.JobID{order[:2], order[1:2], nil} {
 			for end := time.Now().Add(time.Hour); len(left()) > len(want) && time.Now().Before(end); {
-				time.Sleep(roomPause / 10)
+				time.Sleep(freeSpacePause / 10)
 			}
 			if got := left(); !slices.Equal(got, want) {
 				t.Errorf("%v are left, want %v of %v", got, want, order)
@@ -131,7 +131,7 @@ func TestRemovingOneDirectoryTellsWhetherThereWasOne(t *testing.T) {
 	if remove() {
 		t.Error("it says that it removed one although none is retained")
 	}
-	must.OK(t, r.note(id, 1, false))
+	must.OK(t, r.recordRetained(id, 1, false))
 	r.jobs = claimsUnknown{}
 	if remove() || !isDir(work) {
 		t.Error("it removed one although it can't be told which are in use")

@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// roomEvery is how often makeRoom looks at the disk.
-	roomEvery = 5 * time.Second
-	// roomPause is how long the removal of a work directory may take to show in the
+	// freeSpaceEvery is how often freeDiskSpace looks at the disk.
+	freeSpaceEvery = 5 * time.Second
+	// freeSpacePause is how long the removal of a work directory may take to show in the
 	// free space.
-	roomPause = time.Second
+	freeSpacePause = time.Second
 )
 
-// makeRoom removes retained work directories, one at a time, while the disk lacks
+// freeDiskSpace removes retained work directories, one at a time, while the disk lacks
 // space, until ctx ends: they must not keep jobs and uploads waiting.
-func (r *retained) makeRoom(ctx context.Context, log zerolog.Logger, shortage func() string) {
-	for pause := roomEvery; ; {
+func (r *retained) freeDiskSpace(ctx context.Context, log zerolog.Logger, shortage func() string) {
+	for pause := freeSpaceEvery; ; {
 		sleep(ctx, pause)
 		if ctx.Err() != nil {
 			return
 		}
-		pause = roomEvery
+		pause = freeSpaceEvery
 		if why := shortage(); why != "" && r.removeFirst(ctx, log, why) {
-			pause = roomPause
+			pause = freeSpacePause
 		}
 	}
 }
@@ -66,7 +66,7 @@ type note struct {
 }
 
 // compare puts the most dispensable note first: of an attempt that failed for lack
-// of space, since others may still tell somebody something; then the oldest.
+// of space, since others may still be of use to someone; then the oldest.
 func (n note) compare(other note) int {
 	switch {
 	case n.forSpace && !other.forSpace:
@@ -81,7 +81,7 @@ func (n note) compare(other note) int {
 var spaceErrors = []string{"No space left on device", "Disk quota exceeded"}
 
 // lacksSpace reports whether an attempt that ends now has failed for lack of space,
-// as far as that can be told: the disk lacks it, or the program said so.
+// as far as that is known: the disk lacks it, or the program said so.
 func (a *attempt) lacksSpace(e app.Ending) bool {
 	if a.options.DiskShortage() != "" || e.Outcome != nil && e.Outcome.Cause == app.CauseDisk {
 		return true

@@ -37,7 +37,7 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	e.busy = false
 	limit := e.maxStarts()
 	deep := time.Since(e.scanned) >= scanEvery
-	scan := e.turns.Scan(time.Now(), limit, deep, func(id app.JobID) bool { return r.active[id] != nil })
+	scan := e.share.Scan(time.Now(), limit, deep, func(id app.JobID) bool { return r.active[id] != nil })
 	if !scan.Deep && scan.NothingFree() {
 		e.stale = true
 		return nil
@@ -45,12 +45,12 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	if err := r.jobs.Queue(ctx, e.Name(), scan.Visit); err != nil {
 		return err
 	}
-	held := r.hold(e, scan)
+	held := r.leaveToPilots(e, scan)
 	blocked := cmp.Or(r.blocked(e, scan.Waiting), e.whyUnseen())
 	if blocked != (eta.Reason{}) {
 		limit = 0
 	}
-	decision := e.turns.Next(time.Now(), e.Name(), scan, limit)
+	decision := e.share.Next(time.Now(), e.Name(), scan, limit)
 	for _, s := range decision.Start {
 		r.attend(ctx, e, s.ID, s.Lease, nil)
 	}
@@ -71,7 +71,7 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	e.stale = !known || reason != (eta.Reason{})
 	if known {
 		e.scanned, e.reasons = time.Now(), decision.Reasons
-		e.lookAround(scan.Waiting, decision)
+		e.noteWaiting(scan.Waiting, decision)
 		e.forecaster.offer(r.state(e, reason))
 	}
 	return nil
@@ -80,9 +80,9 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 // heldText is why jobs wait that hold took out of a scan.
 const heldText = "waiting for its turn: others of its kind wait for the cluster already, and will take it along"
 
-// hold takes jobs out of a scan that are better left to the pilots which wait for a
+// leaveToPilots takes jobs out of a scan that are better left to the pilots which wait for a
 // cluster, and returns them.
-func (r *Runner) hold(e *executor, scan *schedule.Scan) (held []app.Waiting) {
+func (r *Runner) leaveToPilots(e *executor, scan *schedule.Scan) (held []app.Waiting) {
 	if e.remote == nil {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (r *Runner) hold(e *executor, scan *schedule.Scan) (held []app.Waiting) {
 		n, counted := left[k]
 		if !counted {
 			var any bool
-			if n, any = r.pilotCounts.Places(k); !any {
+			if n, any = r.pilotCounts.Capacity(k); !any {
 				n = math.MaxInt
 			}
 		}
@@ -117,7 +117,7 @@ func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l schedu
 	}
 	if found != nil {
 		a.setJob(found)
-		r.find(ctx, a)
+		r.resumeAttempt(ctx, a)
 		return
 	}
 	a.preparing = true
@@ -125,7 +125,7 @@ func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l schedu
 	if e.remote != nil {
 		a.reason = e.waiting("it is being submitted to the cluster")
 	}
-	r.begin(ctx, a, a.runNew)
+	r.startAttempt(ctx, a, a.runNew)
 }
 
 // attendRow is attend for a job that an earlier runner has claimed for a pilot, which has
@@ -133,27 +133,27 @@ func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l schedu
 func (r *Runner) attendRow(ctx context.Context, e *executor, found *app.Job, p *pilot) {
 	a := &attempt{core: &r.core, executor: e, id: found.ID, lease: p.lease, stop: make(chan struct{})}
 	a.setJob(found)
-	p.board(a)
-	r.find(ctx, a)
+	p.join(a)
+	r.resumeAttempt(ctx, a)
 }
 
-// find begins an attempt that an earlier runner has claimed.
-func (r *Runner) find(ctx context.Context, a *attempt) {
+// resumeAttempt begins an attempt that an earlier runner has claimed.
+func (r *Runner) resumeAttempt(ctx context.Context, a *attempt) {
 	a.unseen, a.claimed = true, true
 	a.executor.unseen++
 	a.reason = a.executor.whyUnseen()
 	if a.job.Private.Stop {
 		a.askStop()
 	}
-	r.begin(ctx, a, a.runFound)
+	r.startAttempt(ctx, a, a.runFound)
 }
 
-// begin gives an attempt its goroutine.
-func (r *Runner) begin(ctx context.Context, a *attempt, run func(context.Context)) {
+// startAttempt gives an attempt its goroutine.
+func (r *Runner) startAttempt(ctx context.Context, a *attempt, run func(context.Context)) {
 	r.active[a.id] = a
 	r.attempts.Go(func() {
 		run(ctx)
-		a.tell(ctx, event{kind: evDone})
+		a.sendEvent(ctx, event{kind: evDone})
 	})
 }
 
@@ -175,7 +175,7 @@ func (r *Runner) blocked(e *executor, waiting []app.Waiting) eta.Reason {
 }
 
 // reject fails a job that can never start.
-func (r *Runner) reject(ctx context.Context, e *executor, refusal schedule.Refusal) {
+func (r *Runner) reject(ctx context.Context, e *executor, refusal schedule.Rejection) {
 	log := r.options.Log.With().Str("job", string(refusal.ID)).Str("executor", e.Name()).Logger()
 	switch err := r.jobs.Reject(ctx, refusal.ID, refusal.Message); {
 	case err == nil:

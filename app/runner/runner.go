@@ -9,7 +9,7 @@
 //
 // Short rows of one batch share a process (pilot.go): the attempt that gets a slot claims
 // others, and all of them are handed to one pilot, which holds the slot until its last row
-// has ended. While nobody else waits for the slot, it claims more for a minute. Each row
+// has ended. While no other user waits for the slot, it claims more for a minute. Each row
 // has its own attempt, goroutine, directory and end, so nothing else knows of pilots:
 // cancelling, retrying, recovering go by the row. A pilot that an earlier runner has
 // started gets no more rows; those that it never began go to the next. On a cluster, each
@@ -67,14 +67,14 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 	limits := schedule.NewLimits(o.Quota)
 	for _, e := range executors {
 		x := newExecutor(e, jobs, o)
-		x.turns.ShareLimits(limits)
+		x.share.ShareLimits(limits)
 		r.executors = append(r.executors, x)
 	}
 	return r
 }
 
 // Run runs jobs until ctx ends, and returns when none of the runner's
-// goroutines is left. Tasks run on; the next runner finds them.
+// goroutines remains. Tasks continue to run; the next runner finds them.
 func (r *Runner) Run(ctx context.Context) error {
 	if r.options.PilotsDir != "" {
 		if disk, err := durable.OpenDisk(filepath.Dir(r.dirs.JobDir("any"))); err == nil {
@@ -87,22 +87,22 @@ func (r *Runner) Run(ctx context.Context) error {
 	var others sync.WaitGroup
 	for _, e := range r.executors {
 		others.Go(func() { e.watcher.run(ctx) })
-		others.Go(func() { e.forecaster.run(ctx, r.options.Log) })
+		others.Go(func() { e.forecaster.publish(ctx, r.options.Log) })
 		if e.remote != nil {
 			log := r.options.Log.With().Str("executor", e.Name()).Logger()
 			others.Go(func() {
-				sweepHourly(ctx, log, "unused directories of attempts", func(ctx context.Context) error {
-					return errors.Join(sweepRemote(ctx, r.jobs, e.remote.AttemptsDir()), sweepFolders(ctx, r.jobs, e.folders))
+				cleanUpHourly(ctx, log, "unused directories of attempts", func(ctx context.Context) error {
+					return errors.Join(cleanUpRemote(ctx, r.jobs, e.remote.AttemptsDir()), cleanUpFolders(ctx, r.jobs, e.folders))
 				})
 			})
 		}
 	}
 	if r.options.PilotsDir != "" {
-		others.Go(func() { sweepHourly(ctx, r.options.Log, "directories of pilots", r.sweepAllPilots) })
+		others.Go(func() { cleanUpHourly(ctx, r.options.Log, "directories of pilots", r.cleanUpAllPilots) })
 	}
 	if r.options.RetainedDir != "" {
-		others.Go(func() { sweepHourly(ctx, r.options.Log, "work directories of failed jobs", r.retained.sweep) })
-		others.Go(func() { r.retained.makeRoom(ctx, r.options.Log, r.options.DiskShortage) })
+		others.Go(func() { cleanUpHourly(ctx, r.options.Log, "work directories of failed jobs", r.retained.cleanUp) })
+		others.Go(func() { r.retained.freeDiskSpace(ctx, r.options.Log, r.options.DiskShortage) })
 	}
 	r.loop(ctx)
 	cancel()

@@ -67,7 +67,7 @@ func (s *scripted) Start(_ context.Context, t app.Task) (app.Handle, error) {
 	if p.refuses != nil {
 		return "", p.refuses
 	}
-	spec, err := task.Read(t.Dir)
+	spec, err := task.ReadSpec(t.Dir)
 	if err != nil || spec.Token != t.Token || t.Limit != time.Duration(spec.MaxRuntimeSeconds)*time.Second || s.bounded && len(spec.GPUs) != t.Needs.GPUs {
 		s.t.Errorf("task.json of %s/%d: %+v, %v", t.Job, t.Attempt, spec, err)
 	}

@@ -14,11 +14,11 @@ import (
 // Jobs is what the runner needs of app.Runs.
 type Jobs interface {
 	Claims(ctx context.Context) ([]app.Claimed, error)
-	Settle(ctx context.Context) error
+	Propagate(ctx context.Context) error
 	Active(ctx context.Context) ([]*app.Job, error)
 	Queue(ctx context.Context, executor string, visit func(app.Waiting) app.Visit) error
-	Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error)
-	ClaimRows(ctx context.Context, first *app.Job, p app.Portion) ([]*app.Job, error)
+	Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.ClaimLimit) (*app.Job, []*app.Job, error)
+	ClaimRows(ctx context.Context, first *app.Job, p app.ClaimLimit) ([]*app.Job, error)
 	Return(ctx context.Context, id app.JobID, attempt int) error
 	ResolveInputs(ctx context.Context, j *app.Job) (*app.Failure, error)
 	SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error
@@ -31,7 +31,7 @@ type Jobs interface {
 	Lines(ctx context.Context, executor string, most int) ([]app.QueueLine, error)
 	History(ctx context.Context, class string) (*eta.History, error)
 	Left(id app.JobID) (seconds float64, basis string, runs bool)
-	SetOutlook(executor string, o app.Outlook)
+	SetQueueForecast(executor string, o app.QueueForecast)
 	AlgorithmOf(ctx context.Context, j *app.Job) (*algorithm.File, error)
 	PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error)
 	StorageLeft(ctx context.Context, j *app.Job) (bytes int64, err error)

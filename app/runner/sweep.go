@@ -18,15 +18,15 @@ import (
 	"molrun/app/runner/result"
 )
 
-const sweepEvery = time.Hour
+const cleanUpEvery = time.Hour
 
-// sweepHourly sweeps at once and then every hour until ctx ends.
-func sweepHourly(ctx context.Context, log zerolog.Logger, what string, sweep func(context.Context) error) {
+// cleanUpHourly cleans up at once and then every hour until ctx ends.
+func cleanUpHourly(ctx context.Context, log zerolog.Logger, what string, cleanUp func(context.Context) error) {
 	for ctx.Err() == nil {
-		if err := sweep(ctx); err != nil && ctx.Err() == nil {
+		if err := cleanUp(ctx); err != nil && ctx.Err() == nil {
 			log.Warn().Err(err).Msg(what + " can't be removed; will try again")
 		}
-		sleep(ctx, sweepEvery)
+		sleep(ctx, cleanUpEvery)
 	}
 }
 
@@ -40,10 +40,10 @@ func claimedAttempts(ctx context.Context, jobs Jobs) (map[app.JobID]int, error) 
 	return attempts, err
 }
 
-// sweepRemote removes directories in a folder shared with a cluster that no
+// cleanUpRemote removes directories in a folder shared with a cluster that no
 // claimed job needs, as a crash leaves them. It lists the directories before it
 // reads the claims, so those of later claims are not among them.
-func sweepRemote(ctx context.Context, jobs Jobs, dir string) error {
+func cleanUpRemote(ctx context.Context, jobs Jobs, dir string) error {
 	found, err := attemptsIn(dir)
 	current, unread := claimedAttempts(ctx, jobs)
 	if unread != nil {
@@ -55,26 +55,26 @@ func sweepRemote(ctx context.Context, jobs Jobs, dir string) error {
 				err = errors.Join(err, result.RemoveTree(filepath.Join(dir, string(job), strconv.Itoa(n))))
 			}
 		}
-		os.Remove(filepath.Join(dir, string(job))) // fails if an attempt is left
+		os.Remove(filepath.Join(dir, string(job))) // fails while there is an attempt
 	}
 	return err
 }
 
-// sweepAllPilots sweeps the pilots of all executors.
-func (r *Runner) sweepAllPilots(ctx context.Context) (err error) {
+// cleanUpAllPilots cleans up after the pilots of all executors.
+func (r *Runner) cleanUpAllPilots(ctx context.Context) (err error) {
 	for _, e := range r.executors {
 		if pilots, ok := e.Executor.(app.Pilots); ok {
-			err = errors.Join(err, r.sweepPilots(ctx, r.pilotsDir(e), pilots))
+			err = errors.Join(err, r.cleanUpPilots(ctx, r.pilotsDir(e), pilots))
 		}
 	}
 	return err
 }
 
-// sweepPilots removes directories of pilots that are gone, as a crash leaves them. Nothing
-// in them is needed once no process is left. Those of claimed jobs stay: they are continued,
+// cleanUpPilots removes directories of dead pilots, as a crash leaves them. Nothing in them
+// is needed once the process has exited. Those of claimed jobs stay: they are continued,
 // perhaps a moment later. The directories are listed before, so those of later claims are not
 // among them.
-func (r *Runner) sweepPilots(ctx context.Context, parent string, pilots app.Pilots) error {
+func (r *Runner) cleanUpPilots(ctx context.Context, parent string, pilots app.Pilots) error {
 	entries, err := os.ReadDir(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -93,15 +93,15 @@ func (r *Runner) sweepPilots(ctx context.Context, parent string, pilots app.Pilo
 			continue
 		}
 		dir := filepath.Join(parent, e.Name())
-		if gone, unknown := pilots.LandPilot(ctx, dir); gone && unknown == nil {
+		if gone, unknown := pilots.ShutdownPilot(ctx, dir); gone && unknown == nil {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}
 	return err
 }
 
-// sweepFolders removes copies of algorithms' folders that no claimed job needs.
-func sweepFolders(ctx context.Context, jobs Jobs, folders *folder.Store) error {
+// cleanUpFolders removes copies of algorithms' folders that no claimed job needs.
+func cleanUpFolders(ctx context.Context, jobs Jobs, folders *folder.Store) error {
 	needed := map[string]bool{}
 	active, err := jobs.Active(ctx)
 	if err != nil {

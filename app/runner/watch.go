@@ -10,7 +10,7 @@ import (
 // stopEvery is how often an executor is asked again to stop a task.
 const stopEvery = 5 * time.Second
 
-// watch follows the task until it is gone.
+// watch follows the task until it has exited.
 func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 	news := a.follow()
 	defer a.unfollow()
@@ -19,7 +19,7 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 	for {
 		select {
 		case n := <-news:
-			a.hear(n.Cluster)
+			a.noteClusterJob(n.Cluster)
 			switch {
 			case n.silent:
 				a.noticeSilence(ctx, n.why)
@@ -44,19 +44,19 @@ func (a *attempt) follow() <-chan news {
 	if a.pilot != nil {
 		return a.pilot.follow(a)
 	}
-	return a.executor.watcher.add(a.task())
+	return a.executor.watcher.watchTask(a.task())
 }
 
 func (a *attempt) unfollow() {
 	if a.pilot != nil {
-		a.pilot.drop(a)
+		a.pilot.forgetRow(a)
 		return
 	}
 	a.executor.watcher.remove(a.id)
 }
 
-// hear notes which job of the cluster runs the task.
-func (a *attempt) hear(c app.ClusterJob) {
+// noteClusterJob notes which job of the cluster runs the task.
+func (a *attempt) noteClusterJob(c app.ClusterJob) {
 	if c == a.cluster || c.Job == "" {
 		return
 	}
@@ -64,14 +64,14 @@ func (a *attempt) hear(c app.ClusterJob) {
 	a.log = a.log.With().Str("slurm", c.Job).Str("node", c.Node).Str("partition", c.Partition).Logger()
 }
 
-// noticeSilence says why nothing is heard of a task that was not seen running.
+// noticeSilence says why there is no news of a task that was not seen running.
 func (a *attempt) noticeSilence(ctx context.Context, why string) {
 	text := "the cluster does not answer; it is asked again until it does"
 	if why != "" {
 		text = "waiting for the cluster" + why
 	}
 	if !a.started {
-		a.tell(ctx, event{kind: evWaiting, reason: a.executor.waiting(text)})
+		a.sendEvent(ctx, event{kind: evWaiting, reason: a.executor.waiting(text)})
 	}
 }
 
@@ -82,7 +82,7 @@ func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
 			a.log.Warn().Str("reason", s.Reason).Msg("executor no longer sees a running task; checking again")
 			return
 		}
-		a.tell(ctx, event{kind: evWaiting, reason: a.executor.waiting(s.Reason)})
+		a.sendEvent(ctx, event{kind: evWaiting, reason: a.executor.waiting(s.Reason)})
 		return
 	}
 	if !a.started {
@@ -93,7 +93,7 @@ func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
 			return // ctx has ended
 		}
 		a.started = true
-		a.tell(ctx, event{kind: evWaiting})
+		a.sendEvent(ctx, event{kind: evWaiting})
 		a.log.Info().Dur("took", time.Since(a.begin)).Msg("job started")
 	}
 	if s.Progress != nil {

@@ -17,7 +17,7 @@ type watcher struct {
 	poll     Poll
 	timeout  time.Duration // of one call
 	log      zerolog.Logger
-	nudge    chan struct{} // there is a new task, or one about to change
+	woken    chan struct{} // there is a new task, or one about to change
 
 	mu    sync.Mutex
 	tasks map[app.JobID]*watched
@@ -45,14 +45,14 @@ func newWatcher(e app.Executor, poll Poll, timeout time.Duration, log zerolog.Lo
 		poll:     poll,
 		timeout:  timeout,
 		log:      log.With().Str("executor", e.Name()).Logger(),
-		nudge:    make(chan struct{}, 1),
+		woken:    make(chan struct{}, 1),
 		tasks:    map[app.JobID]*watched{},
 	}
 }
 
-// add watches a task and returns the channel of its news, which holds only the
+// watchTask watches a task and returns the channel of its news, which holds only the
 // latest. The task is polled at once.
-func (w *watcher) add(t app.Task) <-chan news {
+func (w *watcher) watchTask(t app.Task) <-chan news {
 	now := time.Now()
 	entry := &watched{task: t, news: make(chan news, 1), since: now, due: now}
 	w.mu.Lock()
@@ -82,7 +82,7 @@ func (w *watcher) expect(id app.JobID) {
 
 func (w *watcher) wake() {
 	select {
-	case w.nudge <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default:
 	}
 }
@@ -92,12 +92,12 @@ func (w *watcher) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		entries, wait := w.due(time.Now())
 		if len(entries) > 0 {
-			w.ask(ctx, entries)
+			w.pollTasks(ctx, entries)
 			continue
 		}
 		select {
 		case <-ctx.Done():
-		case <-w.nudge:
+		case <-w.woken:
 		case <-time.After(wait):
 		}
 	}
@@ -127,9 +127,9 @@ func (w *watcher) pause(entry *watched, now time.Time) time.Duration {
 	return min(max(now.Sub(entry.since)/10, w.poll.Min), w.poll.Max)
 }
 
-// ask polls the tasks. If the executor can't answer, nothing is known but that: it
+// pollTasks polls the tasks. If the executor can't answer, nothing is known but that: it
 // is asked again after the longest pause.
-func (w *watcher) ask(ctx context.Context, entries []*watched) {
+func (w *watcher) pollTasks(ctx context.Context, entries []*watched) {
 	tasks := make([]app.Task, len(entries))
 	for i, entry := range entries {
 		tasks[i] = entry.task

@@ -101,7 +101,7 @@ func (s *service) handler(stopping context.Context, version string, submissions 
 		TrustedProxies: s.config.Proxy.Trusted,
 		Audit:          s.audit.Add,
 		LastAudited: func(f audit.Filter, limit int) ([]audit.Entry, bool, error) {
-			return audit.Last(s.config.Data, f, limit)
+			return audit.ReadLast(s.config.Data, f, limit)
 		},
 		Isolation: s.isolation,
 		Example:   s.example,
@@ -121,7 +121,7 @@ func (s *service) watch(follower *follow.Follower, submissions *limit.Slots) {
 	sources := metrics.Sources{
 		Store: s.store, Disk: s.files.Disk, Executors: s.executors(),
 		AuditLog: filepath.Join(s.config.Data, audit.Name), AuditLost: s.audit.Lost,
-		Listeners: follower.Open, Computing: submissions.Waiting,
+		Listeners: follower.OpenStreams, Computing: submissions.Waiting,
 		Warn: func(part string, err error) {
 			s.log.Warn().Err(err).Str("part", part).Msg("metrics are incomplete")
 		},

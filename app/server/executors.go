@@ -31,7 +31,7 @@ func (s *service) isolate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.executor.Use(isolation)
+	s.executor.SetIsolation(isolation)
 	s.isolation = web.Isolation{Kind: isolation.Kind(), Sentence: isolation.Sentence()}
 	if isolation.Bubblewrap == "" && s.config.Runner.Sandbox != local.SandboxOff {
 		s.log.Warn().Str("isolation", isolation.Kind()).Msg(isolation.Sentence())
@@ -40,7 +40,7 @@ func (s *service) isolate(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	if err := s.executor.Sweep(ctx, filepath.Join(s.config.Data, "jobs"), s.images); err != nil {
+	if err := s.executor.CleanUp(ctx, filepath.Join(s.config.Data, "jobs"), s.images); err != nil {
 		s.log.Warn().Err(err).Msg("could not remove all cgroups and containers of finished jobs")
 	}
 	return nil

@@ -43,7 +43,7 @@ func (s *service) sweep(ctx context.Context) {
 		})
 		return !errors.Is(err, fault.NotFound)
 	}
-	removed, err := s.files.Sweep(ctx, upload, job)
+	removed, err := s.files.CollectGarbage(ctx, upload, job)
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn().Err(err).Msg("could not remove all leftovers")
 	}
@@ -51,7 +51,7 @@ func (s *service) sweep(ctx context.Context) {
 		s.log.Info().Int("removed", removed).Msg("removed leftovers of earlier runs")
 	}
 	s.sweepFolders(ctx)
-	if err := s.accounts.SweepSessions(ctx); err != nil && ctx.Err() == nil {
+	if err := s.accounts.DeleteExpiredSessions(ctx); err != nil && ctx.Err() == nil {
 		s.log.Warn().Err(err).Msg("could not delete expired sessions; retrying in 24h")
 	}
 }
@@ -84,7 +84,7 @@ func (s *service) needsFolder(ctx context.Context, digest string) (bool, error) 
 
 // retain deletes jobs and uploads by the rules of retention.
 func (s *service) retain(ctx context.Context) {
-	done, err := s.keeper.Run(ctx, func(e app.Expired) {
+	done, err := s.keeper.DeleteExpired(ctx, func(e app.Expired) {
 		s.log.Info().Str("job", string(e.Job)).Str("name", e.Name).Str("organization", e.Organization).Str("user", e.Email).
 			Str("status", string(e.Status)).Int("rows", e.Rows).Strs("uploads", e.Uploads).Int64("bytes", e.Bytes).
 			Msg("deleted by the rules of retention")

@@ -10,16 +10,16 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// advance tells how far a step is, as a part of the whole task.
+// advance reports the progress of a step as a part of the whole task.
 type advance struct {
-	span  protocol.Span
-	label string // "step 2 of 5: relax"; "" if there is but one
-	tell  func(protocol.Progress)
+	span   protocol.Span
+	label  string // "step 2 of 5: relax"; "" if there is but one
+	send   func(protocol.Progress)
 }
 
 // advanceOf returns that of the k-th step, from 0.
-func advanceOf(steps []protocol.Step, k int, tell func(protocol.Progress)) advance {
-	a := advance{span: protocol.Span{Share: 1}, tell: tell}
+func advanceOf(steps []protocol.Step, k int, send func(protocol.Progress)) advance {
+	a := advance{span: protocol.Span{Share: 1}, send: send}
 	if span := steps[k].Span; span != nil {
 		a.span = *span
 	}
@@ -32,27 +32,27 @@ func advanceOf(steps []protocol.Step, k int, tell func(protocol.Progress)) advan
 	return a
 }
 
-// begin tells that the step begins.
-func (a advance) begin() {
+// stepStarted reports that the step starts.
+func (a advance) stepStarted() {
 	if a.label != "" {
-		a.tell(protocol.Progress{Fraction: a.span.From, Text: protocol.CleanText(a.label), Basis: protocol.BySteps})
+		a.send(protocol.Progress{Fraction: a.span.From, Text: protocol.CleanText(a.label), Basis: protocol.BySteps})
 	}
 }
 
-// report passes on what the program says of itself.
+// report passes on progress that the program reports itself.
 func (a advance) report(p protocol.Progress) {
 	p.Fraction = a.span.From + p.Fraction*a.span.Share
 	if a.span.Guessed {
 		p.Basis = protocol.BySteps
 	}
-	a.tell(p)
+	a.send(p)
 }
 
-// read passes on what a gauge has read.
-func (a advance) read(r protocol.Reading) {
+// reportReading passes on a reading of a gauge.
+func (a advance) reportReading(r protocol.Reading) {
 	text := strings.TrimPrefix(a.label+", "+r.Text, ", ")
 	if r.Fraction < 0 {
-		a.tell(protocol.Progress{Fraction: a.span.From, Text: protocol.CleanText(text), Basis: protocol.BySteps})
+		a.send(protocol.Progress{Fraction: a.span.From, Text: protocol.CleanText(text), Basis: protocol.BySteps})
 		return
 	}
 	a.report(protocol.Progress{Fraction: r.Fraction, Text: protocol.CleanText(text)})
@@ -69,11 +69,11 @@ type NewGauge func(g protocol.Gauge, report func(protocol.Reading)) (Gauge, erro
 
 // Searches reports whether a task needs gauges.
 func Searches(dir string) bool {
-	s, err := Read(dir)
+	s, err := ReadSpec(dir)
 	return err == nil && slices.ContainsFunc(s.Steps, func(step protocol.Step) bool { return step.Gauge != nil })
 }
 
-// gauges returns what searches the output of a step, and the file that it is searched for
+// gauges returns the progress parser of a step's output, and the file that is searched for
 // in; either is nil if there is none. A wrong expression searches nothing: that is no reason
 // to fail.
 func (r *runningStep) gauges() (output Gauge, file *watchedFile) {
@@ -82,7 +82,7 @@ func (r *runningStep) gauges() (output Gauge, file *watchedFile) {
 		return nil, nil
 	}
 	newGauge := func() Gauge {
-		made, err := r.newGauge(*g, r.advance.read)
+		made, err := r.newGauge(*g, r.advance.reportReading)
 		if err != nil {
 			return nil
 		}
@@ -103,10 +103,10 @@ func (r *runningStep) lookAround() {
 	if r.gauge != nil {
 		r.gauge.Tick()
 	}
-	r.watched.look(r.work)
+	r.watched.readNew(r.work)
 }
 
-// watchedFile is a file that a program appends to, and that is read meanwhile.
+// watchedFile is a file that is read while a program appends to it.
 type watchedFile struct {
 	name   string
 	gauge  Gauge
@@ -123,8 +123,8 @@ const (
 	watchingPause = 500 * time.Millisecond
 )
 
-// look reads what the file has got, if it is there.
-func (w *watchedFile) look(work string) {
+// readNew reads what the file has got, if it is there.
+func (w *watchedFile) readNew(work string) {
 	if w == nil || time.Since(w.looked) < watchingPause {
 		return
 	}
@@ -139,7 +139,7 @@ func (w *watchedFile) look(work string) {
 		return
 	}
 	if info.Size() < w.offset {
-		w.offset = 0 // it was written anew
+		w.offset = 0 // it was rewritten
 	}
 	most := int64(mostCounted)
 	if !w.counts {

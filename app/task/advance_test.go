@@ -81,16 +81,16 @@ func TestWatchedFileIsReadInParts(t *testing.T) {
 		got := &seen{}
 		w := &watchedFile{name: "log", gauge: got, counts: counts}
 		must.OK(t, os.WriteFile(work+"/log", make([]byte, 3*mostCounted), 0o600))
-		w.look(work)
+		w.readNew(work)
 		if got.bytes != most {
 			t.Errorf("counts %v: %d bytes read, want %d", counts, got.bytes, most)
 		}
-		if w.look(work); got.bytes != most {
+		if w.readNew(work); got.bytes != most {
 			t.Error("it was read again at once")
 		}
 	}
 	outside := &watchedFile{name: "/etc/passwd", gauge: &seen{}}
-	if outside.look(work); outside.offset != 0 {
+	if outside.readNew(work); outside.offset != 0 {
 		t.Error("a file outside was read")
 	}
 }

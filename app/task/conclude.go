@@ -43,7 +43,7 @@ func checked(step protocol.Step) bool {
 // that has failed it shows what the log does not have.
 func (r *runningStep) conclude() {
 	if r.outcome.Cause == "" && checked(r.step) {
-		r.check()
+		r.checkSuccess()
 	}
 	if (r.outcome.Cause == "" || r.outcome.Cause == protocol.CauseDone) && r.overMemory() {
 		r.outcome.OverMemory = true
@@ -51,12 +51,12 @@ func (r *runningStep) conclude() {
 	}
 	switch r.outcome.Cause {
 	case protocol.CauseExit, protocol.CauseSignal, protocol.CauseNoResult:
-		r.show()
+		r.logFiles()
 	}
 }
 
-// check decides whether a program that ended well has done its work.
-func (r *runningStep) check() {
+// checkSuccess decides whether a program that ended well has done its work.
+func (r *runningStep) checkSuccess() {
 	root, err := os.OpenRoot(r.work)
 	if err != nil {
 		r.decide(protocol.CauseNoResult, sentence(err.Error()))
@@ -64,17 +64,17 @@ func (r *runningStep) check() {
 		return
 	}
 	defer root.Close()
-	lacking := r.complaint()
-	if lacking == "" {
-		lacking = r.missing(root)
+	missing := r.complaint()
+	if missing == "" {
+		missing = r.missing(root)
 	}
-	if lacking == "" {
-		lacking = r.keep(root)
+	if missing == "" {
+		missing = r.keepFiles(root)
 	}
 	switch {
-	case lacking != "":
-		r.judgeMemory(false)
-		r.decide(protocol.CauseNoResult, fmt.Sprintf("Step %q %s.", r.step.Name, lacking))
+	case missing != "":
+		r.checkMemory(false)
+		r.decide(protocol.CauseNoResult, fmt.Sprintf("Step %q %s.", r.step.Name, missing))
 		r.blame()
 	case r.last:
 		r.decide(protocol.CauseDone, "")
@@ -92,7 +92,7 @@ func (r *runningStep) complaint() string {
 	}
 	for _, wanted := range r.step.FailsIf {
 		for _, text := range texts {
-			if says(text, wanted) {
+			if containsWords(text, wanted) {
 				return fmt.Sprintf("has failed: it printed %q", protocol.CleanText(wanted))
 			}
 		}
@@ -100,8 +100,8 @@ func (r *runningStep) complaint() string {
 	return ""
 }
 
-// says reports whether a text has the wanted words: "0 atoms" is not in "10 atoms".
-func says(text []byte, wanted string) bool {
+// containsWords reports whether a text contains whole words: "0 atoms" is not in "10 atoms".
+func containsWords(text []byte, wanted string) bool {
 	first, _ := utf8.DecodeRuneInString(wanted)
 	last, _ := utf8.DecodeLastRuneInString(wanted)
 	for rest := text; ; {
@@ -144,8 +144,8 @@ func (r *runningStep) missing(root *os.Root) string {
 	return ""
 }
 
-// keep moves files to the output directory.
-func (r *runningStep) keep(root *os.Root) string {
+// keepFiles moves files to the output directory.
+func (r *runningStep) keepFiles(root *os.Root) string {
 	for _, pattern := range r.step.Keep {
 		for _, name := range r.matches(root, pattern) {
 			to := filepath.Join(OutDir, filepath.Base(name))
@@ -176,8 +176,8 @@ func (r *runningStep) shownPath(path string) string {
 	return strings.TrimPrefix(path, OutDir+"/")
 }
 
-// show adds to the log the end of files that say why the step has failed.
-func (r *runningStep) show() {
+// logFiles adds to the log the end of files that say why the step has failed.
+func (r *runningStep) logFiles() {
 	root, err := os.OpenRoot(r.work)
 	if err != nil {
 		return

@@ -136,7 +136,7 @@ func TestSweepRemovesWhatACrashHasLeft(t *testing.T) {
 		syscall.Kill(p.PID, syscall.SIGKILL)
 	}
 	r.wait()
-	runtime, err := a.isolation.Containers.Find(a.isolation.Sandbox.Image)
+	runtime, err := a.isolation.Containers.FindRuntime(a.isolation.Sandbox.Image)
 	must.OK(t, err)
 	runtime.Path = filepath.Join(containertest.Podman(t).Path, "podman")
 	below0 := containertest.Podman(t).Containers(t, a.dir)
@@ -145,7 +145,7 @@ func TestSweepRemovesWhatACrashHasLeft(t *testing.T) {
 		return !locked && err == nil
 	}
 	for _, dir := range []string{a.dir, other.dir} {
-		if err := runtime.Sweep(t.Context(), filepath.Dir(dir), over); err != nil {
+		if err := runtime.CleanUp(t.Context(), filepath.Dir(dir), over); err != nil {
 			t.Errorf("%+v", err)
 		}
 	}

@@ -38,9 +38,9 @@ const (
 	growth = 4 << 20
 )
 
-// check looks at the disk of a directory, and returns a sentence if the task must end: so
+// checkUsage looks at the disk of a directory, and returns a sentence if the task must end: so
 // much does it write.
-func (d *disk) check(dir string, now time.Time) (excess string) {
+func (d *disk) checkUsage(dir string, now time.Time) (excess string) {
 	d.pause = usualPause
 	if d.reserve > 0 {
 		excess = d.checkFree(dir, now)
@@ -58,7 +58,7 @@ func (d *disk) check(dir string, now time.Time) (excess string) {
 func (d *disk) checkFree(dir string, now time.Time) (excess string) {
 	free, err := freeBytes(dir)
 	if err != nil {
-		return "" // the next check may tell
+		return "" // the next check may find out
 	}
 	soon := free
 	if passed := now.Sub(d.at); !d.at.IsZero() && free < d.free && passed > 0 {
@@ -89,7 +89,7 @@ func (d *disk) measure(dir string, now time.Time) (bytes int64) {
 	in := filepath.Join(dir, WorkDir, InDir)
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // the program may remove it meanwhile
+			return nil //nolint:nilerr // the program may remove it during the walk
 		}
 		if path == in {
 			return fs.SkipDir
@@ -124,7 +124,7 @@ func freeBytes(dir string) (int64, error) {
 
 // checkDisk ends the step if the task writes too much.
 func (r *runningStep) checkDisk() {
-	if excess := r.disk.check(r.dir, time.Now()); excess != "" {
+	if excess := r.disk.checkUsage(r.dir, time.Now()); excess != "" {
 		r.decide(protocol.CauseDisk, excess)
 		r.killAll()
 	}

@@ -36,7 +36,7 @@ func TestWhatGrowsOnAShortDiskMustEnd(t *testing.T) {
 	check := func(when string, ends bool) {
 		t.Helper()
 		now = now.Add(10 * time.Second)
-		if excess := d.check(dir, now); (excess != "") != ends {
+		if excess := d.checkUsage(dir, now); (excess != "") != ends {
 			t.Errorf("%s: %q, must end: %v", when, excess, ends)
 		}
 	}
@@ -53,11 +53,11 @@ func TestWhatGrowsOnAShortDiskMustEnd(t *testing.T) {
 	check("there is space again", false)
 
 	limited := disk{most: 30 << 20}
-	if excess := limited.check(dir, now); excess != "" {
+	if excess := limited.checkUsage(dir, now); excess != "" {
 		t.Error(excess)
 	}
 	write("work/out/c", 8)
-	if excess := limited.check(dir, now.Add(time.Minute)); excess == "" {
+	if excess := limited.checkUsage(dir, now.Add(time.Minute)); excess == "" {
 		t.Error("33 MiB are written of 30, and it need not end")
 	}
 }

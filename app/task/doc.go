@@ -9,7 +9,7 @@
 //	progress.json  the program's last progress report
 //	log            the program's output; the middle is left out if it is long
 //	claim/         on a cluster: which of its jobs runs the task
-//	stop           exists once somebody has asked the task to stop
+//	stop           exists once the task was asked to stop
 //	outcome.json   how it ended; it appears last
 //	work/          the program's current directory and HOME
 //	work/out/      its output; durable before outcome.json appears

@@ -36,7 +36,7 @@ func InheritedEnv() []string {
 // gpuVariable names the GPUs that a program may use.
 const gpuVariable = "CUDA_VISIBLE_DEVICES"
 
-// secondsVariable says how much of the task's run time is left when a step begins.
+// secondsVariable is the remaining run time of the task when a step begins.
 const secondsVariable = "MOLRUN_SECONDS"
 
 // threadVariables say how many threads a program's libraries start.

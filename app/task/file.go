@@ -51,16 +51,16 @@ type Started struct {
 
 // ReadRun returns the content of run.json. Like the other readers, it gives
 // fs.ErrNotExist if the file does not exist yet.
-func ReadRun(dir string) (*Started, error) { return read[Started](dir, RunFile) }
+func ReadRun(dir string) (*Started, error) { return readFile[Started](dir, RunFile) }
 
 // ReadOutcome returns the content of outcome.json.
 func ReadOutcome(dir string) (*protocol.Outcome, error) {
-	return read[protocol.Outcome](dir, OutcomeFile)
+	return readFile[protocol.Outcome](dir, OutcomeFile)
 }
 
 // ReadProgress returns the program's last progress report.
 func ReadProgress(dir string) (*protocol.Progress, error) {
-	r, err := read[progressRecord](dir, ProgressFile)
+	r, err := readFile[progressRecord](dir, ProgressFile)
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +74,9 @@ func Exists(dir, name string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// read decodes a file of an attempt. It ignores unknown members, because later
+// readFile decodes a file of an attempt. It ignores unknown members, because later
 // versions may add some without a new protocol number.
-func read[T any](dir, name string) (*T, error) {
+func readFile[T any](dir, name string) (*T, error) {
 	data, err := readWhole(dir, name)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func read[T any](dir, name string) (*T, error) {
 const largestFile = 16 << 20
 
 func readWhole(dir, name string) ([]byte, error) {
-	f, err := open(dir, name)
+	f, err := openFile(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -114,10 +114,10 @@ func readWhole(dir, name string) ([]byte, error) {
 	return data, err
 }
 
-// open opens a file of an attempt. Programs can replace these files with
+// openFile opens a file of an attempt. Programs can replace these files with
 // anything: what is not a regular file is unreadable, and a pipe does not block
 // the caller.
-func open(dir, name string) (*os.File, error) {
+func openFile(dir, name string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) { // a link, a socket
 		return nil, notRegular(name)

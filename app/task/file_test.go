@@ -54,7 +54,7 @@ func golden[T any](t *testing.T, name string, v *T) {
 	must.Equal(t, name+" as it is written", string(data), want)
 	dir := t.TempDir()
 	must.Write(t, filepath.Join(dir, name), strings.Replace(want, "{", `{"addedLater": {"x": [1]},`, 1))
-	got, err := read[T](dir, name)
+	got, err := readFile[T](dir, name)
 	must.OK(t, err)
 	must.Equal(t, name+" as it is read", got, v)
 }
@@ -76,9 +76,9 @@ func TestWriteReplacesTheFileAndLeavesNoOther(t *testing.T) {
 	dir := t.TempDir()
 	want := Spec{Token: "t", Steps: []protocol.Step{{Argv: []string{"true"}}}}
 	for want.Attempt = 1; want.Attempt <= 2; want.Attempt++ {
-		must.OK(t, Write(dir, want))
+		must.OK(t, WriteSpec(dir, want))
 	}
-	got, err := Read(dir)
+	got, err := ReadSpec(dir)
 	if err != nil || got.Attempt != 2 || got.Protocol != Protocol {
 		t.Errorf("read %+v, %v", got, err)
 	}
@@ -86,14 +86,14 @@ func TestWriteReplacesTheFileAndLeavesNoOther(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("directory has %v, %v", entries, err)
 	}
-	if err := Write(filepath.Join(dir, "absent"), want); err == nil {
+	if err := WriteSpec(filepath.Join(dir, "absent"), want); err == nil {
 		t.Error("wrote into a directory that does not exist")
 	}
 }
 
 func TestSpecNeedsATokenAndAStep(t *testing.T) {
 	for _, s := range []Spec{{Token: "t"}, {Steps: []protocol.Step{{Argv: []string{"true"}}}}} {
-		if err := Write(t.TempDir(), s); err == nil {
+		if err := WriteSpec(t.TempDir(), s); err == nil {
 			t.Errorf("%+v was written", s)
 		}
 	}
@@ -113,7 +113,7 @@ func TestRequestStopGivesTheTimeSinceTheFirstRequest(t *testing.T) {
 	now, err := uptime()
 	must.OK(t, err)
 	const before = 90 * time.Second
-	must.OK(t, write(dir, StopFile, stopRecord{Protocol: 1, UptimeSeconds: (now - before).Seconds()}))
+	must.OK(t, writeFile(dir, StopFile, stopRecord{Protocol: 1, UptimeSeconds: (now - before).Seconds()}))
 	if ago, err := RequestStop(dir); ago < before || err != nil {
 		t.Errorf("first requested %v ago, %v; want %v or more", ago, err, before)
 	}

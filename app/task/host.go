@@ -54,7 +54,7 @@ func newHost(ctx context.Context, o Options) (*host, error) {
 	signal.Notify(h.ends, syscall.SIGTERM, syscall.SIGINT)
 	signal.Notify(h.hangups, syscall.SIGHUP)
 	var err error
-	if h.self, err = process.Find(os.Getpid()); err != nil {
+	if h.self, err = process.IDOf(os.Getpid()); err != nil {
 		h.close()
 		return nil, err
 	}
@@ -68,9 +68,9 @@ func (h *host) close() {
 	runtime.UnlockOSThread()
 }
 
-// reapChildren collects all children that have ended, including adopted ones, and tells of
+// reapChildren collects all children that have ended, including adopted ones, and notifies of
 // each. It reports whether there is no child at all.
-func (h *host) reapChildren(tell func(pid int, status syscall.WaitStatus, usage syscall.Rusage)) (none bool) {
+func (h *host) reapChildren(notify func(pid int, status syscall.WaitStatus, usage syscall.Rusage)) (none bool) {
 	for {
 		var status syscall.WaitStatus
 		var usage syscall.Rusage
@@ -83,15 +83,15 @@ func (h *host) reapChildren(tell func(pid int, status syscall.WaitStatus, usage 
 			return false
 		default:
 			if h.shared.reaped(pid) {
-				usage = syscall.Rusage{} // it is that of all who have had a turn
+				usage = syscall.Rusage{} // it is that of all steps that used the sandbox
 			}
-			tell(pid, status, usage)
+			notify(pid, status, usage)
 		}
 	}
 }
 
-// run runs the task in dir to its outcome. A directory is run at most once.
-func (h *host) run(dir string) error {
+// runTask runs the task in dir to its outcome. A directory is run at most once.
+func (h *host) runTask(dir string) error {
 	if Exists(dir, OutcomeFile) || Exists(dir, RunFile) {
 		return fmt.Errorf("%w: it has %s or %s", ErrRefused, OutcomeFile, RunFile)
 	}
@@ -111,7 +111,7 @@ func (h *host) run(dir string) error {
 	return reserved.write(s.finish())
 }
 
-// cpuSeconds is what the children of this process that have ended have used, without turns in a shared
+// cpuSeconds is what the children of this process that have ended have used, without steps in a shared
 // sandbox.
 func (h *host) cpuSeconds() float64 {
 	return process.ChildrenSeconds() - h.shared.twice

@@ -58,20 +58,20 @@ const (
 func (i Isolation) resolve(ctx context.Context) (Isolation, error) {
 	if i.Sandbox.Image != "" {
 		i.Bubblewrap = ""
-		runtime, err := i.Containers.Find(i.Sandbox.Image)
+		runtime, err := i.Containers.FindRuntime(i.Sandbox.Image)
 		if err == nil {
 			i.Runtime = &runtime
 		}
 		return i, err
 	}
-	i, err := i.find(ctx)
+	i, err := i.findIsolation(ctx)
 	if err == nil && i.Sandbox.Required && i.Bubblewrap == "" {
 		err = errors.New("the algorithm's programs may only run in a sandbox, and this machine gives none")
 	}
 	return i, err
 }
 
-func (i Isolation) find(ctx context.Context) (Isolation, error) {
+func (i Isolation) findIsolation(ctx context.Context) (Isolation, error) {
 	if i.Find != FindAuto && i.Find != FindRequired {
 		return i, nil
 	}

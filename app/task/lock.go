@@ -30,11 +30,11 @@ func Lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Locked reports whether a process runs the task. It can't tell if a program has
+// Locked reports whether a process runs the task. It does not know if a program has
 // removed the lock or replaced it with anything but a regular file, and then
 // reports false.
 func Locked(dir string) (bool, error) {
-	f, err := open(dir, LockFile)
+	f, err := openFile(dir, LockFile)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUnreadable) {
 		return false, nil
 	}
@@ -65,7 +65,7 @@ func inheritLock(fd int, dir string) error {
 }
 
 // keepLock takes the lock for the rest of this process's life, by a descriptor
-// that nothing closes: if the lock is free, the process is gone.
+// that nothing closes: if the lock is free, the process has exited.
 func keepLock(dir string) error {
 	f, err := Lock(dir)
 	if err != nil {

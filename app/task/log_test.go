@@ -149,7 +149,7 @@ func FuzzMarkFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, printed []byte, piece uint8) {
 		var want bytes.Buffer
 		for line := range bytes.Lines(printed) {
-			if !(&markFilter{out: &want, report: func(protocol.Progress) {}, warn: func(string) {}}).take(line) {
+			if !(&markFilter{out: &want, report: func(protocol.Progress) {}, warn: func(string) {}}).takeMarked(line) {
 				want.Write(line)
 			}
 		}

@@ -165,7 +165,7 @@ type running struct {
 // start starts the process that runs the task.
 func (a *attempt) start() *running {
 	a.t.Helper()
-	must.OK(a.t, Write(a.dir, a.spec))
+	must.OK(a.t, WriteSpec(a.dir, a.spec))
 	return a.startAgain()
 }
 
@@ -183,7 +183,7 @@ func (a *attempt) startWith(lock *os.File) *running {
 	r.cmd = exec.Command(os.Args[0], "task", a.dir, "--isolation", a.isolation.String())
 	if a.after != nil {
 		pilot := a.t.TempDir()
-		must.OK(a.t, Write(a.after.dir, a.after.spec))
+		must.OK(a.t, WriteSpec(a.after.dir, a.after.spec))
 		must.OK(a.t, FeedPilot(pilot, 1, []string{a.after.dir, a.dir}))
 		must.OK(a.t, ClosePilot(pilot))
 		r.cmd = exec.Command(os.Args[0], "task", pilot, "--pilot", "--isolation", a.isolation.String())
@@ -264,7 +264,7 @@ func (r *running) sharedSandbox() {
 // firstOf returns the first process in the task's sandbox.
 func firstOf(t *testing.T, a *attempt) process.ID {
 	t.Helper()
-	record, err := read[sandboxRecord](a.dir, SandboxFile)
+	record, err := readFile[sandboxRecord](a.dir, SandboxFile)
 	must.OK(t, err)
 	return record.ID
 }

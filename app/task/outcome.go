@@ -28,7 +28,7 @@ func (s *shim) warn(text string) {
 	s.outcome.Warnings = protocol.AddWarning(s.outcome.Warnings, text)
 }
 
-// interrupt handles SIGTERM: somebody asked the task to stop, or the machine is
+// interrupt handles SIGTERM: the task was asked to stop, or the machine is
 // shutting down.
 func (s *shim) interrupt() {
 	if StopRequested(s.dir) {
@@ -38,17 +38,17 @@ func (s *shim) interrupt() {
 	s.decide(protocol.CauseInterrupted, "The machine ended the job, which did not fail by itself.")
 }
 
-// judge decides by how the step's program ended. After the last step the task is
+// classifyEnd decides by how the step's program ended. After the last step the task is
 // done, even if leftovers still have to be killed, unless what the step has left is
 // still to be checked.
-func (r *runningStep) judge(status syscall.WaitStatus) {
+func (r *runningStep) classifyEnd(status syscall.WaitStatus) {
 	switch {
 	case status.Signaled():
-		r.judgeSignal(status.Signal())
+		r.classifySignal(status.Signal())
 	case status.ExitStatus() != 0 && !slices.Contains(r.step.OK, status.ExitStatus()):
 		r.outcome.ExitCode = status.ExitStatus()
-		r.judgeForks()
-		r.judgeMemory(status.ExitStatus() == protocol.KilledStatus)
+		r.checkForks()
+		r.checkMemory(status.ExitStatus() == protocol.KilledStatus)
 		r.decide(protocol.CauseExit, fmt.Sprintf("Step %q ended with exit code %d.", r.step.Name, status.ExitStatus()))
 	case r.last && !checked(r.step):
 		r.decide(protocol.CauseDone, "")
@@ -63,9 +63,9 @@ func (r *runningStep) blame() {
 	}
 }
 
-// judgeForks decides that the program failed for want of processes, if the kernel refused it
+// checkForks decides that the program failed for want of processes, if the kernel refused it
 // one before checkUsage saw how many there were.
-func (r *runningStep) judgeForks() {
+func (r *runningStep) checkForks() {
 	if r.cgroup != nil && r.cgroup.ForksRefused() > r.cgroupForks {
 		r.decide(protocol.CauseLimit, fmt.Sprintf("The job wanted more processes and threads at once, more than the %d that it may (runner.processes). "+
 			"Have it start fewer, or ask an administrator for more.", r.isolation.Processes))
@@ -78,9 +78,9 @@ func (r *runningStep) overMemory() bool {
 	return r.cgroup != nil && r.cgroup.OOMKills() > r.cgroupKills
 }
 
-// judgeMemory decides that the step failed for want of memory, if the kernel has killed a
+// checkMemory decides that the step failed for want of memory, if the kernel has killed a
 // process of it. Of kills on the whole machine it counts those of a step that was killed.
-func (r *runningStep) judgeMemory(killed bool) {
+func (r *runningStep) checkMemory(killed bool) {
 	switch {
 	case r.overMemory():
 		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", unit.Bytes(r.spec.MemoryBytes)))
@@ -89,14 +89,14 @@ func (r *runningStep) judgeMemory(killed bool) {
 	}
 }
 
-func (r *runningStep) judgeSignal(sig syscall.Signal) {
+func (r *runningStep) classifySignal(sig syscall.Signal) {
 	r.outcome.Signal = signalName(sig)
 	if sig != syscall.SIGKILL {
-		r.judgeForks()
+		r.checkForks()
 	}
 	switch {
 	case sig == syscall.SIGKILL:
-		r.judgeMemory(true)
+		r.checkMemory(true)
 	case sig == syscall.SIGXFSZ && r.isolation.FileBytes > 0:
 		r.decide(protocol.CauseLimit, fmt.Sprintf("Step %q wrote a file larger than the %s that one may have (runner.file_size). "+
 			"Have it write less or several files, or ask an administrator for more.", r.step.Name, unit.Bytes(r.isolation.FileBytes)))
@@ -104,7 +104,7 @@ func (r *runningStep) judgeSignal(sig syscall.Signal) {
 	r.decide(protocol.CauseSignal, fmt.Sprintf("Step %q was ended by the signal %s.", r.step.Name, r.outcome.Signal))
 }
 
-// finish completes the outcome once no process is left.
+// finish completes the outcome once all processes have exited.
 func (s *shim) finish() protocol.Outcome {
 	largest := s.largest
 	if s.isolation.Runtime != nil && largest <= runtimeMemory {
@@ -114,7 +114,7 @@ func (s *shim) finish() protocol.Outcome {
 	s.outcome.StartedAt = milliseconds(s.begin)
 	// Begin plus elapsed time is immune to changes of the clock.
 	s.outcome.EndedAt = milliseconds(s.begin.Add(time.Since(s.begin)))
-	s.outcome.CPUSeconds = max(0, s.cpuSeconds()-s.used) + s.turns
+	s.outcome.CPUSeconds = max(0, s.cpuSeconds()-s.used) + s.sharedCPUSeconds
 	s.outcome.MaxRSSBytes = max(s.memory.peak, largest)
 	s.outcome.Isolation = s.isolation.Kind()
 	if s.unsynced {

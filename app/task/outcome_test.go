@@ -51,7 +51,7 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 			r.shim = &shim{host: &host{}}
 		}
 		r.spec = &Spec{MemoryBytes: 1 << 20}
-		r.judgeSignal(tt.signal)
+		r.classifySignal(tt.signal)
 		if r.outcome.Cause != tt.want || r.outcome.Signal == "" {
 			t.Errorf("%s: %s, %q; want %s", name, r.outcome.Cause, r.outcome.Message, tt.want)
 		}
@@ -83,7 +83,7 @@ func TestKillOfAChildIsToldAsOutOfMemory(t *testing.T) {
 		must.Write(t, filepath.Join(work, "there"), "x")
 		r := runningStep{shim: &shim{host: &host{}, cgroup: cgroup, work: work, spec: &Spec{}}, cgroupKills: tt.kills, cgroupForks: 5, oomKills: tt.machine, last: true}
 		r.step.Makes = tt.makes
-		r.judge(syscall.WaitStatus(tt.status << 8))
+		r.classifyEnd(syscall.WaitStatus(tt.status << 8))
 		r.conclude()
 		if o := r.outcome; o.Cause != tt.want || o.OverMemory != tt.over || (len(o.Warnings) > 0) != tt.over {
 			t.Errorf("%s: %+v, want %s", name, o, tt.want)
@@ -98,7 +98,7 @@ func TestProgramThatCanStartNoProcessIsTold(t *testing.T) {
 	for before, want := range map[int64]protocol.Cause{4: protocol.CauseLimit, 5: protocol.CauseExit} {
 		r := runningStep{shim: &shim{cgroup: cgroup, isolation: Isolation{Processes: 100}}, cgroupForks: before, cgroupKills: 2}
 		r.spec = &Spec{}
-		r.judge(syscall.WaitStatus(2 << 8))
+		r.classifyEnd(syscall.WaitStatus(2 << 8))
 		if r.outcome.Cause != want || r.outcome.ExitCode != 2 {
 			t.Errorf("after %d refused before: %s, %q; want %s", before, r.outcome.Cause, r.outcome.Message, want)
 		}

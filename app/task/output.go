@@ -33,7 +33,7 @@ func (r *runningStep) readOutput(pipe *os.File) *output {
 	go func() {
 		defer close(o.done)
 		filter := &markFilter{out: io.MultiWriter(readers...), report: r.advance.report, warn: r.warn}
-		// It ends when the last writer is gone, or by finish.
+		// It ends when the last writer has exited, or by finish.
 		io.CopyBuffer(filter, struct{ io.Reader }{pipe}, make([]byte, 64<<10))
 		filter.Flush()
 	}()

@@ -33,11 +33,11 @@ import (
 // outcome.json. What a task is at follows from the two directories:
 //
 //   - It has outcome.json: it has ended. That file is never written a second time.
-//   - Else the pilot's lock is held: it runs if it has run.json, or its turn will come.
+//   - Else the pilot's lock is held: it runs if it has run.json, and else waits.
 //   - Else it has run.json: it is lost. No process but its programs' may be left.
 //   - Else it never began, and may be run again, also by another pilot.
 //
-// If possible, the tasks share a sandbox, in which each has its turn, its own view and no
+// If possible, the tasks share a sandbox, in which each has its slot, its own view and no
 // process of another one, see sandbox.Shared.
 //
 // A pilot gets no signal to stop one of its tasks: it looks for the file stop of all that
@@ -62,17 +62,17 @@ const (
 	idleLimit = 10 * time.Second
 )
 
-// portion is the content of rows.<n>.
-type portion struct {
+// chunk is the content of rows.<n>.
+type chunk struct {
 	Protocol int      `json:"protocol"`
 	Rows     []string `json:"rows"`
 }
 
-// FeedPilot gives a pilot the n-th portion of its tasks, by their directories. An error
-// means that it will never see them.
+// FeedPilot gives a pilot the n-th chunk of its tasks, by their directories. After an error
+// it will never see them.
 func FeedPilot(dir string, n int, rows []string) error {
 	name := rowsPrefix + strconv.Itoa(n)
-	err := writeUnsynced(dir, name, portion{Protocol, rows})
+	err := writeUnsynced(dir, name, chunk{Protocol, rows})
 	if err != nil && Exists(dir, name) {
 		return nil
 	}
@@ -82,7 +82,7 @@ func FeedPilot(dir string, n int, rows []string) error {
 // PilotRows returns the directories of the tasks that a pilot was given, in its order.
 func PilotRows(dir string) (rows []string) {
 	for n := 1; ; n++ {
-		p, err := read[portion](dir, rowsPrefix+strconv.Itoa(n))
+		p, err := readFile[chunk](dir, rowsPrefix+strconv.Itoa(n))
 		if errors.Is(err, fs.ErrNotExist) {
 			return rows
 		}
@@ -92,24 +92,24 @@ func PilotRows(dir string) (rows []string) {
 	}
 }
 
-// ClosePilot tells a pilot that there will be no more rows.
+// ClosePilot announces to a pilot that there will be no more rows.
 func ClosePilot(dir string) error {
 	return os.WriteFile(filepath.Join(dir, closedFile), nil, 0o600)
 }
 
-// AskReturn asks a pilot to begin no further task, because the one that runs takes long.
+// AskReturn asks a pilot to start no further task, because the running one takes long.
 func AskReturn(dir string) error {
 	return os.WriteFile(filepath.Join(dir, returnFile), nil, 0o600)
 }
 
-// Returned reports whether a pilot was asked so and has answered. Those of its tasks that
-// have not begun by then will not.
+// Returned reports whether a pilot has confirmed this request. Its tasks that have not
+// started by then will not start.
 func Returned(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, returnedFile))
 	return err == nil
 }
 
-// ClearPilot removes what was left for a pilot that is gone, so that another one can
+// ClearPilot removes the control files of a pilot that has exited, so that another one can
 // begin in its directory. The caller holds the lock.
 func ClearPilot(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -159,13 +159,13 @@ func RunPilot(ctx context.Context, dir string, o Options) error {
 	defer looks.Stop()
 	h.looks = looks.C
 	p := &pilot{host: h, dir: dir}
-	defer p.shared.drop()
-	h.onLook = p.lookAtOthers
+	defer p.shared.discard()
+	h.onLook = p.checkWaiting
 	for p.await() {
 		p.shared.above = folderAbove(p.rows)
 		row := p.rows[0]
 		p.row, p.rows = row, p.rows[1:]
-		if err := p.run(row); err != nil && !errors.Is(err, ErrRefused) {
+		if err := p.runTask(row); err != nil && !errors.Is(err, ErrRefused) {
 			fmt.Fprintf(os.Stderr, "task %s: %v\n", row, err) // the service finds out
 		}
 		if p.leaving || ctx.Err() != nil {
@@ -179,7 +179,7 @@ func RunPilot(ctx context.Context, dir string, o Options) error {
 type pilot struct {
 	*host
 	dir      string
-	portions int      // read so far
+	chunks   int      // read so far
 	row      string   // that runs
 	rows     []string // that are still to be run
 	returned bool     // none will
@@ -189,14 +189,14 @@ type pilot struct {
 func (p *pilot) await() bool {
 	pause, idle := firstRowsPause, time.Now()
 	for {
-		p.read()
-		p.giveBack()
+		p.readChunks()
+		p.returnTasks()
 		switch {
 		case p.returned, StopRequested(p.dir): // Slurm's signal may come later than the end of a row
 			return false
 		case len(p.rows) > 0:
 			return true
-		case Exists(p.dir, closedFile) && !Exists(p.dir, p.next()), time.Since(idle) >= idleLimit:
+		case Exists(p.dir, closedFile) && !Exists(p.dir, p.nextChunkFile()), time.Since(idle) >= idleLimit:
 			return false
 		}
 		select {
@@ -210,7 +210,7 @@ func (p *pilot) await() bool {
 	}
 }
 
-func (p *pilot) next() string { return rowsPrefix + strconv.Itoa(p.portions+1) }
+func (p *pilot) nextChunkFile() string { return rowsPrefix + strconv.Itoa(p.chunks+1) }
 
 // Refresh lets this process see what others have put into a directory on a network file
 // system: opening it makes a client ask the server, instead of remembering for a while that
@@ -221,16 +221,15 @@ func Refresh(dir string) {
 	}
 }
 
-// read takes the portions that have come. One that can't be read is skipped: its tasks
-// do not begin here.
-func (p *pilot) read() {
+// readChunks reads new chunks. An unreadable one is skipped: its tasks do not start here.
+func (p *pilot) readChunks() {
 	Refresh(p.dir)
 	for {
-		rows, err := read[portion](p.dir, p.next())
+		rows, err := readFile[chunk](p.dir, p.nextChunkFile())
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
-		p.portions++
+		p.chunks++
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			continue
@@ -239,16 +238,16 @@ func (p *pilot) read() {
 	}
 }
 
-// lookAtOthers does what is asked for tasks whose turn has not come, while one runs.
-func (p *pilot) lookAtOthers() {
-	p.read()
-	p.giveBack()
+// checkWaiting handles requests for the waiting tasks while one runs.
+func (p *pilot) checkWaiting() {
+	p.readChunks()
+	p.returnTasks()
 	p.endStopped()
 	Refresh(p.row)
 }
 
-// giveBack lets no further task begin if that is asked for, and says so.
-func (p *pilot) giveBack() {
+// returnTasks returns the waiting tasks if that was requested, and confirms it.
+func (p *pilot) returnTasks() {
 	if p.returned {
 		p.rows = nil
 		return
@@ -262,7 +261,7 @@ func (p *pilot) giveBack() {
 	}
 }
 
-// endStopped ends the tasks that were stopped before their turn: that may be far away.
+// endStopped ends the waiting tasks that were stopped: they could wait for long.
 func (p *pilot) endStopped() {
 	p.rows = slices.DeleteFunc(p.rows, func(row string) bool {
 		if !StopRequested(row) || Exists(row, OutcomeFile) || Exists(row, RunFile) {
@@ -275,7 +274,7 @@ func (p *pilot) endStopped() {
 			err = reserved.write(s.finish())
 		}
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "task %s: %v\n", row, err) // it will be stopped in its turn
+			fmt.Fprintf(os.Stderr, "task %s: %v\n", row, err) // it will be stopped when it is next
 		}
 		return err == nil
 	})

@@ -31,7 +31,7 @@ func newFlight(t *testing.T) *flight {
 func row(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
 	a := newAttempt(t, scripts...)
-	must.OK(t, Write(a.dir, a.spec))
+	must.OK(t, WriteSpec(a.dir, a.spec))
 	t.Cleanup(func() {
 		left, err := process.Marked(a.spec.Token)
 		if len(left) > 0 || err != nil {
@@ -106,13 +106,13 @@ func TestPilotRunsEachTaskAsIfAlone(t *testing.T) {
 		crashes := row(t, `kill -SEGV $$`)
 		slow := row(t, `sleep 60`)
 		slow.spec.MaxRuntimeSeconds = 1
-		must.OK(t, Write(slow.dir, slow.spec))
+		must.OK(t, WriteSpec(slow.dir, slow.spec))
 		broken := row(t, `true`)
 		must.OK(t, os.WriteFile(broken.path(SpecFile), []byte("{"), 0o600))
 		large := row(t, ``)
 		large.spec.Steps[0].Argv = []string{os.Args[0], "use", "200"}
 		large.spec.Env = map[string]string{"GOGC": "off"}
-		must.OK(t, Write(large.dir, large.spec))
+		must.OK(t, WriteSpec(large.dir, large.spec))
 		small := row(t, `echo small`, `echo second step`)
 		f.feed(first, fails, crashes, slow)
 		f.takeOff()

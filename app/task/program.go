@@ -14,8 +14,8 @@ import (
 // streams are what a program reads and writes.
 type streams struct{ stdin, stdout, stderr *os.File }
 
-// start starts the step's program and the reading of its output.
-func (r *runningStep) start() (*output, error) {
+// startProgram starts the step's program and the reading of its output.
+func (r *runningStep) startProgram() (*output, error) {
 	path, err := r.program()
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (r *runningStep) startPlain(path string, io streams) error {
 }
 
 // cgroupAttempts bounds the attempts to start a process in the task's cgroup
-// before a sweep removes it as a leftover.
+// before a cleanup removes it as an orphan.
 const cgroupAttempts = 5
 
 // forkExec starts a process in a session of its own, and in the task's cgroup
@@ -112,7 +112,7 @@ func (s *shim) forkExec(path string, argv []string, attr *syscall.ProcAttr) (int
 	}
 	pid, err := fork(path, argv, attr)
 	for n := 1; n < cgroupAttempts && errors.Is(err, syscall.ENODEV); n++ {
-		pid, err = fork(path, argv, attr) // a sweep has removed the empty cgroup
+		pid, err = fork(path, argv, attr) // a cleanup has removed the empty cgroup
 	}
 	return pid, err
 }
@@ -144,7 +144,7 @@ func (s *shim) openCgroup() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := cgroup.Open()
+	dir, err := cgroup.OpenDir()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, syscall.ENODEV // as if it had been removed a moment later
 	}

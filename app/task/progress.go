@@ -45,7 +45,7 @@ func (f *markFilter) Write(p []byte) (int, error) {
 	}
 	for len(data) > 0 {
 		at := f.markIn(data)
-		f.pass(data[:at])
+		f.forward(data[:at])
 		data = f.line(data[at:])
 	}
 	return len(p), nil
@@ -55,8 +55,8 @@ func (f *markFilter) Write(p []byte) (int, error) {
 func (f *markFilter) Flush() {
 	line := f.held
 	f.held = nil
-	if !f.take(line) {
-		f.pass(line)
+	if !f.takeMarked(line) {
+		f.forward(line)
 	}
 }
 
@@ -108,11 +108,11 @@ func (f *markFilter) line(data []byte) []byte {
 		f.held = bytes.Clone(data)
 		return nil
 	case end == 0: // too long
-		f.pass(data)
+		f.forward(data)
 		return nil
 	}
-	if !f.take(data[:end]) {
-		f.pass(data[:end])
+	if !f.takeMarked(data[:end]) {
+		f.forward(data[:end])
 		return data[end:]
 	}
 	f.taken = data[end-1] == '\r' && end == len(data)
@@ -122,7 +122,7 @@ func (f *markFilter) line(data []byte) []byte {
 	return data[end:]
 }
 
-func (f *markFilter) pass(text []byte) {
+func (f *markFilter) forward(text []byte) {
 	if len(text) == 0 {
 		return
 	}
@@ -130,8 +130,8 @@ func (f *markFilter) pass(text []byte) {
 	f.midLine = !isLineEnd(text[len(text)-1])
 }
 
-// take reports a marked line, or gives false if it is none. Nobody needs progress in a log.
-func (f *markFilter) take(line []byte) bool {
+// takeMarked reports a marked line, or gives false if it is none. Nobody needs progress in a log.
+func (f *markFilter) takeMarked(line []byte) bool {
 	rest, ok := strings.CutPrefix(string(line), mark)
 	if !ok || len(line) > longestMarkedLine {
 		return false
@@ -148,7 +148,7 @@ func (f *markFilter) take(line []byte) bool {
 		text := protocol.CleanWarning(rest)
 		if text != "" {
 			f.warn(text)
-			f.pass([]byte("warning: " + text + "\n"))
+			f.forward([]byte("warning: " + text + "\n"))
 		}
 		return text != ""
 	}

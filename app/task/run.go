@@ -29,7 +29,7 @@ var ErrRefused = errors.New("this task was started before")
 const ExitRefused = 76
 
 // ExitCode returns the exit code of `molrun task` for what Run returned: 0 says
-// that there is an outcome, whatever it is.
+// that there is an outcome of any kind.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:
@@ -61,7 +61,7 @@ func Run(ctx context.Context, dir string, o Options) error {
 		return err
 	}
 	defer h.close()
-	return h.run(dir)
+	return h.runTask(dir)
 }
 
 func takeLock(dir string, fd int) error {

@@ -126,7 +126,7 @@ func TestLostTaskIsNotRunAgain(t *testing.T) {
 func TestLockIsInheritedAndNotPassedOn(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, "ls /proc/$$/fd; echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done")
-	must.OK(t, Write(a.dir, a.spec))
+	must.OK(t, WriteSpec(a.dir, a.spec))
 	lock, err := Lock(a.dir)
 	must.OK(t, err)
 	r := a.startWith(lock)
@@ -147,7 +147,7 @@ func TestLockIsInheritedAndNotPassedOn(t *testing.T) {
 
 func TestLockOfAnotherTaskIsRefused(t *testing.T) {
 	a := newAttempt(t, "true")
-	must.OK(t, Write(a.dir, a.spec))
+	must.OK(t, WriteSpec(a.dir, a.spec))
 	other, err := Lock(t.TempDir())
 	must.OK(t, err)
 	defer other.Close()

@@ -22,32 +22,32 @@ import (
 func (r *runningStep) startSandboxed(path string, io streams) error {
 	c, p := r.sandboxConfig(io), r.inside(path)
 	err := r.startShared(c, p)
-	if !errors.Is(err, place.ErrUnfit) {
+	if !errors.Is(err, place.ErrIncompatible) {
 		return err
 	}
 	return r.startIn(c, p)
 }
 
-// startShared starts the program in the shared sandbox. The error is ErrUnfit if it has to
-// get one of its own.
+// startShared starts the program in the shared sandbox. The error is ErrIncompatible if it
+// has to get one of its own.
 func (r *runningStep) startShared(c sandbox.Config, p sandbox.Program) (err error) {
-	if r.shared.unfit || r.isolation.Bubblewrap == "" || r.isolation.looksForPrograms() {
-		return place.ErrUnfit
+	if r.shared.incompatible || r.isolation.Bubblewrap == "" || r.isolation.looksForPrograms() {
+		return place.ErrIncompatible
 	}
 	for range cgroupAttempts {
-		if err = r.takeTurn(c, p); !errors.Is(err, errNoCgroup) {
+		if err = r.startInShared(c, p); !errors.Is(err, errNoCgroup) {
 			return err
 		}
 	}
-	return place.ErrUnfit // the other sandbox will say why there is no cgroup
+	return place.ErrIncompatible // the other sandbox will say why there is no cgroup
 }
 
-// errNoCgroup says that there is no cgroup, or none any more: sweeps remove empty ones.
+// errNoCgroup says that there is no cgroup, or none any more: cleanups remove empty ones.
 var errNoCgroup = errors.New("the task has no cgroup")
 
-// takeTurn starts the program in the shared sandbox, and makes that if there is none. The error
-// may be ErrUnfit or errNoCgroup.
-func (r *runningStep) takeTurn(c sandbox.Config, p sandbox.Program) (err error) {
+// startInShared starts the program in the shared sandbox, and makes that if there is none.
+// The error can be ErrIncompatible or errNoCgroup.
+func (r *runningStep) startInShared(c sandbox.Config, p sandbox.Program) (err error) {
 	if r.isolation.Cgroup != "" {
 		if c.Cgroup, err = r.openCgroup(); err != nil {
 			return fmt.Errorf("%w: %w", errNoCgroup, err)
@@ -55,17 +55,17 @@ func (r *runningStep) takeTurn(c sandbox.Config, p sandbox.Program) (err error) 
 		defer c.Cgroup.Close()
 	}
 	shared := &r.shared
-	if !shared.box.Fits(c, p) {
-		shared.drop()
+	if !shared.box.CanHost(c, p) {
+		shared.discard()
 	}
 	if shared.box == nil && shared.above == "" {
-		return place.ErrUnfit
+		return place.ErrIncompatible
 	}
 	if shared.box == nil {
 		of := c
 		of.Fork = forkExec // it belongs to no task's cgroup
 		if shared.box, err = sandbox.MakeShared(of, p, shared.above); err != nil {
-			return r.unfit(err)
+			return r.stopSharing(err)
 		}
 	}
 	c.Shared, c.CPUs = shared.box, r.spec.CPUSet
@@ -75,19 +75,19 @@ func (r *runningStep) takeTurn(c sandbox.Config, p sandbox.Program) (err error) 
 	}
 	shared.busy = false
 	switch {
-	case !errors.Is(err, place.ErrUnfit):
+	case !errors.Is(err, place.ErrIncompatible):
 		return err
 	case c.Cgroup != nil && r.cgroup.Gone():
 		return errNoCgroup
 	}
-	return r.unfit(err)
+	return r.stopSharing(err)
 }
 
-// unfit says why no sandbox can be shared, and has none shared any more.
-func (r *runningStep) unfit(err error) error {
+// stopSharing logs why no sandbox can be shared, and ends sharing for this process.
+func (r *runningStep) stopSharing(err error) error {
 	fmt.Fprintf(os.Stderr, "task %s: %v\n", r.dir, err)
-	r.shared.unfit = true
-	r.shared.drop()
+	r.shared.incompatible = true
+	r.shared.discard()
 	return err
 }
 
@@ -100,13 +100,13 @@ func (r *runningStep) startIn(c sandbox.Config, p sandbox.Program) error {
 	return nil
 }
 
-// endTurn notes that no process is left of a step in the shared sandbox.
-func (r *runningStep) endTurn(usage sandbox.Usage) {
-	r.shared.box.Add(usage)
-	r.turns += usage.CPUSeconds
+// endShared records that all processes of a step in the shared sandbox have exited.
+func (r *runningStep) endShared(usage sandbox.Usage) {
+	r.shared.box.AddUsage(usage)
+	r.sharedCPUSeconds += usage.CPUSeconds
 	r.largest = max(r.largest, usage.Largest)
 	r.left = true
-	r.end(r.sandbox.TurnStatus())
+	r.recordEnd(r.sandbox.SharedStatus())
 }
 
 // sandboxStarted notes the sandbox before its program begins.
@@ -114,7 +114,7 @@ func (r *runningStep) sandboxStarted(first process.ID, container string) error {
 	return writeUnsynced(r.dir, SandboxFile, sandboxRecord{Protocol, first, container, r.isolation.Runtime})
 }
 
-// inside is the program as the sandbox is told.
+// inside is the program as passed to the sandbox.
 func (r *runningStep) inside(path string) sandbox.Program {
 	return sandbox.Program{
 		Path: path, Argv: r.argv(), Env: r.env, Dir: r.folder(), Image: r.isolation.Runtime != nil,
@@ -184,7 +184,7 @@ func (r *runningStep) argv() []string {
 	return argv
 }
 
-// wanted reports whether the task goes on, while nothing else looks.
+// wanted reports whether the task has to continue, while nothing else checks it.
 func (s *shim) wanted() bool {
 	select {
 	case <-s.ends:
@@ -217,7 +217,7 @@ func readOnlyInputs(work string) []string {
 }
 
 // sandboxRecord is the content of sandbox.json: the first process in the
-// sandbox. When it has ended, nothing inside is left.
+// sandbox. When it has ended, so has everything inside.
 type sandboxRecord struct {
 	Protocol int `json:"protocol"`
 	process.ID
@@ -225,10 +225,10 @@ type sandboxRecord struct {
 	Runtime   *container.Runtime `json:"runtime,omitempty"`
 }
 
-// AwaitSandboxEnd waits until the sandbox of a task whose own process is gone
+// AwaitSandboxEnd waits until the sandbox of a task whose own process has exited
 // has ended, or ctx ends, and removes its container.
 func AwaitSandboxEnd(ctx context.Context, dir string) error {
-	r, err := read[sandboxRecord](dir, SandboxFile)
+	r, err := readFile[sandboxRecord](dir, SandboxFile)
 	if err != nil {
 		return nil // no sandbox
 	}

@@ -11,14 +11,14 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// sharedSandbox is the sandbox of a pilot's tasks, in which they get turns. It is made when
-// it is first of use, and anew when a task had to be killed with it.
+// sharedSandbox is the sandbox of a pilot's tasks, in which they get slots. It is made when
+// it is first needed, and again after a task had to be killed with it.
 type sharedSandbox struct {
-	above string          // folder that holds the directories of the tasks to come; "": none is shared
-	unfit bool            // it can't be had here
-	box   *sandbox.Shared // nil: there is none
-	busy  bool            // the step that runs is in it
-	twice float64         // CPU seconds that the kernel has counted for sandboxes which have ended, and that are no task's or were counted for one
+	above        string          // folder that holds the directories of the tasks to come; "": none is shared
+	incompatible bool            // it can't be had here
+	box          *sandbox.Shared // nil: there is none
+	busy         bool            // the step that runs is in it
+	twice        float64         // CPU seconds that the kernel has counted for sandboxes which have ended, and that are no task's or were counted for one
 }
 
 // folderAbove returns the folder that holds all these directories, "" for fewer than two.
@@ -44,8 +44,8 @@ func (s *sharedSandbox) reaped(pid int) bool {
 	return true
 }
 
-// drop ends the sandbox, if there is one.
-func (s *sharedSandbox) drop() {
+// discard ends the sandbox, if there is one.
+func (s *sharedSandbox) discard() {
 	if s.box == nil {
 		return
 	}

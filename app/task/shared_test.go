@@ -54,7 +54,7 @@ df --output=size -k /dev/shm | tail -1 | tr -d " "; grep Cpus_allowed_list /proc
 	first.spec.CPUSet, sees.spec.CPUSet = cpus[:1], cpus[len(cpus)-1:]
 	sees.spec.MemoryBytes = 64 << 20
 	for _, a := range []*attempt{first, sees} {
-		must.OK(t, Write(a.dir, a.spec))
+		must.OK(t, WriteSpec(a.dir, a.spec))
 	}
 	last := row(t, waitsToGo)
 	f.feed(first, sees, last)
@@ -89,7 +89,7 @@ func TestKilledSandboxIsMadeAnew(t *testing.T) {
 	large.spec.MemoryBytes, next.spec.MemoryBytes, before.spec.MemoryBytes = 100<<20, 100<<20, 100<<20
 	for _, a := range []*attempt{before, large, next} {
 		a.spec.Env = map[string]string{"GOGC": "off"}
-		must.OK(t, Write(a.dir, a.spec))
+		must.OK(t, WriteSpec(a.dir, a.spec))
 	}
 	waits, last := row(t, `echo began; `+waitsToGo), row(t, `echo x >>out/count`)
 	f.feed(before, large, next, waits, last)

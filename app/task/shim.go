@@ -15,19 +15,19 @@ import (
 // reap a child; a second one per step reads output.
 type shim struct {
 	*host
-	dir, work string
-	isolation Isolation       // of the process, and what the task has found
-	cgroup    *process.Cgroup // of all programs; nil: none
-	spec      *Spec
-	image     string            // of the containers, as their runtime names it
-	site      map[string]string // variables that modules or conda set
-	log       *logFile
-	progress  progress
-	memory    memory
-	disk      disk
-	used      float64 // CPU seconds of what this process had run before
-	turns     float64 // CPU seconds of the task's turns in a shared sandbox
-	largest   int64   // memory of the largest process, in bytes
+	dir, work        string
+	isolation        Isolation       // of the process, and what the task has found
+	cgroup           *process.Cgroup // of all programs; nil: none
+	spec             *Spec
+	image            string            // of the containers, as their runtime names it
+	site             map[string]string // variables that modules or conda set
+	log              *logFile
+	progress         progress
+	memory           memory
+	disk             disk
+	used             float64 // CPU seconds of what this process had run before
+	sharedCPUSeconds float64 // of the task's steps in a shared sandbox
+	largest          int64   // memory of the largest process, in bytes
 
 	timeout <-chan time.Time
 
@@ -48,7 +48,7 @@ func newShim(h *host, dir string) *shim {
 // request to stop has left the file stop.
 func (s *shim) announce() error {
 	token := ""
-	spec, err := Read(s.dir)
+	spec, err := ReadSpec(s.dir)
 	if err != nil {
 		// Retrying would not help.
 		s.decide(protocol.CauseCannotStart, err.Error())

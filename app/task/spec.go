@@ -35,14 +35,14 @@ type Spec struct {
 	GraceSeconds      int64             `json:"graceSeconds"`           // from TERM to KILL; 0 is DefaultGraceSeconds
 }
 
-// Write writes task.json into an attempt's directory.
-func Write(dir string, s Spec) error { return s.write(dir, write) }
+// WriteSpec writes task.json into an attempt's directory.
+func WriteSpec(dir string, s Spec) error { return s.writeWith(dir, writeFile) }
 
 // WriteUnsynced is Write for a task that need not outlast a crash of the machine before it
 // begins.
-func WriteUnsynced(dir string, s Spec) error { return s.write(dir, writeUnsynced) }
+func WriteUnsynced(dir string, s Spec) error { return s.writeWith(dir, writeUnsynced) }
 
-func (s Spec) write(dir string, write func(dir, name string, v any) error) error {
+func (s Spec) writeWith(dir string, write func(dir, name string, v any) error) error {
 	s.Protocol = Protocol
 	if s.Token == "" || len(s.Steps) == 0 {
 		return errors.New("write task.json: a task needs a token and a step")
@@ -50,8 +50,8 @@ func (s Spec) write(dir string, write func(dir, name string, v any) error) error
 	return write(dir, SpecFile, s)
 }
 
-// Read returns the content of task.json.
-func Read(dir string) (*Spec, error) { return read[Spec](dir, SpecFile) }
+// ReadSpec returns the content of task.json.
+func ReadSpec(dir string) (*Spec, error) { return readFile[Spec](dir, SpecFile) }
 
 // Grace returns how long a program has to end once it is asked to.
 func (s *Spec) Grace() time.Duration {

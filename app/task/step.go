@@ -19,9 +19,9 @@ type runningStep struct {
 	step    protocol.Step
 	last    bool             // no step follows
 	env     []string         // of the program
-	printed *tail            // the end of what it prints; nil: nobody wants to know
+	printed *tail            // the end of its output; nil: not needed
 	advance advance          // of the step, in the task
-	gauge   Gauge            // of what it prints; nil: none
+	gauge   Gauge            // progress parser of its output; nil: none
 	watched *watchedFile     // nil: none
 	leader  int              // PID of the program, of bwrap or of a runtime
 	sandbox *sandbox.Sandbox // nil: the program sees the whole machine
@@ -41,10 +41,10 @@ type runningStep struct {
 	cgroupForks int64 // that the kernel refused the task's cgroup before the step
 }
 
-// runStep runs one step until none of its processes is left.
+// runStep runs one step until all its processes have exited.
 func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
 	r := &runningStep{shim: s, step: step, last: last, advance: advance, oomKills: process.OOMKills(), env: s.environment(step)}
-	r.advance.begin()
+	r.advance.stepStarted()
 	r.gauge, r.watched = r.gauges()
 	if len(step.FailsIf) > 0 {
 		r.printed = &tail{most: searchedOutput}
@@ -52,7 +52,7 @@ func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
 	if s.cgroup != nil {
 		r.cgroupKills, r.cgroupForks = s.cgroup.OOMKills(), s.cgroup.ForksRefused()
 	}
-	output, err := r.start()
+	output, err := r.startProgram()
 	if err != nil {
 		s.outcome.Step = step.Name
 		s.decide(protocol.CauseCannotStart, sentence(err.Error()))
@@ -91,9 +91,9 @@ func (r *runningStep) wait() {
 		select {
 		case <-r.children:
 		case status := <-sandboxEnded:
-			r.end(status)
+			r.recordEnd(status)
 		case usage := <-sandboxOver:
-			r.endTurn(usage)
+			r.endShared(usage)
 		case <-r.ends:
 			r.leaving = true
 			r.interrupt()
@@ -127,23 +127,23 @@ func (s *shim) timedOut() {
 }
 
 // reap collects all children that have ended, including adopted ones, and reports whether
-// no child is left but what holds the namespaces of a runtime, and a shared sandbox.
+// the only children left hold the namespaces of a runtime, and a shared sandbox.
 func (r *runningStep) reap() (none bool) {
 	none = r.reapChildren(func(pid int, status syscall.WaitStatus, usage syscall.Rusage) {
 		r.largest = max(r.largest, process.Largest(usage))
 		switch {
 		case pid == r.leader && r.sandbox != nil:
 			r.left = true
-			r.end(r.sandbox.Status(status))
+			r.recordEnd(r.sandbox.Status(status))
 		case pid == r.leader:
-			r.end(status)
+			r.recordEnd(status)
 		}
 	})
 	return none || r.left && (r.shared.only() || r.isolation.Runtime != nil && process.OnlyHolders())
 }
 
 // endHolders ends the processes that hold the namespaces of a runtime, if it has started them
-// for this task. It starts them anew for the next.
+// for this task. It restarts them for the next.
 func endHolders() {
 	for end := time.Now().Add(runtimePatience); time.Now().Before(end); time.Sleep(firstKillPause) {
 		process.SignalDescendants(syscall.SIGKILL)
@@ -153,8 +153,8 @@ func endHolders() {
 	}
 }
 
-// end records how the program ended, once.
-func (r *runningStep) end(status syscall.WaitStatus) {
+// recordEnd records how the program ended, once.
+func (r *runningStep) recordEnd(status syscall.WaitStatus) {
 	if r.ended {
 		return
 	}
@@ -162,7 +162,7 @@ func (r *runningStep) end(status syscall.WaitStatus) {
 	if asksToEnd(status) && r.outcome.Cause == "" {
 		r.awaitOwnSignal()
 	}
-	r.judge(status)
+	r.classifyEnd(status)
 }
 
 // ownSignalDelay is how much later than its program the task may get a signal that
@@ -232,11 +232,11 @@ const (
 )
 
 // runtimePatience is how long the runtime of a container may take to end once everything
-// inside has been killed. It removes the container meanwhile.
+// inside has been killed. It removes the container in the meantime.
 const runtimePatience = 5 * time.Second
 
 // firstPatience is how long the first process in a sandbox may take to kill all others. If it was killed with
-// them, nobody would tell what they have used, and other tasks would lose the sandbox that they share.
+// them, their usage would be unknown, and other tasks would lose the sandbox that they share.
 const firstPatience = time.Second
 
 // killAll kills every process of the step. It is repeated until none is left,

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stopRecord is the content of the file stop: when somebody first asked the task
+// stopRecord is the content of the file stop: when a user first asked the task
 // to stop, by the clock and by the time since boot.
 type stopRecord struct {
 	Protocol      int       `json:"protocol"`
@@ -19,7 +19,7 @@ type stopRecord struct {
 }
 
 // RequestStop writes the file stop, and gives the time since the first request.
-// The file tells a stopped task from one that ended with the machine, and also
+// The file distinguishes a stopped task from one that ended with the machine, and also
 // stops a task that has not begun yet. To end one that runs, send a signal
 // afterwards.
 func RequestStop(dir string) (time.Duration, error) {
@@ -27,24 +27,24 @@ func RequestStop(dir string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	first, err := read[stopRecord](dir, StopFile)
+	first, err := readFile[stopRecord](dir, StopFile)
 	if err == nil {
 		return max(0, now-time.Duration(first.UptimeSeconds*float64(time.Second))), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrUnreadable) {
 		return 0, err
 	}
-	return 0, write(dir, StopFile, stopRecord{
+	return 0, writeFile(dir, StopFile, stopRecord{
 		Protocol:      Protocol,
 		AskedAt:       milliseconds(time.Now()),
 		UptimeSeconds: now.Seconds(),
 	})
 }
 
-// StopRequested reports whether somebody asked the task to stop.
+// StopRequested reports whether the task was asked to stop.
 func StopRequested(dir string) bool { return Exists(dir, StopFile) }
 
-// uptime returns the time since boot, which nobody can set, unlike the clock.
+// uptime returns the time since boot, which can't be set, unlike the clock.
 func uptime() (time.Duration, error) {
 	data, err := os.ReadFile("/proc/uptime")
 	if err != nil {

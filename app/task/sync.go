@@ -31,7 +31,7 @@ func (s *shim) syncOutput() {
 }
 
 // syncTree makes files and folders durable, and counts the files. It skips what
-// it may not open and what is gone, and does not follow links.
+// it may not open and what was removed, and does not follow links.
 func syncTree(path string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && (d.IsDir() || d.Type().IsRegular()) {

@@ -19,7 +19,7 @@ func TestOutputIsDurableBeforeItsOutcome(t *testing.T) {
 		t.Skipf("strace can't trace here: %v", err)
 	}
 	a := newAttempt(t, "mkdir out/d; echo x > out/d/f; ln -s /etc/passwd out/link; mkfifo out/fifo")
-	must.OK(t, Write(a.dir, a.spec))
+	must.OK(t, WriteSpec(a.dir, a.spec))
 	trace := filepath.Join(t.TempDir(), "trace")
 	c := exec.Command("strace", "-f", "-qq", "-y", "-e", "trace=fsync,rename,renameat,renameat2", "-e", "signal=none",
 		"-o", trace, os.Args[0], "task", a.dir)

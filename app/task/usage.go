@@ -26,8 +26,8 @@ const (
 	usualPause = time.Second
 )
 
-// check measures, and reports whether the processes exceed the limit.
-func (m *memory) check(all []process.Descendant) (exceeded bool) {
+// checkLimit measures, and reports whether the processes exceed the limit.
+func (m *memory) checkLimit(all []process.Descendant) (exceeded bool) {
 	used := process.RSS(all)
 	m.pause = min(max(firstPause, 2*m.pause), usualPause)
 	switch {
@@ -46,7 +46,7 @@ func (m *memory) check(all []process.Descendant) (exceeded bool) {
 // checkUsage ends the step if it uses too much memory or too many processes.
 func (r *runningStep) checkUsage() {
 	all := r.descendants()
-	if r.memory.check(all) {
+	if r.memory.checkLimit(all) {
 		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used %s of memory, more than the %s that it may.",
 			unit.Bytes(r.memory.peak), unit.Bytes(r.memory.limit)))
 		r.killAll()

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// write replaces a file with v, atomically and durably.
-func write(dir, name string, v any) error {
+// writeFile replaces a file with v, atomically and durably.
+func writeFile(dir, name string, v any) error {
 	data, err := encode(v)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)

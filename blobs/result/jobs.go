@@ -12,8 +12,8 @@ import (
 )
 
 // Jobs is the directories of jobs. A download leases the directories that it
-// reads. A job that is removed meanwhile stays readable for that download, and
-// for nobody else.
+// reads. A job that is removed in the meantime stays readable for that download
+// alone.
 type Jobs struct {
 	root   *os.Root // the data directory
 	delete func(dir string) error
@@ -78,8 +78,8 @@ func (l *Lease) check() error {
 	return nil
 }
 
-// End ends the lease. It deletes the directories of removed jobs that nobody
-// else leases.
+// End ends the lease. It deletes the directories of removed jobs without
+// other leases.
 func (l *Lease) End() (err error) {
 	for _, trash := range l.end() {
 		err = errors.Join(err, l.jobs.delete(trash))

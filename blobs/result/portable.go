@@ -10,8 +10,8 @@ import (
 )
 
 // portableNames returns the names that the files of a manifest have in an archive. Windows
-// and macOS don't tell Model.pdb from model.pdb, and Windows refuses some names: unpacked
-// there, the archive would lose files.
+// and macOS don't distinguish Model.pdb from model.pdb, and Windows refuses some names:
+// unpacked there, the archive would lose files.
 func portableNames(m *app.Manifest) []string {
 	names := make([]string, len(m.Files))
 	taken := make(map[string]bool, len(m.Files))

@@ -48,7 +48,7 @@ var (
 	maxTime = int64(math.MaxInt32)
 )
 
-// timed reports whether the entry tells when the file was changed. Programs set the times
+// timed reports whether the entry has the time of the file's last change. Programs set the times
 // of their files as they like.
 func (e *zipEntry) timed() bool { return e.changed >= minTime && e.changed <= maxTime }
 

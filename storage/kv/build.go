@@ -19,7 +19,7 @@ const (
 // prepareDerived builds the derived buckets that are missing. It drops those
 // that are not in the schema any more: an older version that knows them would
 // take them for complete.
-func prepareDerived(db *bolt.DB, s *Schema, tell func(string)) error {
+func prepareDerived(db *bolt.DB, s *Schema, announce func(string)) error {
 	stale, missing, err := compareDerived(db, s)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func prepareDerived(db *bolt.DB, s *Schema, tell func(string)) error {
 		return nil
 	}
 	if len(missing) > 0 {
-		tell("indexes of the database are built: " + strings.Join(missing, ", "))
+		announce("indexes of the database are built: " + strings.Join(missing, ", "))
 	}
 	return rebuild(db, s, missing, stale)
 }

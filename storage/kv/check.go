@@ -8,7 +8,7 @@ import (
 )
 
 // Check reads the whole database and returns every disagreement as one error:
-// pages, records and what follows from them, the floor. Writers wait while it
+// pages, records and what follows from them, the high-water mark. Writers wait while it
 // reads the pages.
 func (db *DB) Check(ctx context.Context) error {
 	var found Findings
@@ -46,7 +46,7 @@ func (db *DB) checkPages(ctx context.Context, found *Findings) error {
 // checkRecords checks everything above the pages.
 func checkRecords(ctx context.Context, t *Tx, floor sortid.ID, found *Findings) error {
 	for _, table := range t.schema.Tables {
-		if err := table.check(ctx, t, found); err != nil {
+		if err := table.checkRecords(ctx, t, found); err != nil {
 			return err
 		}
 	}

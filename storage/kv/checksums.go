@@ -11,10 +11,10 @@ import (
 )
 
 // Checksums keeps the CRC-32C of what is stored of each record, by ID. It finds
-// what no index can tell: a bit that has changed within a value, and a record that
+// what no index shows: a bit that has changed within a value, and a record that
 // was lost with all its entries.
 //
-// Unlike an index it can't be made anew by a repair.
+// Unlike an index it can't be rebuilt by a repair.
 type Checksums[T any] struct {
 	Bucket string
 	Parts  []string // the buckets that have a record's parts, that of the table first
@@ -90,9 +90,9 @@ func (c Checksums[T]) orphans(t *Tx) (ids []Key) {
 	return ids
 }
 
-// Mend adds the checksums that are missing and removes those without a record. It
+// Repair adds the checksums that are missing and removes those without a record. It
 // changes no other: a damaged record would look sound.
-func (c Checksums[T]) Mend(t *Tx) error {
+func (c Checksums[T]) Repair(t *Tx) error {
 	for _, id := range c.orphans(t) {
 		if err := t.Delete(c.Bucket, id); err != nil {
 			return err

@@ -32,13 +32,13 @@ type Options struct {
 	// AnyFileSystem allows file systems on which commits may be lost.
 	AnyFileSystem bool
 
-	// Warn is told, once each, what an operator should know although the
-	// database works, such as lost commits. It may be nil.
+	// Warn receives, once each, warnings for the operator about a database
+	// that works, such as lost commits. It can be nil.
 	Warn func(string)
 
-	// Tell is told, before it begins, what Open does that may take minutes with a large
-	// database. It may be nil.
-	Tell func(string)
+	// Announce receives the names of steps of Open, before they start, that can take
+	// minutes with a large database. It can be nil.
+	Announce func(string)
 }
 
 // DB is an open database. No other process can open its file.
@@ -55,7 +55,7 @@ type DB struct {
 }
 
 // Open opens the database at path or creates it, migrates it to the current
-// schema and builds the indexes that it lacks.
+// schema and builds missing indexes.
 func Open(path string, s *Schema, o Options) (*DB, error) {
 	file, err := boltfile.Open(path, boltfile.Options{MaxSize: o.MaxSize, AnyFileSystem: o.AnyFileSystem})
 	if err != nil {
@@ -64,14 +64,14 @@ func Open(path string, s *Schema, o Options) (*DB, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	if o.Tell == nil {
-		o.Tell = func(string) {}
+	if o.Announce == nil {
+		o.Announce = func(string) {}
 	}
 	var floor sortid.ID
 	var commits *boltfile.Counter
 	var place boltfile.Place
 	err = boltfile.Guard(func() (err error) {
-		if floor, err = prepare(file, s, o.Tell); err != nil {
+		if floor, err = prepare(file, s, o.Announce); err != nil {
 			return err
 		}
 		if err := boltfile.Confirm(file); err != nil {
@@ -91,7 +91,7 @@ func Open(path string, s *Schema, o Options) (*DB, error) {
 	}
 	h := &health{fatal: o.Fatal}
 	db := &DB{file: file, schema: s, health: h, commits: commits, place: place, writer: newWriter(file, s, h, commits, place, floor)}
-	go db.writer.run()
+	go db.writer.commitGroups()
 	go commits.Run(db.writer.ended)
 	return db, nil
 }
@@ -114,7 +114,7 @@ func (db *DB) Close() error {
 func (db *DB) Path() string { return db.file.Path() }
 
 // CheckPlace fails the database if its file is no longer at its path. Every commit
-// does the same; it is for databases that nobody writes to.
+// does the same; it is for databases without writers.
 func (db *DB) CheckPlace() error {
 	if err := db.place.Check(); err != nil {
 		return db.health.fail(err)
@@ -127,7 +127,7 @@ func (db *DB) Floor() sortid.ID { return *db.writer.floor.Load() }
 
 // OnCommit calls tell after each commit, before the calls of Update return. tell must not
 // wait and not use the database.
-func (db *DB) OnCommit(tell func(Commit)) { db.writer.watch.Store(&tell) }
+func (db *DB) OnCommit(notify func(Commit)) { db.writer.watch.Store(&notify) }
 
 // Size is how large a database is. Free pages hold nothing and are used again.
 type Size struct {

@@ -67,7 +67,7 @@ func TestViewWaitsForTheCommitItHasSeen(t *testing.T) {
 // were not synced yet.
 func beginCommit(t *testing.T, db *DB, ahead int) *commit {
 	t.Helper()
-	return db.writer.last.begin(commits(t, db) + ahead)
+	return db.writer.last.beginCommit(commits(t, db) + ahead)
 }
 
 func failCommit(db *DB, c *commit) {

@@ -25,12 +25,12 @@ type Findings struct {
 }
 
 // Addf adds a problem that only a backup fixes.
-func (f *Findings) Addf(format string, args ...any) { f.add(false, format, args) }
+func (f *Findings) Addf(format string, args ...any) { f.addFinding(false, format, args) }
 
 // Derivef adds a problem with something that follows from records.
-func (f *Findings) Derivef(format string, args ...any) { f.add(true, format, args) }
+func (f *Findings) Derivef(format string, args ...any) { f.addFinding(true, format, args) }
 
-func (f *Findings) add(derivable bool, format string, args []any) {
+func (f *Findings) addFinding(derivable bool, format string, args []any) {
 	f.Count++
 	if derivable {
 		f.Derivable++

@@ -9,7 +9,7 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// The floor is the highest ID ever stored. It outlives the record, so that no
+// The floor is a high-water mark: the highest ID ever stored. It outlives the record, so that no
 // ID is given twice.
 const metaFloor = "floor"
 
@@ -31,7 +31,7 @@ func readFloor(tx *bolt.Tx) (floor sortid.ID, err error) {
 	return floor, nil
 }
 
-// checkFloor finds records above the floor, whose IDs could be given again.
+// checkFloor finds records above the floor, whose IDs could be assigned again.
 func checkFloor(t *Tx, floor sortid.ID, found *Findings) {
 	for _, table := range t.schema.Tables {
 		bucket := table.name()

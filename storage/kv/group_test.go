@@ -265,7 +265,7 @@ func TestCallersInTheQueueHoldNoSlot(t *testing.T) {
 
 func TestReadersThatWaitForACommitHoldNoSlot(t *testing.T) {
 	var last lastCommit
-	current := last.begin(1)
+	current := last.beginCommit(1)
 	g := &limit.Slots{All: 1}
 	inside, leave, err := g.Enter(t.Context(), "ann")
 	must.OK(t, err)

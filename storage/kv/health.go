@@ -43,7 +43,7 @@ func (h *health) fail(cause error) error {
 	return h.broken.Load()
 }
 
-// beginError tells a closed database from a failed one.
+// beginError distinguishes a closed database from a failed one.
 func (h *health) beginError(err error) error {
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		return errClosed()

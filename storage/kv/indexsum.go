@@ -8,7 +8,7 @@ import (
 )
 
 // indexSum is the number and the sum of hashes of the entries that an index should have.
-// An index that has others has another sum, but for one in 2^64: whoever changes a
+// An index that has others has another sum, but for one in 2^64: anyone who changes a
 // database does not know the seed. The entries are then read in their order, instead of
 // each being looked up.
 type indexSum[T any] struct {
@@ -31,8 +31,8 @@ func (h *hashes) add(key, value []byte) {
 	h.sum += m.Sum64()
 }
 
-// add adds the entries of a record.
-func (s *indexSum[T]) add(id sortid.ID, v *T) {
+// addRecord adds the entries of a record.
+func (s *indexSum[T]) addRecord(id sortid.ID, v *T) {
 	for _, e := range s.index.Entries(id, v) {
 		s.total.add(e.Key, e.Value)
 	}

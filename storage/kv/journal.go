@@ -11,7 +11,7 @@ import (
 )
 
 // Journal keeps the latest entries of each owner, in the order of their commits:
-// a ring. An entry is written by the transaction whose change it tells of.
+// a ring. An entry is written by the transaction whose change it describes.
 type Journal struct {
 	Bucket  string
 	Entries int // kept of each owner
@@ -25,7 +25,7 @@ type Note struct {
 	// Instead, if not empty, removes an earlier note of this transaction with the
 	// same text.
 	Instead string
-	// Attached is handed to whom is told of the commit.
+	// Attached is passed to the subscribers of OnNoted.
 	Attached any
 }
 
@@ -216,7 +216,7 @@ func (t *Tx) NotedAfter(owner string, after events.ID) (entries iter.Seq2[events
 }
 
 // checkJournal finds entries that do not follow one another. A repair empties the
-// journal: then nobody can take one event for another.
+// journal, so that no event can be mistaken for another.
 func checkJournal(t *Tx, found *Findings) {
 	j := t.schema.Journal
 	if j == nil || !t.Has(j.Bucket) {
@@ -256,13 +256,13 @@ func repairJournal(t *Tx) error {
 	return err
 }
 
-// OnNoted calls tell with the notes of each commit once they are on the disk, in
-// the order of commits, before the calls of Update return. tell must not wait and
+// OnNoted calls notify with the notes of each commit once they are on the disk, in
+// the order of commits, before the calls of Update return. notify must not wait and
 // not use the database. It is called after those that were given before.
-func (db *DB) OnNoted(tell func([]events.Entry)) {
-	all := tell
-	if before := db.writer.tell.Load(); before != nil {
-		all = func(noted []events.Entry) { (*before)(noted); tell(noted) }
+func (db *DB) OnNoted(notify func([]events.Entry)) {
+	all := notify
+	if before := db.writer.notify.Load(); before != nil {
+		all = func(noted []events.Entry) { (*before)(noted); notify(noted) }
 	}
-	db.writer.tell.Store(&all)
+	db.writer.notify.Store(&all)
 }

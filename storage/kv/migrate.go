@@ -17,7 +17,7 @@ const metaSchema = "schema"
 
 // prepare brings the database to the current schema, with all buckets and
 // indexes, and returns the floor of IDs.
-func prepare(db *bolt.DB, s *Schema, tell func(string)) (floor sortid.ID, err error) {
+func prepare(db *bolt.DB, s *Schema, announce func(string)) (floor sortid.ID, err error) {
 	version, err := readVersion(db)
 	switch {
 	case err != nil:
@@ -27,12 +27,12 @@ func prepare(db *bolt.DB, s *Schema, tell func(string)) (floor sortid.ID, err er
 	case version > s.version():
 		err = newerError(version, s)
 	default:
-		if err = migrate(db, version, s, tell); err == nil {
+		if err = migrate(db, version, s, announce); err == nil {
 			err = expectRecords(db, s)
 		}
 	}
 	if err == nil {
-		err = prepareDerived(db, s, tell)
+		err = prepareDerived(db, s, announce)
 	}
 	if err != nil {
 		return floor, err
@@ -44,7 +44,7 @@ func prepare(db *bolt.DB, s *Schema, tell func(string)) (floor sortid.ID, err er
 	return floor, err
 }
 
-// expectRecords refuses a database that lacks records which it had. Open would take none
+// expectRecords refuses a database from which records have disappeared. Open would take none
 // for all.
 func expectRecords(db *bolt.DB, s *Schema) error {
 	return db.View(func(tx *bolt.Tx) error {
@@ -150,9 +150,9 @@ func createBuckets(tx *bolt.Tx, s *Schema) error {
 
 // migrate runs the missing steps. Each copies the database first, then runs in
 // a transaction of its own.
-func migrate(db *bolt.DB, version int, s *Schema, tell func(string)) error {
+func migrate(db *bolt.DB, version int, s *Schema, announce func(string)) error {
 	if version < s.version() {
-		tell(fmt.Sprintf("the database, written by an older version of this program, is brought from schema %d to %d; a large one takes minutes, and nobody is answered until then", version, s.version()))
+		announce(fmt.Sprintf("the database, written by an older version of this program, is brought from schema %d to %d; a large one takes minutes, and nobody is answered until then", version, s.version()))
 	}
 	for ; version < s.version(); version++ {
 		next := version + 1

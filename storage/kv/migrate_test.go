@@ -60,7 +60,7 @@ func TestMigrationRunsOnceAndKeepsACopy(t *testing.T) {
 	wantProblems(t, path, "", step)
 	var said []string
 	for range 2 {
-		db := openAt(t, path, Options{Tell: func(text string) { said = append(said, text) }}, step)
+		db := openAt(t, path, Options{Announce: func(text string) { said = append(said, text) }}, step)
 		if rocks, stones := countKind(t, db, "rock"), countKind(t, db, "stone"); rocks != 0 || stones != 3 {
 			t.Errorf("%d rocks and %d stones, want 0 and 3", rocks, stones)
 		}

@@ -10,7 +10,7 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// ReadOnly is a database that nobody writes to: a snapshot, or the database of
+// ReadOnly is a database without writers: a snapshot, or the database of
 // a stopped service. It writes no file beside the database either.
 type ReadOnly struct {
 	file   *bolt.DB

@@ -12,7 +12,7 @@ import (
 )
 
 // Repair derives again what follows from the records of the database at path:
-// indexes, sums, the floor, and what the schema repairs. It changes no record
+// indexes, sums, the high-water mark, and what the schema repairs. It changes no record
 // otherwise and refuses damaged pages. It keeps a copy of the database as it
 // was and returns a check of the database as it is.
 func Repair(ctx context.Context, path string, s *Schema, o Options) (report *Report, err error) {
@@ -83,8 +83,8 @@ func derive(ctx context.Context, file *bolt.DB, s *Schema) error {
 	return file.Update(func(b *bolt.Tx) error {
 		t := &Tx{bolt: b, schema: s}
 		err := errors.Join(repairFloor(t), repairJournal(t))
-		for _, m := range s.mended() {
-			err = errors.Join(err, m.Mend(t))
+		for _, m := range s.repairedBuckets() {
+			err = errors.Join(err, m.Repair(t))
 		}
 		return errors.Join(err, s.Repair(ctx, t))
 	})

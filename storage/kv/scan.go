@@ -72,7 +72,7 @@ func (table *Table[T]) Scan(ctx context.Context, t *Tx, bad func(k Key), visit f
 			}
 			continue
 		}
-		next.add(id, value, parts)
+		next.addRecord(id, value, parts)
 		if (len(next.ids) == scannedRecords || len(next.bytes) > scannedBytes) && !send() {
 			return nil
 		}
@@ -88,8 +88,8 @@ func (table *Table[T]) Scan(ctx context.Context, t *Tx, bad func(k Key), visit f
 	return nil
 }
 
-// add copies a record and its further parts.
-func (s *scanned[T]) add(id sortid.ID, value []byte, parts []*Beside) {
+// addRecord copies a record and its further parts.
+func (s *scanned[T]) addRecord(id sortid.ID, value []byte, parts []*Beside) {
 	s.ids = append(s.ids, id)
 	s.bytes = append(s.bytes, value...)
 	s.ends = append(s.ends, len(s.bytes))

@@ -39,9 +39,9 @@ type Migration func(*bolt.Tx) error
 type AnyTable interface {
 	name() string
 	derivedNames() []string
-	mended() []mender
+	repairedBuckets() []repairer
 	build(tx *Tx, name string, from []byte, records int) (next []byte, err error)
-	check(ctx context.Context, tx *Tx, found *Findings) error
+	checkRecords(ctx context.Context, tx *Tx, found *Findings) error
 }
 
 // version returns the current schema number.
@@ -64,27 +64,27 @@ func (s *Schema) derived() (names []string) {
 	return names
 }
 
-// rebuildable returns the derived buckets that a repair makes anew.
+// rebuildable returns the derived buckets that a repair rebuilds.
 func (s *Schema) rebuildable() []string {
 	names := s.derived()
-	for _, m := range s.mended() {
+	for _, m := range s.repairedBuckets() {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == m.Name() })
 	}
 	return names
 }
 
-// mended returns the derived buckets that a repair only mends.
-func (s *Schema) mended() (all []mender) {
+// repairedBuckets returns the derived buckets that a repair corrects in place.
+func (s *Schema) repairedBuckets() (all []repairer) {
 	for _, table := range s.Tables {
-		all = append(all, table.mended()...)
+		all = append(all, table.repairedBuckets()...)
 	}
 	return all
 }
 
-// mender is a derived bucket that tells more than its records do.
-type mender interface {
+// repairer is a derived bucket that can't be rebuilt from its records: it holds more.
+type repairer interface {
 	Name() string
-	Mend(t *Tx) error
+	Repair(t *Tx) error
 }
 
 // fillPercent says how full bbolt leaves a page when it splits it. Records are only added

@@ -95,14 +95,14 @@ func (ix Index[T]) Follow(t *Tx, id sortid.ID, old, now *T) error {
 		after = ix.Entries(id, now)
 	}
 	for _, e := range before {
-		if find(after, e.Key) == nil {
+		if findEntry(after, e.Key) == nil {
 			if err := t.Delete(ix.Bucket, e.Key); err != nil {
 				return err
 			}
 		}
 	}
 	for _, e := range after {
-		if same := find(before, e.Key); same != nil && bytes.Equal(same.Value, e.Value) {
+		if same := findEntry(before, e.Key); same != nil && bytes.Equal(same.Value, e.Value) {
 			continue
 		}
 		if err := t.Put(ix.Bucket, e.Key, e.Value); err != nil {
@@ -112,7 +112,7 @@ func (ix Index[T]) Follow(t *Tx, id sortid.ID, old, now *T) error {
 	return nil
 }
 
-func find(entries []Entry, k Key) *Entry {
+func findEntry(entries []Entry, k Key) *Entry {
 	for i := range entries {
 		if bytes.Equal(entries[i].Key, k) {
 			return &entries[i]
@@ -130,9 +130,9 @@ func (table *Table[T]) derivedNames() (names []string) {
 	return names
 }
 
-func (table *Table[T]) mended() (all []mender) {
+func (table *Table[T]) repairedBuckets() (all []repairer) {
 	for _, d := range table.Derived {
-		if m, ok := d.(mender); ok {
+		if m, ok := d.(repairer); ok {
 			all = append(all, m)
 		}
 	}
@@ -168,8 +168,8 @@ func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]by
 	return nil, nil
 }
 
-// check reads all records and compares the derived buckets with them.
-func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error {
+// checkRecords reads all records and compares the derived buckets with them.
+func (table *Table[T]) checkRecords(ctx context.Context, t *Tx, found *Findings) error {
 	if !t.Has(table.Bucket) {
 		return nil // of a newer version
 	}
@@ -180,14 +180,14 @@ func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error 
 		case !t.Has(d.Name()): // of a newer version
 		case ok:
 			sums[ix.Bucket] = &indexSum[T]{index: ix}
-			c.records = append(c.records, sums[ix.Bucket].add)
+			c.records = append(c.records, sums[ix.Bucket].addRecord)
 		default:
-			c.add(d.Check(t, found))
+			c.addCheck(d.Check(t, found))
 		}
 	}
 	if table.Also != nil {
 		record, end := table.Also(found)
-		c.add(record, func(context.Context) error { end(); return nil })
+		c.addCheck(record, func(context.Context) error { end(); return nil })
 	}
 	bad := func(k Key) { found.Addf("%s: the key %x is not an ID", table.Bucket, []byte(k)) }
 	unreadable := func(id sortid.ID, err error) { found.Addf("%s: %s: %v", table.Bucket, id, err) }
@@ -206,7 +206,7 @@ func (table *Table[T]) checkIndexes(ctx context.Context, t *Tx, sums map[string]
 			if same, err := sum.agrees(ctx, t); err != nil {
 				return err
 			} else if !same {
-				c.add(d.Check(t, found))
+				c.addCheck(d.Check(t, found))
 			}
 		}
 	}
@@ -216,13 +216,13 @@ func (table *Table[T]) checkIndexes(ctx context.Context, t *Tx, sums map[string]
 	return c.scan(ctx, t, table, func(Key) {}, func(sortid.ID, error) {})
 }
 
-// checking is checks that are told of each record.
+// checking is checks that receive each record.
 type checking[T any] struct {
 	records []func(sortid.ID, *T)
 	ends    []func(context.Context) error
 }
 
-func (c *checking[T]) add(record func(sortid.ID, *T), end func(context.Context) error) {
+func (c *checking[T]) addCheck(record func(sortid.ID, *T), end func(context.Context) error) {
 	c.records, c.ends = append(c.records, record), append(c.ends, end)
 }
 

@@ -24,15 +24,15 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 		return db.health.beginError(err)
 	}
 	seen := b.ID()
-	err = db.read(b, fn)
+	err = db.runRead(b, fn)
 	if notDurable := db.writer.last.wait(ctx, seen, db.health); notDurable != nil {
-		return notDurable // an answer, or a refusal, may rest on a lost commit
+		return notDurable // the result, or error, of fn may rest on a lost commit
 	}
 	return err
 }
 
-// read runs fn on a read transaction and ends the transaction.
-func (db *DB) read(b *bolt.Tx, fn func(*Tx) error) error {
+// runRead runs fn on a read transaction and ends the transaction.
+func (db *DB) runRead(b *bolt.Tx, fn func(*Tx) error) error {
 	t := &Tx{bolt: b, schema: db.schema}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -62,9 +62,9 @@ type commit struct {
 	done   chan struct{} // closed when it is on the disk or the database has failed
 }
 
-// begin is called by the writer before a commit. The one before it is on the
+// beginCommit is called by the writer before a commit. The one before it is on the
 // disk.
-func (l *lastCommit) begin(number int) *commit {
+func (l *lastCommit) beginCommit(number int) *commit {
 	c := &commit{number: number, done: make(chan struct{})}
 	l.current.Store(c)
 	return c

@@ -37,8 +37,8 @@ func (w *Walk) Next() {
 	}
 }
 
-// Beside is a position in a bucket that goes along with another of the same keys, which
-// costs less than looking each of them up.
+// Beside is a position in a bucket that moves along with a walk over the same keys in
+// another one, which is cheaper than a lookup for each key.
 type Beside struct{ *Walk }
 
 // Beside returns a position in a bucket.

@@ -25,7 +25,7 @@ const (
 	// longer than this.
 	gatherFor = 500 * time.Microsecond
 
-	// After a pause of this length the writer waits for nobody.
+	// After a pause of this length the writer does not wait for further changes.
 	expectFor = 2 * time.Millisecond
 )
 
@@ -39,7 +39,7 @@ type writer struct {
 	place   boltfile.Place
 	floor   atomic.Pointer[sortid.ID]
 	last    lastCommit
-	tell    atomic.Pointer[func([]events.Entry)]
+	notify  atomic.Pointer[func([]events.Entry)]
 	watch   atomic.Pointer[func(Commit)]
 	queue   chan *call
 	stop    chan struct{} // closed by Close
@@ -57,13 +57,13 @@ func newWriter(file *bolt.DB, s *Schema, h *health, commits *boltfile.Counter, p
 	return w
 }
 
-// run commits group after group until Close.
-func (w *writer) run() {
+// commitGroups commits group after group until Close.
+func (w *writer) commitGroups() {
 	debug.SetPanicOnFault(true)
 	stopped := false
 	defer func() {
 		if !stopped {
-			go w.run() // a closure ended this goroutine (runtime.Goexit)
+			go w.commitGroups() // a closure ended this goroutine (runtime.Goexit)
 			return
 		}
 		close(w.ended)
@@ -203,7 +203,7 @@ func (w *writer) transact(group []*call) (done bool) {
 	if t.changes == 0 {
 		return true
 	}
-	current := w.last.begin(b.ID())
+	current := w.last.beginCommit(b.ID())
 	defer close(current.done) // after commitError, which may mark the database as failed
 	begin := time.Now()
 	err = w.commit(t)
@@ -233,7 +233,7 @@ func (c *call) run(t *Tx) (damage error) {
 	return nil
 }
 
-// Commit tells of one commit.
+// Commit describes one commit.
 type Commit struct {
 	Calls int           // of Update that share it
 	Took  time.Duration // until it was durable, or had failed
@@ -269,8 +269,8 @@ func (w *writer) commit(t *Tx) (err error) {
 	if rises {
 		w.floor.Store(&highest)
 	}
-	if tell := w.tell.Load(); tell != nil && len(noted) > 0 {
-		(*tell)(noted)
+	if notify := w.notify.Load(); notify != nil && len(noted) > 0 {
+		(*notify)(noted)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestIsolationIsToldAsItIs(t *testing.T) {
 		"Each job runs in a bubblewrap sandbox (a; b).":                                    {"bwrap", ""},
 		"Each job runs in a cgroup of its own, and sees all that the service does (a; b).": {"", "/c"},
 	} {
-		i := Isolation{Lacks: []string{"a", "b"}}
+		i := Isolation{Missing: []string{"a", "b"}}
 		i.Bubblewrap, i.Cgroup = parts[0], parts[1]
 		if got := i.Sentence(); got != want {
 			t.Errorf("%+v: %s", i, got)

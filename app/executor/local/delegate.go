@@ -24,7 +24,7 @@ const controlCgroup = ".control"
 
 // jobsCgroup returns the cgroup below which jobs get theirs, and a sentence part
 // for each limit that it can't set for them.
-func jobsCgroup(configured string) (parent string, lacks []string, err error) {
+func jobsCgroup(configured string) (parent string, missing []string, err error) {
 	parent = configured
 	if parent == "" {
 		if parent, err = ownCgroup("/proc"); err != nil {
@@ -36,10 +36,10 @@ func jobsCgroup(configured string) (parent string, lacks []string, err error) {
 	}
 	for _, controller := range []string{"memory", "pids"} {
 		if err := delegate(parent, controller); err != nil {
-			lacks = append(lacks, fmt.Sprintf("the %s limit is watched, not enforced: %v", controller, err))
+			missing = append(missing, fmt.Sprintf("the %s limit is watched, not enforced: %v", controller, err))
 		}
 	}
-	return parent, lacks, nil
+	return parent, missing, nil
 }
 
 // ownCgroup returns the directory of this process's cgroup in the unified

@@ -77,13 +77,13 @@ func machineGPUs(nvidiaSMI string) ([]string, error) {
 		}
 		nvidiaSMI = found
 	}
-	out, err := ask(nvidiaSMI, "--query-gpu=index,uuid", "--format=csv,noheader")
+	out, err := runNvidiaSMI(nvidiaSMI, "--query-gpu=index,uuid", "--format=csv,noheader")
 	gpus, others := parseGPUs(out)
 	if err != nil {
 		others = append(others, err.Error())
 	}
 	if len(gpus) > 0 {
-		list, _ := ask(nvidiaSMI, "-L") // without it, none is divided
+		list, _ := runNvidiaSMI(nvidiaSMI, "-L") // without it, none is divided
 		gpus = divided(gpus, list)
 	}
 	if len(others) > 0 {
@@ -92,8 +92,8 @@ func machineGPUs(nvidiaSMI string) ([]string, error) {
 	return gpus, nil
 }
 
-// ask runs nvidia-smi and returns what it prints, also where it fails.
-func ask(nvidiaSMI string, args ...string) (string, error) {
+// runNvidiaSMI runs nvidia-smi and returns what it prints, also where it fails.
+func runNvidiaSMI(nvidiaSMI string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), detectTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, nvidiaSMI, args...)
@@ -110,7 +110,7 @@ var (
 	listedInstance = regexp.MustCompile(`^\s+MIG .*\(UUID: (MIG-[^)]+)\)`)
 )
 
-// divided puts in place of GPUs their instances, as nvidia-smi -L lists them below each.
+// divided replaces GPUs by their instances, as nvidia-smi -L lists them below each.
 func divided(gpus []string, list string) (all []string) {
 	instances, of := map[string][]string{}, ""
 	for line := range strings.Lines(list) {
@@ -136,7 +136,7 @@ func GPUMemory(nvidiaSMI string, gpus []string) (smallest int64) {
 	if nvidiaSMI == "" {
 		nvidiaSMI = "nvidia-smi"
 	}
-	out, _ := ask(nvidiaSMI, "--query-gpu=index,uuid,memory.total", "--format=csv,noheader,nounits") // what it lists works
+	out, _ := runNvidiaSMI(nvidiaSMI, "--query-gpu=index,uuid,memory.total", "--format=csv,noheader,nounits") // what it lists works
 	for line := range strings.Lines(out) {
 		fields := strings.Split(line, ",")
 		if len(fields) != 3 || !slices.Contains(gpus, strings.TrimSpace(fields[0])) && !slices.Contains(gpus, strings.TrimSpace(fields[1])) {

@@ -41,7 +41,7 @@ type IsolationOptions struct {
 // other, and why not better.
 type Isolation struct {
 	task.Isolation
-	Lacks []string // for each missing part of isolation, what is missing and why
+	Missing []string // for each missing part of isolation, what is missing and why
 }
 
 // Isolate finds out by probing what isolation this machine can give, and
@@ -77,7 +77,7 @@ func ProbeSandbox(ctx context.Context, o IsolationOptions) (Isolation, error) {
 }
 
 func (i *Isolation) lacks(format string, args ...any) {
-	i.Lacks = append(i.Lacks, fmt.Sprintf(format, args...))
+	i.Missing = append(i.Missing, fmt.Sprintf(format, args...))
 }
 
 func (i *Isolation) findSandbox(ctx context.Context, o IsolationOptions) error {
@@ -94,7 +94,7 @@ func (i *Isolation) findSandbox(ctx context.Context, o IsolationOptions) error {
 }
 
 func (i *Isolation) findCgroup(ctx context.Context, o IsolationOptions) {
-	parent, lacks, err := jobsCgroup(o.Cgroup)
+	parent, missing, err := jobsCgroup(o.Cgroup)
 	if err == nil {
 		err = sandbox.ProbeCgroup(ctx, parent)
 	}
@@ -103,10 +103,10 @@ func (i *Isolation) findCgroup(ctx context.Context, o IsolationOptions) {
 		return
 	}
 	i.Cgroup = parent
-	i.Lacks = append(i.Lacks, lacks...)
+	i.Missing = append(i.Missing, missing...)
 }
 
-// Sentence tells an operator what isolation is in force, and why not better.
+// Sentence describes to an operator the isolation in force, and why it is not better.
 func (i Isolation) Sentence() string {
 	var s string
 	switch {
@@ -119,8 +119,8 @@ func (i Isolation) Sentence() string {
 	default:
 		s = "Jobs run as plain processes, see all that the service does, and are found by a mark in their environment when they have to be killed"
 	}
-	if len(i.Lacks) > 0 {
-		s += " (" + strings.Join(i.Lacks, "; ") + ")"
+	if len(i.Missing) > 0 {
+		s += " (" + strings.Join(i.Missing, "; ") + ")"
 	}
 	return s + "."
 }

@@ -140,7 +140,7 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 	must.OK(t, os.MkdirAll(left, 0o755))
 	living := start(t, e, newTask(t, "echo > out/ready\n"+untilGo))
 	untilExists(t, output(living, "ready"))
-	must.OK(t, e.Sweep(t.Context(), t.TempDir(), func() []string { return nil }))
+	must.OK(t, e.CleanUp(t.Context(), t.TempDir(), func() []string { return nil }))
 	if _, err := os.Stat(filepath.Dir(left)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the sweep did not remove an empty cgroup: %v", err)
 	}
@@ -188,7 +188,7 @@ func TestSandboxIsProbed(t *testing.T) {
 func TestConfiguredCgroupMustBeACgroup(t *testing.T) {
 	o := local.IsolationOptions{Sandbox: local.SandboxOff, Cgroup: t.TempDir()}
 	i, err := local.Isolate(t.Context(), o)
-	if err != nil || i.Cgroup != "" || !slices.ContainsFunc(i.Lacks, func(s string) bool { return strings.Contains(s, "is no cgroup of version 2") }) {
+	if err != nil || i.Cgroup != "" || !slices.ContainsFunc(i.Missing, func(s string) bool { return strings.Contains(s, "is no cgroup of version 2") }) {
 		t.Errorf("%+v, %v; want no cgroup, with a reason", i, err)
 	}
 	if made, err := os.ReadDir(o.Cgroup); len(made) > 0 || err != nil {

@@ -76,10 +76,10 @@ func New(o Options) *Executor {
 	}
 }
 
-// Use sets the isolation of tasks. It is for callers that make an Executor
+// SetIsolation sets the isolation of tasks. It is for callers that make an Executor
 // before they know whether any task will run, and must be called before the
 // first task starts.
-func (e *Executor) Use(i Isolation) { e.isolation = i }
+func (e *Executor) SetIsolation(i Isolation) { e.isolation = i }
 
 // Isolation names the isolation in force, as run.json does.
 func (e *Executor) Isolation() string { return e.isolation.Kind() }
@@ -99,12 +99,12 @@ func (e *Executor) Confine(c *exec.Cmd, s app.Sandbox, files []string) (done fun
 	return func() {}, nil
 }
 
-// Sweep removes the empty cgroups that tasks of an earlier service have left, and their
+// CleanUp removes the empty cgroups that tasks of an earlier service have left, and their
 // containers of these images below a folder.
-func (e *Executor) Sweep(ctx context.Context, folder string, images func() []string) error {
+func (e *Executor) CleanUp(ctx context.Context, folder string, images func() []string) error {
 	var err error
 	if e.isolation.Cgroup != "" {
-		err = process.SweepCgroups(e.isolation.Cgroup)
+		err = process.RemoveEmptyCgroups(e.isolation.Cgroup)
 	}
 	over := func(dir string) bool {
 		locked, err := task.Locked(dir)
@@ -115,12 +115,12 @@ func (e *Executor) Sweep(ctx context.Context, folder string, images func() []str
 	}
 	swept := map[container.Kind]bool{}
 	for _, image := range images() {
-		runtime, missing := e.isolation.Containers.Find(image)
+		runtime, missing := e.isolation.Containers.FindRuntime(image)
 		if missing != nil || swept[runtime.Kind] {
 			continue
 		}
 		swept[runtime.Kind] = true
-		err = errors.Join(err, runtime.Sweep(ctx, folder, over))
+		err = errors.Join(err, runtime.CleanUp(ctx, folder, over))
 	}
 	return err
 }

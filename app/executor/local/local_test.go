@@ -106,7 +106,7 @@ func TestOtherProcessesAreNotSignalledAfterAReboot(t *testing.T) {
 				other.Process.Kill()
 				other.Wait() // killed
 			}()
-			p, err := process.Find(other.Process.Pid)
+			p, err := process.IDOf(other.Process.Pid)
 			must.OK(t, err)
 			p.BootID = "another"
 			data, err := json.Marshal(task.Started{Protocol: 1, ID: p, Token: a.Token})

@@ -65,7 +65,7 @@ func newTask(t *testing.T, script string) app.Task {
 	dir := t.TempDir()
 	a := app.Task{Job: "01J", Attempt: 1, Dir: dir, Token: "local" + strings.ReplaceAll(dir, "/", "-")}
 	must.OK(t, os.MkdirAll(filepath.Join(dir, task.WorkDir, "out"), 0o700))
-	err := task.Write(dir, task.Spec{
+	err := task.WriteSpec(dir, task.Spec{
 		Token: a.Token, GraceSeconds: 1, Steps: []app.Step{{Argv: []string{"sh", "-c", script}}},
 	})
 	must.OK(t, err)

@@ -17,7 +17,7 @@ import (
 var _ app.Pilots = (*Executor)(nil)
 
 // StartPilot starts the process that runs the rows. As for a task, a held lock means a
-// living pilot from the first moment. What was left for a pilot that is gone is removed,
+// living pilot from the first moment. The control files of a pilot that has exited are removed,
 // so that only these rows begin.
 func (e *Executor) StartPilot(ctx context.Context, dir string, t app.Task, rows []string) error {
 	if err := e.startPilot(ctx, dir, t, rows); err != nil {
@@ -56,8 +56,8 @@ func (e *Executor) startPilot(ctx context.Context, dir string, t app.Task, rows 
 	return nil
 }
 
-// LandPilot tells the process that no rows follow, and looks at its lock.
-func (e *Executor) LandPilot(_ context.Context, dir string) (gone bool, err error) {
+// ShutdownPilot announces to the process that no rows follow, and checks its lock.
+func (e *Executor) ShutdownPilot(_ context.Context, dir string) (gone bool, err error) {
 	err = task.ClosePilot(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err

@@ -88,7 +88,7 @@ func isAway(err error) bool {
 // handleOf identifies the started process. It may be empty: a moment later the
 // directory says the same.
 func handleOf(pid int) app.Handle {
-	id, err := process.Find(pid)
+	id, err := process.IDOf(pid)
 	if err != nil {
 		return ""
 	}

@@ -87,7 +87,7 @@ func running(dir string) (app.TaskStatus, error) {
 	return s, nil
 }
 
-// lost kills what is left of a lost task. While some of it can't be killed (a
+// lost kills the remaining processes of a lost task. While some of it can't be killed (a
 // process that waits for a dead disk), the task counts as running: its resources
 // are in use.
 func (e *Executor) lost(ctx context.Context, t app.Task, why string) (app.TaskStatus, error) {

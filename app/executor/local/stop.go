@@ -49,7 +49,7 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 // grace returns how long the task's program has to end. If task.json can't be read,
 // the task has no program.
 func grace(dir string) time.Duration {
-	spec, err := task.Read(dir)
+	spec, err := task.ReadSpec(dir)
 	if err != nil {
 		return 0
 	}
@@ -72,7 +72,7 @@ func (e *Executor) kill(ctx context.Context, t app.Task) error {
 }
 
 // killAll kills the processes that are in the task's cgroup or carry its mark,
-// and waits until they are gone. It also waits for the sandbox, which dies with
+// and waits until they have exited. It also waits for the sandbox, which dies with
 // the task's own process, but not at once.
 func (e *Executor) killAll(ctx context.Context, t app.Task) error {
 	if e.isolation.Cgroup != "" {

@@ -17,19 +17,19 @@ const (
 	// anything follows from it.
 	lostRounds = 3
 	// againAfter is how long it has to be unknown before it is submitted again. If
-	// the first submission turns up even later, the claim keeps it from running.
+	// the first submission appears even later, the claim keeps it from running.
 	againAfter = 20 * time.Second
 )
 
 // absent returns the status of a task that neither squeue nor sacct knows, or
-// whose end sacct has not heard. An answer may be late, and a restarted controller
+// whose end sacct does not know. An answer may be late, and a restarted controller
 // may take a while, so for some time the status stays unchanged.
 func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 	o, err := readOutcome(t.Dir)
 	if o != nil || err != nil {
 		return ended(o), err
 	}
-	if r, ok, err := e.lists.find(t.Token); ok && err == nil && r != k.row { // its list was split
+	if r, ok, err := e.lists.findToken(t.Token); ok && err == nil && r != k.row { // its list was split
 		k.row, k.missing = r, 0
 	}
 	if !e.snapshot.complete(k.row.Name) {
@@ -75,7 +75,7 @@ func (e *Executor) dropped(t app.Task, k *tracked) (s app.TaskStatus, ok bool, e
 	if isClaimed || err != nil {
 		return s, false, err
 	}
-	d := ending{jobRecord: jobRecord{JobRow: k.row, State: "CANCELLED"}, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), tracked: k}
+	d := ending{jobRecord: jobRecord{JobRow: k.row, State: "CANCELLED"}, stopped: task.StopRequested(t.Dir), refused: readRejection(t.Dir), tracked: k}
 	if d.foreign() && (e.snapshot.without || !e.missingFor(k, e.options.LostAfter)) {
 		return s, false, nil
 	}
@@ -86,7 +86,7 @@ func (e *Executor) dropped(t app.Task, k *tracked) (s app.TaskStatus, ok bool, e
 // submission.
 func (e *Executor) missingFor(k *tracked, long time.Duration) bool {
 	since := k.missingAt
-	if submitted := e.submissions.last(k.row.Name); submitted.After(since) {
+	if submitted := e.submissions.lastSubmitted(k.row.Name); submitted.After(since) {
 		since = submitted
 	}
 	return k.missing >= lostRounds && e.snapshot.at.Sub(since) >= long
@@ -161,10 +161,10 @@ func noLocks(err error) bool {
 
 // resubmit submits a name again of which Slurm, asked several times, knows
 // nothing, and of which no job ever claimed an attempt. If the first submission
-// turns up after all, the claim keeps the task from running twice.
+// appears after all, the claim keeps the task from running twice.
 func (e *Executor) resubmit(t app.Task, k *tracked) (app.TaskStatus, error) {
 	name := k.row.Name
-	if e.end.Err() == nil && e.submissions.begin(name) {
+	if e.end.Err() == nil && e.submissions.maySubmitAgain(name) {
 		e.parts.Go(func() { e.submissions.finish(name, e.submitter.again(e.end, name, t)) })
 	}
 	return app.TaskStatus{State: app.TaskStarting, Reason: "it is submitted to Slurm again"}, nil

@@ -54,7 +54,7 @@ func TestAccountingIsAskedForTasksThatSqueueHadTimeToShow(t *testing.T) {
 		"none": {row: JobRow{Name: "molrun-none"}},
 	}
 	e := &Executor{snapshot: v, submissions: newSubmissions(), lists: &lists{dir: t.TempDir(), prefix: "molrun"}}
-	e.submissions.note("molrun-new", "")
+	e.submissions.recordSubmission("molrun-new", "")
 	e.accountFor(t.Context(), []app.Task{{Token: "gone"}, {Token: "new"}, {Token: "none"}})
 	if got := asked(); got != "molrun-gone" {
 		t.Errorf("asked for %q", got)

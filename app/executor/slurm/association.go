@@ -23,7 +23,7 @@ func (c *client) Association(ctx context.Context, cluster, account string) (a as
 		return a, fmt.Errorf("find this user's name: %w", err)
 	}
 	if account == "" {
-		text, err := c.run(ctx, "", accountManager, "-n", "-P", "show", "user", me.Username, "format=DefaultAccount")
+		text, err := c.runCommand(ctx, "", accountManager, "-n", "-P", "show", "user", me.Username, "format=DefaultAccount")
 		if err != nil {
 			return a, err
 		}
@@ -33,15 +33,15 @@ func (c *client) Association(ctx context.Context, cluster, account string) (a as
 	if account == "" {
 		return a, nil
 	}
-	text, err := c.run(ctx, "", accountManager, "-n", "-P", "show", "assoc", "where", "cluster="+cluster, "account="+account, "format=User,GrpSubmit,MaxSubmit")
+	text, err := c.runCommand(ctx, "", accountManager, "-n", "-P", "show", "assoc", "where", "cluster="+cluster, "account="+account, "format=User,GrpSubmit,MaxSubmit")
 	if err != nil {
 		return a, err
 	}
-	return a.read(text), nil
+	return a.parseAssociation(text), nil
 }
 
-// read reads a line for the account, whose user is empty, and one for each user.
-func (a association) read(text string) association {
+// parseAssociation reads a line for the account, whose user is empty, and one for each user.
+func (a association) parseAssociation(text string) association {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSpace(line), "|")
 		if len(fields) != 3 || fields[0] != "" && fields[0] != a.User {

@@ -11,7 +11,7 @@ func TestAssociationHasTheLowestLimit(t *testing.T) {
 		"|20|\nmolrun||10\n":             {User: "molrun", Exists: true, MaxSubmit: 10},
 		"||\nmolrun|7|10\nnonsense\n|||": {User: "molrun", Exists: true, MaxSubmit: 7},
 	} {
-		if got := (association{User: "molrun"}).read(text); got != want {
+		if got := (association{User: "molrun"}).parseAssociation(text); got != want {
 			t.Errorf("%q is read as %+v, want %+v", text, got, want)
 		}
 	}

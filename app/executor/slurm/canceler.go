@@ -27,8 +27,8 @@ func newCanceler() *canceler {
 	return &canceler{requests: make(chan cancelRequest, 1024), ended: make(chan struct{})}
 }
 
-// add requests the end of a job.
-func (c *canceler) add(ctx context.Context, job jobRecord, how cancelManner) error {
+// requestEnd requests the end of a job.
+func (c *canceler) requestEnd(ctx context.Context, job jobRecord, how cancelManner) error {
 	select {
 	case c.requests <- cancelRequest{job, how}:
 		return nil
@@ -48,8 +48,8 @@ func (c *canceler) tryAdd(job jobRecord, how cancelManner) {
 	}
 }
 
-// run cancels jobs until ctx ends.
-func (c *canceler) run(ctx context.Context, cancel cancel) {
+// cancelUntilDone cancels jobs until ctx ends.
+func (c *canceler) cancelUntilDone(ctx context.Context, cancel cancel) {
 	defer close(c.ended)
 	for {
 		select {

@@ -47,7 +47,7 @@ func Check(ctx context.Context, o Options, places ...placement.Placement) []Find
 	c.accounts(ctx, places)
 	c.partitions(ctx, places)
 	if !c.failed() {
-		c.probe(ctx, slices.Concat(places, []placement.Placement{{}})[0])
+		c.runProbe(ctx, slices.Concat(places, []placement.Placement{{}})[0])
 	}
 	return c.found
 }
@@ -59,7 +59,7 @@ type checkup struct {
 	found   []Finding
 }
 
-func (c *checkup) say(g Grade, format string, args ...any) {
+func (c *checkup) addFinding(g Grade, format string, args ...any) {
 	c.found = append(c.found, Finding{g, fmt.Sprintf(format, args...)})
 }
 
@@ -71,12 +71,12 @@ func (c *checkup) failed() bool {
 func (c *checkup) commands() {
 	var missing []string
 	for _, name := range Commands {
-		if _, err := c.client.Find(name); err != nil {
+		if _, err := c.client.commandPath(name); err != nil {
 			missing = append(missing, name)
 		}
 	}
 	if missing != nil {
-		c.say(Wrong, "%s has no %s; install Slurm's commands, or name their folder by the setting slurm.path", c.options.Path, strings.Join(missing, ", "))
+		c.addFinding(Wrong, "%s has no %s; install Slurm's commands, or name their folder by the setting slurm.path", c.options.Path, strings.Join(missing, ", "))
 	}
 }
 
@@ -86,28 +86,28 @@ func (c *checkup) controller(ctx context.Context) {
 	text, err := c.client.Ping(ctx)
 	switch {
 	case err != nil:
-		c.say(Wrong, "the controller does not answer (%v); look at slurmctld and munge, or name the right slurm.conf by the setting slurm.conf; jobs in Slurm go on meanwhile", err)
+		c.addFinding(Wrong, "the controller does not answer (%v); look at slurmctld and munge, or name the right slurm.conf by the setting slurm.conf; jobs in Slurm go on meanwhile", err)
 		return
 	case !strings.Contains(text, "UP"):
-		c.say(Wrong, "the controller is down (%s); start slurmctld; jobs in Slurm go on meanwhile", strings.TrimSpace(text))
+		c.addFinding(Wrong, "the controller is down (%s); start slurmctld; jobs in Slurm go on meanwhile", strings.TrimSpace(text))
 		return
 	}
 	version := "of an unknown version"
 	if v, err := c.client.Version(ctx); err == nil {
 		version = v
 	}
-	c.say(Fine, "the controller answers; its commands are %s", version)
+	c.addFinding(Fine, "the controller answers; its commands are %s", version)
 }
 
 // settings checks the limits on jobs, and how long Slurm remembers them.
 func (c *checkup) settings(ctx context.Context) {
 	settings, err := c.client.Settings(ctx)
 	if err != nil {
-		c.say(Doubtful, "the controller does not tell its settings: %v", err)
+		c.addFinding(Doubtful, "the controller does not tell its settings: %v", err)
 		return
 	}
 	if most, ok := leadingNumber(settings["MaxJobCount"]); ok && most <= c.options.MaxTasks {
-		c.say(Doubtful, "the cluster holds %d jobs of all users (MaxJobCount), so slurm.max_jobs = %d can be in others' way; lower it", most, c.options.MaxTasks)
+		c.addFinding(Doubtful, "the cluster holds %d jobs of all users (MaxJobCount), so slurm.max_jobs = %d can be in others' way; lower it", most, c.options.MaxTasks)
 	}
 	if !strings.HasSuffix(settings["AccountingStorageType"], "none") {
 		return
@@ -115,10 +115,10 @@ func (c *checkup) settings(ctx context.Context) {
 	enough := 10 * int(c.options.Poll/time.Second)
 	age, _ := leadingNumber(settings["MinJobAge"])
 	if age < enough {
-		c.say(Wrong, "there is no accounting (slurmdbd), and the controller forgets a job %d s after its end, before molrun has surely asked; set MinJobAge to %d or more, or set up accounting", age, enough)
+		c.addFinding(Wrong, "there is no accounting (slurmdbd), and the controller forgets a job %d s after its end, before molrun has surely asked; set MinJobAge to %d or more, or set up accounting", age, enough)
 		return
 	}
-	c.say(Doubtful, "there is no accounting (slurmdbd): what ends while molrun is down for more than %d s (MinJobAge) counts as lost where its files don't tell the end", age)
+	c.addFinding(Doubtful, "there is no accounting (slurmdbd): what ends while molrun is down for more than %d s (MinJobAge) counts as lost where its files don't tell the end", age)
 }
 
 // accounts checks that the accounts of the placements may be used and take as many
@@ -138,13 +138,13 @@ func (c *checkup) accounts(ctx context.Context, places []placement.Placement) {
 		a, err := c.client.Association(ctx, settings["ClusterName"], p.Account)
 		switch {
 		case err != nil:
-			c.say(Doubtful, "accounting does not tell the limits of the account: %v", err)
+			c.addFinding(Doubtful, "accounting does not tell the limits of the account: %v", err)
 		case !a.Exists:
 			name := cmp.Or(a.Account, "NAME")
-			c.say(Wrong, "the user %s has no association with the account %s, so Slurm refuses its jobs; add it: sacctmgr add user %s account=%s cluster=%s",
+			c.addFinding(Wrong, "the user %s has no association with the account %s, so Slurm refuses its jobs; add it: sacctmgr add user %s account=%s cluster=%s",
 				a.User, name, a.User, name, settings["ClusterName"])
 		case strings.Contains(enforced, "limits") && a.MaxSubmit > 0 && a.MaxSubmit < c.options.MaxTasks:
-			c.say(Doubtful, "the user %s may have %d jobs at once in the account %s (MaxSubmitJobs, GrpSubmitJobs), so slurm.max_jobs = %d is more than Slurm takes; lower it, or have the limit raised",
+			c.addFinding(Doubtful, "the user %s may have %d jobs at once in the account %s (MaxSubmitJobs, GrpSubmitJobs), so slurm.max_jobs = %d is more than Slurm takes; lower it, or have the limit raised",
 				a.User, a.MaxSubmit, a.Account, c.options.MaxTasks)
 		}
 	}
@@ -154,7 +154,7 @@ func (c *checkup) accounts(ctx context.Context, places []placement.Placement) {
 func (c *checkup) partitions(ctx context.Context, places []placement.Placement) {
 	known, err := c.client.Partitions(ctx)
 	if err != nil {
-		c.say(Doubtful, "the controller does not tell its partitions: %v", err)
+		c.addFinding(Doubtful, "the controller does not tell its partitions: %v", err)
 		return
 	}
 	for _, p := range places {
@@ -163,20 +163,20 @@ func (c *checkup) partitions(ctx context.Context, places []placement.Placement) 
 				continue
 			}
 			if name == "" {
-				c.say(Wrong, "the cluster has no default partition; name one by the setting slurm.partition")
+				c.addFinding(Wrong, "the cluster has no default partition; name one by the setting slurm.partition")
 			} else {
-				c.say(Wrong, "there is no partition %s; sinfo lists those that are", name)
+				c.addFinding(Wrong, "there is no partition %s; sinfo lists those that are", name)
 			}
 		}
 	}
 }
 
-// probe runs a job that reads a file written here and writes one that is read
+// runProbe runs a job that reads a file written here and writes one that is read
 // here.
-func (c *checkup) probe(ctx context.Context, place placement.Placement) {
+func (c *checkup) runProbe(ctx context.Context, place placement.Placement) {
 	dir, err := os.MkdirTemp(c.options.SharedDir, ".probe-")
 	if err != nil {
-		c.say(Wrong, "the shared folder can't be written to: %v", err)
+		c.addFinding(Wrong, "the shared folder can't be written to: %v", err)
 		return
 	}
 	defer os.RemoveAll(dir)

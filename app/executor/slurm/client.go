@@ -26,7 +26,7 @@ var errNoCommand = errors.New("not found")
 type client struct {
 	options Options
 	env     []string
-	turns   map[string]chan struct{}
+	slots   map[string]chan struct{}
 	health  health
 
 	mu       sync.Mutex
@@ -36,7 +36,7 @@ type client struct {
 // Commands are the commands of Slurm that a client needs.
 var Commands = []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"}
 
-// accountManager tells about accounts. A client does without it.
+// accountManager lists accounts. A client does without it.
 const accountManager = "sacctmgr"
 
 // newClient returns a client, of whose options all have to be set. It runs nothing yet.
@@ -49,13 +49,13 @@ func newClient(o Options) *client {
 	if o.SlurmConf != "" {
 		env = append(env, "SLURM_CONF="+o.SlurmConf)
 	}
-	c := &client{options: o, env: env, turns: map[string]chan struct{}{}}
+	c := &client{options: o, env: env, slots: map[string]chan struct{}{}}
 	for _, name := range append([]string{accountManager}, Commands...) {
 		atOnce := 1
 		if name == "sbatch" {
 			atOnce = submitsAtOnce
 		}
-		c.turns[name] = make(chan struct{}, atOnce)
+		c.slots[name] = make(chan struct{}, atOnce)
 	}
 	return c
 }
@@ -89,23 +89,23 @@ func lastLine(said string) string {
 	return strings.ToValidUTF8(strings.TrimSpace(line), "")
 }
 
-// run runs a command to its end, when its turn comes, and returns its output.
-func (c *client) run(ctx context.Context, stdin, name string, args ...string) (string, error) {
-	out, err := c.inTurn(ctx, stdin, name, args)
+// runCommand runs a command to its end once a slot is free, and returns its output.
+func (c *client) runCommand(ctx context.Context, stdin, name string, args ...string) (string, error) {
+	out, err := c.runInSlot(ctx, stdin, name, args)
 	if (name == "squeue" || name == "sinfo") && ctx.Err() == nil {
-		c.health.note(name, err, c.options.Now())
+		c.health.recordResult(name, err, c.options.Now())
 	}
 	return out, err
 }
 
-func (c *client) inTurn(ctx context.Context, stdin, name string, args []string) (string, error) {
-	turn := c.turns[name]
+func (c *client) runInSlot(ctx context.Context, stdin, name string, args []string) (string, error) {
+	slot := c.slots[name]
 	select {
-	case turn <- struct{}{}:
+	case slot <- struct{}{}:
 	case <-ctx.Done():
 		return "", fmt.Errorf("%s: %w", name, ctx.Err())
 	}
-	defer func() { <-turn }()
+	defer func() { <-slot }()
 	begin := time.Now()
 	out, err := c.execute(ctx, stdin, name, args)
 	if c.options.Ran != nil && !errors.Is(err, context.Canceled) { // by us
@@ -115,7 +115,7 @@ func (c *client) inTurn(ctx context.Context, stdin, name string, args []string) 
 }
 
 func (c *client) execute(ctx context.Context, stdin, name string, args []string) (string, error) {
-	file, err := c.Find(name)
+	file, err := c.commandPath(name)
 	if err != nil {
 		return "", err
 	}
@@ -136,8 +136,8 @@ func (c *client) execute(ctx context.Context, stdin, name string, args []string)
 	return out.String(), nil
 }
 
-// Find returns the path of a command. The PATH of this process does not matter.
-func (c *client) Find(name string) (string, error) {
+// commandPath returns the path of a command. The PATH of this process does not matter.
+func (c *client) commandPath(name string) (string, error) {
 	for _, dir := range filepath.SplitList(c.options.Path) {
 		file := filepath.Join(dir, name)
 		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 && filepath.IsAbs(file) {

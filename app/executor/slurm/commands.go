@@ -12,7 +12,7 @@ import (
 
 // Submit has sbatch submit a script and returns the job's number.
 func (c *client) Submit(ctx context.Context, script string, args ...string) (id string, err error) {
-	out, err := c.run(ctx, script, "sbatch", args...)
+	out, err := c.runCommand(ctx, script, "sbatch", args...)
 	if err != nil {
 		return "", err
 	}
@@ -25,7 +25,7 @@ func (c *client) Submit(ctx context.Context, script string, args ...string) (id 
 
 // Queue asks squeue for all of this user's jobs whose names begin with prefix.
 func (c *client) Queue(ctx context.Context, prefix string) ([]jobRecord, error) {
-	out, err := c.run(ctx, "", "squeue", "--noheader", "--states=all", "--array",
+	out, err := c.runCommand(ctx, "", "squeue", "--noheader", "--states=all", "--array",
 		"--user="+strconv.Itoa(os.Getuid()), "-O", queueFormat)
 	return parseQueue(out, prefix), err
 }
@@ -36,7 +36,7 @@ var errNoAccounting = errors.New("the cluster has no accounting")
 // Account asks sacct for jobs of these names that were submitted since then.
 func (c *client) Account(ctx context.Context, prefix string, since time.Time, names []string) ([]jobRecord, error) {
 	hours := int(time.Since(since)/time.Hour) + 24
-	out, err := c.run(ctx, "", "sacct", "-X", "-n", "-P",
+	out, err := c.runCommand(ctx, "", "sacct", "-X", "-n", "-P",
 		"-S", fmt.Sprintf("now-%dhours", hours), "-E", "now+7days", "--name", strings.Join(names, ","), "-o", accountFormat)
 	if f, ok := errors.AsType[*commandFailure](err); ok && f.Exited && strings.Contains(f.Said, "accounting storage is disabled") {
 		return nil, errNoAccounting
@@ -72,24 +72,24 @@ func (c *client) Cancel(ctx context.Context, how cancelManner, name string, targ
 	case cancelTerminate:
 		args = append(args, "--signal=TERM", "--batch")
 	}
-	_, err := c.run(ctx, "", "scancel", append(args, targets...)...)
+	_, err := c.runCommand(ctx, "", "scancel", append(args, targets...)...)
 	return err
 }
 
-// Ping asks whether the controller is up. It answers in its own words.
+// Ping asks whether the controller is up, and returns its message.
 func (c *client) Ping(ctx context.Context) (answer string, err error) {
-	return c.run(ctx, "", "scontrol", "ping")
+	return c.runCommand(ctx, "", "scontrol", "ping")
 }
 
 // Version returns the version of the commands.
 func (c *client) Version(ctx context.Context) (string, error) {
-	text, err := c.run(ctx, "", "sbatch", "--version")
+	text, err := c.runCommand(ctx, "", "sbatch", "--version")
 	return strings.TrimSpace(text), err
 }
 
 // State returns the state, the reason and the node of the only job with this name.
 func (c *client) State(ctx context.Context, name string) (state, reason, node string, err error) {
-	text, err := c.run(ctx, "", "squeue", "--noheader", "--states=all", "--name="+name, "--format=%T|%r|%N")
+	text, err := c.runCommand(ctx, "", "squeue", "--noheader", "--states=all", "--name="+name, "--format=%T|%r|%N")
 	state, rest, _ := strings.Cut(strings.TrimSpace(text), "|")
 	reason, node, _ = strings.Cut(rest, "|")
 	if err == nil && state == "" {

@@ -12,7 +12,7 @@
 // list of a name is durable before sbatch is called. So whatever happens then, to
 // this process or to Slurm, the jobs are found again by name. A failure of sbatch
 // does not mean that there is no job: only when Slurm, asked several times, knows
-// none, the name is submitted again. If two jobs turn up after all, the first one
+// none, the name is submitted again. If two jobs appear after all, the first one
 // on a node makes the directory claim in the attempt's directory, and the other
 // ends at once.
 //

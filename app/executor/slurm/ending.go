@@ -23,7 +23,7 @@ type ending struct {
 	tracked *tracked
 }
 
-// foreign reports whether somebody else cancelled the job in Slurm.
+// foreign reports whether another user cancelled the job in Slurm.
 func (d ending) foreign() bool {
 	return d.Kind() == kindCancelled && !d.stopped && d.refused == ""
 }

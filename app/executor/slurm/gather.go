@@ -46,7 +46,7 @@ type gatherer struct {
 	sealed map[string]bool // tokens of tasks that are being submitted
 }
 
-// newGatherer returns a gatherer that makes so many submissions at once, each of as many
+// newGatherer returns a gatherer that makes a number of submissions at once, each of as many
 // tasks as most allows.
 func newGatherer(submit submitFunc, most func(context.Context) int, atOnce int) *gatherer {
 	return &gatherer{
@@ -110,21 +110,21 @@ func (g *gatherer) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(g.next(time.Now()))
+		timer.Reset(g.untilDue(time.Now()))
 		select {
 		case a := <-g.arrivals:
-			g.join(ctx, a)
+			g.addArrival(ctx, a)
 		case <-timer.C:
 		case <-ctx.Done():
-			g.refuse()
+			g.rejectWaiting()
 			return
 		}
 		g.release(ctx, time.Now())
 	}
 }
 
-// join adds an arrival to its group, which is sent when it is full.
-func (g *gatherer) join(ctx context.Context, a *arrival) {
+// addArrival adds an arrival to its group, which is sent when it is full.
+func (g *gatherer) addArrival(ctx context.Context, a *arrival) {
 	now := time.Now()
 	w := g.groups[a.request]
 	if w == nil {
@@ -135,7 +135,7 @@ func (g *gatherer) join(ctx context.Context, a *arrival) {
 	w.stream = w.stream || len(w.arrivals) > 1
 	g.seen[a.request] = now
 	if len(w.arrivals) > 1 && len(w.arrivals) >= g.most(ctx) {
-		g.send(ctx, a.request)
+		g.submitGroup(ctx, a.request)
 	}
 }
 
@@ -152,8 +152,8 @@ func (w *taskGroup) due() time.Time {
 	return due
 }
 
-// next is how long until the next group is due.
-func (g *gatherer) next(now time.Time) time.Duration {
+// untilDue is how long until the next group is due.
+func (g *gatherer) untilDue(now time.Time) time.Duration {
 	wait := time.Hour
 	for _, w := range g.groups {
 		wait = min(wait, w.due().Sub(now))
@@ -164,14 +164,14 @@ func (g *gatherer) next(now time.Time) time.Duration {
 func (g *gatherer) release(ctx context.Context, now time.Time) {
 	for r, w := range g.groups {
 		if !now.Before(w.due()) {
-			g.send(ctx, r)
+			g.submitGroup(ctx, r)
 		}
 	}
 	maps.DeleteFunc(g.seen, func(_ request, at time.Time) bool { return now.Sub(at) > streamWait })
 }
 
-// send submits a group in pieces.
-func (g *gatherer) send(ctx context.Context, r request) {
+// submitGroup submits a group in pieces.
+func (g *gatherer) submitGroup(ctx context.Context, r request) {
 	arrivals := g.groups[r].arrivals
 	delete(g.groups, r)
 	for piece := range slices.Chunk(arrivals, g.most(ctx)) {
@@ -233,8 +233,8 @@ func (g *gatherer) Underway(token string) bool {
 	return g.sealed[token]
 }
 
-// refuse turns away the waiting tasks when the service stops.
-func (g *gatherer) refuse() {
+// rejectWaiting turns away the waiting tasks when the service stops.
+func (g *gatherer) rejectWaiting() {
 	for _, w := range g.groups {
 		for _, a := range w.arrivals {
 			if a.state.CompareAndSwap(arrivalWaiting, arrivalSealed) {

@@ -16,8 +16,8 @@ type health struct {
 	errs  map[string]error // why it does not answer, by command
 }
 
-// note records the result of a command that asked the controller, or of folderWrite.
-func (h *health) note(command string, err error, now time.Time) {
+// recordResult records the result of a command that asked the controller, or of folderWrite.
+func (h *health) recordResult(command string, err error, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.err()

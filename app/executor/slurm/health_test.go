@@ -26,7 +26,7 @@ func TestAnswersSayWhenTheyBegan(t *testing.T) {
 		{"squeue", nil, 5},
 		{"sinfo", nil, 5},
 	} {
-		h.note(tt.command, tt.err, time.Unix(int64(n), 0))
+		h.recordResult(tt.command, tt.err, time.Unix(int64(n), 0))
 		if got := h.since.Unix(); got != int64(tt.since) {
 			t.Errorf("step %d: since %d, want %d", n, got, tt.since)
 		}
@@ -50,7 +50,7 @@ func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
 		ask := func() (err error) {
 			_, _ = c.Queue(t.Context(), "molrun")
 			_, _ = c.Partitions(t.Context())
-			_, _ = c.run(t.Context(), "", tt.works)
+			_, _ = c.runCommand(t.Context(), "", tt.works)
 			_, err = c.Answers()
 			return err
 		}

@@ -45,7 +45,7 @@ func TestNamesAndCommentsOfJobs(t *testing.T) {
 			}
 			r := request{owner: tt.owner, pilot: tt.pilot}
 			l := &lists{dir: t.TempDir(), prefix: "molrun"}
-			_, err := l.write("molrun-TOKEN", r.label(tasks), tasks)
+			_, err := l.writeList("molrun-TOKEN", r.label(tasks), tasks)
 			must.OK(t, err)
 			title := l.title("molrun-TOKEN")
 			if got := r.comment(l.label("molrun-TOKEN")); title != tt.title || got != tt.comment {

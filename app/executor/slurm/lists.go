@@ -41,8 +41,8 @@ func (l *lists) path(name string) string { return filepath.Join(l.dir, name) }
 // single returns the row of a task that is submitted alone.
 func (l *lists) single(token string) JobRow { return JobRow{Name: l.prefix + "-" + token} }
 
-// write writes the list of a name and returns the rows of the tasks, in order.
-func (l *lists) write(name, label string, tasks []app.Task) ([]JobRow, error) {
+// writeList writes the list of a name and returns the rows of the tasks, in order.
+func (l *lists) writeList(name, label string, tasks []app.Task) ([]JobRow, error) {
 	var text strings.Builder
 	fmt.Fprintln(&text, strings.TrimSpace(listHead+" "+label))
 	for _, t := range tasks {
@@ -73,7 +73,7 @@ func (l *lists) newArray() string { return l.prefix + arrayMark + rand.Text() }
 func (l *lists) isArray(name string) bool { return strings.HasPrefix(name, l.prefix+arrayMark) }
 
 // split replaces the list of a name of which Slurm has no job by lists of at most
-// size tasks. If jobs of the name turn up after all they find no list, and end.
+// size tasks. If jobs of the name appear after all they find no list, and end.
 func (l *lists) split(name string, tasks []app.Task, size int) error {
 	label := l.label(name)
 	for part := range slices.Chunk(tasks, size) {
@@ -81,15 +81,15 @@ func (l *lists) split(name string, tasks []app.Task, size int) error {
 		if len(part) > 1 {
 			into = l.newArray()
 		}
-		if _, err := l.write(into, label, part); err != nil {
+		if _, err := l.writeList(into, label, part); err != nil {
 			return err
 		}
 	}
 	return os.Remove(l.path(name))
 }
 
-// find returns the row of a token; false if it was never submitted.
-func (l *lists) find(token string) (JobRow, bool, error) {
+// findToken returns the row of a token; false if it was never submitted.
+func (l *lists) findToken(token string) (JobRow, bool, error) {
 	alone := l.single(token)
 	_, err := os.Lstat(l.path(alone.Name))
 	if err == nil {
@@ -101,7 +101,7 @@ func (l *lists) find(token string) (JobRow, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.loaded {
-		if err := l.load(); err != nil {
+		if err := l.loadAll(); err != nil {
 			return JobRow{}, false, err
 		}
 	}
@@ -109,8 +109,8 @@ func (l *lists) find(token string) (JobRow, bool, error) {
 	return r, ok, nil
 }
 
-// load reads the lists of all arrays.
-func (l *lists) load() error {
+// loadAll reads the lists of all arrays.
+func (l *lists) loadAll() error {
 	names, err := os.ReadDir(l.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read what was submitted: %w", err)
@@ -120,7 +120,7 @@ func (l *lists) load() error {
 		if !l.isArray(n.Name()) || filepath.Ext(n.Name()) != "" {
 			continue
 		}
-		tasks, err := l.read(n.Name())
+		tasks, err := l.readList(n.Name())
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -135,8 +135,8 @@ func (l *lists) load() error {
 	return nil
 }
 
-// read returns token and directory of the tasks of a name.
-func (l *lists) read(name string) ([]app.Task, error) {
+// readList returns token and directory of the tasks of a name.
+func (l *lists) readList(name string) ([]app.Task, error) {
 	text, err := os.ReadFile(l.path(name))
 	if err != nil {
 		return nil, fmt.Errorf("read what was submitted: %w", err)
@@ -192,7 +192,7 @@ func (l *lists) written(name string) (time.Time, bool) {
 
 // remove deletes a name.
 func (l *lists) remove(name string) error {
-	tasks, err := l.read(name)
+	tasks, err := l.readList(name)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (l *lists) remove(name string) error {
 
 // idle reports whether no attempt of a list has a directory any more.
 func (l *lists) idle(name string) bool {
-	tasks, err := l.read(name)
+	tasks, err := l.readList(name)
 	if err != nil {
 		return false
 	}

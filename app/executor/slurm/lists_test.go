@@ -13,11 +13,11 @@ func TestListsOfArraysAreReadOnce(t *testing.T) {
 	dir := t.TempDir()
 	before := &lists{dir: dir, prefix: "molrun"}
 	name := before.newArray()
-	written, err := before.write(name, "", []app.Task{{Token: "a", Dir: "/a"}, {Token: "b", Dir: "/b"}})
+	written, err := before.writeList(name, "", []app.Task{{Token: "a", Dir: "/a"}, {Token: "b", Dir: "/b"}})
 	must.OK(t, err)
 	l := &lists{dir: dir, prefix: "molrun"}
 	for range 2 {
-		if row, ok, err := l.find("b"); err != nil || !ok || row != written[1] {
+		if row, ok, err := l.findToken("b"); err != nil || !ok || row != written[1] {
 			t.Errorf("found %+v, %v, want %+v (%v)", row, ok, written[1], err)
 		}
 		must.OK(t, os.RemoveAll(dir))

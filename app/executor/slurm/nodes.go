@@ -28,8 +28,8 @@ type nodes struct {
 	asked time.Time
 }
 
-// run keeps the nodes up to date until ctx ends.
-func (k *nodes) run(ctx context.Context) {
+// keepCurrent keeps the nodes up to date until ctx ends.
+func (k *nodes) keepCurrent(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -43,7 +43,7 @@ func (k *nodes) run(ctx context.Context) {
 			k.set(known, time.Now())
 		}
 		if _, silent := k.client.Answers(); err == nil && silent != nil {
-			_, _ = k.client.Queue(ctx, "") // without jobs, nobody else asks squeue again
+			_, _ = k.client.Queue(ctx, "") // without jobs, nothing else asks squeue again
 		}
 		if _, silent := k.client.Answers(); silent != nil {
 			timer.Reset(silentEvery)
@@ -61,7 +61,7 @@ func (k *nodes) set(known map[string]placement.Node, asked time.Time) {
 
 // largest returns what the largest nodes leave to a task beside its margins.
 func (k *nodes) largest(partitions string) (placement.Node, bool) {
-	n := k.of(partitions)
+	n := k.joinPartitions(partitions)
 	if n == nil {
 		return placement.Node{}, false
 	}
@@ -92,8 +92,8 @@ func (k *nodes) missing(partitions string) string {
 	return ""
 }
 
-// of joins partitions of which Slurm may take any.
-func (k *nodes) of(partitions string) *placement.Node {
+// joinPartitions joins partitions of which Slurm may take any.
+func (k *nodes) joinPartitions(partitions string) *placement.Node {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if time.Since(k.asked) > nodesTTL {

@@ -72,8 +72,8 @@ type Options struct {
 
 	// Now is the wall clock, which is compared with Slurm's; default time.Now.
 	Now func() time.Time
-	// Ran is told of each command of Slurm that was run, how long it took and how it
-	// failed; nil tells nobody.
+	// Ran receives each command of Slurm that was run, how long it took and how it
+	// failed; it can be nil.
 	Ran func(command string, took time.Duration, err error)
 	// Log takes messages for the operator: fixed words, then alternating names and
 	// values; nil drops them.

@@ -19,7 +19,7 @@ import (
 const (
 	// logFile is the log of the process that runs a task.
 	logFile = "shim.log"
-	// refusedFile says why the task was given up before it began.
+	// refusedFile says why the task was abandoned before it began.
 	refusedFile = "refused"
 )
 
@@ -41,7 +41,7 @@ func (e *Executor) over(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, er
 		return app.TaskStatus{}, err
 	}
 	end := ending{
-		jobRecord: r, outcome: o, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir),
+		jobRecord: r, outcome: o, stopped: task.StopRequested(t.Dir), refused: readRejection(t.Dir),
 		needs: t.Needs, tracked: k, pilot: isPilot(t),
 	}
 	since, late := time.Since(k.overAt), e.options.Late
@@ -64,7 +64,7 @@ func (e *Executor) over(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, er
 	return end.status(), nil
 }
 
-// cutOff reports whether the task is alive although Slurm has given up on its
+// cutOff reports whether the task is alive although Slurm has abandoned its
 // node, which it cannot reach. It ends by itself, or Slurm ends it when the node
 // is back; until then, another attempt would run beside it. A lock that outlives
 // its machine counts no longer than the task could have lived.
@@ -89,12 +89,12 @@ func (e *Executor) began(t app.Task, r jobRecord) bool {
 	return isClaimed || err != nil
 }
 
-// giveUp ends a task that can't start. The reason is recorded first, so that the
-// end is not attributed to somebody else.
-func (e *Executor) giveUp(t app.Task, r jobRecord) error {
+// abandon ends a task that can't start. The reason is recorded first, so that the
+// end is not attributed to another user.
+func (e *Executor) abandon(t app.Task, r jobRecord) error {
 	why := fmt.Sprintf("%s. Slurm had no place for it within %v. Ask an administrator whether the cluster can run such jobs, then retry it.",
 		strings.ToUpper(waits(r)[:1])+waits(r)[1:], e.options.HoldGrace)
-	if readRefusal(t.Dir) == "" {
+	if readRejection(t.Dir) == "" {
 		if err := replaceFile(filepath.Join(t.Dir, refusedFile), []byte(why)); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (e *Executor) giveUp(t app.Task, r jobRecord) error {
 	return nil
 }
 
-func readRefusal(dir string) string {
+func readRejection(dir string) string {
 	text, err := os.ReadFile(filepath.Join(dir, refusedFile))
 	if err != nil {
 		return ""

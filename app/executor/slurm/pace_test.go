@@ -26,7 +26,7 @@ func TestPollingSlowsDownToABoundWhileSqueueFails(t *testing.T) {
 	c, _ := deaf(t)
 	v := &snapshot{client: c, options: Options{Poll: time.Second}, pace: time.Second}
 	for _, want := range []time.Duration{2, 4, maxSlowdown, maxSlowdown} {
-		if err := v.ask(t.Context()); err == nil || v.pace != want*time.Second {
+		if err := v.listJobs(t.Context()); err == nil || v.pace != want*time.Second {
 			t.Errorf("the pace is %v, want %v (%v)", v.pace, want*time.Second, err)
 		}
 	}
@@ -48,7 +48,7 @@ func TestSlurmIsAskedSoonerAfterASubmission(t *testing.T) {
 func TestSilentControllerIsAskedForItsNodesMoreOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, calls := deaf(t)
-		go (&nodes{client: c}).run(t.Context())
+		go (&nodes{client: c}).keepCurrent(t.Context())
 		time.Sleep(nodesEvery + time.Second)
 		synctest.Wait()
 		if want := 1 + int(nodesEvery/silentEvery); *calls != want {
@@ -60,20 +60,20 @@ func TestSilentControllerIsAskedForItsNodesMoreOften(t *testing.T) {
 func TestSubmissionIsForgottenAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSubmissions()
-		s.note("name", "the controller does not answer")
-		s.note("again", "")
-		s.begin("again")
+		s.recordSubmission("name", "the controller does not answer")
+		s.recordSubmission("again", "")
+		s.maySubmitAgain("again")
 		time.Sleep(remembered - time.Nanosecond)
 		s.forget()
-		if s.last("name").IsZero() || s.whyPending("name") == "" {
+		if s.lastSubmitted("name").IsZero() || s.whyPending("name") == "" {
 			t.Error("forgotten too early")
 		}
 		time.Sleep(time.Nanosecond)
 		s.forget()
-		if !s.last("name").IsZero() || s.whyPending("name") != "" {
+		if !s.lastSubmitted("name").IsZero() || s.whyPending("name") != "" {
 			t.Error("not forgotten")
 		}
-		if s.last("again").IsZero() {
+		if s.lastSubmitted("again").IsZero() {
 			t.Error("forgotten while it is submitted again")
 		}
 	})
@@ -87,8 +87,8 @@ func TestSharedFolderIsSweptEveryHour(t *testing.T) {
 		must.OK(t, makeDirs(e.options.SharedDir))
 		left := e.lists.path(".molrun-left")
 		must.OK(t, os.WriteFile(left, nil, 0o600))
-		must.OK(t, os.Chtimes(left, time.Time{}, time.Now().Add(-sweepAge)))
-		time.Sleep(sweepEvery - time.Second)
+		must.OK(t, os.Chtimes(left, time.Time{}, time.Now().Add(-cleanUpAge)))
+		time.Sleep(cleanUpEvery - time.Second)
 		synctest.Wait()
 		if _, err := os.Stat(left); err != nil {
 			t.Fatalf("swept too early: %v", err)

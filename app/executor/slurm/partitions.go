@@ -19,7 +19,7 @@ const nodesFormat = "%P|%c|%m|%G|%l"
 // Partitions asks sinfo for the maximum of each quantity that the nodes of each
 // partition offer. The default partition is there also as "".
 func (c *client) Partitions(ctx context.Context) (map[string]placement.Node, error) {
-	text, err := c.run(ctx, "", "sinfo", "--noheader", "--all", "--exact", "--format="+nodesFormat)
+	text, err := c.runCommand(ctx, "", "sinfo", "--noheader", "--all", "--exact", "--format="+nodesFormat)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (c *client) Partitions(ctx context.Context) (map[string]placement.Node, err
 }
 
 // parseNodes reads the output of sinfo. Nodes that are down count: they may be
-// back before the job's turn.
+// back before the job starts.
 func parseNodes(text string) map[string]placement.Node {
 	known := map[string]placement.Node{}
 	for line := range strings.Lines(text) {

@@ -44,12 +44,12 @@ func isPilot(t app.Task) bool { return t.Pilot != "" && t.Pilot == t.Dir }
 func (e *Executor) StartPilot(ctx context.Context, dir string, t app.Task, rows []string) error {
 	t.Pilot = dir
 	p := processOf(t)
-	if _, submitted, err := e.lists.find(p.Token); submitted && err == nil {
+	if _, submitted, err := e.lists.findToken(p.Token); submitted && err == nil {
 		return nil
 	}
 	err := task.FeedPilot(dir, 1, rows)
 	if err == nil {
-		_, err = e.start(ctx, p)
+		_, err = e.submit(ctx, p)
 	}
 	if err != nil {
 		return fmt.Errorf("start the pilot of task %s/%d: %w", t.Job, t.Attempt, err)
@@ -57,8 +57,8 @@ func (e *Executor) StartPilot(ctx context.Context, dir string, t app.Task, rows 
 	return nil
 }
 
-// LandPilot tells the process that no rows follow. One that waits in Slurm is cancelled.
-func (e *Executor) LandPilot(ctx context.Context, dir string) (gone bool, err error) {
+// ShutdownPilot announces to the process that no rows follow. One that waits in Slurm is cancelled.
+func (e *Executor) ShutdownPilot(ctx context.Context, dir string) (gone bool, err error) {
 	err = task.ClosePilot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
@@ -78,16 +78,16 @@ func (e *Executor) LandPilot(ctx context.Context, dir string) (gone bool, err er
 		return true, nil
 	}
 	if r, known := e.latest.of(p.Token); known && r.Kind() == kindQueued {
-		if _, err := task.RequestStop(dir); err != nil { // else somebody else would seem to have cancelled it
+		if _, err := task.RequestStop(dir); err != nil { // else another user would seem to have cancelled it
 			return false, err
 		}
-		return false, e.canceler.add(ctx, r, cancelIfQueued)
+		return false, e.canceler.requestEnd(ctx, r, cancelIfQueued)
 	}
 	return false, nil
 }
 
 // processGone reports whether a pilot's process has begun and is seen to be gone, which
-// Slurm tells later.
+// Slurm reports it later.
 func (e *Executor) processGone(dir string) (bool, error) {
 	run, err := task.ReadRun(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, task.ErrUnreadable) {
@@ -142,7 +142,7 @@ func (e *Executor) statusOfRow(t app.Task, process app.TaskStatus) (s app.TaskSt
 	return lost, nil
 }
 
-// cancelledRow returns the outcome of a row that ran in a pilot which somebody cancelled in
+// cancelledRow returns the outcome of a row that ran in a pilot which was cancelled in
 // Slurm. It keeps what the row measured, if it had the time.
 func cancelledRow(measured, pilot *app.Outcome, begin time.Time) *app.Outcome {
 	o := app.Outcome{Protocol: task.Protocol, StartedAt: begin, EndedAt: pilot.EndedAt}
@@ -170,7 +170,7 @@ func (e *Executor) rowAlive(t app.Task, process app.TaskStatus, begun bool, run 
 		}
 		return s, nil
 	case process.State == app.TaskRunning:
-		return app.TaskStatus{State: app.TaskStarting, Reason: process.Reason}, nil // its turn will come
+		return app.TaskStatus{State: app.TaskStarting, Reason: process.Reason}, nil // it waits in the pilot
 	case task.StopRequested(t.Dir):
 		if _, starts, err := claimed(t.Pilot); !starts && err == nil {
 			return stoppedRow(time.Time{}), nil
@@ -197,5 +197,5 @@ func (e *Executor) stopRow(ctx context.Context, t app.Task, sinceRequest time.Du
 	if _, err := task.RequestStop(t.Pilot); err != nil {
 		return err
 	}
-	return e.canceler.add(ctx, r, cancelEnd)
+	return e.canceler.requestEnd(ctx, r, cancelEnd)
 }

@@ -64,7 +64,7 @@ func (w *world) land(e *slurm.Executor, t app.Task) {
 	must.Become(w, "the pilot lands", func() bool {
 		ctx, cancel := context.WithTimeout(w.Context(), patience)
 		defer cancel()
-		gone, err := e.LandPilot(ctx, t.Pilot)
+		gone, err := e.ShutdownPilot(ctx, t.Pilot)
 		must.OK(w, err)
 		return gone
 	})

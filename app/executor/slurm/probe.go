@@ -45,18 +45,18 @@ func (p *probe) run(ctx context.Context) {
 	defer cancel()
 	job, err := p.submit(ctx)
 	if err != nil {
-		p.say(Wrong, "a job to try the cluster with can't be submitted: %v", err)
+		p.addFinding(Wrong, "a job to try the cluster with can't be submitted: %v", err)
 		return
 	}
 	answer, seen := p.await(ctx)
 	if seen {
-		p.judge(answer, p.options.Now())
+		p.checkAnswer(answer, p.options.Now())
 		return
 	}
 	p.silent(job)
 }
 
-// name is the name of this job alone. A number may be somebody else's by now.
+// name is the name of this job alone. A number may belong to another job by now.
 func (p *probe) name() string { return p.options.Prefix + "_probe-" + p.nonce }
 
 func (p *probe) submit(ctx context.Context) (job string, err error) {
@@ -94,30 +94,30 @@ func (p *probe) await(ctx context.Context) (answer string, seen bool) {
 	}
 }
 
-// judge evaluates the answer, which was seen at that time.
-func (p *probe) judge(answer string, seen time.Time) {
+// checkAnswer evaluates the answer, which was seen at that time.
+func (p *probe) checkAnswer(answer string, seen time.Time) {
 	lines := strings.Split(strings.TrimSpace(answer), "\n")
 	if len(lines) != 5 || lines[0] != p.nonce {
-		p.say(Wrong, "a node reads other files in %s than were written here; mount the same file system there", p.options.SharedDir)
+		p.addFinding(Wrong, "a node reads other files in %s than were written here; mount the same file system there", p.options.SharedDir)
 		return
 	}
 	node := lines[2]
-	p.say(Fine, "a job on node %s read what was written here, and its answer was read here, within %v", node, seen.Sub(p.sent).Round(time.Second/10))
+	p.addFinding(Fine, "a job on node %s read what was written here, and its answer was read here, within %v", node, seen.Sub(p.sent).Round(time.Second/10))
 	if lines[3] != strconv.Itoa(os.Geteuid()) {
-		p.say(Wrong, "the job ran as user %s and molrun as user %d; give the account the same number on all nodes", lines[3], os.Geteuid())
+		p.addFinding(Wrong, "the job ran as user %s and molrun as user %d; give the account the same number on all nodes", lines[3], os.Geteuid())
 	}
 	if lines[4] != "0" {
-		p.say(Wrong, "this program does not run on node %s (exit status %s); is the node of another architecture, or the folder mounted noexec?", node, lines[4])
+		p.addFinding(Wrong, "this program does not run on node %s (exit status %s); is the node of another architecture, or the folder mounted noexec?", node, lines[4])
 	}
-	p.judgeClock(lines[1], node, seen)
+	p.checkClock(lines[1], node, seen)
 }
 
-// judgeClock relies on the node having read its clock between two readings of
+// checkClock relies on the node having read its clock between two readings of
 // this machine's clock.
-func (p *probe) judgeClock(text, node string, seen time.Time) {
+func (p *probe) checkClock(text, node string, seen time.Time) {
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		p.say(Doubtful, "node %s does not tell the time", node)
+		p.addFinding(Doubtful, "node %s does not tell the time", node)
 		return
 	}
 	there := time.Unix(seconds, 0)
@@ -126,9 +126,9 @@ func (p *probe) judgeClock(text, node string, seen time.Time) {
 	switch apart := math.Max(ahead, behind); {
 	case apart <= clockSlack.Seconds():
 	case ahead > behind:
-		p.say(Doubtful, "the clock of node %s is %.0f s ahead of this machine's, so the times of jobs are wrong; keep both in step (NTP)", node, apart)
+		p.addFinding(Doubtful, "the clock of node %s is %.0f s ahead of this machine's, so the times of jobs are wrong; keep both in step (NTP)", node, apart)
 	default:
-		p.say(Doubtful, "the clock of node %s is %.0f s behind this machine's, so the times of jobs are wrong; keep both in step (NTP)", node, apart)
+		p.addFinding(Doubtful, "the clock of node %s is %.0f s behind this machine's, so the times of jobs are wrong; keep both in step (NTP)", node, apart)
 	}
 }
 
@@ -140,10 +140,10 @@ func (p *probe) silent(job string) {
 	_ = p.client.Cancel(ctx, cancelEnd, p.name(), nil)
 	switch {
 	case err != nil:
-		p.say(Doubtful, "the job %s to try the cluster with did not answer within %v, and the controller does not tell why: %v", job, probeTimeout, err)
+		p.addFinding(Doubtful, "the job %s to try the cluster with did not answer within %v, and the controller does not tell why: %v", job, probeTimeout, err)
 	case (jobRecord{State: state}).Kind() == kindQueued:
-		p.say(Doubtful, "the job to try the cluster with still waited after %v (%s), so it is not known whether nodes see the shared folder; try again when the cluster is less busy", probeTimeout, reason)
+		p.addFinding(Doubtful, "the job to try the cluster with still waited after %v (%s), so it is not known whether nodes see the shared folder; try again when the cluster is less busy", probeTimeout, reason)
 	default:
-		p.say(Wrong, "the job to try the cluster with is %s on node %s (%s), but its answer is not seen in %s; mount the same file system there, under that path", state, node, reason, p.options.SharedDir)
+		p.addFinding(Wrong, "the job to try the cluster with is %s on node %s (%s), but its answer is not seen in %s; mount the same file system there, under that path", state, node, reason, p.options.SharedDir)
 	}
 }

@@ -21,7 +21,7 @@ func TestClocksOfNodesMayDifferALittle(t *testing.T) {
 	} {
 		for status, want := range map[string]Grade{"0": want, "126": Wrong} {
 			p := &probe{checkup: &checkup{}, nonce: "N", sent: sent}
-			p.judge(fmt.Sprintf("N\n%d\nnode1\n%d\n%s\n", there.Unix(), os.Geteuid(), status), seen)
+			p.checkAnswer(fmt.Sprintf("N\n%d\nnode1\n%d\n%s\n", there.Unix(), os.Geteuid(), status), seen)
 			worst := Fine
 			for _, f := range p.found {
 				worst = max(worst, f.Grade)

@@ -21,7 +21,7 @@ var hopeless = map[string]string{
 	"QOSNotAllowed":               "its QOS may not be used in its partition",
 }
 
-// waits tells a user why a job waits in Slurm.
+// waits explains to a user why a job waits in Slurm.
 func waits(r jobRecord) string {
 	if why := hopeless[r.Reason]; why != "" {
 		return fmt.Sprintf("Slurm job %s can't start: %s (%s)", r.Target(), why, r.Reason)

@@ -49,7 +49,7 @@ func (r jobRecord) Submission() string {
 	return r.Array
 }
 
-// said is the state that Slurm tells, with its reason if there is one.
+// said is the state that Slurm reports, with its reason if there is one.
 func (r jobRecord) said() string {
 	if r.Reason == "" || r.Reason == "None" {
 		return r.State

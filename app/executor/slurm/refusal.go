@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// refusals are what sbatch says of a job that is not and will not be in Slurm.
-var refusals = []string{
+// rejections are what sbatch says of a job that is not and will not be in Slurm.
+var rejections = []string{
 	"invalid", "not permitted", "permission denied", "requested node configuration is not available",
 	"requested partition configuration not available", "more processors requested than permitted",
 	"memory specification can not be satisfied", "unrecognized option", "violates accounting/qos policy",
@@ -21,16 +21,16 @@ func refused(said string) bool {
 	if strings.Contains(said, "authentication") || strings.Contains(said, "munge") || strings.Contains(said, "credential") {
 		return false
 	}
-	return slices.ContainsFunc(refusals, func(words string) bool { return strings.Contains(said, words) })
+	return slices.ContainsFunc(rejections, func(words string) bool { return strings.Contains(said, words) })
 }
 
 // accountRefused reports whether Slurm refused a job for its account. A wrong setting of an
 // administrator is no fault of the jobs that wait.
 func accountRefused(said string) bool { return strings.Contains(said, "Invalid account") }
 
-// refusal returns the reason for a refusal. It may take several lines: the first
+// rejectionOf returns the reason for a refusal. It may take several lines: the first
 // often names what the last one calls invalid.
-func refusal(said string) string {
+func rejectionOf(said string) string {
 	var parts []string
 	for line := range strings.Lines(said) {
 		part := strings.TrimPrefix(lastLine(line), "Batch job submission failed: ")

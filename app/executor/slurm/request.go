@@ -46,7 +46,7 @@ func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) 
 // was down.
 func (s *submitter) timeOf(t app.Task) time.Duration {
 	whole := t.Limit + s.options.margin()
-	node := s.nodes.of(t.Placement.Partition)
+	node := s.nodes.joinPartitions(t.Placement.Partition)
 	switch {
 	case node == nil || node.Seconds == 0:
 		if t.Limit <= 0 {

@@ -34,7 +34,7 @@ func (c *client) Settings(ctx context.Context) (map[string]string, error) {
 	if s.known != nil && age < settingsTTL || s.failure != nil && age < settingsFailureTTL {
 		return maps.Clone(s.known), s.failure
 	}
-	text, err := c.run(ctx, "", "scontrol", "show", "config")
+	text, err := c.runCommand(ctx, "", "scontrol", "show", "config")
 	s.known, s.failure, s.asked = nil, err, time.Now()
 	if err == nil {
 		s.known = parseSettings(text)

@@ -35,7 +35,7 @@ func makeDirs(shared string) error {
 }
 
 // watchFolder writes to the shared folder regularly until ctx ends: reading alone may be
-// answered from a cache. A write to a server that is away may take for ever.
+// answered from a cache. A write to a server that is down may take forever.
 func (e *Executor) watchFolder(ctx context.Context) {
 	ticker := time.NewTicker(e.options.Poll)
 	defer ticker.Stop()
@@ -44,9 +44,9 @@ func (e *Executor) watchFolder(ctx context.Context) {
 		go func() { written <- e.writeFolder() }()
 		select {
 		case err := <-written:
-			e.folder.note(folderWrite, err, e.options.Now())
+			e.folder.recordResult(folderWrite, err, e.options.Now())
 		case <-time.After(e.options.Timeout):
-			e.folder.note(folderWrite, errors.New("it does not answer"), e.options.Now())
+			e.folder.recordResult(folderWrite, errors.New("it does not answer"), e.options.Now())
 			select {
 			case <-written:
 			case <-ctx.Done():

@@ -131,7 +131,7 @@ func TestSweep(t *testing.T) {
 	}
 	sweep := func(age time.Duration) {
 		t.Helper()
-		must.OK(t, e.Sweep(t.Context(), age))
+		must.OK(t, e.CleanUp(t.Context(), age))
 	}
 	if sweep(time.Hour); len(lists()) != 4 {
 		t.Errorf("after a sweep of old lists: %v", lists())

@@ -66,9 +66,9 @@ func New(o Options) (*Executor, error) {
 	e.gatherer = newGatherer(e.submitter.submit, c.ArraySize, submitsAtOnce)
 	e.end, e.cancel = context.WithCancel(context.Background())
 	e.parts.Go(func() { e.gatherer.Run(e.end) })
-	e.parts.Go(func() { e.canceler.run(e.end, e.cancelJobs) })
-	e.parts.Go(func() { e.nodes.run(e.end) })
-	e.parts.Go(func() { e.sweepRegularly(e.end) })
+	e.parts.Go(func() { e.canceler.cancelUntilDone(e.end, e.cancelJobs) })
+	e.parts.Go(func() { e.nodes.keepCurrent(e.end) })
+	e.parts.Go(func() { e.cleanUpRegularly(e.end) })
 	e.parts.Go(func() { e.watchFolder(e.end) })
 	return e, nil
 }
@@ -76,15 +76,15 @@ func New(o Options) (*Executor, error) {
 // Start submits the task, together with others that come now with the same
 // request. It is idempotent: a repeated call finds the first submission.
 func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
-	h, err := e.start(ctx, t)
+	h, err := e.submit(ctx, t)
 	if err != nil {
 		return "", fmt.Errorf("start task %s/%d: %w", t.Job, t.Attempt, err)
 	}
 	return h, nil
 }
 
-func (e *Executor) start(ctx context.Context, t app.Task) (app.Handle, error) {
-	r, submitted, err := e.lists.find(t.Token)
+func (e *Executor) submit(ctx context.Context, t app.Task) (app.Handle, error) {
+	r, submitted, err := e.lists.findToken(t.Token)
 	switch {
 	case err != nil:
 		return "", fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
@@ -102,7 +102,7 @@ func (e *Executor) start(ctx context.Context, t app.Task) (app.Handle, error) {
 		return h, err
 	}
 	// The submission continues, and may have written its list already.
-	if r, submitted, _ := e.lists.find(t.Token); submitted {
+	if r, submitted, _ := e.lists.findToken(t.Token); submitted {
 		return numbered(r, "").encode(), nil
 	}
 	return "", nil

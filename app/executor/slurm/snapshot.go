@@ -51,10 +51,10 @@ func (v *snapshot) refresh(ctx context.Context, s *submissions, hurried bool) er
 		return v.failure
 	}
 	s.calm()
-	return v.ask(ctx)
+	return v.listJobs(ctx)
 }
 
-func (v *snapshot) ask(ctx context.Context) error {
+func (v *snapshot) listJobs(ctx context.Context) error {
 	begin := time.Now()
 	v.tried = begin
 	records, err := v.client.Queue(ctx, v.options.Prefix)
@@ -119,7 +119,7 @@ func (v *snapshot) account(ctx context.Context, since time.Time, names map[strin
 func (v *snapshot) complete(name string) bool { return v.without || v.accounted[name] }
 
 // accept adds the answer of sacct. Of jobs that squeue does not know, it adds
-// those that are over, because sacct has not heard the end of the others; of jobs
+// those that are over, because sacct does not know the end of the others; of jobs
 // that squeue knows, who cancelled them.
 func (v *snapshot) accept(records []jobRecord) {
 	for _, r := range records {

@@ -115,7 +115,7 @@ func (e *Executor) identifyOne(t app.Task, k *tracked) (err error) {
 		k.row, k.found = h.JobRow, true
 		return nil
 	}
-	if k.row, k.found, err = e.lists.find(t.Token); err != nil {
+	if k.row, k.found, err = e.lists.findToken(t.Token); err != nil {
 		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
 	}
 	return nil
@@ -134,7 +134,7 @@ func (e *Executor) soon(t app.Task, k *tracked) bool {
 	case kindClosing:
 		return true
 	}
-	return time.Since(e.submissions.last(k.row.Name)) < 2*e.options.Poll
+	return time.Since(e.submissions.lastSubmitted(k.row.Name)) < 2*e.options.Poll
 }
 
 // accountFor asks sacct for tasks that squeue does not know, and for who cancelled
@@ -165,7 +165,7 @@ func (e *Executor) wantsAccount(t app.Task, k *tracked) bool {
 
 // justSubmitted reports whether the name was submitted after squeue was asked.
 func (e *Executor) justSubmitted(name string) bool {
-	return e.submissions.last(name).After(e.snapshot.at)
+	return e.submissions.lastSubmitted(name).After(e.snapshot.at)
 }
 
 func (e *Executor) status(t app.Task, k *tracked) (app.TaskStatus, error) {
@@ -209,7 +209,7 @@ func (e *Executor) unsubmitted(t app.Task) (app.TaskStatus, error) {
 }
 
 // waiting returns the status of a task that waits in Slurm. One that waits for
-// something that will not come is given up after a while.
+// something that will not come is abandoned after a while.
 func (e *Executor) waiting(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, error) {
 	s := app.TaskStatus{State: app.TaskStarting, Reason: waits(r)}
 	if hopeless[r.Reason] == "" {
@@ -222,7 +222,7 @@ func (e *Executor) waiting(t app.Task, k *tracked, r jobRecord) (app.TaskStatus,
 	if time.Since(k.hopeless) < e.options.HoldGrace {
 		return s, nil
 	}
-	return s, e.giveUp(t, r)
+	return s, e.abandon(t, r)
 }
 
 // alive returns the status of a task that Slurm says is running. It counts as

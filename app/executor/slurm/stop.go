@@ -37,11 +37,11 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	if r.Kind() == kindRunning && asked <= e.options.Grace+stopMargin {
 		how = cancelTerminate
 	}
-	return e.canceler.add(ctx, r, how)
+	return e.canceler.requestEnd(ctx, r, how)
 }
 
 // cancelJobs cancels those of the jobs that still have these numbers. A controller
-// that crashes may give a number to somebody else's next job, so numbers are looked
+// that crashes may give a number to another user's next job, so numbers are looked
 // up by name right before scancel is called, and scancel looks once more where it
 // can. A job that is not found is left to the caller, who repeats the request.
 func (e *Executor) cancelJobs(ctx context.Context, how cancelManner, jobs []jobRecord) {

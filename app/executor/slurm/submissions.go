@@ -9,31 +9,31 @@ import (
 // submissions is what this process remembers of the names that it submitted.
 // Losing it loses time, nothing else.
 type submissions struct {
-	mu      sync.Mutex
-	at      map[string]time.Time // when a name was last submitted
-	refusal map[string]string    // why a name may not be submitted yet
-	refused map[string]string    // why a name cannot be submitted again
-	again   map[string]bool      // names that are being submitted again
-	hurried bool                 // Slurm's jobs are about to change
+	mu        sync.Mutex
+	at        map[string]time.Time // when a name was last submitted
+	rejection map[string]string    // why a name may not be submitted yet
+	refused   map[string]string    // why a name cannot be submitted again
+	again     map[string]bool      // names that are being submitted again
+	hurried   bool                 // Slurm's jobs are about to change
 }
 
 func newSubmissions() *submissions {
-	return &submissions{at: map[string]time.Time{}, refusal: map[string]string{}, refused: map[string]string{}, again: map[string]bool{}}
+	return &submissions{at: map[string]time.Time{}, rejection: map[string]string{}, refused: map[string]string{}, again: map[string]bool{}}
 }
 
-// note records that a name was submitted, and why that may have failed.
-func (s *submissions) note(name, why string) {
+// recordSubmission records that a name was submitted, and why that may have failed.
+func (s *submissions) recordSubmission(name, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at[name], s.hurried = time.Now(), true
-	delete(s.refusal, name)
+	delete(s.rejection, name)
 	if why != "" {
-		s.refusal[name] = why
+		s.rejection[name] = why
 	}
 }
 
-// last returns when a name was last submitted, zero where this process did not.
-func (s *submissions) last(name string) time.Time {
+// lastSubmitted returns when a name was last submitted, zero where this process did not.
+func (s *submissions) lastSubmitted(name string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.at[name]
@@ -44,7 +44,7 @@ func (s *submissions) last(name string) time.Time {
 func (s *submissions) whyPending(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.refusal[name]
+	return s.rejection[name]
 }
 
 // whyRefused says why a name cannot be submitted again, "" if it can.
@@ -54,8 +54,8 @@ func (s *submissions) whyRefused(name string) string {
 	return s.refused[name]
 }
 
-// begin reports whether a name may be submitted again now.
-func (s *submissions) begin(name string) bool {
+// maySubmitAgain reports whether a name may be submitted again now.
+func (s *submissions) maySubmitAgain(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.again[name] {
@@ -84,7 +84,7 @@ func (s *submissions) forget() {
 		if time.Since(at) < remembered || s.again[name] {
 			return false
 		}
-		delete(s.refusal, name)
+		delete(s.rejection, name)
 		delete(s.refused, name)
 		return true
 	})

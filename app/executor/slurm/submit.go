@@ -62,7 +62,7 @@ func (s *submitter) submitPart(ctx context.Context, r request, tasks []app.Task)
 	if len(tasks) > 1 {
 		name = s.lists.newArray()
 	}
-	rows, err := s.lists.write(name, r.label(tasks), tasks)
+	rows, err := s.lists.writeList(name, r.label(tasks), tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +93,9 @@ func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks in
 		script.path = defaultPath
 	}
 	label := s.lists.label(name)
-	s.submissions.note(name, "")
+	s.submissions.recordSubmission(name, "")
 	id, err = s.client.Submit(ctx, script.String(), s.args(r, name, label, tasks)...)
-	s.submissions.note(name, "")
+	s.submissions.recordSubmission(name, "")
 	if err != nil {
 		return "", s.unsure(name, err)
 	}
@@ -119,22 +119,22 @@ func (s *submitter) unsure(name string, err error) error {
 		return fault.Errorf(fault.Unavailable, "The cluster's command sbatch is not installed on the server.")
 	case limit != "":
 		const why = "the cluster takes no more jobs of this account now"
-		s.submissions.note(name, why)
+		s.submissions.recordSubmission(name, why)
 		return &sizeError{refusal: fault.Errorf(fault.Unavailable, "%s (%s)", why, limit)}
 	case unreached(said):
 		const why = "the cluster's controller does not answer"
-		s.submissions.note(name, why)
+		s.submissions.recordSubmission(name, why)
 		return fault.Errorf(fault.Unavailable, why)
 	case tooLong(said):
 		return &sizeError{refusal: fault.Errorf(fault.Invalid, "The cluster takes no arrays of jobs. Ask an administrator to raise MaxArraySize."), long: true}
 	case accountRefused(said):
-		why := fmt.Sprintf("the cluster refuses the account of the job (%s); ask an administrator to look at slurm.account and the account's associations", refusal(said))
-		s.submissions.note(name, why)
+		why := fmt.Sprintf("the cluster refuses the account of the job (%s); ask an administrator to look at slurm.account and the account's associations", rejectionOf(said))
+		s.submissions.recordSubmission(name, why)
 		return fault.Errorf(fault.Unavailable, "%s", why)
 	case refused(said):
-		return fault.Errorf(fault.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", refusal(said))
+		return fault.Errorf(fault.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", rejectionOf(said))
 	}
-	s.submissions.note(name, "the cluster did not say whether it took the job")
+	s.submissions.recordSubmission(name, "the cluster did not say whether it took the job")
 	s.options.Log("sbatch failed; checking whether Slurm has the job", "name", name, "err", err)
 	return err
 }
@@ -142,7 +142,7 @@ func (s *submitter) unsure(name string, err error) error {
 // again submits a name again. It returns why Slurm refuses it, "" if it does not. A
 // name that is too large becomes several, which are submitted later.
 func (s *submitter) again(ctx context.Context, name string, t app.Task) (refused string) {
-	tasks, err := s.lists.read(name)
+	tasks, err := s.lists.readList(name)
 	if err != nil {
 		return ""
 	}

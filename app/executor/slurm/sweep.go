@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// sweepEvery is how often the shared directory is swept.
-	sweepEvery = time.Hour
-	// sweepAge is how old a file has to be.
-	sweepAge = time.Hour
+	// cleanUpEvery is how often the shared directory is cleaned up.
+	cleanUpEvery = time.Hour
+	// cleanUpAge is how old a file has to be.
+	cleanUpAge = time.Hour
 )
 
-// sweepRegularly sweeps until ctx ends.
-func (e *Executor) sweepRegularly(ctx context.Context) {
-	ticker := time.NewTicker(sweepEvery)
+// cleanUpRegularly cleans up until ctx ends.
+func (e *Executor) cleanUpRegularly(ctx context.Context) {
+	ticker := time.NewTicker(cleanUpEvery)
 	defer ticker.Stop()
 	for {
 		select {
@@ -27,18 +27,18 @@ func (e *Executor) sweepRegularly(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if err := e.Sweep(ctx, sweepAge); err != nil && ctx.Err() == nil {
+		if err := e.CleanUp(ctx, cleanUpAge); err != nil && ctx.Err() == nil {
 			e.options.Log("could not clean up all of the shared folder", "err", err)
 		}
 	}
 }
 
-// Sweep removes lists whose attempts' directories are all gone, copies of other
+// CleanUp removes lists whose attempts' directories are all gone, copies of other
 // versions of this program once no list is older than the current copy, and
 // temporary files that a crash left. Files younger than age stay.
-func (e *Executor) Sweep(ctx context.Context, age time.Duration) error {
+func (e *Executor) CleanUp(ctx context.Context, age time.Duration) error {
 	before := e.options.Now().Add(-age)
-	oldest, err := e.sweepLists(ctx, before)
+	oldest, err := e.cleanUpLists(ctx, before)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func (e *Executor) Sweep(ctx context.Context, age time.Duration) error {
 	})
 }
 
-// sweepLists removes unneeded lists and returns the age of the oldest remaining.
-func (e *Executor) sweepLists(ctx context.Context, before time.Time) (oldest time.Time, err error) {
+// cleanUpLists removes unneeded lists and returns the age of the oldest remaining.
+func (e *Executor) cleanUpLists(ctx context.Context, before time.Time) (oldest time.Time, err error) {
 	oldest = e.options.Now()
 	entries, err := os.ReadDir(e.lists.dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -33,7 +33,7 @@ func (w *world) task(script string) app.Task {
 	for _, dir := range []string{task.OutDir, task.TempDir} {
 		must.OK(w, os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700))
 	}
-	must.OK(w, task.Write(t.Dir, task.Spec{
+	must.OK(w, task.WriteSpec(t.Dir, task.Spec{
 		Token: t.Token, Job: string(t.Job), Attempt: 1, CPUs: 1, GraceSeconds: 1,
 		Steps: []app.Step{{Name: "only", Argv: []string{"sh", "-c", script}}},
 	}))

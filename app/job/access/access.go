@@ -23,7 +23,7 @@ type Accounts struct {
 
 	invited  invitations
 	signIn   SignIn
-	onChange func()       // nil: nobody wants to know
+	onChange func()       // optional
 	onRevoke func(string) // likewise
 }
 
@@ -32,7 +32,7 @@ func New(store app.Store, blobs app.Blobs, now func() time.Time) *Accounts {
 	return &Accounts{store: store, blobs: blobs, now: now}
 }
 
-// errUnauthorized answers every key that does not open, whatever the reason.
+// errUnauthorized is the answer to every invalid key, for any reason.
 var errUnauthorized = &fault.Error{
 	Code:    fault.Unauthorized,
 	Message: "Send a valid API key in x-api-key; an administrator makes one with `molrun key create`.",
@@ -74,8 +74,8 @@ func (s *Accounts) Recheck(ctx context.Context, by app.Caller) error {
 	return err
 }
 
-// OnChange calls tell when a key may have changed. Call it before that can be.
-func (s *Accounts) OnChange(tell func()) { s.onChange = tell }
+// OnChange calls notify when a key may have changed. Call it before that can happen.
+func (s *Accounts) OnChange(notify func()) { s.onChange = notify }
 
 // forgetKeys makes a change of a key known at once.
 func (s *Accounts) forgetKeys() {

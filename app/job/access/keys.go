@@ -54,7 +54,7 @@ func checkRole(k *apikey.Key, u *apikey.User) error {
 
 // create issues a key once finish has completed and checked its record.
 func (s *Accounts) create(ctx context.Context, by app.Caller, r KeyRequest, finish func(app.Tx, *apikey.Key) error) (key string, rec *apikey.Key, err error) {
-	networks, err := r.check()
+	networks, err := r.validate()
 	if err != nil {
 		return "", nil, err
 	}
@@ -87,21 +87,21 @@ func (s *Accounts) create(ctx context.Context, by app.Caller, r KeyRequest, fini
 	return key, rec, err
 }
 
-// check returns the networks that a request names, and all its faults.
-func (r KeyRequest) check() (networks []netip.Prefix, err error) {
+// validate returns the networks that a request names, and all its faults.
+func (r KeyRequest) validate() (networks []netip.Prefix, err error) {
 	var f faults
-	f.add(naming.Check(r.Organization), "organization")
-	f.add(naming.CheckEmail(r.Email), "email")
+	f.addFault(naming.Check(r.Organization), "organization")
+	f.addFault(naming.CheckEmail(r.Email), "email")
 	f.addLimits(r.Role, r.Scopes, r.Name)
 	for i, text := range r.Networks {
 		network, err := apikey.Network(text)
 		if err != nil {
-			f.add("write an address or a block, such as 10.0.0.7 or 192.0.2.0/24", "networks", i)
+			f.addFault("write an address or a block, such as 10.0.0.7 or 192.0.2.0/24", "networks", i)
 		}
 		networks = append(networks, network)
 	}
 	if r.Expires < 0 {
-		f.add("use a time ahead, such as 90d", "expires")
+		f.addFault("use a time ahead, such as 90d", "expires")
 	}
 	return networks, fault.List(f...)
 }
@@ -109,8 +109,8 @@ func (r KeyRequest) check() (networks []netip.Prefix, err error) {
 // faults are those of a body.
 type faults []fault.Field
 
-// add records a fault at a path, none if msg is "".
-func (f *faults) add(msg string, at ...any) {
+// addFault records a fault at a path, none if msg is "".
+func (f *faults) addFault(msg string, at ...any) {
 	if msg != "" {
 		*f = append(*f, bodyFault(msg, at...))
 	}
@@ -123,15 +123,15 @@ func bodyFault(msg string, at ...any) fault.Field {
 // addLimits checks what was sent of what a key has beside its user.
 func (f *faults) addLimits(role apikey.Role, scopes []apikey.Scope, name string) {
 	if role != "" && role.Rights() == 0 {
-		f.add(roles, "role")
+		f.addFault(roles, "role")
 	}
 	for i, s := range scopes {
 		if s.Rights() == 0 {
-			f.add("use read, submit or admin", "scopes", i)
+			f.addFault("use read, submit or admin", "scopes", i)
 		}
 	}
 	if name != "" {
-		f.add(naming.Check(name), "name")
+		f.addFault(naming.Check(name), "name")
 	}
 }
 
@@ -266,7 +266,7 @@ func keyList(by app.Caller) string {
 }
 
 // RevokeLinks ends all links that were made with a key, or without one by a user whom
-// a proxy had signed in: the id is then user:organization/email. That is for good, whatever
+// a proxy had signed in: the id is then user:organization/email. That is permanent, whatever
 // the links show: files, archives, uploads, shares, logs. Requests that are under way are
 // meant, too; links made later work, if the key does.
 func (s *Accounts) RevokeLinks(ctx context.Context, by app.Caller, id string) error {
@@ -304,7 +304,7 @@ func (s *Accounts) EndLinks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.invited.end()
+	s.invited.clearAll()
 	if s.onRevoke != nil {
 		s.onRevoke("")
 	}
@@ -323,9 +323,9 @@ func deleteShares(tx app.Tx, organization string, which func(*app.Share) bool) e
 	return nil
 }
 
-// OnRevoke calls tell with the id of the key whose links were revoked, "" for those of all.
+// OnRevoke calls notify with the id of the key whose links were revoked, "" for all keys.
 // Call it before that can be.
-func (s *Accounts) OnRevoke(tell func(id string)) { s.onRevoke = tell }
+func (s *Accounts) OnRevoke(notify func(id string)) { s.onRevoke = notify }
 
 // RotateKey issues a successor for a key. The old key expires after the
 // overlap, so that programs can switch without a pause. The successor of a key

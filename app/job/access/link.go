@@ -21,7 +21,7 @@ const LinkLife = 10 * time.Minute
 // maxLinks bounds how many links there are at a time; the oldest makes way.
 const maxLinks = 100
 
-// Invitation lets whoever has its token sign in as a user, once.
+// Invitation lets anyone who has its token sign in as a user, once.
 type Invitation struct {
 	Token               string
 	Organization, Email string
@@ -36,7 +36,7 @@ type invitations struct {
 	byHash map[string]Invitation
 }
 
-func (l *invitations) add(i Invitation, now time.Time) {
+func (l *invitations) addInvitation(i Invitation, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byHash == nil {
@@ -58,15 +58,15 @@ func (l *invitations) add(i Invitation, now time.Time) {
 	l.byHash[hash] = i
 }
 
-// end ends all of them.
-func (l *invitations) end() {
+// clearAll revokes all invitations.
+func (l *invitations) clearAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.byHash)
 }
 
-// take returns an invitation that has not ended, and ends it.
-func (l *invitations) take(token string, now time.Time) (Invitation, bool) {
+// redeem returns an invitation that has not expired, and removes it.
+func (l *invitations) redeem(token string, now time.Time) (Invitation, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	hash := apikey.Hash(token)
@@ -75,7 +75,7 @@ func (l *invitations) take(token string, now time.Time) (Invitation, bool) {
 	return i, found && now.Before(i.ExpiresAt)
 }
 
-// Whom an invitation is for where nobody has a key yet.
+// The user of an invitation while there are no keys.
 const (
 	firstOrganization = "lab"
 	firstEmail        = "admin@localhost"
@@ -105,12 +105,12 @@ func (s *Accounts) Invite(ctx context.Context, organization, email string) (Invi
 		}
 	}
 	var f faults
-	f.add(naming.Check(i.Organization), "organization")
-	f.add(naming.CheckEmail(i.Email), "email")
+	f.addFault(naming.Check(i.Organization), "organization")
+	f.addFault(naming.CheckEmail(i.Email), "email")
 	if err := fault.List(f...); err != nil {
 		return Invitation{}, err
 	}
-	s.invited.add(i, s.now())
+	s.invited.addInvitation(i, s.now())
 	return i, nil
 }
 
@@ -153,7 +153,7 @@ func (s *Accounts) checkOpen(ctx context.Context, organization, email string) er
 
 // Accept returns the caller whom a token invites, or Unauthorized. It works once.
 func (s *Accounts) Accept(ctx context.Context, token string) (app.Caller, error) {
-	i, ok := s.invited.take(token, s.now())
+	i, ok := s.invited.redeem(token, s.now())
 	if !ok {
 		return app.Caller{}, fault.Errorf(fault.Unauthorized, "This link has been used or has expired; `molrun sign-in` makes a new one.")
 	}

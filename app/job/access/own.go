@@ -47,17 +47,17 @@ func inherit(rec, own *apikey.Key, r KeyRequest) error {
 	var f faults
 	switch {
 	case !own.Role.Rights().Has(rec.Role.Rights()):
-		f.add(fmt.Sprintf("your key has the role %s; a key that you make can't have more", own.Role), "role")
+		f.addFault(fmt.Sprintf("your key has the role %s; a key that you make can't have more", own.Role), "role")
 	case !own.Rights().Has(rec.Rights()):
-		f.add("your key has fewer scopes; a key that you make can't have more", "scopes")
+		f.addFault("your key has fewer scopes; a key that you make can't have more", "scopes")
 	}
 	for i, n := range rec.Networks {
 		if !within(own.Networks, n) {
-			f.add("your key works only from its own networks; a key that you make can't work elsewhere", "networks", i)
+			f.addFault("your key works only from its own networks; a key that you make can't work elsewhere", "networks", i)
 		}
 	}
 	if end := own.ExpiresAt; !end.IsZero() && rec.ExpiresAt.After(end.Time) {
-		f.add("your key expires before that; leave this out for the same end", "expiresSeconds")
+		f.addFault("your key expires before that; leave this out for the same end", "expiresSeconds")
 	}
 	return fault.List(f...)
 }

@@ -45,7 +45,7 @@ func (s *Accounts) BeginSession(ctx context.Context, by app.Caller) (value strin
 		if end := k.ExpiresAt; !end.IsZero() && end.Before(made.ExpiresAt.Time) {
 			made.ExpiresAt = end
 		}
-		if err := makeRoom(tx, k.ID); err != nil {
+		if err := evictSessions(tx, k.ID); err != nil {
 			return err
 		}
 		return tx.PutSession(made)
@@ -53,8 +53,8 @@ func (s *Accounts) BeginSession(ctx context.Context, by app.Caller) (value strin
 	return base64.RawURLEncoding.EncodeToString([]byte(by.KeyID)) + "." + secret, made, err
 }
 
-// makeRoom deletes the sessions of a holder that are one too many.
-func makeRoom(tx app.Tx, holder string) error {
+// evictSessions deletes the sessions of a holder that are one too many.
+func evictSessions(tx app.Tx, holder string) error {
 	var all []*apikey.Session
 	for one, err := range tx.Sessions(holder) {
 		if err != nil {
@@ -135,12 +135,12 @@ func (s *Accounts) EndSession(ctx context.Context, by app.Caller) error {
 	if by.Session == "" {
 		return nil
 	}
-	defer s.forgetKeys() // tells streams to look again
+	defer s.forgetKeys() // has streams check their keys again
 	return s.store.Update(ctx, func(tx app.Tx) error { return tx.DeleteSession(by.KeyID, by.Session) })
 }
 
-// SweepSessions deletes the sessions that have ended.
-func (s *Accounts) SweepSessions(ctx context.Context) error {
+// DeleteExpiredSessions deletes the sessions that have ended.
+func (s *Accounts) DeleteExpiredSessions(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx app.Tx) error {
 		for one, err := range tx.Sessions("") {
 			if err != nil {

@@ -11,7 +11,7 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// SignIn says who a user is whom a proxy has signed in. The zero value signs in nobody.
+// SignIn maps users whom a proxy has signed in to accounts. The zero value signs in no user.
 type SignIn struct {
 	Organization string // of all these users
 	Create       bool   // a user who is not known becomes a member

@@ -64,7 +64,7 @@ func usersOf(tx app.Tx, wanted func(organization, email string) bool) ([]*User, 
 			u = &User{User: apikey.User{Organization: k.Organization, Email: k.Email, CreatedAt: k.CreatedAt}}
 			users[n] = u
 		}
-		u.add(k, !decided[n])
+		u.addKey(k, !decided[n])
 	}
 	var found []*User
 	for n, u := range users {
@@ -78,8 +78,8 @@ func usersOf(tx app.Tx, wanted func(organization, email string) bool) ([]*User, 
 	return found, nil
 }
 
-// add counts a key of the user, whose role may follow from it.
-func (u *User) add(k *apikey.Key, undecided bool) {
+// addKey counts a key of the user, whose role may follow from it.
+func (u *User) addKey(k *apikey.Key, undecided bool) {
 	u.Keys++
 	if undecided && k.Role.Rights().Has(u.Role.Rights()) {
 		u.Role = k.Role

@@ -23,7 +23,7 @@ func (k *Cache) Find(id string) (*Key, int) {
 	return k.byID[id], k.changes
 }
 
-// Keep caches a record that was read after so many changes. After another change
+// Keep caches a record that was read after this number of changes. After another change
 // it may be stale and is not cached.
 func (k *Cache) Keep(key *Key, changes int) {
 	k.mu.Lock()

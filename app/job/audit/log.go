@@ -25,7 +25,7 @@ const Name = "audit.log"
 // Log appends entries to a file, one line of JSON each, and begins a new file
 // when that is full.
 //
-// An entry tells of something that has happened already. If it can't be
+// An entry records something that has happened already. If it can't be
 // written, as on a full disk, the request is answered all the same: the error
 // is logged, and the next entry written follows one that counts the lost ones.
 type Log struct {
@@ -45,7 +45,7 @@ type Log struct {
 // most maxSize bytes, and the newest keep full files stay.
 func Open(data string, maxSize int64, keep int, log zerolog.Logger) (*Log, error) {
 	l := &Log{path: filepath.Join(data, Name), maxSize: maxSize, keep: keep, log: log}
-	if err := l.open(); err != nil {
+	if err := l.openFile(); err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)
 	}
 	return l, nil
@@ -55,7 +55,7 @@ func Open(data string, maxSize int64, keep int, log zerolog.Logger) (*Log, error
 func (l *Log) Add(e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.write(l.lostEntries(e.Time), e)
+	err := l.writeEntry(l.lostEntries(e.Time), e)
 	if err == nil && syncedFirst(e) {
 		err = l.file.Sync()
 	}
@@ -83,7 +83,7 @@ func (l *Log) Close() error {
 }
 
 // syncedFirst reports whether an entry has to be on the disk before the request
-// is answered: changes to keys, users and the secret, and links that sign somebody in.
+// is answered: changes to keys, users and the secret, and sign-in links.
 func syncedFirst(e Entry) bool {
 	kind, _, _ := strings.Cut(e.Action, ".")
 	return kind == "key" || kind == "user" || kind == "secret" || e.Action == "session.invite"
@@ -97,7 +97,7 @@ func (l *Log) lostEntries(at unit.Time) []Entry {
 	return []Entry{{Time: at, Action: "audit.lost", Object: strconv.Itoa(l.lost), Result: string(fault.Internal)}}
 }
 
-func (l *Log) open() error {
+func (l *Log) openFile() error {
 	file, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func cutPartialLine(file *os.File) (int64, error) {
 	return end, nil
 }
 
-func (l *Log) write(before []Entry, e Entry) error {
+func (l *Log) writeEntry(before []Entry, e Entry) error {
 	var lines []byte
 	for _, e := range append(before, e) {
 		line, err := json.Marshal(e) // escapes all control characters
@@ -146,14 +146,14 @@ func (l *Log) write(before []Entry, e Entry) error {
 		}
 	}
 	if n, err := l.file.Write(lines); err != nil {
-		return errors.Join(err, l.cut(n))
+		return errors.Join(err, l.truncateTail(n))
 	}
 	l.size += int64(len(lines))
 	return nil
 }
 
-// cut removes the last n bytes, written of lines that did not fit as a whole.
-func (l *Log) cut(n int) error {
+// truncateTail removes the last n bytes, written of lines that did not fit as a whole.
+func (l *Log) truncateTail(n int) error {
 	if n == 0 {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (l *Log) rotate() error {
 		return err
 	}
 	full := l.file
-	if err := l.open(); err != nil {
+	if err := l.openFile(); err != nil {
 		return err
 	}
 	return full.Close()

@@ -41,7 +41,7 @@ func entry(i int) Entry {
 // objects reads the whole log.
 func objects(t *testing.T, path string) (all []string) {
 	t.Helper()
-	must.OK(t, Read(filepath.Dir(path), Filter{}, func(e Entry) error { all = append(all, e.Object); return nil }))
+	must.OK(t, ReadEntries(filepath.Dir(path), Filter{}, func(e Entry) error { all = append(all, e.Object); return nil }))
 	return all
 }
 
@@ -175,7 +175,7 @@ func TestReadingEndsWithTheFirstError(t *testing.T) {
 			}
 			return nil
 		}
-		if err := Read(data, Filter{}, each); !errors.Is(err, refused) || seen != failing+1 {
+		if err := ReadEntries(data, Filter{}, each); !errors.Is(err, refused) || seen != failing+1 {
 			t.Errorf("refused at entry %d: %d were shown, %v", failing, seen, err)
 		}
 	}
@@ -282,10 +282,10 @@ func TestLastReadsBackward(t *testing.T) {
 		"failed": {Failed: true}, "of lab": {Organizations: []string{"lab"}}, "of nobody": {Organizations: []string{""}}, "none": {Key: "absent"},
 	} {
 		var want []Entry
-		must.OK(t, Read(dir, f, func(e Entry) error { want = append(want, e); return nil }))
+		must.OK(t, ReadEntries(dir, f, func(e Entry) error { want = append(want, e); return nil }))
 		slices.Reverse(want)
 		for _, limit := range []int{1, 10, len(want), len(want) + 1} {
-			got, more, err := Last(dir, f, limit)
+			got, more, err := ReadLast(dir, f, limit)
 			must.OK(t, err)
 			if diff := cmp.Diff(want[:min(limit, len(want))], got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s, %d: %s", name, limit, diff)
@@ -293,7 +293,7 @@ func TestLastReadsBackward(t *testing.T) {
 			must.Equal(t, fmt.Sprintf("%s, %d of %d: more", name, limit, len(want)), more, limit < len(want))
 		}
 	}
-	if got, more, err := Last(t.TempDir(), Filter{}, 1); len(got) > 0 || more || err != nil {
+	if got, more, err := ReadLast(t.TempDir(), Filter{}, 1); len(got) > 0 || more || err != nil {
 		t.Errorf("no log: %v %v %v", got, more, err)
 	}
 }
@@ -303,7 +303,7 @@ func TestLastHasABound(t *testing.T) {
 	dir := t.TempDir()
 	line := `{"time":"2026-11-20T10:40:00.000Z","action":"job.submit","object":"` + strings.Repeat("x", 60<<10) + `","result":"ok"}` + "\n"
 	must.OK(t, os.WriteFile(filepath.Join(dir, Name), []byte(`{"time":"2026-11-20T10:40:00.000Z","action":"key.create","result":"ok"}`+"\n"+strings.Repeat(line, lastBytes/len(line)+10)), 0o600))
-	if got, more, err := Last(dir, Filter{Action: "key"}, 10); len(got) > 0 || !more || err != nil {
+	if got, more, err := ReadLast(dir, Filter{Action: "key"}, 10); len(got) > 0 || !more || err != nil {
 		t.Errorf("%d entries, more %v, %v", len(got), more, err)
 	}
 }

@@ -26,7 +26,7 @@ type Filter struct {
 	Until  time.Time
 	Failed bool // only what failed
 
-	// Organizations are those whose entries count; those of nobody belong to "". None is all.
+	// Organizations selects entries, "" those without an organization. None selects all.
 	Organizations []string
 }
 
@@ -38,12 +38,12 @@ func (f Filter) selects(e Entry) bool {
 		(f.Action == "" || e.Action == f.Action || strings.HasPrefix(e.Action, f.Action+"."))
 }
 
-// Read returns the entries of a data directory, oldest first, and ends at the end
+// ReadEntries returns the entries of a data directory, oldest first, and ends at the end
 // of the log.
-func Read(data string, f Filter, each func(Entry) error) error {
+func ReadEntries(data string, f Filter, each func(Entry) error) error {
 	r := newReader(data, f, each)
 	defer r.close()
-	return r.all()
+	return r.readAll()
 }
 
 // Follow is Read that waits for further entries until ctx ends.
@@ -51,7 +51,7 @@ func Follow(ctx context.Context, data string, f Filter, each func(Entry) error) 
 	const interval = 300 * time.Millisecond
 	r := newReader(data, f, each)
 	defer r.close()
-	for err := r.all(); ; err = r.current() {
+	for err := r.readAll(); ; err = r.current() {
 		if err != nil {
 			return err
 		}
@@ -77,10 +77,10 @@ func newReader(data string, f Filter, each func(Entry) error) *reader {
 	return &reader{path: filepath.Join(data, Name), filter: f, each: each}
 }
 
-// all reads everything there is. The current file is opened before the full
-// ones are read, so that nothing is missed if it is rotated meanwhile.
-func (r *reader) all() error {
-	if err := r.open(); err != nil {
+// readAll reads everything there is. The current file is opened before the full
+// ones are read, so that nothing is missed if it is rotated in the meantime.
+func (r *reader) readAll() error {
+	if err := r.openCurrent(); err != nil {
 		return err
 	}
 	if err := r.full(); err != nil {
@@ -126,8 +126,8 @@ func (r *reader) isCurrent(other *os.File) bool {
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// open opens the current file if there is one.
-func (r *reader) open() error {
+// openCurrent opens the current file if there is one.
+func (r *reader) openCurrent() error {
 	file, err := os.Open(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		data := filepath.Dir(r.path)
@@ -154,7 +154,7 @@ func (r *reader) current() error {
 		r.close()
 		r.file, r.partial = nil, ""
 	}
-	if err := r.open(); err != nil || r.file == nil {
+	if err := r.openCurrent(); err != nil || r.file == nil {
 		return err
 	}
 	return r.lines(r.file)
@@ -200,9 +200,9 @@ func (r *reader) close() {
 // left.
 const lastBytes = 32 << 20
 
-// Last returns up to limit entries, the newest first, and whether there may be older ones.
+// ReadLast returns up to limit entries, the newest first, and whether there may be older ones.
 // It looks at the newest 32 MiB of the log.
-func Last(data string, f Filter, limit int) (entries []Entry, more bool, err error) {
+func ReadLast(data string, f Filter, limit int) (entries []Entry, more bool, err error) {
 	b := backward{left: lastBytes, each: func(line []byte) bool {
 		var e Entry
 		if json.Unmarshal(line, &e) != nil || !f.selects(e) {
@@ -223,7 +223,7 @@ func Last(data string, f Filter, limit int) (entries []Entry, more bool, err err
 			return nil, false, fmt.Errorf("read the audit log: %w", err)
 		}
 		info, err := file.Stat()
-		if err == nil && !os.SameFile(newer, info) { // else it was rotated meanwhile
+		if err == nil && !os.SameFile(newer, info) { // else it was rotated in the meantime
 			newer, err = info, b.file(file, info.Size())
 		}
 		if err = errors.Join(err, file.Close()); err != nil {
@@ -239,7 +239,7 @@ type backward struct {
 	each func([]byte) bool // false ends it
 }
 
-// file reads a file of so many bytes.
+// file reads a file of this size.
 func (b *backward) file(file *os.File, size int64) error {
 	var rest []byte // of a line that begins in the block before
 	for size > 0 && b.left > 0 {

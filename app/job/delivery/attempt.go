@@ -10,9 +10,9 @@ import (
 	"molrun/app/job/notice"
 )
 
-// try makes one attempt and records it.
-func (s *Sender) try(ctx context.Context, lane, id string) result {
-	r := result{lane: lane, id: id}
+// attempt makes one attempt and records it.
+func (s *Sender) attempt(ctx context.Context, queue, id string) result {
+	r := result{queue: queue, id: id}
 	send, err := s.prepare(ctx, id)
 	switch {
 	case err != nil:
@@ -70,7 +70,7 @@ func (s *Sender) prepare(ctx context.Context, id string) (send func(context.Cont
 	})
 	switch {
 	case errors.Is(err, fault.NotFound) || err == nil && d.State != notice.Pending:
-		return nil, nil // deleted meanwhile, with the hook
+		return nil, nil // deleted in the meantime, with the hook
 	case err != nil:
 		return nil, err
 	case hook != nil && hook.Disabled:
@@ -100,7 +100,7 @@ func (s *Sender) prepareMail(ctx context.Context, d *notice.Delivery) (func(cont
 		return nil, s.record(ctx, d.ID, func(d *notice.Delivery) { d.GiveUp("this service sends no mail any more", s.o.Now()) })
 	}
 	return func(ctx context.Context) notice.Attempt {
-		l, err := letter(d, s.o.Link)
+		l, err := composeEmail(d, s.o.Link)
 		if err != nil {
 			return notice.Attempt{Error: err.Error()}
 		}

@@ -149,7 +149,7 @@ func (c *crowd) send() (stop func()) {
 			organization := strings.TrimPrefix(u.Path, "/")
 			return c.visit(ctx, organization, u.Host, p.ID)
 		},
-		Mail: func(ctx context.Context, l delivery.Letter) notice.Attempt { return c.visit(ctx, "lab", "mail", l.ID) },
+		Mail: func(ctx context.Context, l delivery.Email) notice.Attempt { return c.visit(ctx, "lab", "mail", l.ID) },
 	})
 	go func() { ended <- sender.Run(ctx) }()
 	stop = sync.OnceFunc(func() {

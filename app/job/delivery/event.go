@@ -12,23 +12,23 @@ import (
 	"molrun/app/job/notice"
 )
 
-// Told is an event of a job, for whoever wants notice of it.
-type Told struct {
+// JobEvent is an event of a job that receivers can be notified of.
+type JobEvent struct {
 	notice.Event
 	Message string // its name, the same for all
 	job     app.EncodedJob
 	at      time.Time
 }
 
-// ToldBy returns what a change of a job tells: that it has started or ended. A row tells
-// nothing, its batch does. For a short job, its end may be the first thing recorded.
-func ToldBy(old *app.Job, now app.EncodedJob) (all []Told) {
+// EventsOf returns the events of a change of a job: that it has started or ended. A row
+// has none, its batch does. For a short job, its end can be the first change recorded.
+func EventsOf(old *app.Job, now app.EncodedJob) (all []JobEvent) {
 	j := now.Job
 	if old == nil || j.Private.Batch != "" {
 		return nil
 	}
 	add := func(e notice.Event) {
-		all = append(all, Told{e, "msg_" + rand.Text(), now, time.Now()})
+		all = append(all, JobEvent{e, "msg_" + rand.Text(), now, time.Now()})
 	}
 	if old.StartedAt.IsZero() && !j.StartedAt.IsZero() {
 		add(notice.JobStarted)
@@ -41,20 +41,21 @@ func ToldBy(old *app.Job, now app.EncodedJob) (all []Told) {
 
 var endings = map[app.Status]notice.Event{app.Completed: notice.JobCompleted, app.Failed: notice.JobFailed}
 
-// To returns the delivery to a hook.
-func (t Told) To(h *notice.Hook) (*notice.Delivery, error) {
-	d := t.to(h.URL)
+// DeliveryTo returns the delivery to a hook.
+func (t JobEvent) DeliveryTo(h *notice.Hook) (*notice.Delivery, error) {
+	d := t.newDelivery(h.URL)
 	d.Hook = h.ID
 	return d, t.addBody(d)
 }
 
-// AsAsked returns the deliveries that the job's submission asked for: of its end.
-func (t Told) AsAsked() (all []*notice.Delivery, err error) {
+// RequestedDeliveries returns the deliveries that the submission of the job requested: of
+// its end.
+func (t JobEvent) RequestedDeliveries() (all []*notice.Delivery, err error) {
 	if t.Event == notice.JobStarted {
 		return nil, nil
 	}
 	for _, target := range t.job.Job.Private.Notify {
-		d := t.to(target)
+		d := t.newDelivery(target)
 		if err := t.addBody(d); err != nil {
 			return nil, err
 		}
@@ -63,7 +64,7 @@ func (t Told) AsAsked() (all []*notice.Delivery, err error) {
 	return all, nil
 }
 
-func (t Told) to(target string) *notice.Delivery {
+func (t JobEvent) newDelivery(target string) *notice.Delivery {
 	j := t.job.Job
 	return &notice.Delivery{
 		ID: newID(t.at), Message: t.Message, Organization: j.Organization, Job: string(j.ID), JobName: j.Name,
@@ -71,8 +72,8 @@ func (t Told) to(target string) *notice.Delivery {
 	}
 }
 
-func (t Told) addBody(d *notice.Delivery) (err error) {
-	d.Body, err = body(t.Event, t.at, t.job.Brief)
+func (t JobEvent) addBody(d *notice.Delivery) (err error) {
+	d.Body, err = body(t.Event, t.at, t.job.SummaryJSON)
 	return err
 }
 

@@ -1,6 +1,6 @@
-// Package delivery tells people and programs that jobs have ended. A change of a job and
+// Package delivery notifies people and programs of jobs that have ended. A change of a job and
 // the deliveries that follow from it are stored in one transaction; Sender makes them
-// until they succeed or are given up, across restarts.
+// until they succeed or are abandoned, across restarts.
 package delivery
 
 import (
@@ -43,8 +43,8 @@ type HookSettings struct {
 	Faults   []fault.Field // found while decoding
 }
 
-// check returns all that is wrong with h.
-func (h HookSettings) check(p notice.Policy) error {
+// validate returns all that is wrong with h.
+func (h HookSettings) validate(p notice.Policy) error {
 	faults := slices.Clone(h.Faults)
 	add := func(msg string, loc ...any) {
 		faults = append(faults, fault.Field{Loc: append([]any{"body"}, loc...), Msg: msg, Type: "value"})
@@ -94,8 +94,8 @@ func (h HookSettings) change(rec *notice.Hook) {
 	}
 }
 
-// List returns the webhooks of the caller's organization.
-func (s *Notices) List(ctx context.Context, by app.Caller) (all []*notice.Hook, err error) {
+// ListHooks returns the webhooks of the caller's organization.
+func (s *Notices) ListHooks(ctx context.Context, by app.Caller) (all []*notice.Hook, err error) {
 	if err := administers(by); err != nil {
 		return nil, err
 	}
@@ -106,9 +106,9 @@ func (s *Notices) List(ctx context.Context, by app.Caller) (all []*notice.Hook, 
 	return slices.DeleteFunc(all, func(h *notice.Hook) bool { return h.Submissions }), err
 }
 
-// Create adds a webhook. Its secret is shown to nobody afterwards.
+// Create adds a webhook. Its secret is never shown again.
 func (s *Notices) Create(ctx context.Context, by app.Caller, h HookSettings) (rec *notice.Hook, err error) {
-	if err := h.check(s.policy); err != nil {
+	if err := h.validate(s.policy); err != nil {
 		return nil, err
 	}
 	if err := administers(by); err != nil {
@@ -135,7 +135,7 @@ func (s *Notices) Create(ctx context.Context, by app.Caller, h HookSettings) (re
 
 // Change changes a webhook. Only what is given changes.
 func (s *Notices) Change(ctx context.Context, by app.Caller, id string, h HookSettings) (*notice.Hook, error) {
-	if err := h.check(s.policy); err != nil {
+	if err := h.validate(s.policy); err != nil {
 		return nil, err
 	}
 	return s.change(ctx, by, id, func(_ app.Tx, rec *notice.Hook) error {
@@ -158,7 +158,7 @@ func (s *Notices) Rotate(ctx context.Context, by app.Caller, id string, overlap 
 	})
 }
 
-// Test queues a message to a webhook that tells of no job.
+// Test queues a test message, about no job, to a webhook.
 func (s *Notices) Test(ctx context.Context, by app.Caller, id string) (d *notice.Delivery, err error) {
 	_, err = s.change(ctx, by, id, func(tx app.Tx, rec *notice.Hook) error {
 		if rec.Submissions {
@@ -199,7 +199,7 @@ func (s *Notices) change(ctx context.Context, by app.Caller, id string, fn func(
 		return nil, err
 	}
 	return rec, s.store.Update(ctx, func(tx app.Tx) (err error) {
-		if rec, err = s.find(tx, by, id); err != nil {
+		if rec, err = s.findHook(tx, by, id); err != nil {
 			return err
 		}
 		if err := fn(tx, rec); err != nil {
@@ -212,8 +212,8 @@ func (s *Notices) change(ctx context.Context, by app.Caller, id string, fn func(
 	})
 }
 
-// find returns a webhook of the caller's organization.
-func (s *Notices) find(tx app.Tx, by app.Caller, id string) (*notice.Hook, error) {
+// findHook returns a webhook of the caller's organization.
+func (s *Notices) findHook(tx app.Tx, by app.Caller, id string) (*notice.Hook, error) {
 	if id == Submissions {
 		return ofSubmissions(tx, by.Organization, s.now())
 	}
@@ -252,7 +252,7 @@ func (s *Notices) Log(ctx context.Context, by app.Caller, id string, limit int) 
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		log := notice.Log{Organization: by.Organization}
 		if id != Submissions {
-			h, err := s.find(tx, by, id)
+			h, err := s.findHook(tx, by, id)
 			if err != nil {
 				return err
 			}
@@ -271,7 +271,7 @@ func (s *Notices) Log(ctx context.Context, by app.Caller, id string, limit int) 
 	return all, err
 }
 
-// OfJob returns whom a job's end is told to, and the last deliveries. Addresses may hold
+// OfJob returns who is notified of a job's end, and the last deliveries. Addresses may hold
 // secrets, so only its submitter and admins may see them.
 func (s *Notices) OfJob(ctx context.Context, by app.Caller, name string) (targets []string, all []*notice.Delivery, err error) {
 	const most = 100

@@ -13,29 +13,29 @@ const (
 	atOnce          = 64
 	perOrganization = 16
 	askedFor        = 8 // of these, to receivers that submissions name: any number may hang
-	perLane         = 4
+	perQueue        = 4
 )
 
 // places are how many attempts an organization makes now.
 type places struct{ all, asked int }
 
-// places returns how many more deliveries of a lane may be tried. One that fails is
+// places returns how many more deliveries of a queue can be attempted. One that fails is
 // probed with one.
-func (s *Sender) places(l *lane) int {
+func (s *Sender) places(l *queue) int {
 	switch {
 	case l == nil:
-		return perLane
+		return perQueue
 	case time.Now().Before(l.until):
 		return 0
 	case l.failures > 0:
 		return 1 - len(l.inFlight)
 	}
-	return perLane - len(l.inFlight)
+	return perQueue - len(l.inFlight)
 }
 
 // count counts attempts that begin or end.
-func (s *Sender) count(lane string, n int) {
-	organization, asked := notice.ReadLane(lane)
+func (s *Sender) count(queue string, n int) {
+	organization, asked := notice.ParseQueue(queue)
 	o := s.ofOrg[organization]
 	if o == nil {
 		o = &places{}
@@ -51,23 +51,23 @@ func (s *Sender) count(lane string, n int) {
 	}
 }
 
-// full reports whether an organization may make no more attempts in a lane.
-func (s *Sender) full(lane string) bool {
-	organization, asked := notice.ReadLane(lane)
+// full reports whether an organization can make no more attempts in a queue.
+func (s *Sender) full(queue string) bool {
+	organization, asked := notice.ParseQueue(queue)
 	o := s.ofOrg[organization]
 	return o != nil && (o.all >= perOrganization || asked && o.asked >= askedFor)
 }
 
-// start begins attempts as far as there are places. Each place goes to the organization
-// that has the fewest, and there to one lane after the other.
-func (s *Sender) start(ctx context.Context, found []candidates) {
+// startAttempts begins attempts as far as there are places. Each place goes to the organization
+// that has the fewest, and there to one queue after the other.
+func (s *Sender) startAttempts(ctx context.Context, found []candidates) {
 	rand.Shuffle(len(found), func(i, k int) { found[i], found[k] = found[k], found[i] })
 	waiting := map[string][]candidates{} // one delivery each, by organization
-	for row := range perLane {
+	for row := range perQueue {
 		for _, c := range found {
 			if row < len(c.ids) {
-				organization, _ := notice.ReadLane(c.lane)
-				waiting[organization] = append(waiting[organization], candidates{c.lane, c.ids[row : row+1]})
+				organization, _ := notice.ParseQueue(c.queue)
+				waiting[organization] = append(waiting[organization], candidates{c.queue, c.ids[row : row+1]})
 			}
 		}
 	}
@@ -77,8 +77,8 @@ func (s *Sender) start(ctx context.Context, found []candidates) {
 		if waiting[organization] = waiting[organization][1:]; len(waiting[organization]) == 0 {
 			delete(waiting, organization)
 		}
-		if !s.full(next.lane) {
-			s.begin(ctx, next.lane, next.ids[0])
+		if !s.full(next.queue) {
+			s.startAttempt(ctx, next.queue, next.ids[0])
 		}
 	}
 }
@@ -98,14 +98,14 @@ func (s *Sender) fewest(of map[string][]candidates) (best string) {
 	return best
 }
 
-// begin begins an attempt.
-func (s *Sender) begin(ctx context.Context, name, id string) {
-	l := s.lanes[name]
+// startAttempt begins an attempt.
+func (s *Sender) startAttempt(ctx context.Context, name, id string) {
+	l := s.queues[name]
 	if l == nil {
-		l = &lane{}
-		s.lanes[name] = l
+		l = &queue{}
+		s.queues[name] = l
 	}
 	l.inFlight = append(l.inFlight, id)
 	s.count(name, 1)
-	s.workers.Go(func() { s.results <- s.try(ctx, name, id) })
+	s.workers.Go(func() { s.results <- s.attempt(ctx, name, id) })
 }

@@ -11,16 +11,16 @@ import (
 	"molrun/app/job/notice"
 )
 
-// Letter is an e-mail.
-type Letter struct {
+// Email is an e-mail.
+type Email struct {
 	ID      string // the same each time it is sent
 	To      string
 	Subject string
 	Text    string
 }
 
-// letter writes what a scientist wants to know of a job that has ended.
-func letter(d *notice.Delivery, link func(jobName string) string) (l Letter, err error) {
+// composeEmail writes the e-mail about a job that has ended.
+func composeEmail(d *notice.Delivery, link func(jobName string) string) (l Email, err error) {
 	var told struct{ Data app.Job }
 	if err := json.Unmarshal(d.Body, &told); err != nil {
 		return l, fmt.Errorf("read notice %s: %w", d.ID, err)

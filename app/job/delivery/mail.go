@@ -66,7 +66,7 @@ func NewMailer(o MailOptions) (*Mailer, error) {
 		ways := mail.WithOpportunisticSMTPAuth(mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthSCRAMSHA1, mail.SMTPAuthCramMD5, mail.SMTPAuthPlain, mail.SMTPAuthLogin)
 		s.options = append(s.options, ways, mail.WithUsername(o.User), mail.WithPassword(o.Password))
 	}
-	if _, err := s.message(Letter{To: "somebody@example.org"}); err != nil {
+	if _, err := s.message(Email{To: "somebody@example.org"}); err != nil {
 		return nil, err
 	}
 	_, err := mail.NewClient(o.Host, s.options...)
@@ -82,8 +82,8 @@ func (s *Mailer) encrypt(config *tls.Config) {
 	s.options = append(s.options, mail.WithTLSConfig(s.o.Config))
 }
 
-// Send sends a letter once. It ends with ctx, whatever the server does.
-func (s *Mailer) Send(ctx context.Context, l Letter) notice.Attempt {
+// Send sends an e-mail once. It ends with ctx even if the server hangs.
+func (s *Mailer) Send(ctx context.Context, l Email) notice.Attempt {
 	message, err := s.message(l)
 	if err != nil {
 		return notice.Attempt{Error: err.Error()}
@@ -127,8 +127,8 @@ func (s *Mailer) dialUntil(end context.Context) mail.DialContextFunc {
 	}
 }
 
-// message writes a letter. The library encodes what a header could not hold.
-func (s *Mailer) message(l Letter) (*mail.Msg, error) {
+// message writes an e-mail. The library encodes characters that a header can't hold.
+func (s *Mailer) message(l Email) (*mail.Msg, error) {
 	m := mail.NewMsg()
 	if err := m.From(s.o.From); err != nil {
 		return nil, fmt.Errorf("the sender %q is no e-mail address", s.o.From)

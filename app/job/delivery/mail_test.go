@@ -155,7 +155,7 @@ func received(t *testing.T, box string) (all []*netmail.Message) {
 func TestMailArrivesAtARealServer(t *testing.T) {
 	port, box, _ := mailServer(t, serverOptions{})
 	s := mailer(t, port, delivery.MailOptions{TLS: delivery.Plain, From: "molrun <molrun@lab.example>", Domain: "lab.example"})
-	l := delivery.Letter{
+	l := delivery.Email{
 		ID: "01K9ZXV4QY0000000000000000", To: "ann@lab.example",
 		Subject: "Job \"evil\r\nBcc: eve@evil.example\" is FAILED", Text: "It failed.\n.\nμ at 300 K\n",
 	}
@@ -194,7 +194,7 @@ func TestMailServerThatCannotBeUsedIsAnError(t *testing.T) {
 	if _, err := delivery.NewMailer(delivery.MailOptions{Host: "127.0.0.1", Port: port, From: "nobody"}); err == nil {
 		t.Error("a sender that is no address is accepted")
 	}
-	if a := plainly(t, port).Send(t.Context(), delivery.Letter{ID: "1", To: "ann@lab.example\r\nRCPT TO:<eve@evil.example>"}); a.Error == "" {
+	if a := plainly(t, port).Send(t.Context(), delivery.Email{ID: "1", To: "ann@lab.example\r\nRCPT TO:<eve@evil.example>"}); a.Error == "" {
 		t.Error("an address of two lines is accepted")
 	}
 }
@@ -214,8 +214,8 @@ func plainly(t *testing.T, port int) *delivery.Mailer {
 	return mailer(t, port, delivery.MailOptions{TLS: delivery.Plain})
 }
 
-func someLetter() delivery.Letter {
-	return delivery.Letter{ID: "1", To: "ann@lab.example", Subject: "s", Text: "t"}
+func someLetter() delivery.Email {
+	return delivery.Email{ID: "1", To: "ann@lab.example", Subject: "s", Text: "t"}
 }
 
 // What a server says of one message is no fault of the server, and what it refuses for

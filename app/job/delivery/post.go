@@ -68,7 +68,7 @@ func NewPoster(o PostOptions) *Poster {
 			IdleConnTimeout:        30 * time.Second,
 			DisableCompression:     true,
 		},
-		// A redirect may lead anywhere, and to receivers that nobody has named.
+		// A redirect can lead anywhere, also to receivers that no user has named.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s
@@ -121,7 +121,7 @@ func (s *Poster) Post(ctx context.Context, p Posting) notice.Attempt {
 	r.Header = http.Header{
 		"Content-Type": {"application/json"},
 		"User-Agent":   {s.o.Agent},
-		// By the specification, in lower case; HTTP does not tell the difference.
+		// By the specification, in lower case; HTTP does not distinguish.
 		"Webhook-Id":        {p.ID},
 		"Webhook-Timestamp": {strconv.FormatInt(p.Timestamp.Unix(), 10)},
 		"Webhook-Signature": {p.Signature},

@@ -27,52 +27,52 @@ type Posting struct {
 type SenderOptions struct {
 	Now  func() time.Time                              // wall clock, which may jump
 	Post func(context.Context, Posting) notice.Attempt // bounds its time
-	Mail func(context.Context, Letter) notice.Attempt  // the same; nil: there is no mail
+	Mail func(context.Context, Email) notice.Attempt   // the same; nil: there is no mail
 	Link func(jobName string) string                   // for mail; "" is none
 
 	Schedule notice.Schedule // zero is the default
 	Poll     time.Duration   // how often to look for new deliveries; 0 is a second
 
-	Tried func(d *notice.Delivery) // told of each attempt and of what is given up; may be nil
-	Warn  func(error)              // told of what keeps the sender from its work; may be nil
+	Tried func(d *notice.Delivery) // called after each attempt and each abandoned delivery; optional
+	Warn  func(error)              // called with errors that hold the sender up; optional
 }
 
-// lastTime is how long attempts may go on after the service was told to stop.
+// lastTime is how long attempts can continue after the service was asked to stop.
 const lastTime = time.Second
 
 // longestRest is how long a receiver that does not answer is left alone. Each delivery has
 // its own longer pauses, but one that succeeds shows that the others may.
 const longestRest = 15 * time.Second
 
-// expireStep is how many deliveries one transaction gives up.
+// expireStep is how many deliveries one transaction abandons.
 const expireStep = 100
 
-// Sender makes deliveries. Each receiver has a lane: one that hangs or fails uses one
-// place now and then, and delays no other.
+// Sender makes deliveries. Each receiver has a queue: one that hangs or fails uses one
+// slot now and then, and delays no other.
 type Sender struct {
 	store app.Store
 	o     SenderOptions
 
 	// Only Run uses the rest.
-	lanes   map[string]*lane
+	queues  map[string]*queue
 	busy    int
 	ofOrg   map[string]*places
 	results chan result
 	workers sync.WaitGroup
 }
 
-// lane is what is known of a receiver; one that works and is not in use is not kept.
-type lane struct {
+// queue is the state of a receiver; it is dropped while the receiver is healthy and idle.
+type queue struct {
 	inFlight []string  // deliveries
 	failures int       // in a row
 	until    time.Time // by a clock that never jumps
 }
 
 type result struct {
-	lane, id string
-	attempt  notice.Attempt
-	cut      bool // by the end of the service
-	err      error
+	queue, id string
+	attempt   notice.Attempt
+	cut       bool // by the end of the service
+	err       error
 }
 
 // NewSender returns a sender, to be run.
@@ -87,7 +87,7 @@ func NewSender(store app.Store, o SenderOptions) *Sender {
 	if o.Warn == nil {
 		o.Warn = func(error) {}
 	}
-	return &Sender{store: store, o: o, lanes: map[string]*lane{}, ofOrg: map[string]*places{}, results: make(chan result, atOnce)}
+	return &Sender{store: store, o: o, queues: map[string]*queue{}, ofOrg: map[string]*places{}, results: make(chan result, atOnce)}
 }
 
 // Run makes deliveries until ctx ends. Soon after it cuts attempts off; they are made
@@ -105,9 +105,9 @@ func (s *Sender) Run(ctx context.Context) error {
 			s.workers.Wait()
 			return nil
 		case r := <-s.results:
-			s.note(r)
+			s.recordResult(r)
 			for len(s.results) > 0 {
-				s.note(<-s.results)
+				s.recordResult(<-s.results)
 			}
 		case <-timer.C:
 		}
@@ -119,10 +119,10 @@ func (s *Sender) Run(ctx context.Context) error {
 	}
 }
 
-// note notes how an attempt has ended.
-func (s *Sender) note(r result) {
-	s.count(r.lane, -1)
-	l := s.lanes[r.lane]
+// recordResult records how an attempt has ended.
+func (s *Sender) recordResult(r result) {
+	s.count(r.queue, -1)
+	l := s.queues[r.queue]
 	l.inFlight = slices.DeleteFunc(l.inFlight, func(id string) bool { return id == r.id })
 	switch a := r.attempt; {
 	case r.cut:
@@ -139,14 +139,14 @@ func (s *Sender) note(r result) {
 		}
 	}
 	if l.failures == 0 && len(l.inFlight) == 0 {
-		delete(s.lanes, r.lane)
+		delete(s.queues, r.queue)
 	}
 }
 
-// candidates are the deliveries of a lane that may be tried now.
+// candidates are the deliveries of a queue that can be attempted now.
 type candidates struct {
-	lane string
-	ids  []string
+	queue string
+	ids   []string
 }
 
 // round starts what may be tried now, until attempts end, and returns when to look again.
@@ -158,13 +158,13 @@ func (s *Sender) round(ctx, attempts context.Context) (next time.Duration, err e
 	next = s.o.Poll
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		return tx.PendingDeliveries(func(d notice.Due) notice.Visit {
-			seen[d.Lane] = true
+			seen[d.Queue] = true
 			// One that is later than any is put off is of before the clock was set back.
 			if at := d.At.Sub(now); at > 0 && at <= s.o.Schedule.Longest {
 				next = min(next, at)
-				return notice.NextLane
+				return notice.NextQueue
 			}
-			l := s.lanes[d.Lane]
+			l := s.queues[d.Queue]
 			if l != nil && slices.Contains(l.inFlight, d.ID) {
 				return notice.NextDue
 			}
@@ -172,12 +172,12 @@ func (s *Sender) round(ctx, attempts context.Context) (next time.Duration, err e
 				expired = append(expired, d.ID)
 				return notice.NextDue
 			}
-			if len(found) == 0 || found[len(found)-1].lane != d.Lane {
-				found = append(found, candidates{lane: d.Lane})
+			if len(found) == 0 || found[len(found)-1].queue != d.Queue {
+				found = append(found, candidates{queue: d.Queue})
 			}
 			c := &found[len(found)-1]
 			if len(c.ids) >= s.places(l) {
-				return notice.NextLane
+				return notice.NextQueue
 			}
 			c.ids = append(c.ids, d.ID)
 			return notice.NextDue
@@ -186,12 +186,12 @@ func (s *Sender) round(ctx, attempts context.Context) (next time.Duration, err e
 	if err != nil {
 		return next, err
 	}
-	for name, l := range s.lanes { // a receiver for which nothing is left
+	for name, l := range s.queues { // a receiver for which nothing is left
 		if !seen[name] && len(l.inFlight) == 0 {
-			delete(s.lanes, name)
+			delete(s.queues, name)
 		}
 	}
-	s.start(attempts, found)
+	s.startAttempts(attempts, found)
 	if len(expired) > 0 {
 		if err := s.giveUp(ctx, expired); err != nil {
 			return next, err

@@ -166,8 +166,8 @@ func TestNoticesTellOnlyWhatIsWanted(t *testing.T) {
 
 func TestLetterSaysWhatAScientistWantsToKnow(t *testing.T) {
 	o := newOffice(t)
-	letters := make(chan delivery.Letter, 1)
-	o.send(o.Store, delivery.SenderOptions{Mail: func(_ context.Context, l delivery.Letter) notice.Attempt {
+	letters := make(chan delivery.Email, 1)
+	o.send(o.Store, delivery.SenderOptions{Mail: func(_ context.Context, l delivery.Email) notice.Attempt {
 		letters <- l
 		return notice.Attempt{}
 	}})
@@ -273,11 +273,11 @@ func TestSignerOfSubmissionsIsNoWebhook(t *testing.T) {
 	o := newOffice(t)
 	h := o.hook("https://a.example/")
 	must.OK(t, must.Error2(o.Rotate(t.Context(), root, delivery.Submissions, time.Hour)))
-	if all, err := o.List(t.Context(), root); err != nil || len(all) != 1 || all[0].ID != h.ID {
+	if all, err := o.ListHooks(t.Context(), root); err != nil || len(all) != 1 || all[0].ID != h.ID {
 		t.Errorf("webhooks %v, %v", all, err)
 	}
 	for _, by := range []app.Caller{fixture.Ann, fixture.Bob} {
-		_, listed := o.List(t.Context(), by)
+		_, listed := o.ListHooks(t.Context(), by)
 		_, logged := o.Log(t.Context(), by, h.ID, 1)
 		_, created := o.Create(t.Context(), by, delivery.HookSettings{URL: &h.URL})
 		_, changed := o.Change(t.Context(), by, h.ID, delivery.HookSettings{URL: &h.URL})

@@ -22,11 +22,12 @@ type Class struct {
 	Where         []string // on a cluster: the partition and the like
 	GPUs          int
 	Formula       string
-	Said          Said
+	Declared      Declared
 }
 
-// Said is how long a run is said to take until some have run: at most one of the two is not 0.
-type Said struct {
+// Declared is the run time that an algorithm file declares, used until there are past runs: at most
+// one of the two is not 0.
+type Declared struct {
 	Seconds float64
 	PerSize float64 // seconds of a run of size 1
 }
@@ -46,45 +47,45 @@ func (c Class) Name() string {
 		sum := sha256.Sum256([]byte(c.Formula))
 		name += " " + hex.EncodeToString(sum[:4])
 	}
-	return name + c.Said.mark()
+	return name + c.Declared.suffix()
 }
 
-// saidMark precedes what is said at the end of a class's name, and perSizeMark follows seconds of a run
-// of size 1.
+// declaredMark precedes the declared run time at the end of a class's name, and perSizeMark
+// follows the seconds of a run of size 1.
 const (
-	saidMark    = " ~"
-	perSizeMark = "/size"
+	declaredMark = " ~"
+	perSizeMark  = "/size"
 )
 
-func (s Said) mark() string {
+func (s Declared) suffix() string {
 	switch {
 	case s.Seconds > 0:
-		return saidMark + strconv.FormatFloat(s.Seconds, 'g', -1, 64)
+		return declaredMark + strconv.FormatFloat(s.Seconds, 'g', -1, 64)
 	case s.PerSize > 0:
-		return saidMark + strconv.FormatFloat(s.PerSize, 'g', -1, 64) + perSizeMark
+		return declaredMark + strconv.FormatFloat(s.PerSize, 'g', -1, 64) + perSizeMark
 	}
 	return ""
 }
 
-// saidOf returns what is said of the runs of a class.
-func saidOf(class string) Said {
-	i := strings.LastIndex(class, saidMark)
+// declaredOf returns the declared run time in the name of a class.
+func declaredOf(class string) Declared {
+	i := strings.LastIndex(class, declaredMark)
 	if i < 0 {
-		return Said{}
+		return Declared{}
 	}
-	number, perSize := strings.CutSuffix(class[i+len(saidMark):], perSizeMark)
+	number, perSize := strings.CutSuffix(class[i+len(declaredMark):], perSizeMark)
 	seconds, err := strconv.ParseFloat(number, 64)
 	switch {
 	case err != nil:
-		return Said{}
+		return Declared{}
 	case perSize:
-		return Said{PerSize: seconds}
+		return Declared{PerSize: seconds}
 	}
-	return Said{Seconds: seconds}
+	return Declared{Seconds: seconds}
 }
 
-// of returns how many seconds a run of a size is said to take, 0 if nothing is said.
-func (s Said) of(size float64) float64 {
+// secondsFor returns the declared seconds of a run of a size, 0 without a declaration.
+func (s Declared) secondsFor(size float64) float64 {
 	if s.PerSize > 0 {
 		return s.PerSize * max(0, size)
 	}

@@ -14,11 +14,11 @@ const (
 	// minRuns is how many runs an estimate needs.
 	minRuns = 3
 	// similar is how many runs an estimate of a size is made of: those of the most
-	// similar size among the recent ones. Machines have busy hours, so old runs tell
+	// similar size among the recent ones. Machines have busy hours, so old runs say
 	// less, except for how time grows with size.
 	similar = 7
 	recent  = 12
-	// around is how many runs, of the most similar size, tell how time grows.
+	// around is how many runs, of the most similar size, show how time grows.
 	around = 32
 	// apart is the least ratio of two sizes that says how time grows with size.
 	apart = 1.2
@@ -35,12 +35,12 @@ type Run struct {
 
 // History is what is known of the runs of a class.
 type History struct {
-	runs []Run
-	said Said
+	runs     []Run
+	declared Declared
 }
 
 // NewHistory learns from runs of the class of that name, oldest first.
-func NewHistory(class string, runs []Run) *History { return &History{runs, saidOf(class)} }
+func NewHistory(class string, runs []Run) *History { return &History{runs, declaredOf(class)} }
 
 // Estimate returns what the history says of a run of this size. If it has too few runs,
 // that is what its class is said to take, or nothing.
@@ -49,11 +49,11 @@ func (h *History) Estimate(size float64) Estimate {
 		return Estimate{}
 	}
 	scaled := h.scaled(size)
-	said := h.said.of(size)
+	declared := h.declared.secondsFor(size)
 	switch {
 	case len(scaled) >= minRuns:
-	case said > 0:
-		return Estimate{seconds: []float64{said}, said: true}
+	case declared > 0:
+		return Estimate{seconds: []float64{declared}, declared: true}
 	default:
 		return Estimate{}
 	}
@@ -117,8 +117,8 @@ func median(sorted []float64) float64 {
 
 // Estimate is what past runs say of how long a job runs.
 type Estimate struct {
-	seconds []float64 // how long each would have taken, sorted; empty: unknown
-	said    bool      // it is not made of runs
+	seconds  []float64 // how long each would have taken, sorted; empty: unknown
+	declared bool      // it is not made of runs
 }
 
 // Known reports whether there is an estimate.
@@ -126,7 +126,7 @@ func (e Estimate) Known() bool { return len(e.seconds) > 0 }
 
 // Runs returns how many runs the estimate is made of.
 func (e Estimate) Runs() int {
-	if e.said {
+	if e.declared {
 		return 0
 	}
 	return len(e.seconds)
@@ -137,7 +137,7 @@ func (e Estimate) Basis(typ, version string) string {
 	if !e.Known() {
 		return ""
 	}
-	if e.said {
+	if e.declared {
 		return fmt.Sprintf("the algorithm file of %s %s", typ, version)
 	}
 	return fmt.Sprintf("%d runs of %s %s", len(e.seconds), typ, version)

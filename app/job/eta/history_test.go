@@ -56,7 +56,7 @@ func TestEstimate(t *testing.T) {
 // What a file says counts until enough jobs have run.
 func TestExpectedTimeOfAClass(t *testing.T) {
 	for _, seconds := range []float64{0.05, 20, 1e6, 86400.5} {
-		class := Class{Type: "a~b", Version: "1", Executor: "slurm", Where: []string{"gpu"}, GPUs: 1, Formula: "settings.n", Said: Said{Seconds: seconds}}.Name()
+		class := Class{Type: "a~b", Version: "1", Executor: "slurm", Where: []string{"gpu"}, GPUs: 1, Formula: "settings.n", Declared: Declared{Seconds: seconds}}.Name()
 		e := NewHistory(class, runs(100, 7, 100, 8)).Estimate(100)
 		if !e.Known() || e.Seconds() != seconds || e.Runs() != 0 || e.Basis("a~b", "1") != "the algorithm file of a~b 1" {
 			t.Errorf("%s: %+v", class, e)
@@ -68,7 +68,7 @@ func TestExpectedTimeOfAClass(t *testing.T) {
 			t.Errorf("%s after three runs: %+v", class, e)
 		}
 	}
-	class := Class{Type: "a", Version: "1", Executor: "local", Formula: "settings.n", Said: Said{PerSize: 2.5e-7}}.Name()
+	class := Class{Type: "a", Version: "1", Executor: "local", Formula: "settings.n", Declared: Declared{PerSize: 2.5e-7}}.Name()
 	if e := NewHistory(class, runs(4e9, 7, 4e9, 8)).Estimate(4e9); e.Seconds() != 1000 || e.Runs() != 0 || e.Basis("a", "1") != "the algorithm file of a 1" {
 		t.Errorf("%s: %+v", class, e)
 	}

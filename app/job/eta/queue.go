@@ -39,9 +39,9 @@ type Forecast struct {
 	EndSeconds int64 // until the last ends; 0: unknown
 }
 
-// Turn is the reason of a job whose turn has not come, behind others of its own
+// NotTurnYet is the reason of a job whose turn has not come, behind others of its own
 // user or not.
-func Turn(behind bool) Reason {
+func NotTurnYet(behind bool) Reason {
 	by := UserLimit
 	if behind {
 		by = BatchOrder

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Running tells when running jobs will end, which have keys of the caller's. Its methods may be called at once.
+// Running predicts when running jobs will end, under keys of the caller's. It is safe for
+// concurrent use.
 type Running struct {
 	mu   sync.Mutex
 	jobs map[string]*running

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// All streams together tell so many events a second, and so many at once after a
+// All streams together send a limited number of events a second, and a number at once after a
 // quiet time, so that a thousand of them don't take the CPUs from submissions. Beyond it
-// they are told to list anew, which costs less.
+// they have to list the jobs again, which costs less.
 const (
 	eventsPerSecond = 5_000
 	eventsAtOnce    = 20_000
@@ -20,7 +20,7 @@ const perPlace = 2
 
 func newBudget() *rate.Limiter { return rate.NewLimiter(eventsPerSecond, eventsAtOnce) }
 
-// mayTell reports whether n events are within the budget, and counts them if so.
-func (f *Follower) mayTell(n uint64) bool {
+// takeBudget reports whether n events are within the budget, and counts them if so.
+func (f *Follower) takeBudget(n uint64) bool {
 	return n <= eventsAtOnce && f.budget.AllowN(time.Now(), int(n))
 }

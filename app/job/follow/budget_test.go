@@ -42,15 +42,15 @@ func TestNothingListensForAStreamThatFailed(t *testing.T) {
 func TestTheBudgetIsTakenWholeOrNotAtAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &Follower{budget: newBudget()}
-		if f.mayTell(math.MaxUint64) || !f.mayTell(eventsAtOnce) || f.mayTell(1) {
+		if f.takeBudget(math.MaxUint64) || !f.takeBudget(eventsAtOnce) || f.takeBudget(1) {
 			t.Error("at first there is not what may come at once, or more")
 		}
 		time.Sleep(time.Second)
-		if f.mayTell(eventsPerSecond+1) || !f.mayTell(eventsPerSecond) || f.mayTell(1) {
+		if f.takeBudget(eventsPerSecond+1) || !f.takeBudget(eventsPerSecond) || f.takeBudget(1) {
 			t.Error("after a second there is not what may come in one, or more")
 		}
 		time.Sleep(24 * time.Hour)
-		if !f.mayTell(eventsAtOnce) || f.mayTell(1) {
+		if !f.takeBudget(eventsAtOnce) || f.takeBudget(1) {
 			t.Error("what is left over in a day adds up")
 		}
 	})

@@ -8,10 +8,10 @@ import (
 // eventFeed passes events on to those who listen.
 type eventFeed struct{ events.Hub[*app.Event] }
 
-// eventListener hears of one topic.
+// eventListener receives the events of one topic.
 type eventListener = events.Listener[*app.Event]
 
-// eventNews is what a listener hears.
+// eventNews is the news of a listener.
 type eventNews = events.News[*app.Event]
 
 // Publish passes on the entries of a commit that is durable, each with its event attached.

@@ -4,8 +4,8 @@
 // A stream begins at a place in the events of an organization and misses none from
 // there on: what the hub has for it in memory, and else what the store still knows.
 // If that is not enough, or too much for all who listen, the stream says "reset":
-// then the client lists anew, and the stream goes on from the present. Progress is
-// not stored; a stream tells the latest.
+// then the client lists the jobs again, and the stream continues from now on. Progress is
+// not stored; a stream sends the latest.
 package follow
 
 import (
@@ -30,7 +30,7 @@ type Follower struct {
 	feed     eventFeed
 	jobs     *app.Jobs
 	accounts *access.Accounts
-	budget   *rate.Limiter // of events that all streams tell
+	budget   *rate.Limiter // of events that all streams send
 	open     atomic.Int64
 }
 
@@ -43,8 +43,8 @@ func New(store app.Store, svc *app.Service, accounts *access.Accounts) *Follower
 	return f
 }
 
-// Open returns how many streams are open.
-func (f *Follower) Open() int { return int(f.open.Load()) }
+// OpenStreams returns how many streams are open.
+func (f *Follower) OpenStreams() int { return int(f.open.Load()) }
 
 // Query selects jobs, and the place behind which their events begin; nil is the
 // present.
@@ -64,7 +64,7 @@ func (f *Follower) Jobs(ctx context.Context, by app.Caller, q Query) (*Stream, e
 	s.selects = func(e *app.Event) bool {
 		return within(q.Batch, filter.Name, e.Job) && (filter.Selects(e.Job) || e.Was != nil && filter.Selects(e.Was))
 	}
-	err := f.store.View(ctx, func(tx app.Tx) error { return s.begin(tx, q.After) })
+	err := f.store.View(ctx, func(tx app.Tx) error { return s.findStart(tx, q.After) })
 	if err != nil {
 		s.Close()
 		return nil, err
@@ -114,11 +114,11 @@ func (f *Follower) Job(ctx context.Context, by app.Caller, q JobQuery) (s *Strea
 		if err != nil {
 			return err
 		}
-		s.job = j.Brief()
+		s.job = j.Summary()
 		if q.Logs && !j.IsBatch() {
 			s.log = newLog(f.jobs, by, j)
 		}
-		if err := s.begin(tx, q.After); err != nil || s.behind {
+		if err := s.findStart(tx, q.After); err != nil || s.behind {
 			return err
 		}
 		s.ready = append(s.ready, s.present(j)...)
@@ -137,9 +137,9 @@ func (f *Follower) stream(by app.Caller, about events.Topic) *Stream {
 	return &Stream{follower: f, by: by, listener: f.feed.Listen(by.Organization, about), timer: time.NewTimer(0), more: true}
 }
 
-// begin finds out where the stream begins. Whatever is committed later reaches the
+// findStart finds out where the stream begins. Whatever is committed later reaches the
 // listener.
-func (s *Stream) begin(tx app.Tx, after *Place) (err error) {
+func (s *Stream) findStart(tx app.Tx, after *Place) (err error) {
 	s.place, err = tx.LastEvent(s.by.Organization)
 	if after == nil || err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s *Stream) begin(tx app.Tx, after *Place) (err error) {
 	switch {
 	case err != nil:
 		return err
-	case known && s.follower.mayTell((s.place.Number-after.Event.Number)/perPlace):
+	case known && s.follower.takeBudget((s.place.Number-after.Event.Number)/perPlace):
 		s.place, s.behind = after.Event, true
 		if s.log != nil {
 			s.log.resume(after)

@@ -71,8 +71,8 @@ func parseLogPlace(text string) (attempt int, offset int64, err error) {
 	return int(n), int64(m), errors.Join(err, offsetErr)
 }
 
-// read returns the next parts, none if nothing was printed since.
-func (l *logTail) read(ctx context.Context, j *app.Job) ([]logPart, error) {
+// readParts returns the next parts, none if nothing was printed since.
+func (l *logTail) readParts(ctx context.Context, j *app.Job) ([]logPart, error) {
 	for {
 		if l.place.attempt == 0 {
 			if j.Attempts == 0 {
@@ -172,12 +172,12 @@ func (l *logTail) findPlace(ctx context.Context, size int64) error {
 	return nil
 }
 
-func (l *logTail) open(ctx context.Context, offset, limit int64) (*app.Log, error) {
+func (l *logTail) openLog(ctx context.Context, offset, limit int64) (*app.Log, error) {
 	return l.jobs.Log(ctx, l.by, app.LogRequest{Name: l.name, Attempt: l.place.attempt, Offset: offset, Limit: limit})
 }
 
 func (l *logTail) size(ctx context.Context) (int64, error) {
-	log, err := l.open(ctx, 0, 0)
+	log, err := l.openLog(ctx, 0, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -185,7 +185,7 @@ func (l *logTail) size(ctx context.Context) (int64, error) {
 }
 
 func (l *logTail) bytes(ctx context.Context, offset, limit int64) ([]byte, error) {
-	log, err := l.open(ctx, offset, limit)
+	log, err := l.openLog(ctx, offset, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ const (
 	pageSize = 256 // events read from the store at once
 
 	// restFor is how long a stream rests between two deliveries, and restForEach by
-	// how much longer for each open stream: what happens meanwhile comes together.
+	// how much longer for each open stream: events of that time are sent together.
 	restFor     = 100 * time.Millisecond
 	restForEach = time.Millisecond
 
@@ -53,12 +53,12 @@ type Stream struct {
 	listener *eventListener
 	selects  func(*app.Event) bool
 
-	place  events.ID // everything up to it was told or is ready
+	place  events.ID // everything up to it was sent or is ready
 	told   string    // the place in the last message that had one
 	behind bool      // the store has what comes next
 	ready  []Message
 	rest   time.Time // nothing is delivered before
-	more   bool      // Next told something, so there may be more
+	more   bool      // Next returned messages, so there may be more
 	beat   time.Time // when the next sign of life is due
 	timer  *time.Timer
 
@@ -74,7 +74,7 @@ func (s *Stream) Close() {
 	s.follower.open.Add(-1)
 }
 
-// Wait returns true when Next may have something to tell, and false when one of the
+// Wait returns true when Next may have messages, and false when one of the
 // channels is closed. Here a stream spends nearly all of its time.
 func (s *Stream) Wait(done, stop <-chan struct{}) bool {
 	if s.more {
@@ -110,8 +110,8 @@ func (s *Stream) pause(done, stop <-chan struct{}) bool {
 	return false
 }
 
-// Next returns what there is to tell, or nothing. From time to time, and when it has
-// told everything that there was in the beginning, it returns a sign of life: a
+// Next returns the messages to send, or none. From time to time, and when it has
+// returned everything that there was in the beginning, it returns a sign of life: a
 // message without an event. The error is io.EOF behind the last message, and
 // Unauthorized once the caller's key is no longer valid.
 func (s *Stream) Next(ctx context.Context) ([]Message, error) {
@@ -131,7 +131,7 @@ func (s *Stream) Next(ctx context.Context) ([]Message, error) {
 }
 
 // logTime returns a channel that receives when it is time to look at the log, never
-// if nobody writes to it.
+// if nothing is written to it.
 func (s *Stream) logTime() <-chan time.Time {
 	if s.log == nil || s.isOver() || s.job.Status != app.Running {
 		return nil
@@ -139,7 +139,8 @@ func (s *Stream) logTime() <-chan time.Time {
 	return time.After(logEvery)
 }
 
-// signOfLife also tells the client how far it has heard everything, unless it knows.
+// signOfLife also gives the client the position up to which it has all events, unless it
+// knows.
 func (s *Stream) signOfLife() []Message {
 	if s.told == s.ID() {
 		return []Message{{}}
@@ -147,7 +148,7 @@ func (s *Stream) signOfLife() []Message {
 	return []Message{s.stamp(Message{})}
 }
 
-// step returns what there is to tell now.
+// step returns the messages to send now.
 func (s *Stream) step(ctx context.Context) (out []Message, err error) {
 	switch {
 	case s.ended:
@@ -161,7 +162,7 @@ func (s *Stream) step(ctx context.Context) (out []Message, err error) {
 		}
 	}
 	news := s.listener.Take()
-	if out, err = s.tell(ctx, news); err != nil || len(out) > 0 {
+	if out, err = s.messagesOf(ctx, news); err != nil || len(out) > 0 {
 		s.rest = time.Now().Add(restFor + time.Duration(s.follower.open.Load())*restForEach)
 		return out, err
 	}
@@ -171,7 +172,7 @@ func (s *Stream) step(ctx context.Context) (out []Message, err error) {
 		}
 	}
 	if s.isOver() {
-		return []Message{s.end()}, nil
+		return []Message{s.endMessage()}, nil
 	}
 	return nil, nil
 }
@@ -202,7 +203,7 @@ func (s *Stream) catchUp(ctx context.Context) ([]Message, error) {
 	return s.pick(all), nil
 }
 
-// pick returns the messages of the events that the stream tells, and moves the
+// pick returns the messages of the events that the stream sends, and moves the
 // place behind them.
 func (s *Stream) pick(all []*app.Event) (out []Message) {
 	for _, e := range all {
@@ -211,20 +212,20 @@ func (s *Stream) pick(all []*app.Event) (out []Message) {
 		}
 		s.place = e.ID
 		if s.selects(e) {
-			s.note(e)
+			s.noteEvent(e)
 			out = append(out, s.message(e))
 		}
 	}
 	return out
 }
 
-// tell returns what a listener has heard.
-func (s *Stream) tell(ctx context.Context, news eventNews) (out []Message, err error) {
+// messagesOf returns the messages of the news of a listener.
+func (s *Stream) messagesOf(ctx context.Context, news eventNews) (out []Message, err error) {
 	switch n := uint64(len(news.Events)); {
-	case news.Missed && s.follower.mayTell((news.Last.Number-s.place.Number)/perPlace):
+	case news.Missed && s.follower.takeBudget((news.Last.Number-s.place.Number)/perPlace):
 		s.behind = true
 		return s.catchUp(ctx)
-	case news.Missed, n > free && !s.follower.mayTell(n):
+	case news.Missed, n > free && !s.follower.takeBudget(n):
 		s.place = news.Last
 		return s.reset(ctx, "More happened than can be told to all who listen.")
 	}
@@ -240,8 +241,8 @@ func (s *Stream) tell(ctx context.Context, news eventNews) (out []Message, err e
 	return out, nil
 }
 
-// note keeps what a stream of one job has to know of it.
-func (s *Stream) note(e *app.Event) {
+// noteEvent keeps what a stream of one job has to know of it.
+func (s *Stream) noteEvent(e *app.Event) {
 	switch {
 	case s.job == nil:
 	case e.Kind == app.EventJobDeleted:
@@ -270,7 +271,7 @@ func (s *Stream) ID() string {
 	return s.place.String() + "." + s.log.String()
 }
 
-// reset says that the client has to list anew. A stream of one job lists it itself.
+// reset says that the client has to list the jobs again. A stream of one job lists it itself.
 func (s *Stream) reset(ctx context.Context, why string) ([]Message, error) {
 	if s.job == nil {
 		return []Message{s.stamp(resetMessage(why))}, nil
@@ -297,10 +298,10 @@ func resetMessage(why string) Message {
 	return Message{Event: kindReset, Data: data}
 }
 
-// present tells a job as it is. Only the last message moves the place: a client that
+// present returns the messages that describe a job as it is. Only the last message moves the place: a client that
 // does not get it begins again.
 func (s *Stream) present(j *app.Job) (out []Message) {
-	s.job = j.Brief()
+	s.job = j.Summary()
 	for _, e := range app.PresentEvents(j) {
 		out = append(out, Message{Event: string(e.Kind), Data: e.Data})
 	}
@@ -311,7 +312,7 @@ func (s *Stream) present(j *app.Job) (out []Message) {
 // isOver reports whether the job of a stream of one has finished.
 func (s *Stream) isOver() bool { return s.gone || s.job != nil && s.job.Status.Finished() }
 
-func (s *Stream) end() Message {
+func (s *Stream) endMessage() Message {
 	s.ended = true
 	data, _ := strictjson.Encode(struct { // texts cannot fail
 		ID     app.JobID  `json:"jobId"`
@@ -323,7 +324,7 @@ func (s *Stream) end() Message {
 
 // readLog returns the next lines of the log.
 func (s *Stream) readLog(ctx context.Context) ([]Message, error) {
-	parts, err := s.log.read(ctx, s.job)
+	parts, err := s.log.readParts(ctx, s.job)
 	if errors.Is(err, fault.NotFound) {
 		return nil, nil // the job was deleted just now, which the next event says
 	}

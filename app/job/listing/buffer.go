@@ -24,7 +24,7 @@ func (l *Lists) copyRecords(out *Page, page app.JobPage, rows map[app.JobID]*sub
 	b := pageBuffers.Get().(*pageBuffer)
 	out.buffer = b
 	for _, j := range page.Jobs {
-		b.bytes = append(b.bytes, rows[j.ID].addTo(l.jobs.Show(j))...)
+		b.bytes = append(b.bytes, rows[j.ID].addTo(l.jobs.WithLiveState(j))...)
 		b.ends = append(b.ends, len(b.bytes))
 	}
 	out.Records = slices.Grow(out.Records, len(b.ends))
@@ -36,7 +36,7 @@ func (l *Lists) copyRecords(out *Page, page app.JobPage, rows map[app.JobID]*sub
 }
 
 // Release gives the memory of the records back for other pages. Whoever calls it must not
-// touch them afterwards; nobody has to.
+// touch them afterwards; none has to.
 func (p *Page) Release() {
 	b := p.buffer
 	p.buffer, p.Records = nil, nil

@@ -22,16 +22,16 @@ var (
 	ErrListing = errors.New("the cursor is of another listing")
 )
 
-// Make returns the cursor of a position in a listing. listing is all that it
+// MakeCursor returns the cursor of a position in a listing. listing is all that it
 // depends on.
-func (k CursorKey) Make(position string, listing ...string) string {
+func (k CursorKey) MakeCursor(position string, listing ...string) string {
 	b := append(make([]byte, 0, 1+len(position)+macSize), version)
 	b = append(b, position...)
 	return base64.RawURLEncoding.EncodeToString(append(b, k.mac(b, listing)...))
 }
 
-// Read returns the position in a cursor. With ErrListing the form is right.
-func (k CursorKey) Read(cursor string, listing ...string) (position string, err error) {
+// ReadCursor returns the position in a cursor. With ErrListing the form is right.
+func (k CursorKey) ReadCursor(cursor string, listing ...string) (position string, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	end := len(b) - macSize
 	switch {

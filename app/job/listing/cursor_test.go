@@ -9,8 +9,8 @@ import (
 
 func TestCursorsAreOfOneListing(t *testing.T) {
 	k := CursorKey(bytes.Repeat([]byte("k"), 32))
-	c := k.Make("position", "a", "bc")
-	if got, err := k.Read(c, "a", "bc"); got != "position" || err != nil {
+	c := k.MakeCursor("position", "a", "bc")
+	if got, err := k.ReadCursor(c, "a", "bc"); got != "position" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
 	raw, _ := base64.RawURLEncoding.DecodeString(c)
@@ -29,11 +29,11 @@ func TestCursorsAreOfOneListing(t *testing.T) {
 		{"another key", other, c, []string{"a", "bc"}, ErrListing},
 		{"altered", k, base64.RawURLEncoding.EncodeToString(altered), []string{"a", "bc"}, ErrListing},
 		{"another version", k, base64.RawURLEncoding.EncodeToString(append([]byte{2}, raw[1:]...)), []string{"a", "bc"}, ErrForm},
-		{"no position", k, k.Make("", "a", "bc"), []string{"a", "bc"}, ErrForm},
+		{"no position", k, k.MakeCursor("", "a", "bc"), []string{"a", "bc"}, ErrForm},
 		{"no base64", k, c + "=", []string{"a", "bc"}, ErrForm},
 		{"nothing", k, "", nil, ErrForm},
 	} {
-		if got, err := tt.key.Read(tt.cursor, tt.listing...); got != "" || !errors.Is(err, tt.want) {
+		if got, err := tt.key.ReadCursor(tt.cursor, tt.listing...); got != "" || !errors.Is(err, tt.want) {
 			t.Errorf("%s: %q, %v; want %v", tt.name, got, err, tt.want)
 		}
 	}
@@ -45,7 +45,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add("AQ")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, cursor string) {
-		if position, err := k.Read(cursor, "jobs"); err == nil {
+		if position, err := k.ReadCursor(cursor, "jobs"); err == nil {
 			t.Errorf("cursor %q is read as %q", cursor, position)
 		}
 	})

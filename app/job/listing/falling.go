@@ -6,25 +6,25 @@ import (
 	"molrun/app"
 )
 
-// Falling counts the jobs that fail if a job is cancelled: those that wait for it, for
-// these, and so on, up to MaxFalling.
-func (s *Lists) Falling(ctx context.Context, by app.Caller, name string) (n int, err error) {
+// FailingDependants counts the jobs that fail if a job is cancelled: those that wait for it, for
+// these, and so on, up to MaxFailingDependants.
+func (s *Lists) FailingDependants(ctx context.Context, by app.Caller, name string) (n int, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		j, err := s.jobs.Find(tx, by, name)
 		if err == nil && !j.Status.Finished() {
-			n, err = countFalling(tx, j)
+			n, err = countFailingDependants(tx, j)
 		}
 		return err
 	})
 	return n, err
 }
 
-// MaxFalling is how many jobs are counted that fail with another one.
-const MaxFalling = 10_000
+// MaxFailingDependants is how many jobs are counted that fail with another one.
+const MaxFailingDependants = 10_000
 
-// countFalling counts the jobs that fail if a job, or all rows of a batch, do: those that
-// wait for it, for these, and so on, up to MaxFalling.
-func countFalling(tx app.Tx, j *app.Job) (int, error) {
+// countFailingDependants counts the jobs that fail if a job, or all rows of a batch, do: those that
+// wait for it, for these, and so on, up to MaxFailingDependants.
+func countFailingDependants(tx app.Tx, j *app.Job) (int, error) {
 	next := []app.JobID{j.ID}
 	seen := map[app.JobID]bool{j.ID: true}
 	if batch := j.Private.Batch; batch != "" { // fails with its row
@@ -38,7 +38,7 @@ func countFalling(tx app.Tx, j *app.Job) (int, error) {
 			next, seen[row.ID] = append(next, row.ID), true
 		}
 	}
-	falling := 0
+	failing := 0
 	for ; len(next) > 0; next = next[1:] {
 		for id, err := range tx.Dependants(next[0], app.WaitsForSuccess) {
 			if err != nil {
@@ -47,8 +47,8 @@ func countFalling(tx app.Tx, j *app.Job) (int, error) {
 			if seen[id] {
 				continue
 			}
-			if falling++; falling == MaxFalling {
-				return falling, nil
+			if failing++; failing == MaxFailingDependants {
+				return failing, nil
 			}
 			row, err := tx.Job(id)
 			if err != nil {
@@ -60,5 +60,5 @@ func countFalling(tx app.Tx, j *app.Job) (int, error) {
 			}
 		}
 	}
-	return falling, nil
+	return failing, nil
 }

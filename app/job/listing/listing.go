@@ -66,7 +66,7 @@ type Selection struct {
 type Page struct {
 	Records  []app.Record
 	StartKey string      // the cursor of the next page, "" on the last
-	Statuses *app.Counts // where they were asked for: of the user, the organization or the batch, whatever the other filters
+	Statuses *app.Counts // if requested: of the user, the organization or the batch, regardless of the other filters
 	Count    *Count      // where it was asked for
 	Event    events.ID   // place of the last event that the page has seen
 
@@ -181,7 +181,7 @@ func (l *Lists) readCursor(text string, known []fault.Field, scope []string) (ap
 	if text == "" {
 		return "", fault.List(known...)
 	}
-	position, err := l.cursors.Read(text, scope...)
+	position, err := l.cursors.ReadCursor(text, scope...)
 	if err != nil && !(errors.Is(err, ErrListing) && otherListing(known)) {
 		known = append(slices.Clone(known), fault.Field{
 			Loc: []any{"query", "startKey"}, Type: "value",
@@ -192,7 +192,7 @@ func (l *Lists) readCursor(text string, known []fault.Field, scope []string) (ap
 }
 
 // otherListing reports whether the faults of a query may hide which listing was
-// meant, so that nobody can tell whether a cursor belongs to it.
+// meant, so that a cursor can't be matched to it.
 func otherListing(faults []fault.Field) bool {
 	return slices.ContainsFunc(faults, func(f fault.Field) bool {
 		return len(f.Loc) < 2 || !slices.Contains([]any{"limit", "includeSubjobs", "statuses", "count"}, f.Loc[1])
@@ -204,7 +204,7 @@ func (l *Lists) cursor(next app.Position, scope []string) string {
 	if next == "" {
 		return ""
 	}
-	return l.cursors.Make(string(next), scope...)
+	return l.cursors.MakeCursor(string(next), scope...)
 }
 
 // count restricts the filter to the batch, and counts what was asked for.
@@ -325,7 +325,7 @@ func (l *Lists) subjobsOf(tx app.Tx, batch app.JobID, limit int, size *int) (*su
 			return nil, err
 		}
 		*size += len(record)
-		rows.records = append(rows.records, l.jobs.Show(app.StoredJob{ID: sub.ID, JSON: record}))
+		rows.records = append(rows.records, l.jobs.WithLiveState(app.StoredJob{ID: sub.ID, JSON: record}))
 	}
 	return rows, nil
 }

@@ -18,13 +18,13 @@ const (
 	readersLooked = 2000
 )
 
-// Reader is a job that reads or waits for something, or a batch of which so many rows do.
+// Reader is a job that reads or waits for something, or a batch with the number of rows that do.
 type Reader struct {
 	*app.Job
 	Rows int
 }
 
-// ReadersOf returns the jobs that read an upload, whatever has become of them, the newest
+// ReadersOf returns the jobs that read an upload, of any status, the newest
 // first. There may be more than it returns.
 func (s *Lists) ReadersOf(ctx context.Context, by app.Caller, file string) (readers []Reader, more bool, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) (err error) {
@@ -66,7 +66,7 @@ func dependants(tx app.Tx, ids []app.JobID) iter.Seq2[app.JobID, error] {
 	return func(yield func(app.JobID, error) bool) {
 		for _, id := range ids {
 			for _, walk := range []iter.Seq2[app.JobID, error]{
-				tx.Dependants(id, app.WaitsForSuccess), tx.Dependants(id, app.WaitsForEnd), tx.Dependants(id, app.FellWith), tx.Readers(string(id)),
+				tx.Dependants(id, app.WaitsForSuccess), tx.Dependants(id, app.WaitsForEnd), tx.Dependants(id, app.FailedWith), tx.Readers(string(id)),
 			} {
 				for dependant, err := range walk {
 					if !yield(dependant, err) {

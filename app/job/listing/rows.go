@@ -84,7 +84,7 @@ func placesOf(columns []Column) map[string]int {
 }
 
 // readRows reads rows until they have some bytes, at least one, and returns how many
-// of the IDs it has dealt with. It leaves out rows that were deleted meanwhile.
+// of the IDs it has dealt with. It leaves out rows that were deleted in the meantime.
 func (l *Lists) readRows(tx app.Tx, t *Table, ids []app.JobID, enough int) (rows []Row, read int, err error) {
 	rows = make([]Row, 0, len(ids))
 	for size := 0; read < len(ids) && size < enough; read++ {
@@ -163,5 +163,5 @@ func (l *Lists) live(tx app.Tx, id app.JobID) (live Live, err error) {
 	if err != nil {
 		return live, err
 	}
-	return live, json.Unmarshal(l.jobs.Show(app.StoredJob{ID: id, JSON: stored}), &live)
+	return live, json.Unmarshal(l.jobs.WithLiveState(app.StoredJob{ID: id, JSON: stored}), &live)
 }

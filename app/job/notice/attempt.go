@@ -40,7 +40,7 @@ func (d *Delivery) Tried(a Attempt, now time.Time, s Schedule) {
 	d.Status, d.Error = a.Status, a.Error
 	switch {
 	case a.Error == "":
-		d.end(Delivered, now)
+		d.markEnded(Delivered, now)
 	case a.Final:
 		d.GiveUp("refused for good: "+a.Error, now)
 	case a.Status == http.StatusGone:
@@ -55,5 +55,5 @@ func (d *Delivery) Tried(a Attempt, now time.Time, s Schedule) {
 // GiveUp ends a delivery that was not made.
 func (d *Delivery) GiveUp(why string, now time.Time) {
 	d.Error = why
-	d.end(GivenUp, now)
+	d.markEnded(GivenUp, now)
 }

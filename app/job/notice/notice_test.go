@@ -196,8 +196,8 @@ func TestEachReceiverHasALane(t *testing.T) {
 		{Organization: "lab", Target: "mailto:ann@a.example"},
 		{Organization: "other", Target: "https://a.example/"},
 	} {
-		lanes[d.Lane()] = true
-		organization, asked := notice.ReadLane(d.Lane())
+		lanes[d.Queue()] = true
+		organization, asked := notice.ParseQueue(d.Queue())
 		if organization != d.Organization || asked != (d.Hook == "" && strings.HasPrefix(d.Target, "https:")) {
 			t.Errorf("the lane of %+v is one of %s, named by a user: %t", d, organization, asked)
 		}

@@ -1,4 +1,4 @@
-// Package notice has the records of notices, which tell people and programs that jobs
+// Package notice has the records of notices, which inform people and programs that jobs
 // have ended, and the rules about them that need nothing else: where they may go, how
 // they are signed, when they are repeated.
 package notice
@@ -13,7 +13,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Event names what a notice tells.
+// Event names the subject of a notice.
 type Event string
 
 // The events.
@@ -69,7 +69,7 @@ const (
 // Delivery is one notice on its way to one receiver.
 type Delivery struct {
 	ID           string          `json:"id"`
-	Message      string          `json:"message"` // names the event to all who are told of it
+	Message      string          `json:"message"` // identifies the event to all receivers
 	Organization string          `json:"organization"`
 	Hook         string          `json:"hook,omitempty"` // "": the submission asked for it
 	Job          string          `json:"job,omitempty"`
@@ -99,30 +99,30 @@ const (
 	MaxEnded   = 500 // the oldest are forgotten
 )
 
-// Lane names the receiver among those of all organizations. One that hangs only delays
-// what is in its lane.
-func (d *Delivery) Lane() string {
+// Queue names the receiver among those of all organizations. One that hangs only delays
+// the deliveries in its own queue.
+func (d *Delivery) Queue() string {
 	name := "hook " + d.Hook
 	if d.Hook == "" {
 		name = "mail"
 		if u, err := url.Parse(d.Target); err == nil && u.Host != "" {
-			name = askedLane + strings.ToLower(u.Host)
+			name = requestedQueue + strings.ToLower(u.Host)
 		}
 	}
 	return d.Organization + "\n" + name
 }
 
-const askedLane = "asked "
+const requestedQueue = "asked "
 
-// ReadLane returns the organization of a lane, and whether its receiver is one that users
-// name as they like.
-func ReadLane(lane string) (organization string, asked bool) {
-	organization, name, _ := strings.Cut(lane, "\n")
-	return organization, strings.HasPrefix(name, askedLane)
+// ParseQueue returns the organization of a queue, and whether its receiver is one that
+// users name in a submission.
+func ParseQueue(queue string) (organization string, requested bool) {
+	organization, name, _ := strings.Cut(queue, "\n")
+	return organization, strings.HasPrefix(name, requestedQueue)
 }
 
-// end ends a delivery.
-func (d *Delivery) end(s State, now time.Time) {
+// markEnded ends a delivery.
+func (d *Delivery) markEnded(s State, now time.Time) {
 	d.State, d.EndedAt = s, unit.At(now)
 	d.NextAt, d.Body = unit.Time{}, nil
 }

@@ -25,16 +25,16 @@ type Tx interface {
 	// DeliveriesOf walks the deliveries that a job's submission asked for, newest first.
 	// It is for View only.
 	DeliveriesOf(job string) iter.Seq2[*Delivery, error]
-	// PendingDeliveries visits what is to be delivered, lane by lane, each in order of the
+	// PendingDeliveries visits the pending deliveries, queue by queue, each in order of the
 	// next attempts.
 	PendingDeliveries(visit func(Due) Visit) error
 }
 
 // Due is when a delivery is to be tried next.
 type Due struct {
-	Lane string
-	At   time.Time
-	ID   string
+	Queue string
+	At    time.Time
+	ID    string
 }
 
 // Visit says how a walk continues.
@@ -43,6 +43,6 @@ type Visit int
 // The ways to continue.
 const (
 	NextDue Visit = iota
-	NextLane
+	NextQueue
 	EndVisit
 )

@@ -33,11 +33,11 @@ func archiveContentsOf(tx app.Tx, id app.JobID, form app.ArchiveForm) (*archiveC
 		return nil, fault.Errorf(fault.NotFound, "the result is no longer there; ask for a new link")
 	}
 	if !j.IsBatch() {
-		err = c.add(j, "", form)
+		err = c.addJob(j, "", form)
 	} else {
 		for row, err := range tx.Subjobs(j.ID, app.Completed) {
 			if err == nil {
-				err = c.add(row, row.Name, form)
+				err = c.addJob(row, row.Name, form)
 			}
 			if err != nil {
 				return nil, err
@@ -63,8 +63,8 @@ func inputsRemoved(job string, names []string) error {
 	return fault.Errorf(fault.InputRemoved, "inputs of job %q were deleted: %s; upload these files again, under any name, or ask for the archive without inputs", job, strings.Join(names, ", "))
 }
 
-// add adds a job's folder, and the inputs that no other job has added.
-func (c *archiveContents) add(j *app.Job, folder string, form app.ArchiveForm) error {
+// addJob adds a job's folder, and the inputs that no other job has added.
+func (c *archiveContents) addJob(j *app.Job, folder string, form app.ArchiveForm) error {
 	c.archive.Folders = append(c.archive.Folders, app.Folder{Name: folder, Job: j.ID, Files: form.Files})
 	if !form.Inputs {
 		return nil
@@ -74,7 +74,7 @@ func (c *archiveContents) add(j *app.Job, folder string, form app.ArchiveForm) e
 		if _, known := c.inputs[name]; known {
 			continue
 		}
-		f, err := c.find(j.Organization, input, j.Private.References[i])
+		f, err := c.findInput(j.Organization, input, j.Private.References[i])
 		switch {
 		case errors.Is(err, fault.NotFound):
 			c.missing[fmt.Sprintf("%q with the SHA-256 digest %s", input.Filename, input.SHA256)] = true
@@ -87,9 +87,9 @@ func (c *archiveContents) add(j *app.Job, folder string, form app.ArchiveForm) e
 	return nil
 }
 
-// find finds the bytes of an input: where the job had them from, or else in any upload
+// findInput finds the bytes of an input: where the job had them from, or else in any upload
 // of the organization that has the same.
-func (c *archiveContents) find(organization string, input app.Input, ref app.Reference) (f app.InputFile, err error) {
+func (c *archiveContents) findInput(organization string, input app.Input, ref app.Reference) (f app.InputFile, err error) {
 	var u *app.Upload
 	if ref.Job != "" {
 		there, failed := c.tx.HasJob(ref.Job)

@@ -42,7 +42,7 @@ func (s fileSource) files() (*FileListing, error) {
 		}
 		return l, nil
 	}
-	all, err := s.live.list(func(name string, size int64) {
+	all, err := s.live.visitFiles(func(name string, size int64) {
 		l.Files = append(l.Files, ListedFile{Path: name, Size: size})
 	})
 	l.Truncated = !all

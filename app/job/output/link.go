@@ -35,7 +35,7 @@ type ResultLink struct {
 	FileName  string
 	Size      int64
 	ExpiresAt unit.Time
-	Missing   *MissingRows // rows that an archive of a batch lacks; nil if none
+	Missing   *MissingRows // rows that are missing in an archive of a batch; nil if none
 }
 
 // LinkRequest asks for a link. File "" is the archive of all files.

@@ -60,13 +60,13 @@ func openBelow(dir, below string) (*os.File, error) {
 	}
 	top := liveOutput{os.NewFile(uintptr(fd), dir)}
 	defer top.Close()
-	return top.open(below, unix.O_DIRECTORY)
+	return top.openFile(below, unix.O_DIRECTORY)
 }
 
 func (l *liveOutput) Close() error { return l.dir.Close() }
 
-// open opens a path below the directory.
-func (l *liveOutput) open(name string, flags int) (*os.File, error) {
+// openFile opens a path below the directory.
+func (l *liveOutput) openFile(name string, flags int) (*os.File, error) {
 	if !fs.ValidPath(name) || strings.IndexByte(name, 0) >= 0 {
 		return nil, fs.ErrNotExist
 	}
@@ -119,7 +119,7 @@ func refusedByName(err error) bool {
 
 // file opens a file of the program's own.
 func (l *liveOutput) file(name string) (*os.File, *unix.Stat_t, error) {
-	f, err := l.open(name, 0)
+	f, err := l.openFile(name, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,15 +135,15 @@ func (l *liveOutput) file(name string) (*os.File, *unix.Stat_t, error) {
 }
 
 // isOwn reports whether something is a regular file without another name. One
-// with several may be somebody else's, to which the program made a hard link; a
+// with several may belong to another user, to which the program made a hard link; a
 // result has it if all names are the program's, which shows when it has ended.
 func isOwn(info *unix.Stat_t) bool {
 	return info.Mode&unix.S_IFMT == unix.S_IFREG && info.Nlink == 1
 }
 
-// list calls visit with the path and size of every file, sorted by directory. It
+// visitFiles calls visit with the path and size of every file, sorted by directory. It
 // reports whether these are all.
-func (l *liveOutput) list(visit func(name string, size int64)) (all bool, err error) {
+func (l *liveOutput) visitFiles(visit func(name string, size int64)) (all bool, err error) {
 	w := liveWalk{l, visit, maxEntries}
 	if err := w.dir("", 0); err != nil {
 		return false, err
@@ -158,7 +158,7 @@ type liveWalk struct {
 }
 
 func (w *liveWalk) dir(dir string, depth int) error {
-	f, err := w.open(path.Join(".", dir), unix.O_DIRECTORY)
+	f, err := w.openFile(path.Join(".", dir), unix.O_DIRECTORY)
 	if errors.Is(err, fs.ErrNotExist) || depth > maxDepth {
 		return nil // gone since, or no directory any more
 	}

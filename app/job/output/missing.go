@@ -9,7 +9,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// MissingRows is the rows of a batch that an archive of it lacks, since they are not
+// MissingRows is the rows that are missing in an archive of a batch, since they are not
 // COMPLETED.
 type MissingRows struct {
 	Count   int
@@ -17,14 +17,14 @@ type MissingRows struct {
 	Message string   // for people
 }
 
-// missingRowsOf returns what an archive of the rows of a batch lacks; nil if it lacks none.
+// missingRowsOf returns the rows that are missing in an archive of a batch; nil if none.
 func missingRowsOf(tx app.Tx, batch *app.Job) (*MissingRows, error) {
 	m := &MissingRows{Count: batch.Counts.Total() - batch.Counts.Completed, Rows: []string{}}
 	if m.Count == 0 {
 		return nil, nil
 	}
 	for _, status := range []app.Status{app.Failed, app.Running, app.Queued} {
-		if err := m.add(tx, batch, status); err != nil {
+		if err := m.addRows(tx, batch, status); err != nil {
 			return nil, err
 		}
 	}
@@ -33,7 +33,7 @@ func missingRowsOf(tx app.Tx, batch *app.Job) (*MissingRows, error) {
 	return m, nil
 }
 
-func (m *MissingRows) add(tx app.Tx, batch *app.Job, status app.Status) error {
+func (m *MissingRows) addRows(tx app.Tx, batch *app.Job, status app.Status) error {
 	if *batch.Counts.Of(status) == 0 {
 		return nil
 	}

@@ -48,7 +48,7 @@ func NewOutputs(store app.Store, blobs app.Blobs, svc *app.Service, cursors list
 }
 
 // fileSource is where the files of one job are: in its manifest if it is completed,
-// else in an output directory, which a job may lack.
+// else in an output directory, which a job may not have.
 type fileSource struct {
 	job      *app.Job
 	manifest *app.Manifest
@@ -63,7 +63,7 @@ func (o *Outputs) visit(ctx context.Context, by app.Caller, name string, fn func
 		if err != nil {
 			return err
 		}
-		err = o.with(j, fn)
+		err = o.withSource(j, fn)
 		if attempt == 3 || !errors.Is(err, fault.NotFound) && !errors.Is(err, fault.OutputRemoved) {
 			return err
 		}
@@ -74,7 +74,7 @@ func (o *Outputs) visit(ctx context.Context, by app.Caller, name string, fn func
 	}
 }
 
-func (o *Outputs) with(j *app.Job, fn func(fileSource) error) (err error) {
+func (o *Outputs) withSource(j *app.Job, fn func(fileSource) error) (err error) {
 	s := fileSource{job: j}
 	switch {
 	case j.IsBatch():
@@ -134,19 +134,19 @@ type File struct {
 	Incomplete bool // the job is running
 }
 
-// Open opens a file of a job; in a batch, <row>/<path> is a file of a row.
-func (o *Outputs) Open(ctx context.Context, by app.Caller, name, path string) (f *File, err error) {
+// OpenFile opens a file of a job; in a batch, <row>/<path> is a file of a row.
+func (o *Outputs) OpenFile(ctx context.Context, by app.Caller, name, path string) (f *File, err error) {
 	if name, path, err = o.row(ctx, by, name, path); err != nil {
 		return nil, err
 	}
 	err = o.visit(ctx, by, name, func(s fileSource) (err error) {
-		f, err = o.open(s, path)
+		f, err = o.openFrom(s, path)
 		return err
 	})
 	return f, err
 }
 
-func (o *Outputs) open(s fileSource, path string) (*File, error) {
+func (o *Outputs) openFrom(s fileSource, path string) (*File, error) {
 	f, err := s.openLive(path)
 	if s.manifest != nil {
 		f, err = o.openResult(s, path)

@@ -67,7 +67,7 @@ func (s *Shares) Create(ctx context.Context, by app.Caller, r ShareRequest) (*ap
 		Job: j.ID, JobName: j.Name, Files: r.Files, CreatedAt: unit.At(now), ExpiresAt: unit.At(now.Add(r.TTL)),
 	}
 	err = s.store.Update(ctx, func(tx app.Tx) error {
-		if _, err := s.jobs.Find(tx, by, r.Name); err != nil { // deleted meanwhile
+		if _, err := s.jobs.Find(tx, by, r.Name); err != nil { // deleted in the meantime
 			return err
 		}
 		if err := s.admit(tx, by.Organization, now); err != nil {
@@ -131,9 +131,9 @@ func (s *Shares) admit(tx app.Tx, organization string, now time.Time) error {
 	return nil
 }
 
-// List returns the shares that the caller has made and that have not ended, oldest
+// ListShares returns the shares that the caller has made and that have not ended, oldest
 // first, or those of all members.
-func (s *Shares) List(ctx context.Context, by app.Caller, all bool) (shares []*app.Share, err error) {
+func (s *Shares) ListShares(ctx context.Context, by app.Caller, all bool) (shares []*app.Share, err error) {
 	now := s.now()
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		shares = []*app.Share{}
@@ -257,8 +257,8 @@ type SharedResult struct {
 	selected app.Selection
 }
 
-// Open returns what a share shows, and notes that it was used.
-func (s *Shares) Open(ctx context.Context, token string) (shown SharedResult, err error) {
+// OpenShare returns what a share shows, and notes that it was used.
+func (s *Shares) OpenShare(ctx context.Context, token string) (shown SharedResult, err error) {
 	now := s.now()
 	err = s.store.View(ctx, func(tx app.Tx) (err error) {
 		shown.Share, shown.Result, err = openedShare(tx, token, now)
@@ -268,14 +268,14 @@ func (s *Shares) Open(ctx context.Context, token string) (shown SharedResult, er
 		return shown, err
 	}
 	shown.selected = shown.Files.WithoutRecords(shown.Result)
-	return shown, s.note(ctx, shown.Share, now)
+	return shown, s.recordUse(ctx, shown.Share, now)
 }
 
 // shareUseInterval is the pause between two writes of a share's last use: a request must not
 // cost a write.
 const shareUseInterval = time.Minute
 
-func (s *Shares) note(ctx context.Context, used *app.Share, now time.Time) error {
+func (s *Shares) recordUse(ctx context.Context, used *app.Share, now time.Time) error {
 	if now.Sub(used.LastUsedAt.Time) < shareUseInterval {
 		return nil
 	}
@@ -295,7 +295,7 @@ func (s *Shares) note(ctx context.Context, used *app.Share, now time.Time) error
 
 // Files lists the files that a share shows.
 func (s *Shares) Files(ctx context.Context, token string) (files []app.ManifestFile, err error) {
-	shown, err := s.Open(ctx, token)
+	shown, err := s.OpenShare(ctx, token)
 	if err != nil {
 		return nil, err
 	}
@@ -306,7 +306,7 @@ func (s *Shares) Files(ctx context.Context, token string) (files []app.ManifestF
 // Link returns the link to a file that a share shows, or to the archive of all of them
 // if path is "". It is not to be handed out.
 func (s *Shares) Link(ctx context.Context, token, path string) (app.Link, error) {
-	shown, err := s.Open(ctx, token)
+	shown, err := s.OpenShare(ctx, token)
 	if err != nil {
 		return app.Link{}, err
 	}

@@ -61,12 +61,12 @@ func TestShareEndsWhenItsTimeIsOver(t *testing.T) {
 	}{{0, true, true}, {59 * time.Minute, true, true}, {time.Minute, false, true}, {output.DefaultShareTTL - 2*time.Hour, false, true}, {time.Hour, false, false}} {
 		s.Advance(step.later)
 		for token, lives := range map[string]bool{token: step.short, week: step.long} {
-			if _, err := s.Open(t.Context(), token); lives != (err == nil) || !lives && fault.CodeOf(err) != fault.NotFound {
+			if _, err := s.OpenShare(t.Context(), token); lives != (err == nil) || !lives && fault.CodeOf(err) != fault.NotFound {
 				t.Errorf("after another %v: %v, want it to live: %v", step.later, err, lives)
 			}
 		}
 	}
-	if left, err := s.List(t.Context(), s.by, true); err != nil || len(left) != 0 {
+	if left, err := s.ListShares(t.Context(), s.by, true); err != nil || len(left) != 0 {
 		t.Errorf("listed: %v, %v", left, err)
 	}
 }
@@ -78,8 +78,8 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	store := &fixture.FaultyStore{Store: s.Store}
 	shares := s.on(store)
 	used := func() time.Time {
-		must.OK(t, must.Error2(shares.Open(t.Context(), token)))
-		list, err := s.List(t.Context(), s.by, false)
+		must.OK(t, must.Error2(shares.OpenShare(t.Context(), token)))
+		list, err := s.ListShares(t.Context(), s.by, false)
 		must.OK(t, err)
 		return list[0].LastUsedAt.Time
 	}
@@ -134,18 +134,18 @@ func TestSharesEndMeanwhile(t *testing.T) {
 	s := newShareSite(t)
 	made, token := s.made(output.ShareRequest{Name: "a"})
 	full := func() error { return fault.Errorf(fault.StorageFull, "the disk is full") }
-	if _, err := s.on(updateMeanwhile{s.Store, full}).Open(t.Context(), token); err != nil {
+	if _, err := s.on(updateMeanwhile{s.Store, full}).OpenShare(t.Context(), token); err != nil {
 		t.Errorf("opened on a full disk: %v", err)
 	}
 	revoke := func() error { return s.Revoke(t.Context(), s.by, string(made.ID)) }
-	if _, err := s.on(updateMeanwhile{s.Store, revoke}).Open(t.Context(), token); fault.CodeOf(err) != fault.NotFound {
+	if _, err := s.on(updateMeanwhile{s.Store, revoke}).OpenShare(t.Context(), token); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("opened while it is revoked: %v", err)
 	}
 	remove := func() error { return s.Jobs.Delete(t.Context(), s.by, "a") }
 	if _, _, err := s.on(updateMeanwhile{s.Store, remove}).Create(t.Context(), s.by, output.ShareRequest{Name: "a"}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("made while its job is deleted: %v", err)
 	}
-	if left, err := s.List(t.Context(), s.by, true); err != nil || len(left) != 0 {
+	if left, err := s.ListShares(t.Context(), s.by, true); err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
@@ -163,7 +163,7 @@ func TestSharesReportEveryErrorOfTheStore(t *testing.T) {
 		for _, use := range []func() error{
 			func() error { return must.Error2(shares.Files(ctx, token)) },
 			func() error { return must.Error2(shares.Link(ctx, token, "b-1/b.txt")) },
-			func() error { return must.Error2(shares.List(ctx, s.by, true)) },
+			func() error { return must.Error2(shares.ListShares(ctx, s.by, true)) },
 			func() error {
 				return must.Error3(shares.Create(ctx, s.by, output.ShareRequest{Name: "b", Files: app.Selection{"b-1/"}}))
 			},
@@ -190,7 +190,7 @@ func TestRevokedSharesDoNotComeBack(t *testing.T) {
 	}
 	opens := func(when, token string, want bool) {
 		t.Helper()
-		if _, err := s.Open(t.Context(), token); (err == nil) != want {
+		if _, err := s.OpenShare(t.Context(), token); (err == nil) != want {
 			t.Errorf("%s: %v, want it to open: %v", when, err, want)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// maxColumns bounds the columns of a series that nobody has chosen.
+// maxColumns bounds the columns of a series for which none were chosen.
 const maxColumns = 20
 
 // Column is a column of a series or table.
@@ -29,7 +29,7 @@ type Column struct {
 // of the view.
 type ViewRequest struct{ Job, View, File string }
 
-// SeriesRequest asks for a series with at most so many points.
+// SeriesRequest asks for a series with a limited number of points.
 type SeriesRequest struct {
 	ViewRequest
 	Columns []string // to draw; none are those that the view says
@@ -122,7 +122,7 @@ func (o *Outputs) Table(ctx context.Context, by app.Caller, r TableRequest) (*Ta
 	}
 	if page.Next != nil {
 		mark, _ := json.Marshal(page.Next) // finite numbers and valid text cannot fail
-		out.StartKey = o.cursors.Make(string(mark), scope...)
+		out.StartKey = o.cursors.MakeCursor(string(mark), scope...)
 	}
 	return out, nil
 }
@@ -132,7 +132,7 @@ func (o *Outputs) readMark(startKey string, scope []string) (*tables.Mark, error
 		return nil, nil
 	}
 	var mark tables.Mark
-	position, err := o.cursors.Read(startKey, scope...)
+	position, err := o.cursors.ReadCursor(startKey, scope...)
 	if err == nil {
 		err = json.Unmarshal([]byte(position), &mark)
 	}
@@ -209,7 +209,7 @@ func (o *Outputs) openTable(s fileSource, v *results.View, path string) (*viewTa
 	} else if _, ok := v.Match(path); !ok {
 		return nil, fault.Errorf(fault.NotFound, "%q is no file of the view %q; GET /jobs/{jobName}/views lists them", path, v.Name)
 	}
-	f, err := o.open(s, path)
+	f, err := o.openFrom(s, path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Quota bounds what somebody uses; 0 does not.
+// Quota bounds the use of a holder; 0 is no bound.
 type Quota struct {
 	Bytes  int64 // of uploads and results
 	Queued int   // jobs that wait
@@ -35,7 +35,7 @@ func Holders(organization, user string) [2]Holder {
 	return [2]Holder{{Organization: organization}, {Organization: organization, User: user}}
 }
 
-// Of returns what a user may use or, with user "", an organization. Nil bounds nobody.
+// Of returns the quota of a user or, with user "", of an organization. Nil is no bound.
 type Of func(organization, user string) Quota
 
 // For returns the quota of a holder.
@@ -46,7 +46,7 @@ func (of Of) For(h Holder) Quota {
 	return of(h.Organization, h.User)
 }
 
-// Admit refuses so many more jobs of a holder that has some queued and stores some bytes.
+// Admit refuses a number of new jobs of a holder that has some queued and stores some bytes.
 func (q Quota) Admit(h Holder, jobs, queued int, bytes int64) error {
 	if q.Queued > 0 && queued+jobs > q.Queued {
 		return fault.Errorf(fault.QuotaExceeded, "the queue limit of %s is %d jobs (%d queued, %d requested); wait until some have started, cancel some, or ask an administrator",

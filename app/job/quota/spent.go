@@ -16,7 +16,7 @@ type SpentAttempts struct {
 }
 
 // Add counts an attempt that ran for some seconds and used CPUs for some. Both are zero
-// if nobody knows when it ended.
+// if the end of the attempt is unknown.
 func (a *SpentAttempts) Add(runSeconds, cpuSeconds float64, at unit.Time) {
 	a.Ended++
 	a.RunMillis += millis(runSeconds)

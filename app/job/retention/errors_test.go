@@ -16,7 +16,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 	t.Parallel()
 	for name, use := range map[string]func(*retention.Keeper) error{
 		"retention": func(k *retention.Keeper) error {
-			_, err := k.Run(t.Context(), func(app.Expired) {})
+			_, err := k.DeleteExpired(t.Context(), func(app.Expired) {})
 			return err
 		},
 		"dry run": func(k *retention.Keeper) error {

@@ -45,7 +45,7 @@ func (s *site) restart() { s.keeper = retention.New(s.Store, s.Blobs, s.Jobs, s.
 func (s *site) retain() []string {
 	s.t.Helper()
 	var deleted []app.Expired
-	result, err := s.keeper.Run(s.t.Context(), func(e app.Expired) { deleted = append(deleted, e) })
+	result, err := s.keeper.DeleteExpired(s.t.Context(), func(e app.Expired) { deleted = append(deleted, e) })
 	must.OK(s.t, err)
 	if result.Doubt {
 		s.t.Error("retention does not trust the clock")

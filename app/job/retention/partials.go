@@ -39,7 +39,7 @@ func (k *Keeper) dropPartials(ctx context.Context, now time.Time, gone func(*app
 				return err
 			}
 		}
-		if taken == 0 { // all of them went on meanwhile
+		if taken == 0 { // all of them were resumed in the meantime
 			return nil
 		}
 	}

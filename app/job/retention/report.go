@@ -41,7 +41,7 @@ type UsageRow struct {
 // Bytes returns the bytes of results and uploads.
 func (r *UsageRow) Bytes() int64 { return r.ResultBytes + r.UploadBytes }
 
-func (r *UsageRow) add(s app.UsageShare) {
+func (r *UsageRow) addShare(s app.UsageShare) {
 	r.Jobs, r.Queued, r.Files = r.Jobs+s.Jobs, r.Queued+s.Queued, r.Files+s.Files
 	if s.Files != 0 {
 		r.UploadBytes += s.Bytes
@@ -85,7 +85,7 @@ func (k *Keeper) usageRows(ctx context.Context, organization string, by ReportBy
 				row := of
 				rows[of] = &row
 			}
-			rows[of].add(share)
+			rows[of].addShare(share)
 		}
 		return nil
 	})

@@ -34,7 +34,7 @@ const (
 	// clockLeap is the largest trusted difference between the clock and the last
 	// run. After a larger one, nothing is deleted for clockDoubt. Then the rules follow a
 	// clock that leapt ahead by clockLeap in each run: one that is years ahead costs a day
-	// of what is kept for each hour in which nobody corrects it.
+	// of what is kept for each hour until it is corrected.
 	clockLeap  = 24 * time.Hour
 	clockDoubt = time.Hour
 )
@@ -56,7 +56,7 @@ type Options struct {
 	Quota quota.Of
 
 	// Partial is how long a file that arrives in parts stays after its last bytes; 0
-	// is for ever.
+	// is forever.
 	Partial time.Duration
 }
 
@@ -72,11 +72,11 @@ type Retained struct {
 	Deleted int
 }
 
-// Run deletes what the rules of each organization no longer keep, and files that no
+// DeleteExpired deletes what the rules of each organization no longer keep, and files that no
 // longer arrive in parts, and reports each deletion to gone. Call it at the start and every hour, never concurrently. If
 // the clock is more than a day from the last run, Run deletes nothing for an hour, and then
 // follows it by a day in each run: time to correct a wrong clock.
-func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, err error) {
+func (k *Keeper) DeleteExpired(ctx context.Context, gone func(app.Expired)) (r Retained, err error) {
 	now, behind, trusted, err := k.clock(ctx)
 	if err != nil || !trusted {
 		return Retained{Doubt: err == nil}, err
@@ -87,18 +87,18 @@ func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, e
 		organizations, err = tx.Organizations()
 		return err
 	})
-	tell := func(e *app.Expired) {
+	notify := func(e *app.Expired) {
 		r.Deleted++
 		gone(*e)
 	}
 	for _, organization := range organizations {
-		p := pass{Keeper: k, organization: organization, now: now, gone: tell}
+		p := pass{Keeper: k, organization: organization, now: now, gone: notify}
 		if k.options.Rules != nil {
 			p.rules = k.options.Rules(organization)
 		}
-		err = errors.Join(err, p.run(ctx))
+		err = errors.Join(err, p.deleteAll(ctx))
 	}
-	err = errors.Join(err, k.dropPartials(ctx, now, tell))
+	err = errors.Join(err, k.dropPartials(ctx, now, notify))
 	if err == nil {
 		err = k.store.Update(ctx, func(tx app.Tx) error { return tx.PutStamp(now) })
 	}
@@ -152,7 +152,7 @@ type pass struct {
 	firstKept    map[string]app.Ended // by user, "" for all: the oldest job that KeepLast keeps
 }
 
-func (p *pass) run(ctx context.Context) error {
+func (p *pass) deleteAll(ctx context.Context) error {
 	p.firstKept = map[string]app.Ended{}
 	return errors.Join(
 		p.byAge(ctx, app.Failed, p.rules.Failed),

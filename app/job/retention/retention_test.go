@@ -177,7 +177,7 @@ func TestRetentionPausesAfterAClockJump(t *testing.T) {
 	must.Equal(t, "deleted at first", s.retain(), nil)
 	wantPause := func(when string) {
 		t.Helper()
-		result, err := s.keeper.Run(t.Context(), func(e app.Expired) { t.Errorf("%s, %s was deleted", when, e.Name) })
+		result, err := s.keeper.DeleteExpired(t.Context(), func(e app.Expired) { t.Errorf("%s, %s was deleted", when, e.Name) })
 		if err != nil || !result.Doubt {
 			t.Errorf("%s: %+v, error %v; want doubt", when, result, err)
 		}
@@ -215,7 +215,7 @@ func TestRetentionContinuesAfterAnInterruption(t *testing.T) {
 	s.Advance(2 * time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	_, err := s.keeper.Run(ctx, func(app.Expired) {
+	_, err := s.keeper.DeleteExpired(ctx, func(app.Expired) {
 		if n++; n == 2 {
 			cancel()
 		}

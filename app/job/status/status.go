@@ -1,4 +1,4 @@
-// Package status tells admins how the service stands: what runs and waits where, and how
+// Package status reports the state of the service to admins: what runs and waits where, and how
 // full machine and disk are.
 package status
 

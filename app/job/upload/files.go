@@ -44,7 +44,7 @@ func New(store app.Store, blobs app.Blobs, o Options) *Files {
 
 func (s *Files) now() time.Time { return s.options.Now() }
 
-// quotas walks those who may store only so many bytes: the owner of an upload and the
+// quotas walks the holders whose stored bytes are limited: the owner of an upload and the
 // organization.
 func (s *Files) quotas(u *app.Upload) iter.Seq2[quota.Holder, quota.Quota] {
 	return func(yield func(quota.Holder, quota.Quota) bool) {
@@ -95,7 +95,7 @@ func (s *Files) Create(ctx context.Context, by app.Caller, r Request) (*Grant, e
 		ContentType:  contentType(r.Filename),
 		CreatedAt:    unit.At(now),
 	}
-	if known, err := s.known(ctx, u, r.SHA256); err != nil || known != nil {
+	if known, err := s.knownUpload(ctx, u, r.SHA256); err != nil || known != nil {
 		return s.grant(by, known, now, r.Base), err
 	}
 	err := s.store.Update(ctx, func(tx app.Tx) error {
@@ -125,9 +125,9 @@ func (s *Files) grant(by app.Caller, u *app.Upload, now time.Time, base string) 
 	return grant
 }
 
-// known returns a completed upload of the same owner that has these bytes, nil if
+// knownUpload returns a completed upload of the same owner that has these bytes, nil if
 // there is none: the newest one of the same folder and name, or else the newest.
-func (s *Files) known(ctx context.Context, u *app.Upload, sha256 string) (known *app.Upload, err error) {
+func (s *Files) knownUpload(ctx context.Context, u *app.Upload, sha256 string) (known *app.Upload, err error) {
 	if sha256 == "" {
 		return nil, nil
 	}
@@ -193,10 +193,10 @@ func (s *Files) Upload(ctx context.Context, id app.UploadID) (u *app.Upload, err
 // unknown. The caller releases the reservation when the PUT has ended. FinishUpload
 // decides whether the bytes fit.
 func (s *Files) BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *Reservation, err error) {
-	return s.begin(ctx, id, length, Reservation{files: s})
+	return s.beginGeneration(ctx, id, length, Reservation{files: s})
 }
 
-func (s *Files) begin(ctx context.Context, id app.UploadID, length int64, r Reservation) (generation int, quota *Reservation, err error) {
+func (s *Files) beginGeneration(ctx context.Context, id app.UploadID, length int64, r Reservation) (generation int, quota *Reservation, err error) {
 	u, err := s.Upload(ctx, id)
 	if err != nil {
 		return 0, nil, err
@@ -235,7 +235,7 @@ func newArrivals() arrivals {
 	return arrivals{coming: map[quota.Holder]int64{}, replacing: map[app.UploadID]*Reservation{}}
 }
 
-func (a *arrivals) add(u *app.Upload, bytes int64) {
+func (a *arrivals) addBytes(u *app.Upload, bytes int64) {
 	for _, h := range quota.Holders(u.Organization, u.Email) {
 		if a.coming[h] += bytes; a.coming[h] == 0 {
 			delete(a.coming, h)
@@ -269,7 +269,7 @@ func (r *Reservation) Grow(ctx context.Context, size int64) error {
 		return r.files.admitBytes(tx, u, change{r.replaced(u), size, func(h quota.Holder) int64 { return a.coming[h] - r.coming() }})
 	})
 	if err == nil {
-		r.set(size, r.recorded)
+		r.setSize(size, r.recorded)
 		if !r.part && a.replacing[r.upload.ID] == nil {
 			a.replacing[r.upload.ID] = r
 		}
@@ -293,10 +293,10 @@ func (r *Reservation) replaced(u *app.Upload) int64 {
 // coming returns the reserved bytes that the record does not count.
 func (r *Reservation) coming() int64 { return max(0, r.size-r.recorded) }
 
-func (r *Reservation) set(size, recorded int64) {
+func (r *Reservation) setSize(size, recorded int64) {
 	before := r.coming()
 	r.size, r.recorded = size, recorded
-	r.files.arrivals.add(r.upload, r.coming()-before)
+	r.files.arrivals.addBytes(r.upload, r.coming()-before)
 }
 
 // Recorded says how many bytes the record counts now. They are no longer reserved.
@@ -306,7 +306,7 @@ func (r *Reservation) Recorded(bytes int64) {
 	}
 	r.files.arrivals.mu.Lock()
 	defer r.files.arrivals.mu.Unlock()
-	r.set(r.size, bytes)
+	r.setSize(r.size, bytes)
 }
 
 // Release ends the reservation. It is idempotent.
@@ -317,7 +317,7 @@ func (r *Reservation) Release() {
 	a := &r.files.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r.set(0, 0)
+	r.setSize(0, 0)
 	if a.replacing[r.upload.ID] == r {
 		delete(a.replacing, r.upload.ID)
 	}

@@ -12,7 +12,7 @@ import (
 // file will have size bytes at least when it ends, of which the record counts some
 // already.
 func (s *Files) BeginPart(ctx context.Context, id app.UploadID, size, recorded int64) (generation int, quota *Reservation, err error) {
-	return s.begin(ctx, id, size, Reservation{files: s, part: true, size: recorded, recorded: recorded})
+	return s.beginGeneration(ctx, id, size, Reservation{files: s, part: true, size: recorded, recorded: recorded})
 }
 
 // BeginPartial records that a file begins to arrive in parts, in place of what has
@@ -22,7 +22,7 @@ func (s *Files) BeginPartial(ctx context.Context, id app.UploadID, p *app.Partia
 }
 
 // SavePartial records what of such a file is durable. It refuses if the file was
-// abandoned, replaced or expired meanwhile.
+// abandoned, replaced or expired in the meantime.
 func (s *Files) SavePartial(ctx context.Context, id app.UploadID, p *app.Partial) error {
 	return s.putPartial(ctx, id, p, func(u *app.Upload) bool {
 		return u.Partial != nil && u.Partial.Generation == p.Generation
@@ -82,7 +82,7 @@ func (s *Files) changePartial(ctx context.Context, id app.UploadID, fn func(app.
 }
 
 // removePartial removes the file of a partial that a record named, nil of none. What
-// can't be removed is left to the sweep.
+// can't be removed is left to the garbage collection.
 func (s *Files) removePartial(id app.UploadID, p *app.Partial) {
 	if p != nil {
 		_ = s.blobs.RemovePartial(id, p.Generation)

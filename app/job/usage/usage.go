@@ -1,4 +1,4 @@
-// Package usage tells who has used how much: jobs, time and bytes, by user, type or day.
+// Package usage reports who has used how much: jobs, time and bytes, by user, type or day.
 package usage
 
 import (
@@ -103,7 +103,7 @@ func (r *Reports) Of(ctx context.Context, by app.Caller, q Query) (*Report, erro
 				return err
 			}
 			if user == "" || s.Email == user {
-				all.add(q.By.of(s, by.Operator), s.Spent)
+				all.addSpent(q.By.rowOf(s, by.Operator), s.Spent)
 			}
 		}
 		return nil
@@ -136,9 +136,9 @@ func (r *Reports) days(q Query) (from, until time.Time, faults []fault.Field) {
 // who identifies a row.
 type who struct{ organization, user, typ, day string }
 
-// of returns the row to which a share belongs. Only the operator's rows name the
+// rowOf returns the row to which a share belongs. Only the operator's rows name the
 // organizations of users.
-func (b By) of(s quota.SpentShare, operator bool) (w who) {
+func (b By) rowOf(s quota.SpentShare, operator bool) (w who) {
 	switch b {
 	case ByUser:
 		w.user = s.Email
@@ -158,7 +158,7 @@ func (b By) of(s quota.SpentShare, operator bool) (w who) {
 // sums are the counters of each row.
 type sums map[who]*quota.Spent
 
-func (s sums) add(w who, c quota.Spent) {
+func (s sums) addSpent(w who, c quota.Spent) {
 	if s[w] == nil {
 		s[w] = &quota.Spent{}
 	}

@@ -45,7 +45,7 @@ type job struct {
 // started. The end is reported twice, as after a crash.
 func (j job) ends(started bool, e app.Ending) {
 	j.t.Helper()
-	attempt, _, err := j.Runs.Claim(j.t.Context(), j.id, placement.Devices{}, app.Portion{})
+	attempt, _, err := j.Runs.Claim(j.t.Context(), j.id, placement.Devices{}, app.ClaimLimit{})
 	must.OK(j.t, err)
 	if started {
 		must.OK(j.t, j.Runs.Started(j.t.Context(), j.id, attempt.Attempts, j.Now(), app.ClusterJob{}))

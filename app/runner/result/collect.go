@@ -45,15 +45,15 @@ type Manifests interface {
 	PutManifest(id app.JobID, m *app.Manifest) error // the same, and the caller syncs the disk
 }
 
-// Unfit says why a result can't be kept, in words for the job's user.
-type Unfit string
+// InvalidOutputError says why a result can't be kept, in words for the job's user.
+type InvalidOutputError string
 
-func (u Unfit) Error() string { return string(u) }
+func (u InvalidOutputError) Error() string { return string(u) }
 
-// Lacking says what is missing of a result, in words for the job's user.
-type Lacking string
+// MissingOutputError says what is missing of a result, in words for the job's user.
+type MissingOutputError string
 
-func (l Lacking) Error() string { return string(l) }
+func (l MissingOutputError) Error() string { return string(l) }
 
 // Collection makes the result of a job whose program is done. Each step finds
 // out by itself what was done before: if a collection is interrupted, another
@@ -80,9 +80,9 @@ type Collection struct {
 	ending   app.Ending
 }
 
-// Run collects the result and returns the ending to record. The error is Unfit
+// Collect collects the result and returns the ending to record. The error is Unfit
 // if the result can't be kept, and Lacking if it is not all there.
-func (c *Collection) Run() (app.Ending, error) {
+func (c *Collection) Collect() (app.Ending, error) {
 	for _, s := range c.steps() {
 		if err := c.Check(); err != nil {
 			return app.Ending{}, err
@@ -105,7 +105,7 @@ func (c *Collection) steps() []step {
 	steps := []step{
 		{"keep the output directory", c.keepOutput},
 		{"inspect the result", c.inspect},
-		{"list the result", c.list},
+		{"list the result", c.readFiles},
 		{"look for the outputs", c.lookForOutputs},
 		{"read the metrics", c.summarize},
 		{"write the record", c.writeRecord},
@@ -146,7 +146,7 @@ func openOutput(attemptDir string) (string, error) {
 	for _, dir := range []string{attemptDir, work, out} {
 		if found, err := openDir(dir); !found || err != nil {
 			if info, absent := os.Lstat(out); dir == out && absent == nil && !info.IsDir() {
-				return "", Unfit(fmt.Sprintf("The program replaced its output folder {out} by %s. Let it write its files into that folder.", kindOf(info.Mode())))
+				return "", InvalidOutputError(fmt.Sprintf("The program replaced its output folder {out} by %s. Let it write its files into that folder.", kindOf(info.Mode())))
 			}
 			return "", err
 		}
@@ -154,7 +154,7 @@ func openOutput(attemptDir string) (string, error) {
 	return out, nil
 }
 
-// openDir makes a directory usable, whatever mode its program gave it, and
+// openDir makes a directory usable, regardless of the mode that its program set, and
 // reports whether there is one. An error is not taken for absence: a faulty
 // disk must not make a result empty.
 func openDir(path string) (bool, error) {
@@ -168,44 +168,44 @@ func openDir(path string) (bool, error) {
 	return true, os.Chmod(path, 0o700)
 }
 
-// list reads every file once for its size and digests and makes it durable.
-func (c *Collection) list() error {
+// readFiles reads every file once for its size and digests and makes it durable.
+func (c *Collection) readFiles() error {
 	log, err := os.OpenFile(filepath.Join(c.attemptDir(), task.LogFile), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(tellLeftOut(log, c.left), log.Close()); err != nil {
+	if err := errors.Join(logLeftOut(log, c.left), log.Close()); err != nil {
 		return err
 	}
 	c.digester = newDigester(c.Check, !c.Unsynced)
 	for i, name := range publicNames(c.files) {
-		err := c.add(name, filepath.Join(resultDir, c.files[i]))
+		err := c.addFile(name, filepath.Join(resultDir, c.files[i]))
 		if err != nil {
 			return err
 		}
 	}
-	return c.add(logName, filepath.Join(strconv.Itoa(c.Attempt), task.LogFile))
+	return c.addFile(logName, filepath.Join(strconv.Itoa(c.Attempt), task.LogFile))
 }
 
-// lookForOutputs refuses a result that lacks what the algorithm's file requires of it.
+// lookForOutputs refuses a result without the outputs that the algorithm's file requires.
 func (c *Collection) lookForOutputs() error {
 	if c.Algorithm == nil {
 		return nil
 	}
-	lacking := c.Algorithm.Outputs.Lacking(func(yield func(string, int64) bool) {
+	missing := c.Algorithm.Outputs.Lacking(func(yield func(string, int64) bool) {
 		for _, f := range c.manifest.Files {
 			if f.Name != logName && !yield(f.Name, f.Size) {
 				return
 			}
 		}
 	})
-	if lacking != "" {
-		return Lacking(lacking)
+	if missing != "" {
+		return MissingOutputError(missing)
 	}
 	return nil
 }
 
-func (c *Collection) add(name, path string) error {
+func (c *Collection) addFile(name, path string) error {
 	f, err := c.digester.file(filepath.Join(c.Dir, path))
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (c *Collection) add(name, path string) error {
 
 // publicNames returns what clients call the files of a result: their paths, except for those
 // that have a name of the service's own files, or are in a folder of such a name. Not all
-// systems on which archives are unpacked tell JOB.JSON from job.json.
+// systems on which archives are unpacked distinguish JOB.JSON from job.json.
 func publicNames(files []string) []string {
 	names := slices.Clone(files)
 	moved := map[string]string{}
@@ -289,7 +289,7 @@ func (c *Collection) writeRecord() error {
 	if err := errors.Join(write(job, recordFile, record), job.Close()); err != nil {
 		return err
 	}
-	return c.add(recordFile, recordFile)
+	return c.addFile(recordFile, recordFile)
 }
 
 // writeManifest makes the names of all files durable, then the list of them.
@@ -355,9 +355,9 @@ func RemoveWork(attemptDir string) error {
 	return RemoveTree(filepath.Join(attemptDir, task.WorkDir))
 }
 
-// GiveBack makes a result that can't be kept the output directory again, where
+// ReturnOutput makes a result that can't be kept the output directory again, where
 // retained work directories are looked after.
-func GiveBack(attemptDir string) error {
+func ReturnOutput(attemptDir string) error {
 	result := filepath.Join(filepath.Dir(attemptDir), resultDir)
 	out := filepath.Join(attemptDir, task.WorkDir, task.OutDir)
 	if IsDir(out) || !IsDir(result) {

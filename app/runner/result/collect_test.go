@@ -187,7 +187,7 @@ func TestCollect(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, 1)
 			tt.leave(s)
-			e, err := s.collection().Run()
+			e, err := s.collection().Collect()
 			must.OK(t, err)
 			if e.ResultBytes != tt.bytes || e.Failure != nil {
 				t.Errorf("ending %+v, want %d bytes", e, tt.bytes)
@@ -234,7 +234,7 @@ func TestCollectOpensWhatTheProgramClosed(t *testing.T) {
 			for _, name := range []string{"d/f", "d", ".", ".."} {
 				must.OK(t, os.Chmod(s.out(name), mode))
 			}
-			e, err := s.collection().Run()
+			e, err := s.collection().Collect()
 			must.OK(t, err)
 			if e.ResultBytes != 1 || s.result()["d/f"] != "x" {
 				t.Errorf("result of %d bytes: %v", e.ResultBytes, s.result())
@@ -261,7 +261,7 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 	}
 	whole := newSite(t, 1)
 	leave(whole)
-	want, err := whole.collection().Run()
+	want, err := whole.collection().Collect()
 	must.OK(t, err)
 	wantFiles := whole.result()
 	steps := len(newSite(t, 1).collection().steps())
@@ -282,7 +282,7 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 					return nil, nil
 				}
 			}
-			got, err := c.Run()
+			got, err := c.Collect()
 			if err != nil {
 				t.Fatalf("cut after %d steps: %v", after, err)
 			}
@@ -325,7 +325,7 @@ func TestCollectStopsWhenCheckFails(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := c.Run(); !errors.Is(err, context.Canceled) {
+	if _, err := c.Collect(); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := s.files.Manifest("J"); !errors.Is(err, fault.NotFound) {

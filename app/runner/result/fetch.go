@@ -37,13 +37,13 @@ type Remote struct {
 // fetchedFile says during which boot a directory was copied that was not made durable.
 const fetchedFile = ".fetched"
 
-// unfitFile says why a directory was copied without its output.
-const unfitFile = ".unfit"
+// invalidFile says why a directory was copied without its output.
+const invalidFile = ".unfit"
 
 // Fetch copies what the attempt left to its home, durably but for Boot, unless that was done
 // before. For an attempt that is done, o says what there should be: over a
 // network files may be seen late, and then the error is fault.Unavailable. For
-// any other attempt o is nil, and an output that can't be kept is left behind: whoever asks
+// any other attempt o is nil, and an output that can't be kept is left behind: the caller
 // for it later gets the same Unfit. An error of check interrupts the copying.
 func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
 	if IsDir(r.Home) && !r.stale() {
@@ -79,17 +79,17 @@ func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
 
 // leftBehind returns the Unfit of an output that an earlier Fetch did not copy.
 func (r *Remote) leftBehind() error {
-	reason, err := os.ReadFile(filepath.Join(r.Home, unfitFile))
+	reason, err := os.ReadFile(filepath.Join(r.Home, invalidFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return Unfit(reason)
+	return InvalidOutputError(reason)
 }
 
-// stale reports whether the copy may lack something because the machine was restarted since,
+// stale reports whether the copy may be incomplete because the machine was restarted since,
 // and can be made again.
 func (r *Remote) stale() bool {
 	if r.Boot == "" {
@@ -113,10 +113,10 @@ func (r *Remote) fetchOutput(to string, o *app.Outcome, check func() error) erro
 	if err == nil && out != "" {
 		seen, err = survey(out, r.MaxFiles, check)
 	}
-	var unfit Unfit
-	if errors.As(err, &unfit) && o == nil {
-		r.Log.Warn().Str("reason", string(unfit)).Msg("left the output of an unfinished attempt behind")
-		return os.WriteFile(filepath.Join(to, unfitFile), []byte(unfit), 0o600)
+	var invalid InvalidOutputError
+	if errors.As(err, &invalid) && o == nil {
+		r.Log.Warn().Str("reason", string(invalid)).Msg("left the output of an unfinished attempt behind")
+		return os.WriteFile(filepath.Join(to, invalidFile), []byte(invalid), 0o600)
 	}
 	if out == "" || err != nil {
 		return err

@@ -36,7 +36,7 @@ const (
 	tooManyHoles = "The program left files with more than %s of holes (sparse files); let it write only what they hold."
 )
 
-// inspect finds the files of the result, and removes from it whatever is not a
+// inspect finds the files of the result, and removes from it everything that is not a
 // file of its own.
 func (c *Collection) inspect() error {
 	root, err := os.OpenRoot(c.resultDir())
@@ -79,9 +79,9 @@ type inspection struct {
 
 func (i *inspection) dir(dir string, depth int) error {
 	if depth > maxDepth {
-		return Unfit(fmt.Sprintf("The program left folders within folders, more than %d deep.", maxDepth))
+		return InvalidOutputError(fmt.Sprintf("The program left folders within folders, more than %d deep.", maxDepth))
 	}
-	entries, err := i.read(dir)
+	entries, err := i.readDir(dir)
 	if errors.Is(err, fs.ErrPermission) {
 		i.leave(dir, unreadable)
 		return nil
@@ -101,9 +101,9 @@ func (i *inspection) dir(dir string, depth int) error {
 	return nil
 }
 
-// read lists a directory in pieces, so that one with millions of names is
+// readDir lists a directory in pieces, so that one with millions of names is
 // refused before all of them are in memory.
-func (i *inspection) read(dir string) ([]fs.DirEntry, error) {
+func (i *inspection) readDir(dir string) ([]fs.DirEntry, error) {
 	f, err := i.root.Open(dir)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (i *inspection) read(dir string) ([]fs.DirEntry, error) {
 		piece, err := f.ReadDir(1024)
 		entries = append(entries, piece...)
 		if i.entries+len(entries) > i.limit {
-			return nil, errors.Join(Unfit(fmt.Sprintf(tooMany, i.limit)), f.Close())
+			return nil, errors.Join(InvalidOutputError(fmt.Sprintf(tooMany, i.limit)), f.Close())
 		}
 		if len(piece) == 0 || err != nil {
 			break
@@ -128,7 +128,7 @@ func (i *inspection) entry(dir string, e fs.DirEntry, names map[string]bool, dep
 	path := filepath.Join(dir, e.Name())
 	switch {
 	case len(path) > maxPath:
-		return Unfit(fmt.Sprintf("The program left files whose paths are longer than %d bytes.", maxPath))
+		return InvalidOutputError(fmt.Sprintf("The program left files whose paths are longer than %d bytes.", maxPath))
 	case !e.IsDir() && !e.Type().IsRegular() && e.Type() != fs.ModeSymlink:
 		i.leave(path, kindOf(e.Type()))
 		return nil
@@ -142,7 +142,7 @@ func (i *inspection) entry(dir string, e fs.DirEntry, names map[string]bool, dep
 		return err
 	}
 	if e.IsDir() {
-		if err := i.open(path, info); err != nil {
+		if err := i.makeReadable(path, info); err != nil {
 			return err
 		}
 		return i.dir(path, depth+1)
@@ -224,7 +224,7 @@ func safeName(name string) string {
 	return safe[:cut]
 }
 
-// inode identifies a file, whatever its names.
+// inode identifies a file, regardless of its names.
 type inode struct{ device, number uint64 }
 
 // linked is a file of the result that has several names.
@@ -264,7 +264,7 @@ func (i *inspection) addLinked(path string, info fs.FileInfo) bool {
 
 // resolveHardLinks accepts files with several names that are the program's own. It
 // removes from the result those with a name outside of it and of the work
-// directory, which will be removed. Such a file belongs to somebody else: the
+// directory, which will be removed. Such a file belongs to another user: the
 // program may have had no right to read it, and its owner can change it. A sandbox
 // lets programs link their own files only.
 func (i *inspection) resolveHardLinks(work string) error {
@@ -312,8 +312,8 @@ func (i *inspection) countBelow(dir string, entries int) (left int) {
 	return entries
 }
 
-// open makes sure that the service may read the entry, if it is its own.
-func (i *inspection) open(path string, info fs.FileInfo) error {
+// makeReadable lets the service read the entry, if it is its own.
+func (i *inspection) makeReadable(path string, info fs.FileInfo) error {
 	want := fs.FileMode(0o600)
 	if info.IsDir() {
 		want = 0o700
@@ -345,7 +345,7 @@ func (i *inspection) readable(path string, info fs.FileInfo) (bool, error) {
 // accept makes a file part of the result, unless the result's files are mostly
 // holes.
 func (i *inspection) accept(path string, info fs.FileInfo) error {
-	if err := i.open(path, info); err != nil {
+	if err := i.makeReadable(path, info); err != nil {
 		return err
 	}
 	if ok, err := i.readable(path, info); !ok || err != nil {
@@ -361,13 +361,13 @@ func (i *inspection) accept(path string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	// The number of blocks is not enough to tell: some file systems compress data.
+	// The number of blocks does not decide it: some file systems compress data.
 	holes, err := holesOf(f, info.Size())
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	if i.holes += holes; i.holes > maxHoles {
-		return Unfit(fmt.Sprintf(tooManyHoles, unit.Bytes(maxHoles)))
+		return InvalidOutputError(fmt.Sprintf(tooManyHoles, unit.Bytes(maxHoles)))
 	}
 	return nil
 }

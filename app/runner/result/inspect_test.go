@@ -35,7 +35,7 @@ func TestFilesWithNamesElsewhereAreNotCollected(t *testing.T) {
 			must.OK(t, os.Link(from, s.out(name)))
 		}
 	}
-	_, err := s.collection().Run()
+	_, err := s.collection().Collect()
 	must.OK(t, err)
 	got := s.result()
 	delete(got, recordFile)
@@ -75,12 +75,12 @@ func TestInvalidResults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, 1)
 			tt.leave(s)
-			_, err := s.collection().Run()
-			var no Unfit
+			_, err := s.collection().Collect()
+			var no InvalidOutputError
 			if !errors.As(err, &no) || !strings.Contains(string(no), tt.want) {
 				t.Errorf("error %v, want one that says %q", err, tt.want)
 			}
-			must.OK(t, GiveBack(filepath.Join(s.dir, "1")))
+			must.OK(t, ReturnOutput(filepath.Join(s.dir, "1")))
 			if !IsDir(s.out(".")) || IsDir(filepath.Join(s.dir, resultDir)) {
 				t.Error("the files were not moved back to the work directory")
 			}
@@ -124,7 +124,7 @@ func TestHolesAreCountedExactly(t *testing.T) {
 	for more, fits := range map[int64]bool{0: true, 1: false} {
 		must.OK(t, f.Truncate(maxHoles+s.Blocks*512+more))
 		_, err := survey(dir, 10, goOn)
-		if unfit := new(Unfit); fits != (err == nil) || !fits && !errors.As(err, unfit) {
+		if unfit := new(InvalidOutputError); fits != (err == nil) || !fits && !errors.As(err, unfit) {
 			t.Errorf("holes of %d bytes more than there may be: %v", more, err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestSurveyCountsEntriesUpToTheLimit(t *testing.T) {
 	if n, err := survey(dir, 2, goOn); err != nil || n != (amount{1, 4}) {
 		t.Errorf("%+v, %v; want one file of 4 bytes", n, err)
 	}
-	var unfit Unfit
+	var unfit InvalidOutputError
 	if _, err := survey(dir, 1, goOn); !errors.As(err, &unfit) {
 		t.Errorf("2 entries where 1 may be: %v", err)
 	}

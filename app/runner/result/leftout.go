@@ -104,8 +104,8 @@ func (c *Collection) leftOut() *app.LeftOut {
 	return &c.left
 }
 
-// tellLeftOut ends the log with what is left out, unless it ends so already.
-func tellLeftOut(log *os.File, left app.LeftOut) error {
+// logLeftOut ends the log with what is left out, unless it ends so already.
+func logLeftOut(log *os.File, left app.LeftOut) error {
 	if left.Count == 0 {
 		return nil
 	}

@@ -64,7 +64,7 @@ func (i *inspection) resolveSymlinks(jobDir string, outs []string) error {
 		s.known[f] = true
 	}
 	for n, link := range i.links {
-		why, err := s.make(link, staged(n))
+		why, err := s.copyTarget(link, staged(n))
 		if err != nil {
 			return err
 		}
@@ -72,14 +72,14 @@ func (i *inspection) resolveSymlinks(jobDir string, outs []string) error {
 			i.leave(link, why)
 		}
 	}
-	return errors.Join(s.place(), job.RemoveAll(stagingDir))
+	return errors.Join(s.replaceLinks(), job.RemoveAll(stagingDir))
 }
 
 // staged is where what replaces a link is made.
 func staged(n int) string { return filepath.Join(stagingDir, strconv.Itoa(n)) }
 
-// place puts what was made in the place of its link.
-func (s *symlinks) place() error {
+// replaceLinks puts what was made in the place of its link.
+func (s *symlinks) replaceLinks() error {
 	for n, link := range s.links {
 		if s.left[link] != "" {
 			continue
@@ -95,8 +95,8 @@ func (s *symlinks) place() error {
 	return nil
 }
 
-// make makes what a link leads to, or returns why it can't.
-func (s *symlinks) make(link, to string) (why string, err error) {
+// copyTarget copies the target of a link, or returns why it can't.
+func (s *symlinks) copyTarget(link, to string) (why string, err error) {
 	target, why, err := s.target(link)
 	if why != "" || err != nil {
 		return why, err

@@ -76,7 +76,7 @@ func TestLinksOfPrograms(t *testing.T) {
 			s.write("model_1.pdb", "one")
 			s.write("run/a", "a")
 			tt.leave(s)
-			e, err := s.collection().Run()
+			e, err := s.collection().Collect()
 			must.OK(t, err)
 			var left []string
 			if e.LeftOut != nil {
@@ -110,7 +110,7 @@ func TestLeftOutIsBounded(t *testing.T) {
 		must.OK(t, os.MkdirAll(s.out(strings.Repeat("d/", 10)), 0o700))
 	}
 	must.Write(t, filepath.Join(s.dir, "1", task.LogFile), "no line feed")
-	e, err := s.collection().Run()
+	e, err := s.collection().Collect()
 	must.OK(t, err)
 	if e.LeftOut.Count != 30 || len(e.LeftOut.Paths) != shownPaths {
 		t.Errorf("%d, %d of them shown", e.LeftOut.Count, len(e.LeftOut.Paths))
@@ -128,8 +128,8 @@ func TestAnOutputFolderThatWasReplacedIsUnfit(t *testing.T) {
 		s := newSite(t, 1)
 		out := filepath.Clean(s.out(""))
 		must.OK(t, errors.Join(os.Remove(out), replace(out)))
-		_, err := s.collection().Run()
-		var unfit Unfit
+		_, err := s.collection().Collect()
+		var unfit InvalidOutputError
 		if !errors.As(err, &unfit) || !strings.Contains(string(unfit), "replaced its output folder {out} by "+what) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -157,7 +157,7 @@ func TestFetchedLinks(t *testing.T) {
 	must.OK(t, r.Fetch(&app.Outcome{}, goOn))
 	c := home.collection()
 	c.Ran = ran
-	e, err := c.Run()
+	e, err := c.Collect()
 	must.OK(t, err)
 	if e.ResultBytes != 2 || home.result()["latest/a"] != "a" {
 		t.Errorf("%d bytes: %v", e.ResultBytes, home.result())
@@ -181,7 +181,7 @@ func TestFilesOfOtherUsersAreNamed(t *testing.T) {
 		must.OK(t, errors.Join(os.Chown(s.out(name), 1, 1), os.Chmod(s.out(name), 0o700)))
 	}
 	must.OK(t, syscall.Setfsuid(65534))
-	e, err := s.collection().Run()
+	e, err := s.collection().Collect()
 	must.OK(t, err)
 	must.Equal(t, "left out", e.LeftOut, &app.LeftOut{Count: 3, Paths: []app.LeftOutPath{
 		{Path: "closed", Reason: unreadable}, {Path: "link", Reason: linkGone}, {Path: "theirs", Reason: unreadable},

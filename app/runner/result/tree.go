@@ -37,7 +37,7 @@ func survey(dir string, maxFiles int, check func() error) (n amount, err error) 
 			return err
 		}
 		if entries++; entries > maxFiles {
-			return Unfit(fmt.Sprintf(tooMany, maxFiles))
+			return InvalidOutputError(fmt.Sprintf(tooMany, maxFiles))
 		}
 		info, err := d.Info()
 		if err != nil || !info.Mode().IsRegular() {
@@ -51,7 +51,7 @@ func survey(dir string, maxFiles int, check func() error) (n amount, err error) 
 		return nil
 	})
 	if err == nil && holes > maxHoles && n.bytes > maxHoles {
-		err = Unfit(fmt.Sprintf(tooManyHoles, unit.Bytes(maxHoles)))
+		err = InvalidOutputError(fmt.Sprintf(tooManyHoles, unit.Bytes(maxHoles)))
 	}
 	return n, err
 }
@@ -86,7 +86,7 @@ func CopyFile(to, from *os.File, check func() error) error {
 // another directory. A link in the attempt's place is not followed.
 func CopyOutput(to, attemptDir string, check func() error) error {
 	from, err := openOutput(attemptDir)
-	if errors.As(err, new(Unfit)) {
+	if errors.As(err, new(InvalidOutputError)) {
 		return nil
 	}
 	if from == "" || err != nil {
@@ -186,7 +186,7 @@ func copyBetween(target, source *os.Root, path string, check func() error) error
 	if err := errors.Join(CopyFile(out, in, check), out.Close()); err != nil {
 		return err
 	}
-	return target.Chtimes(path, time.Time{}, info.ModTime()) // archives tell it
+	return target.Chtimes(path, time.Time{}, info.ModTime()) // archives contain it
 }
 
 // Sync makes what there is of a job durable, file by file.
@@ -212,7 +212,7 @@ func syncTree(dir string) error {
 	return errors.Join(err, root.Close())
 }
 
-// RemoveTree removes a directory, whatever modes a program gave to those in it.
+// RemoveTree removes a directory, regardless of the modes that a program set in it.
 func RemoveTree(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {

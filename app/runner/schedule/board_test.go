@@ -55,7 +55,7 @@ func (q queueOf) without(gone []StartDecision) queueOf {
 // board plays rounds at times that the test sets.
 type board struct {
 	t     *testing.T
-	turns *Turns
+	turns *FairShare
 	queue queueOf
 	now   time.Time
 	runs  map[app.JobID]Lease
@@ -64,7 +64,7 @@ type board struct {
 func newBoard(t *testing.T, c app.Capacity) *board {
 	return &board{
 		t:     t,
-		turns: NewTurns(c, true, 10*time.Minute),
+		turns: NewFairShare(c, true, 10*time.Minute),
 		now:   time.Unix(1e9, 0),
 		runs:  map[app.JobID]Lease{},
 	}

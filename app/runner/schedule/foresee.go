@@ -8,10 +8,10 @@ import (
 	"molrun/app/job/eta"
 )
 
-// Foresee says how jobs of one user and priority would fare that were queued now, in
+// Forecast says how jobs of one user and priority would fare that were queued now, in
 // this order.
-func (o *Outlook) Foresee(now time.Time, jobs []app.Waiting) eta.Forecast {
-	queue, spot, reserved := o.with(jobs)
+func (o *QueueForecast) Forecast(now time.Time, jobs []app.Waiting) eta.Forecast {
+	queue, spot, reserved := o.queueWith(jobs)
 	order := o.state.Turns.Order(queueLines(queue), reserved)
 	f := eta.Forecast{Queue: eta.Queue{Position: order.Position(spot), Of: o.of + len(jobs)}}
 	if o.state.Blocked {
@@ -42,9 +42,9 @@ func (o *Outlook) Foresee(now time.Time, jobs []app.Waiting) eta.Forecast {
 	return f
 }
 
-// with returns the queue with more jobs, the place of the first of them, and that of
+// queueWith returns the queue with more jobs, the place of the first of them, and that of
 // the job with the reservation.
-func (o *Outlook) with(jobs []app.Waiting) (queue []app.QueueLine, first, reserved Spot) {
+func (o *QueueForecast) queueWith(jobs []app.Waiting) (queue []app.QueueLine, first, reserved Spot) {
 	queue, reserved = slices.Clone(o.queue), o.reserved
 	w := jobs[0]
 	at := slices.IndexFunc(queue, func(q app.QueueLine) bool {

@@ -24,8 +24,8 @@ func NewLimits(of quota.Of) *Limits {
 
 func (l *Limits) clone() *Limits { return &Limits{of: l.of, used: maps.Clone(l.used)} }
 
-// add counts what a job of a user takes, or with negative needs gives back.
-func (l *Limits) add(u User, needs placement.Resources) {
+// addUse counts what a job of a user takes, or with negative needs gives back.
+func (l *Limits) addUse(u User, needs placement.Resources) {
 	for _, h := range quota.Holders(u.Organization, u.Email) {
 		l.used[h] = plus(l.used[h], needs)
 		if l.used[h] == (placement.Resources{}) {
@@ -34,8 +34,8 @@ func (l *Limits) add(u User, needs placement.Resources) {
 	}
 }
 
-// left returns what a user may still take, and whether that is bounded.
-func (l *Limits) left(u User) (left placement.Resources, bounded bool) {
+// remaining returns what a user may still take, and whether that is bounded.
+func (l *Limits) remaining(u User) (left placement.Resources, bounded bool) {
 	left = quota.Quota{}.Left(placement.Resources{})
 	for _, h := range quota.Holders(u.Organization, u.Email) {
 		q := l.of.For(h)
@@ -59,8 +59,8 @@ func (l *Limits) exceeded(w app.Waiting, kept func(quota.Holder) placement.Resou
 
 func keptNothing(quota.Holder) placement.Resources { return placement.Resources{} }
 
-// ShareLimits makes the turns keep to limits, which several executors may share.
-func (t *Turns) ShareLimits(l *Limits) { t.limits = l }
+// ShareLimits applies limits, which several executors can share.
+func (t *FairShare) ShareLimits(l *Limits) { t.limits = l }
 
 // limited is a job that its holder's limit has held up, although it could run alone.
 type limited struct {
@@ -70,9 +70,9 @@ type limited struct {
 
 // limitedBy returns the holder whose limit holds a job up now: it has too much in use, or
 // the rest is kept for a job that has waited longer. So small jobs don't pass a large one
-// for ever.
+// forever.
 func (c *choice) limitedBy(w app.Waiting) (h quota.Holder, held bool) {
-	return c.turns.limits.exceeded(w, func(h quota.Holder) placement.Resources { return c.keptOf(h, w) })
+	return c.share.limits.exceeded(w, func(h quota.Holder) placement.Resources { return c.keptOf(h, w) })
 }
 
 // keptOf returns what is kept of a limit that w must leave alone. Jobs that things are
@@ -80,7 +80,7 @@ func (c *choice) limitedBy(w app.Waiting) (h quota.Holder, held bool) {
 // they bind the job with the reservation, nor a higher priority.
 func (c *choice) keptOf(h quota.Holder, w app.Waiting) placement.Resources {
 	first := c.first[h]
-	switch own := c.turns.limited[w.ID]; {
+	switch own := c.share.limited[w.ID]; {
 	case first == nil || first.ID == w.ID || w.Priority > first.Priority:
 	case c.reserved != nil && c.reserved.ID == w.ID:
 	case own != nil && own.before(&first.passedOver):
@@ -92,7 +92,7 @@ func (c *choice) keptOf(h quota.Holder, w app.Waiting) placement.Resources {
 
 // firstLimited returns, of each holder, the job for which its limit is kept: of those held
 // up for too long the one of the highest priority, then the one that waits longest.
-func (t *Turns) firstLimited(now time.Time) map[quota.Holder]*limited {
+func (t *FairShare) firstLimited(now time.Time) map[quota.Holder]*limited {
 	first := map[quota.Holder]*limited{}
 	for _, l := range t.limited {
 		if now.Sub(l.since) >= t.reserveAfter && (first[l.by] == nil || l.before(&first[l.by].passedOver)) {
@@ -102,10 +102,10 @@ func (t *Turns) firstLimited(now time.Time) map[quota.Holder]*limited {
 	return first
 }
 
-// hold notes that a limit holds a job up, and why. One that exceeds the limit by itself
+// holdUp notes that a limit holds a job up, and why. One that exceeds the limit by itself
 // waits without keeping anything from others.
-func (c *choice) hold(w app.Waiting, h quota.Holder) {
-	t, q := c.turns, c.turns.limits.of.For(h)
+func (c *choice) holdUp(w app.Waiting, h quota.Holder) {
+	t, q := c.share, c.share.limits.of.For(h)
 	if !t.mute {
 		c.decision.Reasons[w.ID] = eta.Reason{Text: q.Waits(h, w.Needs, t.limits.used[h], c.keptOf(h, w)), By: eta.UserLimit}
 	}

@@ -62,7 +62,7 @@ func TestUserRunsNoMoreThanTheLimit(t *testing.T) {
 // TestExecutorsShareLimits has an executor that takes everything, such as a cluster.
 func TestExecutorsShareLimits(t *testing.T) {
 	here, cluster := newBoard(t, app.Capacity{CPUs: 16}), newBoard(t, app.Capacity{})
-	cluster.turns = NewTurns(app.Capacity{}, false, time.Minute)
+	cluster.turns = NewFairShare(app.Capacity{}, false, time.Minute)
 	here.limitedTo(quota.Quota{CPUs: 3}, quota.Quota{})
 	cluster.turns.ShareLimits(here.turns.limits)
 	here.add("ann", "h0", cpus(2))

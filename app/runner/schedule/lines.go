@@ -31,8 +31,8 @@ func linesOf(level []app.Waiting) []*line {
 	return lines
 }
 
-// nextLine returns the line whose turn it is, nil if all are empty.
-func (t *Turns) nextLine(lines []*line) *line {
+// nextLine returns the line that is next by fair share, nil if all are empty.
+func (t *FairShare) nextLine(lines []*line) *line {
 	var first *line
 	for _, l := range lines {
 		if len(l.jobs) > 0 && (first == nil || t.sooner(l, first)) {
@@ -43,7 +43,7 @@ func (t *Turns) nextLine(lines []*line) *line {
 }
 
 // sooner compares by fewest running, least recently started, then age.
-func (t *Turns) sooner(a, b *line) bool {
+func (t *FairShare) sooner(a, b *line) bool {
 	if x, y := t.running[a.user], t.running[b.user]; x != y {
 		return x < y
 	}

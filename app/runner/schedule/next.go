@@ -13,7 +13,7 @@ import (
 // Decision is what one look at the queue leads to.
 type Decision struct {
 	Start      []StartDecision
-	Impossible []Refusal
+	Impossible []Rejection
 	Reasons    map[app.JobID]eta.Reason // why the other scanned jobs wait
 }
 
@@ -23,20 +23,20 @@ type StartDecision struct {
 	Lease
 }
 
-// Refusal is a job that can never start on the executor.
-type Refusal struct {
+// Rejection is a job that can never start on the executor.
+type Rejection struct {
 	ID      app.JobID
 	Message string // why, for its user
 }
 
 // Next decides which of the scanned jobs start now, at most limit of them, and
 // takes their slots. The executor's name is for messages.
-func (t *Turns) Next(now time.Time, executor string, s *Scan, limit int) Decision {
+func (t *FairShare) Next(now time.Time, executor string, s *Scan, limit int) Decision {
 	if s.Deep {
 		t.forgetAllBut(s.Waiting)
 	}
 	c := &choice{
-		turns:    t,
+		share:    t,
 		decision: Decision{Reasons: map[app.JobID]eta.Reason{}},
 		now:      now,
 		limit:    limit,
@@ -44,7 +44,7 @@ func (t *Turns) Next(now time.Time, executor string, s *Scan, limit int) Decisio
 		reserved: t.reservation(now),
 		first:    t.firstLimited(now),
 	}
-	possible := c.refuse(executor, s.Waiting)
+	possible := c.reject(executor, s.Waiting)
 	for len(possible) > 0 {
 		level, rest := cutLevel(possible)
 		c.serve(linesOf(level))
@@ -55,43 +55,43 @@ func (t *Turns) Next(now time.Time, executor string, s *Scan, limit int) Decisio
 
 // choice is a decision in the making.
 type choice struct {
-	turns    *Turns
+	share    *FairShare
 	decision Decision
 	now      time.Time
 	limit    int
 	free     placement.Resources // before the first start
 	reserved *app.Waiting
-	skipped  []app.Waiting // did not fit when their turn came
+	skipped  []app.Waiting // did not fit when they were next
 	first    map[quota.Holder]*limited
 }
 
-// refuse sorts out the jobs that can never start.
-func (c *choice) refuse(executor string, waiting []app.Waiting) []app.Waiting {
+// reject sorts out the jobs that can never start.
+func (c *choice) reject(executor string, waiting []app.Waiting) []app.Waiting {
 	var possible []app.Waiting
 	for _, w := range waiting {
-		lack := c.turns.slots.never(w.Needs)
+		lack := c.share.slots.never(w.Needs)
 		if lack == (placement.Resources{}) {
 			possible = append(possible, w)
 			continue
 		}
-		delete(c.turns.passed, w.ID)
-		delete(c.turns.limited, w.ID)
+		delete(c.share.passed, w.ID)
+		delete(c.share.limited, w.ID)
 		message := fmt.Sprintf("The job needs %s, but the executor %q has %s in all. "+
 			"Choose settings that need less, or ask an administrator for another executor.",
-			amounts(lack), executor, amounts(only(c.turns.slots.total(), lack)))
-		c.decision.Impossible = append(c.decision.Impossible, Refusal{w.ID, message})
+			amounts(lack), executor, amounts(only(c.share.slots.total(), lack)))
+		c.decision.Impossible = append(c.decision.Impossible, Rejection{w.ID, message})
 	}
 	return possible
 }
 
-// serve starts jobs of one priority turn by turn. The job with the reservation
+// serve starts jobs of one priority by fair share. The job with the reservation
 // goes first if it fits: others were held back for its sake.
 func (c *choice) serve(lines []*line) {
 	for _, l := range lines {
 		c.serveReserved(l)
 	}
 	for {
-		l := c.turns.nextLine(lines)
+		l := c.share.nextLine(lines)
 		if l == nil {
 			return
 		}
@@ -108,27 +108,27 @@ func (c *choice) serveReserved(l *line) {
 			continue
 		}
 		l.jobs = append(l.jobs[:i:i], l.jobs[i+1:]...)
-		c.start(w)
+		c.takeSlot(w)
 		c.reserved = nil
 		return
 	}
 }
 
-// serveUser walks a user's jobs until one starts; then it may be somebody
-// else's turn.
+// serveUser walks a user's jobs until one starts; then another user may be
+// next.
 func (c *choice) serveUser(l *line) {
 	for len(l.jobs) > 0 {
 		w := l.jobs[0]
 		l.jobs = l.jobs[1:]
 		if h, held := c.limitedBy(w); held {
-			c.hold(w, h)
+			c.holdUp(w, h)
 			continue
 		}
 		if c.fits(w) {
-			c.start(w)
+			c.takeSlot(w)
 			return
 		}
-		if !c.turns.mute {
+		if !c.share.mute {
 			c.decision.Reasons[w.ID] = c.reason(w, w.ID != l.oldest)
 		}
 		c.skipped = append(c.skipped, w)
@@ -136,20 +136,20 @@ func (c *choice) serveUser(l *line) {
 }
 
 func (c *choice) fits(w app.Waiting) bool {
-	return len(c.decision.Start) < c.limit && c.turns.slots.lacks(w.Needs, reservedFrom(w, c.reserved)) == (placement.Resources{})
+	return len(c.decision.Start) < c.limit && c.share.slots.lacks(w.Needs, reservedFrom(w, c.reserved)) == (placement.Resources{})
 }
 
-// start takes a slot for w. The jobs skipped before it have now been passed
+// takeSlot takes a slot for w. The jobs skipped before it have now been passed
 // over.
-func (c *choice) start(w app.Waiting) {
-	t, user := c.turns, userOf(w)
+func (c *choice) takeSlot(w app.Waiting) {
+	t, user := c.share, userOf(w)
 	c.decision.Start = append(c.decision.Start, StartDecision{w.ID, Lease{user, w.Needs, t.slots.lease(w.Needs), w.Work}})
 	t.running[user]++
 	t.starts++
 	t.started[user] = t.starts
 	delete(t.passed, w.ID)
 	delete(t.limited, w.ID)
-	t.limits.add(user, w.Needs)
+	t.limits.addUse(user, w.Needs)
 	for _, w := range c.skipped {
 		if t.passed[w.ID] == nil {
 			t.passed[w.ID] = &passedOver{Waiting: w, since: c.now}
@@ -158,25 +158,25 @@ func (c *choice) start(w app.Waiting) {
 	c.skipped = c.skipped[:0]
 }
 
-// reason says why w does not start now; behind is that others of its user stand
+// reason says why w does not start now; behind is that others of its user wait
 // before it.
 func (c *choice) reason(w app.Waiting, behind bool) eta.Reason {
-	lack := c.turns.slots.lacks(w.Needs, placement.Resources{})
+	lack := c.share.slots.lacks(w.Needs, placement.Resources{})
 	switch {
 	case len(c.decision.Start) >= c.limit:
-		return eta.Turn(behind)
+		return eta.NotTurnYet(behind)
 	case c.reserved != nil && w.ID == c.reserved.ID:
 		return eta.Reason{Text: "reserved: next to start, waiting for " + amounts(lack), By: blocker(lack)}
 	case lack == (placement.Resources{}):
-		kept := c.turns.slots.lacks(w.Needs, reservedFrom(w, c.reserved))
+		kept := c.share.slots.lacks(w.Needs, reservedFrom(w, c.reserved))
 		return eta.Reason{Text: "reserved: what is free is kept for a job that has waited longer", By: blocker(kept)}
 	case short(c.free, w.Needs) != (placement.Resources{}):
 		return eta.Reason{Text: "waiting for " + amounts(lack), By: blocker(lack)}
 	}
-	return eta.Turn(behind)
+	return eta.NotTurnYet(behind)
 }
 
-// blocker returns the scarcest of what a job lacks.
+// blocker returns the scarcest of the resources that a job is missing.
 func blocker(lack placement.Resources) eta.Blocker {
 	switch {
 	case lack.GPUs > 0:

@@ -17,11 +17,11 @@ type Line struct {
 	Count    int
 }
 
-// Order is the order of turns: in which waiting jobs start if every job fits when
-// its turn comes, and until another job arrives or ends. It is found from the
+// Order is the order in which waiting jobs start if every job fits when it is next,
+// until another job arrives or ends. It is found from the
 // number of jobs in each line, not from the jobs.
 type Order struct {
-	lines    []place
+	lines    []position
 	reserved Spot
 }
 
@@ -31,10 +31,10 @@ type Spot struct{ Line, N int }
 // NoSpot is that of no job.
 var NoSpot = Spot{-1, -1}
 
-// place is where a line stands.
-type place struct {
+// position is the position of a line.
+type position struct {
 	before  int // jobs that start before all of this priority, and the one with the reservation
-	peers   []*place
+	peers   []*position
 	running int    // jobs of its user when its priority begins
 	started uint64 // when its user last started one before that
 	head    app.JobID
@@ -43,7 +43,7 @@ type place struct {
 }
 
 // Clone returns a copy that shares nothing with t.
-func (t *Turns) Clone() *Turns {
+func (t *FairShare) Clone() *FairShare {
 	c := *t
 	c.slots = t.slots.clone()
 	c.running, c.started, c.passed = maps.Clone(t.running), maps.Clone(t.started), maps.Clone(t.passed)
@@ -52,20 +52,20 @@ func (t *Turns) Clone() *Turns {
 }
 
 // Mute lets Next give no reasons: they cost more than its decisions.
-func (t *Turns) Mute() { t.mute = true }
+func (t *FairShare) Mute() { t.mute = true }
 
 // Reserved returns the job with the reservation, "" if there is none.
-func (t *Turns) Reserved(now time.Time) app.JobID {
+func (t *FairShare) Reserved(now time.Time) app.JobID {
 	if w := t.reservation(now); w != nil {
 		return w.ID
 	}
 	return ""
 }
 
-// Order returns the order of turns of lines sorted by descending priority, where
+// Order returns the scheduling order of lines sorted by descending priority, where
 // the job at reserved has the reservation.
-func (t *Turns) Order(lines []Line, reserved Spot) *Order {
-	o := &Order{lines: make([]place, len(lines)), reserved: reserved}
+func (t *FairShare) Order(lines []Line, reserved Spot) *Order {
+	o := &Order{lines: make([]position, len(lines)), reserved: reserved}
 	running, started, starts := maps.Clone(t.running), maps.Clone(t.started), t.starts
 	start := func(u User, n int) {
 		starts++
@@ -86,13 +86,13 @@ func (t *Turns) Order(lines []Line, reserved Spot) *Order {
 			counts[reserved.Line]--
 			before++
 		}
-		var peers []*place
+		var peers []*position
 		for i := from; i < to; i++ {
 			u := lines[i].User
-			o.lines[i] = place{before: before, running: running[u], started: started[u], head: lines[i].Head, count: counts[i]}
+			o.lines[i] = position{before: before, running: running[u], started: started[u], head: lines[i].Head, count: counts[i]}
 			peers = append(peers, &o.lines[i])
 		}
-		slices.SortFunc(peers, (*place).compare)
+		slices.SortFunc(peers, (*position).compare)
 		for i, p := range peers {
 			p.turn, p.peers = i, peers
 			before += p.count
@@ -106,13 +106,13 @@ func (t *Turns) Order(lines []Line, reserved Spot) *Order {
 
 // compare orders users who run the same number of jobs after some turns. Who ran
 // more at the beginning has started one less recently.
-func (p *place) compare(q *place) int {
+func (p *position) compare(q *position) int {
 	return cmp.Or(cmp.Compare(q.running, p.running), cmp.Compare(p.started, q.started), cmp.Compare(p.head, q.head))
 }
 
 // lastStarts lists the lines of one priority that start jobs by when each starts
 // its last.
-func lastStarts(lines []place) []int {
+func lastStarts(lines []position) []int {
 	var all []int
 	for i, p := range lines {
 		if p.count > 0 {
@@ -126,7 +126,7 @@ func lastStarts(lines []place) []int {
 	return all
 }
 
-// Position returns the place of a job in the order, from 1. It looks at each line of
+// Position returns the position of a job in the order, from 1. It looks at each line of
 // the job's priority.
 func (o *Order) Position(s Spot) int {
 	p, n := &o.lines[s.Line], s.N

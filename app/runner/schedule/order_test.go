@@ -18,7 +18,7 @@ func TestOrderIsThatInWhichJobsStart(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		b := newBoard(t, app.Capacity{})
-		b.turns = NewTurns(app.Capacity{}, false, time.Minute)
+		b.turns = NewFairShare(app.Capacity{}, false, time.Minute)
 		users := []string{"ann", "bob", "cy", "dee"}
 		id := 0
 		add := func() {

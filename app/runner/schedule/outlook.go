@@ -9,9 +9,9 @@ import (
 	"molrun/app/job/eta"
 )
 
-// QueueState is how an executor stands after a round.
+// QueueState is the state of an executor after a round.
 type QueueState struct {
-	Turns   *Turns // a copy of its own
+	Turns   *FairShare // a copy of its own
 	At      time.Time
 	Claimed map[app.JobID]bool // in the queue perhaps, but already being started
 	Running map[app.JobID]Lease
@@ -19,8 +19,8 @@ type QueueState struct {
 	Blocked bool       // no job starts
 }
 
-// Outlook says where the jobs of an executor's queue stand. It does not change.
-type Outlook struct {
+// QueueForecast forecasts when the jobs of an executor's queue start. It is immutable.
+type QueueForecast struct {
 	state    QueueState
 	past     RunHistory
 	queue    []app.QueueLine // without claimed jobs
@@ -32,12 +32,12 @@ type Outlook struct {
 	starts   map[app.JobID]plannedStart
 }
 
-var _ app.Outlook = (*Outlook)(nil)
+var _ app.QueueForecast = (*QueueForecast)(nil)
 
-// NewOutlook returns the outlook of a queue, which it takes over. It knows the jobs that the lines
-// list, and counts the others.
-func NewOutlook(s QueueState, queue []app.QueueLine, past RunHistory) *Outlook {
-	o := &Outlook{state: s, past: past, queue: queue, reserved: NoSpot}
+// NewQueueForecast returns the forecast of a queue, which it takes over. It knows the jobs
+// that the lines list, and counts the others.
+func NewQueueForecast(s QueueState, queue []app.QueueLine, past RunHistory) *QueueForecast {
+	o := &QueueForecast{state: s, past: past, queue: queue, reserved: NoSpot}
 	s.dropClaimed(queue)
 	listed := 0
 	for _, q := range o.queue {
@@ -81,12 +81,12 @@ func queueLines(queue []app.QueueLine) []Line {
 	return lines
 }
 
-// Listed is how many jobs the outlook knows one by one.
-func (o *Outlook) Listed() int { return len(o.spots) }
+// Listed is how many jobs the forecast knows one by one.
+func (o *QueueForecast) Listed() int { return len(o.spots) }
 
-// Queue returns the place of a job, and why it waits as far as that follows from its
+// Queue returns the position of a job, and why it waits as far as that follows from its
 // place; false if it does not know the job.
-func (o *Outlook) Queue(id app.JobID, now time.Time) (q eta.Queue, why eta.Reason, ok bool) {
+func (o *QueueForecast) Queue(id app.JobID, now time.Time) (q eta.Queue, why eta.Reason, ok bool) {
 	spot, ok := o.spots[id]
 	if !ok {
 		return q, why, false

@@ -22,11 +22,11 @@ func queueOfUser(email string, count, listed int) app.QueueLine {
 func jobID(email string, i int) app.JobID { return app.JobID(fmt.Sprintf("%s%06d", email, i)) }
 
 func idleQueue() QueueState {
-	return QueueState{Turns: NewTurns(app.Capacity{CPUs: 1}, true, time.Hour), Rest: eta.Turn(true)}
+	return QueueState{Turns: NewFairShare(app.Capacity{CPUs: 1}, true, time.Hour), Rest: eta.NotTurnYet(true)}
 }
 
 func TestJobsThatAreCountedButNotListedHavePlaces(t *testing.T) {
-	o := NewOutlook(idleQueue(), []app.QueueLine{queueOfUser("ann", 1000, 10), queueOfUser("bob", 3, 3)}, knownHistory{})
+	o := NewQueueForecast(idleQueue(), []app.QueueLine{queueOfUser("ann", 1000, 10), queueOfUser("bob", 3, 3)}, knownHistory{})
 	for id, want := range map[app.JobID]int{
 		jobID("ann", 0): 1, jobID("bob", 0): 2, jobID("ann", 1): 3, jobID("bob", 2): 6, jobID("ann", 9): 13,
 	} {
@@ -42,7 +42,7 @@ func TestJobsThatAreCountedButNotListedHavePlaces(t *testing.T) {
 func TestJobsThatAreBeingStartedDoNotCount(t *testing.T) {
 	s := idleQueue()
 	s.Claimed = map[app.JobID]bool{jobID("ann", 0): true, jobID("ann", 2): true}
-	o := NewOutlook(s, []app.QueueLine{queueOfUser("ann", 4, 4)}, knownHistory{})
+	o := NewQueueForecast(s, []app.QueueLine{queueOfUser("ann", 4, 4)}, knownHistory{})
 	if q, _, ok := o.Queue(jobID("ann", 3), time.Time{}); !ok || q.Position != 2 || q.Of != 2 {
 		t.Errorf("got %+v %v, want position 2 of 2", q, ok)
 	}
@@ -78,7 +78,7 @@ func TestOthersWorkIsNotNamed(t *testing.T) {
 	s := idleQueue()
 	s.Running = map[app.JobID]Lease{"r": {Needs: placement.Resources{CPUs: 1}, Work: theirs}}
 	s.Turns.Begin(s.Running["r"])
-	o := NewOutlook(s, []app.QueueLine{workQueue(queueOfUser("ann", 2, 2)).of(mine), workQueue(queueOfUser("bob", 1, 1)).of(theirs)}, knownHistory{})
+	o := NewQueueForecast(s, []app.QueueLine{workQueue(queueOfUser("ann", 2, 2)).of(mine), workQueue(queueOfUser("bob", 1, 1)).of(theirs)}, knownHistory{})
 	for id, want := range map[app.JobID]eta.Queue{
 		jobID("ann", 0): {Position: 1, Of: 3, ETASeconds: 10, ETABasis: "progress and past runs of the jobs before it"},
 		jobID("bob", 0): {Position: 2, Of: 3, ETASeconds: 20, ETABasis: "progress and past runs of the jobs before it"},
@@ -93,7 +93,7 @@ func TestOthersWorkIsNotNamed(t *testing.T) {
 // A simulation ends where it has no more jobs of a user listed.
 func TestNothingIsForeseenBeyondWhatIsListed(t *testing.T) {
 	work := eta.Work{Class: "a 1 local"}
-	o := NewOutlook(idleQueue(), []app.QueueLine{workQueue(queueOfUser("ann", 100, 40)).of(work), workQueue(queueOfUser("bob", 30, 30)).of(work)}, knownHistory{})
+	o := NewQueueForecast(idleQueue(), []app.QueueLine{workQueue(queueOfUser("ann", 100, 40)).of(work), workQueue(queueOfUser("bob", 30, 30)).of(work)}, knownHistory{})
 	first, _, _ := o.Queue(jobID("ann", 0), time.Time{})
 	if first.ETASeconds != 1 || first.ETABasis != "a free slot" {
 		t.Errorf("the first: %+v", first)

@@ -8,7 +8,7 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-// passedOver is a job that did not fit when its turn came, while another
+// passedOver is a job that did not fit when it was next, while another
 // started in its place.
 type passedOver struct {
 	app.Waiting
@@ -20,8 +20,8 @@ type passedOver struct {
 // has waited longest. This does not depend on what runs, so that a reservation
 // stays with its job until that has started, nor on how deep a scan looks, so
 // that a job keeps it even if it stands behind others of its user. Only a job that a
-// limit holds up has none meanwhile: it could not start.
-func (t *Turns) reservation(now time.Time) *app.Waiting {
+// limit holds up has none in the meantime: it could not start.
+func (t *FairShare) reservation(now time.Time) *app.Waiting {
 	var first *passedOver
 	for _, p := range t.passed {
 		if now.Sub(p.since) < t.reserveAfter || first != nil && !p.before(first) {
@@ -57,8 +57,8 @@ func reservedFrom(w app.Waiting, reserved *app.Waiting) placement.Resources {
 }
 
 // forgetAllBut forgets jobs that no longer wait. A job that is cancelled and
-// tried again begins to wait anew.
-func (t *Turns) forgetAllBut(waiting []app.Waiting) {
+// retried starts to wait again.
+func (t *FairShare) forgetAllBut(waiting []app.Waiting) {
 	if len(t.passed)+len(t.limited) == 0 {
 		return
 	}

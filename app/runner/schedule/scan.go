@@ -42,7 +42,7 @@ type Scan struct {
 // skip is true: they are in the queue, but already being claimed. A scan is deep
 // in any case if the job with the reservation can start, so that it is found
 // wherever it stands.
-func (t *Turns) Scan(now time.Time, limit int, deep bool, skip func(app.JobID) bool) *Scan {
+func (t *FairShare) Scan(now time.Time, limit int, deep bool, skip func(app.JobID) bool) *Scan {
 	s := &Scan{Deep: deep, slots: &t.slots, limits: t.limits, skip: skip, limit: limit, reserved: t.reservation(now)}
 	if s.reserved != nil && t.slots.lacks(s.reserved.Needs, placement.Resources{}) == (placement.Resources{}) {
 		s.Deep = true
@@ -62,7 +62,7 @@ func (s *Scan) Visit(w app.Waiting) app.Visit {
 	if !s.begun || w.Priority != s.priority || userOf(w) != s.user {
 		s.begun, s.user, s.priority, s.looked, s.mine = true, userOf(w), w.Priority, 0, s.budget()
 		s.mine.free = minus(s.mine.free, reservedFrom(w, s.reserved))
-		s.mine.limit(s.limits.left(s.user))
+		s.mine.limit(s.limits.remaining(s.user))
 	}
 	if s.skip(w.ID) {
 		return app.NextJob

@@ -1,10 +1,10 @@
 // Package schedule decides which waiting job is next on an executor and which
-// slot it gets, and looks ahead: at which place of the queue a job stands, and when
+// slot it gets, and forecasts: at which position of the queue a job is, and when
 // it starts. It does no I/O and has no clock: the queue and the time are passed in.
 //
 // A higher priority goes first. Among users of the same priority it is the turn
 // of the one with the fewest running jobs, then of the one who started a job
-// least recently. A job that does not fit when its turn comes is passed over;
+// least recently. A job that does not fit when it is next is passed over;
 // after some time of that it reserves what becomes free.
 package schedule
 
@@ -16,7 +16,7 @@ import (
 	"molrun/app/job/eta"
 )
 
-// User is a person in an organization. Users take turns, however many jobs
+// User is a person in an organization. Users get equal shares, however many jobs
 // each of them has queued.
 type User struct{ Organization, Email string }
 
@@ -30,8 +30,8 @@ type Lease struct {
 	Work eta.Work
 }
 
-// Turns decides who is next on one executor.
-type Turns struct {
+// FairShare decides who is next on one executor.
+type FairShare struct {
 	slots        slots
 	running      map[User]int    // jobs that have a slot
 	started      map[User]uint64 // when the user last started a job, counted in starts
@@ -43,11 +43,11 @@ type Turns struct {
 	limited      map[app.JobID]*limited // likewise
 }
 
-// NewTurns returns the turns of an executor on which nothing runs. An executor that
+// NewFairShare returns the fair share of an executor on which nothing runs. An executor that
 // is not bounded queues by itself and takes anything. A job that has been passed
 // over for reserveAfter reserves its slot.
-func NewTurns(capacity app.Capacity, bounded bool, reserveAfter time.Duration) *Turns {
-	return &Turns{
+func NewFairShare(capacity app.Capacity, bounded bool, reserveAfter time.Duration) *FairShare {
+	return &FairShare{
 		slots:        newSlots(capacity, bounded),
 		running:      map[User]int{},
 		started:      map[User]uint64{},
@@ -59,19 +59,19 @@ func NewTurns(capacity app.Capacity, bounded bool, reserveAfter time.Duration) *
 }
 
 // Bounded reports whether the executor has slots; another queues by itself.
-func (t *Turns) Bounded() bool { return t.slots.bounded }
+func (t *FairShare) Bounded() bool { return t.slots.bounded }
 
 // Begin counts a job as running that Next did not start, as after a restart.
-func (t *Turns) Begin(l Lease) {
+func (t *FairShare) Begin(l Lease) {
 	t.running[l.User]++
 	t.slots.take(l.Needs, l.Devices)
-	t.limits.add(l.User, l.Needs)
+	t.limits.addUse(l.User, l.Needs)
 }
 
 // End releases the slot of a job.
-func (t *Turns) End(l Lease) {
+func (t *FairShare) End(l Lease) {
 	t.slots.release(l.Needs, l.Devices)
-	t.limits.add(l.User, minus(placement.Resources{}, l.Needs))
+	t.limits.addUse(l.User, minus(placement.Resources{}, l.Needs))
 	if t.running[l.User]--; t.running[l.User] == 0 {
 		delete(t.running, l.User)
 	}

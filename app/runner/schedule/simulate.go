@@ -24,10 +24,10 @@ type plannedStart struct {
 
 // simulation plays the rounds to come, with the code that plays the real ones.
 type simulation struct {
-	turns   *Turns
+	share   *FairShare
 	now     time.Time
 	lines   [][]app.Waiting // what waits; each its own copy
-	cut     []bool          // a line goes on behind what is listed of it
+	cut     []bool          // a line continues after the listed jobs
 	running slotEndings
 	times   *runTimes
 	basis   etaBasis
@@ -43,17 +43,17 @@ func simulate(s QueueState, queue []app.QueueLine, running *slotEnds, t *runTime
 		return nil
 	}
 	sim := &simulation{
-		turns: s.Turns.Clone(), now: s.At, running: slices.Clone(running.all), basis: running.basis,
+		share: s.Turns.Clone(), now: s.At, running: slices.Clone(running.all), basis: running.basis,
 		times: t, starts: map[app.JobID]plannedStart{},
 	}
-	sim.turns.Mute()
+	sim.share.Mute()
 	heap.Init(&sim.running)
 	for _, q := range queue {
 		listed := q.Jobs[:min(len(q.Jobs), mostStarts)]
 		sim.lines = append(sim.lines, slices.Clone(listed))
 		sim.cut = append(sim.cut, len(listed) < q.Count)
 	}
-	for sim.round() && sim.next() {
+	for sim.round() && sim.nextEnd() {
 	}
 	return sim.starts
 }
@@ -92,15 +92,15 @@ func (e *slotEnds) from(now time.Time) *slotEnds {
 	return later
 }
 
-// next goes on to the next end of a job; false if none runs, or nothing waits.
-func (s *simulation) next() bool {
+// nextEnd advances to the next end of a job; false if none runs, or nothing waits.
+func (s *simulation) nextEnd() bool {
 	waits := slices.ContainsFunc(s.lines, func(jobs []app.Waiting) bool { return len(jobs) > 0 })
 	if !waits || len(s.running) == 0 {
 		return false
 	}
 	s.now = s.running[0].at
 	for len(s.running) > 0 && !s.running[0].at.After(s.now) {
-		s.turns.End(heap.Pop(&s.running).(slotEnding).lease)
+		s.share.End(heap.Pop(&s.running).(slotEnding).lease)
 	}
 	return true
 }
@@ -111,7 +111,7 @@ func (s *simulation) next() bool {
 func (s *simulation) round() bool {
 	deep := s.now.Sub(s.scanned) >= ScanEvery
 	goesOn := s.scan(deep)
-	if free := s.turns.Scan(s.now, mostStarts, true, nil); goesOn && !deep && !free.NothingFree() {
+	if free := s.share.Scan(s.now, mostStarts, true, nil); goesOn && !deep && !free.NothingFree() {
 		return s.scan(true)
 	}
 	return goesOn
@@ -122,13 +122,13 @@ func (s *simulation) scan(deep bool) bool {
 	if deep {
 		s.scanned = s.now
 	}
-	scan := s.turns.Scan(s.now, mostStarts, deep, func(app.JobID) bool { return false })
+	scan := s.share.Scan(s.now, mostStarts, deep, func(app.JobID) bool { return false })
 	for _, jobs := range s.lines {
 		if !s.visit(scan, jobs) {
 			break
 		}
 	}
-	decision := s.turns.Next(s.now, "", scan, mostStarts)
+	decision := s.share.Next(s.now, "", scan, mostStarts)
 	basis := s.basis.text
 	goesOn := s.looks < mostLooks && len(s.starts)+len(decision.Start) < mostStarts
 	for _, d := range decision.Start {
@@ -160,7 +160,7 @@ func (s *simulation) visit(scan *Scan, jobs []app.Waiting) bool {
 	return true
 }
 
-// remove takes a job out of its line; false if the line goes on with jobs that are
+// remove takes a job out of its line; false if the line continues with jobs that are
 // not listed.
 func (s *simulation) remove(id app.JobID) bool {
 	for i, jobs := range s.lines {

@@ -37,12 +37,12 @@ func (s *slots) total() placement.Resources {
 }
 
 // Used returns what running jobs use.
-func (t *Turns) Used() placement.Resources { return t.slots.used }
+func (t *FairShare) Used() placement.Resources { return t.slots.used }
 
 // free returns what no job uses.
 func (s *slots) free() placement.Resources { return minus(s.total(), s.used) }
 
-// lacks returns those needs that can't be met now without touching what is
+// lacks returns the needs that can't be met now without touching what is
 // reserved. A job that needs none of a resource is never held up by it, so a
 // shortage of GPUs does not stop jobs that only compute on CPUs.
 func (s *slots) lacks(needs, reserved placement.Resources) placement.Resources {
@@ -103,14 +103,14 @@ func (s *slots) take(needs placement.Resources, devices placement.Devices) {
 func (s *slots) release(needs placement.Resources, devices placement.Devices) {
 	s.used = minus(s.used, needs)
 	for _, gpu := range devices.GPUs {
-		drop(s.leased, gpu)
+		decrement(s.leased, gpu)
 	}
 	for _, cpu := range devices.CPUs {
-		drop(s.pinned, cpu)
+		decrement(s.pinned, cpu)
 	}
 }
 
-func drop[K comparable](counts map[K]int, key K) {
+func decrement[K comparable](counts map[K]int, key K) {
 	if counts[key]--; counts[key] == 0 {
 		delete(counts, key)
 	}

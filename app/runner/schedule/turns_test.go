@@ -73,7 +73,7 @@ func TestFiveJobsShareTwoDevices(t *testing.T) {
 	for i := range 5 {
 		b.add("ann", fmt.Sprint(i), placement.Resources{CPUs: 1, GPUs: 1})
 	}
-	if got, want := b.deep("0", "1").Reasons["2"], eta.Turn(true); got != want {
+	if got, want := b.deep("0", "1").Reasons["2"], eta.NotTurnYet(true); got != want {
 		t.Errorf("reason %+v, want %+v", got, want)
 	}
 	if got, want := b.deep().Reasons["2"], (eta.Reason{Text: "waiting for 1 GPU", By: eta.GPU}); got != want {
@@ -140,14 +140,14 @@ func TestImpossibleNamesNeedAndCapacity(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 4, MemoryBytes: 8 * gib, GPUs: []string{"0"}})
 	b.add("ann", "big", placement.Resources{CPUs: 8, MemoryBytes: 16 * gib, GPUs: 2})
 	b.add("ann", "ok", cpus(4))
-	want := []Refusal{{"big", `The job needs 2 GPUs, 8 CPUs and 16.0 GiB of memory, but the executor "local" has 1 GPU, 4 CPUs and 8.0 GiB of memory in all. ` +
+	want := []Rejection{{"big", `The job needs 2 GPUs, 8 CPUs and 16.0 GiB of memory, but the executor "local" has 1 GPU, 4 CPUs and 8.0 GiB of memory in all. ` +
 		"Choose settings that need less, or ask an administrator for another executor."}}
 	must.Equal(t, "refusals", b.shallow("ok").Impossible, want)
 }
 
 func TestUnboundedExecutorAcceptsAnyJob(t *testing.T) {
 	b := newBoard(t, app.Capacity{})
-	b.turns = NewTurns(app.Capacity{}, false, time.Minute)
+	b.turns = NewFairShare(app.Capacity{}, false, time.Minute)
 	for i := range maxStart + 10 {
 		b.queue = append(b.queue, app.Waiting{ID: app.JobID(fmt.Sprintf("%03d", i)), Email: fmt.Sprint("u", i%8), Needs: cpus(1000)})
 	}

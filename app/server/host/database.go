@@ -27,7 +27,7 @@ func StorageOptions(c config.Config, log zerolog.Logger) storage.Options {
 		MaxSize:       int64(c.Database.MaxSize),
 		AnyFileSystem: c.Database.FileSystem == "any",
 		Warn:          func(text string) { log.Error().Msg(text) },
-		Tell:          func(text string) { log.Info().Msg(text) },
+		Announce:      func(text string) { log.Info().Msg(text) },
 		Fatal: func(err error) {
 			if errors.Is(err, boltfile.ErrGone) {
 				log.Error().Err(err).Str("data", c.Data).

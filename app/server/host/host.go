@@ -97,7 +97,7 @@ func noSandbox(c config.Config) string {
 	case err != nil:
 		return err.Error()
 	case isolation.Bubblewrap == "":
-		return strings.Join(isolation.Lacks, "; ")
+		return strings.Join(isolation.Missing, "; ")
 	}
 	return ""
 }

@@ -72,7 +72,7 @@ func (p *places) image(name string) string {
 
 // find looks for the runtime, and for the image unless that is fetched when it is missing.
 func (p *places) find(name string) error {
-	runtime, err := p.containers.Find(name)
+	runtime, err := p.containers.FindRuntime(name)
 	if err != nil || p.containers.Pull == container.PullMissing && !container.IsFile(name) {
 		return err
 	}

@@ -28,7 +28,7 @@ const (
 // Foresight is what the service expects of jobs. *app.Runs has it.
 type Foresight interface {
 	Left(id app.JobID) (seconds float64, basis string, runs bool)
-	Outlook(executor string) app.Outlook
+	QueueForecast(executor string) app.QueueForecast
 }
 
 // estimates remembers what was expected of jobs, until that has come to pass. Of the jobs
@@ -130,7 +130,7 @@ func (e *estimates) ask(of Foresight) {
 			if basis != "" && basis != eta.ByProgress {
 				left = seconds
 			}
-		} else if o := of.Outlook(x.executor); o != nil {
+		} else if o := of.QueueForecast(x.executor); o != nil {
 			place, _, _ := o.Queue(id, now)
 			left = float64(place.ETASeconds)
 		}

@@ -196,10 +196,10 @@ type foresight struct {
 }
 
 func (f foresight) Left(app.JobID) (float64, string, bool) { return f.left, f.basis, true }
-func (f foresight) Outlook(string) app.Outlook             { return outlook{start: f.start} }
+func (f foresight) QueueForecast(string) app.QueueForecast { return outlook{start: f.start} }
 
 type outlook struct {
-	app.Outlook
+	app.QueueForecast
 	start float64
 }
 

@@ -17,7 +17,7 @@ const (
 	Apptainer Kind = "apptainer"
 )
 
-// The labels of a container. A sweep finds by them what a crash has left.
+// The labels of a container. Cleanup after a crash finds containers by them.
 const (
 	labelDir     = "molrun.dir"
 	labelJob     = "molrun.job"
@@ -49,9 +49,9 @@ type Box struct {
 
 	UID, GID          int
 	OpenFiles         Limit
-	CPUs              []int // to which it is pinned; Docker alone has to be told
-	Processes         Limit // of the account; only Podman is told
-	MostProcesses     int64 // of the container; Docker alone has to be told, as of memory
+	CPUs              []int // to which it is pinned; only Docker needs it
+	Processes         Limit // of the account; only for Podman
+	MostProcesses     int64 // of the container; only Docker needs it, as with memory
 	MemoryBytes       int64
 	SharedMemoryBytes int64 // 0: as the runtime likes
 	Environment       []string
@@ -79,10 +79,10 @@ type Limit struct{ Soft, Hard uint64 }
 
 func (l Limit) String() string { return fmt.Sprintf("%d:%d", l.Soft, l.Hard) }
 
-// Run returns the arguments that run the first process in a new container, as the user of
+// RunArguments returns the arguments that run the first process in a new container, as the user of
 // this process, without capabilities and with nothing of the machine but what the box
 // lists. The runtime removes the container when it has ended.
-func (k Kind) Run(b Box) []string {
+func (k Kind) RunArguments(b Box) []string {
 	args := map[Kind]func(Box) []string{Podman: podmanRun, Docker: dockerRun, Apptainer: apptainerRun}[k](b)
 	for _, m := range b.mounts() {
 		args = append(args, "--mount", m)
@@ -215,9 +215,9 @@ func (k Kind) inspect(image string) []string {
 	return []string{"image", "inspect", "--format={{.Id}}", k.Reference(image)}
 }
 
-// list returns the arguments that print, line by line, the name and the directory of each
+// listArguments returns the arguments that print, line by line, the name and the directory of each
 // container of any task, also of those that have ended.
-func (k Kind) list() []string {
+func (k Kind) listArguments() []string {
 	label := `{{.Label "` + labelDir + `"}}`
 	if k == Podman {
 		label = `{{index .Labels "` + labelDir + `"}}`

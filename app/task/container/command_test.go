@@ -34,7 +34,7 @@ func TestCommandLines(t *testing.T) {
 	for name, box := range map[string]Box{"plain": plain, "generous": generous, "root": root} {
 		for _, kind := range []Kind{Podman, Docker, Apptainer} {
 			t.Run(string(kind)+"-"+name, func(t *testing.T) {
-				got := strings.Join(kind.Run(box), "\n") + "\n"
+				got := strings.Join(kind.RunArguments(box), "\n") + "\n"
 				golden := filepath.Join("testdata", string(kind)+"-"+name+".txt")
 				if *update {
 					must.OK(t, os.WriteFile(golden, []byte(got), 0o600))

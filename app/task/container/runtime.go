@@ -49,8 +49,8 @@ func (o Options) Any() bool {
 	})
 }
 
-// Find returns the runtime that runs the image here. It starts none.
-func (o Options) Find(image string) (Runtime, error) {
+// FindRuntime returns the runtime that runs the image here. It starts none.
+func (o Options) FindRuntime(image string) (Runtime, error) {
 	if o.Runtime == Off {
 		return Runtime{}, errors.New(`its program is in a container image, and containers.runtime is "off" here`)
 	}
@@ -100,8 +100,8 @@ const (
 	mostOutput = 1 << 20
 )
 
-// run runs the runtime and returns what it prints.
-func (r Runtime) run(ctx context.Context, args ...string) (string, error) {
+// runCommand runs the runtime and returns what it prints.
+func (r Runtime) runCommand(ctx context.Context, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, r.Path, args...)
 	var out, problem bounded
 	c.Env = r.Environment()
@@ -162,7 +162,7 @@ func (r Runtime) Image(ctx context.Context, image string) (id string, err error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	id, err = r.run(ctx, r.Kind.inspect(image)...)
+	id, err = r.runCommand(ctx, r.Kind.inspect(image)...)
 	switch {
 	case ctx.Err() != nil:
 		return "", err
@@ -182,7 +182,7 @@ func isAbsent(said string) bool {
 
 // Pull fetches an image that is not here.
 func (r Runtime) Pull(ctx context.Context, image string) error {
-	if _, err := r.run(ctx, r.Kind.pull(image)...); err != nil {
+	if _, err := r.runCommand(ctx, r.Kind.pull(image)...); err != nil {
 		return fmt.Errorf("the image %s can't be fetched: %w", r.Kind.Reference(image), err)
 	}
 	return nil
@@ -195,9 +195,9 @@ func (r Runtime) Remove(ctx context.Context, name string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	_, err := r.run(ctx, r.Kind.remove(name)...)
+	_, err := r.runCommand(ctx, r.Kind.remove(name)...)
 	if err != nil && !isGone(err) { // it may have ended just then
-		_, err = r.run(ctx, r.Kind.remove(name)...)
+		_, err = r.runCommand(ctx, r.Kind.remove(name)...)
 	}
 	if isGone(err) {
 		return nil
@@ -209,15 +209,15 @@ func isGone(err error) bool {
 	return err != nil && strings.Contains(strings.ToLower(err.Error()), "no such container")
 }
 
-// Sweep removes the containers of tasks below a folder that have ended, by what over says of
+// CleanUp removes the containers of tasks below a folder that have ended, by what over says of
 // the directory of an attempt.
-func (r Runtime) Sweep(ctx context.Context, below string, over func(dir string) bool) error {
+func (r Runtime) CleanUp(ctx context.Context, below string, over func(dir string) bool) error {
 	if r.Kind == Apptainer {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	listed, err := r.run(ctx, r.Kind.list()...)
+	listed, err := r.runCommand(ctx, r.Kind.listArguments()...)
 	if err != nil {
 		return err
 	}

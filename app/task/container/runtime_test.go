@@ -40,7 +40,7 @@ func TestRuntimeOfAnImage(t *testing.T) {
 			scripts[name] = "exit 1"
 		}
 		standIns(t, scripts)
-		r, err := Options{Runtime: tt.runtime}.Find(tt.image)
+		r, err := Options{Runtime: tt.runtime}.FindRuntime(tt.image)
 		got := string(r.Kind)
 		if err != nil {
 			got = "! " + err.Error()
@@ -58,9 +58,9 @@ func TestImagesOfStandIns(t *testing.T) {
 echo "Error response from daemon: No such image: $4" >&2; exit 1`,
 		"podman": `echo "warning" >&2; echo "Error: cannot connect to $GREETING" >&2; exit 125`,
 	})
-	docker, err := Options{Runtime: "docker"}.Find("lab/a:1")
+	docker, err := Options{Runtime: "docker"}.FindRuntime("lab/a:1")
 	must.OK(t, err)
-	podman, err := Options{Env: []string{"GREETING=hello"}}.Find("lab/a:1")
+	podman, err := Options{Env: []string{"GREETING=hello"}}.FindRuntime("lab/a:1")
 	must.OK(t, err)
 	for _, tt := range []struct {
 		runtime     Runtime

@@ -1,5 +1,6 @@
-// Package gauge tells how far a program is by what it prints. It keeps little of that, and
-// searches it seldom, so that programs which print much are not slowed down.
+// Package gauge is the progress parser: it finds in the output of a program how far it is.
+// It keeps little of that, and searches it seldom, so that programs which print much are not
+// slowed down.
 package gauge
 
 import (
@@ -56,7 +57,7 @@ func (g *Gauge) Write(p []byte) (int, error) {
 	}
 	for len(p) > 0 {
 		part := p[:min(len(p), mostText-len(g.text))]
-		g.add(part)
+		g.addBytes(part)
 		if p = p[len(part):]; len(g.text) == mostText {
 			g.full()
 		}
@@ -65,7 +66,7 @@ func (g *Gauge) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (g *Gauge) add(part []byte) {
+func (g *Gauge) addBytes(part []byte) {
 	from := len(g.text)
 	g.text = append(g.text, part...)
 	for i, b := range g.text[from:] {
@@ -85,36 +86,36 @@ func (g *Gauge) Tick() {
 func (g *Gauge) tick() {
 	if now := time.Now(); len(g.text) > 0 && now.Sub(g.looked) >= pause {
 		g.looked = now
-		g.look()
+		g.search()
 	}
 }
 
-// full makes room for more text.
+// full makes space for more text.
 func (g *Gauge) full() {
 	switch {
 	case g.count && g.spent.Seconds() <= costs*time.Since(g.begin).Seconds():
-		g.look()
+		g.search()
 	case g.count:
 		g.text = g.text[:0]
 	}
 	if len(g.text) > mostText/2 { // a long line: its end is enough
-		g.drop(len(g.text) - mostText/2)
+		g.dropBytes(len(g.text) - mostText/2)
 	}
 }
 
-// drop forgets the first bytes.
-func (g *Gauge) drop(n int) {
+// dropBytes forgets the first bytes.
+func (g *Gauge) dropBytes(n int) {
 	if g.count {
 		g.counted += len(g.pattern.FindAllIndex(g.text[:n], -1))
 	}
 	g.text = g.text[:copy(g.text, g.text[n:])]
 }
 
-// look searches the text and keeps the unfinished line.
-func (g *Gauge) look() {
+// search searches the text and keeps the unfinished line.
+func (g *Gauge) search() {
 	begin := time.Now()
-	reading, found := g.read()
-	g.drop(bytes.LastIndexByte(g.text, '\n') + 1)
+	reading, found := g.lastReading()
+	g.dropBytes(bytes.LastIndexByte(g.text, '\n') + 1)
 	g.spent += time.Since(begin)
 	if found && reading != g.last {
 		g.last = reading
@@ -122,7 +123,7 @@ func (g *Gauge) look() {
 	}
 }
 
-func (g *Gauge) read() (protocol.Reading, bool) {
+func (g *Gauge) lastReading() (protocol.Reading, bool) {
 	if g.count {
 		n := g.counted + len(g.pattern.FindAllIndex(g.text, -1))
 		return g.reading(strconv.Itoa(n), g.of), n > 0
@@ -159,7 +160,7 @@ func (g *Gauge) readLine(line []byte, whole bool) (protocol.Reading, bool) {
 	return r, r != protocol.Reading{}
 }
 
-// reading gives an unknown fraction where nobody knows the end, and nothing for what is no
+// reading gives an unknown fraction where the end is unknown, and nothing for what is no
 // number.
 func (g *Gauge) reading(value string, of float64) protocol.Reading {
 	if of == 0 && value != "" {

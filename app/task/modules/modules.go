@@ -50,7 +50,7 @@ func Init(configured string) (string, error) {
 const script = `. "$0" >/dev/null && env -0 && printf '\0' && module load "$@" >/dev/null && env -0`
 
 // Load returns the variables that loading the modules changes in an environment. An error
-// says in the words of the command what is wrong.
+// repeats the message of the command.
 func Load(ctx context.Context, init string, names, env []string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
@@ -161,7 +161,7 @@ func Folders(changed map[string]string, before []string) []string {
 var usual = []string{"bin", "sbin", "lib", "lib64", "libexec", "share", "include"}
 
 // prefix returns the folder to be read for a path, "" for what is none, or is as wide as
-// /opt or somebody's home.
+// /opt or a user's home.
 func prefix(path string) string {
 	if !filepath.IsAbs(path) {
 		return ""

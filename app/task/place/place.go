@@ -14,8 +14,8 @@ import (
 	"molrun/app/task/process"
 )
 
-// ErrUnfit says that a shared sandbox can't be made, or not be used for a step.
-var ErrUnfit = errors.New("no sandbox can be shared")
+// ErrIncompatible says that a shared sandbox can't be made, or not be used for a step.
+var ErrIncompatible = errors.New("no sandbox can be shared")
 
 // Place is what a step sees in a shared sandbox beside what all steps see.
 type Place struct {
@@ -37,7 +37,8 @@ const (
 	coverSettings = "mode=0755,size=64k,nr_inodes=64"
 )
 
-// ForkExec starts a program that sees this place. Errors of anything but the program are ErrUnfit.
+// ForkExec starts a program in this mount namespace. Errors of anything but the program are
+// ErrIncompatible.
 func (p *Place) ForkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -49,7 +50,7 @@ func (p *Place) ForkExec(path string, argv []string, attr *syscall.ProcAttr) (pi
 				return
 			}
 		}
-		err = fmt.Errorf("%w: %w", ErrUnfit, err) // or it is the program's, which a sandbox of its own will show
+		err = fmt.Errorf("%w: %w", ErrIncompatible, err) // or it is the program's, which a sandbox of its own will show
 	}()
 	<-done
 	return pid, err
@@ -96,7 +97,7 @@ func (p *Place) arrange() error {
 	}
 	for _, path := range p.Kept {
 		if fd, found := kept[path]; found {
-			if err := keep(fd, path); err != nil {
+			if err := keepVisible(fd, path); err != nil {
 				return err
 			}
 		}
@@ -123,8 +124,8 @@ func (p *Place) arrange() error {
 	return nil
 }
 
-// keep shows what all steps see in the new /tmp.
-func keep(fd int, path string) error {
+// keepVisible shows what all steps see in the new /tmp.
+func keepVisible(fd int, path string) error {
 	var s syscall.Stat_t
 	if err := syscall.Fstat(fd, &s); err != nil {
 		return err

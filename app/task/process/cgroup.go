@@ -20,7 +20,7 @@ type Cgroup struct {
 	settings []cgroupSetting
 }
 
-// cgroupPrefix begins the names of tasks' cgroups, to tell them from others
+// cgroupPrefix begins the names of tasks' cgroups, to distinguish them from others
 // below the same parent.
 const cgroupPrefix = "molrun-task-"
 
@@ -51,7 +51,7 @@ func cgroupOf(parent, token string) *Cgroup {
 }
 
 // KeepLimits sets limits again that the kernel has forgotten, as it does when the
-// controllers of the parent were off while the service was started anew.
+// controllers of the parent were off while the service was restarted.
 func (g *Cgroup) KeepLimits() error {
 	for _, s := range g.settings {
 		now, err := os.ReadFile(filepath.Join(g.dir, s.file))
@@ -91,8 +91,8 @@ func WriteControl(dir, name, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Open opens the cgroup's directory, to start processes in it.
-func (g *Cgroup) Open() (*os.File, error) { return os.Open(g.dir) }
+// OpenDir opens the cgroup's directory, to start processes in it.
+func (g *Cgroup) OpenDir() (*os.File, error) { return os.Open(g.dir) }
 
 // Kill kills every process in the cgroup, including those that are just being
 // forked.
@@ -149,9 +149,9 @@ func (g *Cgroup) Remove() error {
 	return err
 }
 
-// KillCgroup kills what is left in the cgroup of a token below parent, waits
-// until it is gone or ctx ends, and removes the cgroup. It is for tasks whose
-// own process is gone.
+// KillCgroup kills the remaining processes in the cgroup of a token below parent, waits
+// until they have exited or ctx ends, and removes the cgroup. It is for tasks whose
+// own process has exited.
 func KillCgroup(ctx context.Context, parent, token string) error {
 	g := cgroupOf(parent, token)
 	if token == "" || filepath.Dir(g.dir) != filepath.Clean(parent) {
@@ -171,10 +171,10 @@ func KillCgroup(ctx context.Context, parent, token string) error {
 	return g.Remove()
 }
 
-// SweepCgroups removes the empty cgroups that ended tasks have left below
+// RemoveEmptyCgroups removes the empty cgroups that ended tasks have left below
 // parent. A living task's cgroup is not empty, or is made again for the next
 // step.
-func SweepCgroups(parent string) error {
+func RemoveEmptyCgroups(parent string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return fmt.Errorf("look for left cgroups: %w", err)
@@ -182,7 +182,7 @@ func SweepCgroups(parent string) error {
 	for _, e := range entries {
 		g := &Cgroup{dir: filepath.Join(parent, e.Name())}
 		if e.IsDir() && strings.HasPrefix(e.Name(), cgroupPrefix) && !g.populated() {
-			g.Remove() // fails if a process has been started in it meanwhile
+			g.Remove() // fails if a process has been started in it since
 		}
 	}
 	return nil

@@ -141,7 +141,7 @@ func childrenOfThread(pid int, thread string) ([]int, error) {
 // is for kernels without lists of children.
 func childrenSearched() func(parent int) []int {
 	byParent := map[int][]int{}
-	pids, err := all()
+	pids, err := allPIDs()
 	if err != nil {
 		return func(int) []int { return nil }
 	}

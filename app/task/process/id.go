@@ -21,8 +21,8 @@ type ID struct {
 // ErrGone says that a process no longer exists.
 var ErrGone = errors.New("the process is gone")
 
-// Find returns the ID of the process that has this PID now.
-func Find(pid int) (ID, error) {
+// IDOf returns the ID of the process that has this PID now.
+func IDOf(pid int) (ID, error) {
 	boot, err := BootID()
 	if err != nil {
 		return ID{}, err
@@ -100,7 +100,7 @@ func signalIf(pid int, sig syscall.Signal, isTarget func() bool) error {
 	return err
 }
 
-// killPause is the time between two checks whether killed processes are gone.
+// killPause is the time between two checks whether killed processes have exited.
 const killPause = 10 * time.Millisecond
 
 func pause(ctx context.Context, d time.Duration) error {

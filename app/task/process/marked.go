@@ -17,7 +17,7 @@ import (
 const TokenVariable = "MOLRUN_TASK"
 
 // KillMarked kills every process that is marked with the token, and waits until
-// none is left or ctx ends. It is for tasks whose own process is gone, so it
+// none is left or ctx ends. It is for tasks whose own process has exited, so it
 // gives the processes no time to end by themselves.
 func KillMarked(ctx context.Context, token string) error {
 	for {
@@ -43,7 +43,7 @@ func Marked(token string) ([]int, error) {
 	if token == "" {
 		return nil, errors.New("look for a task's processes: it has no token")
 	}
-	pids, err := all()
+	pids, err := allPIDs()
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func sleeper(t *testing.T, token string) (*exec.Cmd, ID) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	p, err := Find(cmd.Process.Pid)
+	p, err := IDOf(cmd.Process.Pid)
 	must.OK(t, err)
 	return cmd, p
 }
@@ -60,7 +60,7 @@ func TestSignalReachesNoOtherProcess(t *testing.T) {
 	if err := p.Signal(syscall.SIGKILL); !errors.Is(err, ErrGone) {
 		t.Errorf("signal to an ended process: %v, want %v", err, ErrGone)
 	}
-	if _, err := Find(p.PID); !errors.Is(err, ErrGone) {
+	if _, err := IDOf(p.PID); !errors.Is(err, ErrGone) {
 		t.Errorf("find an ended process: %v, want %v", err, ErrGone)
 	}
 }
@@ -125,7 +125,7 @@ func TestProcessLivesUntilItsLastThreadHasEnded(t *testing.T) {
 	if len(found) != 1 || found[0].PID != pid {
 		t.Fatalf("descendants %v, want %d", found, pid)
 	}
-	if id, err := Find(pid); err != nil || !id.running() {
+	if id, err := IDOf(pid); err != nil || !id.running() {
 		t.Errorf("process %+v does not run, %v", id, err)
 	}
 	must.OK(t, found[0].Signal(syscall.SIGKILL))
@@ -177,7 +177,7 @@ func TestLimitsThatTheKernelForgotAreSetAgain(t *testing.T) {
 }
 
 func TestOnlyTheVeryProcessRuns(t *testing.T) {
-	self, err := Find(os.Getpid())
+	self, err := IDOf(os.Getpid())
 	must.OK(t, err)
 	later, otherBoot, gone := self, self, self
 	later.StartTime++

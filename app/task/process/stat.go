@@ -54,8 +54,8 @@ func parseStat(data []byte) (stat, error) {
 	return stat{parent: ppid, start: ticks, zombie: s == 'X' || s == 'Z' && count <= 1}, nil
 }
 
-// all returns the PIDs of all processes of the machine.
-func all() ([]int, error) {
+// allPIDs returns the PIDs of all processes of the machine.
+func allPIDs() ([]int, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)

@@ -69,7 +69,7 @@ func Largest(child syscall.Rusage) int64 {
 var ownPeak atomic.Int64
 
 // handedDown reports whether the kernel may count a size in KiB for a child because it was forked from this
-// process, which has had as much. RUSAGE_SELF does not tell: it counts what was handed down to this process, and
+// process, which has had as much. RUSAGE_SELF does not show it: it counts what was handed down to this process, and
 // a service is larger than most programs.
 func handedDown(size int64) bool {
 	const inexact = 1 << 10 // the kernel adds up pages of each processor only now and then

@@ -32,15 +32,15 @@ type Step struct {
 type Span struct {
 	From    float64 `json:"from"`
 	Share   float64 `json:"share"`
-	Guessed bool    `json:"guessed,omitempty"` // nobody has said how long the step takes next to others
+	Guessed bool    `json:"guessed,omitempty"` // the share of the step in the task's time is not declared
 }
 
 // Gauge says how to see how far a step is by what its program prints.
 type Gauge struct {
 	Pattern string  `json:"pattern"`         // a regular expression for one line
 	Count   bool    `json:"count,omitempty"` // its matches are counted; else its first group is a number
-	Of      float64 `json:"of,omitempty"`    // which number is the end; 0: its second group, or nobody knows
-	File    string  `json:"file,omitempty"`  // that is searched in place of what the program prints
+	Of      float64 `json:"of,omitempty"`    // which number is the end; 0: its second group, or unknown
+	File    string  `json:"file,omitempty"`  // that is searched instead of the program's output
 }
 
 // Sandbox says where a program is and what it may reach beyond the system's own folders and
@@ -98,7 +98,7 @@ type Outcome struct {
 	OutputFiles int   `json:"outputFiles,omitempty"`
 	OutputBytes int64 `json:"outputBytes,omitempty"`
 
-	// OverMemory tells of a task that is done although the kernel killed a process of it for
+	// OverMemory is set for a task that succeeded although the kernel killed a process of it for
 	// want of memory.
 	OverMemory bool `json:"overMemory,omitempty"`
 
@@ -132,7 +132,7 @@ const (
 	CauseMemory      Cause = "memory"
 	CauseLimit       Cause = "limit"   // of processes or of a file's size; Message says which
 	CauseDisk        Cause = "disk"    // it wrote more than it may, or than fits; Message says which
-	CauseStopped     Cause = "stopped" // somebody asked for it
+	CauseStopped     Cause = "stopped" // at a user's request
 	CauseInterrupted Cause = "interrupted"
 	CauseCannotStart Cause = "cannot_start"
 	CauseNoResult    Cause = "no_result" // a program ended well without having done its work

@@ -177,7 +177,7 @@ func (b *box) arguments(c Config) ([]string, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	return b.runtime.Kind.Run(o), nil
+	return b.runtime.Kind.RunArguments(o), nil
 }
 
 // podmanProcesses is to what Podman lowers its own limit of processes, and can't raise it
@@ -220,7 +220,7 @@ func (b *box) start(c Config) (pid int, err error) {
 // connect waits for the first process, while the runtime lives and the step is wanted, and
 // sends it the program's streams.
 func (b *box) connect(c Config, pid int) (*os.File, error) {
-	runtime, err := process.Find(pid)
+	runtime, err := process.IDOf(pid)
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", b.runtime.Kind, err)
 	}
@@ -267,7 +267,7 @@ func (b *box) first(int, *os.File) (process.ID, error) {
 	if b.peer == 0 {
 		return process.ID{}, fmt.Errorf("the container is not on this machine, where %s must run it", b.runtime.Kind)
 	}
-	first, err := process.Find(b.peer)
+	first, err := process.IDOf(b.peer)
 	if err != nil {
 		return process.ID{}, fmt.Errorf("find the container: %w", err)
 	}

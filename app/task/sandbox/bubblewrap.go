@@ -79,7 +79,7 @@ func childOf(pid int) (process.ID, error) {
 	if len(children) == 0 {
 		return process.ID{}, errors.New("the sandbox has no process")
 	}
-	first, err := process.Find(children[0])
+	first, err := process.IDOf(children[0])
 	if err != nil {
 		return process.ID{}, fmt.Errorf("find the sandbox: %w", err)
 	}

@@ -17,7 +17,7 @@ var sharedDevices = []string{
 // gpuDevices returns the device files of the granted GPUs below root, which is /
 // except in tests. If the GPUs are not named by UUID, or the driver does not say
 // which device a UUID is, it gives those of all GPUs, and programs have only
-// CUDA_VISIBLE_DEVICES to tell which are theirs.
+// CUDA_VISIBLE_DEVICES to know which are theirs.
 func gpuDevices(root string, gpus []string) []string {
 	if len(gpus) == 0 {
 		return nil

@@ -55,7 +55,7 @@ func masks(hidden, seen []string) (a, folders []string) {
 // divide returns the paths below which, or at which, something hidden is, and the others.
 func divide(paths, hidden []string) (wide, narrow []string) {
 	for _, path := range paths {
-		if holds(path, hidden) {
+		if hidesBelow(path, hidden) {
 			wide = append(wide, path)
 		} else {
 			narrow = append(narrow, path)
@@ -64,8 +64,8 @@ func divide(paths, hidden []string) (wide, narrow []string) {
 	return wide, narrow
 }
 
-// holds reports whether something hidden is below path, or is it.
-func holds(path string, hidden []string) bool {
+// hidesBelow reports whether something hidden is below path, or is it.
+func hidesBelow(path string, hidden []string) bool {
 	at := resolved(path)
 	return slices.ContainsFunc(hidden, func(h string) bool { return isBelow(resolved(h), at) })
 }

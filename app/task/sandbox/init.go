@@ -35,18 +35,18 @@ type command struct {
 // event is what the first process inside reports: that it is ready, that it
 // started the program or could not, and how the program ended.
 type event struct {
-	Ready   bool                `json:"ready,omitempty"`
-	Started bool                `json:"started,omitempty"`
-	Fault   syscall.Errno       `json:"fault,omitempty"`
-	Unfit   string              `json:"unfit,omitempty"` // why a shared sandbox is of no use for this program
-	Ended   *syscall.WaitStatus `json:"ended,omitempty"`
-	Over    *Usage              `json:"over,omitempty"` // no process is left of a turn in a shared sandbox
+	Ready        bool                `json:"ready,omitempty"`
+	Started      bool                `json:"started,omitempty"`
+	Fault        syscall.Errno       `json:"fault,omitempty"`
+	Incompatible string              `json:"unfit,omitempty"` // why this program can't run in a shared sandbox
+	Ended        *syscall.WaitStatus `json:"ended,omitempty"`
+	Over         *Usage              `json:"over,omitempty"` // all processes of a step in a shared sandbox have exited
 }
 
 // Init is the whole life of the first process in a sandbox (PID 1). In a container it
 // connects to the socket; "" has bwrap pass the connection on. It starts
 // the program, reaps orphans, passes signals on and reports exactly how the
-// program ended: bwrap by itself does not tell a signal from an exit code above
+// program ended: bwrap by itself does not distinguish a signal from an exit code above
 // 128. It decides nothing. When it ends, the kernel kills all that is left.
 func Init(socket string) error {
 	p, err := newInitProcess()
@@ -76,7 +76,7 @@ func closeOnExec() {
 
 // InitShared is the whole life of the first process in a shared sandbox. On the connection it gets
 // another one for each step, with the program's streams, and perhaps its cgroup. It is for
-// that step then as Init is, until none of its processes is left.
+// that step then as Init is, until all its processes have exited.
 func InitShared() error {
 	p, err := newInitProcess()
 	if err != nil {
@@ -91,9 +91,9 @@ func InitShared() error {
 	for {
 		fds, err := receiveFiles(connFD)
 		if err != nil || len(fds) == 0 {
-			return err // the process outside is gone
+			return err // the process outside has exited
 		}
-		if err := p.takeTurn(fds); err != nil {
+		if err := p.serveSlot(fds); err != nil {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func receiveFiles(conn int) ([]int, error) {
 // initProcess is the state of Init.
 type initProcess struct {
 	children chan os.Signal
-	commands chan command // closed when the process outside is gone
+	commands chan command // closed when the process outside has exited
 	events   *json.Encoder
 	streams  [3]int // of the program: standard input, output and error
 	cgroup   int    // of the program in a shared sandbox; 0: none
@@ -195,8 +195,8 @@ func listen(conn *os.File, commands chan<- command) {
 	}
 }
 
-// takeTurn runs one program of a shared sandbox.
-func (p *initProcess) takeTurn(fds []int) error {
+// serveSlot runs one program of a shared sandbox.
+func (p *initProcess) serveSlot(fds []int) error {
 	if len(fds) < mostFiles-1 {
 		return fmt.Errorf("%d files were sent", len(fds))
 	}
@@ -236,8 +236,8 @@ func (p *initProcess) run() error {
 	if first.Run == nil {
 		return errors.New("the first command names no program")
 	}
-	if err := p.start(first.Run, first.Place); errors.Is(err, place.ErrUnfit) {
-		return p.events.Encode(event{Unfit: strings.TrimPrefix(err.Error(), place.ErrUnfit.Error()+": ")})
+	if err := p.start(first.Run, first.Place); errors.Is(err, place.ErrIncompatible) {
+		return p.events.Encode(event{Incompatible: strings.TrimPrefix(err.Error(), place.ErrIncompatible.Error()+": ")})
 	} else if err != nil {
 		return p.events.Encode(event{Fault: faultOf(err)})
 	}
@@ -324,7 +324,7 @@ func (p *initProcess) signal(c command) {
 }
 
 // reap collects all processes that have ended, and reports whether the program
-// and all that it started are gone.
+// and all that it started have exited.
 func (p *initProcess) reap() (none bool) {
 	for {
 		var status syscall.WaitStatus
@@ -338,7 +338,7 @@ func (p *initProcess) reap() (none bool) {
 		case pid == 0:
 			return false
 		}
-		p.used.add(usage)
+		p.used.addUsage(usage)
 		if pid == p.leader {
 			p.ended = true
 			if err := p.events.Encode(event{Ended: &status}); err != nil {

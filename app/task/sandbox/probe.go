@@ -82,7 +82,7 @@ func ProbeCgroup(ctx context.Context, parent string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Remove()) }()
-	dir, err := g.Open()
+	dir, err := g.OpenDir()
 	if err != nil {
 		return err
 	}

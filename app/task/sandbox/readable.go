@@ -84,7 +84,7 @@ func isBelow(path, folder string) bool {
 
 // programFolders returns what belongs to a program: the whole environment if it is in one of
 // conda, Python or pyenv or in one laid out like /usr, else its folder, or the file alone if that
-// folder is as wide as somebody's home or may hold secrets.
+// folder is as wide as a user's home or may hold secrets.
 func programFolders(program string) []string {
 	folder := filepath.Dir(program)
 	prefix := filepath.Dir(folder)

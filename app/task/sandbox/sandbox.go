@@ -23,7 +23,7 @@ const (
 type Config struct {
 	Bubblewrap        string     // path of bwrap
 	Container         *Container // instead of bubblewrap; nil: none
-	Shared            turns      // a Shared, in which the step gets a turn; nil: the sandbox is the step's own
+	Shared            slots      // a Shared, in which the step gets a slot; nil: the sandbox is the step's own
 	Token             string     // marks the processes of the task
 	Allowed           protocol.Sandbox
 	Work              string   // the work directory, under its own path
@@ -45,9 +45,9 @@ type Config struct {
 	Reaped func() bool
 }
 
-// turns gives steps their turns.
-type turns interface {
-	turn(c Config) (wrapper, error)
+// slots gives steps their slots in a shared sandbox.
+type slots interface {
+	slot(c Config) (wrapper, error)
 }
 
 // Started is called with a sandbox's first process before the program begins: killing that
@@ -65,7 +65,8 @@ type wrapper interface {
 	first(pid int, conn *os.File) (process.ID, error)
 	// container returns the name of the container, "" if it is none.
 	container() string
-	// place says what the program sees in a shared sandbox; nil: the sandbox is its own.
+	// place describes the mount namespace of the program in a shared sandbox; nil: the
+	// sandbox is its own.
 	place() *place.Place
 	// reason says why there is no sandbox.
 	reason() string
@@ -80,7 +81,7 @@ func (c Config) wrapper(program Program) (wrapper, error) {
 	case c.Container != nil:
 		return newBox(c)
 	case c.Shared != nil:
-		return c.Shared.turn(c)
+		return c.Shared.slot(c)
 	}
 	return newBubblewrap(c, program)
 }
@@ -118,8 +119,8 @@ type Usage struct {
 	Largest    int64   `json:"largest"` // memory of the largest process in bytes, as far as it is known
 }
 
-// add adds what a process that has ended, and those that it has waited for, have used.
-func (u *Usage) add(of syscall.Rusage) {
+// addUsage adds what a process that has ended, and those that it has waited for, have used.
+func (u *Usage) addUsage(of syscall.Rusage) {
 	u.CPUSeconds += time.Duration(of.Utime.Nano() + of.Stime.Nano()).Seconds()
 	u.Largest = max(u.Largest, process.Largest(of))
 }
@@ -137,13 +138,13 @@ func Start(c Config, p Program, started Started) (*Sandbox, error) {
 		return nil, errors.Join(err, w.close(true))
 	}
 	if s.conn, err = w.connect(c, s.PID); err != nil {
-		return nil, errors.Join(err, s.abandon())
+		return nil, errors.Join(err, s.kill())
 	}
 	s.commands, s.events = json.NewEncoder(s.conn), json.NewDecoder(s.conn)
 	if err := s.await(); err != nil {
-		return nil, errors.Join(err, s.abandon())
+		return nil, errors.Join(err, s.kill())
 	}
-	if err := s.run(command{Run: &p, Place: w.place()}, started); err != nil {
+	if err := s.startProgram(command{Run: &p, Place: w.place()}, started); err != nil {
 		return nil, err
 	}
 	go s.listen()
@@ -163,10 +164,10 @@ func (s *Sandbox) await() (err error) {
 	return err
 }
 
-// run has the first process start the program.
-func (s *Sandbox) run(c command, started Started) error {
+// startProgram has the first process start the program.
+func (s *Sandbox) startProgram(c command, started Started) error {
 	if err := started(s.First, s.wrapper.container()); err != nil {
-		return errors.Join(err, s.abandon())
+		return errors.Join(err, s.kill())
 	}
 	err := errors.Join(s.conn.SetDeadline(time.Now().Add(startTimeout)), s.commands.Encode(c))
 	var e event
@@ -175,19 +176,19 @@ func (s *Sandbox) run(c command, started Started) error {
 	}
 	switch {
 	case err != nil:
-		return errors.Join(fmt.Errorf("the sandbox ended before the program began: %w", err), s.abandon())
-	case e.Unfit != "":
-		return errors.Join(fmt.Errorf("%w: %s", place.ErrUnfit, e.Unfit), s.giveUp(c))
+		return errors.Join(fmt.Errorf("the sandbox ended before the program began: %w", err), s.kill())
+	case e.Incompatible != "":
+		return errors.Join(fmt.Errorf("%w: %s", place.ErrIncompatible, e.Incompatible), s.cancel(c))
 	case e.Fault != 0:
-		return errors.Join(startError(*c.Run, e.Fault), s.giveUp(c))
+		return errors.Join(startError(*c.Run, e.Fault), s.cancel(c))
 	}
 	return s.conn.SetDeadline(time.Time{})
 }
 
-// giveUp ends a sandbox in which no program has started. A shared one is as before.
-func (s *Sandbox) giveUp(c command) error {
+// cancel ends a sandbox in which no program has started. A shared one remains usable.
+func (s *Sandbox) cancel(c command) error {
 	if c.Place == nil {
-		return s.abandon()
+		return s.kill()
 	}
 	return errors.Join(s.conn.Close(), s.wrapper.close(false))
 }
@@ -226,18 +227,18 @@ func (s *Sandbox) listen() {
 // may still run.
 func (s *Sandbox) Ended() <-chan syscall.WaitStatus { return s.ended }
 
-// Over delivers what all processes inside have used, once none is left of a step in a shared
-// sandbox.
+// Over delivers the usage of all processes of a step in a shared sandbox, once they have
+// exited.
 func (s *Sandbox) Over() <-chan Usage { return s.over }
 
 // SignalProgram signals the program's process group.
-func (s *Sandbox) SignalProgram(sig syscall.Signal) { s.send(command{Signal: sig}) }
+func (s *Sandbox) SignalProgram(sig syscall.Signal) { s.sendCommand(command{Signal: sig}) }
 
 // SignalAll signals every process inside but the first.
-func (s *Sandbox) SignalAll(sig syscall.Signal) { s.send(command{Signal: sig, All: true}) }
+func (s *Sandbox) SignalAll(sig syscall.Signal) { s.sendCommand(command{Signal: sig, All: true}) }
 
-// send ignores failure: if the first process is gone, so is everything inside.
-func (s *Sandbox) send(c command) {
+// sendCommand ignores failure: if the first process has exited, so has everything inside.
+func (s *Sandbox) sendCommand(c command) {
 	s.conn.SetWriteDeadline(time.Now().Add(endTimeout))
 	s.commands.Encode(c)
 }
@@ -259,9 +260,9 @@ func (s *Sandbox) Status(bwrap syscall.WaitStatus) syscall.WaitStatus {
 	return s.reported(bwrap)
 }
 
-// TurnStatus returns how the program ended once its turn in a shared sandbox is over, if Ended has
-// not delivered it.
-func (s *Sandbox) TurnStatus() syscall.WaitStatus {
+// SharedStatus returns how the program ended once its step in a shared sandbox is over, if
+// Ended has not delivered it.
+func (s *Sandbox) SharedStatus() syscall.WaitStatus {
 	return s.reported(syscall.WaitStatus(syscall.SIGKILL))
 }
 
@@ -282,14 +283,14 @@ func (s *Sandbox) awaitSilence() {
 	<-s.silent
 }
 
-// Close cleans up once everything inside is gone.
+// Close cleans up once everything inside has exited.
 func (s *Sandbox) Close() error {
 	s.awaitSilence()
 	return errors.Join(s.conn.Close(), s.wrapper.close(s.killed))
 }
 
-// abandon ends a sandbox whose program did not start.
-func (s *Sandbox) abandon() error {
+// kill ends a sandbox whose program did not start.
+func (s *Sandbox) kill() error {
 	var err error
 	if s.conn != nil {
 		err = s.conn.Close() // which ends the first process, if nothing else does

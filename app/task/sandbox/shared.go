@@ -18,7 +18,7 @@ import (
 
 // Shared is one sandbox for many steps that run one after the other, of which each sees its
 // own work directory, /tmp and /dev/shm, and none sees what another one has left: its first
-// process gives each a view and an IPC namespace of its own (place), and nobody gets a turn
+// process gives each its own mount and IPC namespaces (place), and no step gets a slot
 // before every process of the one before has ended. What they share are the namespaces of
 // users, processes and the network. To start a step in it takes a twentieth of what a sandbox
 // of its own takes.
@@ -48,15 +48,15 @@ func (c Config) sharedView(p Program, above string) (*view, error) {
 	return v, nil
 }
 
-// unfit reports whether the folder above would cover, or be covered by, what programs see.
-func (v *view) unfit() bool {
+// incompatible reports whether the folder above would cover, or be covered by, what programs see.
+func (v *view) incompatible() bool {
 	made := slices.Concat(systemFolders, v.read, []string{place.Temp, "/var", "/run", "/proc", "/dev", etc, systemTopology, optional})
 	return slices.ContainsFunc(made, func(path string) bool { return isBelow(path, v.work) }) ||
 		slices.ContainsFunc(v.read, func(path string) bool { return isBelow(path, "/var/tmp") || isBelow(path, "/dev/shm") })
 }
 
-// Fits reports whether a step may run in the shared sandbox, if there is one.
-func (s *Shared) Fits(c Config, p Program) bool {
+// CanHost reports whether a step can run in the shared sandbox, if there is one.
+func (s *Shared) CanHost(c Config, p Program) bool {
 	if s == nil || s.broken || !isBelow(c.Work, s.above) || c.Work == s.above {
 		return false
 	}
@@ -93,18 +93,18 @@ func (c Config) kind(p Program) string {
 }
 
 // MakeShared makes a sandbox for steps like this one, whose work directories are below a
-// folder. Errors are place.ErrUnfit.
+// folder. Errors are place.ErrIncompatible.
 func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%w: %w", place.ErrUnfit, err)
+			err = fmt.Errorf("%w: %w", place.ErrIncompatible, err)
 		}
 	}()
 	v, err := c.sharedView(p, above)
 	if err != nil {
 		return nil, err
 	}
-	if v.unfit() {
+	if v.incompatible() {
 		return nil, fmt.Errorf("%s is not apart from what programs see", above)
 	}
 	s := &Shared{seen: c.seenBy(v), kinds: map[string]bool{}, above: above}
@@ -113,7 +113,7 @@ func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
 			s.kept = append(s.kept, path)
 		}
 	}
-	if err := s.start(c, v); err != nil {
+	if err := s.startInit(c, v); err != nil {
 		return nil, err
 	}
 	if err := s.await(); err != nil {
@@ -122,7 +122,7 @@ func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
 	return s, nil
 }
 
-func (s *Shared) start(c Config, v *view) error {
+func (s *Shared) startInit(c Config, v *view) error {
 	d := openDescriptors(nil)
 	defer d.close()
 	d.add(d.stdin, d.stdin) // each step has streams of its own
@@ -158,8 +158,8 @@ func (s *Shared) await() error {
 	return s.control.SetDeadline(time.Time{})
 }
 
-// Add notes what a step that is over has used.
-func (s *Shared) Add(u Usage) { s.used += u.CPUSeconds }
+// AddUsage notes what a step that is over has used.
+func (s *Shared) AddUsage(u Usage) { s.used += u.CPUSeconds }
 
 // Alive returns PID, 0 if that was reaped or there is no sandbox.
 func (s *Shared) Alive() int {
@@ -196,26 +196,26 @@ func (s *Shared) Discard() error {
 	return err
 }
 
-// turn is the wrapper of a step in a shared sandbox.
-type turn struct {
+// sharedSlot is the wrapper of a step in a shared sandbox.
+type sharedSlot struct {
 	shared *Shared
 	config Config
 	temp   string // appears as /tmp
 }
 
-func (s *Shared) turn(c Config) (wrapper, error) {
+func (s *Shared) slot(c Config) (wrapper, error) {
 	temp, err := os.MkdirTemp(c.Work, ".tmp-")
 	if err != nil {
 		return nil, err
 	}
-	return &turn{s, c, temp}, nil
+	return &sharedSlot{s, c, temp}, nil
 }
 
-func (t *turn) start(Config) (pid int, err error) { return t.shared.PID, nil }
+func (t *sharedSlot) start(Config) (pid int, err error) { return t.shared.PID, nil }
 
 // connect gives the first process a connection for this step, and what the program reads and
 // writes.
-func (t *turn) connect(c Config, _ int) (*os.File, error) {
+func (t *sharedSlot) connect(c Config, _ int) (*os.File, error) {
 	d := openConnection(c.Stdin)
 	defer d.close()
 	if d.err != nil {
@@ -229,7 +229,7 @@ func (t *turn) connect(c Config, _ int) (*os.File, error) {
 		return nil, err
 	}
 	if err := sendRights(t.shared.control, send); err != nil {
-		return nil, fmt.Errorf("%w: %w", place.ErrUnfit, err)
+		return nil, fmt.Errorf("%w: %w", place.ErrIncompatible, err)
 	}
 	conn, _ := d.release()
 	return conn, nil
@@ -249,12 +249,12 @@ func sendRights(to *os.File, fds []int) error {
 	return errors.Join(err, sent)
 }
 
-func (t *turn) first(int, *os.File) (process.ID, error) { return t.shared.First, nil }
-func (t *turn) container() string                       { return "" }
-func (t *turn) reason() string                          { return reason(t.shared.stderr) }
+func (t *sharedSlot) first(int, *os.File) (process.ID, error) { return t.shared.First, nil }
+func (t *sharedSlot) container() string                       { return "" }
+func (t *sharedSlot) reason() string                          { return reason(t.shared.stderr) }
 
-// place is what the step sees.
-func (t *turn) place() *place.Place {
+// place describes the mount namespace of the step.
+func (t *sharedSlot) place() *place.Place {
 	p := &place.Place{
 		Above: t.shared.above, Kept: t.shared.kept, Work: t.config.Work, Temp: filepath.Base(t.temp),
 		SharedMemoryBytes: t.config.SharedMemoryBytes, CPUs: t.config.CPUs,
@@ -266,7 +266,7 @@ func (t *turn) place() *place.Place {
 }
 
 // close leaves the shared sandbox as it is, unless that was killed.
-func (t *turn) close(abandoned bool) error {
+func (t *sharedSlot) close(abandoned bool) error {
 	if abandoned {
 		t.shared.broken = true
 	}

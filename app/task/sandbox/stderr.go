@@ -25,7 +25,7 @@ func captureStderr(pipe *os.File) *stderr {
 	s := &stderr{pipe: pipe, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
-		io.Copy(io.MultiWriter(os.Stderr, s), pipe) // until the last writer is gone, or end
+		io.Copy(io.MultiWriter(os.Stderr, s), pipe) // until the last writer has exited, or end
 	}()
 	return s
 }
@@ -46,7 +46,7 @@ func (s *stderr) beginning() string {
 	return s.text.String()
 }
 
-// end waits for the last output of processes that are gone. It may be called
+// end waits for the last output of processes that have exited. It may be called
 // again.
 func (s *stderr) end() {
 	s.pipe.SetReadDeadline(time.Now().Add(endTimeout)) // fails after the first call

@@ -14,7 +14,7 @@ var systemFolders = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
 }
 
-// systemTopology tells programs the number and topology of CPUs.
+// systemTopology shows programs the number and topology of CPUs.
 const systemTopology = "/sys/devices/system"
 
 // optional holds programs of other makers, a folder each.
@@ -25,7 +25,7 @@ type view struct {
 	work     string   // read and written, under its own path
 	readOnly []string // below work
 	temp     string   // appears as /tmp
-	shared   bool     // by steps, each of which gets a place: work is the folder above all, and temp is not used
+	shared   bool     // by steps, each with its own mount namespace: work is the folder above all, and temp is not used
 	read     []string // beyond the system's own, only read
 	hide     []string // unless it is work or below what is hidden, and in read
 	devices  []string

@@ -70,7 +70,7 @@ func Gauged(gauges task.NewGauge) {
 
 // command does nothing but say so if the task needs gauges and there are none yet.
 func command(args []string, gauges task.NewGauge) (code int, later bool) {
-	dir, options, first, err := parse(args)
+	dir, options, first, err := parseArguments(args)
 	options.NewGauge = gauges
 	switch {
 	case err != nil:
@@ -101,7 +101,7 @@ type firstProcess struct {
 	socket string
 }
 
-func parse(args []string) (dir string, o task.Options, first firstProcess, err error) {
+func parseArguments(args []string) (dir string, o task.Options, first firstProcess, err error) {
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		dir, args = args[0], args[1:]
 	}

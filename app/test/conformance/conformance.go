@@ -106,7 +106,7 @@ func (s *suite) taskWith(spec task.Spec) app.Task {
 	if spec.MaxRuntimeSeconds == 0 {
 		spec.MaxRuntimeSeconds = int64(t.Limit.Seconds())
 	}
-	must.OK(s, task.Write(t.Dir, spec))
+	must.OK(s, task.WriteSpec(t.Dir, spec))
 	t.Limit = time.Duration(spec.MaxRuntimeSeconds) * time.Second
 	if spec.MemoryBytes > 0 {
 		t.Needs.MemoryBytes = spec.MemoryBytes

@@ -45,7 +45,7 @@ func (s *simulation) judgeEnd() {
 			s.faultf("%s: attempt %d still runs, but its job is finished", s.names.of(l.Job), l.Attempt)
 		}
 	}
-	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Private.Unsettled }) {
+	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Private.Unpropagated }) {
 		s.faultf("%s: its dependants are never told", e.Name)
 	}
 	if s.process == nil || len(s.faults) > 0 {

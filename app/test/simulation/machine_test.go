@@ -127,7 +127,7 @@ func (m *machine) own(t app.Task) *startedTask {
 
 // inspect checks that a task may start.
 func (m *machine) inspect(t app.Task) {
-	spec, err := task.Read(t.Dir)
+	spec, err := task.ReadSpec(t.Dir)
 	switch {
 	case err != nil:
 		m.faultf("task.json of attempt %d: %v", t.Attempt, err)

@@ -443,7 +443,7 @@ func (s *simulation) sweep() {
 		u, err := s.process.Files.Upload(ctx, id)
 		return err == nil && u.Has(generation)
 	}
-	if _, err := s.process.files.Sweep(ctx, uploadKnown, func(app.JobID) bool { return true }); err != nil {
+	if _, err := s.process.files.CollectGarbage(ctx, uploadKnown, func(app.JobID) bool { return true }); err != nil {
 		s.faultf("sweep: %v", err)
 	}
 	s.changed = true

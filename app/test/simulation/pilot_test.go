@@ -136,13 +136,13 @@ func (m *machine) refuseRows(rows []string, err error) {
 		return
 	}
 	for _, dir := range rows {
-		if spec, err := task.Read(dir); err == nil {
+		if spec, err := task.ReadSpec(dir); err == nil {
 			m.refused[spec.Token] = true
 		}
 	}
 }
 
-// land is LandPilot.
+// land is ShutdownPilot.
 func (m *machine) land(dir string) (gone bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -279,7 +279,7 @@ func (m *machine) endStopped(p *pilot, dir string, now time.Time) {
 func (m *machine) take(p *pilot, dir string) *startedTask {
 	i := slices.Index(p.rows, dir)
 	p.rows = slices.Delete(p.rows, i, i+1)
-	spec, err := task.Read(dir)
+	spec, err := task.ReadSpec(dir)
 	if err != nil {
 		m.faultf("%s: task.json of a row: %v", p.name, err)
 		return nil
@@ -477,8 +477,8 @@ func (g *guardedMachine) StartPilot(ctx context.Context, dir string, t app.Task,
 	return err
 }
 
-// LandPilot is a poll: it is repeated until the pilot is gone.
-func (g *guardedMachine) LandPilot(_ context.Context, dir string) (gone bool, err error) {
+// ShutdownPilot is a poll: it is repeated until the pilot is gone.
+func (g *guardedMachine) ShutdownPilot(_ context.Context, dir string) (gone bool, err error) {
 	if err := g.door.pollFor("landing", g.pilotName(dir)); err != nil {
 		return false, err
 	}

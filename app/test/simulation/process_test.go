@@ -101,7 +101,7 @@ func (s *site) boot() (*process, error) {
 	store := &guardedStore{Store: p.store, door: p.door, site: s}
 	files := &guardedFiles{Dir: p.files, door: p.door, site: s}
 	p.Service, err = app.NewService(store, files, s.catalogue, app.Options{
-		Now: s.wall, SettleStep: 2, Notices: policy, Quota: s.limits.of,
+		Now: s.wall, PropagationStep: 2, Notices: policy, Quota: s.limits.of,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, GPUs: 2, Local: true}}},
 	})
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *site) boot() (*process, error) {
 	sender := delivery.NewSender(outbox{store}, delivery.SenderOptions{
 		Now: s.wall, Schedule: schedule, Poll: 2711 * time.Millisecond,
 		Post: func(ctx context.Context, m delivery.Posting) notice.Attempt { return s.post(ctx, p.door, m) },
-		Mail: func(ctx context.Context, l delivery.Letter) notice.Attempt { return s.mail(ctx, p.door, l) },
+		Mail: func(ctx context.Context, l delivery.Email) notice.Attempt { return s.mail(ctx, p.door, l) },
 		Link: func(string) string { return "" },
 	})
 	go func() {
@@ -272,11 +272,11 @@ func (g guardedJobs) Active(ctx context.Context) ([]*app.Job, error) {
 	return g.Runs.Active(ctx)
 }
 
-func (g guardedJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error) {
+func (g guardedJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.ClaimLimit) (*app.Job, []*app.Job, error) {
 	return g.Runs.Claim(g.called(ctx, "claim", id), id, leased, p)
 }
 
-func (g guardedJobs) ClaimRows(ctx context.Context, first *app.Job, p app.Portion) ([]*app.Job, error) {
+func (g guardedJobs) ClaimRows(ctx context.Context, first *app.Job, p app.ClaimLimit) ([]*app.Job, error) {
 	return g.Runs.ClaimRows(g.called(ctx, "rows", first.ID), first, p)
 }
 
@@ -293,9 +293,9 @@ func (g guardedJobs) PlacementOf(ctx context.Context, j *app.Job) (placement.Pla
 	return g.Runs.PlacementOf(ctx, j)
 }
 
-// Settle continues what a transaction has begun, as any user's request does.
-func (g guardedJobs) Settle(ctx context.Context) error {
-	return g.Runs.Settle(called(ctx, label{"settle", "the runner"}))
+// Propagate continues what a transaction has begun, as any user's request does.
+func (g guardedJobs) Propagate(ctx context.Context) error {
+	return g.Runs.Propagate(called(ctx, label{"settle", "the runner"}))
 }
 
 func (g guardedJobs) ResolveInputs(ctx context.Context, j *app.Job) (*app.Failure, error) {

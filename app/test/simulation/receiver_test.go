@@ -117,7 +117,7 @@ func (m *messages) of(id, target string) string {
 // posting is a message on its way to a receiver.
 type posting struct {
 	delivery.Posting
-	letter *delivery.Letter // in its place
+	letter *delivery.Email // in its place
 }
 
 // post is what the sender of a process calls.
@@ -125,7 +125,7 @@ func (s *site) post(ctx context.Context, d *door, p delivery.Posting) notice.Att
 	return s.deliver(ctx, d, s.messages.of(p.ID, p.URL), &posting{Posting: p})
 }
 
-func (s *site) mail(ctx context.Context, d *door, l delivery.Letter) notice.Attempt {
+func (s *site) mail(ctx context.Context, d *door, l delivery.Email) notice.Attempt {
 	target := "mailto:" + l.To
 	return s.deliver(ctx, d, s.messages.of(l.ID, target), &posting{Posting: delivery.Posting{URL: target}, letter: &l})
 }

@@ -344,7 +344,7 @@ func expectedOfDelete(s *simulation, old *entry) answer {
 		switch {
 		case !e.Status.Finished():
 			return answer{code: fault.JobNotFinished}
-		case s.ledger.needed(e.ID), s.ledger.awaited(e.ID), e.Private.Unsettled:
+		case s.ledger.needed(e.ID), s.ledger.awaited(e.ID), e.Private.Unpropagated:
 			return answer{code: fault.FileInUse}
 		}
 	}

@@ -69,7 +69,7 @@ func (s *simulation) keptBy(e *entry) string {
 			return "is pinned"
 		case s.ledger.needed(row.ID):
 			return "is read by another job"
-		case s.ledger.awaited(row.ID) || row.Private.Unsettled:
+		case s.ledger.awaited(row.ID) || row.Private.Unpropagated:
 			return "is awaited by another job"
 		}
 	}
@@ -89,7 +89,7 @@ func (c *purge) old(verb string, e *entry) bool {
 
 func (c *purge) call(ctx context.Context, verb string, p *process) error {
 	if verb == "retain" {
-		retained, err := p.Retention.Run(ctx, func(app.Expired) {})
+		retained, err := p.Retention.DeleteExpired(ctx, func(app.Expired) {})
 		c.doubt = retained.Doubt
 		return err
 	}

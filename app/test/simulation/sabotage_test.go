@@ -127,7 +127,7 @@ func (s *simulation) claimForStrangers() {
 	p, ctx := s.process, called(context.Background(), label{"rows", "lab/a"})
 	s.send(&request{label: label{verb: "submit"}, by: bob, name: "a", submission: simple("a")})
 	s.pass(100 * time.Millisecond)
-	p.requests.Go(func() { _, _ = p.Runs.ClaimRows(ctx, &first, app.Portion{Pilot: "X", Rows: 1, Seconds: 100}) }) // judged when it commits
+	p.requests.Go(func() { _, _ = p.Runs.ClaimRows(ctx, &first, app.ClaimLimit{Pilot: "X", Rows: 1, Seconds: 100}) }) // judged when it commits
 }
 
 func simple(name string) *submission {

@@ -32,7 +32,7 @@ func (l *ledger) doomed(e *entry, batch app.JobID) bool {
 
 func (l *ledger) dooms(w app.Dependency) bool {
 	d := l.jobs[w.Job]
-	return d == nil || d.Status == app.Failed && !w.Any && !d.Private.Spares
+	return d == nil || d.Status == app.Failed && !w.Any && !d.Private.KeepsDependants
 }
 
 // stalled reports whether a job waits for one that was stopped alone, which nobody tries
@@ -48,7 +48,7 @@ func (l *ledger) stalled(e *entry) bool {
 	}
 	return e.Status == app.Queued && slices.ContainsFunc(e.Private.Waits, func(w app.Dependency) bool {
 		d := l.jobs[w.Job]
-		return d != nil && (d.Status == app.Failed && d.Private.Spares && !w.Any || !d.Status.Finished() && l.stalled(d))
+		return d != nil && (d.Status == app.Failed && d.Private.KeepsDependants && !w.Any || !d.Status.Finished() && l.stalled(d))
 	})
 }
 
@@ -70,7 +70,7 @@ func (s *simulation) after(c *change, id app.JobID) *app.Job {
 // longer is.
 func onlySettled(old *entry, now *stored) bool {
 	same := now.Private
-	same.Unsettled = old.Private.Unsettled
+	same.Unpropagated = old.Private.Unpropagated
 	return now.shown == old.shown && fmt.Sprint(same) == fmt.Sprint(old.Private)
 }
 
@@ -92,7 +92,7 @@ func (s *simulation) judgeTold(c *change, old *entry, now *stored) error {
 		d := s.after(c, w.Job)
 		switch stays := slices.Contains(now.Private.Waits, w); {
 		case stays && now.Private.Cause == w.Job:
-			if d != nil && !d.Private.Unsettled && (d.Status != app.Failed || w.Any || d.Private.Spares) {
+			if d != nil && !d.Private.Unpropagated && (d.Status != app.Failed || w.Any || d.Private.KeepsDependants) {
 				return fmt.Errorf("it fails because of %s, which is %s", w.Name, d.Status)
 			}
 		case stays:
@@ -120,7 +120,7 @@ func (s *simulation) fallsAtOnce(c *change, now *stored) bool {
 		return now.Counts.Failed == now.Counts.Total()
 	}
 	d := s.after(c, now.Private.Cause)
-	return d != nil && d.Status == app.Failed && !d.Private.Spares && now.Failure.Code == app.FailedDependency
+	return d != nil && d.Status == app.Failed && !d.Private.KeepsDependants && now.Failure.Code == app.FailedDependency
 }
 
 // judgeInputs checks that only the files are found that another job has made.

@@ -23,7 +23,7 @@ func (p Process) String() string {
 }
 
 // Holder returns the process that has locked the database at path, and false
-// if there is none or the system does not tell.
+// if there is none or the system does not say.
 func Holder(path string) (Process, bool) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 	metaLineage = "lineage"
 )
 
-// Identity tells databases apart. All copies of a database share both names,
+// Identity distinguishes databases. All copies of a database share both names,
 // except that compaction, which restarts the commit numbers, renews the lineage.
 type Identity struct {
 	ID      string

@@ -9,8 +9,8 @@ import (
 )
 
 // ErrGone says that the file of an open database is no longer at its path: it, or a
-// directory above it, was deleted, moved or replaced. What is committed then lies
-// where nobody finds it.
+// directory above it, was deleted, moved or replaced. Later commits go to a file that
+// no longer has a name.
 var ErrGone = errors.New("the database is no longer at its path")
 
 // Place is where the file of an open database is.

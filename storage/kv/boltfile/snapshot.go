@@ -22,7 +22,7 @@ func CopyTo(ctx context.Context, db *bolt.DB, path string) error {
 
 // ReadThrough reads the file from end to end, so that a walk over all pages finds
 // them in memory: bbolt maps the file for random access, which reads from a disk
-// page by page. What can't be read is left for the walk to meet.
+// page by page. Unreadable pages are left for the walk to report.
 func ReadThrough(ctx context.Context, db *bolt.DB) error {
 	f, err := os.Open(db.Path())
 	if err != nil {
