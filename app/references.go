@@ -224,7 +224,7 @@ func (f *ownFiles) Read(ctx context.Context, ref string) ([]byte, error) {
 		return nil, err
 	}
 	if len(files) > 1 {
-		return nil, fault.Errorf(fault.Invalid, "%q is %d files, and rows are made of one: name it, as in job:%s/%s", ref, len(files), files[0].input.Job, files[0].input.Path)
+		return nil, fault.Errorf(fault.Invalid, "%q is %d files, and a batch is read from one: name it, as in job:%s/%s", ref, len(files), files[0].input.Job, files[0].input.Path)
 	}
 	source := files[0].ref
 	if source.Pending {

@@ -115,7 +115,7 @@ func (h *Links) lease(r *http.Request, l app.Link) (archive app.Archive, release
 	return archive, func() {
 		unhold()
 		if err := lease.End(); err != nil {
-			h.dir.options.Log.Error().Err(err).Str("id", l.ID).Msg("remove a job after its last download")
+			h.dir.options.Log.Error().Err(err).Str("id", l.ID).Msg("deferred removal of a job failed")
 		}
 	}, nil
 }

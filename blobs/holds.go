@@ -72,7 +72,7 @@ func (d *Dir) releaseFiles(names map[string]bool) {
 		}
 		delete(h.removed, name)
 		if err := d.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			d.options.Log.Error().Err(err).Msg("remove an upload after its last download") // Sweep will
+			d.options.Log.Error().Err(err).Msg("deferred removal of an upload failed") // Sweep will
 		}
 	}
 }

@@ -161,7 +161,7 @@ func (h *Links) present(ctx context.Context, u *app.Upload) (*app.Partial, error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open partial upload: %w", err)
 	}
-	h.dir.options.Log.Warn().Str("id", string(u.ID)).Int64("offset", u.Partial.Offset).Msg("the file of a partial upload is lost; it has to begin again")
+	h.dir.options.Log.Warn().Str("id", string(u.ID)).Int64("offset", u.Partial.Offset).Msg("lost the file of a partial upload; the client must start again")
 	return nil, h.svc.DropPartial(ctx, u.ID)
 }
 

@@ -111,7 +111,7 @@ func (h *Links) store(s *sender, r *http.Request, id app.UploadID, a *access) (f
 	defer func() {
 		a.received = in.size
 		if err := in.discard(); err != nil {
-			h.dir.options.Log.Error().Err(err).Msg("remove temporary file")
+			h.dir.options.Log.Error().Err(err).Msg("could not remove a temporary file")
 		}
 	}()
 	whole, err := expect(r.Header, "Content-Digest", "Repr-Digest") // one body is the whole file
@@ -288,7 +288,7 @@ func (h *Links) finish(ctx context.Context, id app.UploadID, f app.StoredFile) e
 	}
 	if unnamed > 0 {
 		if err := h.dir.RemoveUpload(id, unnamed); err != nil {
-			h.dir.options.Log.Error().Err(err).Str("id", string(id)).Msg("remove upload")
+			h.dir.options.Log.Error().Err(err).Str("id", string(id)).Msg("could not remove an upload")
 		}
 	}
 	return err

@@ -109,7 +109,7 @@ func (d *Dir) PauseRemovals() (resume func()) {
 		r.mu.Unlock()
 		for _, remove := range due {
 			if err := remove(); err != nil {
-				d.options.Log.Error().Err(err).Msg("remove after a pause")
+				d.options.Log.Error().Err(err).Msg("deferred removal failed")
 			}
 		}
 	})

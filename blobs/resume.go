@@ -149,7 +149,7 @@ func (x *exchange) receivePart() error {
 	}
 	defer func() {
 		if err := p.close(); err != nil {
-			x.dir.options.Log.Error().Err(err).Msg("close partial upload")
+			x.dir.options.Log.Error().Err(err).Msg("could not close a partial upload")
 		}
 	}()
 	if t.begin {

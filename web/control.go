@@ -151,7 +151,7 @@ func (h control) reload(c *gin.Context, _ app.Caller) error {
 		return err
 	}
 	if h.options.Reload == nil {
-		return fault.Errorf(fault.NotFound, "no service runs here; it reads the algorithm files when it starts")
+		return fault.Errorf(fault.NotFound, "the service is not running; it reads the algorithm files when it starts")
 	}
 	read, err := h.options.Reload()
 	if err != nil {
@@ -164,7 +164,7 @@ func (h control) reload(c *gin.Context, _ app.Caller) error {
 // address handles GET /control/address.
 func (h control) address(c *gin.Context, _ app.Caller) error {
 	if h.options.BaseURL == "" {
-		return fault.Errorf(fault.NotFound, "no service runs here; start it (molrun serve) and try again")
+		return fault.Errorf(fault.NotFound, "the service is not running; start it (molrun serve) and try again")
 	}
 	return respond.JSON(c.Writer, http.StatusOK, addressView{strings.TrimRight(h.options.BaseURL, "/"), h.options.Listener})
 }
@@ -178,7 +178,7 @@ type addressView struct {
 // isolation handles GET /control/isolation.
 func (h control) isolation(c *gin.Context, _ app.Caller) error {
 	if h.options.Isolation.Kind == "" {
-		return fault.Errorf(fault.NotFound, "this process runs no jobs; ask a running service (molrun serve)")
+		return fault.Errorf(fault.NotFound, "this process runs no jobs; ask the running service (molrun serve)")
 	}
 	return respond.JSON(c.Writer, http.StatusOK, h.options.Isolation)
 }
@@ -201,7 +201,7 @@ func (h control) signIn(c *gin.Context, _ app.Caller) error {
 		return err
 	}
 	if h.options.BaseURL == "" {
-		return fault.Errorf(fault.NotFound, "no service runs that could be signed in to; start it (molrun serve) and try again")
+		return fault.Errorf(fault.NotFound, "the service is not running; start it (molrun serve) and try again")
 	}
 	made, err := h.keys.svc.Invite(c.Request.Context(), req.organization, req.email)
 	if err != nil {

@@ -74,7 +74,7 @@ func (h sessions) begin(c *gin.Context, _ app.Caller) error {
 		return err
 	}
 	if edge.SignedIn(c.Request) != "" {
-		return fault.Errorf(fault.Forbidden, "A proxy signs in users here; sign out there to be somebody else.")
+		return fault.Errorf(fault.Forbidden, "Sign-in is handled by the proxy; sign out there to switch users.")
 	}
 	by, err := h.prove(c, shown.key, shown.token)
 	if err != nil {
@@ -117,7 +117,7 @@ func (h sessions) prove(c *gin.Context, key, token string) (app.Caller, error) {
 	c.Set(attemptKey, apikey.ID(key))
 	by, err := h.svc.Authenticate(c.Request.Context(), key, edge.Address(c.Request))
 	if fault.CodeOf(err) == fault.Unauthorized {
-		err = fault.Errorf(fault.Unauthorized, "This is no valid API key, or it can't be used from here; look whether it was copied whole, or ask an administrator.")
+		err = fault.Errorf(fault.Unauthorized, "This API key is not valid, or can't be used from this address. Check that you copied all of it, or ask an administrator.")
 	}
 	return by, err
 }

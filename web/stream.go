@@ -17,7 +17,7 @@ func stream(c *gin.Context, contentType string, send func(http.ResponseWriter) e
 		return nil
 	}
 	if err := send(c.Writer); err != nil {
-		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("answer not sent completely")
+		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("response not sent completely")
 		panic(http.ErrAbortHandler)
 	}
 	return nil

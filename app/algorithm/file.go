@@ -23,6 +23,7 @@ type File struct {
 	Type, Version      string
 	Default            bool // the version taken when a submission names none
 	Title, Description string
+	Install            string // how an administrator installs the program
 	Cite, Categories   []string
 	Functions          []string
 	Executor           string // any, local, slurm

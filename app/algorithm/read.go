@@ -107,6 +107,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.Status = r.Text(root, "status")
 	a.Title = cmp.Or(r.Line(root, "title"), a.Type)
 	a.Description = r.Text(root, "description")
+	a.Install = r.Text(root, "install")
 	a.Cite = r.Texts(root, "cite")
 	a.Categories = r.Texts(root, "categories")
 	a.Functions = r.Texts(root, "functions")

@@ -19,6 +19,7 @@ type View struct {
 	Functions   []string `json:"functions"`
 	Ready       bool     `json:"ready"`
 	Missing     []string `json:"missing"`
+	Install     string   `json:"install,omitempty"` // while something is missing
 	Status      string   `json:"status,omitempty"` // untested
 
 	*Detail
@@ -69,10 +70,14 @@ type ParameterView struct {
 // Summary returns the algorithm for a listing. versions are all of its type,
 // missing is what Missing says of where it would run.
 func (a *File) Summary(missing, versions []string) View {
-	return View{
+	v := View{
 		Type: a.Type, Version: a.Version, Versions: versions, Title: a.Title, Description: a.Description,
 		Categories: a.Categories, Functions: a.Functions, Ready: len(missing) == 0, Missing: missing, Status: a.Status,
 	}
+	if !v.Ready {
+		v.Install = a.Install
+	}
+	return v
 }
 
 // View returns all that clients may know of the algorithm.

@@ -23,10 +23,9 @@ import (
 
 func algorithmsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "algorithms", Short: "List what a service can run; check and test algorithm files",
-		Long: `List the algorithms of a service, or those that have all these words. The commands below are
-for the operator, on the machine of the service: they read the configuration instead of asking
-the service.`,
+		Use: "algorithms", Short: "List algorithms; check and test algorithm files",
+		Long: `List the algorithms of a service, or those that match all words. The commands below are for
+administrators on the machine of the service: they read its configuration.`,
 	}
 	remote.SearchAlgorithms(c)
 	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand(), fetchCommand(), algorithmsSchemaCommand(), algorithmsTestCommand(), newCommand(), reloadCommand())
@@ -35,7 +34,7 @@ the service.`,
 
 func algorithmsListCommand() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "list", Short: "List the algorithms and whether they are ready here", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "list", Short: "List the algorithms on this machine and whether they are ready", Args: cobra.NoArgs}
 	flags := addConfigFlags(c, false)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -91,8 +90,8 @@ func algorithmsShowCommand() *cobra.Command {
 		Args:    exactlyOne("the type of an algorithm; `molrun algorithms list` shows them"),
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&version, "version", "", "version (default the one that jobs take)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the JSON Schema of the settings")
+	c.Flags().StringVar(&version, "version", "", "version (default: the version that jobs use)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, including the JSON Schema of the settings")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		catalogue, here, err := catalogueHere(c, flags)
 		if err != nil {
@@ -118,10 +117,13 @@ func showAlgorithm(c *cobra.Command, a *algorithm.File, view algorithm.View) err
 		fmt.Fprintln(w, a.Description)
 	}
 	if view.Status == algorithm.Untested {
-		fmt.Fprintln(w, "untested: it follows the documentation of its program, with which it has not been run")
+		fmt.Fprintln(w, "untested: written from the documentation of the program, which was never run here")
 	}
 	for _, missing := range view.Missing {
 		fmt.Fprintln(w, "not ready:", missing)
+	}
+	if view.Install != "" {
+		fmt.Fprintln(w, "to install it:", view.Install)
 	}
 	fmt.Fprintln(w)
 	rows := make([][]string, len(a.Parameters))
@@ -140,7 +142,7 @@ func algorithmsSchemaCommand() *cobra.Command {
 		Use:   "schema",
 		Short: "Print the JSON Schema of algorithm files, for editors",
 		Long: `Print the JSON Schema of algorithm files. An editor with a language server for TOML (taplo, as
-in Even Better TOML of Visual Studio Code) completes keys and marks mistakes by it, in files
+in Even Better TOML of Visual Studio Code) completes keys and marks errors with it, in files
 that begin with #:schema and its path, as those of molrun algorithms new do.`,
 		Example: "  molrun algorithms schema > algorithm.schema.json",
 		Args:    cobra.NoArgs,
@@ -155,19 +157,19 @@ func algorithmsCheckCommand() *cobra.Command {
 	var full bool
 	c := &cobra.Command{
 		Use:   "check FILE|FOLDER...",
-		Short: "Report every mistake in algorithm files and folders, with its line",
-		Long: `Report every mistake in algorithm files and folders, with its line, and whether their jobs
-can run on this machine. If so, the probe of a file, else its version_command, is run in a
-sandbox like that of its jobs, for ten seconds at most: what is missing there is named.
-Of a folder of algorithms, as the configuration names it, all are checked.
+		Short: "Validate algorithm files",
+		Long: `Report every error in algorithm files and folders, with its line, and whether their jobs can
+run on this machine. If so, run the probe of the file, or its version_command, for up to ten
+seconds in a sandbox like that of its jobs, and name what is missing there. A folder of
+algorithms, as in the configuration, is checked as a whole.
 
-The exit status is 0 if there is no mistake, 1 if a program does not work in the sandbox,
-5 if there are mistakes.`,
+The exit status is 0 without errors, 1 if a program does not work in the sandbox, and 5 if
+there are errors.`,
 		Example: "  molrun algorithms check /etc/molrun/algorithms/*.toml",
 		Args:    cobra.MinimumNArgs(1),
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().BoolVar(&full, "full", false, "also read all assets and compare their SHA-256, which takes a while")
+	c.Flags().BoolVar(&full, "full", false, "also verify the SHA-256 of all assets (slow)")
 	c.RunE = func(c *cobra.Command, files []string) error {
 		config, err := flags.loadConfig()
 		if err != nil {
@@ -264,12 +266,12 @@ func reloadCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "reload",
-		Short: "Let the running service read the algorithm files again",
-		Long: `Let the running service read the algorithm files again, as SIGHUP does, and offer what
-they say from now on. Jobs that were submitted keep what they were submitted with. A file
-with a mistake is named, with the line, and what it said before stays on offer.
+		Short: "Reload the algorithm files of the running service",
+		Long: `Reload the algorithm files of the running service, as SIGHUP does. Submitted jobs keep the
+version they were submitted with. A file with an error is reported with the line, and its
+previous content stays in use.
 
-Exits with 5 if there are mistakes.`,
+Exits with 5 if there are errors.`,
 		Example: "  molrun algorithms reload",
 		Args:    cobra.NoArgs,
 	}

@@ -19,22 +19,21 @@ func auditCommand() *cobra.Command {
 	var follow, asJSON bool
 	c := &cobra.Command{
 		Use:   "audit",
-		Short: "Show who changed what",
-		Long: `Show the audit log: submissions, cancels, retries and deletions, new and
-completed uploads, links to results, all that is done to keys and to the
-secret, prune, backup, restore, repair and compact, and failed authentications.
-Works while the service runs and while it does not.`,
+		Short: "Show the audit log",
+		Long: `Show the audit log: submissions, cancellations, retries and deletions, uploads, links to
+results, changes to keys and the signing key, prune, backup, restore, repair and compact,
+and failed authentication. Works whether or not the service is running.`,
 		Example: `  molrun audit --since 24h
   molrun audit --key acatwwcwiblh --action job
   molrun audit --action authenticate --follow`,
 		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&since, "since", "", "only newer entries: a time ago, such as 24h or 7d, or a date such as 2026-11-20")
-	c.Flags().StringVar(&key, "key", "", "only what the API key with this ID did, or what was done to it")
-	c.Flags().StringVar(&action, "action", "", "only this action, such as job.submit, or its group, such as job")
+	c.Flags().StringVar(&since, "since", "", "only entries since, such as 24h, 7d or 2026-11-20")
+	c.Flags().StringVar(&key, "key", "", "only entries by or about the API key with this ID")
+	c.Flags().StringVar(&action, "action", "", "only this action, such as job.submit, or group, such as job")
 	c.Flags().BoolVar(&follow, "follow", false, "keep printing new entries until interrupted")
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object per line")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		from, err := parseSince(since, time.Now())
 		if err != nil {

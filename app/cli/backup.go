@@ -22,39 +22,38 @@ func backupCommand() *cobra.Command {
 	var rule string
 	c := &cobra.Command{
 		Use:   "backup [DIR]",
-		Short: "Copy all that is kept into a directory of backups",
-		Long: `Copy the records, uploads, results, logs and the secret into a directory of
-backups, each a folder of its own, while the service runs or while it does not.
+		Short: "Back up the data directory",
+		Long: `Back up records, uploads, results, logs and the signing key to a new folder in DIR, whether
+or not the service is running.
 
-A backup is complete and of one moment: files deleted while it is made stay on the
-disk until it is done. It gets its name only when it is complete; the next backup
-continues an interrupted one. Files that the previous backup has too are hard links
-to it, so that each costs only what is new; remove old ones as you like. Keep DIR on
-another disk: it is as secret as the data directory. Without DIR it is that of the setting
-backup.to, into which the service itself takes backups.
+A backup is consistent: files deleted meanwhile stay on the disk until it is done. It gets
+its name only when it is complete; the next backup continues an interrupted one. Files that
+are also in the previous backup are hard links, so each backup takes only the space of what
+is new, and old ones can be deleted at any time. Keep DIR on another disk, as confidential
+as the data directory. Without DIR, backups go to the setting backup.to, as scheduled ones do.
 
-Each file is compared with the copy that the previous backup has: by presence, size
-and time, and by content if the time differs or with --deep. If one is missing or
-altered, the backup has the earlier copy and the command says so.
+Each file is compared with its copy in the previous backup: by presence, size and time, and
+by content if the time differs or with --deep. If a file is missing or altered, the backup
+keeps the earlier copy and the command says so.
 
-With --keep, older backups are removed after one without problems: 7d,4w,6m keeps the
-last of each of 7 days, 4 weeks and 6 months that have one. h and y stand for hours and
-years. The newest one stays, and the newest without problems.
+With --keep, older backups are deleted after one without problems: 7d,4w,6m keeps the last
+of each of 7 days, 4 weeks and 6 months that have one; h and y stand for hours and years.
+The newest one is kept, and the newest without problems.
 
-A backup does not contain work directories, nor what running attempts are writing.
-Copy the configuration and your algorithm files yourself; they are elsewhere.
+A backup does not contain work directories or files that running attempts are writing. Copy
+the configuration and your algorithm files yourself.
 
-Exits with 0 if the backup and the data directory are whole, with 10 if only the
-backup is, and with 1 if the backup lacks something or was not made.`,
+Exits with 0 if the backup and the data directory are intact, 10 if only the backup is, and
+1 if the backup is incomplete or failed.`,
 		Example: `  molrun backup /mnt/backups/molrun
   molrun backup /mnt/backups/molrun --keep 7d,4w,6m
   sha256sum --check --quiet SHA256SUMS        # in a backup, without molrun`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&rule, "keep", "", "which backups stay, such as 7d,4w,6m (default all)")
-	c.Flags().BoolVar(&marked, "marked", false, "only into a directory that has backups already, as one that is not mounted has not")
-	c.Flags().BoolVar(&deep, "deep", false, "read all files and those of the previous backup, and compare them")
+	c.Flags().StringVar(&rule, "keep", "", "backups to keep, such as 7d,4w,6m (default all)")
+	c.Flags().BoolVar(&marked, "marked", false, "fail unless the directory already has backups (guards against an unmounted disk)")
+	c.Flags().BoolVar(&deep, "deep", false, "compare the content of all files with the previous backup")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		config, err := flags.existing(c)

@@ -15,16 +15,16 @@ func binodalCommand() *cobra.Command {
 	var points []string
 	c := &cobra.Command{
 		Use:   "cg-binodal",
-		Short: "Phase diagram and critical temperature from results of cg-condensate",
-		Long: `Make the phase diagram of results of cg-condensate that differ in temperature or in ionic
-strength. Over temperature, it extrapolates to the critical point. The settings name the points as
-references, in the order of --point.`,
+		Short: "Build a phase diagram from results of cg-condensate",
+		Long: `Build a phase diagram from results of cg-condensate at different temperatures or ionic
+strengths. Over temperature, extrapolate to the critical point. The settings name the points
+as references, in the order of --point.`,
 		Example: `  echo '{"points":["job:a/@summary","job:b/@summary","job:c/@summary"]}' > binodal.json
   molrun engine cg-binodal --settings binodal.json --point a/summary.json --point b/summary.json --point c/summary.json --out binodal`,
 		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&settings, "settings", "", "JSON file of the settings")
-	c.Flags().StringArrayVar(&points, "point", nil, "summary.json of a result; once for each")
+	c.Flags().StringVar(&settings, "settings", "", "JSON file with the settings")
+	c.Flags().StringArrayVar(&points, "point", nil, "summary.json of a result; repeat for each")
 	c.Flags().StringVar(&out, "out", "", "folder for the results")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if settings == "" || out == "" || len(points) == 0 {

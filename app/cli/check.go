@@ -16,29 +16,28 @@ func checkCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Check that records and files are sound and belong together",
-		Long: `Read the whole database (pages, records, indexes, counts) and look at every file
-that records name; --deep reads them all and compares their SHA-256. It changes
-nothing, and may run while the service does: then it checks a snapshot.
+		Short: "Verify records and files",
+		Long: `Verify the whole database (pages, records, indexes, counts) and every file that a record
+refers to; --deep also verifies the SHA-256 of each file. Nothing is changed. While the
+service is running, a snapshot is verified.
 
-Records are compared with their checksums (CRC-32C), so that a changed bit is found.
-What the service derives from them is compared with them. No checksum covers task.json,
-outcome.json and the log of an attempt, the secret and the audit log.
+Records are verified against their checksums (CRC-32C), and derived data against the records.
+Task files, outcomes and logs of attempts, the signing key and the audit log have no checksum.
 
---repair needs the service stopped. It rebuilds what follows from the records:
-indexes, counts of batches, the floor of IDs. A copy of the database is kept next to
-it. Files that no record names are moved to set-aside/ in the data directory. What
-only a backup can bring back stays as it is, and the command says so.
+--repair requires the service to be stopped. It rebuilds indexes, counts of batches and the
+high-water mark of IDs, and keeps a copy of the old database beside the new one. Files that
+no record refers to are moved to set-aside/ in the data directory. Problems that only a
+backup can fix are reported and left as they are.
 
-Exits with 1 if there are problems. Files that no record names do not count: a crash
-leaves them, and the service removes them when they are a day old. Files in the data
-directory that are not the service's are listed and left alone.`,
+Exits with 1 if there are problems. Files that no record refers to are not problems: a crash
+leaves them, and the service deletes them after a day. Files that are not the service's are
+listed and left alone.`,
 		Example: "  molrun check --deep\n  molrun check --repair",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().BoolVar(&o.Deep, "deep", false, "read every file and compare it with its digest")
-	c.Flags().BoolVar(&o.Repair, "repair", false, "repair what follows from the records")
+	c.Flags().BoolVar(&o.Deep, "deep", false, "read every file and verify its digest")
+	c.Flags().BoolVar(&o.Repair, "repair", false, "repair indexes, counts and misplaced files")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := flags.existing(c)

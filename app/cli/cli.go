@@ -53,8 +53,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "molrun",
 		Short: "Run protein and molecular-simulation jobs for a lab",
-		Long: `molrun is one program that takes jobs over HTTP, runs them on this machine and
-keeps their results.`,
+		Long:  `Run protein and simulation jobs on your lab's server, or run that server.`,
 		Example: `  molrun demo                                       # see it work, in a minute
   molrun serve --init --listen 127.0.0.1:8080       # start the service
   molrun key create --organization lab --email ann@lab.example`,
@@ -74,7 +73,29 @@ keeps their results.`,
 		packCommand(), unpackCommand(),
 		backupCommand(), restoreCommand(), checkCommand(), compactCommand(), doctorCommand(), reportCommand(),
 	)
+	group(root)
 	return root
+}
+
+// commandGroups are the headings of the help, with their commands.
+var commandGroups = []struct{ title, commands string }{
+	{"Run jobs:", "submit run batch rerun estimate algorithm algorithms"},
+	{"Follow jobs and get results:", "jobs status wait logs events top results table plot share cancel retry rm"},
+	{"Files, sign-in and assistants:", "files login logout whoami open mcp"},
+	{"Run a service:", "demo serve key user sign-in drain resume health storage usage prune audit doctor report"},
+	{"Look after a service:", "backup restore check compact secret systemd-unit pack unpack"},
+}
+
+// group puts the commands below the headings of the help.
+func group(root *cobra.Command) {
+	for _, g := range commandGroups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range root.Commands() {
+			if slices.Contains(strings.Fields(g.commands), c.Name()) {
+				c.GroupID = g.title
+			}
+		}
+	}
 }
 
 // findCommand refuses an unknown command. Of a group, cobra would show the help and

@@ -16,10 +16,10 @@ func compactCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "compact",
-		Short: "Return the disk space that deleted records left in the database",
-		Long: `Rewrite the database without the space that deletions have left in it. The service
-has to be stopped meanwhile. The old file is replaced only when the new one is on the
-disk and has proved to be sound and equal, so there has to be space for both.`,
+		Short: "Shrink the database after deletions",
+		Long: `Rewrite the database without the space that deletions left. Stop the service first. The old
+file is replaced only after the new one has been written and verified, so the disk needs
+space for both.`,
 		Example: "  molrun compact --data /srv/molrun",
 		Args:    cobra.NoArgs,
 	}

@@ -42,17 +42,16 @@ const demoSettings = `{"fasta":"inputs/` + demoFile + `","temperature_K":293,"pH
 func demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Start the service, run one simulation, show its result",
-		Long: `Start the service on a free port of this machine, make an organization and a
-key, upload a sequence, simulate it with the built-in engine and download the
-result, all through the API. On a terminal, or with --stay, the service then goes on
-until Ctrl-C, and a link shows the result in a browser. The data directory stays: molrun
-serve goes on with it.`,
+		Short: "Start a service, run a simulation and show the result",
+		Long: `Start a service on a free local port, create an organization and a key, upload a sequence,
+simulate it with the built-in engine and download the result, all through the API. On a
+terminal, or with --stay, the service then keeps running until Ctrl-C, and a link shows the
+result in a browser. The data directory is kept, for molrun serve.`,
 		Example: "  molrun demo --data molrun-data",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	stay := c.Flags().Bool("stay", false, "go on serving until Ctrl-C (default true on a terminal)")
+	stay := c.Flags().Bool("stay", false, "keep serving until Ctrl-C (default true on a terminal)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := flags.loadConfig()
 		if err != nil {
@@ -119,7 +118,7 @@ func (d *demo) runJob(ctx context.Context, base string) error {
 	if job.Created {
 		d.sayf("Submitted job %s: 1,000,000 steps of Langevin dynamics.", demoJob)
 	} else {
-		d.sayf("Job %s was submitted before; the same submission returns the same job.", demoJob)
+		d.sayf("Job %s already exists with the same settings; it is returned.", demoJob)
 	}
 	if err := d.follow(ctx, api); err != nil {
 		return err

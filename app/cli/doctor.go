@@ -21,11 +21,11 @@ func doctorCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what is wrong with this installation",
-		Long: `Look at the configuration, the data directory, the database, the machine and the
-programs that jobs need, while the service runs or while it does not, and say what to
-do about what is wrong. It changes nothing; on a cluster it runs a job that ends at
-once. Whether records and files are sound is a question for molrun check.
+		Short: "Diagnose the installation",
+		Long: `Check the configuration, the data directory, the database, the machine and the programs that
+jobs need, and say how to fix each problem. Works whether or not the service is running, and
+changes nothing; on a cluster it runs a job that ends at once. To verify records and files,
+use molrun check.
 
 Exits with 1 if there is a problem; warnings do not count.`,
 		Example: "  molrun doctor\n  molrun doctor --json",
@@ -73,20 +73,19 @@ func reportCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "report",
-		Short: "Write what a bug report needs into one file, without secrets",
-		Long: `Write one text file for a bug report: versions, the settings that differ from the
-defaults, what doctor finds, numbers of jobs and users, readiness, metrics, and the last
-errors of the service's log. Texts of settings are shown only where they can be nothing
-but a word of molrun; keys, tokens, passwords, addresses of people, and names of users,
-organizations, jobs, files, hosts and home directories are left out. Look through it
-before you send it.
+		Short: "Collect diagnostics for a bug report, without secrets",
+		Long: `Write a text file for a bug report: versions, settings that differ from the defaults, the
+findings of doctor, numbers of jobs and users, readiness, metrics and the last errors of the
+service's log. Keys, tokens, passwords, e-mail addresses, and names of users, organizations,
+jobs, files, hosts and home directories are left out, and so are values of settings that
+could hold them. Read it before you send it.
 
-The log is that of the unit molrun.service in the journal, or the file that --log names.`,
+The log is read from the unit molrun.service in the systemd journal, or from --log.`,
 		Example: "  molrun report --data /srv/molrun\n  molrun report --log service.log --output -",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&o.LogFile, "log", "", "file with the service's log (default its journal)")
+	c.Flags().StringVar(&o.LogFile, "log", "", "log file of the service (default: the systemd journal)")
 	c.Flags().StringVar(&output, "output", "", "file to write, or - (default molrun-report-TIME.txt)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := flags.existing(c)

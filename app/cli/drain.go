@@ -12,14 +12,14 @@ import (
 func drainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drain",
-		Short: "Start no more jobs, before maintenance",
-		Long: `Start no more jobs until molrun resume, also after a restart. Running jobs go on, on
-a cluster also those that it has in its queue. Submissions are accepted; their
-records say why they wait.`,
+		Short: "Pause the queue, before maintenance",
+		Long: `Start no more jobs until molrun resume, even after a restart. Running jobs continue, and on a
+cluster so do jobs in its queue. Submissions are still accepted, and their records say why
+they wait.`,
 		Example: `  molrun drain --reason "new kernel on Friday"`,
 		Args:    cobra.NoArgs,
 	}
-	reason := c.Flags().String("reason", "", "one line that users read in their waiting jobs")
+	reason := c.Flags().String("reason", "", "one line shown to users in their queued jobs")
 	flags := addConfigFlags(c, false)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
@@ -36,7 +36,7 @@ records say why they wait.`,
 func resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "resume",
-		Short:   "Start jobs again after molrun drain",
+		Short:   "Resume the queue after molrun drain",
 		Example: "  molrun resume",
 		Args:    cobra.NoArgs,
 	}

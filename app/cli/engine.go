@@ -16,7 +16,7 @@ import (
 )
 
 func engineCommand() *cobra.Command {
-	c := &cobra.Command{Use: "engine", Short: "Run a built-in engine by hand"}
+	c := &cobra.Command{Use: "engine", Short: "Run a built-in engine directly"}
 	c.AddCommand(cgidpCommand(), condensateCommand(), binodalCommand(), propertiesCommand(), summaryCommand(), pdbCommand())
 	return c
 }
@@ -36,10 +36,10 @@ type simulation struct {
 func cgidpCommand() *cobra.Command {
 	return simulationCommand(&cobra.Command{
 		Use:   "cg-idp",
-		Short: "Residue-level Langevin dynamics of disordered proteins (CALVADOS 2)",
-		Long: `Simulate disordered proteins with the CALVADOS 2 model and write the results
-below a folder. With --validate, read one settings document a line from standard
-input and print its faults, one array a line.`,
+		Short: "Simulate disordered proteins (CALVADOS 2)",
+		Long: `Simulate disordered proteins with the CALVADOS 2 model and write the results to a folder.
+With --validate, read one settings document per line from standard input and print its
+errors as one array per line.`,
 		Example: `  echo '{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"temperature_K":293,"steps":100000}' > hst5.json
   molrun engine cg-idp --settings hst5.json --out hst5`,
 	}, simulation{cgidp.Check, func(ctx context.Context, settings, fasta []byte, out string, log io.Writer) error {
@@ -51,11 +51,10 @@ input and print its faults, one array a line.`,
 func condensateCommand() *cobra.Command {
 	return simulationCommand(&cobra.Command{
 		Use:   "cg-condensate",
-		Short: "Condensates of many disordered proteins in a box (CALVADOS 2)",
-		Long: `Simulate many chains of disordered proteins with the CALVADOS 2 model, and find
-whether and at which concentration they condense. Results are below a folder.
-With --validate, read one settings document a line from standard input and print
-its faults, one array a line.`,
+		Short: "Simulate a condensate of disordered proteins (CALVADOS 2)",
+		Long: `Simulate many chains of disordered proteins with the CALVADOS 2 model, to find whether and at
+which concentration they condense. Results are written to a folder. With --validate, read one
+settings document per line from standard input and print its errors as one array per line.`,
 		Example: `  echo '{"components":[{"sequence":"GFYRGSYDGFYRGSYDGFYRGSYD","copies":60}],"steps":200000}' > slab.json
   molrun engine cg-condensate --settings slab.json --out slab`,
 	}, simulation{condensate.Check, func(ctx context.Context, settings, fasta []byte, out string, log io.Writer) error {
@@ -68,10 +67,10 @@ its faults, one array a line.`,
 func simulationCommand(c *cobra.Command, e simulation) *cobra.Command {
 	var f simulationFlags
 	c.Args = cobra.NoArgs
-	c.Flags().StringVar(&f.settings, "settings", "", "JSON file of the settings")
-	c.Flags().StringVar(&f.fasta, "fasta", "", "FASTA file, where the settings name one")
+	c.Flags().StringVar(&f.settings, "settings", "", "JSON file with the settings")
+	c.Flags().StringVar(&f.fasta, "fasta", "", "FASTA file, if the settings name one")
 	c.Flags().StringVar(&f.out, "out", "", "folder for the results")
-	c.Flags().BoolVar(&f.validate, "validate", false, "only check settings read from standard input")
+	c.Flags().BoolVar(&f.validate, "validate", false, "validate settings read from standard input")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.validate {
 			return input.Validate(c.Context(), e.check, f.fasta, c.InOrStdin(), c.OutOrStdout())
@@ -108,13 +107,13 @@ func propertiesCommand() *cobra.Command {
 	var o seqprop.Options
 	c := &cobra.Command{
 		Use:     "sequence-properties",
-		Short:   "Mass, charge, hydropathy, kappa and disorder of protein sequences",
+		Short:   "Calculate properties of protein sequences",
 		Example: "  molrun engine sequence-properties --fasta proteins.fasta --out properties",
 		Args:    cobra.NoArgs,
 	}
-	c.Flags().StringVar(&fasta, "fasta", "", "FASTA file of proteins")
+	c.Flags().StringVar(&fasta, "fasta", "", "FASTA file with protein sequences")
 	c.Flags().Float64Var(&o.PH, "pH", 7.4, "pH of the net charge")
-	c.Flags().IntVar(&o.Window, "window", 9, "residues that a profile is averaged over")
+	c.Flags().IntVar(&o.Window, "window", 9, "window of profiles, in residues")
 	c.Flags().StringVar(&out, "out", "", "folder for the results")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if fasta == "" || out == "" || o.Window < 1 {

@@ -18,19 +18,19 @@ func fetchCommand() *cobra.Command {
 	var onlyPrint bool
 	c := &cobra.Command{
 		Use:   "fetch TYPE...",
-		Short: "Download the weights and other assets that algorithms need",
-		Long: `Download the assets of algorithms that are missing on this machine, such as weights, to
-the places that [site.paths] of the configuration names. Programs cannot download them while
-jobs run: in the sandbox they have no network, and can only read these places. Where only
-people can get an asset, such as one behind a license, it is named.
+		Short: "Download the weights and other assets of algorithms",
+		Long: `Download missing assets of algorithms, such as weights, to the folders that [site.paths] of
+the configuration names. Programs can't download them while jobs run: the sandbox has no
+network and these folders are read-only in it. Assets that need a license are named, for you
+to get.
 
-With --print, print the commands instead of running them. They are for a shell, and can run on
-another machine. The exit status is 1 if something is still missing.`,
+With --print, print shell commands instead of running them, to use on another machine. The
+exit status is 1 if something is still missing.`,
 		Example: "  molrun algorithms fetch boltz --print",
 		Args:    cobra.MinimumNArgs(1),
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().BoolVar(&onlyPrint, "print", false, "print the commands and run none")
+	c.Flags().BoolVar(&onlyPrint, "print", false, "print the commands without running them")
 	c.RunE = func(c *cobra.Command, types []string) error {
 		catalogue, here, err := catalogueHere(c, flags)
 		if err != nil {

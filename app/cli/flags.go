@@ -25,10 +25,10 @@ type configFlags struct {
 func addConfigFlags(c *cobra.Command, serving bool) *configFlags {
 	f := &configFlags{set: c.Flags()}
 	f.set.StringVar(&f.file, "config", "", "configuration file (default config.toml where there is one, or $MOLRUN_CONFIG)")
-	f.set.StringVar(&f.data, "data", "", "directory of all that is kept (default molrun-data)")
+	f.set.StringVar(&f.data, "data", "", "data directory (default molrun-data)")
 	if serving {
 		f.set.StringVar(&f.listen, "listen", "", "address of the API (default 127.0.0.1:8080)")
-		f.set.StringVar(&f.publicURL, "public-url", "", "what links begin with, where it is not the address that clients use")
+		f.set.StringVar(&f.publicURL, "public-url", "", "base address of links, if clients use another one (behind a proxy)")
 	}
 	return f
 }

@@ -15,16 +15,16 @@ import (
 func healthCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
-		Short: "Ask the running service whether it is well",
-		Long: `Ask GET /healthz of the service that runs on the data directory, wherever it listens,
-over HTTP or HTTPS, past any proxy. A user who may not look into that directory asks
-the configured address. Prints one line and exits with 0 if the service is well, with 1
-if it is not or does not answer in time, and with 2 or 5 if it could not be asked.`,
+		Short: "Check service health",
+		Long: `Request GET /healthz from the service of the data directory, wherever it listens, without any
+proxy. A user who can't read that directory requests it from the configured address. Prints
+one line and exits with 0 if the service is healthy, 1 if it is not or does not respond in
+time, and 2 or 5 if it could not be asked.`,
 		Example: "  molrun health --data /srv/molrun\n  molrun health --listen 127.0.0.1:8080 --timeout 2s",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, true)
-	timeout := c.Flags().Duration("timeout", 5*time.Second, "how long to wait for an answer")
+	timeout := c.Flags().Duration("timeout", 5*time.Second, "time to wait for a response")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *timeout <= 0 {
 			return remote.Usagef("--timeout: give a time above 0, such as 5s")
@@ -37,7 +37,7 @@ if it is not or does not answer in time, and with 2 or 5 if it could not be aske
 		defer cancel()
 		address, err := doctor.AskHealth(ctx, config, flags.listen)
 		if err == nil {
-			_, err = fmt.Fprintf(c.OutOrStdout(), "the service is well: %s\n", address)
+			_, err = fmt.Fprintf(c.OutOrStdout(), "healthy: %s\n", address)
 		}
 		return err
 	}

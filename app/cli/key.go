@@ -17,9 +17,9 @@ import (
 func keyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "key",
-		Short: "Make and manage API keys",
-		Long: `Make and manage API keys. Works while the service runs and while it does not,
-and takes effect at once.`,
+		Short: "Manage API keys",
+		Long: `Create and manage API keys. Works whether or not the service is running, and takes effect at
+once.`,
 	}
 	c.AddCommand(
 		keyCreateCommand(),
@@ -39,22 +39,22 @@ func keyCreateCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "create",
-		Short: "Make a key and print it, once",
-		Long:  "Make a key. It is printed once, alone on standard output, and only its hash is kept.",
+		Short: "Create a key and print it once",
+		Long:  "Create a key. It is printed once, to standard output, and only its hash is stored.",
 		Example: `  molrun key create --organization lab --email ann@lab.example
   molrun key create --organization lab --email bob@lab.example --role admin --expires 90d
   molrun key create --organization lab --email bob@lab.example --name dashboard --scope read --from 10.0.0.0/8`,
 		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&request.Organization, "organization", "", "organization whose jobs the key opens (required)")
+	c.Flags().StringVar(&request.Organization, "organization", "", "organization of the key (required)")
 	c.Flags().StringVar(&request.Email, "email", "", "e-mail address of the user (required)")
-	c.Flags().StringVar(&request.Role, "role", string(apikey.Member), "viewer: may only read; member: may submit, too; admin: may also stop and delete what others submitted, and manage keys")
-	c.Flags().StringSliceVar(&request.Scopes, "scope", nil, "limits the key to some of what the role allows: read, submit, admin (default all)")
-	c.Flags().StringSliceVar(&request.Networks, "from", nil, "addresses from which the key can be used, such as 10.0.0.0/8 (default everywhere)")
+	c.Flags().StringVar(&request.Role, "role", string(apikey.Member), "viewer: read only; member: also submit; admin: also cancel and delete jobs of others, and manage keys")
+	c.Flags().StringSliceVar(&request.Scopes, "scope", nil, "restrict the key to part of its role: read, submit, admin (default all)")
+	c.Flags().StringSliceVar(&request.Networks, "from", nil, "networks that the key can be used from, such as 10.0.0.0/8 (default any)")
 	c.Flags().StringVar(&request.Name, "name", "", "what the key is for, shown in lists")
-	c.Flags().StringVar(&expires, "expires", "", "time after which the key closes by itself, such as 90d (default never)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the key's record, with the key in it, as JSON")
+	c.Flags().StringVar(&expires, "expires", "", "expiry, such as 90d (default never)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the key and its record as JSON")
 	for _, name := range []string{"organization", "email"} {
 		if err := c.MarkFlagRequired(name); err != nil {
 			panic(err) // a flag that was just added
@@ -89,13 +89,13 @@ func keyCreateCommand() *cobra.Command {
 func keySetCommand() *cobra.Command {
 	var change client.KeyChange
 	c := &cobra.Command{
-		Use: "set ID", Short: "Change the role, the scopes or the name of a key",
+		Use: "set ID", Short: "Change the role, scopes or name of a key",
 		Example: "  molrun key set acatwwcwiblh --role viewer\n  molrun key set acatwwcwiblh --scope read,submit --name CI",
 		Args:    exactlyOne("the ID of a key; `molrun key list` shows them"),
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVar(&change.Role, "role", "", "viewer, member or admin")
-	c.Flags().StringSliceVar(&change.Scopes, "scope", nil, "what the key is limited to of read, submit, admin; all three for no limit")
+	c.Flags().StringSliceVar(&change.Scopes, "scope", nil, "restrict the key to read, submit, admin; all three for no restriction")
 	c.Flags().StringVar(&change.Name, "name", "", "what the key is for")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
@@ -112,9 +112,9 @@ func keySetCommand() *cobra.Command {
 func keyListCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs,
-		Long: `List the keys, without their secrets. What limits a key beside its role, and which key
-has made it, follow its name. --json shows all about them.`,
+		Use: "list", Short: "List keys, without their secrets", Args: cobra.NoArgs,
+		Long: `List keys, without their secrets. Restrictions of a key and the key that created it follow its
+name. --json shows everything.`,
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -194,21 +194,19 @@ func keyChangeCommand(name, short string, change func(*client.Control, context.C
 func keyDisableCommand() *cobra.Command {
 	var revoke, made bool
 	c := &cobra.Command{
-		Use: "disable ID", Short: "Close a key; enable opens it again",
-		Long: `Close a key; enable opens it again. Links to files that were made with the key
-work until they expire, at most a week, unless --revoke-links ends them. Transfers
-that have begun go on. Enabling the key does not bring its links back.
+		Use: "disable ID", Short: "Disable a key; enable reverses it",
+		Long: `Disable a key; enable reverses it. Links made with the key work until they expire, at most a
+week, unless --revoke-links revokes them for good. Transfers in progress continue.
 
-Keys that it has made for its user or for others go on working, unless --made-keys
-closes these too, and those that they have made. Use both if somebody else may have
-had the key.`,
+Keys created with this key keep working, unless --made-keys disables them as well, and the
+keys created with those. Use both flags if the key has leaked.`,
 		Example: `  molrun key disable acatwwcwiblh
   molrun key disable acatwwcwiblh --revoke-links --made-keys`,
 		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().BoolVar(&revoke, "revoke-links", false, "also end all links that were made with the key")
-	c.Flags().BoolVar(&made, "made-keys", false, "also close all keys that were made with the key")
+	c.Flags().BoolVar(&revoke, "revoke-links", false, "also revoke all links made with the key")
+	c.Flags().BoolVar(&made, "made-keys", false, "also disable all keys made with the key")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
 			disable := func(id string) error { return disableKey(c, ctx, control, id, revoke) }
@@ -261,7 +259,7 @@ func eachMadeKey(ctx context.Context, control *client.Control, id string, disabl
 
 func keyDeleteCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "delete ID", Short: "Remove a key for ever", Example: "  molrun key delete acatwwcwiblh",
+		Use: "delete ID", Short: "Delete a key permanently", Example: "  molrun key delete acatwwcwiblh",
 		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
 	}
 	flags := addConfigFlags(c, false)
@@ -283,17 +281,17 @@ func keyRotateCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "rotate ID",
-		Short: "Replace a key by a new one; the old one closes after a while",
-		Long: `Make a key for the user of another one and print it, once. The old key keeps
-working for the time of --overlap, so that programs can change to the new one.`,
+		Short: "Replace a key; the old one keeps working for a while",
+		Long: `Create a key for the user of an existing key and print it once. The old key keeps working for
+the time of --overlap, so that programs can switch to the new one.`,
 		Example: `  molrun key rotate acatwwcwiblh
   molrun key rotate acatwwcwiblh --overlap 7d
   molrun key rotate acatwwcwiblh --overlap 0s      # close the old one at once`,
 		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&overlapText, "overlap", "24h", "how long the old key goes on working")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the new key's record, with the key in it, as JSON")
+	c.Flags().StringVar(&overlapText, "overlap", "24h", "time that the old key keeps working")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the new key and its record as JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := overlap.UnmarshalText([]byte(overlapText)); err != nil || overlap < 0 {
 			return remote.Usagef("--overlap: %q is no time; write 0s, 24h or 7d", overlapText)
@@ -315,7 +313,7 @@ working for the time of --overlap, so that programs can change to the new one.`,
 }
 
 func secretCommand() *cobra.Command {
-	c := &cobra.Command{Use: "secret", Short: "Renew what signs links"}
+	c := &cobra.Command{Use: "secret", Short: "Manage the key that signs links"}
 	c.AddCommand(secretRotateCommand())
 	return c
 }
@@ -323,17 +321,16 @@ func secretCommand() *cobra.Command {
 func secretRotateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate",
-		Short: "Make a new key that signs links",
-		Long: `Make a new key that signs links. A running service uses it at once. Links that
-were made before go on working until they expire, at most a week, then the old
-key goes with the next rotation. With --now, all links of all users end at once:
-also those of shares, and those that sign in.`,
+		Short: "Replace the key that signs links",
+		Long: `Create a new key that signs links. A running service uses it at once. Existing links work
+until they expire, at most a week; the next rotation deletes the old key. With --now, all
+links of all users are revoked at once, including shares and sign-in links.`,
 		Example: `  molrun secret rotate
   molrun secret rotate --now`,
 		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	now := c.Flags().Bool("now", false, "also end all links, of all users")
+	now := c.Flags().Bool("now", false, "also revoke all links of all users at once")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
 			rotate := control.RotateSecret

@@ -165,7 +165,7 @@ func TestCommandsOnADataDirectory(t *testing.T) {
 			"restore " + backups + " --data " + restored,
 			"DIR/restored is backup NAME of TIME: 13 files of SIZE in TIME; of the jobs that ran then, 0 are queued again and 0 failed\n", "", 0,
 		},
-		{"restore " + backups, "", "molrun: it is not empty: it has ENTRY; name a new directory by --data\n", exitInvalid},
+		{"restore " + backups, "", "molrun: it is not empty: it has ENTRY; give a new directory with --data\n", exitInvalid},
 		{"health --listen 127.0.0.1:1", "", "molrun: the service does not answer: REASON\n", exitFailed},
 		{"key shout", "", "molrun: unknown command \"shout\"; see molrun key --help\n", exitUsage},
 		{"key creat", "", "molrun: unknown command \"creat\"; did you mean create?; see molrun key --help\n", exitUsage},

@@ -106,19 +106,19 @@ func signInCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "sign-in",
-		Short: "Make a link that signs in a user in a browser, once",
-		Long: `Make a link to the web application that signs in a user without a key, and print it,
-alone on standard output. It works once, within 10 minutes, and not after a restart of the
-service. The service has to run.
+		Short: "Create a one-time sign-in link for the web application",
+		Long: `Create a link that signs a user in to the web application without a key, and print it to
+standard output. It works once, within 10 minutes, until the service restarts. The service
+must be running.
 
-Without --user it is for the only user there is, or the only admin. Where nobody has a key
-yet, the link makes the first admin.`,
+Without --user, the link is for the only user or the only admin. If there is no key yet, it
+creates the first admin.`,
 		Example: "  molrun sign-in\n  molrun sign-in --user ann@lab.example",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVar(&email, "user", "", "e-mail address of the user")
-	c.Flags().StringVar(&organization, "organization", "", "organization of the user, if several have one of that address")
+	c.Flags().StringVar(&organization, "organization", "", "organization of the user, if the address exists in several")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {

@@ -11,16 +11,16 @@ import (
 func newCommand() *cobra.Command {
 	var typ, dir string
 	c := &cobra.Command{
-		Use: "new PROGRAM", Short: "Write the commented skeleton of an algorithm for a program",
-		Long: `Write the folder of an algorithm for a program: a file with comments on what to fill in, and an
-example beside it. It is correct as it is: molrun algorithms check and test take it. If the
-program is installed, it is asked for its version.`,
+		Use: "new PROGRAM", Short: "Create an algorithm file for a program",
+		Long: `Create a folder with a commented algorithm file for a program and an example. It is valid as
+it is: try molrun algorithms check and test. The version is read from the program if it is
+installed.`,
 		Example: "  molrun algorithms new wc --type count-words --dir algorithms\n  molrun algorithms check algorithms/count-words",
 		Args:    exactlyOne("the name of a program"),
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&typ, "type", "", "type of the algorithm (default after the program)")
-	c.Flags().StringVar(&dir, "dir", "", "folder to write to (default the setting algorithms, or this folder)")
+	c.Flags().StringVar(&typ, "type", "", "type of the algorithm (default: named after the program)")
+	c.Flags().StringVar(&dir, "dir", "", "folder to write to (default: the setting algorithms, or the current folder)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		config, err := flags.loadConfig()
 		if err != nil {

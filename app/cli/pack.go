@@ -42,15 +42,15 @@ func packCommand() *cobra.Command {
 	var out string
 	var images []string
 	c := &cobra.Command{
-		Use: "pack [TYPE...]", Short: "Put molrun, algorithms, weights and images into one archive",
-		Long: `Put this program, algorithms (types on offer here, files or folders), their weights and databases,
-and container images into one tar archive, for a machine without a network. The archive has the SHA-256
-of each file. Programs that algorithms run, and that are not in images, are not packed.`,
+		Use: "pack [TYPE...]", Short: "Pack molrun, algorithms, weights and images for an offline machine",
+		Long: `Pack this program, algorithms (types, files or folders), their weights and databases, and
+container images into one tar archive, for a machine without a network. The archive has the
+SHA-256 of each file. Programs of algorithms are packed only as container images.`,
 		Example: "  molrun pack vina boltz -o site.tar\n  molrun pack colabfold --image localhost/colabfold:1.5.5 -o site.tar",
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVarP(&out, "output", "o", "site.tar", "archive to write")
-	c.Flags().StringArrayVar(&images, "image", nil, "image of the runtime of containers, by name; may be given several times")
+	c.Flags().StringArrayVar(&images, "image", nil, "container image, by name; repeat for several")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		config, err := flags.loadConfig()
 		if err != nil {
@@ -237,9 +237,9 @@ func writePack(ctx context.Context, out string, parts []folder.Part) (total int6
 
 func unpackCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "unpack FILE FOLDER", Short: "Take molrun, algorithms, weights and images out of an archive",
-		Long: `Take what molrun pack has put into an archive into a new folder. It appears only when all of it has
-arrived and is what was packed. What to do next is printed.`,
+		Use: "unpack FILE FOLDER", Short: "Unpack an archive made by molrun pack",
+		Long: `Unpack an archive made by molrun pack into a new folder, which appears only after all files
+have been verified, and print what to do next.`,
 		Example: "  molrun unpack site.tar /opt/molrun",
 		Args:    cobra.ExactArgs(2),
 	}

@@ -31,25 +31,25 @@ func pruneCommand() *cobra.Command {
 	var f pruneFlags
 	c := &cobra.Command{
 		Use:   "prune",
-		Short: "Delete old finished jobs with their results",
-		Long: `Delete finished jobs with their results and logs, and the uploads that no other
-job refers to. Pinned jobs stay, as do those whose result an unfinished job needs.
-What would be deleted is shown first; the sizes are those on the disk.`,
+		Short: "Delete old finished jobs and their results",
+		Long: `Delete finished jobs with their results and logs, and uploads that no other job refers to.
+Pinned jobs are kept, and so are results that an unfinished job needs. The command first
+shows what would be deleted, with sizes on disk.`,
 		Example: `  molrun prune --older-than 30d --failed --dry-run
   molrun prune --older-than 180d --larger-than 1GiB
   molrun prune --older-than 90d --organization lab --user ann@lab.example --yes`,
 		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&f.olderThan, "older-than", "", "jobs that ended at least so long ago, such as 30d (required)")
+	c.Flags().StringVar(&f.olderThan, "older-than", "", "jobs that finished at least this long ago, such as 30d (required)")
 	c.Flags().BoolVar(&f.failed, "failed", false, "only failed jobs")
 	c.Flags().StringVar(&f.organization, "organization", "", "only jobs of this organization")
 	c.Flags().StringVar(&f.user, "user", "", "only jobs of the user with this e-mail address")
 	c.Flags().StringVar(&f.by, "algorithm", "", "only jobs of this algorithm")
-	c.Flags().StringVar(&f.largerThan, "larger-than", "", "only jobs whose result has at least so many bytes, such as 1GiB")
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be deleted and delete nothing")
+	c.Flags().StringVar(&f.largerThan, "larger-than", "", "only jobs with a result of at least this size, such as 1GiB")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be deleted, without deleting it")
 	c.Flags().BoolVar(&f.yes, "yes", false, "delete without asking")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON; wants --dry-run or --yes")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON; requires --dry-run or --yes")
 	if err := c.MarkFlagRequired("older-than"); err != nil {
 		panic(err) // a flag that was just added
 	}

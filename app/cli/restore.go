@@ -18,17 +18,17 @@ func restoreCommand() *cobra.Command {
 	var asJSON, list, try bool
 	c := &cobra.Command{
 		Use:   "restore DIR",
-		Short: "Make a data directory out of a backup",
-		Long: `Make a data directory, which has to be absent or empty, out of the newest backup
-in DIR or the one that --snapshot names. Every file is compared with its digest, and
-the whole directory is checked at the end. If a restore is interrupted, the service
-refuses to start on the directory; run the same command again.
+		Short: "Restore a backup into a new data directory",
+		Long: `Restore the newest backup in DIR, or the one that --snapshot names, into a data directory that
+is empty or does not exist. Every file is verified against its digest, and the whole directory
+at the end. After an interrupted restore the service refuses to start on the directory; run
+the same command again.
 
-With --try the backup is restored into DIR itself, checked, and removed again. Uploads
-and results are read but take no space.
+With --try, the backup is restored inside DIR, verified and removed again; uploads and results
+are read but take no space.
 
-The attempts that ran when the backup was made are lost: their jobs are queued again
-if their algorithm has retries left, and FAILED otherwise, for their users to retry.`,
+Attempts that were running when the backup was made are lost: their jobs are queued again if
+their algorithm has retries left, and otherwise FAILED, for their users to retry.`,
 		Example: `  molrun restore /mnt/backups/molrun --data /srv/molrun
   molrun restore /mnt/backups/molrun --list
   molrun restore /mnt/backups/molrun --try`,
@@ -36,9 +36,9 @@ if their algorithm has retries left, and FAILED otherwise, for their users to re
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVar(&r.Name, "snapshot", "", "name of a backup in DIR (default the newest)")
-	c.Flags().BoolVar(&r.SkipDamaged, "skip-damaged", false, "leave damaged files out instead of giving up")
-	c.Flags().BoolVar(&list, "list", false, "list the backups in DIR and restore nothing")
-	c.Flags().BoolVar(&try, "try", false, "restore on trial: find out whether it works, and keep nothing")
+	c.Flags().BoolVar(&r.SkipDamaged, "skip-damaged", false, "skip damaged files instead of failing")
+	c.Flags().BoolVar(&list, "list", false, "list the backups in DIR")
+	c.Flags().BoolVar(&try, "try", false, "test whether the backup can be restored, and keep nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.Dir = backup.Dir(args[0])

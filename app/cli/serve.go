@@ -17,19 +17,18 @@ func serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Start the service",
-		Long: `Start the service: the API, and the runner that starts jobs. SIGINT or SIGTERM
-stops it; running jobs go on, and the next start takes them over. On a fresh data
-directory it prints a link that signs in the first admin in a browser, if its output
-is a terminal.
+		Long: `Start the service: the API and the scheduler. SIGINT or SIGTERM stops it; running jobs
+continue, and the next start takes them over. With a new data directory it prints a sign-in
+link for the first admin, if its output is a terminal.
 
-A flag takes precedence over a variable (MOLRUN_LISTEN, MOLRUN_RUNNER_CPUS and so
-on), and a variable over the configuration file.`,
+Flags take precedence over environment variables (MOLRUN_LISTEN, MOLRUN_RUNNER_CPUS and so
+on), and these over the configuration file.`,
 		Example: `  molrun serve --init
   molrun serve --data /srv/molrun --listen :8080 --public-url https://molrun.lab.example`,
 		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, true)
-	init := c.Flags().Bool("init", false, "make the data directory if there is none; an empty one is always taken")
+	init := c.Flags().Bool("init", false, "create the data directory if it does not exist (an empty one is always accepted)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := flags.loadConfig()
 		if err != nil {

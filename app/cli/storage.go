@@ -18,7 +18,7 @@ import (
 func storageCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "storage",
-		Short: "Tell what is stored, by whom and for how long",
+		Short: "Show storage use by organization, user, algorithm or age",
 	}
 	c.AddCommand(storageReportCommand())
 	return c
@@ -32,19 +32,19 @@ func storageReportCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "report",
-		Short: "Tell what is stored and how full the disk is",
-		Long: `Tell how many jobs and uploads there are, and how many bytes their results and
-files have, by organization, user, algorithm or age. The figures are those that
-quotas go by. Logs, and work directories of failed jobs, are not in them.
+		Short: "Show storage use and free disk space",
+		Long: `Show the number of jobs and uploads and the size of their results and files, by organization,
+user, algorithm or age. Quotas use the same numbers. Logs and work directories of failed jobs
+are not included.
 
-Age counts from the day of a job's end, and of a file's upload.`,
+Age counts from the day on which a job finished or a file was uploaded.`,
 		Example: `  molrun storage report
   molrun storage report --by user
   molrun storage report --by age --json`,
 		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&by, "by", reportKinds[0], "a row for each "+strings.Join(reportKinds, ", "))
+	c.Flags().StringVar(&by, "by", reportKinds[0], "group by "+strings.Join(reportKinds, ", "))
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, sizes in bytes")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if !slices.Contains(reportKinds, by) {

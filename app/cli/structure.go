@@ -23,12 +23,12 @@ func summaryCommand() *cobra.Command {
 	var cutoff float64
 	c := &cobra.Command{
 		Use:     "structure-summary",
-		Short:   "Chains, ligands, breaks, contacts and size of a structure",
+		Short:   "Summarize a structure",
 		Example: "  molrun engine structure-summary --structure 1abc.cif --out summary",
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&file, "structure", "", "PDB or mmCIF file")
-	c.Flags().Float64Var(&cutoff, "cutoff", 4.5, "longest distance of heavy atoms in contact, in Å")
+	c.Flags().Float64Var(&cutoff, "cutoff", 4.5, "cut-off between heavy atoms in contact, in Å")
 	c.Flags().StringVar(&out, "out", "", "folder for the results")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if file == "" || out == "" || !(cutoff > 0) {
@@ -52,18 +52,18 @@ func pdbCommand() *cobra.Command {
 	var leave structure.Selection
 	c := &cobra.Command{
 		Use:   "pdb",
-		Short: "Write a structure as a PDB file that other programs read",
-		Long: `Write the first model of a PDB or mmCIF file as a PDB file: with HEADER, each atom at
-its most occupied place, and chains of one letter. Prints what it has changed.
-With --standard, modified amino acids become the standard ones that they are made from, such
-as selenomethionine methionine. With --no-hetero, too, so that chains stay whole, and a
-structure with other residues in its chains that are HETATM is refused.`,
+		Short: "Convert a structure to a plain PDB file",
+		Long: `Write the first model of a PDB or mmCIF file as a PDB file with a header, the most occupied
+position of each atom and one-letter chain names, and print what was changed. --standard and
+--no-hetero write modified residues as their standard parents, such as selenomethionine as
+methionine. With --no-hetero, a structure with other HETATM residues inside its chains is
+rejected.`,
 		Example: "  molrun engine pdb --structure 1abc.cif --no-hetero --out protein.pdb",
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&file, "structure", "", "PDB or mmCIF file")
-	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out HETATM: ligands, ions, water; modified amino acids of chains are written as standard ones")
-	c.Flags().BoolVar(&leave.Modified, "standard", false, "write modified amino acids of chains as the standard ones that they are made from")
+	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out ligands, ions and waters; write modified residues of chains as standard ones")
+	c.Flags().BoolVar(&leave.Modified, "standard", false, "write modified residues of chains as their standard parents")
 	c.Flags().BoolVar(&leave.Hydrogens, "no-hydrogens", false, "leave out hydrogens")
 	c.Flags().StringVar(&out, "out", "", "file to write")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -41,16 +41,14 @@ func algorithmsTestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [TYPE|FILE|FOLDER...]",
 		Short: "Run the examples of algorithms and check their results",
-		Long: `Run the example of each algorithm on a service of its own: on a free port of this
-machine, with a new data directory, and otherwise with the site's configuration. It
-uploads the example's files, submits the job, waits for its end and checks what the
-algorithm file promises: the files of [example.expect] and the ranges of its metrics,
-required [[outputs]], and that every view with files can be opened. Before, the probe of
-the file, else its version_command, has to work in a sandbox like that of jobs.
+		Long: `Run the example of each algorithm on a temporary service: a free local port and a new data
+directory, otherwise the site's configuration. The example's files are uploaded, the job is
+submitted, and its result is compared with the algorithm file: the files and ranges of metrics
+in [example.expect], the required [[outputs]], and whether every view opens. First, the probe
+of the file, or its version_command, must work in a sandbox like that of jobs.
 
-The exit status is 0 if all examples passed, 1 if one did not, 7 if none could be run.
-Algorithms that are not ready here count as failed if they are named, and are only
-listed with --all.`,
+The exit status is 0 if all examples passed, 1 if one failed, 7 if none could run. Algorithms
+that are not ready count as failed if they are named, and are only listed with --all.`,
 		Example: `  molrun algorithms test cg-idp
   molrun algorithms test ./my-type.toml ./my-folder
   molrun algorithms test --all`,
@@ -59,7 +57,7 @@ listed with --all.`,
 	flags.set.Lookup("data").Usage = "directory that the service uses and leaves (default one in the temporary directory, which is removed)"
 	c.Flags().BoolVar(&o.all, "all", false, "test every algorithm that is ready")
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
-	c.Flags().DurationVar(&o.limit, "limit", exampleTime, "time that one example may take")
+	c.Flags().DurationVar(&o.limit, "limit", exampleTime, "time limit of one example")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if o.all == (len(args) > 0) {
 			return remote.Usagef("%s wants types, files or folders, or --all", c.CommandPath())

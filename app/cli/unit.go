@@ -108,25 +108,24 @@ func unitCommand() *cobra.Command {
 	var podman bool
 	c := &cobra.Command{
 		Use:   "systemd-unit",
-		Short: "Print a unit file that runs the service under systemd",
-		Long: `Print a unit file for this program with this configuration. The user has to exist
-and to own the data directory:
+		Short: "Print a systemd unit file for the service",
+		Long: `Print a systemd unit file for this program and configuration. The user must exist and own the
+data directory:
 
   useradd --system --no-create-home molrun
   install -d -m 700 -o molrun /srv/molrun
 
-Make keys as the same user: sudo -u molrun molrun key create --data /srv/molrun …
+Create keys as the same user: sudo -u molrun molrun key create --data /srv/molrun …
 
-The unit takes from the service, and so from its jobs, what they do not need: other
-users' processes, capabilities, rare system calls, programs for 32 bits. Podman needs
-setuid programs to run containers without root, which only a unit made with --podman
-lets it have; that unit restricts less.`,
+The unit denies the service and its jobs what they do not need: other users' processes,
+capabilities, rare system calls and 32-bit programs. Rootless Podman needs setuid programs,
+which only a unit made with --podman allows; that unit restricts less.`,
 		Example: "  molrun systemd-unit --data /srv/molrun > /etc/systemd/system/molrun.service",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&user, "user", "molrun", "user that the service runs as")
-	c.Flags().BoolVar(&podman, "podman", false, "algorithms run in containers of Podman without root")
+	c.Flags().StringVar(&user, "user", "molrun", "system user that runs the service")
+	c.Flags().BoolVar(&podman, "podman", false, "allow rootless Podman containers")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := flags.loadConfig()
 		if err != nil {

@@ -24,12 +24,12 @@ func usageCommand() *cobra.Command {
 	var asJSON, asCSV bool
 	c := &cobra.Command{
 		Use:   "usage",
-		Short: "Tell who has used how much: jobs, time and bytes",
-		Long: `Tell what jobs have used up and which files were uploaded, by organization, user,
-type or day. Everything counts on the day, in UTC, on which it ended. What is deleted
-stays counted. Users see their own part with GET /usage, where the figures are explained.
+		Short: "Show usage: jobs, CPU and GPU time, bytes",
+		Long: `Show the resources that jobs used and the files that were uploaded, by organization, user,
+type or day. Everything counts on the day (UTC) on which it finished, also after deletion.
+Users see their own usage with GET /usage, where the columns are explained.
 
-Without --since and --until, these are the last 30 days; a report covers at most 400.`,
+Without --since and --until, show the last 30 days; a report covers up to 400 days.`,
 		Example: `  molrun usage
   molrun usage --by user --organization lab --since 2026-11-01 --until 2026-12-01
   molrun usage --by day --csv > days.csv`,
@@ -37,10 +37,10 @@ Without --since and --until, these are the last 30 days; a report covers at most
 	}
 	flags := addConfigFlags(c, false)
 	f := c.Flags()
-	f.StringVar(&by, "by", usageKinds[0], "a row for each "+strings.Join(usageKinds, ", "))
+	f.StringVar(&by, "by", usageKinds[0], "group by "+strings.Join(usageKinds, ", "))
 	f.StringVar(&organization, "organization", "", "only this organization")
 	f.StringVar(&since, "since", "", "first day, such as 2026-11-01")
-	f.StringVar(&until, "until", "", "day behind the last")
+	f.StringVar(&until, "until", "", "day after the last (exclusive)")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.BoolVar(&asCSV, "csv", false, "print CSV")
 	c.MarkFlagsMutuallyExclusive("json", "csv")

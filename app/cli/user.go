@@ -13,9 +13,9 @@ import (
 func userCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "user",
-		Short: "See and limit users, whatever their keys say",
-		Long: `See and limit users. What is decided about a user limits all keys of the user, at
-once and also those made later. Works while the service runs and while it does not.`,
+		Short: "List and restrict users",
+		Long: `List and restrict users. Restrictions apply at once to all keys of the user, also to later
+ones. Works whether or not the service is running.`,
 	}
 	c.AddCommand(userListCommand(), userSetCommand(), userSwitchCommand("disable", true), userSwitchCommand("enable", false), userDeleteCommand())
 	return c
@@ -82,9 +82,9 @@ func changeUser(c *cobra.Command, change *client.UserChange) *cobra.Command {
 func userSetCommand() *cobra.Command {
 	var change client.UserChange
 	c := &cobra.Command{
-		Use: "set EMAIL", Short: "Set the role that a user has at most",
-		Long: `Set the role that a user has at most, whatever the keys say. A user without a key
-can be set, too.`,
+		Use: "set EMAIL", Short: "Set the highest role of a user",
+		Long: `Set the highest role of a user: keys with a higher role are limited to it. The user need not
+have a key yet.`,
 		Example: "  molrun user set bob@lab.example --organization lab --role viewer",
 	}
 	c.Flags().StringVar(&change.Role, "role", "", "viewer, member or admin")
@@ -99,7 +99,7 @@ func userSwitchCommand(name string, disabled bool) *cobra.Command {
 
 func userDeleteCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "delete EMAIL", Short: "Remove a user with all keys; jobs and files stay",
+		Use: "delete EMAIL", Short: "Delete a user and all keys of the user; jobs and files stay",
 		Example: "  molrun user delete bob@lab.example --organization lab",
 	}
 	return forUser(c, func(ctx context.Context, control *client.Control, organization, email string) error {

@@ -132,7 +132,7 @@ func (a *attempt) claim(ctx context.Context, p app.ClaimLimit) (*app.Job, []*app
 			return nil, nil
 		}
 		doubt = true
-		a.options.Log.Warn().Err(err).Str("job", string(a.id)).Msg("the job can't be claimed; will try again")
+		a.options.Log.Warn().Err(err).Str("job", string(a.id)).Msg("could not claim a job; retrying")
 	}
 	return nil, nil
 }
@@ -171,7 +171,7 @@ func (a *attempt) setJob(j *app.Job) {
 // has reported the status of its task.
 func (a *attempt) runFound(ctx context.Context) {
 	for b := serviceBackoff(); temporary(a.locate(ctx)) && ctx.Err() == nil; b.wait(ctx) {
-		a.log.Warn().Msg("the job's placement can't be determined; will try again")
+		a.log.Warn().Msg("could not determine the placement of a job; retrying")
 	}
 	if a.pilot != nil {
 		defer a.pilot.attemptDone()
@@ -252,7 +252,7 @@ func (a *attempt) returnToQueue(ctx context.Context) {
 		return a.jobs.Return(ctx, a.id, a.number)
 	})
 	if err == nil {
-		a.log.Info().Msg("a row before this one takes long, so it waits for another slot")
+		a.log.Info().Msg("returned a job of a batch to the queue, since the job before it takes long")
 	}
 }
 

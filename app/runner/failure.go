@@ -42,7 +42,7 @@ func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.
 	if f.Message == "" {
 		f.Message = sentence(j, o)
 		if line := results.LastErrorLine(tail); explainable[o.Cause] && !strings.Contains(f.Message, line) && !(o.ExitCode == protocol.KilledStatus && strings.Contains(line, "Killed")) {
-			f.Message += " Its last words: " + line + unseen(j, o, alg, line)
+			f.Message += " Last output: " + line + unseen(j, o, alg, line)
 		}
 	}
 	return f

@@ -102,7 +102,7 @@ message = "$1"
 func TestShellWhoseProgramWasKilledIsTold(t *testing.T) {
 	const said = "The program of step \"fold\" was killed (exit status 137), most likely for lack of memory. Give the job more memory or a smaller input."
 	for tail, want := range map[string]string{
-		"Killed\n": said, "sh: line 1: 42 Killed  python3 fold.py\n": said, "bad_alloc: cannot allocate\n": said + " Its last words: bad_alloc: cannot allocate",
+		"Killed\n": said, "sh: line 1: 42 Killed  python3 fold.py\n": said, "bad_alloc: cannot allocate\n": said + " Last output: bad_alloc: cannot allocate",
 	} {
 		f := failure(&app.Job{}, &app.Outcome{Cause: app.CauseExit, ExitCode: 137, Step: "fold"}, nil, tail)
 		must.Equal(t, tail, f.Message, want)

@@ -38,11 +38,11 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
 			a.finishWithoutResult(ctx, o, code, message)
 			return
 		case !temporary(err) && time.Since(begin) >= collectTimeout:
-			a.log.Error().Err(err).Msg("the result can't be kept")
+			a.log.Error().Err(err).Msg("could not store the result")
 			a.finishWithoutResult(ctx, o, app.FailedExit, "The program ended well, but the server could not keep its result; its log says why. Retry the job.")
 			return
 		}
-		a.log.Warn().Err(err).Msg("the result can't be kept now; will try again")
+		a.log.Warn().Err(err).Msg("could not store the result; retrying")
 	}
 }
 
@@ -55,7 +55,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		return ending, err
 	}
 	if err != nil {
-		a.log.Warn().Err(err).Msg("no metrics are read")
+		a.log.Warn().Err(err).Msg("could not read metrics")
 	}
 	c := &result.Collection{
 		Job:       a.id,
@@ -95,7 +95,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 // syncLog does the same for an attempt that leaves a log alone.
 func (a *attempt) syncLog(o *app.Outcome) {
 	if err := a.sync(o); err != nil {
-		a.log.Warn().Err(err).Msg("the log of a failed job may not outlast a crash of the machine")
+		a.log.Warn().Err(err).Msg("could not sync the log of a failed job")
 	}
 }
 
@@ -134,7 +134,7 @@ func (a *attempt) finalRecord(alg *algorithm.File, e app.Ending) (app.Record, er
 func (a *attempt) finishWithoutResult(ctx context.Context, o *app.Outcome, code app.FailureCode, message string) {
 	a.fetchResult(ctx)
 	if err := result.ReturnOutput(a.home); err != nil {
-		a.log.Warn().Err(err).Msg("what was collected stays until the job is deleted or retried")
+		a.log.Warn().Err(err).Msg("could not remove collected files; they stay until the job is deleted or retried")
 	}
 	a.syncLog(o)
 	a.finish(ctx, app.Ending{Outcome: o, Failure: &app.Failure{Code: code, Message: message, ExitCode: &o.ExitCode}})
@@ -144,7 +144,7 @@ func (a *attempt) finishWithoutResult(ctx context.Context, o *app.Outcome, code 
 func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
 	alg, err := a.algorithm(ctx)
 	if err != nil {
-		a.log.Warn().Err(err).Msg("the log is not searched for known failures")
+		a.log.Warn().Err(err).Msg("could not search the log for known failures")
 	}
 	a.fetchResult(ctx)
 	a.syncLog(o)
@@ -163,10 +163,10 @@ func (a *attempt) fetchResult(ctx context.Context) {
 			return
 		}
 		if !temporary(err) || time.Since(begin) >= prepareTimeout {
-			a.log.Error().Err(err).Msg("what an attempt left can't be fetched from the folder that is shared with the cluster")
+			a.log.Error().Err(err).Msg("could not fetch the output of an attempt from the shared folder")
 			return
 		}
-		a.log.Warn().Err(err).Msg("what an attempt left can't be fetched now; will try again")
+		a.log.Warn().Err(err).Msg("could not fetch the output of an attempt; retrying")
 	}
 }
 
@@ -185,7 +185,7 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	if !completed && (!again || a.retained.keep > 0) {
 		err := a.retained.recordRetained(a.id, a.number, a.lacksSpace(e))
 		if noted = err == nil; !noted {
-			a.log.Warn().Err(err).Msg("it can't be noted that a work directory is retained, so it is not")
+			a.log.Warn().Err(err).Msg("could not record the retained work directory; removing it")
 		}
 	}
 	err := a.record(ctx, "end", func(ctx context.Context) error {
@@ -212,7 +212,7 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 func (a *attempt) clear(ctx context.Context, completed, noted, again bool) {
 	if a.remote != nil {
 		if err := a.worker(ctx, a.remote.Remove); err != nil && ctx.Err() == nil {
-			a.log.Warn().Err(err).Msg("an attempt's directory can't be removed now from the folder that is shared with the cluster")
+			a.log.Warn().Err(err).Msg("could not remove an attempt's directory from the shared folder")
 		}
 	}
 	if completed {
@@ -220,7 +220,7 @@ func (a *attempt) clear(ctx context.Context, completed, noted, again bool) {
 	}
 	err := a.worker(ctx, func() error { return a.retained.clear(a.id, a.number, noted, again) })
 	if err != nil && ctx.Err() == nil {
-		a.log.Warn().Err(err).Msg("a work directory can't be removed now")
+		a.log.Warn().Err(err).Msg("could not remove a work directory")
 	}
 }
 
@@ -261,6 +261,6 @@ func (a *attempt) record(ctx context.Context, what string, change func(context.C
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		a.log.Warn().Err(err).Str("change", what).Msg("the job's record can't be changed; will try again")
+		a.log.Warn().Err(err).Str("change", what).Msg("could not update the job record; retrying")
 	}
 }

@@ -23,7 +23,7 @@ func TestFailureShowsTheCause(t *testing.T) {
 		want app.Failure
 	}{
 		{"exit", script{cause: app.CauseExit, exitCode: 1, log: "oops\n"}, app.Failure{
-			Code: app.FailedExit, Message: "The program ended with exit status 1. Its last words: oops", ExitCode: &one, LogTail: "oops\n",
+			Code: app.FailedExit, Message: "The program ended with exit status 1. Last output: oops", ExitCode: &one, LogTail: "oops\n",
 		}},
 		{"known", script{cause: app.CauseExit, exitCode: 1, log: "Cannot read x.pdb\n"}, app.Failure{
 			Code: app.FailedExit, Message: "The program could not read x.pdb.", ExitCode: &one, LogTail: "Cannot read x.pdb\n",

@@ -56,7 +56,7 @@ func (f *forecaster) publish(ctx context.Context, log zerolog.Logger) {
 			f.jobs.SetQueueForecast(f.executor, o)
 			lasts = time.Duration(o.Listed()) * unchanged
 		} else if ctx.Err() == nil {
-			log.Warn().Err(err).Str("executor", f.executor).Msg("the queue can't be read to say who is next; will try again")
+			log.Warn().Err(err).Str("executor", f.executor).Msg("could not read the queue for the forecast; retrying")
 		}
 		sleep(ctx, max(20*time.Since(begin), lasts))
 	}

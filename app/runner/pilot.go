@@ -304,7 +304,7 @@ func (p *pilot) shutdownInBackground(ctx context.Context) {
 		for end := time.Now().Add(most); ctx.Err() == nil && time.Now().Before(end); sleep(ctx, pause) {
 			if gone, err := p.pilots.ShutdownPilot(ctx, dir); gone && err == nil {
 				if err := os.RemoveAll(dir); err != nil {
-					p.options.Log.Warn().Err(err).Msg("a pilot's directory can't be removed")
+					p.options.Log.Warn().Err(err).Msg("could not remove a worker's directory")
 				}
 				return
 			}
@@ -326,7 +326,7 @@ func (p *pilot) claimMore(ctx context.Context) {
 	rows, err := p.claimFurther(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			p.options.Log.Warn().Err(err).Msg("no further rows can be claimed for a pilot")
+			p.options.Log.Warn().Err(err).Msg("could not claim more jobs for a worker")
 		}
 		p.exhausted = true
 	}
@@ -429,7 +429,7 @@ func (p *pilot) handOverFailed(ctx context.Context, rows []*pilotRow, err error)
 		}
 		return
 	}
-	p.options.Log.Warn().Err(err).Str("pilot", p.id).Int("rows", len(rows)).Msg("rows can't be handed to their process; will try again")
+	p.options.Log.Warn().Err(err).Str("pilot", p.id).Int("rows", len(rows)).Msg("could not hand jobs to a worker; retrying")
 	p.handOverAfter = time.Now().Add(handOverRetry)
 	if p.executor.remote == nil {
 		return
@@ -577,7 +577,7 @@ func (p *pilot) pollStatus(ctx context.Context, rows []*pilotRow) (ended int, lo
 	statuses, err := p.executor.Status(ctx, tasks)
 	if err != nil || len(statuses) != len(rows) {
 		if ctx.Err() == nil {
-			p.options.Log.Warn().Err(err).Str("pilot", p.id).Msg("the executor can't tell how the rows of a pilot stand; will ask again")
+			p.options.Log.Warn().Err(err).Str("pilot", p.id).Msg("could not get the status of a worker's jobs; retrying")
 			p.reportSilence(err)
 		}
 		return 0, false

@@ -49,9 +49,9 @@ func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
 	case errors.Is(err, errStopped):
 		return &app.Ending{Lost: "it was cancelled"}, nil
 	case errors.As(err, &refusal):
-		a.log.Warn().Err(refusal.cause).Str("reason", refusal.failure.Message).Msg("job can't be started")
+		a.log.Warn().Err(refusal.cause).Str("reason", refusal.failure.Message).Msg("could not start the job")
 	default:
-		a.log.Error().Err(err).Msg("the attempt's directory can't be prepared")
+		a.log.Error().Err(err).Msg("could not prepare the attempt's directory")
 		refusal = cannotStart("The server could not prepare the job's files; its log says why. Retry the job.", err)
 	}
 	return &app.Ending{
@@ -91,7 +91,7 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 		if refusal, ok := errors.AsType[*rejection](err); ok {
 			cause = refusal.cause // the log needs no sentence for the user
 		}
-		a.log.Warn().AnErr("error", cause).Msg("the job can't be started now; will try again")
+		a.log.Warn().AnErr("error", cause).Msg("could not start the job; retrying")
 		if why := a.whyWaiting(err); why != (eta.Reason{}) {
 			a.sendEvent(ctx, event{kind: evWaiting, reason: why})
 		}
@@ -264,7 +264,7 @@ func (a *attempt) programVersion(ctx context.Context, alg *algorithm.File) strin
 	}
 	version, err := a.options.VersionOf(ctx, alg)
 	if err != nil {
-		a.log.Warn().Err(err).Msg("the version of the job's program is not known")
+		a.log.Warn().Err(err).Msg("could not determine the program version")
 	}
 	return version
 }

@@ -18,7 +18,7 @@ import (
 func (r *Runner) reconcile(ctx context.Context) bool {
 	if err := r.jobs.Propagate(ctx); err != nil {
 		if ctx.Err() == nil {
-			r.options.Log.Warn().Err(err).Msg("the jobs that wait for others can't be told of their end; will try again")
+			r.options.Log.Warn().Err(err).Msg("could not update dependent jobs; retrying")
 		}
 		return false
 	}
@@ -38,7 +38,7 @@ func (r *Runner) reconcile(ctx context.Context) bool {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			r.options.Log.Warn().Err(err).Msg("the claimed jobs can't be read; will try again")
+			r.options.Log.Warn().Err(err).Msg("could not read the claimed jobs; retrying")
 		}
 		return false
 	}
@@ -113,13 +113,13 @@ func (r *Runner) orphan(ctx context.Context, j *app.Job) {
 	log := r.options.Log.With().Str("job", string(j.ID)).Str("executor", j.Executor).Logger()
 	if !r.orphaned[j.ID] {
 		r.orphaned[j.ID] = true
-		log.Error().Msg("job was claimed for an executor that is not configured; configure it again or cancel the job")
+		log.Error().Msg("job belongs to an executor that is no longer configured; configure it again or cancel the job")
 	}
 	if !j.Private.Stop {
 		return
 	}
 	err := r.jobs.Finish(ctx, j.ID, j.Attempts, app.Ending{Lost: "its executor is no longer configured"})
 	if err != nil && ctx.Err() == nil {
-		log.Warn().Err(err).Msg("the cancelled job can't be finished; will try again")
+		log.Warn().Err(err).Msg("could not finish a cancelled job; retrying")
 	}
 }

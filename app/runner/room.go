@@ -48,7 +48,7 @@ func (r *retained) removeFirst(ctx context.Context, log zerolog.Logger, why stri
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			log.Warn().Err(err).Msg("no work directory of a failed job can be removed to make room; will try again")
+			log.Warn().Err(err).Msg("could not remove a failed job's work directory to free space; retrying")
 		}
 		return false
 	}

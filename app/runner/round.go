@@ -23,7 +23,7 @@ func (r *Runner) rounds(ctx context.Context) {
 		e.failed = false
 		if err := r.round(ctx, e); err != nil && ctx.Err() == nil {
 			e.failed = true
-			r.options.Log.Warn().Err(err).Str("executor", e.Name()).Msg("the queue can't be read; will try again")
+			r.options.Log.Warn().Err(err).Str("executor", e.Name()).Msg("could not read the queue; retrying")
 		}
 		scanned = scanned || e.scanned != before
 	}
@@ -166,9 +166,9 @@ func (r *Runner) blocked(e *executor, waiting []app.Waiting) eta.Reason {
 	if why != e.blocked {
 		e.blocked = why
 		if why == (eta.Reason{}) {
-			r.options.Log.Info().Str("executor", e.Name()).Msg("jobs are started again")
+			r.options.Log.Info().Str("executor", e.Name()).Msg("resumed starting jobs")
 		} else {
-			r.options.Log.Warn().Str("executor", e.Name()).Str("reason", why.Text).Msg("no job is started")
+			r.options.Log.Warn().Str("executor", e.Name()).Str("reason", why.Text).Msg("paused starting jobs")
 		}
 	}
 	return why
@@ -181,7 +181,7 @@ func (r *Runner) reject(ctx context.Context, e *executor, refusal schedule.Rejec
 	case err == nil:
 		log.Info().Str("reason", refusal.Message).Msg("job can never start")
 	case !errors.Is(err, fault.NotFound) && ctx.Err() == nil:
-		log.Warn().Err(err).Msg("a job that can never start can't be failed; will try again")
+		log.Warn().Err(err).Msg("could not fail a job that can never start; retrying")
 		e.failed = true
 	}
 }

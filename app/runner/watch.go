@@ -79,7 +79,7 @@ func (a *attempt) noticeSilence(ctx context.Context, why string) {
 func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
 	if s.State == app.TaskStarting {
 		if a.started {
-			a.log.Warn().Str("reason", s.Reason).Msg("the executor no longer sees the task run; will ask again")
+			a.log.Warn().Str("reason", s.Reason).Msg("executor no longer sees a running task; checking again")
 			return
 		}
 		a.sendEvent(ctx, event{kind: evWaiting, reason: a.executor.waiting(s.Reason)})
@@ -107,7 +107,7 @@ func (a *attempt) stopTask(ctx context.Context) <-chan time.Time {
 	callCtx, cancel := context.WithTimeout(ctx, a.executor.timeout)
 	defer cancel()
 	if err := a.executor.Stop(callCtx, a.task()); err != nil && ctx.Err() == nil {
-		a.log.Warn().Err(err).Msg("the executor can't stop the task; will ask again")
+		a.log.Warn().Err(err).Msg("executor could not stop a task; retrying")
 	}
 	if a.pilot != nil {
 		a.pilot.wake()

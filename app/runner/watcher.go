@@ -142,7 +142,7 @@ func (w *watcher) pollTasks(ctx context.Context, entries []*watched) {
 	}
 	known := err == nil && len(statuses) == len(tasks)
 	if !known {
-		w.log.Warn().Err(err).Int("tasks", len(tasks)).Msg("the executor can't tell how its tasks stand; will ask again")
+		w.log.Warn().Err(err).Int("tasks", len(tasks)).Msg("could not get task status from the executor; retrying")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

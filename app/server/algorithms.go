@@ -90,7 +90,7 @@ func (o *offer) reload() (web.AlgorithmsRead, error) {
 	}
 	next, err := o.readFiles(o.catalogue.Own())
 	if err != nil {
-		o.log.Error().Err(err).Msg("the algorithm files can't be read; what was on offer stays")
+		o.log.Error().Err(err).Msg("could not read the algorithm files; keeping the previous ones")
 		return web.AlgorithmsRead{}, fault.Errorf(fault.Invalid, "%v; what was on offer stays", fault.Text(err))
 	}
 	o.catalogue.Replace(next)

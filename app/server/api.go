@@ -123,7 +123,7 @@ func (s *service) watch(follower *follow.Follower, submissions *limit.Slots) {
 		AuditLog: filepath.Join(s.config.Data, audit.Name), AuditLost: s.audit.Lost,
 		Listeners: follower.OpenStreams, Computing: submissions.Waiting,
 		Warn: func(part string, err error) {
-			s.log.Warn().Err(err).Str("part", part).Msg("the metrics lack something that can't be read")
+			s.log.Warn().Err(err).Str("part", part).Msg("metrics are incomplete")
 		},
 	}
 	if s.slurm != nil {

@@ -55,7 +55,7 @@ func (s *service) keepSnapshot(ctx context.Context, w http.ResponseWriter) error
 	}
 	defer func() {
 		if err := os.Remove(path); err != nil {
-			s.log.Warn().Err(err).Msg("a snapshot of the database is left behind; the next start removes it")
+			s.log.Warn().Err(err).Msg("could not remove a database snapshot; the next start removes it")
 		}
 	}()
 	w.Header().Set("Content-Type", "application/json")

@@ -41,7 +41,7 @@ func (s *service) isolate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()
 	if err := s.executor.CleanUp(ctx, filepath.Join(s.config.Data, "jobs"), s.images); err != nil {
-		s.log.Warn().Err(err).Msg("not all cgroups and containers of ended jobs could be removed")
+		s.log.Warn().Err(err).Msg("could not remove all cgroups and containers of finished jobs")
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (s *service) openCluster() (err error) {
 	}
 	switch err := host.CheckSharedDir(s.config.Slurm.SharedDir, s.config.Data); {
 	case errors.Is(err, fault.Unavailable): // it may not be mounted yet
-		s.log.Warn().Str("executor", placement.Slurm).Msg("the folder shared with the cluster can't be used, so its jobs wait: " + fault.Text(err))
+		s.log.Warn().Str("executor", placement.Slurm).Msg("shared folder unusable; cluster jobs wait: " + fault.Text(err))
 	case err != nil:
 		return err
 	}

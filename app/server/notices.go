@@ -48,7 +48,7 @@ func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error)
 	}
 	m.webhooks = delivery.NewPoster(delivery.PostOptions{Policy: s.config.Notices(), Agent: "molrun/" + cmp.Or(s.version, "unknown")})
 	o := delivery.SenderOptions{Now: time.Now, Post: m.webhooks.Post, Link: m.jobLink, Tried: m.tried, Warn: func(err error) {
-		m.log.Warn().Err(err).Msg("notices can't be sent; it is tried again")
+		m.log.Warn().Err(err).Msg("could not send notifications; retrying")
 	}}
 	if s.config.Mail.Host != "" {
 		mailer, err := m.mail()
@@ -107,6 +107,6 @@ func (m *messenger) tried(d *notice.Delivery) {
 	m.attempts.WithLabelValues(kind, result).Inc()
 	if d.State == notice.GivenUp {
 		m.log.Warn().Str("organization", d.Organization).Str("job", d.Job).Str("name", d.JobName).Str("delivery", d.ID).
-			Int("attempts", d.Attempts).Str("reason", d.Error).Msg("a notice was given up")
+			Int("attempts", d.Attempts).Str("reason", d.Error).Msg("gave up delivering a notification")
 	}
 }

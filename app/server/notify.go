@@ -53,7 +53,7 @@ func (n *notifier) notify(state string) {
 		_, err = conn.Write([]byte(state))
 	}
 	if err != nil {
-		n.log.Warn().Err(err).Str("state", state).Msg("systemd can't be notified")
+		n.log.Warn().Err(err).Str("state", state).Msg("could not notify systemd")
 	}
 }
 
@@ -70,7 +70,7 @@ func (n *notifier) watch(ctx context.Context, alive func(context.Context) error)
 		if err := alive(ctx); err == nil {
 			n.notify("WATCHDOG=1")
 		} else if ctx.Err() == nil {
-			n.log.Error().Err(err).Msg("the service is unhealthy; no watchdog message is sent")
+			n.log.Error().Err(err).Msg("service unhealthy; withholding the watchdog message")
 		}
 		select {
 		case <-ticker.C:

@@ -148,7 +148,7 @@ func TestSystemdIsToldWhatHappens(t *testing.T) {
 	}
 	log := &whole.Log{}
 	newNotifier([]string{"NOTIFY_SOCKET=" + filepath.Join(dir, "nobody")}, zerolog.New(log)).notify("READY=1")
-	if logged(t, log, "systemd can't be notified")["state"] != "READY=1" {
+	if logged(t, log, "could not notify systemd")["state"] != "READY=1" {
 		t.Errorf("the log has %s", log)
 	}
 	log = &whole.Log{}

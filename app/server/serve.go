@@ -123,14 +123,14 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	parts.run("watchdog", func() error { return systemd.watch(stopping, s.alive) })
 	<-stopping.Done()
 	systemd.notify("STOPPING=1")
-	s.log.Info().Msg("stopping; running jobs go on")
+	s.log.Info().Msg("stopping; running jobs continue")
 	err = errors.Join(running.drain(time.Duration(s.config.Stop.Requests), api, operator), parts.wait())
 	return errors.Join(err, s.saveKeyUses())
 }
 
 // rowsLater logs why the rows of a batch could not be stopped or tried again yet.
 func (s *service) rowsLater(err error) {
-	s.log.Warn().Err(err).Msg("could not change the rows of a batch; retrying")
+	s.log.Warn().Err(err).Msg("could not change the jobs of a batch; retrying")
 }
 
 // baseURL returns the address of the service that browsers are given: the public one,

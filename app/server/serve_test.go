@@ -57,7 +57,7 @@ func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
 	if after := runtime.GOMAXPROCS(0); after != before {
 		t.Errorf("%d goroutines may run at once, %d before", after, before)
 	}
-	if logged(t, r.log, "stopping; running jobs go on") == nil {
+	if logged(t, r.log, "stopping; running jobs continue") == nil {
 		t.Error("the log does not say that the service stops")
 	}
 	if os.Getenv("GOMAXPROCS") == "" && procs < minProcs {
@@ -108,7 +108,7 @@ func TestServiceThatCannotStartReleasesTheDirectory(t *testing.T) {
 		"an unsafe shared folder": {func(c *config.Config) {
 			c.Slurm.SharedDir = t.TempDir()
 			must.OK(t, os.Chmod(c.Slurm.SharedDir, 0o777))
-		}, "others may write to", false},
+		}, "is writable by others", false},
 		"a damaged secret": {func(c *config.Config) {
 			must.OK(t, os.MkdirAll(c.Data, 0o700))
 			must.OK(t, os.WriteFile(filepath.Join(c.Data, "secret"), []byte("x"), 0o600))

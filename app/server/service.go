@@ -133,7 +133,7 @@ func (s *service) joinParts(secret *link.Secret) error {
 	s.program = program
 	here, err := host.Inspect(s.config)
 	if err != nil {
-		s.log.Warn().Err(err).Msg("not all of the machine could be detected")
+		s.log.Warn().Err(err).Msg("hardware detection incomplete")
 		errors.As(err, &s.gpuTrouble)
 	}
 	capacity := here.Capacity
@@ -222,7 +222,7 @@ func (s *service) keepFolders() {
 			continue
 		}
 		if _, err := a.Folder.Path(); err != nil {
-			s.log.Error().Err(err).Str("type", a.Type).Str("version", a.Version).Msg("the algorithm's folder can't be kept")
+			s.log.Error().Err(err).Str("type", a.Type).Str("version", a.Version).Msg("could not keep a copy of the algorithm's folder")
 		}
 	}
 }

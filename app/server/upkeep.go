@@ -45,14 +45,14 @@ func (s *service) cleanUp(ctx context.Context) {
 	}
 	removed, err := s.files.CollectGarbage(ctx, upload, job)
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn().Err(err).Msg("not all leftovers could be removed")
+		s.log.Warn().Err(err).Msg("could not remove all leftovers")
 	}
 	if removed > 0 {
 		s.log.Info().Int("removed", removed).Msg("removed leftovers of earlier runs")
 	}
 	s.cleanUpFolders(ctx)
 	if err := s.accounts.DeleteExpiredSessions(ctx); err != nil && ctx.Err() == nil {
-		s.log.Warn().Err(err).Msg("sessions that have ended could not be deleted; it is tried again tomorrow")
+		s.log.Warn().Err(err).Msg("could not delete expired sessions; retrying in 24h")
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *service) cleanUpFolders(ctx context.Context) {
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn().Err(err).Msg("not all folders of algorithms that no job needs could be removed")
+		s.log.Warn().Err(err).Msg("could not remove all unused algorithm folders")
 	}
 }
 
@@ -91,11 +91,11 @@ func (s *service) retain(ctx context.Context) {
 	})
 	switch {
 	case err != nil && ctx.Err() == nil:
-		s.log.Warn().Err(err).Msg("not all that is no longer kept could be deleted; it is tried again in an hour")
+		s.log.Warn().Err(err).Msg("retention failed for some items; retrying in 1h")
 	case done.Doubt:
-		s.log.Warn().Msg("the clock is more than a day from when the service last ran; nothing is deleted by the rules of retention for an hour")
+		s.log.Warn().Msg("clock is more than a day off since the last run; retention is paused for 1h")
 	case done.Behind > 0:
-		s.log.Warn().Dur("behind", done.Behind).Msg("the clock leapt ahead; the rules of retention follow it by a day each hour")
+		s.log.Warn().Dur("behind", done.Behind).Msg("clock jumped forward; limiting retention to one day per hour")
 	}
 }
 
@@ -108,7 +108,7 @@ func (s *service) checkPlace(context.Context) {
 // recordKeyUses writes from time to time when keys were last used.
 func (s *service) recordKeyUses(ctx context.Context) {
 	s.accounts.RecordKeyUses(ctx, func(err error) {
-		s.log.Warn().Err(err).Msg("when keys were used last could not be written; it is tried again")
+		s.log.Warn().Err(err).Msg("could not save last-used times of API keys; retrying")
 	})
 }
 
@@ -117,7 +117,7 @@ func (s *service) saveKeyUses() error {
 	ctx, cancel := context.WithTimeout(context.Background(), abandonAfter)
 	defer cancel()
 	if err := s.accounts.SaveKeyUses(ctx); err != nil {
-		s.log.Warn().Err(err).Msg("when keys were used last could not be written")
+		s.log.Warn().Err(err).Msg("could not save last-used times of API keys")
 	}
 	return nil
 }

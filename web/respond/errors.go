@@ -174,7 +174,7 @@ func logCause(r *http.Request, code fault.Code, err error) {
 	case code == fault.Internal:
 		log.Error().Err(err).Msg("request failed")
 	case code == fault.StorageFull || code == fault.Unavailable:
-		log.Warn().Err(err).Msg("request refused")
+		log.Warn().Err(err).Msg("request rejected")
 	}
 }
 

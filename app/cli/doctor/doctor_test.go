@@ -73,7 +73,7 @@ func TestModesOfTheDataDirectory(t *testing.T) {
 		0o700: {Result: OK, Text: "is private"},
 		0o750: {Result: Warning, Text: "(mode 0750); run chmod 700 " + in.data},
 		0o701: {Result: Warning, Text: "(mode 0701)"},
-		0o720: {Result: Problem, Text: "others may write to " + in.data + " (mode 0720)"},
+		0o720: {Result: Problem, Text: in.data + " is writable by others (mode 0720)"},
 		0o702: {Result: Problem, Text: "run chmod 700 " + in.data},
 	} {
 		must.OK(t, os.Chmod(in.data, mode))

@@ -98,7 +98,7 @@ func algorithmPart(name, short string, do func(context.Context, *session, client
 		Example:           Examples("molrun algorithm "+name+" cg-idp", "molrun algorithm "+name+" cg-idp --json"),
 		ValidArgsFunction: completeTypes,
 	}
-	c.Flags().StringVar(&version, "version", "", "which version (default the newest)")
+	c.Flags().StringVar(&version, "version", "", "version (default the newest)")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		q := url.Values{}
 		if version != "" {

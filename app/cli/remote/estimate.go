@@ -15,8 +15,9 @@ import (
 func estimateCommand() *cobra.Command {
 	var d description
 	c := &cobra.Command{
-		Use: "estimate [TYPE]", Short: "Show how long a job would wait and run", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
-		Long:    "Show how long a job would wait and run, what it needs, and whether it can run here at all. Nothing is queued.",
+		Use: "estimate [TYPE]", Short: "Estimate when a job would start and finish", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
+		Long: `Estimate how long a job would wait and run, what it needs, and whether it can run here at all.
+Nothing is queued.`,
 		Example: Examples("molrun estimate cg-idp --example", "molrun estimate -i job.toml --json"),
 	}
 	d.addFlags(c, "job")

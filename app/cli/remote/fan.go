@@ -27,14 +27,14 @@ func batchCommand() *cobra.Command {
 	var each []string
 	c := &cobra.Command{
 		Use: "batch [TYPE]", Short: "Submit many jobs at once", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
-		Long: `Submit many jobs of one algorithm: one for each line of a table (.csv, .tsv or .xlsx, whose
-columns are settings), for each sequence of a FASTA file, or for each file of a folder. --set and
---file give what all have in common. --each names the setting that sequences or files are
-for; it is found by itself where only one setting takes them. In a table, a column of --each
-has local files, which are uploaded.
+		Long: `Submit many jobs of one algorithm: one for each row of a table (.csv, .tsv or .xlsx, with
+settings as columns), each sequence of a FASTA file, or each file in a folder. --set and
+--file give settings that all jobs share. --each names the setting that takes the sequences
+or files; it is needed only if several settings could. In a table, the column of --each holds
+paths of local files, which are uploaded.
 
-A file .toml, .yaml or .json has a list of jobs, whose types may differ and which may read one
-another's results, as job:NAME/@OUTPUT or job:NAME/path.`,
+A .toml, .yaml or .json file holds a list of jobs, which can be of different types and read
+each other's results, as job:NAME/@OUTPUT or job:NAME/path.`,
 		Example: Examples(
 			"molrun batch sequence-properties -i proteins.fasta --wait",
 			"molrun batch cg-idp -i conditions.csv --file fasta=hst5.fasta --name conditions",
@@ -43,7 +43,7 @@ another's results, as job:NAME/@OUTPUT or job:NAME/path.`,
 	}
 	d.addFlags(c, "batch")
 	a.addFlags(c)
-	c.Flags().StringArrayVar(&each, "each", nil, "the setting that each sequence or file is for")
+	c.Flags().StringArrayVar(&each, "each", nil, "setting that takes each sequence or file")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		if d.input == "" {
 			return Usagef("say what the rows are made of, as in %s TYPE -i rows.csv", c.CommandPath())

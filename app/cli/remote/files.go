@@ -21,7 +21,7 @@ import (
 
 func filesCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "files", Short: "List, upload, download and delete files that jobs read",
+		Use: "files", Short: "List, upload, download and delete input files",
 		Example: Examples("molrun files ls", "molrun files put model.pdb models/*.pdb --folder screen"),
 	}
 	c.AddCommand(listFilesCommand(), putCommand(), getCommand(), removeFilesCommand())
@@ -34,7 +34,7 @@ func listFilesCommand() *cobra.Command {
 		Use: "ls [FOLDER|PATTERN...]", Short: "List uploaded files, newest first",
 		Example: Examples("molrun files ls", "molrun files ls 'inputs/*.pdb' --json"),
 	}
-	c.Flags().BoolVar(&organization, "organization", false, "those of all members")
+	c.Flags().BoolVar(&organization, "organization", false, "include other users' entries")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		found, err := findUploads(ctx, s, args, organization)
 		if err != nil {
@@ -110,9 +110,9 @@ func putCommand() *cobra.Command {
 	var folder string
 	var ifChanged bool
 	c := &cobra.Command{
-		Use: "put FILE|FOLDER...", Short: "Upload files, each once",
-		Long: `Upload files, and the files of folders. An upload that breaks goes on where it stopped. With
---if-changed, files are left out whose bytes the service has already under the same name.`,
+		Use: "put FILE|FOLDER...", Short: "Upload files",
+		Long: `Upload files and folders. An interrupted upload resumes where it stopped. With --if-changed,
+files that the service already has under the same name with the same content are skipped.`,
 		Example: Examples("molrun files put model.pdb", "molrun files put models/ --folder screen/models"),
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -122,7 +122,7 @@ func putCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&folder, "folder", "", "folder on the service (default inputs)")
-	c.Flags().BoolVar(&ifChanged, "if-changed", false, "send only files whose bytes differ from those on the service")
+	c.Flags().BoolVar(&ifChanged, "if-changed", false, "upload only files whose content differs from the service's")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		groups, err := locals(args, folder)
 		if err != nil {

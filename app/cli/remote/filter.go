@@ -22,15 +22,15 @@ type filter struct {
 
 func (f *filter) addFlags(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringSliceVar(&f.status, "status", nil, "QUEUED, RUNNING, COMPLETED or FAILED; several with commas")
-	flags.StringVar(&f.batch, "batch", "", "the rows of this batch")
+	flags.StringSliceVar(&f.status, "status", nil, "QUEUED, RUNNING, COMPLETED or FAILED; separate several by commas")
+	flags.StringVar(&f.batch, "batch", "", "jobs of this batch")
 	flags.StringVar(&f.algorithm, "type", "", "jobs of this algorithm")
 	flags.StringVar(&f.email, "user", "", "jobs of the member with this e-mail address")
 	flags.StringVar(&f.search, "search", "", "jobs with this text in name, note or tags")
 	flags.StringArrayVar(&f.tags, "tag", nil, "jobs with this tag, key:value")
-	flags.StringVar(&f.since, "since", "", "submitted at this time or later, such as 2026-11-20 or 2h")
-	flags.StringVar(&f.until, "until", "", "submitted before this time")
-	flags.BoolVar(&f.organization, "organization", false, "those of all members")
+	flags.StringVar(&f.since, "since", "", "submitted since, such as 2026-11-20 or 2h")
+	flags.StringVar(&f.until, "until", "", "submitted before")
+	flags.BoolVar(&f.organization, "organization", false, "include other users' entries")
 	completeFlag(c, "batch", completeJobs)
 	completeFlag(c, "type", completeTypes)
 	completeFlag(c, "status", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -41,7 +41,7 @@ type JobLeft struct{ Name string }
 
 // Error implements error.
 func (e *JobLeft) Error() string {
-	return fmt.Sprintf("%s goes on; molrun wait %[1]s returns to it, molrun cancel %[1]s stops it", terminal.Clean(e.Name))
+	return fmt.Sprintf("%s is still running. Resume: molrun wait %[1]s. Stop: molrun cancel %[1]s", terminal.Clean(e.Name))
 }
 
 // waiting bounds how long a command waits.
@@ -49,7 +49,7 @@ type waiting struct{ Timeout time.Duration }
 
 // AddFlag adds the flag.
 func (w *waiting) AddFlag(c *cobra.Command) {
-	c.Flags().DurationVar(&w.Timeout, "timeout", 0, "leave the job running after this time, with exit code 7 (default: wait until it ends)")
+	c.Flags().DurationVar(&w.Timeout, "timeout", 0, "stop waiting after this time, with exit code 7; the job keeps running (default: no limit)")
 }
 
 // within returns ctx with the bound.

@@ -21,14 +21,14 @@ func jobsCommand() *cobra.Command {
 	var most int
 	c := &cobra.Command{
 		Use: "jobs", Short: "List jobs, newest first", Args: cobra.NoArgs,
-		Long: `List your jobs, newest first; a batch is one line, and --batch lists its rows. With --watch, the
-list is drawn anew until Ctrl-C.`,
+		Long: `List your jobs, newest first. A batch is one line; --batch lists its jobs. With --watch, the
+list is refreshed until Ctrl-C.`,
 		Example: Examples("molrun jobs", "molrun jobs --status RUNNING,QUEUED --organization", "molrun jobs --batch screen -o csv"),
 	}
 	f.addFlags(c)
-	c.Flags().StringVarP(&format, "output", "o", "", "wide (more columns, nothing cut), csv or json")
-	c.Flags().BoolVar(&watch, "watch", false, "go on and draw the list anew")
-	c.Flags().IntVar(&most, "limit", 25, "how many at most; 0 for all")
+	c.Flags().StringVarP(&format, "output", "o", "", "output format: wide, csv or json")
+	c.Flags().BoolVar(&watch, "watch", false, "refresh continuously")
+	c.Flags().IntVar(&most, "limit", 25, "maximum number of jobs; 0 for all")
 	completeFlag(c, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"wide", "csv", "json"}, cobra.ShellCompDirectiveNoFileComp
 	})

@@ -31,22 +31,20 @@ func LoginCommand(local func(*cobra.Command) LocalKey) *cobra.Command {
 	var here bool
 	c := &cobra.Command{
 		Use:   "login",
-		Short: "Keep the address of a service and your API key",
-		Long: `Keep the address of a service and your API key for all other commands, in a file that only
-you can read ($XDG_CONFIG_HOME/molrun/profiles.json or ~/.config/molrun/profiles.json). The key
-is read from the terminal, from standard input or from $MOLRUN_KEY, and tried before it is
-kept.
+		Short: "Save the address of a service and your API key",
+		Long: `Save the address of a service and your API key for all other commands, in a file that only
+you can read ($XDG_CONFIG_HOME/molrun/profiles.json or ~/.config/molrun/profiles.json). The
+key is read from the terminal, standard input or $MOLRUN_KEY, and tested before it is saved.
 
-With --local, on the machine of the service and as its user, nothing has to be typed: a key is
-made for you.`,
+With --local, on the machine of the service and as its user, a key is created for you.`,
 		Example: Examples("molrun login --server http://lab.example:8080", "molrun login --local --data molrun-data", "molrun login --server https://lab.example --profile lab <key.txt"),
 		Args:    cobra.NoArgs,
 	}
 	f := c.Flags()
 	f.StringVar(&server, "server", "", "address of the service (default $MOLRUN_SERVER)")
-	f.StringVar(&name, "profile", defaultProfile, "name under which it is kept")
-	f.StringVar(&trust, "trust", "", "PEM file of the certificate to trust, where no authority vouches for it")
-	f.BoolVar(&here, "local", false, "make a key on the machine of the service")
+	f.StringVar(&name, "profile", defaultProfile, "profile name to save it under")
+	f.StringVar(&trust, "trust", "", "PEM file with the certificate to trust, if it is self-signed")
+	f.BoolVar(&here, "local", false, "create a key, on the machine of the service")
 	makeKey := local(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		p := Profile{Server: cmp.Or(server, os.Getenv("MOLRUN_SERVER")), Trust: trust}
@@ -139,7 +137,7 @@ func keepProfile(c *cobra.Command, name string, p Profile) error {
 
 func whoamiCommand() *cobra.Command {
 	return connected(&cobra.Command{
-		Use: "whoami", Short: "Show who you are to the service", Args: cobra.NoArgs,
+		Use: "whoami", Short: "Show your user, organization and role", Args: cobra.NoArgs,
 		Example: Examples("molrun whoami", "molrun whoami --json"),
 	}, func(ctx context.Context, s *session, _ []string) error {
 		a, err := s.API.Get(ctx, nil, "session")
@@ -170,11 +168,11 @@ func whoamiCommand() *cobra.Command {
 func logoutCommand() *cobra.Command {
 	var name string
 	c := &cobra.Command{
-		Use: "logout", Short: "Forget a service and its key", Args: cobra.NoArgs,
-		Long:    "Forget the address and the key of a profile. The key itself stays valid; an admin can delete it.",
+		Use: "logout", Short: "Remove a saved service and its key", Args: cobra.NoArgs,
+		Long:    "Remove the address and the key of a profile. The key itself stays valid; an admin can delete it.",
 		Example: Examples("molrun logout", "molrun logout --profile lab"),
 	}
-	c.Flags().StringVar(&name, "profile", "", "which one (default the current one)")
+	c.Flags().StringVar(&name, "profile", "", "profile (default: the current one)")
 	completeFlag(c, "profile", completeProfiles)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		file, path, err := openProfiles(os.Getenv)
@@ -206,7 +204,7 @@ func logoutCommand() *cobra.Command {
 
 func openCommand() *cobra.Command {
 	return connected(&cobra.Command{
-		Use: "open [JOB]", Short: "Open the web page of the service, or of a job", Args: cobra.MaximumNArgs(1),
+		Use: "open [JOB]", Short: "Open the web application, or the page of a job", Args: cobra.MaximumNArgs(1),
 		Long:              "Open the web application in a browser, and print its address.",
 		Example:           Examples("molrun open", "molrun open hst5"),
 		ValidArgsFunction: completeJobs,

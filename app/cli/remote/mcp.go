@@ -11,10 +11,10 @@ import (
 
 func mcpCommand(version string) *cobra.Command {
 	c := &cobra.Command{
-		Use: "mcp", Short: "Let a language model use the service (Model Context Protocol)", Args: cobra.NoArgs,
-		Long: `Speak the Model Context Protocol on standard input and output, for programs that let a language
-model use tools. It acts with your key: what you may not do, it may not. The service offers
-the same over HTTP at /mcp, with the key in x-api-key.`,
+		Use: "mcp", Short: "Give an AI assistant access to the service (Model Context Protocol)", Args: cobra.NoArgs,
+		Long: `Serve the Model Context Protocol on standard input and output, for AI assistants that use
+tools. The assistant acts with your key and has your rights. The service offers the same over
+HTTP at /mcp, with the key in x-api-key.`,
 		Example: Examples("molrun mcp </dev/null", "molrun mcp --profile default </dev/null"),
 	}
 	return connected(c, func(ctx context.Context, s *session, _ []string) error {

@@ -22,11 +22,12 @@ const plotRows = 14
 func plotCommand() *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "plot JOB [SERIES [COLUMN...]]", Short: "Draw a series of a result in the terminal", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeJobs,
-		Long:    "Draw a series of a result, also while the job runs. Without the name of one, the series of the job are listed; without columns, all are drawn that the algorithm means for a plot.",
+		Use: "plot JOB [SERIES [COLUMN...]]", Short: "Plot a data series of a result in the terminal", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeJobs,
+		Long: `Plot a data series of a result, also while the job runs. Without SERIES, list the series of
+the job; without COLUMN, plot the columns that the algorithm file names.`,
 		Example: Examples("molrun plot hst5", "molrun plot hst5 size", "molrun plot hst5 size --json"),
 	}
-	c.Flags().StringVar(&file, "file", "", "which file, if the series has several")
+	c.Flags().StringVar(&file, "file", "", "file, if the series has several")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		views, err := series(ctx, s, args[0])
 		if err != nil {

@@ -22,15 +22,15 @@ func rerunCommand() *cobra.Command {
 	var name string
 	var a afterwards
 	c := &cobra.Command{
-		Use: "rerun JOB|RESULT.zip", Short: "Submit the work of a job, or of a downloaded result, again",
+		Use: "rerun JOB|RESULT.zip", Short: "Run a job again, by name or from a downloaded result",
 		Args:              oneArgument("a job, or the archive of a result"),
 		ValidArgsFunction: completeJobs,
-		Long: `Submit the same work again, under a new name: same algorithm, version, settings and files.
-From an archive, it also works on another service, which must have the files: archives made
-with their inputs (molrun results NAME --inputs) bring them along.`,
+		Long: `Run a job again under a new name, with the same algorithm, version, settings and files. From a
+downloaded result it also works on another service, if the archive has the input files
+(molrun results NAME --inputs) or the service has them.`,
 		Example: Examples("molrun rerun hst5 --name hst5-again", "molrun rerun hst5.zip --wait"),
 	}
-	c.Flags().StringVarP(&name, "name", "n", "", "name of the new job (default the old one with -rerun behind it)")
+	c.Flags().StringVarP(&name, "name", "n", "", "name of the new job (default: the old name with -rerun appended)")
 	a.addFlags(c)
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		body, inputs, err := earlier(ctx, s, args[0])

@@ -23,18 +23,18 @@ func resultsCommand() *cobra.Command {
 	var w waiting
 	c := &cobra.Command{
 		Use: "results JOB", Short: "Download the result of a job", Args: oneArgument("the name of a job"), ValidArgsFunction: completeJobs,
-		Long: `Download the result of a job as an archive, or one of its files. A download that breaks goes
-on where it stopped, also when the command is started again.`,
+		Long: `Download the result of a job as an archive, or one of its files. An interrupted download
+resumes where it stopped, also when you run the command again.`,
 		Example: Examples("molrun results hst5", "molrun results hst5 --list", "molrun results hst5 --file metrics.json --download out", "molrun results screen --extract --download out"),
 	}
 	f := c.Flags()
-	f.BoolVar(&list, "list", false, "list the files instead")
+	f.BoolVar(&list, "list", false, "list the files, without downloading them")
 	f.StringVar(&file, "file", "", "only this file")
 	f.StringVar(&dir, "download", ".", "folder to write to")
-	f.BoolVar(&extractIt, "extract", false, "unpack the archive")
-	f.BoolVar(&partial, "partial", false, "of a batch, what has completed so far")
-	f.BoolVar(&withInputs, "inputs", false, "with the files that the job has read")
-	f.BoolVar(&wait, "wait", false, "wait until the job has ended")
+	f.BoolVar(&extractIt, "extract", false, "unpack the archive after downloading")
+	f.BoolVar(&partial, "partial", false, "for a batch: the jobs completed so far")
+	f.BoolVar(&withInputs, "inputs", false, "include the input files")
+	f.BoolVar(&wait, "wait", false, "wait for the job to finish")
 	w.AddFlag(c)
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		name := args[0]

@@ -56,10 +56,10 @@ type work func(ctx context.Context, s *session, args []string) error
 func connected(c *cobra.Command, do work) *cobra.Command {
 	var o sessionOptions
 	f := c.Flags()
-	f.StringVar(&o.server, "server", "", "address of the service (default $MOLRUN_SERVER, or that of the profile)")
-	f.StringVar(&o.profile, "profile", "", "which of the services that login has kept (default $MOLRUN_PROFILE, or the last)")
-	f.BoolVar(&o.asJSON, "json", false, "print JSON (default where the output is no terminal)")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but the answer")
+	f.StringVar(&o.server, "server", "", "address of the service (default $MOLRUN_SERVER, or from the profile)")
+	f.StringVar(&o.profile, "profile", "", "saved profile to use (default $MOLRUN_PROFILE, or the last one used)")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON (default if the output is not a terminal)")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "only print the result")
 	completeFlag(c, "profile", completeProfiles)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		s, err := o.session(c)

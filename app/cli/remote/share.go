@@ -15,14 +15,15 @@ func shareCommand() *cobra.Command {
 	var files []string
 	var list bool
 	c := &cobra.Command{
-		Use: "share JOB", Short: "Make a link that shows a result without a key", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeJobs,
-		Long:    "Make a link that shows the result of a job, and nothing else, to whoever has it, until it expires or is revoked.",
+		Use: "share JOB", Short: "Create a link that shows a result without a key", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeJobs,
+		Long: `Create a link that shows the result of a job, and nothing else, to anyone who has the link,
+until it expires or is revoked.`,
 		Example: Examples("molrun share hst5 --for 7d", "molrun share --list"),
 	}
-	c.Flags().StringVar(&ttl, "for", "7d", "how long the link works")
-	c.Flags().StringArrayVar(&files, "file", nil, "only this file, or folder with / behind it")
-	c.Flags().BoolVar(&list, "list", false, "list the links that work")
-	c.Flags().StringVar(&revoke, "revoke", "", "end the link with this ID")
+	c.Flags().StringVar(&ttl, "for", "7d", "lifetime of the link")
+	c.Flags().StringArrayVar(&files, "file", nil, "only this file, or folder (ending in /)")
+	c.Flags().BoolVar(&list, "list", false, "list active links")
+	c.Flags().StringVar(&revoke, "revoke", "", "revoke the link with this ID")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		switch {
 		case list:

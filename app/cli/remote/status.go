@@ -14,7 +14,7 @@ import (
 
 func statusCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "status JOB...", Short: "Show jobs as they are now", Args: jobNames, ValidArgsFunction: completeJobs,
+		Use: "status JOB...", Short: "Show the current state of jobs", Args: jobNames, ValidArgsFunction: completeJobs,
 		Example: Examples("molrun status hst5", "molrun status hst5 --json"),
 	}
 	return connected(c, func(ctx context.Context, s *session, args []string) error {

@@ -29,7 +29,7 @@ type choice struct {
 func changing(c *cobra.Command, verb, done string, statuses []string, do func(ctx context.Context, s *session, name string) error) *cobra.Command {
 	var ch choice
 	ch.filter.addFlags(c)
-	c.Flags().BoolVar(&ch.byRule, "filter", false, "take all jobs that the other flags select")
+	c.Flags().BoolVar(&ch.byRule, "filter", false, "apply to all jobs selected by the other flags")
 	c.Flags().BoolVarP(&ch.yes, "yes", "y", false, "do not ask")
 	c.ValidArgsFunction = completeJobs
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
@@ -145,7 +145,7 @@ func confirm(c *cobra.Command, question string) error {
 
 func cancelCommand() *cobra.Command {
 	return changing(&cobra.Command{
-		Use: "cancel JOB...", Short: "Stop jobs that wait or run",
+		Use: "cancel JOB...", Short: "Cancel queued or running jobs",
 		Example: Examples("molrun cancel hst5", "molrun cancel --batch screen --yes", "molrun cancel --filter --tag project:old --yes"),
 	}, "stop", "being stopped", []string{"QUEUED", "RUNNING"}, func(ctx context.Context, s *session, name string) error {
 		_, err := s.API.Cancel(ctx, name)
@@ -155,8 +155,8 @@ func cancelCommand() *cobra.Command {
 
 func retryCommand() *cobra.Command {
 	return changing(&cobra.Command{
-		Use: "retry JOB...", Short: "Queue failed jobs again",
-		Long:    "Queue failed jobs again; of a batch, its failed rows.",
+		Use: "retry JOB...", Short: "Retry failed jobs",
+		Long:    "Queue failed jobs again. For a batch, retry its failed jobs.",
 		Example: Examples("molrun retry ubq-2", "molrun retry --batch ubq", "molrun retry --filter --since 24h --yes"),
 	}, "queue again", "queued again", []string{"FAILED"}, func(ctx context.Context, s *session, name string) error {
 		_, err := s.API.Retry(ctx, name)
@@ -166,7 +166,7 @@ func retryCommand() *cobra.Command {
 
 func removeCommand() *cobra.Command {
 	return changing(&cobra.Command{
-		Use: "rm JOB...", Aliases: []string{"delete"}, Short: "Delete finished jobs with their results",
+		Use: "rm JOB...", Aliases: []string{"delete"}, Short: "Delete finished jobs and their results",
 		Example: Examples("molrun rm hst5", "molrun rm --filter --status FAILED --until 2026-01-01 --yes"),
 	}, "delete", "deleted", []string{"COMPLETED", "FAILED"}, func(ctx context.Context, s *session, name string) error {
 		return s.API.Delete(ctx, name)

@@ -21,10 +21,10 @@ type afterwards struct {
 
 func (a *afterwards) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.BoolVar(&a.wait, "wait", false, "wait until it has ended; its failure is exit code 9")
-	f.BoolVar(&a.follow, "follow", false, "wait, and print what the program prints")
-	f.StringVar(&a.download, "download", "", "wait, and unpack the result into this folder")
-	f.BoolVar(&a.dryRun, "dry-run", false, "check the submission and show what would be sent, without queueing it")
+	f.BoolVar(&a.wait, "wait", false, "wait until it finishes; exit code 9 if it failed")
+	f.BoolVar(&a.follow, "follow", false, "wait, and show the log")
+	f.StringVar(&a.download, "download", "", "wait, and download the result into this folder")
+	f.BoolVar(&a.dryRun, "dry-run", false, "validate the submission and show it, without queueing it")
 	a.waiting.AddFlag(c)
 }
 
@@ -47,7 +47,7 @@ func (a *afterwards) submitted(ctx context.Context, s *session, answer client.An
 		return err
 	}
 	if !j.Created {
-		s.Notef("%s was submitted before: this is the same job", terminal.Clean(j.Name))
+		s.Notef("%s already exists with the same settings", terminal.Clean(j.Name))
 	}
 	if !a.wait && !a.follow && a.download == "" {
 		return s.PrintAnswer(answer, func() error {
@@ -91,9 +91,8 @@ func progressOutput(s *session) io.Writer {
 func submitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "submit [TYPE]", Short: "Submit a job", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
-		Long: `Submit a job: an algorithm with settings and files. Local files are uploaded first, each
-once: what the service has already is not sent again. The same submission again under the
-same name is the same job.`,
+		Long: `Submit a job: an algorithm with settings and files. Local files are uploaded first, unless the
+service has them already. Submitting the same again under the same name returns the same job.`,
 		Example: Examples(
 			`molrun submit cg-idp --set 'sequences=["DSHAKRHHGYKRKFHEKHHSHRGY"]' --set steps=100000`,
 			"molrun submit cg-idp --example --name first --wait",
@@ -105,9 +104,9 @@ same name is the same job.`,
 
 func runCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "run [TYPE]", Short: "Submit a job, follow it, and download its result", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
-		Long: `Submit a job, print what its program prints until it has ended, and unpack the result into
-a folder of the job's name, or that of --download. Ctrl-C leaves the job running.`,
+		Use: "run [TYPE]", Short: "Submit a job, follow its log and download the result", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
+		Long: `Submit a job, show its log until it finishes, and download the result into a folder with the
+job's name, or that of --download. Ctrl-C leaves the job running.`,
 		Example: Examples(
 			"molrun run cg-idp --example --name first",
 			"molrun run sequence-properties --set sequence=MDVFMKGLSKAKEGVVAAAEKTKQG --download out"),

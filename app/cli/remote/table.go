@@ -23,13 +23,13 @@ func tableCommand() *cobra.Command {
 	var asCSV bool
 	var most int
 	c := &cobra.Command{
-		Use: "table BATCH", Short: "Show the rows of a batch with their figures, the best first", Args: oneArgument("the name of a batch"), ValidArgsFunction: completeJobs,
+		Use: "table BATCH", Short: "Show the metrics of a batch's jobs as a table, best first", Args: oneArgument("the name of a batch"), ValidArgsFunction: completeJobs,
 		Example: Examples("molrun table screen", "molrun table screen --sort length --csv"),
 	}
-	c.Flags().StringVar(&sorted, "sort", "", "a figure, or row (default the figure that the algorithm ranks by)")
-	c.Flags().StringVar(&order, "order", "", "asc or desc (default the better ones first)")
-	c.Flags().BoolVar(&asCSV, "csv", false, "print CSV, with all rows")
-	c.Flags().IntVar(&most, "limit", 25, "how many rows at most; 0 for all")
+	c.Flags().StringVar(&sorted, "sort", "", "metric to sort by, or row (default: the metric that the algorithm ranks by)")
+	c.Flags().StringVar(&order, "order", "", "asc or desc (default: best first)")
+	c.Flags().BoolVar(&asCSV, "csv", false, "print all rows as CSV")
+	c.Flags().IntVar(&most, "limit", 25, "maximum number of rows; 0 for all")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		q := url.Values{}
 		if sorted != "" && sorted != "row" && !strings.HasPrefix(sorted, "metric:") {

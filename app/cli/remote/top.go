@@ -22,12 +22,13 @@ import (
 func topCommand() *cobra.Command {
 	var organization bool
 	c := &cobra.Command{
-		Use: "top", Short: "Watch what runs and waits", Args: cobra.NoArgs,
-		Long: `Watch what runs and waits, drawn anew every two seconds. Keys: up and down (or k and j) choose a
-job, f follows its log (any key returns), c stops it, q ends. Admins also see the machine.`,
+		Use: "top", Short: "Watch running and queued jobs", Args: cobra.NoArgs,
+		Long: `Watch running and queued jobs, refreshed every two seconds. Keys: up and down (or k and j)
+select a job, f follows its log (any key returns), c cancels it, q quits. Admins also see the
+machine.`,
 		Example: Examples("molrun top", "molrun top --organization"),
 	}
-	c.Flags().BoolVar(&organization, "organization", false, "jobs of all members")
+	c.Flags().BoolVar(&organization, "organization", false, "include other users' jobs")
 	return connected(c, func(ctx context.Context, s *session, _ []string) error {
 		in, ok := c.InOrStdin().(*os.File)
 		if !s.Interactive || !ok || !term.IsTerminal(int(in.Fd())) {

@@ -12,10 +12,10 @@ import (
 func waitCommand() *cobra.Command {
 	var w waiting
 	c := &cobra.Command{
-		Use: "wait JOB...", Short: "Wait until jobs have ended", Args: jobNames, ValidArgsFunction: completeJobs,
-		Long: `Wait until all these jobs have ended, and show their progress. It goes on when the service
-restarts. If a job has failed, the exit code is 9; with --timeout, it is 7 if time is up.
-Ctrl-C leaves the jobs running.`,
+		Use: "wait JOB...", Short: "Wait for jobs to finish", Args: jobNames, ValidArgsFunction: completeJobs,
+		Long: `Wait until all these jobs have finished, and show their progress, across restarts of the
+service. The exit code is 9 if a job failed, and 7 after --timeout. Ctrl-C leaves the jobs
+running.`,
 		Example: Examples("molrun wait hst5", "molrun wait screen --timeout 2h"),
 	}
 	w.AddFlag(c)
@@ -47,11 +47,11 @@ func logsCommand() *cobra.Command {
 	var attempt int
 	var w waiting
 	c := &cobra.Command{
-		Use: "logs JOB", Short: "Print what the program of a job prints", Args: oneArgument("the name of a job"), ValidArgsFunction: completeJobs,
+		Use: "logs JOB", Short: "Show a job's log", Args: oneArgument("the name of a job"), ValidArgsFunction: completeJobs,
 		Example: Examples("molrun logs hst5", "molrun logs -f hst5"),
 	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job has ended")
-	c.Flags().IntVar(&attempt, "attempt", 0, "which attempt (default the last)")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing until the job finishes")
+	c.Flags().IntVar(&attempt, "attempt", 0, "attempt (default: the last)")
 	w.AddFlag(c)
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		if follow {
@@ -69,9 +69,9 @@ func logsCommand() *cobra.Command {
 func eventsCommand() *cobra.Command {
 	var f filter
 	c := &cobra.Command{
-		Use: "events [JOB]", Short: "Tell what happens to jobs, until Ctrl-C or the job's end", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeJobs,
-		Long: `Tell what happens to your jobs, or to one until its end: a line each, or with --json an object
-each with event and data, as GET /events says.`,
+		Use: "events [JOB]", Short: "Stream job events", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeJobs,
+		Long: `Stream the events of your jobs until Ctrl-C, or of one job until it finishes: one line each,
+or with --json one object each with event and data, as from GET /events.`,
 		Example: Examples("molrun events --organization", "molrun events hst5 --json"),
 	}
 	f.addFlags(c)

@@ -20,7 +20,7 @@ call("POST", "/submit-job", {"jobName": name, "type": "gromacs", "settings": {
     "structure": upload(structure), "ns": 0.02, "equilibration_ps": 5, "minimization": 500, "padding": 0.8, "frames": 200, "cores": cores,
 }})
 job = wait(name)
-for view, title, x, y in (("rmsd", "RMSD of the backbone from the start", "time (ps)", "RMSD (nm)"),
+for view, title, x, y in (("rmsd", "Backbone RMSD from the start", "time (ps)", "RMSD (nm)"),
                           ("gyration", "Radius of gyration", "time (ps)", "radius (nm)"),
                           ("fluctuation", "Fluctuation of residues", "residue", "RMSF (nm)")):
     axis, values = call("GET", f"/jobs/{urllib.parse.quote(name)}/series/{view}")["values"][:2]

@@ -32,7 +32,7 @@ func (e *Executor) choose(t app.Task, k *tracked) (jobRecord, bool, error) {
 	counts, known := pick(records, id, isClaimed)
 	for _, r := range records {
 		if r.Kind() == kindQueued && known && r.Submission() != counts.Submission() {
-			e.options.Log("a second job for one task is cancelled", "job", string(t.Job), "slurm", r.Target(), "name", r.Name)
+			e.options.Log("cancelling a second Slurm job of one task", "job", string(t.Job), "slurm", r.Target(), "name", r.Name)
 			e.canceler.tryAdd(r, cancelIfQueued)
 		}
 	}

@@ -98,7 +98,7 @@ func (e *Executor) abandon(t app.Task, r jobRecord) error {
 		if err := replaceFile(filepath.Join(t.Dir, refusedFile), []byte(why)); err != nil {
 			return err
 		}
-		e.options.Log("a task can't start and is given up", "job", string(t.Job), "slurm", r.Target(), "reason", r.Reason)
+		e.options.Log("gave up a task that cannot start", "job", string(t.Job), "slurm", r.Target(), "reason", r.Reason)
 	}
 	e.canceler.tryAdd(r, cancelEnd)
 	return nil

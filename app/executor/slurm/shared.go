@@ -52,6 +52,10 @@ func (e *Executor) watchFolder(ctx context.Context) {
 			case <-ctx.Done():
 			}
 		case <-ctx.Done():
+			select {
+			case <-written: // nothing is written after Close, unless the folder hangs
+			case <-time.After(e.options.Timeout):
+			}
 		}
 		select {
 		case <-ticker.C:

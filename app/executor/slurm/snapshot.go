@@ -102,7 +102,7 @@ func (v *snapshot) account(ctx context.Context, since time.Time, names map[strin
 			return
 		case err != nil:
 			if !v.silent && ctx.Err() == nil {
-				v.options.Log("accounting does not answer; tasks that squeue does not know stay as they were", "err", err)
+				v.options.Log("Slurm accounting does not respond; tasks unknown to squeue keep their state", "err", err)
 			}
 			v.silent = true
 			return
@@ -143,12 +143,12 @@ func (v *snapshot) withoutAccounting(ctx context.Context) {
 	enough := minJobAge(v.options.Poll)
 	switch {
 	case err != nil || !ok:
-		v.options.Log("the cluster has no accounting: how a job ended is known only while Slurm remembers it")
+		v.options.Log("no Slurm accounting: the outcome of a job is known only while Slurm remembers it")
 	case time.Duration(age)*time.Second < enough:
-		v.options.Log("the cluster has no accounting and forgets ended jobs too soon; raise MinJobAge in slurm.conf",
+		v.options.Log("no Slurm accounting, and finished jobs are forgotten too soon; raise MinJobAge in slurm.conf",
 			"seconds", age, "needed", int(enough.Seconds()))
 	default:
-		v.options.Log("the cluster has no accounting; ended jobs are known for a while", "seconds", age)
+		v.options.Log("no Slurm accounting; finished jobs are known for a limited time", "seconds", age)
 	}
 }
 

@@ -48,13 +48,13 @@ func (e *Executor) cancelJobs(ctx context.Context, how cancelManner, jobs []jobR
 	queue, err := e.client.Queue(ctx, e.options.Prefix)
 	if err != nil {
 		if ctx.Err() == nil {
-			e.options.Log("jobs can't be cancelled while squeue fails; it is tried again", "jobs", len(jobs), "err", err)
+			e.options.Log("could not cancel Slurm jobs, squeue failed; retrying", "jobs", len(jobs), "err", err)
 		}
 		return
 	}
 	for _, call := range scancels(queue, jobs, how) {
 		if err := e.client.Cancel(ctx, call.how, call.name, call.targets); err != nil && ctx.Err() == nil {
-			e.options.Log("scancel failed; it is tried again", "jobs", len(call.targets), "err", err)
+			e.options.Log("scancel failed; retrying", "jobs", len(call.targets), "err", err)
 		}
 	}
 	e.submissions.hurry()

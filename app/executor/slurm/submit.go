@@ -100,7 +100,7 @@ func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks in
 		return "", s.unsure(name, err)
 	}
 	if err := s.lists.accepted(name, id); err != nil {
-		s.options.Log("a job's number can't be noted; it is found by its name", "name", name, "err", err)
+		s.options.Log("could not record a Slurm job ID; the job is found by its name", "name", name, "err", err)
 	}
 	s.options.Log("submitted", "name", labelled(name, s.options.Prefix, label), "slurm", id, "tasks", tasks, "organization", r.owner.Organization)
 	return id, nil
@@ -135,7 +135,7 @@ func (s *submitter) unsure(name string, err error) error {
 		return fault.Errorf(fault.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", rejectionOf(said))
 	}
 	s.submissions.recordSubmission(name, "the cluster did not say whether it took the job")
-	s.options.Log("sbatch failed; Slurm is asked whether there is a job", "name", name, "err", err)
+	s.options.Log("sbatch failed; checking whether Slurm has the job", "name", name, "err", err)
 	return err
 }
 
@@ -152,7 +152,7 @@ func (s *submitter) again(ctx context.Context, name string, t app.Task) (refused
 	}
 	if large, ok := errors.AsType[*sizeError](err); ok && len(tasks) > 1 {
 		err = s.lists.split(name, tasks, s.smaller(ctx, len(tasks), large))
-		s.options.Log("an array is too large for the cluster and is submitted in parts", "name", name, "tasks", len(tasks), "err", err)
+		s.options.Log("job array exceeds MaxArraySize; submitting it in parts", "name", name, "tasks", len(tasks), "err", err)
 		return ""
 	}
 	if no, ok := errors.AsType[*fault.Error](err); ok && no.Code == fault.Invalid {

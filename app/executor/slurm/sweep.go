@@ -28,7 +28,7 @@ func (e *Executor) cleanUpRegularly(ctx context.Context) {
 			return
 		}
 		if err := e.CleanUp(ctx, cleanUpAge); err != nil && ctx.Err() == nil {
-			e.options.Log("not all of the shared folder could be swept", "err", err)
+			e.options.Log("could not clean up all of the shared folder", "err", err)
 		}
 	}
 }

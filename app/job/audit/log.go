@@ -62,7 +62,7 @@ func (l *Log) Add(e Entry) {
 	if err != nil {
 		l.lost++
 		l.gone++
-		l.log.Error().Err(err).Str("action", e.Action).Int("lost", l.lost).Msg("an entry of the audit log could not be written")
+		l.log.Error().Err(err).Str("action", e.Action).Int("lost", l.lost).Msg("could not write an audit log entry")
 		return
 	}
 	l.lost = 0

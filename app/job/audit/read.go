@@ -132,7 +132,7 @@ func (r *reader) openCurrent() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		data := filepath.Dir(r.path)
 		if _, err := os.Stat(data); err != nil {
-			return fault.Errorf(fault.NotFound, "there is no data directory %s; name it by --data", data)
+			return fault.Errorf(fault.NotFound, "there is no data directory %s; give another with --data", data)
 		}
 		return nil
 	}

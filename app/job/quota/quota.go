@@ -49,7 +49,7 @@ func (of Of) For(h Holder) Quota {
 // Admit refuses a number of new jobs of a holder that has some queued and stores some bytes.
 func (q Quota) Admit(h Holder, jobs, queued int, bytes int64) error {
 	if q.Queued > 0 && queued+jobs > q.Queued {
-		return fault.Errorf(fault.QuotaExceeded, "%s may have %d jobs queued and has %d, so that %d more don't fit; wait until some have started, cancel some, or ask an administrator",
+		return fault.Errorf(fault.QuotaExceeded, "the queue limit of %s is %d jobs (%d queued, %d requested); wait until some have started, cancel some, or ask an administrator",
 			h, q.Queued, queued, jobs)
 	}
 	return q.RefuseFull(h, bytes)

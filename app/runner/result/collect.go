@@ -266,7 +266,7 @@ func (c *Collection) summarize() error {
 	}
 	results, problems := c.Algorithm.Metrics.ReadMetrics(root.FS())
 	for _, p := range problems {
-		c.Log.Debug().Str("problem", p).Msg("a metric can't be read")
+		c.Log.Debug().Str("problem", p).Msg("could not read a metric")
 	}
 	c.ending.Results = results
 	return root.Close()

@@ -142,7 +142,7 @@ func (o *Restore) prepare(data, database string) error {
 	for name := range names {
 		mine := names[restoringDir] && (name == restoringDir || strings.HasPrefix(name, marker))
 		if !mine && name != "lost+found" {
-			return fault.Errorf(fault.Invalid, "it is not empty: it has %s; name a new directory by --data", name)
+			return fault.Errorf(fault.Invalid, "it is not empty: it has %s; give a new directory with --data", name)
 		}
 	}
 	if o.Config.Database.FileSystem != "any" {

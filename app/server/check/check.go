@@ -163,7 +163,7 @@ func (r *Report) findStrays(s *snapshot.Snapshot, repair bool) error {
 			continue
 		}
 		if s.Live {
-			return fault.Errorf(fault.Unavailable, "a service runs on the data directory; stop it first")
+			return fault.Errorf(fault.Unavailable, "the service is running on this data directory; stop it first")
 		}
 		if err := s.Files.SetAside(stray.Path, filepath.ToSlash(aside)); err != nil {
 			return err

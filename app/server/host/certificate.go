@@ -72,7 +72,7 @@ func CheckPrivateKey(name string) error {
 		return err
 	}
 	if perm := info.Mode().Perm(); perm&0o077 != 0 {
-		return fault.Errorf(fault.Invalid, "%s may be read by others (mode %#o): run chmod 600 on it", name, perm)
+		return fault.Errorf(fault.Invalid, "%s is readable by others (mode %#o): run chmod 600 on it", name, perm)
 	}
 	return nil
 }
@@ -158,9 +158,9 @@ func (c *Certificate) refresh() {
 	switch {
 	case err == nil:
 		c.reported = false
-		c.log.Info().Str("fingerprint", fingerprint(c.current)).Msg("the certificate was read again")
+		c.log.Info().Str("fingerprint", fingerprint(c.current)).Msg("reloaded the certificate")
 	case !c.reported:
 		c.reported = true
-		c.log.Error().Err(err).Msg("the new certificate can't be used; the old one stays")
+		c.log.Error().Err(err).Msg("could not use the new certificate; keeping the old one")
 	}
 }

@@ -35,7 +35,7 @@ func StorageOptions(c config.Config, log zerolog.Logger) storage.Options {
 				time.AfterFunc(goneNotice, func() { os.Exit(ExitDatabaseFailed) })
 				return
 			}
-			log.Error().Err(err).Msg("the database failed; restart the service, nothing that was confirmed is lost")
+			log.Error().Err(err).Msg("database failed; restart the service (nothing acknowledged is lost)")
 			os.Exit(ExitDatabaseFailed)
 		},
 	}

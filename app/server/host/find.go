@@ -25,9 +25,9 @@ func FindData(data string) error {
 	case what == absent:
 		return fault.Errorf(fault.NotFound, "there is no data directory %s%s", absolute(data), suggestion(data, makeIt))
 	case what == empty:
-		return fault.Errorf(fault.NotFound, "%s is an empty directory and no data directory yet%s", absolute(data), suggestion(data, makeIt))
+		return fault.Errorf(fault.NotFound, "%s is empty and not yet a data directory%s", absolute(data), suggestion(data, makeIt))
 	}
-	return fault.Errorf(fault.NotFound, "%s is no data directory: it has no %s%s", absolute(data), Database, suggestion(data, makeIt))
+	return fault.Errorf(fault.NotFound, "%s is not a data directory: it lacks %s%s", absolute(data), Database, suggestion(data, makeIt))
 }
 
 // makeIt says how a data directory comes to be.
@@ -72,7 +72,7 @@ func inspectPath(data string) (contents, error) {
 		}
 	}
 	if info, err := dir.Stat(); err == nil && !info.IsDir() {
-		return absent, fault.Errorf(fault.Invalid, "%s is no directory", absolute(data))
+		return absent, fault.Errorf(fault.Invalid, "%s is not a directory", absolute(data))
 	}
 	return what, nil
 }

@@ -33,7 +33,7 @@ func TestSharedFolderIsSafeOrRefused(t *testing.T) {
 	}{
 		{"good", "", ""},
 		{"absent", fault.Unavailable, "mount it or make it"},
-		{"file", fault.Invalid, "is no folder"},
+		{"file", fault.Invalid, "is not a folder"},
 		{"open", fault.Invalid, "run chmod 700"},
 		{"link", fault.Invalid, "lie in one another"},
 		{".", fault.Invalid, "lie in one another"},

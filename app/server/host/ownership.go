@@ -24,11 +24,11 @@ func PrepareData(data string, init bool, log zerolog.Logger) error {
 	case what == remains:
 		return fault.Errorf(fault.Invalid, "%s has files of jobs or uploads, but its database %s is gone; restore a backup into another directory, or move these files away", data, Database)
 	case what == foreign && !init:
-		return fault.Errorf(fault.Invalid, "%s is no data directory, but has other files%s", data, suggestion(data, "to use it all the same, start with --init"))
+		return fault.Errorf(fault.Invalid, "%s is not a data directory and contains other files%s", data, suggestion(data, "to use it all the same, start with --init"))
 	case what == absent && !init:
 		return fault.Errorf(fault.Invalid, "there is no data directory %s%s", data, suggestion(data, "to make it, start with --init"))
 	case what != used:
-		log.Info().Str("data", data).Msg("a new data directory")
+		log.Info().Str("data", data).Msg("created a data directory")
 	}
 	if err := durable.MkdirAll(data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
@@ -40,14 +40,14 @@ func PrepareData(data string, init bool, log zerolog.Logger) error {
 	perm := info.Mode().Perm()
 	switch {
 	case perm&0o022 != 0:
-		return fault.Errorf(fault.Invalid, "others may write to %s (mode %#o): look at what is in it, then run chmod 700 on it", data, perm)
+		return fault.Errorf(fault.Invalid, "%s is writable by others (mode %#o): check its content, then run chmod 700 on it", data, perm)
 	case perm&0o077 == 0:
 		return nil
 	}
 	if err := os.Chmod(data, 0o700); err != nil {
-		return fault.Errorf(fault.Invalid, "others may look into %s (mode %#o) and this can't be changed: %v; run chmod 700 on it as its owner", data, perm, err)
+		return fault.Errorf(fault.Invalid, "%s is accessible to others (mode %#o), and changing that failed: %v; run chmod 700 on it as its owner", data, perm, err)
 	}
-	log.Warn().Str("data", data).Str("mode", fmt.Sprintf("%#o", perm)).Msg("others could look into the data directory; it is closed to them now")
+	log.Warn().Str("data", data).Str("mode", fmt.Sprintf("%#o", perm)).Msg("data directory was accessible to others; changed its mode to 0700")
 	return nil
 }
 

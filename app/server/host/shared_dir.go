@@ -19,20 +19,20 @@ func CheckSharedDir(shared, data string) error {
 	info, err := os.Stat(shared)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.Errorf(fault.Unavailable, "%s is not there; mount it or make it, with this service's user as its owner", shared)
+		return fault.Errorf(fault.Unavailable, "%s does not exist; mount or create it, owned by the user of this service", shared)
 	case err != nil:
-		return fault.Errorf(fault.Unavailable, "%s can't be looked at: %v", shared, err)
+		return fault.Errorf(fault.Unavailable, "%s can't be inspected: %v", shared, err)
 	case !info.IsDir():
-		return fault.Errorf(fault.Invalid, "%s is no folder; name another by the setting slurm.shared_dir", shared)
+		return fault.Errorf(fault.Invalid, "%s is not a folder; set slurm.shared_dir to another", shared)
 	}
 	if overlap, err := overlap(shared, data); err != nil || overlap {
-		return errors.Join(err, fault.Errorf(fault.Invalid, "%s and the data directory %s lie in one another; nodes must not reach the data directory, so name a folder elsewhere by the setting slurm.shared_dir", shared, data))
+		return errors.Join(err, fault.Errorf(fault.Invalid, "%s and the data directory %s overlap, but nodes must not reach the data directory; set slurm.shared_dir to a folder elsewhere", shared, data))
 	}
 	if text := OtherOwner(shared, info); text != "" {
 		return fault.Errorf(fault.Invalid, "%s", text)
 	}
 	if perm := info.Mode().Perm(); perm&0o022 != 0 {
-		return fault.Errorf(fault.Invalid, "others may write to %s (mode %#o), and so make the cluster run what they like; run chmod 700 on it", shared, perm)
+		return fault.Errorf(fault.Invalid, "%s is writable by others (mode %#o), who could run anything on the cluster; run chmod 700 on it", shared, perm)
 	}
 	if err := syscall.Access(shared, 7); err != nil { // read, write and search
 		return fault.Errorf(fault.Unavailable, "%s can't be written to: %v", shared, err)

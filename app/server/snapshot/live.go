@@ -33,7 +33,7 @@ type Reply struct {
 const answerTimeout = time.Hour
 
 // errReleased is why the use of a snapshot ends before its time.
-var errReleased = fault.Errorf(fault.Unavailable, "the service has ended or was stopped meanwhile; do this again once it runs, or while it does not")
+var errReleased = fault.Errorf(fault.Unavailable, "the service stopped during this command; run it again")
 
 // errUnanswered says that the service has given no snapshot, most likely since it
 // has just ended: a crash can leave its socket open for a moment longer.

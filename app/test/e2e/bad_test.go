@@ -314,7 +314,7 @@ func million(ext string) []byte {
 }
 
 // bare matches a message that says nothing but how the program ended.
-var bare = regexp.MustCompile(`^The program[^.]*(ended with exit status \d+|was ended by signal \w+)\.?( Its last words:)?\s*$`)
+var bare = regexp.MustCompile(`^The program[^.]*(ended with exit status \d+|was ended by signal \w+)\.?( Last output:)?\s*$`)
 
 // A wrong input becomes no result: it is refused at its place, or the job fails in words.
 func TestBadInputsBecomeNoResult(t *testing.T) {

@@ -27,10 +27,10 @@ func TestServiceMakesADirectoryOnlyWhenTold(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"--data " + path("molrun-dta"), "there is no data directory " + path("molrun-dta") + "; did you mean " + path("molrun-data") + "? Otherwise, to make it, start with --init"},
 		{"--data " + path("x", "y", "molrun-data"), "did you mean " + path("molrun-data") + "?"},
-		{"--data " + path("others"), path("others") + " is no data directory, but has other files; did you mean " + path("molrun-data") + "? Otherwise, to use it all the same, start with --init"},
+		{"--data " + path("others"), path("others") + " is not a data directory and contains other files; did you mean " + path("molrun-data") + "? Otherwise, to use it all the same, start with --init"},
 		{"--data " + path("remains"), "its database jobs.db is gone; restore a backup"},
 		{"--init --data " + path("remains"), "its database jobs.db is gone; restore a backup"},
-		{"--data " + path("config.toml"), path("config.toml") + " is no directory"},
+		{"--data " + path("config.toml"), path("config.toml") + " is not a directory"},
 	} {
 		before, err := os.ReadDir(dir)
 		must.OK(t, err)

@@ -103,7 +103,7 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 		cause             func(*testing.T, *instance)
 	}{
 		{"a misspelt setting", "configuration", "did you mean", "lisen = \":1\"\n", nil},
-		{"a file in place of the data directory", "data directory", "is no directory", "", func(t *testing.T, s *instance) {
+		{"a file in place of the data directory", "data directory", "is not a directory", "", func(t *testing.T, s *instance) {
 			must.OK(t, os.RemoveAll(s.data()))
 			must.OK(t, os.WriteFile(s.data(), nil, 0o600))
 		}},

@@ -35,7 +35,7 @@ func TestHealthWorksWithEveryConfigurationThatServes(t *testing.T) {
 				"HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1",
 			}})
 			out, errs, code := s.run("health")
-			if want := "the service is well: " + tt.address; code != 0 || errs != "" || !strings.HasPrefix(out, want) || strings.Count(out, "\n") != 1 {
+			if want := "healthy: " + tt.address; code != 0 || errs != "" || !strings.HasPrefix(out, want) || strings.Count(out, "\n") != 1 {
 				t.Errorf("exit code %d: %q, %q; want a line %s…", code, out, errs, want)
 			}
 			if tt.name == "plain" { // another start may serve otherwise

@@ -81,7 +81,7 @@ func TestModelsRunTheExampleToItsResult(t *testing.T) {
 				}
 				return answer
 			}
-			if found := ok("list_algorithms", map[string]any{"search": "bead disordered"})["algorithms"].([]any); len(found) != 1 {
+			if found := ok("list_algorithms", map[string]any{"search": "ensembles disordered"})["algorithms"].([]any); len(found) != 1 {
 				t.Fatalf("found %v", found)
 			}
 			about := ok("describe_algorithm", map[string]any{"type": "cg-idp"})

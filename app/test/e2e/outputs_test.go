@@ -69,7 +69,7 @@ func TestWrongInputNeverBecomesAResult(t *testing.T) {
 		{"none", "NO_RESULT", `Step "prepare" has failed: it printed "0 molecules converted".`},
 		{"empty", "NO_RESULT", `Step "prepare" ended, but receptor.pdbqt is empty.`},
 		{"gone", "NO_RESULT", `Step "prepare" ended, but did not make receptor.pdbqt.`},
-		{"crash", "EXIT_STATUS", `The program of step "prepare" ended with exit status 3. Its last words: Parse error: no atoms in line 7`},
+		{"crash", "EXIT_STATUS", `The program of step "prepare" ended with exit status 3. Last output: Parse error: no atoms in line 7`},
 		{"file", "EXIT_STATUS", "A bond of the ligand is too long; minimise it first."},
 		{"no_poses", "NO_RESULT", "The program ended, but left no Docked poses (run/poses.pdbqt)."},
 	}

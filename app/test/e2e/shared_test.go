@@ -12,5 +12,5 @@ func TestServiceDoesNotStartWithAnUnsafeSharedFolder(t *testing.T) {
 	shared := t.TempDir()
 	must.OK(t, os.Chmod(shared, 0o777))
 	s := unstarted(t, "[slurm]\nshared_dir = \""+shared+"\"\n")
-	s.fails(exitInvalid, "others may write to "+shared, "serve", "--listen", "127.0.0.1:0")
+	s.fails(exitInvalid, shared+" is writable by others", "serve", "--listen", "127.0.0.1:0")
 }

@@ -63,7 +63,7 @@ func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	s := startServer(t, serverOptions{config: "[stop]\nrequests = \"1h\"\n"})
 	s.user("lab", "ann@lab.example").halfPut()
 	must.OK(t, s.process.Process.Signal(syscall.SIGTERM))
-	s.eventually("the service stops", func() bool { return strings.Contains(s.log.String(), "stopping; running jobs go on") })
+	s.eventually("the service stops", func() bool { return strings.Contains(s.log.String(), "stopping; running jobs continue") })
 	must.OK(t, s.process.Process.Signal(syscall.SIGTERM))
 	<-s.exited
 	if status := s.process.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {

@@ -56,7 +56,7 @@ func TestRecordHasExactlyTheMembersOfItsStatus(t *testing.T) {
 	}
 	bad := u.members("bad")
 	same(t, "a failed job", sortedNames(bad), with("startedAt", "completedAt", "isolation", "metrics", "failure"))
-	if got := string(bad["failure"]); !strings.HasPrefix(got, `{"code":"EXIT_STATUS","message":"The program`) || !strings.HasSuffix(got, `exit status 2. Its last words: oh","exitCode":2,"logTail":"oh\n"}`) {
+	if got := string(bad["failure"]); !strings.HasPrefix(got, `{"code":"EXIT_STATUS","message":"The program`) || !strings.HasSuffix(got, `exit status 2. Last output: oh","exitCode":2,"logTail":"oh\n"}`) {
 		t.Errorf("failure %s", got)
 	}
 	u.batch("batch", "shell", script("true"))

@@ -145,7 +145,7 @@ func TestCertificateIsReloadedWithoutDroppingConnections(t *testing.T) {
 	renew("second.example")
 	must.OK(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("the certificate is reloaded", func() bool {
-		return s.logged("the certificate was read again", "fingerprint") == fingerprintOf(t, cert)
+		return s.logged("reloaded the certificate", "fingerprint") == fingerprintOf(t, cert)
 	})
 	anonymous.do("GET", "/healthz", nil).want(200) // on the old connection: the old client trusts only the old certificate
 	if first == fingerprintOf(t, cert) {
@@ -157,7 +157,7 @@ func TestCertificateIsReloadedWithoutDroppingConnections(t *testing.T) {
 	must.OK(t, os.WriteFile(cert, []byte("damaged"), 0o600))
 	must.OK(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("the damaged certificate is refused", func() bool {
-		return s.logged("the new certificate can't be used; the old one stays", "level") == "error"
+		return s.logged("could not use the new certificate; keeping the old one", "level") == "error"
 	})
 	anonymous.do("GET", "/healthz", nil).want(200)
 }

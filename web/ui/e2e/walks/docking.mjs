@@ -56,7 +56,7 @@ export default async function ({ server, browser }) {
   await page.getByText('Completed').first().waitFor({ timeout: 240_000 })
 
   // The table by affinity, worst first and best first.
-  const table = page.getByRole('region', { name: 'Table: Ligands by affinity' })
+  const table = page.getByRole('region', { name: 'Table: Ligands ranked by affinity' })
   await table.getByRole('button', { name: /affinity_kcal_mol/ }).click()
   await page.waitForFunction(() => document.querySelector('[data-view=ranked] th[aria-sort=ascending]'))
   const affinities = await table.locator('tbody tr').evaluateAll((rows) => rows.map((r) => Number(r.cells[3].textContent.replace('−', '-'))))

@@ -17,9 +17,9 @@ export default async function ({ server, browser }) {
   })
   await page.getByRole('link', { name: 'New job' }).first().click()
   await page.getByRole('heading', { name: 'New job' }).waitFor()
-  await page.getByRole('link', { name: /one bead per residue/i }).first().waitFor()
+  await page.getByRole('link', { name: /Simulate a disordered protein/i }).first().waitFor()
   await ann.look('new-job')
-  await page.getByRole('link', { name: /one bead per residue/i }).first().click()
+  await page.getByRole('link', { name: /Simulate a disordered protein/i }).first().click()
   await page.getByRole('button', { name: 'Fill in the example' }).click()
   await page.getByLabel('Steps', { exact: true }).fill('2000000') // of the example, fewer
   await page.getByText(/can run here|Starts in about/).waitFor()
