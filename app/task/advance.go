@@ -12,9 +12,9 @@ import (
 
 // advance reports the progress of a step as a part of the whole task.
 type advance struct {
-	span   protocol.Span
-	label  string // "step 2 of 5: relax"; "" if there is but one
-	send   func(protocol.Progress)
+	span  protocol.Span
+	label string // "step 2 of 5: relax"; "" if there is but one
+	send  func(protocol.Progress)
 }
 
 // advanceOf returns that of the k-th step, from 0.
