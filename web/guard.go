@@ -227,10 +227,14 @@ func (g *guard) refused(r *http.Request, err error) error {
 
 // identify returns the caller of a request's key or, without one, the user whom a
 // proxy has signed in, or else that of a session. A proxy knows who is in front of the
-// browser now; the cookie may be of who was there before.
+// browser now; the cookie may be of who was there before. A handler of this process says
+// itself whom it admits without a key.
 func (g *guard) identify(r *http.Request) (app.Caller, error) {
 	keys, user, session := r.Header.Values("X-Api-Key"), edge.SignedIn(r), g.cookie.Value(r)
+	guest, admitted := edge.GuestOf(r)
 	switch {
+	case admitted:
+		return g.accounts.AsGuest(r.Context(), guest.Organization, guest.Email)
 	case len(keys) == 1:
 		return g.accounts.Authenticate(r.Context(), keys[0], edge.Address(r))
 	case len(keys) > 1 || user == "" && session == "":

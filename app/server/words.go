@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -12,10 +14,11 @@ import (
 	"molrun/web"
 	"molrun/web/agent"
 	"molrun/web/compat"
+	"molrun/web/msa"
 )
 
 // inOtherWords adds what offers the API in other words: to language models at /mcp, and to
-// clients of a hosted service below /compat/.
+// clients of a hosted service below /compat/, and to those of an alignment server below /msa/.
 func inOtherWords(s *service, api http.Handler, version string) http.Handler {
 	models := agent.Handler(api, version)
 	var hosted http.Handler
@@ -26,16 +29,33 @@ func inOtherWords(s *service, api http.Handler, version string) http.Handler {
 			Base: func(r *http.Request) (string, error) { return web.BaseURL(s.config.PublicURL, r) },
 		})
 	}
+	on, limits := s.config.MSA, s.config.Limits
+	alignments := msa.Handler(api, msa.Options{
+		Log: s.log, MaxBody: min(int64(limits.Body), 1<<20), Arrive: time.Duration(limits.BodyTime), Stall: time.Duration(limits.AnswerTime),
+		Databases: func() string { return databases(s.config.Site.Paths["msa"]) },
+		Trusted:   s.config.Proxy.Trusted, Networks: on.Networks, Organization: on.Organization,
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/mcp":
 			models.ServeHTTP(w, r)
 		case hosted != nil && strings.HasPrefix(r.URL.Path, compat.Path):
 			hosted.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, msa.Path):
+			alignments.ServeHTTP(w, r)
 		default:
 			api.ServeHTTP(w, r)
 		}
 	})
+}
+
+// databases identifies those that jobs of the type msa search: a file names them in their folder.
+func databases(folder string) string {
+	text, err := os.ReadFile(filepath.Join(folder, "databases.json"))
+	if err != nil {
+		return "" // then the jobs say what is missing
+	}
+	return string(text)
 }
 
 // finisher completes an upload for its owner: who has the link may.

@@ -30,6 +30,13 @@ func withClientAddress(r *http.Request, trusted []netip.Prefix) *http.Request {
 	return r
 }
 
+// ClientIn reports whether the client of a request that has not passed a Policy is in one of these
+// networks.
+func ClientIn(networks []netip.Prefix, r *http.Request, trusted []netip.Prefix) bool {
+	ip := Address(withClientAddress(r, trusted))
+	return ip.IsValid() && contains(networks, ip)
+}
+
 func contains(prefixes []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

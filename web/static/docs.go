@@ -21,6 +21,7 @@ var docSources = []docSource{
 	{"workflows", "Workflows", "Snakemake and Nextflow"},
 	{"api", "API", "a tour with curl: files, jobs, batches, events, webhooks"},
 	{"rules", "Rules of the API", "what the API guarantees, and the tests of each rule"},
+	{"msa", "Alignment server", "for ColabFold, Boltz, Chai-1 and Protenix"},
 	{"compat", "Hosted service", "for clients of a hosted service"},
 	{"algorithms", "Algorithms", "using and writing them"},
 	{"format", "Algorithm files", "each key of their format"},

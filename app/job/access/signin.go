@@ -39,6 +39,12 @@ func (s *Accounts) SignIn(ctx context.Context, email string) (app.Caller, error)
 	return s.asUser(ctx, s.signIn.Organization, email, unknown)
 }
 
+// AsGuest returns the caller of requests that need no key: a user who becomes a member with the
+// first of them, so that an admin can limit or disable it, or Unauthorized.
+func (s *Accounts) AsGuest(ctx context.Context, organization, email string) (app.Caller, error) {
+	return s.asUser(ctx, organization, email, apikey.Member)
+}
+
 // asUser returns the caller of a user without a key, or Unauthorized. unknown is the role
 // of a user who has neither a record nor a key; "" keeps such a user out.
 func (s *Accounts) asUser(ctx context.Context, organization, email string, unknown apikey.Role) (app.Caller, error) {

@@ -114,6 +114,7 @@ type Config struct {
 	Rates  Rates  `toml:"rates"`
 	Proxy  Proxy  `toml:"proxy"`
 	SignIn SignIn `toml:"sign_in"`
+	MSA    MSA    `toml:"msa"`
 	CORS   CORS   `toml:"cors"`
 	TLS    TLS    `toml:"tls"`
 	Audit  Audit  `toml:"audit"`

@@ -66,6 +66,12 @@ type SignIn struct {
 	Create       bool     `toml:"create"`       // make members of users who are not known
 }
 
+// MSA says who may use the alignment server at /msa/ without an API key.
+type MSA struct {
+	Networks     Networks `toml:"networks"`     // of clients without a key
+	Organization string   `toml:"organization"` // of their jobs
+}
+
 // notOfUsers are headers that every client sends or that mean something else.
 var notOfUsers = []string{"X-Api-Key", "X-Forwarded-For", "Host", "Origin", "Cookie", "Authorization", "User-Agent", "From"}
 
@@ -130,6 +136,7 @@ func (c *Config) securityChecks() []settingCheck {
 		return settingCheck{value < unit.Duration(time.Second) || value > unit.Duration(time.Hour), name + ": give 1s to 1h"}
 	}
 	return append(c.SignIn.checks(), []settingCheck{
+		{len(c.MSA.Networks) > 0 && naming.Check(c.MSA.Organization) != "", "msa.organization: name the organization of the jobs of clients without an API key"},
 		{l.Header < 4<<10 || l.Header > 1<<20, "limits.header: give 4KiB to 1MiB"},
 		{l.URL < 4<<10 || l.URL > 64<<10, "limits.url: give 4KiB to 64KiB"},
 		{l.Body < 1<<10, "limits.body: give at least 1KiB"},

@@ -75,7 +75,7 @@ func (tr transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func undescribed(path string) bool {
-	return slices.ContainsFunc([]string{"/blobs/", "/control/", "/ui/", "/client/", "/compat/"}, func(prefix string) bool {
+	return slices.ContainsFunc([]string{"/blobs/", "/control/", "/ui/", "/client/", "/compat/", "/msa/"}, func(prefix string) bool {
 		return strings.HasPrefix(path, prefix)
 	})
 }

@@ -19,6 +19,7 @@
 // which need a virtual machine. The long versions:
 //
 //	go test ./app/test/faults -run Kills -kills 200 -v
+//	go test ./app/test/faults -run AlignmentsSurviveKills -queries 200 -v
 //	go test ./app/test/faults -run 'Replaced|Upgrade' -waiting 400 -replaced 20 -v
 //	go test ./app/test/faults -run FailingCalls -positions 20 -v
 //	go test ./app/test/faults -run PowerCuts -machine DIR -cuts 25 -v

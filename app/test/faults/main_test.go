@@ -14,6 +14,7 @@ import (
 var (
 	program   = flag.String("binary", "", "molrun binary to test; empty builds it from source")
 	kills     = flag.Int("kills", 5, "number of times to kill the service under load")
+	queries   = flag.Int("queries", 64, "number of queries of the clients of the alignment server")
 	positions = flag.Int("positions", 1, "number of calls of each kind to fail, one per run")
 	machine   = flag.String("machine", "", "directory with kernel and initrd; empty skips the power cuts")
 	cuts      = flag.Int("cuts", 25, "number of power cuts")

@@ -1,0 +1,88 @@
+package msa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Clients try again, give up or print a sentence, by what the API refuses.
+func TestWhatClientsAreTold(t *testing.T) {
+	const name = "msa-0123456789abcdef0123456789abcdef"
+	for _, tt := range []struct {
+		status     int
+		code, said string
+		want       string
+		broken     bool // a download breaks off, so that the client asks for it again
+	}{
+		{429, "RATE_LIMITED", "too fast", `{"status":"RATELIMIT","reason":"too fast"}`, true},
+		{403, "QUOTA_EXCEEDED", "9 jobs queued", `{"status":"RATELIMIT","reason":"9 jobs queued"}`, false},
+		{403, "QUOTA_EXCEEDED", "stores 9 GiB", "stores 9 GiB", false},
+		{503, "UNAVAILABLE", "busy", `{"status":"UNKNOWN","reason":"busy"}`, true},
+		{507, "STORAGE_FULL", "full", `{"status":"MAINTENANCE","reason":"full"}`, false},
+		{500, "INTERNAL", "failed", "failed", false},
+		{404, "NOT_FOUND", "unknown", "There is no such ticket", false},
+	} {
+		api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/session" && tt.status != 503 {
+				fmt.Fprint(w, "{}")
+				return
+			}
+			w.WriteHeader(tt.status)
+			fmt.Fprintf(w, `{"error":{"code":%q,"message":%q}}`, tt.code, tt.said)
+		})
+		h := Handler(api, Options{Log: zerolog.Nop(), Stall: time.Minute})
+		ask := func(path string) (w *httptest.ResponseRecorder, broken bool) {
+			defer func() {
+				err, _ := recover().(error)
+				broken = errors.Is(err, http.ErrAbortHandler)
+			}()
+			w = httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, Path+path, nil))
+			return w, false
+		}
+		if w, _ := ask("ticket/" + name + "-t"); w.Code != tt.status || !strings.HasPrefix(w.Body.String(), tt.want) {
+			t.Errorf("%s: %d %s, want %s", tt.code, w.Code, w.Body, tt.want)
+		}
+		if w, broken := ask("result/download/" + name + "-t"); broken != tt.broken {
+			t.Errorf("%s: the download breaks off: %v, want %v: %s", tt.code, broken, tt.broken, w.Body)
+		}
+	}
+}
+
+// A client that hangs up while its job is submitted finds the job when it asks again.
+func TestASubmissionIsFinishedForAClientThatIsGone(t *testing.T) {
+	ctx, hangUp := context.WithCancel(t.Context())
+	submitted := ""
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/session" || strings.HasPrefix(r.URL.Path, "/blobs/"):
+		case r.Context().Err() != nil:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		case strings.HasPrefix(r.URL.Path, "/jobs/"):
+			hangUp()
+			w.WriteHeader(http.StatusNotFound)
+			return
+		case r.URL.Path == "/submit-job":
+			body, _ := io.ReadAll(r.Body) // it is in memory
+			submitted = string(body)
+		}
+		fmt.Fprint(w, `{"fileId":"1","uploadUrl":"http://molrun.invalid/blobs/1","type":"msa","status":"QUEUED"}`)
+	})
+	h := Handler(api, Options{Log: zerolog.Nop(), MaxBody: 1 << 10, Arrive: time.Minute, Stall: time.Minute, Databases: func() string { return "" }})
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, Path+"ticket/msa", strings.NewReader("q=%3E101%0AMKT%0A&mode=env"))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	if !strings.Contains(submitted, `"pair":"none","env":true,"filter":true`) {
+		t.Errorf("submitted: %q", submitted)
+	}
+}

@@ -1,0 +1,206 @@
+package msa
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"molrun/app/base/digest"
+	"molrun/app/base/fasta"
+	"molrun/app/base/plaintext"
+)
+
+// What a query may be, beyond what the type msa takes.
+const (
+	maxChains = 999     // names of files have three digits
+	maxNames  = 4 << 10 // bytes of all names, which the ticket carries
+)
+
+// settings are those of a job of the type msa.
+type settings struct {
+	Sequences string `json:"sequences"`
+	Pair      string `json:"pair"`
+	Env       bool   `json:"env"`
+	Filter    bool   `json:"filter"`
+}
+
+// query is what a client asks for.
+type query struct {
+	settings settings
+	chains   []string
+	ticket   ticket
+}
+
+// ticket names a job and says in which form the client takes its result. It says all that is
+// needed to answer, so that nothing is lost with a restart.
+type ticket struct {
+	job   string
+	form  string   // of the archive
+	names []string // of the chains; nil: 101, 102 and so on
+}
+
+// The forms of archives.
+const (
+	withTemplates    = "t" // as most clients want it
+	withoutTemplates = "n"
+	paired           = "p"
+)
+
+func (t ticket) String() string {
+	text := t.job + "-" + t.form
+	if t.names != nil {
+		text += "." + base64.RawURLEncoding.EncodeToString([]byte(strings.Join(t.names, "\n")))
+	}
+	return text
+}
+
+var ticketForm = regexp.MustCompile(`^(msa-[0-9a-f]{32})-([tnp])(?:\.([A-Za-z0-9_-]+))?$`)
+
+func parseTicket(text string) (t ticket, ok bool) {
+	parts := ticketForm.FindStringSubmatch(text)
+	if parts == nil {
+		return ticket{}, false
+	}
+	t = ticket{job: parts[1], form: parts[2]}
+	if parts[3] != "" {
+		names, err := base64.RawURLEncoding.DecodeString(parts[3])
+		if err != nil {
+			return ticket{}, false
+		}
+		t.names = strings.Split(string(names), "\n")
+	}
+	return t, true
+}
+
+// name returns the name of chain i, from 0.
+func (t ticket) name(i int) string {
+	if t.names == nil {
+		return strconv.Itoa(101 + i)
+	}
+	return t.names[i]
+}
+
+// readQuery reads the form of a request.
+func (c *call) readQuery(pairing bool) (q query, err error) {
+	text, mode, err := c.readForm()
+	if err != nil {
+		return query{}, err
+	}
+	if err := q.readMode(mode, pairing); err != nil {
+		return query{}, err
+	}
+	if err := q.readChains(text); err != nil {
+		return query{}, err
+	}
+	if len(q.chains) == 1 {
+		q.settings.Pair = "none" // a chain alone pairs with nothing
+	}
+	q.ticket.job = "msa-" + q.digest(c.options.Databases())[:32]
+	q.settings.Sequences = folder + "/" + q.ticket.job + ".fasta"
+	return q, nil
+}
+
+// folder has the queries among the user's files.
+const folder = "msa"
+
+func (c *call) readForm() (text, mode string, err error) {
+	release, err := c.reading.Take(c.ctx(), c.r.Header.Get("x-api-key"))
+	if err != nil {
+		return "", "", err
+	}
+	defer release()
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.options.Arrive)) // without one, the server's holds
+	defer func() { _ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) }()
+	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, c.options.MaxBody)
+	err = c.r.ParseForm()
+	if err == nil {
+		err = c.r.ParseMultipartForm(c.options.MaxBody)
+	}
+	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		return "", "", refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("The query is larger than the %d bytes that this service takes; send fewer or shorter sequences.", c.options.MaxBody))
+	}
+	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
+		return "", "", refuse(http.StatusBadRequest, "The form did not arrive whole; send it again.")
+	}
+	return c.r.FormValue("q"), c.r.FormValue("mode"), nil
+}
+
+// modes are the words that a mode consists of, by the path.
+var modes = map[bool][]string{
+	false: {"all", "env", "nofilter", "notemplates"},
+	true:  {"pairgreedy", "paircomplete", "env"},
+}
+
+// readMode reads words such as env-nofilter or pairgreedy-env.
+func (q *query) readMode(mode string, pairing bool) error {
+	words := strings.Split(mode, "-")
+	for _, word := range words {
+		if word != "" && !slices.Contains(modes[pairing], word) {
+			return refuse(http.StatusBadRequest, fmt.Sprintf("mode: this alignment server has no %q; it has %s.", plaintext.Cut(word, 30), strings.Join(modes[pairing], ", ")))
+		}
+	}
+	has := func(word string) bool { return slices.Contains(words, word) }
+	q.settings = settings{Pair: "none", Env: has("env"), Filter: !has("nofilter")}
+	q.ticket.form = withTemplates
+	switch {
+	case pairing && has("paircomplete"):
+		q.settings.Pair, q.ticket.form = "complete", paired
+	case pairing:
+		q.settings.Pair, q.ticket.form = "greedy", paired
+	case has("notemplates"):
+		q.ticket.form = withoutTemplates
+	}
+	return nil
+}
+
+// readChains reads the sequences; which letters they have is for the type to judge.
+func (q *query) readChains(text string) error {
+	records := fasta.Parse(plaintext.Unix([]byte(text)), maxChains)
+	if len(records) > maxChains {
+		return refuse(http.StatusBadRequest, fmt.Sprintf("q: more than %d sequences; send fewer at a time.", maxChains))
+	}
+	if len(records) == 0 {
+		return refuse(http.StatusBadRequest, "q: no sequence; send protein sequences as FASTA.")
+	}
+	numbered, size := true, 0
+	var names []string
+	for i, r := range records {
+		name := strings.TrimSpace(r.Header)
+		if name == "" || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+			return refuse(http.StatusBadRequest, fmt.Sprintf("q: line %d: sequence %d has no usable name; write >NAME above it.", r.Line, i+1))
+		}
+		q.chains = append(q.chains, r.Letters)
+		names = append(names, name)
+		size += len(name)
+		numbered = numbered && name == strconv.Itoa(101+i)
+	}
+	switch {
+	case numbered:
+	case size > maxNames:
+		return refuse(http.StatusBadRequest, fmt.Sprintf("q: the names of the sequences have more than %d bytes together; use short names.", maxNames))
+	default:
+		q.ticket.names = names
+	}
+	return nil
+}
+
+// digest identifies the search: equal ones share a job, whatever their chains are called.
+func (q *query) digest(databases string) string {
+	s := q.settings
+	return digest.Parts([]byte("msa 1"), []byte(databases), fmt.Append(nil, s.Pair, s.Env, s.Filter), []byte(strings.Join(q.chains, "\n")))
+}
+
+// text is the query as a FASTA file.
+func (q *query) text() []byte {
+	var out []byte
+	for i, letters := range q.chains {
+		out = fmt.Appendf(out, ">%d\n%s\n", 101+i, letters)
+	}
+	return out
+}

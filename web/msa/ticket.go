@@ -1,0 +1,107 @@
+package msa
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"molrun/app/client"
+)
+
+// typ is the type of the jobs.
+const typ = "msa"
+
+// statuses are the words of clients for those of jobs.
+var statuses = map[string]string{"QUEUED": "PENDING", "RUNNING": "RUNNING", "COMPLETED": "COMPLETE"}
+
+func (c *call) submitMSA() error  { return c.submit(false) }
+func (c *call) submitPair() error { return c.submit(true) }
+
+// submit answers POST ticket/msa and ticket/pair: with the job that an equal query has made,
+// or a new one. One that has failed is tried again.
+func (c *call) submit(pairing bool) error {
+	q, err := c.readQuery(pairing)
+	if err != nil {
+		return err
+	}
+	release, err := c.turns.Take(c.ctx(), q.ticket.job)
+	if err != nil {
+		return err
+	}
+	defer release()
+	// Clients hang up after six seconds and ask again: what is begun is finished for them.
+	c.r = c.r.WithContext(context.WithoutCancel(c.ctx()))
+	job, err := c.api.Job(c.ctx(), q.ticket.job)
+	switch {
+	case isMissing(err):
+		job, err = c.create(q)
+	case err == nil && job.Type == typ && job.Status == "FAILED":
+		job, err = c.api.Retry(c.ctx(), job.Name)
+	}
+	if err != nil {
+		return err
+	}
+	return c.tell(q.ticket, job)
+}
+
+// create uploads the query and submits its job. A second upload of the same name, after a
+// restart, has the same content.
+func (c *call) create(q query) (*client.Job, error) {
+	values, err := json.Marshal(q.settings)
+	if err != nil {
+		return nil, err
+	}
+	file, err := c.api.UploadBytes(c.ctx(), folder, q.ticket.job+".fasta", q.text())
+	if err != nil {
+		return nil, err
+	}
+	job, err := c.api.Submit(c.ctx(), client.Submission{Name: q.ticket.job, Type: typ, Settings: values})
+	if err != nil {
+		_ = c.api.DeleteFile(c.ctx(), file.ID) // refused if a job reads it all the same
+	}
+	return job, err
+}
+
+// ticket answers GET ticket/{ticket}.
+func (c *call) ticket() error {
+	t, job, err := c.find()
+	if err != nil {
+		return err
+	}
+	return c.tell(t, job)
+}
+
+// tell answers with the status of a job, or why it has failed.
+func (c *call) tell(t ticket, job *client.Job) error {
+	switch {
+	case job.Type != typ:
+		return refuse(http.StatusConflict, "The job "+job.Name+" is of another type; delete it.")
+	case job.Status == "FAILED" && job.Failure != nil:
+		return refuse(http.StatusOK, "The job "+job.Name+" has failed: "+job.Failure.Message)
+	case statuses[job.Status] == "":
+		return refuse(http.StatusOK, "The job "+job.Name+" has failed.")
+	}
+	return c.send(http.StatusOK, answer{ID: t.String(), Status: statuses[job.Status]})
+}
+
+// find returns the job of a ticket. Clients ask without end after the status UNKNOWN, so the
+// answer to a ticket without one is an error.
+func (c *call) find() (ticket, *client.Job, error) {
+	t, ok := parseTicket(c.r.PathValue("ticket"))
+	if !ok {
+		return ticket{}, nil, errNoTicket
+	}
+	job, err := c.api.Job(c.ctx(), t.job)
+	if isMissing(err) {
+		err = errNoTicket
+	}
+	return t, job, err
+}
+
+var errNoTicket = refuse(http.StatusNotFound, "There is no such ticket, or its job was deleted; submit the query again.")
+
+func isMissing(err error) bool {
+	var e *client.Error
+	return errors.As(err, &e) && e.Status == http.StatusNotFound
+}
