@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,30 +51,61 @@ func (u user) a3m(job, file string) (names, rows []string) {
 	return names, rows
 }
 
-// TestMSAFindsFamiliesAndPairsThemBySpecies searches databases of two families.
+// predictorsThatCopy stand for types of the catalogue, and give back what they take.
+var predictorsThatCopy = map[string]string{
+	"boltz.toml": `format = 1
+type = "boltz"
+version = "1"
+command = ["cp", "-t", "{out}", { each = "files.alignments", args = ["{item}"] }]
+
+[[parameters]]
+name = "proteins"
+file = [".fasta"]
+
+[[parameters]]
+name = "alignments"
+file = [".a3m"]
+type = "array"
+`,
+	"colabfold.toml": `format = 1
+type = "colabfold"
+version = "1"
+command = ["cp", "{files.alignment}", "{out}/complex.a3m"]
+
+[[parameters]]
+name = "alignment"
+file = [".a3m"]
+required = true
+`,
+}
+
+// TestMSAFindsFamiliesAndPairsThemBySpecies searches databases of two families, and hands the alignments on.
 func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 	t.Parallel()
 	folder := databasesOf(t)
-	s := startServer(t, serverOptions{config: siteOfDatabases(folder)})
+	s := startServer(t, serverOptions{config: siteOfDatabases(folder), algorithms: predictorsThatCopy})
 	if !s.sandboxed() {
 		must.Skip(t, "no sandbox here")
 	}
 	u := s.user("lab", "ann@lab.example")
+	p := u.person()
+	must.Write(t, filepath.Join(p.dir, "fold.yaml"), must.Read(t, "../../client/examples/fold.yaml"))
+	must.Write(t, filepath.Join(p.dir, "complex.fasta"), must.Read(t, filepath.Join(folder, "ab.fasta")))
+	p.ok("batch", "-i", "fold.yaml")
 	ab, other := u.upload("ab.fasta", must.Read(t, filepath.Join(folder, "ab.fasta"))), u.upload("other.fasta", must.Read(t, filepath.Join(folder, "other.fasta"))+">peptide\nmkU*\n")
-	u.submit("greedy", "msa", `{"sequences":"`+ab+`","pair":"greedy","cores":1,"memory":2}`)
 	u.submit("complete", "msa", `{"sequences":"`+ab+`","pair":"complete","env":false,"cores":1,"memory":2}`)
 	u.submit("alone", "msa", `{"sequences":"`+other+`","cores":1,"memory":2}`)
 
-	greedy := u.completed("greedy")
+	greedy := u.completed("fold-msa")
 	must.Equal(t, "warnings", len(greedy.Warnings), 0)
 	must.Equal(t, "databases", greedy.Metrics.Results["databases"], any("Families 2026_01, Soil"))
 	if n, _ := greedy.Metrics.Results["effective"].(float64); n < 30 {
 		t.Errorf("effective sequences: %v", n)
 	}
 	for chain, family := range map[string]string{"001": "A", "002": "B", "003": "A"} {
-		names, rows := u.a3m("greedy", "alignments/"+chain+".a3m")
-		main, _ := u.a3m("greedy", "alignments/"+chain+".uniref.a3m")
-		soil, _ := u.a3m("greedy", "alignments/"+chain+".env.a3m")
+		names, rows := u.a3m("fold-msa", "alignments/"+chain+".a3m")
+		main, _ := u.a3m("fold-msa", "alignments/"+chain+".uniref.a3m")
+		soil, _ := u.a3m("fold-msa", "alignments/"+chain+".env.a3m")
 		if want := map[string]int{"A": 40, "B": 40}[family]; len(main) < want || len(names) > len(main)+len(soil)-1 {
 			t.Errorf("chain %s: %d rows of the main database, %d of the other one, %d of both", chain, len(main), len(soil), len(names))
 		}
@@ -91,10 +123,10 @@ func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 			seen[rows[i]] = true
 		}
 	}
-	first, _ := u.a3m("greedy", "alignments/003.a3m")
+	first, _ := u.a3m("fold-msa", "alignments/003.a3m")
 	must.Equal(t, "name of the third chain", first[0], "copy of A")
 
-	for _, job := range []string{"greedy", "complete"} {
+	for _, job := range []string{"fold-msa", "complete"} {
 		u.completed(job)
 		a, _ := u.a3m(job, "paired/001.a3m")
 		b, _ := u.a3m(job, "paired/002.a3m")
@@ -111,6 +143,8 @@ func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 	if names := u.job("complete").Metrics.Results["databases"]; names != "Families 2026_01" {
 		t.Errorf("without the environmental database: %v", names)
 	}
+
+	takenByPredictors(t, u, folder)
 
 	alone := u.completed("alone")
 	must.Equal(t, "rows of a protein without relatives", alone.Metrics.Results["sequences"], any(1.0))
@@ -129,6 +163,40 @@ func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 	}
 	if all := strings.Join(search.Commands, "\n"); strings.Contains(all, folder) || strings.Count(all, "expandaln") != 1 {
 		t.Errorf("commands: %s", all)
+	}
+}
+
+// takenByPredictors has the predictors' own scripts check the alignments of a complex.
+func takenByPredictors(t *testing.T, u user, folder string) {
+	t.Helper()
+	dir := t.TempDir()
+	var files []string
+	u.completed("fold-boltz")
+	u.completed("fold-colabfold")
+	for name, job := range map[string]string{"001.a3m": "fold-boltz", "002.a3m": "fold-boltz", "complex.a3m": "fold-colabfold"} {
+		files = append(files, filepath.Join(dir, name))
+		must.Write(t, files[len(files)-1], string(u.result(job, name)))
+	}
+	slices.Sort(files)
+	if all := u.job("fold-boltz").Inputs; len(all) != 3 {
+		t.Errorf("boltz took %+v", all)
+	}
+	each := append([]string{"--proteins", filepath.Join(folder, "ab.fasta"), "--alignments"}, files[:2]...)
+	for script, args := range map[string][]string{
+		"boltz/complex.py": each, "chai-1/complex.py": each, "alphafold3/complex.py": each, "colabfold/query.py": {"--alignment", files[2]},
+	} {
+		c := exec.CommandContext(t.Context(), "/usr/bin/python3", append([]string{"../../algorithm/builtin/catalogue/" + script, "check"}, args...)...)
+		c.Env = append(os.Environ(), "PYTHONPATH=../../algorithm/builtin/catalogue/lib", "PYTHONDONTWRITEBYTECODE=1")
+		c.Stdin = strings.NewReader("{}")
+		said, err := c.CombinedOutput()
+		if err != nil || string(said) != "[]\n" {
+			t.Errorf("%s: %v, %s", script, err, said)
+		}
+	}
+	head, rest, _ := strings.Cut(must.Read(t, files[2]), "\n")
+	must.Equal(t, "head of the complex", head, "#120,90\t2,1")
+	if paired, unpaired := strings.Count(rest, "\t1017\tB_17"), strings.Count(rest, ">A_17_0\t")-1; paired != 1 || unpaired != 1 {
+		t.Errorf("A_17 is there in %d paired rows and %d others", paired, unpaired)
 	}
 }
 

@@ -134,9 +134,23 @@ def paired(path, queries, complete):
     return rows
 
 
-def write(path, rows):
+def complex_of(queries, copies, alignments, pairs):
+    """The form in which ColabFold takes the alignments of a complex: its first line has lengths and numbers of the
+    different chains; then come paired rows, with the chains one behind the other, and those of each chain beside gaps."""
+    lengths = [len(sequence) for sequence in queries.values()]
+    rows = []
+    if pairs and len(queries) > 1:
+        query = [[(f"{101 + k}", sequence), *pairs[number]] for k, (number, sequence) in enumerate(queries.items())]
+        rows += [("\t".join(head for head, _ in row), "".join(text for _, text in row)) for row in zip(*query)]
+    for k, number in enumerate(queries):
+        before, behind = "-" * sum(lengths[:k]), "-" * sum(lengths[k + 1:])
+        rows += [(str(101 + k) if n == 0 else head, before + row + behind) for n, (head, row) in enumerate(alignments[number])]
+    return f"#{','.join(map(str, lengths))}\t{','.join(map(str, copies))}\n", rows
+
+
+def write(path, rows, first=""):
     path.parent.mkdir(exist_ok=True)
-    path.write_text("".join(f">{head}\n{row}\n" for head, row in rows), encoding="utf-8")
+    path.write_text(first + "".join(f">{head}\n{row}\n" for head, row in rows), encoding="utf-8")
 
 
 def warn(text):
@@ -151,7 +165,8 @@ def names(table):
 
 def report(out, settings, databases, all_chains, queries, found, pairs):
     """Writes alignments, tables and figures, and says what is doubtful."""
-    table, numbers = [], {sequence: number for number, sequence in queries.items()}
+    table, alignments, numbers = [], {}, {sequence: number for number, sequence in queries.items()}
+    (out / "predictors").mkdir()
     for k, (head, sequence) in enumerate(all_chains):
         chain, searched = f"{k + 1:03}", numbers[sequence]
         query, rows = [(head or chain, sequence)], {role: of[searched] for role, of in found.items()}
@@ -160,6 +175,9 @@ def report(out, settings, databases, all_chains, queries, found, pairs):
             write(out / "alignments" / f"{chain}.env.a3m", query + rows["environmental"])
         alignment = Alignment(query + [row for of in rows.values() for row in of])
         write(out / "alignments" / f"{chain}.a3m", alignment.rows)
+        if chain == searched:
+            alignments[chain] = alignment.rows
+            (out / "predictors" / f"{chain}.a3m").symlink_to(f"../alignments/{chain}.a3m")
         if pairs:
             write(out / "paired" / f"{chain}.a3m", query + pairs[searched])
         (out / "coverage").mkdir(exist_ok=True)
@@ -170,6 +188,9 @@ def report(out, settings, databases, all_chains, queries, found, pairs):
             "effective": round(alignment.depth, 1), "effective_of": alignment.weighed, "coverage": round(100 * alignment.coverage, 1),
             **{f"{role}_rows": len(rows[role]) for role in databases if role in rows}, **({"pairs": len(pairs[searched])} if pairs else {}),
         })
+    if pairs or len(queries) == 1:
+        first, rows = complex_of(queries, [sum(sequence == text for _, text in all_chains) for sequence in queries.values()], alignments, pairs)
+        write(out / "complex.a3m", rows, first)
     lines = [",".join(table[0]), *(",".join(map(str, row.values())) for row in table)]
     (out / "chains.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     alone = [row for row in table if row["sequences"] == 1]
