@@ -92,7 +92,7 @@ func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 	must.Write(t, filepath.Join(p.dir, "fold.yaml"), must.Read(t, "../../client/examples/fold.yaml"))
 	must.Write(t, filepath.Join(p.dir, "complex.fasta"), must.Read(t, filepath.Join(folder, "ab.fasta")))
 	p.ok("batch", "-i", "fold.yaml")
-	ab, other := u.upload("ab.fasta", must.Read(t, filepath.Join(folder, "ab.fasta"))), u.upload("other.fasta", must.Read(t, filepath.Join(folder, "other.fasta"))+">peptide\nmkU*\n")
+	ab, other := u.upload("ab.fasta", must.Read(t, filepath.Join(folder, "ab.fasta"))), u.upload("other.fasta", must.Read(t, filepath.Join(folder, "other.fasta"))+">a \"short\", odd one\nmkU*\n")
 	u.submit("complete", "msa", `{"sequences":"`+ab+`","pair":"complete","env":false,"cores":1,"memory":2}`)
 	u.submit("alone", "msa", `{"sequences":"`+other+`","cores":1,"memory":2}`)
 
@@ -148,8 +148,11 @@ func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 
 	alone := u.completed("alone")
 	must.Equal(t, "rows of a protein without relatives", alone.Metrics.Results["sequences"], any(1.0))
-	must.Equal(t, "warnings", strings.Join(alone.Warnings, "\n"), "No related sequence was found for 001 (other), 002 (peptide): the alignment is the chain alone.")
-	u.wantResult("alone", "alignments/002.a3m", ">peptide\nMKU\n")
+	must.Equal(t, "warnings", strings.Join(alone.Warnings, "\n"), "No related sequence was found for 001 (other), 002 (a \"short\", odd one): the alignment is the chain alone.")
+	u.wantResult("alone", "alignments/002.a3m", ">a \"short\", odd one\nMKU\n")
+	if table := string(u.result("alone", "chains.csv")); !strings.HasSuffix(table, "\n002,\"a \"\"short\"\", odd one\",3,1,1.0,1,0,0,0\n") {
+		t.Errorf("chains: %s", table)
+	}
 	var search struct {
 		Databases []struct {
 			Role, Path, Name, Release, Date, Digest string

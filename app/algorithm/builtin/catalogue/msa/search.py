@@ -4,6 +4,7 @@ paper's search), and writes the alignments as A3M. It is used in three ways:
   search.py check FOLDER FASTA                  as [validate]: settings come in on standard input
   search.py probe FOLDER                        says what is wrong with the databases
   search.py search FOLDER FASTA SETTINGS CPUS WORK OUT"""
+import csv
 import json
 import pathlib
 import re
@@ -184,15 +185,17 @@ def report(out, settings, databases, all_chains, queries, found, pairs):
         positions = ["position,sequences,effective", *(f"{p + 1},{n},{e:.1f}" for p, (n, e) in enumerate(zip(alignment.counts, alignment.effective)))]
         (out / "coverage" / f"{chain}.csv").write_text("\n".join(positions) + "\n")
         table.append({
-            "chain": chain, "name": " ".join(head.replace(",", " ").split()), "residues": len(sequence), "sequences": len(alignment.rows),
+            "chain": chain, "name": head, "residues": len(sequence), "sequences": len(alignment.rows),
             "effective": round(alignment.depth, 1), "effective_of": alignment.weighed, "coverage": round(100 * alignment.coverage, 1),
             **{f"{role}_rows": len(rows[role]) for role in databases if role in rows}, **({"pairs": len(pairs[searched])} if pairs else {}),
         })
     if pairs or len(queries) == 1:
         first, rows = complex_of(queries, [sum(sequence == text for _, text in all_chains) for sequence in queries.values()], alignments, pairs)
         write(out / "complex.a3m", rows, first)
-    lines = [",".join(table[0]), *(",".join(map(str, row.values())) for row in table)]
-    (out / "chains.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with open(out / "chains.csv", "w", newline="", encoding="utf-8") as file:
+        lines = csv.DictWriter(file, table[0], lineterminator="\n")
+        lines.writeheader()
+        lines.writerows(table)
     alone = [row for row in table if row["sequences"] == 1]
     if alone:
         warn(f"No related sequence was found for {names(alone)}: the alignment is the chain alone.")
