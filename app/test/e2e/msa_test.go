@@ -292,6 +292,18 @@ func TestMSASaysWhatIsWrongWithDatabases(t *testing.T) {
 			t.Errorf("%s: %s, want %q", tt.name, details, tt.want)
 		}
 	}
+	// Where the nodes of a cluster alone have MMseqs2 or the databases, submissions are not refused for it.
+	for _, elsewhere := range []struct{ path, folder string }{{"/nowhere", folder}, {os.Getenv("PATH"), "/nowhere"}} {
+		must.Write(t, filepath.Join(folder, "databases.json"), `{"main":{"path":"plain"}}`)
+		c := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/msa/search.py", "check", elsewhere.folder, filepath.Join(folder, "two.fasta"))
+		must.Write(t, filepath.Join(folder, "two.fasta"), ">a\nMKV\n>b\nGGS\n")
+		c.Env = []string{"PATH=" + elsewhere.path, "PYTHONPATH=../../algorithm/builtin/catalogue/lib", "PYTHONDONTWRITEBYTECODE=1"}
+		c.Stdin = strings.NewReader(`{"pair":"none"}`)
+		if said, err := c.CombinedOutput(); err != nil || string(said) != "[]\n" {
+			t.Errorf("%+v: %v, %s", elsewhere, err, said)
+		}
+	}
+	must.Write(t, filepath.Join(folder, "databases.json"), broken)
 	config := filepath.Join(t.TempDir(), "config.toml")
 	must.Write(t, config, siteOfDatabases(folder))
 	if out, errs, code := outside(t, "algorithms", "test", "--config", config, "msa"); code != 1 || !strings.Contains(out+errs, "The database Broken has no sequences") {

@@ -7,6 +7,7 @@ main is needed, and of each entry its path, which is below the folder."""
 import hashlib
 import json
 import pathlib
+import shutil
 import struct
 import subprocess
 
@@ -84,7 +85,9 @@ class Database:
 
 
 def release():
-    """Version and number of the release of MMseqs2, such as 14-7e284 and 14."""
+    """Version and number of the release of MMseqs2, such as 14-7e284 and 14; empty where the nodes of a cluster alone have it."""
+    if not shutil.which("mmseqs"):
+        return "", ""
     version = subprocess.run(["mmseqs", "version"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     return version, version.split("-")[0]
 

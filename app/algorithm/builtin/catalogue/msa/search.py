@@ -214,6 +214,9 @@ def report(out, settings, databases, all_chains, queries, found, pairs):
 
 
 def main(mode, folder, fasta=None, settings=None, cpus=None, work=None, out=None):
+    if mode == "check" and not pathlib.Path(folder).is_dir():  # the nodes of a cluster alone have it, and the job will look
+        print("[]")
+        return
     try:
         databases = site(folder)
     except Fault as fault:
