@@ -22,7 +22,7 @@ const lib = "lib"
 // takers lists the types that take a script of lib.
 var takers = map[string][]string{
 	"assembly.py":  {"alphafold3", "boltz", "chai-1", "colabfold"},
-	"fasta.py":     {"alphafold3", "boltz", "chai-1", "colabfold", "esmfold", "proteinmpnn"},
+	"fasta.py":     {"alphafold3", "boltz", "chai-1", "colabfold", "esmfold", "msa", "proteinmpnn"},
 	"molecule.py":  {"psi4", "xtb"},
 	"molecules.py": {"conformers", "properties", "vina"},
 	"read.py":      {"mustang", "theseus"},
