@@ -22,9 +22,10 @@ const lib = "lib"
 // takers lists the types that take a script of lib.
 var takers = map[string][]string{
 	"assembly.py":  {"alphafold3", "boltz", "chai-1", "colabfold"},
-	"fasta.py":     {"alphafold3", "boltz", "chai-1", "colabfold", "esmfold", "proteinmpnn"},
-	"molecule.py":  {"psi4", "xtb"},
+	"fasta.py":     {"alphafold3", "boltz", "chai-1", "colabfold", "esmfold", "pdbfixer", "proteinmpnn"},
+	"molecule.py":  {"mopac", "psi4", "xtb"},
 	"molecules.py": {"conformers", "properties", "vina"},
+	"poses.py":     {"autodock4", "plip"},
 	"read.py":      {"mustang", "theseus"},
 	"summary.awk":  {"clustalo", "kalign", "mafft", "muscle"},
 
