@@ -23,6 +23,8 @@ const lib = "lib"
 var takers = map[string][]string{
 	"assembly.py":  {"alphafold3", "boltz", "chai-1", "colabfold"},
 	"fasta.py":     {"alphafold3", "boltz", "chai-1", "colabfold", "esmfold", "pdbfixer", "proteinmpnn"},
+	"gaps.py":      {"electrostatics", "prepare-structure", "propka"},
+	"hits.awk":     {"blastp", "diamond", "mmseqs-search"},
 	"molecule.py":  {"mopac", "psi4", "xtb"},
 	"molecules.py": {"conformers", "properties", "vina"},
 	"poses.py":     {"autodock4", "plip"},
