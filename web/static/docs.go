@@ -23,6 +23,7 @@ var docSources = []docSource{
 	{"rules", "Rules of the API", "what the API guarantees, and the tests of each rule"},
 	{"compat", "Hosted service", "for clients of a hosted service"},
 	{"algorithms", "Algorithms", "using and writing them"},
+	{"types", "Types of the catalogue", "what each was read from and how it is tested"},
 	{"format", "Algorithm files", "each key of their format"},
 	{"cg-idp", "cg-idp", "the built-in engine: its science and its limits"},
 	{"cg-condensate", "cg-condensate", "the built-in engine for condensates: protocols, results, limits"},
