@@ -10,6 +10,7 @@ import sys
 model, reference, out, settings = sys.argv[1:]
 out, settings = pathlib.Path(out), json.loads(pathlib.Path(settings).read_text(encoding="utf-8"))
 LIBRARY = "/var/cache/openstructure/compounds.chemlib"
+PROPERTIES = "/usr/share/openstructure/stereo_chemical_props.txt"
 SHORT = 20  # residues; OpenStructure leaves shorter chains out
 ALIKE, RELATED = 0.9, 0.5  # shares of equal residues
 
@@ -48,7 +49,7 @@ command = ["ost-compare-structures", "-m", model, "-r", reference, "-o", "scores
            "--qs-max-mappings-extensive", "20000"]
 command += ["--c-alpha-only"] if settings["alpha_carbons"] else []
 command += ["--residue-number-alignment"] if settings["by_numbers"] else []
-command += ["--structural-checks"] if settings["stereochemistry"] else []
+command += ["--structural-checks", "-p", PROPERTIES] if settings["stereochemistry"] else []
 if settings.get("mapping"):
     pairs = [word.split(":") for word in settings["mapping"].split()]
     for theirs_of, ours_of in pairs:
