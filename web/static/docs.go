@@ -24,6 +24,7 @@ var docSources = []docSource{
 	{"msa", "Alignment server", "for ColabFold, Boltz, Chai-1 and Protenix"},
 	{"compat", "Hosted service", "for clients of a hosted service"},
 	{"algorithms", "Algorithms", "using and writing them"},
+	{"types", "Types of the catalogue", "what each was read from and how it is tested"},
 	{"format", "Algorithm files", "each key of their format"},
 	{"cg-idp", "cg-idp", "the built-in engine: its science and its limits"},
 	{"cg-condensate", "cg-condensate", "the built-in engine for condensates: protocols, results, limits"},

@@ -2,11 +2,13 @@ package builtin
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,6 +63,27 @@ func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
 		for _, p := range a.Parameters {
 			lacks("title and help of "+p.Name, p.Title == "" || p.Help == "")
 		}
+	}
+}
+
+// TestTableOfTypes holds web/docs/types.md to the files of the catalogue and their bad inputs.
+func TestTableOfTypes(t *testing.T) {
+	page := must.Read(t, "../../../web/docs/types.md")
+	rows := strings.Count(page, "\n| `")
+	for _, a := range catalogueOf(t) {
+		bad, _ := os.ReadFile("../../test/e2e/testdata/bad/" + a.Type + ".toml") // some have none
+		run, inputs := "real", strconv.Itoa(bytes.Count(bad, []byte("[[bad]]")))
+		if a.Status != "" {
+			run = "stand-in"
+		}
+		row := regexp.MustCompile(fmt.Sprintf(`\n\| %s \| %s \| [^|]+ \| %s \| %s \|\n`, regexp.QuoteMeta("`"+a.Type+"`"), regexp.QuoteMeta(a.Version), run, inputs))
+		if !row.MatchString(page) {
+			t.Errorf("web/docs/types.md has no row of %s, version %s, %s, with %s inputs", a.Type, a.Version, run, inputs)
+		}
+		rows--
+	}
+	if rows != 0 {
+		t.Errorf("web/docs/types.md has %d rows too many", rows)
 	}
 }
 

@@ -35,12 +35,16 @@ func TestGROMACSHasTheCutOffsOfItsForceField(t *testing.T) {
 }
 
 // runAwk lets a script of the catalogue read a text, and returns what it said and its metrics.
-func runAwk(t *testing.T, script, text string) (said, metrics string) {
+func runAwk(t *testing.T, script, text string, variables ...string) (said, metrics string) {
 	t.Helper()
 	dir := t.TempDir()
 	given, target := filepath.Join(dir, "given"), filepath.Join(dir, "metrics.json")
 	must.Write(t, given, text)
-	out, err := exec.CommandContext(t.Context(), "awk", "-v", "columns="+os.DevNull, "-v", "metrics="+target, "-f", "catalogue/"+script, given).CombinedOutput() //nolint:gosec // a script of the catalogue
+	args := []string{"-v", "columns=" + os.DevNull, "-v", "metrics=" + target}
+	for _, variable := range variables {
+		args = append(args, "-v", variable)
+	}
+	out, err := exec.CommandContext(t.Context(), "awk", append(args, "-f", "catalogue/"+script, given)...).CombinedOutput() //nolint:gosec // a script of the catalogue
 	if err != nil {
 		t.Fatalf("%s: %v: %s", script, err, out)
 	}
@@ -198,4 +202,46 @@ func TestFaultsOfDatabasesAreToldApart(t *testing.T) {
 			t.Errorf("%q is told as %q, want %q", said, got, want)
 		}
 	}
+}
+
+func TestSearchesNameQueriesWithoutAHit(t *testing.T) {
+	queries := filepath.Join(t.TempDir(), "it's a query.fasta")
+	must.Write(t, queries, ">a first\nMKV\n>sp|P1|B_X\nMKV\n>c\nMKV\n")
+	for name, tt := range map[string]struct{ hits, metrics, warning string }{
+		"all":             {"a\t100\t20\na\t60.5\t200\nP1\t30\t50\nc\t30\t50\n", `{"without_hits": 0, "best_identity": 60.5}`, ""}, // not that of the short hit
+		"MMseqs2's names": {"P1\t30\t50\na\t25\t40\n", `{"without_hits": 1, "best_identity": 30}`, "No hit was found for 1 of 3 queries: c."},
+		"none":            {"", `{"without_hits": 3}`, "No hit was found for 3 of 3 queries: a, sp|P1|B_X, c."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said, metrics := runAwk(t, "lib/hits.awk", "query\tidentity\tbits\n"+tt.hits, "queries="+queries)
+			if !strings.Contains(said, tt.warning) || (tt.warning == "") != (said == "") {
+				t.Errorf("said %q, want %q", said, tt.warning)
+			}
+			must.Equal(t, "metrics", strings.TrimSpace(metrics), tt.metrics)
+		})
+	}
+}
+
+func TestGapsOfChainsAreNamed(t *testing.T) {
+	must.Installed(t, "python3")
+	structure := filepath.Join(t.TempDir(), "a.pdb")
+	for residues, want := range map[string]string{ // whose atoms lie 1 Å apart on a line
+		"A1 A2 A3 B1": "[]",
+		"A1 A5":       "[]", // numbers do not tell
+	} {
+		must.Write(t, structure, backbone(residues, "N", "CA", "C"))
+		must.Equal(t, residues, gapsOf(t, structure), want)
+	}
+	apart := strings.Replace(backbone("A1 A2 A3", "N", "CA", "C"), "   7.000", "  17.000", 1)
+	must.Write(t, structure, apart)
+	must.Equal(t, "apart", gapsOf(t, structure), "['A:2 and 3']")
+}
+
+func gapsOf(t *testing.T, structure string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "python3", "-c", "import sys, gaps; print(gaps.gaps(sys.argv[1]))", structure)
+	c.Env = append(os.Environ(), "PYTHONPATH=catalogue/lib", "PYTHONDONTWRITEBYTECODE=1")
+	out, err := c.CombinedOutput()
+	must.OK(t, err)
+	return strings.TrimSpace(string(out))
 }

@@ -22,9 +22,12 @@ const lib = "lib"
 // takers lists the types that take a script of lib.
 var takers = map[string][]string{
 	"assembly.py":  {"alphafold3", "boltz", "chai-1", "colabfold"},
-	"fasta.py":     {"alphafold3", "boltz", "chai-1", "colabfold", "esmfold", "msa", "proteinmpnn"},
-	"molecule.py":  {"psi4", "xtb"},
+	"fasta.py":     {"alphafold3", "boltz", "chai-1", "colabfold", "esmfold", "msa", "pdbfixer", "proteinmpnn"},
+	"gaps.py":      {"electrostatics", "prepare-structure", "propka"},
+	"hits.awk":     {"blastp", "diamond", "mmseqs-search"},
+	"molecule.py":  {"mopac", "psi4", "xtb"},
 	"molecules.py": {"conformers", "properties", "vina"},
+	"poses.py":     {"autodock4", "plip"},
 	"read.py":      {"mustang", "theseus"},
 	"summary.awk":  {"clustalo", "kalign", "mafft", "muscle"},
 

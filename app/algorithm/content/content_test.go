@@ -160,6 +160,8 @@ func TestContent(t *testing.T) {
 		{"sequences with a stop", ">a\nMKV*\n", Want{Kind: Sequences}, "record 1 (a), line 2, letter 4: a stop (*) can't be aligned"},
 		{"nucleotides for proteins", ">a\n" + dna + "\n", Want{Kind: ProteinSequences}, "record 1 (a) looks like DNA or RNA"},
 		{"nucleotides for an alignment of proteins", ">a\nE" + dna + "\n>b\n-" + dna + "\n", Want{Kind: ProteinAlignment}, "record 2 (b) looks like DNA or RNA"},
+		{"nucleotides with codes for proteins", ">a\n" + strings.Repeat(dna, 5) + "RYK\n", Want{Kind: ProteinSequences}, "record 1 (a) looks like DNA or RNA"},
+		{"a short protein of such letters", ">a\nACGTRYKACGTRYKACGTRYKACGT\n", Want{Kind: ProteinSequences}, ""},
 		{"protein of few letters", ">a\n" + strings.Repeat("GA", 30) + "\n>b\nACGT\n", Want{Kind: ProteinSequences}, ""},
 		{"names", ">a 1\nM\n>b 1\nM\n", Want{Kind: ProteinSequences, UniqueNames: true}, ""},
 		{"equal names", ">a 1\nM\n>b\nM\n>a\t2\nM\n", Want{Kind: ProteinSequences, UniqueNames: true}, "record 3 (a) has the name of record 1"},

@@ -226,7 +226,7 @@ func (f *sequences) classify() {
 	switch {
 	case kind == "":
 	case kind == nucleic && (f.want.Kind == ProteinSequences || f.want.Kind == ProteinAlignment):
-		f.fail("%s looks like DNA or RNA: it has the letters A, C, G, T, U and N alone; give proteins", f.record())
+		f.fail("%s looks like DNA or RNA: its letters are those of nucleotides alone; give proteins", f.record())
 	case f.kind == "":
 		f.kind, f.kindOf = kind, f.records
 	case f.kind != kind && (f.want.Kind == Sequences || f.want.Kind == Alignment):
@@ -268,12 +268,17 @@ const (
 	proteins = "proteins"
 )
 
-// telling is how long a sequence is whose letters distinguish nucleotides from amino acids.
-const telling = 20
+// A sequence of this length, whose letters are all nucleotides, is no protein: of bases and N, or with the codes
+// of bases that are not sure. Proteins of 100 residues without E, F, I, L, P and Q are not known.
+const (
+	telling      = 20
+	tellingCodes = 100
+)
 
 var (
 	onlyProteins = lettersOf("EFILPQZ")
 	nucleicOnes  = lettersOf("ACGTUN")
+	nucleicCodes = nucleicOnes | lettersOf("RYSWKMBDHV")
 	threeBases   = lettersOf("ACG")
 	fourthBase   = lettersOf("TU")
 )
@@ -283,7 +288,9 @@ func (s letterSet) kind(residues int) string {
 	switch {
 	case s&onlyProteins != 0:
 		return proteins
-	case residues >= telling && s&^nucleicOnes == 0 && s&threeBases == threeBases && s&fourthBase != 0:
+	case s&threeBases != threeBases || s&fourthBase == 0:
+		return ""
+	case residues >= telling && s&^nucleicOnes == 0, residues >= tellingCodes && s&^nucleicCodes == 0:
 		return nucleic
 	}
 	return ""

@@ -6,6 +6,8 @@ import pathlib
 import re
 import sys
 
+from gaps import warn
+
 auto, structure, pqr, salt, temperature, interior, target = sys.argv[1:]
 
 
@@ -22,6 +24,7 @@ lost = [f"{name} {key[1]} of chain {key[0] or '(no name)'}" for key, name in bef
 if lost:
     sys.exit("left out: " + ", ".join(lost[:10]) + (f" and {len(lost) - 10} more" if len(lost) > 10 else ""))
 
+warn(structure, "charges of the residues that are missing there are left out of the potential.")
 grid = "".join(f"    {line.strip()}\n" for line in pathlib.Path(auto).read_text().splitlines() if re.match(r"\s*(dime|cglen|fglen|cgcent|fgcent)\b", line))
 common = f"""    mg-auto
 {grid}    mol 1

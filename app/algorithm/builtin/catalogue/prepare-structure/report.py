@@ -8,6 +8,8 @@ import pathlib
 import shutil
 import sys
 
+from gaps import warn
+
 before_file, after_file, pqr_file, out = map(pathlib.Path, sys.argv[1:])
 WATER = {"HOH", "WAT", "DOD", "H2O", "SOL", "TP3", "TIP"}
 # What force fields call states of standard residues.
@@ -38,6 +40,8 @@ after = {key: residue for key, residue in after.items() if key in charges}
 def title(key):
     return f"{before[key]['name']} {key[1]} of chain {key[0] or '(no name)'}"
 
+
+warn(before_file, "the residues that are missing there are not built, and the ends are not charged.")
 
 lost = [key for key in before if key not in after]
 water = [key for key in lost if before[key]["name"] in WATER]

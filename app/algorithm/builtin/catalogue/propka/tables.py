@@ -9,6 +9,8 @@ import pathlib
 import re
 import sys
 
+from gaps import warn
+
 source, structure, out = map(pathlib.Path, sys.argv[1:])
 CHARGED = {  # atoms that carry the charge of a side chain
     "ASP": ["OD1", "OD2"], "GLU": ["OE1", "OE2"], "HIS": ["ND1", "CD2", "CE1", "NE2"], "CYS": ["SG"], "TYR": ["OH"],
@@ -38,6 +40,8 @@ missing = {residue: [atom for atom in CHARGED[residue[0]] if atom not in atoms] 
 missing = {residue: atoms for residue, atoms in missing.items() if atoms}
 if len(missing) > len(residues) / 2:
     sys.exit(f"molrun: {len(missing)} of {len(residues)} residues that can be charged lack atoms of their side chains.")
+
+warn(structure, "the pKa values near it mean little, and the charge lacks the residues that are missing there.")
 
 buried = {}
 for line in lines:
@@ -75,11 +79,20 @@ charge, stability = pairs("Protein charge of folded and unfolded state", 3), pai
 write("charge.csv", ["pH", "unfolded_e", "folded_e"], charge)
 write("stability.csv", ["pH", "folding_kcal_mol"], stability)
 
+
+
+def inside(figures):
+    """Those that are not an end of the pH values that PROPKA looks through, which means that there is none."""
+    return {name: value for name, value in figures.items() if 0.005 < value < 13.995}
+
+
 metrics = {"groups": len(groups), "left_out": len(left_out), "shifted": sum(abs(row[5]) > 1 for row in groups)}
 found = re.search(r"The pI is\s+(\S+) \(folded\) and\s+(\S+) \(unfolded\)", "\n".join(lines))
 if found:
-    metrics["pI"], metrics["pI_unfolded"] = float(found[1]), float(found[2])
+    metrics |= inside({"pI": float(found[1]), "pI_unfolded": float(found[2])})
+    if "pI" not in metrics:
+        print("molrun:warning There is no isoelectric point between pH 0 and 14: the groups that were found are all acids or all bases.", flush=True)
 found = re.search(r"The pH of optimum stability is\s+(\S+)", "\n".join(lines))
 if found:
-    metrics["optimum_pH"] = float(found[1])
+    metrics |= inside({"optimum_pH": float(found[1])})
 (out / "metrics.json").write_text(json.dumps(metrics))
