@@ -97,7 +97,20 @@ func TestStructuresAreReadAlike(t *testing.T) {
 		if got := countsOf(s.text); got != s.want {
 			t.Errorf("%s (%s):\n%+v, want\n%+v", s.name, strings.Join(s.how, ", "), got, s.want)
 		}
+		if dir := os.Getenv("KEPT"); dir != "" && number < 200 && !s.shared {
+			s.keep(t, dir)
+		}
 	}
+}
+
+// keep stores a file for the test of the viewer, and adds a line to the list of what files have.
+func (s *spelling) keep(t *testing.T, dir string) {
+	t.Helper()
+	must.Write(t, filepath.Join(dir, s.name), string(s.text))
+	list, err := os.OpenFile(filepath.Join(dir, "counts"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	must.OK(t, err)
+	must.OK(t, json.NewEncoder(list).Encode(map[string]any{"name": s.name, "how": strings.Join(s.how, ", "), "want": s.want}))
+	must.OK(t, list.Close())
 }
 
 // TestStructuresAreReadAsGemmiReadsThem also asks gemmi for what is in the repository.

@@ -15,6 +15,7 @@ type spelling struct {
 	text    []byte
 	how     []string // what is special
 	foreign bool     // gemmi reads it otherwise, by the rules in doc.go
+	shared  bool     // waters share numbers, which the viewer joins
 	guessed bool     // nothing in the file tells gemmi where polymers end
 	want    counts
 }
@@ -80,7 +81,7 @@ func (s *spelling) pdb(m *molecules) string {
 	atoms := slices.Clone(m.atoms)
 	s.renumber(r, atoms)
 	if s.chance(r, 8, "waters that share numbers") {
-		s.foreign = true
+		s.foreign, s.shared = true, true
 		share(atoms)
 	}
 	ter := !s.chance(r, 8, "no TER")
@@ -193,7 +194,7 @@ func (s *spelling) cif(m *molecules) string {
 	atoms := slices.Clone(m.atoms)
 	s.renumber(r, atoms)
 	if s.chance(r, 8, "waters that share numbers") {
-		s.foreign = true
+		s.foreign, s.shared = true, true
 		share(atoms)
 	}
 	models := 1
