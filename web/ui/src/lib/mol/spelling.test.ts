@@ -3,7 +3,7 @@ import { spellCIF, spellPDB } from './spelling'
 
 test('tags of mmCIF are those of its dictionary', () => {
   expect(spellCIF('DATA_A\n_ENTITY.ID 1\nloop_ _ATOM_SITE.CARTN_X\t_atom_site.pdbx_pdb_model_num _Own.Tag\nA_atom_site.ID\n')).toBe(
-    'DATA_A\n_entity.id 1\nloop_ _atom_site.Cartn_x\t_atom_site.pdbx_PDB_model_num _own.tag\nA_atom_site.ID\n',
+    'DATA_A\n_entity.id 1\nloop_ _atom_site.Cartn_x\t_atom_site.pdbx_PDB_model_num _own.Tag\nA_atom_site.ID\n',
   )
 })
 

@@ -11,7 +11,7 @@ function known(): Map<string, string> {
 /** Writes tags, in which mmCIF ignores case, as its dictionary does. */
 export function spellCIF(text: string): string {
   const all = (tags ??= known())
-  const spelled = (tag: string) => all.get(tag.toLowerCase()) ?? tag.toLowerCase()
+  const spelled = (tag: string) => all.get(tag.toLowerCase()) ?? tag.replace(/^\w+/, (category) => category.toLowerCase())
   return text.replace(/_\w+\.\S+/g, (found, at: number) => (/\S/.test(text[at - 1] ?? ' ') ? found : spelled(found)))
 }
 
