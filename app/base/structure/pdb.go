@@ -20,6 +20,8 @@ func (r *Reader) linePDB(line string, number int) error {
 	switch p := &r.pdb; {
 	case isAtom(line):
 		return r.atomPDB(line, number)
+	case line != "" && isBlank(line[0]) && isIndented(line):
+		return fmt.Errorf("has a blank before the atom in line %d: an atom of a PDB file begins in the first column", number)
 	case !p.begun:
 	case hasWord(line, "TER"):
 		if !r.Ended {
@@ -47,6 +49,12 @@ func isAtom(line string) bool {
 		return strings.EqualFold(line[:6], "HETATM")
 	}
 	return false
+}
+
+// isIndented reports whether an atom follows blanks, with which others would lose it.
+func isIndented(line string) bool {
+	line = strings.TrimLeft(line, " \t")
+	return isAtom(line) && hasPoints(line)
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
