@@ -116,8 +116,8 @@ func (m molecules) again(random *rand.Rand) *molecules {
 	return &m
 }
 
-// content makes a structure of chains, ligands and water.
-func content(random *rand.Rand, of [][]atom) *molecules {
+// invented makes a structure of chains, ligands and water.
+func invented(random *rand.Rand, of [][]atom) *molecules {
 	m := &molecules{random: random, want: counts{Models: 1}}
 	chains := 1 + random.IntN(3)
 	for k := range chains {

@@ -64,7 +64,7 @@ func maker(t *testing.T) func(number int) *spelling {
 		if k := number % (len(all) + 1); k < len(all) {
 			return spell(all[k].again(random), number)
 		}
-		return spell(content(random, of), number)
+		return spell(invented(random, of), number)
 	}
 }
 
