@@ -130,7 +130,7 @@ func (a *Atom) readPDB(line string, number int, n *numbers) error {
 // isElement reports whether columns of an element have one. Some programs write other things
 // there.
 func isElement(text string) bool {
-	return text != "" && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool { return c < 'A' || c > 'Z' })
 }
 
 // unshifted takes the digits out of a line whose number of the atom has more than fit, and
@@ -179,16 +179,19 @@ func (n *numbers) read(text string) (int, bool) {
 }
 
 func (n *numbers) of(text string) (int, bool) {
-	trimmed := strings.TrimSpace(text)
-	hex, err := strconv.ParseUint(text, 16, 32)
-	isHex, digit := err == nil, isDigit(text[0])
-	v, err := strconv.Atoi(trimmed)
-	switch {
-	case err == nil && n.hex && isHex && digit && int(hex) >= n.last:
-		return int(hex), true
-	case err == nil && n.last == 9999 && text == "2710":
+	v, err := strconv.Atoi(strings.TrimSpace(text))
+	if err == nil && n.last == 9999 && text == "2710" {
 		n.hex = true
 		return 10_000, true
+	}
+	if err == nil && !n.hex {
+		return v, true
+	}
+	hex, wrong := strconv.ParseUint(text, 16, 32)
+	isHex, digit := wrong == nil, isDigit(text[0])
+	switch {
+	case err == nil && isHex && digit && int(hex) >= n.last:
+		return int(hex), true
 	case err == nil:
 		n.hex = false
 		return v, true
