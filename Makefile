@@ -74,8 +74,9 @@ mutants: ## plant mistakes and list those that the package's tests do not notice
 simulate: ## run the whole service on random seeds: SEEDS=10000
 	$(GO) test ./app/test/simulation -run TestSeeds -timeout 2h -seeds $(or $(SEEDS),10000)
 
-files: ## structures in SPELLINGS=1000 random spellings, read as they are meant and as gemmi reads them (needs python3-gemmi)
-	SPELLINGS=$(or $(SPELLINGS),1000) $(GO) test ./app/test/files -count 1 -timeout 1h -v
+files: ## the structures of the repository (also STRUCTURES='DIR/*.pdb') and made ones in SPELLINGS=1000 random spellings, read as they are meant, as gemmi reads them (needs python3-gemmi), and 200 as the viewer does (needs Node.js)
+	@kept=$$(mktemp -d) && trap 'rm -rf "$$kept"' EXIT && export KEPT="$$kept" SPELLINGS='$(or $(SPELLINGS),1000)' && \
+		$(GO) test ./app/test/files -count 1 -timeout 1h -v && .ci/ui files
 
 faults: ## crashes, failing system calls, a full disk and damaged files, with the real binary
 	GO='$(GO)' .ci/faults $(or $(KILLS),200) $(or $(POSITIONS),20)

@@ -87,6 +87,9 @@ rejected.`,
 		if len(w.Unusual) > 0 {
 			fmt.Fprintf(c.OutOrStdout(), "These residues of chains have no standard one that they are made from, and programs may leave them out: %s.\n", strings.Join(w.Unusual, ", "))
 		}
+		if w.Again {
+			fmt.Fprintln(c.OutOrStdout(), "Waters beyond 9999 are numbered from 0 again.")
+		}
 		for _, from := range slices.Sorted(maps.Keys(w.Chains)) {
 			fmt.Fprintf(c.OutOrStdout(), "Chain %s is called %s.\n", cmp.Or(from, "without a name"), w.Chains[from])
 		}

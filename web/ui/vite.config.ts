@@ -50,5 +50,5 @@ export default defineConfig({
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: (id, build) => (first((m) => build.getModuleInfo(m)).has(id) ? 'first' : null) }] } } },
   },
   server: { proxy: { '^/(?!ui/|@|src/|node_modules/)': { target: api, headers: process.env.MOLRUN_KEY ? { 'x-api-key': process.env.MOLRUN_KEY } : {} } } },
-  test: { environment: 'node', include: ['src/**/*.test.ts'] },
+  test: { environment: 'node', include: ['src/**/*.test.ts', 'e2e/*.test.mjs'] },
 })

@@ -214,6 +214,8 @@ func damaged(err error) error {
 	return err
 }
 
+const returns = "has lines that end with a carriage return (CR) alone, which programs don't take for an end: save it with the line ends of Unix (LF)"
+
 // plain notes a line that is no text, and text that the program would take for another.
 func (l *lines) plain(line string) error {
 	switch {
@@ -222,7 +224,7 @@ func (l *lines) plain(line string) error {
 	case l.text.Marked && !l.any:
 		return wrong("begins with a byte order mark, which programs take for a letter: save it as plain text (UTF-8 without BOM)")
 	case l.text.Returns && !l.any:
-		return wrong("has lines that end with a carriage return (CR) alone, which programs don't take for an end: save it with the line ends of Unix (LF)")
+		return wrong(returns)
 	}
 	return nil
 }

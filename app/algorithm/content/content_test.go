@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"molrun/app/base/structure"
 	"molrun/app/test/must"
 )
 
@@ -264,20 +265,28 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Whatever is uploaded, a check ends, with a sentence or without.
+// Whatever is uploaded, a check ends, with a sentence or without. What it takes as a structure,
+// engines read.
 func FuzzContent(f *testing.F) {
-	for i, text := range []string{pdb, cif, sdf, ">a\nMKV\n", "CCO\n", "a,b\n1,2\n", packed(pdb)} {
-		f.Add(text, uint8(i))
+	for i, text := range []string{pdb, cif, sdf, ">a\nMKV\n", "CCO\n", "a,b\n1,2\n", packed(pdb), v3000, "@<TRIPOS>MOLECULE\nx\n 1 0\n\n@<TRIPOS>ATOM\n1 C1 0.0 0.0 0.0 C.3 1 A\n"} {
+		f.Add(text, uint8(i), i%2 == 0)
 	}
-	f.Fuzz(func(t *testing.T, text string, kind uint8) {
+	f.Fuzz(func(t *testing.T, text string, kind uint8, anyText bool) {
 		path := filepath.Join(t.TempDir(), "file")
 		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		found, err := CheckFile(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
+		want := Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1, Packed: anyText, AnyText: anyText}
+		found, err := CheckFile(t.Context(), path, want)
 		must.OK(t, err)
 		for _, m := range found.Mistakes {
 			if m == "" || len(m) > 2000 {
 				t.Errorf("%q", m)
 			}
+		}
+		if !want.own() || found.Mistakes != nil {
+			return
+		}
+		if m, err := structure.Read(strings.NewReader(text)); err != nil || m.Summary() != found.Summary {
+			t.Errorf("%q, but %v, %v", found.Summary, m, err)
 		}
 	})
 }

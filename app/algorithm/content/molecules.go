@@ -1,6 +1,7 @@
 package content
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -331,22 +332,30 @@ func checkTable(f *os.File, want Want) error {
 	if info.Size() == 0 {
 		return wrong("is empty")
 	}
-	text := plaintext.NewReader(io.NewSectionReader(f, 0, 4))
-	if _, err := io.ReadAll(text); err != nil {
+	text := plaintext.NewReader(io.NewSectionReader(f, 0, info.Size()))
+	all := bufio.NewReader(text)
+	begin, _ := all.Peek(len("sep=")) // of an error, Copy tells
+	excel := strings.EqualFold(string(begin), "sep=")
+	if _, err := io.Copy(io.Discard, all); err != nil {
 		return err
 	}
-	if text.Wide {
+	switch {
+	case text.Wide:
 		return wrong("is UTF-16, as Excel saves Unicode text, which programs don't read: save it as CSV UTF-8")
+	case text.Returns:
+		return wrong(returns)
+	case excel:
+		return wrong("begins with a line sep= for Excel, which programs take for the names of columns: remove it")
 	}
 	var at io.ReaderAt = f
 	t, err := tables.Open(at, info.Size(), info.Name(), true)
 	if err != nil {
 		return faultOf(err)
 	}
-	var all []error
+	var mistakes []error
 	for _, name := range want.Columns {
 		if !slices.Contains(t.Columns, name) {
-			all = append(all, wrong("has no column %q; it has %s", name, strings.Join(t.Columns[:min(len(t.Columns), 20)], ", ")))
+			mistakes = append(mistakes, wrong("has no column %q; it has %s", name, strings.Join(t.Columns[:min(len(t.Columns), 20)], ", ")))
 		}
 	}
 	n := 0
@@ -358,7 +367,7 @@ func checkTable(f *os.File, want Want) error {
 		return faultOf(err)
 	}
 	want.found.Facts["records"] = float64(n)
-	return errors.Join(append(all, within(n, max(1, want.MinRecords), want.MaxRecords, "row"))...)
+	return errors.Join(append(mistakes, within(n, max(1, want.MinRecords), want.MaxRecords, "row"))...)
 }
 
 // faultOf returns an error in the table as one of the file.

@@ -95,7 +95,7 @@ func (r *Residue) named(a *Atom) bool {
 func (r *Residue) another(a *Atom) bool {
 	switch first := r.Atoms[0]; {
 	case isWater(r.Name) || r.Name == a.Name: // a water or an ion
-		return r.hasAtom(a.Name, a.Alternate)
+		return r.full(a)
 	case first.Name != a.Name || first.Alternate != a.Alternate:
 		return false
 	}
@@ -150,19 +150,28 @@ func (g *grouper) residue(a *Atom) *Residue {
 	if !isWater(a.Residue) {
 		r.Atoms = make([]*Atom, 0, 8) // as most amino acids have
 	}
-	if first == nil || a.Alternate == "" || !first.Alternates() { // else it is in place of that one
+	if first == nil || again || a.Alternate == "" || !first.Alternates() { // else it is in place of that one
 		g.model.Residues = append(g.model.Residues, r)
 	}
 	return r
 }
 
-// longestResidue is farther than two atoms of a residue can be apart, in Å.
-const longestResidue = 20
+// farthest is that of an atom from the nearest one of its residue, in Å, while one between
+// them is not there.
+const farthest = 3
 
 // continues reports whether an atom that does not follow the others belongs to a residue, as
 // hydrogens that a program has added at the end of the file do.
 func (r *Residue) continues(a *Atom) bool {
-	return !r.hasAtom(a.Name, a.Alternate) && Distance(r.Atoms[0], a) < longestResidue
+	return !r.full(a) && slices.ContainsFunc(r.Atoms, func(b *Atom) bool { return Distance(a, b) <= farthest })
+}
+
+// full reports whether a residue has an atom of that name, of which another is no other place.
+func (r *Residue) full(a *Atom) bool {
+	return slices.ContainsFunc(r.Atoms, func(b *Atom) bool {
+		places := b.Alternate != a.Alternate && (b.Alternate != "" && a.Alternate != "" || Distance(a, b) <= longestBond)
+		return b.Name == a.Name && !places
+	})
 }
 
 // finish finds the polymers, when all atoms are there.

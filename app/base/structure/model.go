@@ -127,11 +127,6 @@ func (r *Residue) SideChain() bool {
 	})
 }
 
-// hasAtom reports whether an atom is there, at one of its places.
-func (r *Residue) hasAtom(name, alternate string) bool {
-	return slices.ContainsFunc(r.Atoms, func(a *Atom) bool { return a.Name == name && a.Alternate == alternate })
-}
-
 // Chain is the residues of one kind in one chain, in the order of the file.
 type Chain struct {
 	Name     string

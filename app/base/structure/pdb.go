@@ -20,6 +20,8 @@ func (r *Reader) linePDB(line string, number int) error {
 	switch p := &r.pdb; {
 	case isAtom(line):
 		return r.atomPDB(line, number)
+	case line != "" && isBlank(line[0]) && isIndented(line):
+		return fmt.Errorf("has a blank before the atom in line %d: an atom of a PDB file begins in the first column", number)
 	case !p.begun:
 	case hasWord(line, "TER"):
 		if !r.Ended {
@@ -47,6 +49,12 @@ func isAtom(line string) bool {
 		return strings.EqualFold(line[:6], "HETATM")
 	}
 	return false
+}
+
+// isIndented reports whether an atom follows blanks, with which others would lose it.
+func isIndented(line string) bool {
+	line = strings.TrimLeft(line, " \t")
+	return isAtom(line) && hasPoints(line)
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
@@ -122,7 +130,7 @@ func (a *Atom) readPDB(line string, number int, n *numbers) error {
 // isElement reports whether columns of an element have one. Some programs write other things
 // there.
 func isElement(text string) bool {
-	return text != "" && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool { return c < 'A' || c > 'Z' })
 }
 
 // unshifted takes the digits out of a line whose number of the atom has more than fit, and
@@ -171,16 +179,19 @@ func (n *numbers) read(text string) (int, bool) {
 }
 
 func (n *numbers) of(text string) (int, bool) {
-	trimmed := strings.TrimSpace(text)
-	hex, err := strconv.ParseUint(text, 16, 32)
-	isHex, digit := err == nil, isDigit(text[0])
-	v, err := strconv.Atoi(trimmed)
-	switch {
-	case err == nil && n.hex && isHex && digit && int(hex) >= n.last:
-		return int(hex), true
-	case err == nil && n.last == 9999 && text == "2710":
+	v, err := strconv.Atoi(strings.TrimSpace(text))
+	if err == nil && n.last == 9999 && text == "2710" {
 		n.hex = true
 		return 10_000, true
+	}
+	if err == nil && !n.hex {
+		return v, true
+	}
+	hex, wrong := strconv.ParseUint(text, 16, 32)
+	isHex, digit := wrong == nil, isDigit(text[0])
+	switch {
+	case err == nil && isHex && digit && int(hex) >= n.last:
+		return int(hex), true
 	case err == nil:
 		n.hex = false
 		return v, true

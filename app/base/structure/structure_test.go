@@ -93,8 +93,9 @@ func TestMistakesNameTheLine(t *testing.T) {
 	good := strings.Split(pdbFile, "\n")[2]
 	for text, want := range map[string]string{
 		"\n" + good[:50]: "breaks off in line 2: an atom of a PDB file has coordinates in columns 31 to 54",
-		strings.Replace(good, "ATOM  ", "ATOM ", 1):       "has its columns shifted by one in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
-		strings.Replace(good, "  1  N", "  1   N", 1):     "has its columns shifted by one in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
+		strings.Replace(good, "ATOM  ", "ATOM ", 1):   "has its columns shifted by one in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
+		strings.Replace(good, "  1  N", "  1   N", 1): "has its columns shifted by one in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
+		" " + good: "has a blank before the atom in line 1: an atom of a PDB file begins in the first column",
 		strings.Replace(good, "ATOM  ", "ATOM\t", 1):      "has a tab in line 1: a PDB file has columns of a fixed width, so write blanks",
 		strings.Replace(good, " 6.134", "*.****", 1):      `has no coordinate in columns 39 to 46 of line 1, but "  *.****"`,
 		strings.Replace(good, "6.134", "  NaN", 1):        `has no coordinate in columns 39 to 46 of line 1, but "     NaN"`,

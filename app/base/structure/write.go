@@ -28,6 +28,7 @@ type Written struct {
 	Atoms    int               // written
 	Chains   map[string]string // new names of chains, by their old ones, if they differ
 	Modified []string          // residues of chains that are written as standard ones, such as "A:MSE1 as MET"
+	Again    bool              // numbers of waters begin again behind 9999
 	Unusual  []string          // other residues of chains that are HETATM, as programs may leave them out
 }
 
@@ -64,6 +65,11 @@ func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, er
 		}
 		for _, a := range r.Atoms {
 			serial++
+			if r.Kind == Water && a.Number > mostResidues {
+				again := *a
+				again.Number %= mostResidues + 1
+				a, w.Again = &again, true
+			}
 			if err := a.writePDB(out, serial, names[from]); err != nil {
 				return nil, err
 			}

@@ -169,6 +169,17 @@ func TestChainsWithoutNamesGetThem(t *testing.T) {
 	}
 }
 
+func TestWatersBeyondTheColumnsAreNumberedAgain(t *testing.T) {
+	water := peptide("HETATM HOH A9998 O")
+	text := water + strings.Replace(water, "A9998", "AA002", 1)
+	var out bytes.Buffer
+	w, err := WritePDB(strings.NewReader(text), &out, Selection{})
+	must.OK(t, err)
+	if !w.Again || !strings.Contains(out.String(), " HOH A9998 ") || !strings.Contains(out.String(), " HOH A   2 ") {
+		t.Error(w, out.String())
+	}
+}
+
 func TestWhatAPDBFileCannotHold(t *testing.T) {
 	for source, want := range map[string]string{
 		"": "has no atoms of that kind",

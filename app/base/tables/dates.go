@@ -51,10 +51,6 @@ func isDate(id int, code string) bool {
 
 // readStyles notes which styles are those of dates.
 func (b *workbook) readStyles() error {
-	const name = "xl/styles.xml"
-	if !b.hasPart(name) {
-		return nil
-	}
 	var styles struct {
 		Formats []struct {
 			ID   int    `xml:"numFmtId,attr"`
@@ -64,7 +60,7 @@ func (b *workbook) readStyles() error {
 			Format int `xml:"numFmtId,attr"`
 		} `xml:"cellXfs>xf"`
 	}
-	if err := b.decode(name, &styles); err != nil {
+	if err := b.decode("xl/styles.xml", &styles); err != nil {
 		return err
 	}
 	codes := map[int]string{}

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -110,10 +110,11 @@ func (b *workbook) openSheets() ([]sheetPart, error) {
 			Target string `xml:"Target,attr"`
 		} `xml:"Relationship"`
 	}
-	if !b.hasPart("xl/workbook.xml") {
+	err := errors.Join(b.decode("xl/workbook.xml", &book), b.decode("xl/_rels/workbook.xml.rels", &related))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errorf("this is no Excel workbook (.xlsx); save the table as .xlsx or CSV")
 	}
-	if err := errors.Join(b.decode("xl/workbook.xml", &book), b.decode("xl/_rels/workbook.xml.rels", &related)); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if on, _ := strconv.ParseBool(book.Properties.From1904); on {
@@ -131,7 +132,12 @@ func (b *workbook) openSheets() ([]sheetPart, error) {
 			parts = append(parts, sheetPart{sheet.Name, partOf(target)})
 		}
 	}
-	return parts, errors.Join(b.readStrings(), b.readStyles())
+	for _, err := range []error{b.readStrings(), b.readStyles()} {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // not all workbooks have these
+			return nil, err
+		}
+	}
+	return parts, nil
 }
 
 // partOf returns the name of a file that the workbook names.
@@ -140,10 +146,6 @@ func partOf(target string) string {
 		return absolute
 	}
 	return path.Join("xl", target)
-}
-
-func (b *workbook) hasPart(name string) bool {
-	return slices.ContainsFunc(b.files.File, func(f *zip.File) bool { return f.Name == name })
 }
 
 // decode reads a whole file of the workbook.
@@ -189,11 +191,7 @@ func (t *richText) String() string {
 }
 
 func (b *workbook) readStrings() error {
-	const name = "xl/sharedStrings.xml"
-	if !b.hasPart(name) {
-		return nil
-	}
-	return b.readPart(name, maxPart, func(d *xml.Decoder) error {
+	return b.readPart("xl/sharedStrings.xml", maxPart, func(d *xml.Decoder) error {
 		return eachElement(d, func(start *xml.StartElement) error {
 			if start.Name.Local != "si" {
 				return nil
@@ -239,7 +237,7 @@ type cell struct {
 	Type    string   `xml:"t,attr"`
 	Style   int      `xml:"s,attr"`
 	Formula *string  `xml:"f"`
-	Value   *string  `xml:"v"`
+	Value   string   `xml:"v"`
 	Inline  richText `xml:"is"`
 }
 
@@ -329,10 +327,7 @@ func columnOf(place string) (n int) {
 
 // cellText returns what people see in a cell, a date as ISO 8601 has it and a number with a point.
 func (b *workbook) cellText(c *cell) (string, error) {
-	value := ""
-	if c.Value != nil {
-		value = *c.Value
-	}
+	value := c.Value
 	switch {
 	case c.Formula != nil && value == "" && c.Type != "str":
 		return "", errors.New("has a formula without a result: open the file in Excel or LibreOffice and save it again")

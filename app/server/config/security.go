@@ -136,7 +136,7 @@ func (c *Config) securityChecks() []settingCheck {
 		return settingCheck{value < unit.Duration(time.Second) || value > unit.Duration(time.Hour), name + ": give 1s to 1h"}
 	}
 	return append(c.SignIn.checks(), []settingCheck{
-		{len(c.MSA.Networks) > 0 && naming.Check(c.MSA.Organization) != "", "msa.organization: name the organization of the jobs of clients without an API key"},
+		{len(c.MSA.Networks) > 0 && naming.CheckName(c.MSA.Organization) != "", "msa.organization: name the organization of the jobs of clients without an API key"},
 		{l.Header < 4<<10 || l.Header > 1<<20, "limits.header: give 4KiB to 1MiB"},
 		{l.URL < 4<<10 || l.URL > 64<<10, "limits.url: give 4KiB to 64KiB"},
 		{l.Body < 1<<10, "limits.body: give at least 1KiB"},

@@ -2,12 +2,11 @@ package files
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"molrun/app/base/structure"
 	"molrun/app/test/must"
 )
 
@@ -38,38 +37,87 @@ type atom struct {
 
 // molecules is the content of a file.
 type molecules struct {
-	random *rand.Rand
-	atoms  []atom
-	want   counts
+	random   *rand.Rand
+	residues [][]atom // of a file
+	atoms    []atom
+	want     counts
+}
+
+// read returns the residues of a file as molrun reads them, which gemmi's counts of it confirm.
+// Chains are named anew, and waters numbered, so that any format can hold them.
+func read(t testing.TB, path string) (m molecules) {
+	t.Helper()
+	model, err := structure.Read(strings.NewReader(must.Read(t, path)))
+	must.OK(t, err)
+	m.want = counts{Models: 1, Chains: len(model.Chains)}
+	var chains []string
+	ends := map[string]int{}
+	sequence := map[string]int{}
+	highest := 0
+	for _, r := range model.Residues {
+		id := r.ChainID()
+		if !slices.Contains(chains, id) {
+			chains = append(chains, id)
+		}
+		made := atom{residue: r.Name, chain: letter(slices.Index(chains, id)), number: r.Number, insertion: r.Insertion}
+		switch r.Kind {
+		case structure.Water:
+			m.want.Waters++
+		case structure.Ligand:
+			m.want.Ligands++
+		default:
+			m.want.Residues++
+			sequence[id]++
+			made.sequence, ends[id] = sequence[id], len(m.residues)
+		}
+		if r.Kind != structure.Water {
+			highest = max(highest, r.Number)
+		}
+		var atoms []atom
+		for _, a := range r.Atoms {
+			made.name, made.alternate, made.element, made.place, made.hetero = a.Name, a.Alternate, a.Element, a.Place, a.Hetero
+			atoms = append(atoms, made)
+		}
+		m.residues = append(m.residues, atoms)
+	}
+	for _, k := range ends {
+		r := m.residues[k]
+		r[len(r)-1].last = true
+	}
+	for _, r := range m.residues {
+		if r[0].entity() == "3" {
+			highest++
+			for k := range r {
+				r[k].number, r[k].insertion = highest, ""
+			}
+		}
+	}
+	return m
 }
 
 // protein returns the residues of the lysozyme in the examples.
-func protein(t testing.TB) (residues [][]atom) {
+func protein(t testing.TB) [][]atom {
 	t.Helper()
-	text, err := os.ReadFile("../../algorithm/builtin/examples/lysozyme.pdb")
-	must.OK(t, err)
-	number := ""
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "ATOM") {
-			continue
-		}
-		if line[22:26] != number {
-			number = line[22:26]
-			residues = append(residues, nil)
-		}
-		a := atom{name: strings.TrimSpace(line[12:16]), residue: line[17:20], element: strings.TrimSpace(line[76:78])}
-		for k := range a.place {
-			a.place[k], err = strconv.ParseFloat(strings.TrimSpace(line[30+8*k:38+8*k]), 64)
-			must.OK(t, err)
-		}
-		last := len(residues) - 1
-		residues[last] = append(residues[last], a)
-	}
-	return residues
+	return read(t, "../../algorithm/builtin/examples/lysozyme.pdb").residues
 }
 
-// content makes a structure of chains, ligands and water.
-func content(random *rand.Rand, of [][]atom) *molecules {
+// again returns the same structure, for another spelling.
+func (m molecules) again(random *rand.Rand) *molecules {
+	m.random = random
+	for _, r := range m.residues {
+		alone := len(r) == 1 || slices.ContainsFunc(r, func(a atom) bool { return a.alternate != "" })
+		if alone || random.IntN(8) > 0 {
+			m.atoms = append(m.atoms, r...)
+			continue
+		}
+		m.atoms = append(m.atoms, several(r)...)
+	}
+	m.want.Atoms = len(m.atoms)
+	return &m
+}
+
+// invented makes a structure of chains, ligands and water.
+func invented(random *rand.Rand, of [][]atom) *molecules {
 	m := &molecules{random: random, want: counts{Models: 1}}
 	chains := 1 + random.IntN(3)
 	for k := range chains {
@@ -116,11 +164,11 @@ func (m *molecules) chain(chain int, of [][]atom) {
 		}
 		r := slices.Clone(of[first+k])
 		modified := m.random.IntN(12) == 0 && k > 0 && k < n-1
-		several := m.random.IntN(8) == 0
+		twice := m.random.IntN(8) == 0
 		other := m.random.IntN(20) == 0 && !modified
 		for i := range r {
 			a := &r[i]
-			a.chain, a.number, a.insertion, a.sequence = letter(chain), number, code, k+1
+			a.chain, a.number, a.insertion, a.sequence, a.last = letter(chain), number, code, k+1, false
 			a.place[0] += 100 * float64(chain)
 			if modified {
 				a.residue, a.hetero = "MSE", true
@@ -130,18 +178,24 @@ func (m *molecules) chain(chain int, of [][]atom) {
 		case other:
 			m.atoms = append(m.atoms, alternate(r, "A", "")...)
 			m.atoms = append(m.atoms, alternate(r, "B", "XAA")...)
-		case several:
-			for _, a := range r {
-				if len(a.name) < 2 || a.name == "CA" {
-					m.atoms = append(m.atoms, a)
-					continue
-				}
-				m.atoms = append(m.atoms, alternate([]atom{a}, "A", "")[0], alternate([]atom{a}, "B", "")[0])
-			}
+		case twice:
+			m.atoms = append(m.atoms, several(r)...)
 		default:
 			m.atoms = append(m.atoms, r...)
 		}
 	})
+}
+
+// several returns a residue whose side chain is at two places.
+func several(r []atom) (all []atom) {
+	for _, a := range r {
+		if len(a.name) < 2 || a.name == "CA" || a.last {
+			all = append(all, a)
+			continue
+		}
+		all = append(all, alternate([]atom{a}, "A", "")[0], alternate([]atom{a}, "B", "")[0])
+	}
+	return all
 }
 
 // alternate returns atoms at another place, of another residue if it has a name.

@@ -1,5 +1,6 @@
-// Package files tests that structures are read alike however programs write them: their own
-// counts, and those of gemmi, which is an independent reader.
+// Package files tests that structures, those in the repository and made ones, are read alike
+// however programs write them: their own counts, and those of gemmi, which is an independent
+// reader.
 //
 // Where gemmi counts otherwise, molrun's rule is:
 //

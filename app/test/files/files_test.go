@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,9 +29,43 @@ func spellings(t *testing.T) int {
 	return n
 }
 
-// made returns the file of a number, which is always the same.
-func made(of [][]atom, number int) *spelling {
-	return spell(content(rand.New(rand.NewPCG(uint64(number), 1)), of), number)
+// foreign are files that gemmi reads otherwise, by the rules in doc.go.
+var foreign = strings.Fields("bom.cif bom.pdb cr.pdb dimer-blank.pdb named-pdb-but-gz.pdb waters-hex.pdb waters-wrap.pdb.gz")
+
+// stored returns the paths of all structures in the repository, each content once, and of those
+// that STRUCTURES names.
+func stored(t *testing.T) (all []string) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, pattern := range append([]string{"testdata/*.pdb*", "testdata/*.cif*", "../../algorithm/builtin/examples/*.pdb", "../../algorithm/builtin/catalogue/*/example/*.pdb"}, strings.Fields(os.Getenv("STRUCTURES"))...) {
+		paths, err := filepath.Glob(pattern)
+		must.OK(t, err)
+		for _, path := range paths {
+			if text := must.Read(t, path); !seen[text] {
+				seen[text] = true
+				all = append(all, path)
+			}
+		}
+	}
+	return all
+}
+
+// maker returns a function that makes the file of a number, which is always the same: in turn,
+// one of the structures in the repository or one of random content.
+func maker(t *testing.T) func(number int) *spelling {
+	t.Helper()
+	of := protein(t)
+	var all []molecules
+	for _, path := range stored(t) {
+		all = append(all, read(t, path))
+	}
+	return func(number int) *spelling {
+		random := rand.New(rand.NewPCG(uint64(number), 1))
+		if k := number % (len(all) + 1); k < len(all) {
+			return spell(all[k].again(random), number)
+		}
+		return spell(invented(random, of), number)
+	}
 }
 
 func countsOf(text []byte) counts {
@@ -56,33 +91,41 @@ func countsOf(text []byte) counts {
 }
 
 func TestStructuresAreReadAlike(t *testing.T) {
-	of := protein(t)
+	made := maker(t)
 	for number := range spellings(t) {
-		s := made(of, number)
+		s := made(number)
 		if got := countsOf(s.text); got != s.want {
 			t.Errorf("%s (%s):\n%+v, want\n%+v", s.name, strings.Join(s.how, ", "), got, s.want)
+		}
+		if dir := os.Getenv("KEPT"); dir != "" && number < 200 && !s.shared {
+			s.keep(t, dir)
 		}
 	}
 }
 
-// TestStructuresAreReadAsGemmiReadsThem also asks gemmi for what is in testdata.
-func TestStructuresAreReadAsGemmiReadsThem(t *testing.T) {
-	of, ask := protein(t), gemmi(t)
-	foreign := map[string]bool{
-		"bom.cif": true, "bom.pdb": true, "cr.pdb": true, "dimer-blank.pdb": true, "named-pdb-but-gz.pdb": true, "waters-hex.pdb": true, "waters-wrap.pdb.gz": true,
-	}
-	all, err := filepath.Glob("testdata/*.*")
+// keep stores a file for the test of the viewer, and adds a line to the list of what files have.
+func (s *spelling) keep(t *testing.T, dir string) {
+	t.Helper()
+	must.Write(t, filepath.Join(dir, s.name), string(s.text))
+	list, err := os.OpenFile(filepath.Join(dir, "counts"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	must.OK(t, err)
-	for _, path := range all {
-		if name := filepath.Base(path); !foreign[name] && name != "count.py" {
+	must.OK(t, json.NewEncoder(list).Encode(map[string]any{"name": s.name, "how": strings.Join(s.how, ", "), "want": s.want}))
+	must.OK(t, list.Close())
+}
+
+// TestStructuresAreReadAsGemmiReadsThem also asks gemmi for what is in the repository.
+func TestStructuresAreReadAsGemmiReadsThem(t *testing.T) {
+	made, ask := maker(t), gemmi(t)
+	for _, path := range stored(t) {
+		if !slices.Contains(foreign, filepath.Base(path)) {
 			if got, want := countsOf([]byte(must.Read(t, path))), ask(path); got != want {
-				t.Errorf("%s:\n%+v, gemmi has\n%+v", name, got, want)
+				t.Errorf("%s:\n%+v, gemmi has\n%+v", path, got, want)
 			}
 		}
 	}
 	dir := t.TempDir()
 	for number := range spellings(t) {
-		s := made(of, number)
+		s := made(number)
 		if s.foreign {
 			continue
 		}

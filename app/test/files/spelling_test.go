@@ -15,6 +15,7 @@ type spelling struct {
 	text    []byte
 	how     []string // what is special
 	foreign bool     // gemmi reads it otherwise, by the rules in doc.go
+	shared  bool     // waters share numbers, which the viewer joins
 	guessed bool     // nothing in the file tells gemmi where polymers end
 	want    counts
 }
@@ -80,7 +81,7 @@ func (s *spelling) pdb(m *molecules) string {
 	atoms := slices.Clone(m.atoms)
 	s.renumber(r, atoms)
 	if s.chance(r, 8, "waters that share numbers") {
-		s.foreign = true
+		s.foreign, s.shared = true, true
 		share(atoms)
 	}
 	ter := !s.chance(r, 8, "no TER")
@@ -96,6 +97,10 @@ func (s *spelling) pdb(m *molecules) string {
 		s.how = append(s.how, "END between models")
 		s.foreign = true
 	}
+	ends := []string{"      ", "  "}
+	if s.chance(r, 6, "segments and charges") {
+		ends = []string{"  SEGA", "1+"}
+	}
 	serial := 1
 	if s.chance(r, 6, "numbers of six digits") {
 		serial = 99_990
@@ -108,7 +113,7 @@ func (s *spelling) pdb(m *molecules) string {
 			fmt.Fprintf(&out, "MODEL     %4d\n", k+1)
 		}
 		for _, a := range atoms {
-			line := pdbLine(a, serial, shifts, blank)
+			line := pdbLine(a, serial, shifts, blank, ends)
 			serial++
 			out.WriteString(strings.TrimRight(line[:min(len(line), width+max(0, len(line)-80))], " ") + "\n")
 			if a.last && ter {
@@ -145,13 +150,13 @@ func (s *spelling) renumber(r *rand.Rand, atoms []atom) {
 func share(atoms []atom) {
 	for k := range atoms {
 		if atoms[k].entity() == "3" {
-			atoms[k].number = 500 + k%3
+			atoms[k].number = 500 + atoms[k].number%3
 		}
 	}
 }
 
 // pdbLine writes an atom, with a number of five columns or more.
-func pdbLine(a atom, serial int, shifts, blank bool) string {
+func pdbLine(a atom, serial int, shifts, blank bool, ends []string) string {
 	record, name, chain, number := "ATOM  ", a.name, a.chain, fmt.Sprintf("%4d", a.number)
 	if a.hetero {
 		record = "HETATM"
@@ -169,8 +174,8 @@ func pdbLine(a atom, serial int, shifts, blank bool) string {
 	if serial > 99_999 && !shifts {
 		text = fmt.Sprintf("%d", serial) // takes the blank behind it
 	}
-	return fmt.Sprintf("%s%s%-4s%1s%3s %1s%4s%1s   %8.3f%8.3f%8.3f%6.2f%6.2f          %2s  ",
-		record, text, name, a.alternate, a.residue, chain, number, a.insertion, a.place[0], a.place[1], a.place[2], a.occupancy(), 20.0, a.element)
+	return fmt.Sprintf("%s%s%-4s%1s%3s %1s%4s%1s   %8.3f%8.3f%8.3f%6.2f%6.2f    %s%2s%s",
+		record, text, name, a.alternate, a.residue, chain, number, a.insertion, a.place[0], a.place[1], a.place[2], a.occupancy(), 20.0, ends[0], a.element, ends[1])
 }
 
 func (a *atom) occupancy() float64 { return map[string]float64{"": 1, "A": 0.6, "B": 0.4}[a.alternate] }
@@ -185,11 +190,11 @@ func hybrid(number int) string {
 // cif writes an mmCIF file.
 func (s *spelling) cif(m *molecules) string {
 	r := m.random
-	c := &cifWriter{spelling: s, random: r, upper: s.chance(r, 4, "tags in upper case"), wraps: s.chance(r, 4, "wrapped rows"), tabs: s.chance(r, 6, "tabs"), quotes: s.chance(r, 3, "quotes")}
+	c := &cifWriter{spelling: s, random: r, upper: s.chance(r, 4, "tags in upper case"), mixed: s.chance(r, 6, "tags in any case"), wraps: s.chance(r, 4, "wrapped rows"), tabs: s.chance(r, 6, "tabs"), joins: s.chance(r, 6, "rows in one line"), quotes: s.chance(r, 3, "quotes")}
 	atoms := slices.Clone(m.atoms)
 	s.renumber(r, atoms)
 	if s.chance(r, 8, "waters that share numbers") {
-		s.foreign = true
+		s.foreign, s.shared = true, true
 		share(atoms)
 	}
 	models := 1
@@ -221,14 +226,14 @@ func (s *spelling) cif(m *molecules) string {
 type cifWriter struct {
 	strings.Builder
 	*spelling
-	random                     *rand.Rand
-	upper, wraps, tabs, quotes bool
+	random                                   *rand.Rand
+	upper, mixed, wraps, joins, tabs, quotes bool
 }
 
 func (c *cifWriter) line(text string) { c.WriteString(text + "\n") }
 
 func (c *cifWriter) tag(name string) string {
-	if c.upper {
+	if c.upper || c.mixed && c.random.IntN(2) == 0 {
 		return strings.ToUpper(name)
 	}
 	return name
@@ -263,11 +268,22 @@ func (c *cifWriter) atoms(atoms []atom, models int, entities bool) {
 	if c.chance(c.random, 2, "shuffled columns") {
 		c.random.Shuffle(len(columns), func(i, k int) { columns[i], columns[k] = columns[k], columns[i] })
 	}
+	comments := c.chance(c.random, 4, "comments and blank lines")
 	c.line([]string{"loop_", "LOOP_", "loop_ # of atoms"}[c.random.IntN(3)])
 	for _, name := range columns {
-		c.line(c.tag("_atom_site." + name))
+		c.WriteString(c.tag("_atom_site." + name))
+		switch {
+		case comments && c.random.IntN(10) == 0:
+			c.line(" # _atom_site.x\n")
+		case c.joins && c.random.IntN(2) == 0:
+			c.WriteString(" ")
+		default:
+			c.line("")
+		}
 	}
-	comments := c.chance(c.random, 4, "comments and blank lines")
+	if c.joins {
+		c.line("")
+	}
 	serial := 0
 	for k := range models {
 		for _, a := range atoms {
@@ -287,6 +303,10 @@ func (c *cifWriter) row(a atom, columns []string, serial, model int) {
 			c.WriteString(c.blank())
 		}
 		c.WriteString(c.quoted(column, a.value(column, serial, model)))
+	}
+	if c.joins && c.random.IntN(3) == 0 {
+		c.WriteString("  ")
+		return
 	}
 	c.WriteString("\n")
 }
@@ -335,7 +355,7 @@ func (a *atom) value(column string, serial, model int) string {
 	case "pdbx_PDB_ins_code":
 		return known(a.insertion, "?")
 	case "type_symbol":
-		return a.element
+		return known(a.element, "?")
 	case "pdbx_PDB_model_num":
 		return fmt.Sprint(model)
 	case "occupancy":

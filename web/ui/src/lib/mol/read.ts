@@ -29,6 +29,7 @@ import { reason } from '../api'
 import { breathe } from '../breathe'
 import type { ModelFormat, MotionFormat } from '../molecule'
 import { BadFile } from '../written'
+import { spellCIF, spellPDB } from './spelling'
 
 const pause = 50 // milliseconds after which a long computation lets the page breathe
 
@@ -42,10 +43,11 @@ async function parsed<T>(task: Task<ReaderResult<T>>): Promise<T> {
   return result.result
 }
 
-const text = (data: Uint8Array) => new TextDecoder().decode(data)
+/** Text, in which lines may end with a carriage return alone. */
+const text = (data: Uint8Array) => new TextDecoder().decode(data).replace(/\r(?!\n)/g, '\n')
 
 async function cif(data: Uint8Array, binary: boolean): Promise<Trajectory> {
-  const file = await parsed(binary ? CIF.parseBinary(data) : CIF.parseText(text(data)))
+  const file = await parsed(binary ? CIF.parseBinary(data) : CIF.parseText(spellCIF(text(data))))
   const block = file.blocks.find((b) => b.categoryNames.includes('atom_site'))
   if (!block) throw new Error('The file has no atoms (no category _atom_site).')
   return run(trajectoryFromMmCIF(block, file))
@@ -74,7 +76,7 @@ async function someModel(data: Uint8Array, format: ModelFormat): Promise<Traject
 
 async function readAny(data: Uint8Array, format: ModelFormat): Promise<Trajectory> {
   switch (format) {
-    case 'pdb': return run(trajectoryFromPDB(await parsed(parsePDB(text(data)))))
+    case 'pdb': return run(trajectoryFromPDB(await parsed(parsePDB(spellPDB(text(data))))))
     case 'pdbqt': return run(trajectoryFromPDB(await parsed(parsePDB(text(data), undefined, 'pdbqt'))))
     case 'mmcif':
     case 'cif': return cif(data, false)

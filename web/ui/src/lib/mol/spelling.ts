@@ -1,0 +1,24 @@
+// Files that Mol* would read otherwise than the service does, written as Mol* expects them.
+import { mmCIF_Schema } from 'molstar/lib/mol-io/reader/cif/schema/mmcif.js'
+
+let tags: Map<string, string> | undefined
+
+function known(): Map<string, string> {
+  const all = Object.entries(mmCIF_Schema).flatMap(([category, fields]) => Object.keys(fields).map((field) => `_${category}.${field}`))
+  return new Map(all.map((tag) => [tag.toLowerCase(), tag]))
+}
+
+/** Writes tags, in which mmCIF ignores case, as its dictionary does. */
+export function spellCIF(text: string): string {
+  const all = (tags ??= known())
+  const spelled = (tag: string) => all.get(tag.toLowerCase()) ?? tag.replace(/^\w+/, (category) => category.toLowerCase())
+  return text.replace(/_\w+\.\S+/g, (found, at: number) => (/\S/.test(text[at - 1] ?? ' ') ? found : spelled(found)))
+}
+
+/** Takes a digit out of numbers of atoms that shift the columns behind them, and makes models of frames that end with END alone. */
+export function spellPDB(text: string): string {
+  const lines = text.replace(/^((?:ATOM {2}|HETATM)\d{5})\d(?=.{23}\..{7}\..{7}\.)/gm, '$1')
+  if (/^MODEL /m.test(lines)) return lines
+  const frames = lines.split(/^END[ \t]*$/m).filter((frame) => /^(ATOM|HETATM)/m.test(frame))
+  return frames.length > 1 ? frames.map((frame, k) => `MODEL     ${k + 1}\n${frame}\nENDMDL\n`).join('') : lines
+}
