@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -87,7 +86,7 @@ func TestHostileProgramsHarmNobody(t *testing.T) {
 			other.submit("concurrent", "shell", script("echo begun > out/concurrent; "+end.wait()+"; echo ended >> out/concurrent"))
 			other.running("concurrent")
 			for name, run := range map[string]func(*testing.T, *instance){
-				"fork bomb": forkBomb, "daemons": daemons, "output files": hostileOutputFiles, "too deep or too large": tooDeepOrTooLarge,
+				"fork bomb": forkBomb, "output files": hostileOutputFiles,
 			} {
 				t.Run(name, func(t *testing.T) {
 					one := *s
@@ -120,50 +119,6 @@ bomb 9
 	if j.Failure.Code != "SIGNAL" || !strings.Contains(j.Failure.Message, "more than the 200 that it may (runner.processes)") {
 		t.Errorf("%+v; want the limit and its setting", j.Failure)
 	}
-}
-
-// daemonSeconds gives each subtest its own sleep duration, to tell them apart.
-var daemonSeconds atomic.Int64
-
-func daemons(t *testing.T, s *instance) {
-	u := s.user("lab", "ann@lab.example")
-	seconds := 7790 + daemonSeconds.Add(1)
-	u.submit("daemons", "shell", script(fmt.Sprintf("seconds=%d", seconds)+`
-daemon='trap "" TERM HUP INT; echo > "out/ready$1"; while :; do sleep '$seconds'; done'
-for i in 1 2 3; do env -i PATH="$PATH" setsid sh -c "$daemon" daemon $i & done
-(setsid sh -c "$daemon" daemon 4 &) &
-for i in 1 2 3 4; do while [ ! -e out/ready$i ]; do sleep 0.02; done; done`))
-	u.completed("daemons")
-	if n := s.alive(fmt.Sprintf("sleep\x00%d", seconds)); n != 0 {
-		t.Errorf("%d daemons are left after the job", n)
-	}
-}
-
-func TestDaemonsOfAKilledTaskAreKilled(t *testing.T) {
-	t.Parallel()
-	s := shellServer(t, hostileConfig)
-	u := s.user("lab", "ann@lab.example")
-	if s.isolation() == "none" {
-		must.Skip(t, "neither bubblewrap nor a cgroup is available")
-	}
-	id := u.submit("j", "shell", script(`[ ! -e /proc/1/no ] && env -i PATH="$PATH" setsid sh -c 'trap "" TERM; while :; do sleep 7781; done' & sleep 7781`)).JobID
-	s.eventually("the daemon runs", func() bool { return s.alive("sleep\x007781") >= 2 })
-	for _, pid := range s.processes(filepath.Join(s.data(), "jobs", id, "1")) {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if strings.Contains(string(line), "\x00--lock-fd\x00") {
-			p, err := os.FindProcess(pid)
-			must.OK(t, err)
-			must.OK(t, p.Kill())
-		}
-	}
-	// The second attempt starts only when nothing of the first is left.
-	u.until("j", "in its second attempt", func(r record) bool { return r.Attempts == 2 })
-	for _, pid := range s.processes(filepath.Join(s.data(), "jobs", id, "1")) {
-		t.Errorf("process %d of the first attempt still runs during the second", pid)
-	}
-	u.do("POST", "/jobs/j/cancel", nil).want(200)
-	u.finished("j")
-	s.checkUnharmed("the killed task")
 }
 
 // hostileOutput fills the output folder with files that must not be in the result,
@@ -237,18 +192,6 @@ func hostileOutputFiles(t *testing.T, s *instance) {
 	must.OK(t, err)
 	if text, err := os.ReadFile(canary); err != nil || string(text) != "secret of the server\n" || info.Mode().Perm() != 0o400 {
 		t.Errorf("the canary is %q with mode %v, %v", text, info.Mode(), err)
-	}
-}
-
-func tooDeepOrTooLarge(t *testing.T, s *instance) {
-	u := s.user("lab", "ann@lab.example")
-	u.submit("deep", "shell", script(`cd out; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i+1)); done; echo > bottom`))
-	u.submit("large", "shell", script(`exec truncate -s 1T out/sparse`))
-	for name, says := range map[string]string{"deep": "more than 64 deep", "large": "larger than the 1.0 GiB that one may have (runner.file_size)"} {
-		j := u.finished(name)
-		if j.Status != "FAILED" || !strings.Contains(j.Failure.Message, says) {
-			t.Errorf("%s: %s, %+v; want FAILED and %q", name, j.Status, j.Failure, says)
-		}
 	}
 }
 

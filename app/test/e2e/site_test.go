@@ -78,3 +78,14 @@ func TestAlgorithmsNeedWhatTheSiteNamesAndASandbox(t *testing.T) {
 		t.Errorf("show: %s", out)
 	}
 }
+
+// setConfig replaces a text of the configuration.
+func (s *instance) setConfig(old, now string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "config.toml")
+	text := must.Read(s.t, path)
+	if !strings.Contains(text, old) {
+		s.t.Fatalf("the configuration has no %q", old)
+	}
+	must.OK(s.t, os.WriteFile(path, []byte(strings.Replace(text, old, now, 1)), 0o600))
+}

@@ -1,17 +1,14 @@
 package e2e
 
 import (
-	"bufio"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"molrun/app/test/must"
 )
@@ -35,29 +32,6 @@ func (s *instance) receives() bool {
 	return len(found) > 0
 }
 
-func TestStopAcceptsNoMoreConnections(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{config: "[stop]\nrequests = \"1h\"\n"})
-	slow := s.user("lab", "ann@lab.example").halfPut()
-	must.OK(t, s.process.Process.Signal(syscall.SIGTERM))
-	s.eventually("connections are refused", func() bool {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
-	_, err := slow.Write([]byte("half"))
-	must.OK(t, err)
-	if response, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || response.StatusCode != 200 {
-		t.Errorf("the request in progress: %v, %v", response, err)
-	}
-	<-s.exited
-	if code := s.process.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("exit status %d", code)
-	}
-}
-
 func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[stop]\nrequests = \"1h\"\n"})
@@ -72,56 +46,6 @@ func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	s.ok("check")
 	s.start() // removes the interrupted upload
 	s.eventually("interrupted uploads are removed", func() bool { return !s.receives() })
-}
-
-// notified returns the messages that come to an address of systemd.
-func notified(t *testing.T, address string) <-chan string {
-	t.Helper()
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
-	must.OK(t, err)
-	t.Cleanup(func() { conn.Close() })
-	messages := make(chan string, 10_000)
-	go func() { // ends with the socket
-		defer close(messages)
-		for buffer := make([]byte, 4096); ; {
-			n, err := conn.Read(buffer)
-			if err != nil {
-				return
-			}
-			messages <- string(buffer[:n])
-		}
-	}()
-	return messages
-}
-
-func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
-	t.Parallel()
-	address := fmt.Sprintf("@molrun-e2e-%d", os.Getpid())
-	messages := notified(t, address)
-	if _, errs, code := unstarted(t, "listen = \"256.0.0.1:1\"\n", "NOTIFY_SOCKET="+address).run("serve"); code == 0 || len(messages) > 0 {
-		t.Fatalf("a service that cannot start tells of %d things: %s", len(messages), errs)
-	}
-	s := startServer(t, serverOptions{env: []string{"NOTIFY_SOCKET=" + address, "WATCHDOG_USEC=60000"}})
-	next := func() string {
-		select {
-		case got := <-messages:
-			return got
-		case <-time.After(patience):
-			t.Fatal("systemd hears nothing")
-			return ""
-		}
-	}
-	for _, want := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
-		if got := next(); got != want {
-			t.Errorf("message %q, want %q", got, want)
-		}
-	}
-	s.stop()
-	for got := ""; got != "STOPPING=1"; {
-		if got = next(); got != "STOPPING=1" && got != "WATCHDOG=1" {
-			t.Errorf("unexpected message %q", got)
-		}
-	}
 }
 
 func TestSystemdAcceptsTheUnitFile(t *testing.T) {
