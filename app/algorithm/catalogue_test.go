@@ -34,12 +34,8 @@ func TestCatalogueFinds(t *testing.T) {
 			t.Errorf("Find(%q, %q) = %v, %v; want %q", tt.typ, tt.version, a, ok, tt.want)
 		}
 	}
-	if got := strings.Join(c.Types(), " "); got != "a b" {
-		t.Errorf("types %s", got)
-	}
-	if got := strings.Join(c.VersionNames("a"), " "); got != "1.9 1.10" {
-		t.Errorf("versions %s", got)
-	}
+	must.Equal(t, "types", strings.Join(c.Types(), " "), "a b")
+	must.Equal(t, "versions", strings.Join(c.VersionNames("a"), " "), "1.9 1.10")
 	if got := c.Versions("c"); len(got) != 0 {
 		t.Errorf("versions of an unknown type %v", got)
 	}

@@ -1,6 +1,7 @@
 package algorithm
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -151,9 +152,7 @@ func TestCommandAloneIsOneStep(t *testing.T) {
 	a := parseOK(t, head+"stdout = \"{out}/log.txt\"\n")
 	run, err := a.Expand([]byte(`{}`), placement.Resources{CPUs: 1}, commandPaths)
 	want := []protocol.Step{{Argv: []string{"true"}, Stdout: "/w/out/log.txt", Span: &protocol.Span{Share: 1}}}
-	if diff := cmp.Diff(want, run.Steps); diff != "" || err != nil || len(run.Env) != 0 {
-		t.Errorf("%v, env %v, steps (-want +got)\n%s", err, run.Env, diff)
-	}
+	must.Equal(t, fmt.Sprintf("%v, env %v, steps (-want +got)", err, run.Env), run.Steps, want)
 }
 
 // A short file wraps an installed program: its steps run and yield its figure.

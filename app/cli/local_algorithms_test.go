@@ -80,9 +80,7 @@ func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
 
 	out, _, code = run("show", "near")
 	wantOutput(t, "show near", out, "near 1: Near\nIt does nothing.\n\nSETTING DEFAULT UNIT TITLE\nsteps 10 ps Steps\nword required Word\n")
-	if code != 0 {
-		t.Errorf("show: exit code %d", code)
-	}
+	must.Equal(t, "show: exit code", code, 0)
 	if out, _, _ := run("show", "far"); !strings.HasPrefix(out, "far 1: Far\nnot ready: the program no-such-program") {
 		t.Errorf("show far says %s", out)
 	}
@@ -216,9 +214,7 @@ func TestAddressIsAFlagOfFewCommands(t *testing.T) {
 	}
 	walk(newRoot())
 	slices.Sort(with)
-	if want := []string{"doctor", "health", "serve"}; !slices.Equal(with, want) {
-		t.Errorf("commands with --listen are %q, want %q", with, want)
-	}
+	must.Equal(t, "commands with --listen", []string{"doctor", "health", "serve"}, with)
 }
 
 // full is a disk without space.
@@ -273,9 +269,7 @@ func TestProgressOfTheDemonstration(t *testing.T) {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 		d.draw("line")
-		if want := map[bool]string{true: "\r\033[Kline", false: "line\n"}[tt.bar]; out.String() != want {
-			t.Errorf("drawn %q, want %q", out.String(), want)
-		}
+		must.Equal(t, "drawn", map[bool]string{true: "\r\033[Kline", false: "line\n"}[tt.bar], out.String())
 	}
 	archive := filepath.Join(t.TempDir(), "a.zip")
 	f, err := os.Create(archive)

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/test/must"
 )
 
@@ -309,9 +307,7 @@ func TestFactsAreCounted(t *testing.T) {
 		must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
 		got, err := Check(t.Context(), path, Want{Kind: tt.kind})
 		must.OK(t, err)
-		if diff := cmp.Diff(tt.want, got.Facts); diff != "" || got.Mistakes != nil {
-			t.Errorf("%s: %v (-want +got)\n%s", tt.kind, got.Mistakes, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%s: %v (-want +got)", tt.kind, got.Mistakes), got.Facts, tt.want)
 		if structure := tt.kind == ProteinStructure; structure != (got.Summary == "2 chains, 2 + 1 residues, 1 water") {
 			t.Errorf("%s: %q", tt.kind, got.Summary)
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,9 +65,7 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	want := []string{
 		"algorithms/t/algorithm.toml", "algorithms/t/scripts/run.sh*", "assets/db/one/index.dat", "assets/db/sequences.fa", "assets/weights", "program*",
 	}
-	if got := below(t, dir); !slices.Equal(got, want) {
-		t.Errorf("files %q, want %q", got, want)
-	}
+	must.Equal(t, "files", below(t, dir), want)
 	if text, _ := os.ReadFile(filepath.Join(dir, "assets", "db", "sequences.fa")); string(text) != ">a\nM\n" {
 		t.Errorf("a file has %q", text)
 	}

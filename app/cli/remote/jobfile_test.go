@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestFormatsOfJobFilesSayTheSame(t *testing.T) {
@@ -72,9 +74,7 @@ func TestValuesAreJSONWhereTheyReadAsSuch(t *testing.T) {
 func TestFilesOfOneSettingAreAList(t *testing.T) {
 	var j jobFile
 	for _, text := range []string{"one=a.pdb", "two=b.sdf", "two=c.sdf", "three[]=d.sdf"} {
-		if err := j.AddFile(text); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.AddFile(text))
 	}
 	got, _ := json.Marshal(j.Files)
 	const want = `{"one":{"Paths":["a.pdb"],"List":false},"three":{"Paths":["d.sdf"],"List":true},"two":{"Paths":["b.sdf","c.sdf"],"List":true}}`

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/engine/input"
 	"molrun/app/engine/md"
+	"molrun/app/test/must"
 )
 
 func settingsOf(t testing.TB, text string) *Settings {
@@ -166,9 +167,7 @@ func TestWarnings(t *testing.T) {
 		`"components":[{"sequence":"LLLLVVVVIIIIFFFF","copies":4}]`:                                        "typical of folded proteins",
 	} {
 		s := settingsOf(t, "{"+settings+"}")
-		if text := strings.Join(s.Warnings, "\n"); !strings.Contains(text, want) {
-			t.Errorf("%s: no %q in %q", settings, want, text)
-		}
+		must.Contain(t, settings, strings.Join(s.Warnings, "\n"), want)
 	}
 	s := settingsOf(t, `{"components":[{"sequence":"`+strings.Repeat("GSYR", 20)+`","copies":100}],"steps":1e7}`)
 	if len(s.Warnings) > 0 {

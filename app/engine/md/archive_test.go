@@ -1,11 +1,12 @@
 package md
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"molrun/app/test/must"
 )
 
 // archived is one value of each kind, the text last.
@@ -37,9 +38,7 @@ func TestArchiveRestoresWhatItStored(t *testing.T) {
 		if len(want.Text) == 0 {
 			want.Text = []byte{}
 		}
-		if diff := cmp.Diff(want, got); diff != "" || !a.Whole() {
-			t.Errorf("short %t, %d bytes left, -stored +restored:\n%s", a.short, len(a.bytes), diff)
-		}
+		must.Equal(t, fmt.Sprintf("short %t, %d bytes left, -stored +restored", a.short, len(a.bytes)), got, want)
 		for n := range stored.bytes {
 			a := Restoring(stored.bytes[:n])
 			new(archived).archive(a)

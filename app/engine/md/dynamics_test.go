@@ -198,9 +198,7 @@ func TestBrokenBondEndsTheRun(t *testing.T) {
 	if err := d.Advance(5); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
-	if d.Step() != 4 {
-		t.Errorf("it ends at step %d", d.Step())
-	}
+	must.Equal(t, "it ends at step", d.Step(), 4)
 	if err := d.Resume(); err == nil || !strings.Contains(err.Error(), "residues 7 and 8") {
 		t.Errorf("a run of broken bonds is resumed: %v", err)
 	}
