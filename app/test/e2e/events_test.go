@@ -114,17 +114,8 @@ func TestEventsComeAtOnceThroughNginx(t *testing.T) {
 			u := s.user("lab", "ann@lab.example")
 			direct := s.base
 			s.nginx("/molrun/", freeAddress(t), " ssl;", listens, "proxy_buffering off;", "proxy_buffering on;")
-			s.eventually("nginx answers", func() bool {
-				response, err := s.http.Get(s.base + "/healthz")
-				if err == nil {
-					response.Body.Close()
-				}
-				return err == nil && response.StatusCode == http.StatusOK
-			})
 			events, spoken := u.listen("/events", "")
-			if spoken != protocol {
-				t.Errorf("nginx speaks %s, want %s", spoken, protocol)
-			}
+			must.Equal(t, "nginx speaks", spoken, protocol)
 			s.base = direct
 			u.submit("a", "shell", `{"script":"echo hello"}`)
 			for _, status := range []string{"QUEUED", "RUNNING", "COMPLETED"} {

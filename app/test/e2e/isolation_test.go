@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // TestObjectsOfOtherOrganizationsAreNotFound has two organizations that use the same names.
@@ -41,7 +43,7 @@ func TestObjectsOfOtherOrganizationsAreNotFound(t *testing.T) {
 		}
 	}
 	eve.wantResult("j", "a", "of eve")
-	same(t, "the jobs of eve's organization", eve.names(url.Values{"organization": {"true"}}), []string{"j"})
+	must.Equal(t, "the jobs of eve's organization", eve.names(url.Values{"organization": {"true"}}), []string{"j"})
 	eve.do("DELETE", "/jobs/j", nil).want(204)
 	ann.wantResult("j", "a", "of ann")
 }

@@ -115,11 +115,3 @@ func body(t *testing.T, response *http.Response) string {
 	must.OK(t, err)
 	return string(data)
 }
-
-// same compares two lists of strings.
-func same(t *testing.T, what string, got, want []string) {
-	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: got %q, want %q", what, got, want)
-	}
-}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // TestRunningJobsKeepToLimits has the limits of a configuration; package schedule tests what follows from them.
@@ -18,9 +20,7 @@ func TestRunningJobsKeepToLimits(t *testing.T) {
 	u.until("second", "waiting for a limit", func(r record) bool {
 		return strings.Contains(r.StatusReason, `user "ann@lab.example" may have 3 CPUs in use at once, and has 2`)
 	})
-	if queue := string(u.members("second")["queue"]); !strings.Contains(queue, `"blockedBy":"user-limit"`) {
-		t.Errorf("its place in the queue is %s", queue)
-	}
+	must.Contain(t, "its place in the queue", string(u.members("second")["queue"]), `"blockedBy":"user-limit"`)
 	u.do("POST", "/submit-job", jobBody("large", wait(4))).detail("body.settings")
 	open.open(t)
 	u.completed("second")

@@ -58,9 +58,7 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 		"ReadWritePaths=" + s.data() + " /tmp /var/tmp -/shared/molrun",
 		"ExecStart=" + molrun + " serve --init --config " + filepath.Join(s.dir, "config.toml") + " --data " + s.data(),
 	} {
-		if !strings.Contains(unit, "\n"+line+"\n") {
-			t.Errorf("the unit lacks %s:\n%s", line, unit)
-		}
+		must.Contain(t, "the unit", unit, "\n"+line+"\n")
 	}
 	s.fails(exitInvalid, "with space", "systemd-unit", "--data", "/srv/with space")
 	analyze := must.Installed(t, "systemd-analyze")
