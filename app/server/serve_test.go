@@ -54,9 +54,7 @@ func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://")); err == nil {
 		t.Errorf("the address is still open: %v", conn.Close())
 	}
-	if after := runtime.GOMAXPROCS(0); after != before {
-		t.Errorf("%d goroutines may run at once, %d before", after, before)
-	}
+	must.Equal(t, "goroutines may run at once", runtime.GOMAXPROCS(0), before)
 	if logged(t, r.log, "stopping; running jobs go on") == nil {
 		t.Error("the log does not say that the service stops")
 	}

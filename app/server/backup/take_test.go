@@ -60,9 +60,7 @@ func TestBackupHasEverythingAndLinksWhatTheOneBeforeHas(t *testing.T) {
 	}
 	read, err := d.backups.Record(second.Name)
 	must.OK(t, err)
-	if diff := cmp.Diff(second, read); diff != "" {
-		t.Errorf("the record on disk (-returned +read):\n%s", diff)
-	}
+	must.Equal(t, "the record on disk (-returned +read)", read, second)
 	must.OK(t, filepath.WalkDir(string(d.backups), func(path string, e fs.DirEntry, err error) error {
 		must.OK(t, err)
 		if info, err := e.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
@@ -88,9 +86,7 @@ func TestBackupReportsDamageThatItDoesNotHave(t *testing.T) {
 	r := d.take(Options{})
 	wantSaid(t, "damage", r.Damaged, "no such file", "(lab) has 5 bytes, its record says 10", "(lab) has other bytes than were stored")
 	wantSaid(t, "problems", r.Problems)
-	if r.Files != sound.Files {
-		t.Errorf("%d files, want %d", r.Files, sound.Files)
-	}
+	must.Equal(t, "files", r.Files, sound.Files)
 	restored, _, err := d.restore(Restore{})
 	must.OK(t, err)
 	wantSound(t, restored)
@@ -150,9 +146,7 @@ func TestBackupDoesWithoutOneThatCannotBeRead(t *testing.T) {
 	must.OK(t, os.WriteFile(sums, text[:len(text)-len(text)/8-1], 0o600))
 	r := d.take(Options{})
 	wantSaid(t, "problems", r.Problems, "the backup before can't be used")
-	if r.Linked != 0 {
-		t.Errorf("%d bytes are linked", r.Linked)
-	}
+	must.Equal(t, "bytes are linked", r.Linked, 0)
 	wantSaid(t, "problems of the one after", d.take(Options{}).Problems)
 }
 

@@ -37,9 +37,7 @@ func TestBackupsAreKeptByRule(t *testing.T) {
 		for _, stays := range k.Chosen(moments) {
 			got += map[bool]string{true: "x", false: "."}[stays]
 		}
-		if got != want {
-			t.Errorf("%s keeps %s, want %s", rule, got, want)
-		}
+		must.Equal(t, rule+" keeps", got, want)
 		if k.String() != rule {
 			t.Errorf("%s is written as %s", rule, k)
 		}

@@ -16,9 +16,7 @@ func TestEnvironmentOverridesFile(t *testing.T) {
 		c.Runner.Memory != 3<<29 || len(c.Runner.GPUs) != 2 || time.Duration(c.Runner.Grace) != 3*time.Second {
 		t.Errorf("got\n%s", c.Text())
 	}
-	if c.Data != "molrun-data" {
-		t.Errorf("default of data: %q", c.Data)
-	}
+	must.Equal(t, "default of data", c.Data, "molrun-data")
 }
 
 func TestInvalidSettingsAreErrors(t *testing.T) {
