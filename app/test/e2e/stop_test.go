@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"molrun/app/test/must"
 )
@@ -46,6 +47,54 @@ func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	s.ok("check")
 	s.start() // removes the interrupted upload
 	s.eventually("interrupted uploads are removed", func() bool { return !s.receives() })
+}
+
+// notified returns the messages that come to an address of systemd.
+func notified(t *testing.T, address string) <-chan string {
+	t.Helper()
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
+	must.OK(t, err)
+	t.Cleanup(func() { conn.Close() })
+	messages := make(chan string, 10_000)
+	go func() { // ends with the socket
+		defer close(messages)
+		for buffer := make([]byte, 4096); ; {
+			n, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			messages <- string(buffer[:n])
+		}
+	}()
+	return messages
+}
+
+func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
+	t.Parallel()
+	address := fmt.Sprintf("@molrun-e2e-%d", os.Getpid())
+	messages := notified(t, address)
+	if _, errs, code := unstarted(t, "listen = \"256.0.0.1:1\"\n", "NOTIFY_SOCKET="+address).run("serve"); code == 0 || len(messages) > 0 {
+		t.Fatalf("a service that cannot start tells of %d things: %s", len(messages), errs)
+	}
+	s := startServer(t, serverOptions{env: []string{"NOTIFY_SOCKET=" + address, "WATCHDOG_USEC=60000"}})
+	next := func() string {
+		select {
+		case got := <-messages:
+			return got
+		case <-time.After(patience):
+			t.Fatal("systemd hears nothing")
+			return ""
+		}
+	}
+	for _, want := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
+		must.Equal(t, "the message", next(), want)
+	}
+	s.stop()
+	for got := ""; got != "STOPPING=1"; {
+		if got = next(); got != "STOPPING=1" && got != "WATCHDOG=1" {
+			t.Errorf("unexpected message %q", got)
+		}
+	}
 }
 
 func TestSystemdAcceptsTheUnitFile(t *testing.T) {
