@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"molrun/app"
@@ -67,9 +66,7 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 	}
 	must.OK(t, f.WriteManifest(id, m))
 	again, err := f.Manifest(id)
-	if diff := cmp.Diff(m, again); diff != "" || err != nil {
-		t.Errorf("err %v, %s", err, diff)
-	}
+	must.Equal(t, fmt.Sprintf("err %v", err), again, m)
 	if _, err := f.Manifest(app.JobID(f.id())); !errors.Is(err, fault.NotFound) {
 		t.Errorf("no manifest: error %v, want NOT_FOUND", err)
 	}

@@ -227,9 +227,7 @@ func compareDeliveries(t *testing.T, r app.Tx, model map[string]*notice.Delivery
 		for d, err := range r.DeliveriesOf(job) {
 			got = collect(d, err, got)
 		}
-		if want := selected(model, func(d *notice.Delivery) bool { return d.Job == job && d.Hook == "" }); !slices.Equal(got, want) {
-			t.Errorf("job %s: %v, want %v", job, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("job %s", job), selected(model, func(d *notice.Delivery) bool { return d.Job == job && d.Hook == "" }), got)
 	}
 	compareDue(t, r, model)
 }

@@ -1,11 +1,10 @@
 package task
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/task/container"
 	"molrun/app/task/protocol"
@@ -15,9 +14,7 @@ import (
 func TestIsolationRoundTripsThroughTheCommandLine(t *testing.T) {
 	i := Isolation{Bubblewrap: "/usr/bin/bwrap", Cgroup: "/sys/fs/cgroup", Processes: 3, Sandbox: protocol.Sandbox{Read: []string{"/opt/a b"}, Network: true}}
 	got, err := ParseIsolation(i.String())
-	if diff := cmp.Diff(i, got); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
-	}
+	must.Equal(t, fmt.Sprintf("%v", err), got, i)
 	if none, err := ParseIsolation(""); none.Kind() != "none" || err != nil {
 		t.Errorf("from an empty text: %+v, %v", none, err)
 	}

@@ -189,9 +189,7 @@ func TestOnlyTheVeryProcessRuns(t *testing.T) {
 	}{
 		"itself": {self, true}, "one that has its PID now": {later, false}, "of another boot": {otherBoot, false}, "gone": {gone, false},
 	} {
-		if got := tt.id.running(); got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
+		must.Equal(t, name, tt.id.running(), tt.want)
 	}
 }
 
