@@ -51,9 +51,7 @@ func TestCatalogueRefuses(t *testing.T) {
 		{"two defaults", []*File{offer(t, "x.toml", "a", "1", true), offer(t, "y.toml", "a", "2", true)}, "x.toml and y.toml both want to be the default of a"},
 	}
 	for _, tt := range tests {
-		if _, err := NewCatalogue(tt.all); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
-		}
+		must.Fail(t, tt.name, must.Error2(NewCatalogue(tt.all)), tt.want)
 	}
 }
 

@@ -129,9 +129,7 @@ func TestExpandFailsWithoutNamedValue(t *testing.T) {
 	for _, tt := range tests {
 		paths := commandPaths
 		tt.change(&paths)
-		if _, err := a.Expand([]byte(tt.settings), placement.Resources{}, paths); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
-		}
+		must.Fail(t, tt.name, must.Error2(a.Expand([]byte(tt.settings), placement.Resources{}, paths)), tt.want)
 	}
 }
 

@@ -160,9 +160,7 @@ more = "settings.rounds + 1"
 
 func TestRunNeedsAStep(t *testing.T) {
 	a := parseOK(t, fileHead+"[[steps]]\nif = \"settings.opt\"\ncommand = [\"true\"]\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n")
-	if _, err := a.Expand([]byte(`{}`), placement.Resources{}, commandPaths); err == nil || !strings.Contains(err.Error(), "none of the steps applies") {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, "the error", must.Error2(a.Expand([]byte(`{}`), placement.Resources{}, commandPaths)), "none of the steps applies")
 }
 
 const listParameter = "[[parameters]]\nname = \"list\"\nfile = [\".pdb\"]\ntype = \"array\"\n"

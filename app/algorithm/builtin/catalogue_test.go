@@ -248,9 +248,7 @@ func TestOfferedTypesOfTheCatalogue(t *testing.T) {
 	}
 	must.Equal(t, "one", types("tm-align"), alone+" tm-align")
 	for name, says := range map[string]string{"tm-aling": `did you mean "tm-align"`, "zzzzzzzzz": "give all, none, "} {
-		if _, err := Catalogue("", []string{name}, nil); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, name, must.Error2(Catalogue("", []string{name}, nil)), says)
 	}
 }
 

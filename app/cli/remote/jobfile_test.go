@@ -3,6 +3,7 @@ package remote
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,9 +45,7 @@ func TestMistakesInJobFilesNameTheMember(t *testing.T) {
 		strings.Repeat(" ", 64<<20) + "x=1": "64 MiB",
 	} {
 		_, err := readJobFile("job", strings.NewReader(text))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: %v, want %q", text, err, want)
-		}
+		must.Fail(t, fmt.Sprintf("%.40q", text), err, want)
 	}
 }
 
@@ -61,9 +60,7 @@ func TestValuesAreJSONWhereTheyReadAsSuch(t *testing.T) {
 		}
 	}
 	var j jobFile
-	if err := j.Set("n=@f", func(string) ([]byte, error) { return nil, errors.New("no such file") }); err == nil || !strings.Contains(err.Error(), "the setting n: no such file") {
-		t.Errorf("a file that is not there: %v", err)
-	}
+	must.Fail(t, "a file that is not there", j.Set("n=@f", func(string) ([]byte, error) { return nil, errors.New("no such file") }), "the setting n: no such file")
 	for _, text := range []string{"n", "=1", ""} {
 		if j.Set(text, nil) == nil {
 			t.Errorf("%q is taken for a setting", text)

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,9 +18,7 @@ func TestWrittenProfilesAreRead(t *testing.T) {
 	}
 	f, err := readProfiles(path)
 	must.OK(t, err)
-	if _, err := f.Find(""); err == nil || !strings.Contains(err.Error(), "molrun login") {
-		t.Errorf("no profile: %v", err)
-	}
+	must.Fail(t, "no profile", must.Error2(f.Find("")), "molrun login")
 	f.Profiles["lab"] = Profile{Server: "http://lab:8080", Key: "k"}
 	f.Current = "lab"
 	must.OK(t, f.Write(path))
@@ -35,9 +34,7 @@ func TestWrittenProfilesAreRead(t *testing.T) {
 			t.Errorf("%q: %+v, %v", name, p, err)
 		}
 	}
-	if _, err := f.Find("lap"); err == nil || !strings.Contains(err.Error(), `did you mean "lab"?`) {
-		t.Errorf("a mistyped name: %v", err)
-	}
+	must.Fail(t, "a mistyped name", must.Error2(f.Find("lap")), `did you mean "lab"?`)
 }
 
 func TestKeysAreReadWithoutWhatIsAroundThem(t *testing.T) {
@@ -66,9 +63,7 @@ func TestUnusableProfilesAreRefused(t *testing.T) {
 	}{{"{}", 0o640, "chmod 600"}, {"{", 0o600, "damaged"}} {
 		must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
 		must.OK(t, os.Chmod(path, tt.mode))
-		if _, err := readProfiles(path); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%q with mode %v: %v", tt.text, tt.mode, err)
-		}
+		must.Fail(t, fmt.Sprintf("%q with mode %v", tt.text, tt.mode), must.Error2(readProfiles(path)), tt.want)
 	}
 	if _, err := profilesPath(func(string) string { return "" }); err == nil {
 		t.Error("a path without HOME")

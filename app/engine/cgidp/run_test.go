@@ -280,9 +280,7 @@ func TestCancelledRunCanResume(t *testing.T) {
 
 func TestRunNeedsFASTA(t *testing.T) {
 	err := Run(t.Context(), settingsOf(t, `{"fasta":"upload:abc"}`), t.TempDir(), io.Discard)
-	if err == nil || !strings.Contains(err.Error(), `"upload:abc"`) {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, "the error", err, `"upload:abc"`)
 }
 
 // A file that can't be written ends the run: its files would lack what its results are about.

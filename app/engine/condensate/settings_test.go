@@ -153,9 +153,7 @@ func TestFASTAHasCopies(t *testing.T) {
 	if faults != nil {
 		t.Fatal(faults)
 	}
-	if err := Run(t.Context(), s, t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "proteins.fasta") {
-		t.Errorf("without the file: %v", err)
-	}
+	must.Fail(t, "without the file", Run(t.Context(), s, t.TempDir(), nil), "proteins.fasta")
 }
 
 func TestWarnings(t *testing.T) {

@@ -144,5 +144,5 @@ func TestABackupIsTriedAndKeepsNothing(t *testing.T) {
 	must.OK(t, err)
 	wantSaid(t, "what was kept of it", kept.Problems, "SHA-256")
 	_, err = d.backups.Try(t.Context(), configOf(""), "20200101T000000Z", none)
-	wantError(t, "a backup that is not there", err, "there is no backup")
+	must.Fail(t, "a backup that is not there", err, "there is no backup")
 }

@@ -259,7 +259,7 @@ func TestDirectoryOfBackupsIsOfOneServiceAlone(t *testing.T) {
 			continue
 		}
 		_, err := Take(t.Context(), configOf(d.Data), Options{Dir: d.backups})
-		wantError(t, tt.name, err, tt.says)
+		must.Fail(t, tt.name, err, tt.says)
 		if tt.code != "" && !errors.Is(err, tt.code) {
 			t.Errorf("%s: error %v, want %s", tt.name, err, string(tt.code))
 		}
@@ -272,7 +272,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	unlock, err := d.backups.lock(d.identity())
 	must.OK(t, err)
 	_, err = Take(t.Context(), configOf(d.Data), Options{Dir: d.backups})
-	wantError(t, "the second", err, "another backup is being made")
+	must.Fail(t, "the second", err, "another backup is being made")
 	if !errors.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want %s", err, string(fault.Unavailable))
 	}
@@ -287,7 +287,7 @@ func TestBackupsStayOutOfTheDataDirectory(t *testing.T) {
 	must.OK(t, os.Symlink(d.Data, link))
 	for _, dir := range []string{d.Data, d.Path("backups"), d.Path("jobs", "..", "a", "b"), filepath.Join(link, "backups")} {
 		_, err := Take(t.Context(), configOf(d.Data), Options{Dir: Dir(dir)})
-		wantError(t, dir, err, "lies in the data directory")
+		must.Fail(t, dir, err, "lies in the data directory")
 	}
 	must.OK(t, refuseWithin(d.Data+"-backups", d.Data))
 	must.OK(t, refuseWithin(filepath.Dir(d.Data), d.Data))

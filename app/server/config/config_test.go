@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -65,8 +64,6 @@ func TestInvalidSettingsAreErrors(t *testing.T) {
 		{"links too long", "[links]\nupload = \"30d\"\n", "", "links.upload"},
 	}
 	for _, tt := range tests {
-		if _, err := loadText(t, tt.text, tt.variable); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
-		}
+		must.Fail(t, tt.name, must.Error2(loadText(t, tt.text, tt.variable)), tt.want)
 	}
 }

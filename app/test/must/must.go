@@ -56,6 +56,14 @@ func Contain(t testing.TB, what, text, part string) {
 	}
 }
 
+// Fail reports an error that is missing or lacks a part that it should have.
+func Fail(t testing.TB, what string, err error, part string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("%s: error %v, want %q", what, err, part)
+	}
+}
+
 // Read returns the text of a file.
 func Read(t testing.TB, path string) string {
 	t.Helper()
