@@ -92,4 +92,6 @@ func TestRetryLooksForARowThatCanBeTriedAgain(t *testing.T) {
 	s.retry(ann, "b")
 	s.wantBatch("after the retry", app.Queued, app.Counts{Queued: 1, Failed: 3})
 	wantCode(t, "retry only such rows", must.Error2(s.Jobs.Retry(t.Context(), bob, "all")), fault.InputRemoved)
+	const gone = `the file "a.txt" of setting "input", which job "b-1" reads, was deleted; upload it again and submit the job under another name`
+	must.Fail(t, "retry one of them", must.Error2(s.Jobs.Retry(t.Context(), ann, "b-1")), gone)
 }

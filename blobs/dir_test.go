@@ -6,11 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"molrun/app"
@@ -48,9 +46,7 @@ func TestOpenRefusesAnUnsafeDirectory(t *testing.T) {
 	must.OK(t, os.Symlink(t.TempDir(), filepath.Join(escaping, "jobs")))
 	for dir, want := range map[string]string{shared: "chmod 700", occupied: "not a directory", escaping: "jobs"} {
 		_, err := Open(dir, Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
+		must.Fail(t, "the error", err, want)
 	}
 	if _, err := Open(t.TempDir(), Options{Now: time.Now}); err == nil {
 		t.Error("opened without a secret")
@@ -67,9 +63,8 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 	}
 	must.OK(t, f.WriteManifest(id, m))
 	again, err := f.Manifest(id)
-	if diff := cmp.Diff(m, again); diff != "" || err != nil {
-		t.Errorf("err %v, %s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "manifest", again, m)
 	if _, err := f.Manifest(app.JobID(f.id())); !errors.Is(err, fault.NotFound) {
 		t.Errorf("no manifest: error %v, want NOT_FOUND", err)
 	}

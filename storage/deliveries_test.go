@@ -227,9 +227,7 @@ func compareDeliveries(t *testing.T, r app.Tx, model map[string]*notice.Delivery
 		for d, err := range r.DeliveriesOf(job) {
 			got = collect(d, err, got)
 		}
-		if want := selected(model, func(d *notice.Delivery) bool { return d.Job == job && d.Hook == "" }); !slices.Equal(got, want) {
-			t.Errorf("job %s: %v, want %v", job, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("job %s", job), got, selected(model, func(d *notice.Delivery) bool { return d.Job == job && d.Hook == "" }))
 	}
 	compareDue(t, r, model)
 }
@@ -274,8 +272,6 @@ func TestCheckFindsWrongCountsOfDeliveries(t *testing.T) {
 		s := openAt(t, newPath(t), Options{})
 		update(t, s, func(r app.Tx) error { return r.PutDelivery(pending(1, "lab", "", 0)) })
 		update(t, s, func(r app.Tx) error { return spoil(r.(tx).Tx) })
-		if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), countDeliveries) {
-			t.Errorf("%s: the check says %v", name, err)
-		}
+		must.Fail(t, fmt.Sprintf("%s: the check", name), s.Check(t.Context()), countDeliveries)
 	}
 }

@@ -31,9 +31,7 @@ func same(t *testing.T, what string, got, want any) {
 func contains(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in %s", part, text)
-		}
+		must.Contain(t, "the text", text, part)
 	}
 }
 

@@ -34,12 +34,8 @@ func TestCatalogueFinds(t *testing.T) {
 			t.Errorf("Find(%q, %q) = %v, %v; want %q", tt.typ, tt.version, a, ok, tt.want)
 		}
 	}
-	if got := strings.Join(c.Types(), " "); got != "a b" {
-		t.Errorf("types %s", got)
-	}
-	if got := strings.Join(c.VersionNames("a"), " "); got != "1.9 1.10" {
-		t.Errorf("versions %s", got)
-	}
+	must.Equal(t, "types", strings.Join(c.Types(), " "), "a b")
+	must.Equal(t, "versions", strings.Join(c.VersionNames("a"), " "), "1.9 1.10")
 	if got := c.Versions("c"); len(got) != 0 {
 		t.Errorf("versions of an unknown type %v", got)
 	}
@@ -55,9 +51,7 @@ func TestCatalogueRefuses(t *testing.T) {
 		{"two defaults", []*File{offer(t, "x.toml", "a", "1", true), offer(t, "y.toml", "a", "2", true)}, "x.toml and y.toml both want to be the default of a"},
 	}
 	for _, tt := range tests {
-		if _, err := NewCatalogue(tt.all); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
-		}
+		must.Fail(t, tt.name, must.Error2(NewCatalogue(tt.all)), tt.want)
 	}
 }
 

@@ -128,9 +128,7 @@ func TestExpandFailsWithoutNamedValue(t *testing.T) {
 	for _, tt := range tests {
 		paths := commandPaths
 		tt.change(&paths)
-		if _, err := a.Expand([]byte(tt.settings), placement.Resources{}, paths); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
-		}
+		must.Fail(t, tt.name, must.Error2(a.Expand([]byte(tt.settings), placement.Resources{}, paths)), tt.want)
 	}
 }
 
@@ -151,9 +149,9 @@ func TestCommandAloneIsOneStep(t *testing.T) {
 	a := parseOK(t, head+"stdout = \"{out}/log.txt\"\n")
 	run, err := a.Expand([]byte(`{}`), placement.Resources{CPUs: 1}, commandPaths)
 	want := []protocol.Step{{Argv: []string{"true"}, Stdout: "/w/out/log.txt", Span: &protocol.Span{Share: 1}}}
-	if diff := cmp.Diff(want, run.Steps); diff != "" || err != nil || len(run.Env) != 0 {
-		t.Errorf("%v, env %v, steps (-want +got)\n%s", err, run.Env, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "steps", run.Steps, want)
+	must.Equal(t, "variables", len(run.Env), 0)
 }
 
 // A short file wraps an installed program: its steps run and yield its figure.

@@ -84,9 +84,7 @@ func TestStoredFolderIsReadBack(t *testing.T) {
 			t.Fatalf("%+v, %v", b, err)
 		}
 	}
-	if reads != 1 {
-		t.Errorf("read %d times", reads)
-	}
+	must.Equal(t, "read", reads, 1)
 	if flat, _ := Parse("flat.toml", []byte(folderHead+"command = [\"true\"]\n")); flat.Digest == a.Digest || flat.Folder != nil || flat.Folder.Name() != "" {
 		t.Errorf("%+v", flat)
 	}

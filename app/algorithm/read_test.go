@@ -8,6 +8,7 @@ import (
 
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/schema"
+	"molrun/app/test/must"
 )
 
 // head holds the required keys of an algorithm file, on lines 1 to 4.
@@ -342,9 +343,7 @@ func FuzzParseAlgorithm(f *testing.F) {
 	f.Add([]byte(head + "[env]\nA = \"{{{out}}}\"\n[resources]\nmemory = \"{settings.x}GiB\"\n"))
 	for _, name := range []string{"fold-compare", "word-count"} {
 		text, err := os.ReadFile("testdata/algorithms/" + name + ".toml")
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, err)
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -2,7 +2,6 @@ package algorithm
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,9 +17,8 @@ import (
 // formatReference is the documentation of algorithm files.
 func formatReference(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../web/docs/format.md")
-	must.OK(t, err)
-	return string(text)
+	text := must.Read(t, "../../web/docs/format.md")
+	return text
 }
 
 // TestSnippetsOfTheFormatReferenceAreCorrect parses every block of TOML. It

@@ -85,11 +85,7 @@ func TestSandboxIsAContainerToo(t *testing.T) {
 		{text + image + "[validate]\ncommand = [\"{molrun}\", \"check\"]\n", ""},
 		{text + image + "[validate]\ncommand = [\"/bin/true\"]\n", "the program that checks its settings, which is not of the image, may only run in a sandbox, and there is none: bwrap is not on PATH"},
 	} {
-		if got := strings.Join(parseOK(t, tt.text).Missing(here), "; "); got != tt.want {
-			t.Errorf("%s: missing %q, want %q", tt.text, got, tt.want)
-		}
+		must.Equal(t, tt.text+": missing", strings.Join(parseOK(t, tt.text).Missing(here), "; "), tt.want)
 	}
-	if got := strings.Join(parseOK(t, text).Missing(here), "; "); !strings.Contains(got, "its programs may only run in a sandbox") {
-		t.Errorf("without an image: %q", got)
-	}
+	must.Contain(t, "without an image", strings.Join(parseOK(t, text).Missing(here), "; "), "its programs may only run in a sandbox")
 }

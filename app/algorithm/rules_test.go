@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 )
 
 const rulesFile = fileHead + `
@@ -131,9 +132,7 @@ message = "is large"
 		for _, f := range a.SettingsWarnings(Normalize(given), facts) {
 			got = append(got, fmt.Sprint(f.Loc, " ", f.Msg, " ", f.Type))
 		}
-		if all := strings.Join(got, "|"); all != want {
-			t.Errorf("%s: %q, want %q", settings, all, want)
-		}
+		must.Equal(t, settings, strings.Join(got, "|"), want)
 	}
 }
 
@@ -145,9 +144,7 @@ func TestDerivedValuesAreArguments(t *testing.T) {
 		`{"smiles":"C","box":[2,2.5,3],"to":3}`:  "run -n 250000 nvt-2 --volume 15",
 		`{"smiles":"C","ns":0.3,"mode":"a b\n"}`: "run -n 150000 a b\n-9",
 	} {
-		if got := strings.Join(expandWith(t, a, settings, placement.Resources{}, nil).Steps[0].Argv, " "); got != want {
-			t.Errorf("%s gives %q, want %q", settings, got, want)
-		}
+		must.Equal(t, settings, strings.Join(expandWith(t, a, settings, placement.Resources{}, nil).Steps[0].Argv, " "), want)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"molrun/app/base/fault"
@@ -133,9 +132,7 @@ func TestSettingsAreNormalised(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := string(checked(t, a, tt.settings)); got != tt.want {
-				t.Errorf("CheckSettings(%s) = %s; want %s", tt.settings, got, tt.want)
-			}
+			must.Equal(t, fmt.Sprintf("CheckSettings(%s)", tt.settings), string(checked(t, a, tt.settings)), tt.want)
 		})
 	}
 }
@@ -191,8 +188,9 @@ func TestFaultsOfSettings(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, faults := a.CheckSettings(parseJSON(t, tt.settings))
-			if diff := cmp.Diff(tt.want, faults); diff != "" || got != nil {
-				t.Errorf("CheckSettings(%s) gives %v and faults (-want +got)\n%s", tt.settings, got, diff)
+			must.Equal(t, "faults of "+tt.settings, faults, tt.want)
+			if got != nil {
+				t.Errorf("CheckSettings(%s) gives %v", tt.settings, got)
 			}
 		})
 	}

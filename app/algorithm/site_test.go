@@ -77,9 +77,7 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 
 	c, err := NewCatalogue([]*File{a})
 	must.OK(t, err)
-	if _, err := a.Expand([]byte("{}"), placement.Resources{}, Paths{Work: "/w", Out: "/w/out"}); err == nil || !strings.Contains(err.Error(), "[site.paths]") {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, "the error", must.Error2(a.Expand([]byte("{}"), placement.Resources{}, Paths{Work: "/w", Out: "/w/out"})), "[site.paths]")
 	c.KnowSite(site)
 	run, err := a.Expand([]byte("{}"), placement.Resources{}, Paths{Work: "/w", Out: "/w/out"})
 	if err != nil || run.Steps[0].Argv[0] != dir+"/run" || run.Texts["/w/conf"] != "cache = "+dir+"/cache" {

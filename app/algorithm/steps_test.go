@@ -118,9 +118,7 @@ func TestConditions(t *testing.T) {
 			files["structure"] = []string{tt.file}
 		}
 		run := expandWith(t, a, tt.settings, placement.Resources{CPUs: 1, GPUs: tt.gpus}, files)
-		if got := strings.Join(run.Steps[0].Argv, " "); got != tt.want {
-			t.Errorf("%s gives %q, want %q", tt.settings, got, tt.want)
-		}
+		must.Equal(t, tt.settings, strings.Join(run.Steps[0].Argv, " "), tt.want)
 	}
 	run := expandWith(t, a, `{"opt":"x y"}`, placement.Resources{}, nil)
 	want := protocol.Step{Name: "optional", Argv: []string{"use", "x y"}, Stdin: "/w/receptor.pdbqt", FailsIf: []string{"a", "b"}}
@@ -156,17 +154,13 @@ more = "settings.rounds + 1"
 		}
 		run, err := a.Expand(checked(t, a, settings), placement.Resources{CPUs: 1}, Paths{Work: "/w", Out: "/w/out", In: "/w/in", Files: given, Facts: facts})
 		must.OK(t, err)
-		if got := strings.Join(run.Steps[0].Argv, " "); got != want {
-			t.Errorf("%s gives %q, want %q", settings, got, want)
-		}
+		must.Equal(t, settings, strings.Join(run.Steps[0].Argv, " "), want)
 	}
 }
 
 func TestRunNeedsAStep(t *testing.T) {
 	a := parseOK(t, fileHead+"[[steps]]\nif = \"settings.opt\"\ncommand = [\"true\"]\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n")
-	if _, err := a.Expand([]byte(`{}`), placement.Resources{}, commandPaths); err == nil || !strings.Contains(err.Error(), "none of the steps applies") {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, "the error", must.Error2(a.Expand([]byte(`{}`), placement.Resources{}, commandPaths)), "none of the steps applies")
 }
 
 const listParameter = "[[parameters]]\nname = \"list\"\nfile = [\".pdb\"]\ntype = \"array\"\n"
@@ -183,13 +177,9 @@ text = """{{range .files.list}}{{.}}
 	if got, want := strings.Join(run.Steps[0].Argv, " "), "a -i /w/in/list/b.pdb -i /w/in/list/a.pdb -n /w/in/list/b.pdb+/w/in/list/a.pdb"; got != want {
 		t.Errorf("command %s, want %s", got, want)
 	}
-	if got := run.Texts["/w/list.txt"]; got != "/w/in/list/b.pdb\n/w/in/list/a.pdb\n" {
-		t.Errorf("text %q", got)
-	}
+	must.Equal(t, "text", run.Texts["/w/list.txt"], "/w/in/list/b.pdb\n/w/in/list/a.pdb\n")
 	run = expandWith(t, a, `{}`, placement.Resources{}, nil)
-	if got := strings.Join(run.Steps[0].Argv, " ") + run.Texts["/w/list.txt"]; got != "anone" {
-		t.Errorf("without files: %q", got)
-	}
+	must.Equal(t, "without files", strings.Join(run.Steps[0].Argv, " ")+run.Texts["/w/list.txt"], "anone")
 	for settings, want := range map[string]string{
 		`{"list":"x/b.pdb"}`: "must be a list", `{"list":[]}`: "at least 1", `{"list":[5]}`: "must be text",
 	} {
@@ -197,12 +187,8 @@ text = """{{range .files.list}}{{.}}
 			t.Errorf("%s: %v, want %q", settings, faults, want)
 		}
 	}
-	if got := string(a.Parameters.Named("list").FromText("x/a.pdb").Raw); got != `["x/a.pdb"]` {
-		t.Errorf("a cell is %s", got)
-	}
-	if got := string(a.Parameters.Named("list").FromText(`["x", "y"]`).Raw); got != `["x", "y"]` {
-		t.Errorf("a cell of two is %s", got)
-	}
+	must.Equal(t, "a cell", string(a.Parameters.Named("list").FromText("x/a.pdb").Raw), `["x/a.pdb"]`)
+	must.Equal(t, "a cell of two", string(a.Parameters.Named("list").FromText(`["x", "y"]`).Raw), `["x", "y"]`)
 }
 
 // The text follows three lines and begins at line 4.
@@ -331,9 +317,7 @@ func TestFactsOfFilesDecideAboutAJob(t *testing.T) {
 	if want := (placement.Resources{CPUs: 3, MemoryBytes: 3 << 30}); faults != nil || needs != want {
 		t.Errorf("needs %+v, %v; want %+v", needs, faults, want)
 	}
-	if got := a.Size(settings, facts); got != 500 {
-		t.Errorf("size %v, want 500", got)
-	}
+	must.Equal(t, "size", a.Size(settings, facts), 500)
 	run, err := a.Expand(Normalize(settings), needs, Paths{Work: "/w", Facts: facts})
 	if err != nil || run.Steps[0].Argv[1] != "3" {
 		t.Errorf("%v, %v, want 3 rounds", run, err)

@@ -20,7 +20,7 @@ type View struct {
 	Ready       bool     `json:"ready"`
 	Missing     []string `json:"missing"`
 	Install     string   `json:"install,omitempty"` // while something is missing
-	Status      string   `json:"status,omitempty"` // untested
+	Status      string   `json:"status,omitempty"`  // untested
 
 	*Detail
 }

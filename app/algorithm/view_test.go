@@ -27,9 +27,8 @@ func TestViewsOfAnAlgorithm(t *testing.T) {
 		if got = append(got, '\n'); *updateGolden {
 			must.OK(t, os.WriteFile(file, got, 0o644))
 		}
-		want, err := os.ReadFile(file)
-		must.OK(t, err)
-		must.Equal(t, file, string(got), string(want))
+		want := must.Read(t, file)
+		must.Equal(t, file, string(got), want)
 	}
 }
 

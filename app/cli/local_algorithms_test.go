@@ -80,9 +80,7 @@ func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
 
 	out, _, code = run("show", "near")
 	wantOutput(t, "show near", out, "near 1: Near\nIt does nothing.\n\nSETTING DEFAULT UNIT TITLE\nsteps 10 ps Steps\nword required Word\n")
-	if code != 0 {
-		t.Errorf("show: exit code %d", code)
-	}
+	must.Equal(t, "show: exit code", code, 0)
 	if out, _, _ := run("show", "far"); !strings.HasPrefix(out, "far 1: Far\nnot ready: the program no-such-program") {
 		t.Errorf("show far says %s", out)
 	}
@@ -216,9 +214,7 @@ func TestAddressIsAFlagOfFewCommands(t *testing.T) {
 	}
 	walk(newRoot())
 	slices.Sort(with)
-	if want := []string{"doctor", "health", "serve"}; !slices.Equal(with, want) {
-		t.Errorf("commands with --listen are %q, want %q", with, want)
-	}
+	must.Equal(t, "commands with --listen", []string{"doctor", "health", "serve"}, with)
 }
 
 // full is a disk without space.
@@ -273,9 +269,7 @@ func TestProgressOfTheDemonstration(t *testing.T) {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 		d.drawLine("line")
-		if want := map[bool]string{true: "\r\033[Kline", false: "line\n"}[tt.bar]; out.String() != want {
-			t.Errorf("drawn %q, want %q", out.String(), want)
-		}
+		must.Equal(t, "drawn", out.String(), map[bool]string{true: "\r\033[Kline", false: "line\n"}[tt.bar])
 	}
 	archive := filepath.Join(t.TempDir(), "a.zip")
 	f, err := os.Create(archive)
@@ -291,9 +285,7 @@ func TestProgressOfTheDemonstration(t *testing.T) {
 	if text, err := readZipped(archive, "metrics.json"); err != nil || string(text) != "a/metrics.json" {
 		t.Errorf("got %q, %v", text, err)
 	}
-	if _, err := readZipped(archive, "none.json"); err == nil || !strings.Contains(err.Error(), "holds no none.json") {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, "the error", must.Error2(readZipped(archive, "none.json")), "holds no none.json")
 }
 
 // TestEditorsFindTheSchema writes the schema where a new algorithm says that it is.
@@ -307,9 +299,8 @@ func TestEditorsFindTheSchema(t *testing.T) {
 	if _, errs, code := within(t, "", "algorithms", "new", "true", "--type", "nothing", "--dir", dir); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "nothing", "algorithm.toml"))
-	must.OK(t, err)
-	if first, _, _ := strings.Cut(string(text), "\n"); first != "#:schema ../algorithm.schema.json" {
+	text := must.Read(t, filepath.Join(dir, "nothing", "algorithm.toml"))
+	if first, _, _ := strings.Cut(text, "\n"); first != "#:schema ../algorithm.schema.json" {
 		t.Errorf("a new file begins with %q", first)
 	}
 	if out, errs, code := within(t, "", "algorithms", "check", filepath.Join(dir, "nothing")); code != 0 {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,9 +77,7 @@ func TestPruneAsksFirst(t *testing.T) {
 		}))
 		must.OK(t, controlOf(t, cfg, func(control *client.Control) error {
 			found, err := pruneAll(t.Context(), control, client.PruneRequest{EndedBefore: time.Now(), Failed: true, DryRun: true})
-			if len(found) != left {
-				t.Errorf("after %q, %d jobs are left, want %d", answer, len(found), left)
-			}
+			must.Equal(t, fmt.Sprintf("after %q", answer), len(found), left)
 			return err
 		}))
 		deleted := strings.Contains(out.String(), "\ndeleted: 1 jobs, 3 bytes\n")
@@ -181,9 +180,7 @@ func TestSinceIsATimeAgoOrADate(t *testing.T) {
 			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
 		}
 	}
-	if _, err := parseSince("soon", now); err == nil || !strings.Contains(err.Error(), "give a time ago") {
-		t.Errorf("soon: %v", err)
-	}
+	must.Fail(t, "soon", must.Error2(parseSince("soon", now)), "give a time ago")
 }
 
 func TestUnitFileNamesWhatItRuns(t *testing.T) {
@@ -199,9 +196,7 @@ func TestUnitFileNamesWhatItRuns(t *testing.T) {
 		"User=runner", "RequiresMountsFor=" + dir + "/data", " serve --init --config " + file + " --data " + dir + "/data\n",
 		"TimeoutStopSec=22\n", "ReadWritePaths=" + dir + "/data /tmp /var/tmp -/shared/molrun -/backups\n",
 	} {
-		if !strings.Contains(out, line) {
-			t.Errorf("no %q in\n%s", line, out)
-		}
+		must.Contain(t, "the text", out, line)
 	}
 	must.OK(t, os.WriteFile(file, []byte("[stop]\nrequests = \"1s\"\n"), 0o600))
 	if out, _, _ := within(t, "", "systemd-unit", "--config", file, "--data", dir); !strings.Contains(out, "TimeoutStopSec=21\n") || !strings.Contains(out, "User=molrun\n") || !strings.Contains(out, "ReadWritePaths="+dir+" /tmp /var/tmp\n") {

@@ -106,9 +106,7 @@ func wantOutput(t *testing.T, what, got, want string) {
 	for _, m := range masks {
 		got = m.what.ReplaceAllString(got, m.by)
 	}
-	if got != want {
-		t.Errorf("%s says\n%swant\n%s", what, got, want)
-	}
+	must.Equal(t, what, got, want)
 }
 
 func TestCommandsOnADataDirectory(t *testing.T) {
@@ -186,9 +184,7 @@ func TestCommandsOnADataDirectory(t *testing.T) {
 		errs = regexp.MustCompile(`it has \S+;`).ReplaceAllString(errs, "it has ENTRY;")
 		wantOutput(t, tt.args, out, tt.out)
 		wantOutput(t, tt.args, errs, tt.errs)
-		if code != tt.code {
-			t.Errorf("%s: exit code %d, want %d", tt.args, code, tt.code)
-		}
+		must.Equal(t, tt.args+": exit code", code, tt.code)
 	}
 	actions := d.actions()
 	if want := []string{
@@ -258,9 +254,7 @@ func TestKeysAreLimitedAndTheListFitsATerminal(t *testing.T) {
 	}
 	list, _, _ := d.run("key", "list")
 	for _, want := range []string{"  viewer  ", "  to 20", "  dashboard\n", "  CI; may only read, submit; from 10.0.0.0/8\n"} {
-		if !strings.Contains(list, want) {
-			t.Errorf("key list lacks %q:\n%s", want, list)
-		}
+		must.Contain(t, "key list", list, want)
 	}
 	for line := range strings.Lines(list) {
 		if !strings.Contains(line, "; from ") && len(strings.TrimRight(line, " \n")) > 80 {
@@ -341,10 +335,6 @@ func TestKeysWithoutAService(t *testing.T) {
 			t.Errorf("%s: exit code %d, %q, want %q", tt.args, code, errs, tt.says)
 		}
 	}
-	if state := keyState(client.Key{ExpiresAt: time.Now().Add(-time.Second)}); state != "expired" {
-		t.Errorf("an expired key is %s", state)
-	}
-	if state := keyState(client.Key{ExpiresAt: time.Now().Add(time.Minute)}); state != "active" {
-		t.Errorf("a key that is going to expire is %s", state)
-	}
+	must.Equal(t, "an expired key", keyState(client.Key{ExpiresAt: time.Now().Add(-time.Second)}), "expired")
+	must.Equal(t, "a key that is going to expire", keyState(client.Key{ExpiresAt: time.Now().Add(time.Minute)}), "active")
 }

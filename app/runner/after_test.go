@@ -73,9 +73,7 @@ func TestInputsOfOtherJobsAreLaidOut(t *testing.T) {
 		w.submit(bob, "misled", `{"sequence":"job:source/other.fasta"}`)
 		w.start()
 		w.until("reader", app.Running)
-		if got := w.text(w.path(id, "1", "work", "in", "sequence.fasta")); got != "MSEQ" {
-			t.Errorf("the input is %q", got)
-		}
+		must.Equal(t, "the input", w.text(w.path(id, "1", "work", "in", "sequence.fasta")), "MSEQ")
 		if f := w.finished("misled").Failure; f == nil || f.Code != app.FailedInput || !strings.Contains(f.Message, `has no file "other.fasta"`) {
 			t.Errorf("misled failed with %+v", f)
 		}

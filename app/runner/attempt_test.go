@@ -1,9 +1,11 @@
 package runner
 
 import (
+	"fmt"
 	"testing"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // TestNextStep covers all that can be known about a claimed job.
@@ -38,9 +40,7 @@ func TestNextStep(t *testing.T) {
 	for _, tt := range tests {
 		for i, want := range tt.want {
 			s := situation{begun: i >= 2, stop: i%2 == 1, seen: tt.seen, status: tt.status}
-			if got := s.next(); got != want {
-				t.Errorf("%s, begun %v, stop %v: step %d, want %d", tt.name, s.begun, s.stop, got, want)
-			}
+			must.Equal(t, fmt.Sprintf("%s, begun %v, stop %v: step", tt.name, s.begun, s.stop), s.next(), want)
 		}
 	}
 }

@@ -225,9 +225,7 @@ func TestPilotsWaitForACluster(t *testing.T) {
 		w.start()
 		w.manyRows("b", rows)
 		time.Sleep(time.Minute)
-		if n := len(f.flights); n != 8 {
-			t.Errorf("%d pilots wait for the cluster, want 8", n)
-		}
+		must.Equal(t, "pilots wait for the cluster", len(f.flights), 8)
 		reasons := map[string]int{}
 		for n := 1; n <= rows; n++ {
 			reasons[w.row("b", n).StatusReason]++
@@ -250,9 +248,7 @@ func TestPilotsWaitForACluster(t *testing.T) {
 		f.with(func() { f.room = 0 })
 		w.manyRows("c", rows)
 		time.Sleep(time.Minute)
-		if n := len(f.flights) - before; n != 8 {
-			t.Errorf("then %d pilots wait, want 8: those that have landed don't count", n)
-		}
+		must.Equal(t, "then", len(f.flights)-before, 8)
 	})
 }
 
@@ -275,9 +271,7 @@ func TestPilotsForRowsAlone(t *testing.T) {
 		w.manyRows("b", 250)
 		w.finished("b")
 		w.once("b", 250, nil)
-		if n := len(f.flights); n != 1 {
-			t.Errorf("250 rows of 10 ms took %d pilots", n)
-		}
+		must.Equal(t, "250 rows of 10 ms took", len(f.flights), 1)
 	})
 }
 

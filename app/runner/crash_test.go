@@ -275,9 +275,7 @@ func TestRestartFindsTheStateOfTasks(t *testing.T) {
 		scripts["waits"], scripts["next"] = script{cause: app.CauseDone}, script{cause: app.CauseDone}
 		w.start()
 		time.Sleep(time.Hour)
-		if n := w.executor.started(waits) + w.executor.started(next); n != 0 {
-			t.Errorf("%d jobs were started before the running tasks were known", n)
-		}
+		must.Equal(t, "jobs were started before the running tasks were known", w.executor.started(waits)+w.executor.started(next), 0)
 		w.executor.reach(true)
 		want := map[string]app.Status{
 			"runs on": app.Completed, "ended": app.Completed, "failed": app.Failed,

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,9 +29,7 @@ func TestPlainText(t *testing.T) {
 		{"\x1f~ \x7f\u0080\u009f\u00a0é", "~ \u00a0é"}, // what is next to control characters
 	}
 	for _, tt := range tests {
-		if got := plainText(tt.in); got != tt.want {
-			t.Errorf("plainText(%q) = %q, want %q", tt.in, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("plainText(%q)", tt.in), plainText(tt.in), tt.want)
 	}
 }
 
@@ -61,26 +60,18 @@ func TestLastBytesBeginsWithALine(t *testing.T) {
 		{"abc\n", 3, "bc\n"},
 	}
 	for _, tt := range tests {
-		if got := lastBytes(tt.in, tt.n); got != tt.want {
-			t.Errorf("lastBytes(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("lastBytes(%q, %d)", tt.in, tt.n), lastBytes(tt.in, tt.n), tt.want)
 	}
 }
 
 func TestLogTailIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	if got := logTail(dir); got != "" {
-		t.Errorf("no log: %q", got)
-	}
+	must.Equal(t, "no log", logTail(dir), "")
 	must.OK(t, os.WriteFile(filepath.Join(dir, task.LogFile), []byte(strings.Repeat("line\n", 1<<20)), 0o600))
-	if got := len(logTail(dir)); got != searchedTail {
-		t.Errorf("%d bytes, want %d", got, searchedTail)
-	}
+	must.Equal(t, "bytes", len(logTail(dir)), searchedTail)
 	must.OK(t, os.Remove(filepath.Join(dir, task.LogFile)))
 	must.OK(t, syscall.Mkfifo(filepath.Join(dir, task.LogFile), 0o600))
-	if got := logTail(dir); got != "" {
-		t.Errorf("a pipe in its place: %q", got)
-	}
+	must.Equal(t, "a pipe in its place", logTail(dir), "")
 }
 
 func TestWarningsOfProgramsAndOfTheirAlgorithmFile(t *testing.T) {

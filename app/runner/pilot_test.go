@@ -84,9 +84,7 @@ func (w *world) ranOnce(rows int) {
 	if r := w.finished("b"); r.Status != app.Completed {
 		w.t.Fatalf("%+v", r.Counts)
 	}
-	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != rows {
-		w.t.Errorf("%d rows ran %d times", rows, ran)
-	}
+	must.Equal(w.t, "rows ran", strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"), rows)
 }
 
 // Rows of a batch share processes. Each ends as it would alone, and runs once.

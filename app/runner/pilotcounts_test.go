@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"molrun/app/runner/schedule"
+	"molrun/app/test/must"
 )
 
 var (
@@ -27,9 +28,7 @@ func TestPilotsThatWait(t *testing.T) {
 		}
 	}
 	enter()
-	if entered != maxWaitingPilots {
-		t.Errorf("%d enter, want %d", entered, maxWaitingPilots)
-	}
+	must.Equal(t, "enter", entered, maxWaitingPilots)
 	if !f.Enter("other", theirPilots) {
 		t.Error("another user's pilot can't enter")
 	}
@@ -45,9 +44,7 @@ func TestPilotsThatWait(t *testing.T) {
 		f.Runs(fmt.Sprint(n))
 	}
 	enter()
-	if entered != 4*maxWaitingPilots {
-		t.Errorf("%d have entered, want that they double", entered)
-	}
+	must.Equal(t, "have entered", entered, 4*maxWaitingPilots)
 	f.Add("adopted", myPilots)
 	if places, _ := f.Capacity(myPilots); places >= 0 || f.Enter("one more", myPilots) {
 		t.Errorf("%d places with one too many", places)

@@ -31,17 +31,11 @@ func TestInputsAreNamedAfterTheirSettings(t *testing.T) {
 			name := fmt.Sprint(i)
 			id := w.submit(ann, name, fmt.Sprintf(`{"sequence":%q}`, u.ID))
 			w.until(name, app.Running)
-			if got := w.text(w.path(id, "1", "work", "in", tt.want)); got != "MSEQ" {
-				t.Errorf("%s: input %q", tt.filename, got)
-			}
+			must.Equal(t, tt.filename+": input", w.text(w.path(id, "1", "work", "in", tt.want)), "MSEQ")
 			want := fmt.Sprintf(`{"cpus":1,"gpus":0,"sequence":%q}`, u.ID)
-			if got := w.text(w.path(id, "1", "work", "settings.json")); got != want {
-				t.Errorf("settings.json %s, want %s", got, want)
-			}
+			must.Equal(t, "settings.json", w.text(w.path(id, "1", "work", "settings.json")), want)
 			must.OK(t, os.WriteFile(w.path(id, "1", "work", "in", tt.want), []byte("changed"), 0o600))
-			if got := w.text(w.files.UploadPath(u.ID, u.Generation)); got != "MSEQ" {
-				t.Errorf("the stored file changed with the copy: %q", got)
-			}
+			must.Equal(t, "the stored file changed with the copy", w.text(w.files.UploadPath(u.ID, u.Generation)), "MSEQ")
 			spec, err := task.ReadSpec(w.path(id, "1"))
 			must.OK(t, err)
 			argv := []string{"sh", "-c", "exit 0", w.path(id, "1", "work", "settings.json"), w.path(id, "1", "work", "out")}
@@ -67,9 +61,7 @@ func TestMissingInputFailsTheJob(t *testing.T) {
 				t.Errorf("%s: failure %+v", name, f)
 			}
 		}
-		if n := len(w.executor.order); n != 0 {
-			t.Errorf("%d tasks were started", n)
-		}
+		must.Equal(t, "tasks were started", len(w.executor.order), 0)
 	})
 }
 

@@ -121,9 +121,7 @@ func TestRemoteTaskWithoutAResult(t *testing.T) {
 				t.Fatalf("record %+v, failure %+v; want %s", r.Job, r.Failure, message)
 			}
 			synctest.Wait()
-			if got := w.text(w.path(id, "1", task.LogFile)); got != "oh no" {
-				t.Errorf("%s: the log is %q", message, got)
-			}
+			must.Equal(t, message+": the log", w.text(w.path(id, "1", task.LogFile)), "oh no")
 			if s.cause == app.CauseExit && w.text(w.path(id, "1", "work", "out", "a")) != "half" {
 				t.Error("the output is not there")
 			}
@@ -165,9 +163,7 @@ func TestResultWaitsForFilesThatAppearLate(t *testing.T) {
 		if r := w.finished("a"); r.Status != app.Completed {
 			t.Fatalf("record %+v", r.Job)
 		}
-		if got := w.checkResult(id)["late"]; got != "2345" {
-			t.Errorf("the late file is %q", got)
-		}
+		must.Equal(t, "the late file", w.checkResult(id)["late"], "2345")
 	})
 }
 
@@ -180,9 +176,7 @@ func TestClusterGetsNoMoreTasksThanItAccepts(t *testing.T) {
 			w.submit(ann, name, `{}`)
 		}
 		time.Sleep(30 * time.Minute)
-		if n := len(w.remoteDirs()); n != 3 {
-			t.Errorf("%d remote tasks, want 3", n)
-		}
+		must.Equal(t, "remote tasks", len(w.remoteDirs()), 3)
 		waiting := 0
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			r := w.job(name)
@@ -193,9 +187,7 @@ func TestClusterGetsNoMoreTasksThanItAccepts(t *testing.T) {
 				}
 			}
 		}
-		if waiting != 2 {
-			t.Errorf("%d jobs wait, want 2", waiting)
-		}
+		must.Equal(t, "jobs wait", waiting, 2)
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			if r := w.finished(name); r.Status != app.Completed {
 				t.Errorf("%s: %+v", name, r.Job)

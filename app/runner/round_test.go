@@ -9,6 +9,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/job/eta"
+	"molrun/app/test/must"
 )
 
 // Impossible jobs fail, also while no job can start.
@@ -27,9 +28,7 @@ func TestImpossibleJobFails(t *testing.T) {
 			t.Errorf("failure %+v", f)
 		}
 		disk.set("")
-		if s := w.finished("small").Status; s != app.Completed {
-			t.Errorf("the small job is %s", s)
-		}
+		must.Equal(t, "the small job", w.finished("small").Status, app.Completed)
 	})
 }
 

@@ -42,9 +42,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 			t.Errorf("metrics: %s, %+v", got, r.Metrics)
 		}
 		must.Equal(t, "warnings", r.Warnings, []string{"Rg is not converged"})
-		if late := r.CompletedAt.Sub(r.StartedAt.Time); late != time.Minute {
-			t.Errorf("ran %v, want a minute", late)
-		}
+		must.Equal(t, "ran", r.CompletedAt.Sub(r.StartedAt.Time), time.Minute)
 		got := w.checkResult(id)
 		rec, err := w.Jobs.Get(t.Context(), ann, "one", 0)
 		must.OK(t, err)
@@ -53,9 +51,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 			"log.txt": "hello\n", "job.json": string(rec),
 		}
 		must.Equal(t, "result", got, want)
-		if want := int64(len("ATOM") + len("x") + len(`{"rg_nm":1.5}`) + len("own")); *r.ResultBytes != want {
-			t.Errorf("result bytes %d, want %d", *r.ResultBytes, want)
-		}
+		must.Equal(t, "result bytes", int64(len("ATOM")+len("x")+len(`{"rg_nm":1.5}`)+len("own")), *r.ResultBytes)
 		if _, err := os.Stat(w.path(id, "1", task.WorkDir)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the work directory is still there: %v", err)
 		}
@@ -116,9 +112,7 @@ func TestJobsAreLeftAloneWhileTheExecutorIsUnreachable(t *testing.T) {
 		w.until("a", app.Running)
 		w.executor.reach(false)
 		time.Sleep(time.Hour)
-		if s := w.job("a").Status; s != app.Running {
-			t.Errorf("status %s while the executor is unreachable", s)
-		}
+		must.Equal(t, "status", w.job("a").Status, app.Running)
 		w.executor.reach(true)
 		if r := w.finished("a"); r.Status != app.Completed || r.Metrics.RunSeconds != 60 {
 			t.Errorf("record %+v", r.Job)
@@ -135,9 +129,7 @@ func TestTaskOfADeletedJobIsStopped(t *testing.T) {
 		must.OK(t, w.store.Update(t.Context(), func(tx app.Tx) error { return tx.DeleteJob(id) }))
 		w.submit(ann, "b", `{"cpus":4}`)
 		time.Sleep(time.Minute)
-		if s := w.job("b").Status; s != app.Running {
-			t.Errorf("the next job is %s: the slot of the deleted one is not free", s)
-		}
+		must.Equal(t, "the next job", w.job("b").Status, app.Running)
 		if w.executor.stops == 0 {
 			t.Error("the task of a deleted job was not stopped")
 		}
@@ -156,9 +148,7 @@ func TestRunEndsWhileEverythingWaits(t *testing.T) {
 		synctest.Wait()
 		begin := time.Now()
 		stop()
-		if took := time.Since(begin); took != 0 {
-			t.Errorf("Run took %v to end", took)
-		}
+		must.Equal(t, "Run took", time.Since(begin), 0)
 		if _, err := os.Stat(filepath.Join(w.path(w.job("runs").ID), "1", task.SpecFile)); err != nil {
 			t.Errorf("the running job's directory: %v", err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/test/must"
 )
 
 func TestUnseenDependsOnTheSandbox(t *testing.T) {
@@ -40,7 +41,5 @@ func TestUnseenDependsOnTheSandbox(t *testing.T) {
 			t.Errorf("%s in %q: %q", tt.path, tt.isolation, got)
 		}
 	}
-	if got := unseen(j, &app.Outcome{Isolation: "bubblewrap"}, nil, "cat: /etc/xyz: No such file or directory"); got != "" {
-		t.Errorf("of an unknown algorithm: %q", got)
-	}
+	must.Equal(t, "of an unknown algorithm", unseen(j, &app.Outcome{Isolation: "bubblewrap"}, nil, "cat: /etc/xyz: No such file or directory"), "")
 }

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -111,9 +110,7 @@ func TestRepeatedWorkBeginsAtOnce(t *testing.T) {
 		begin := time.Now()
 		var at []time.Duration
 		must.OK(t, repeat(ctx, time.Hour, func(context.Context) { at = append(at, time.Since(begin)) }))
-		if want := []time.Duration{0, time.Hour, 2 * time.Hour}; !slices.Equal(at, want) {
-			t.Errorf("at %v, want %v", at, want)
-		}
+		must.Equal(t, "at", []time.Duration{0, time.Hour, 2 * time.Hour}, at)
 	})
 }
 
@@ -142,9 +139,7 @@ func TestSystemdIsToldWhatHappens(t *testing.T) {
 		environ, next := systemd(t, name)
 		n := newNotifier(environ, zerolog.Nop())
 		n.notify("READY=1")
-		if got := next(); got != "READY=1" {
-			t.Errorf("%s: got %q", name, got)
-		}
+		must.Equal(t, name, next(), "READY=1")
 	}
 	log := &whole.Log{}
 	newNotifier([]string{"NOTIFY_SOCKET=" + filepath.Join(dir, "nobody")}, zerolog.New(log)).notify("READY=1")
@@ -173,9 +168,7 @@ func TestWatchdogIsAskedForByTheEnvironment(t *testing.T) {
 		{[]string{"WATCHDOG_USEC=soon"}, 0},
 		{[]string{me}, 0},
 	} {
-		if got := newNotifier(tt.environ, zerolog.Nop()).every; got != tt.want {
-			t.Errorf("%q: every %s, want %s", tt.environ, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%q: every", tt.environ), newNotifier(tt.environ, zerolog.Nop()).every, tt.want)
 	}
 }
 

@@ -54,9 +54,7 @@ func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://")); err == nil {
 		t.Errorf("the address is still open: %v", conn.Close())
 	}
-	if after := runtime.GOMAXPROCS(0); after != before {
-		t.Errorf("%d goroutines may run at once, %d before", after, before)
-	}
+	must.Equal(t, "goroutines may run at once", runtime.GOMAXPROCS(0), before)
 	if logged(t, r.log, "stopping; running jobs continue") == nil {
 		t.Error("the log does not say that the service stops")
 	}
@@ -87,9 +85,7 @@ func TestServiceSpeaksHTTPSWithACertificate(t *testing.T) {
 		t.Errorf("the log has no fingerprint: %s", r.log)
 	}
 	_, err := (&http.Client{}).Get(r.base + "/healthz")
-	if err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("error %v, want one about the certificate", err)
-	}
+	must.Fail(t, "the error", err, "certificate")
 	must.OK(t, syscall.Kill(os.Getpid(), syscall.SIGHUP)) // ends a process that ignores the certificate
 }
 
@@ -134,9 +130,7 @@ func TestServiceThatCannotStartReleasesTheDirectory(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		err := Run(ctx, c, Options{Log: zerolog.Nop(), Started: func(string) { cancel() }})
 		cancel()
-		if err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: error %v, want %q", name, err, tt.says)
-		}
+		must.Fail(t, name, err, tt.says)
 		if s, err := openService(good, zerolog.Nop()); (err == nil) == tt.data {
 			t.Errorf("%s: the next start: %v", name, err)
 		} else if err == nil {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -82,9 +83,7 @@ func TestWatchedFileIsReadInParts(t *testing.T) {
 		w := &watchedFile{name: "log", gauge: got, counts: counts}
 		must.OK(t, os.WriteFile(work+"/log", make([]byte, 3*mostCounted), 0o600))
 		w.readNew(work)
-		if got.bytes != most {
-			t.Errorf("counts %v: %d bytes read, want %d", counts, got.bytes, most)
-		}
+		must.Equal(t, fmt.Sprintf("counts %v", counts), got.bytes, most)
 		if w.readNew(work); got.bytes != most {
 			t.Error("it was read again at once")
 		}

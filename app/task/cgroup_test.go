@@ -89,9 +89,7 @@ func TestSandboxIsSharedWhileCgroupsAreSwept(t *testing.T) {
 			t.Errorf("%s was not in the sandbox of the others", a.dir)
 		}
 	}
-	if text := f.read(PilotLogFile); text != "" {
-		t.Errorf("the pilot says: %s", text)
-	}
+	must.Equal(t, "the pilot", f.read(PilotLogFile), "")
 }
 
 // cgroupParent makes a cgroup for those of tasks.

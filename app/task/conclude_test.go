@@ -39,9 +39,7 @@ func TestProgramThatEndsWellMayHaveFailed(t *testing.T) {
 				step.Argv, step.Name = a.spec.Steps[0].Argv, "prepare"
 				a.spec.Steps = []protocol.Step{step, {Argv: []string{"sh", "-c", "echo > out/next"}}}
 				o := a.start().outcome()
-				if next := Exists(a.path(WorkDir, OutDir), "next"); next != (tt.message == "") {
-					t.Errorf("next step ran: %v", next)
-				}
+				must.Equal(t, "next step ran", Exists(a.path(WorkDir, OutDir), "next"), tt.message == "")
 				if tt.message == "" {
 					if o.Cause != protocol.CauseDone {
 						t.Errorf("outcome %+v, want done", o)
@@ -108,9 +106,7 @@ func TestStepReadsAndRunsWhereItsFileSays(t *testing.T) {
 		step.Env = map[string]string{"GREETING": "hello"}
 		a.start().ends(protocol.CauseDone)
 		want := "Protein\n" + a.path(WorkDir, "out", "run") + "\nhello 1\n1\n"
-		if got := a.read(WorkDir, "out", "said"); got != want {
-			t.Errorf("the program saw %q, want %q", got, want)
-		}
+		must.Equal(t, "the program saw", a.read(WorkDir, "out", "said"), want)
 	})
 }
 
@@ -136,7 +132,5 @@ func TestLogOfAFailedStepHasWhatItWroteToFiles(t *testing.T) {
 	a.spec.Shown = []string{a.path(WorkDir, "*.log")}
 	a.start().outcome()
 	want := "\n[molrun: the end of second.txt]\nsaid\n\n[molrun: the end of run.log]\nwrote\n"
-	if got := a.read(LogFile); got != want {
-		t.Errorf("log %q, want %q", got, want)
-	}
+	must.Equal(t, "log", a.read(LogFile), want)
 }

@@ -201,9 +201,7 @@ func attacked(t *testing.T, a *attempt, x target) string {
 // in one it can do without.
 func TestHostileProgramReachesNothingOutside(t *testing.T) {
 	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
-		if did := attacked(t, sandboxed(t), targets(t)); did != "" {
-			t.Errorf("in the sandbox the program %s", did)
-		}
+		must.Equal(t, "in the sandbox the program", attacked(t, sandboxed(t), targets(t)), "")
 	})
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
@@ -216,9 +214,7 @@ func TestHostileProgramReachesNothingOutside(t *testing.T) {
 			want = append(want, "setuid")
 		}
 		for _, name := range want {
-			if !strings.Contains(did, "did "+name+"\n") {
-				t.Errorf("without a sandbox the program could not do %s, so that the test shows nothing: %s", name, did)
-			}
+			must.Contain(t, fmt.Sprintf("without a sandbox the program could not do %s, so that the test shows nothing", name), did, "did "+name+"\n")
 		}
 	})
 }

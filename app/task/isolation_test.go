@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/task/container"
 	"molrun/app/task/protocol"
 	"molrun/app/test/must"
@@ -15,9 +13,8 @@ import (
 func TestIsolationRoundTripsThroughTheCommandLine(t *testing.T) {
 	i := Isolation{Bubblewrap: "/usr/bin/bwrap", Cgroup: "/sys/fs/cgroup", Processes: 3, Sandbox: protocol.Sandbox{Read: []string{"/opt/a b"}, Network: true}}
 	got, err := ParseIsolation(i.String())
-	if diff := cmp.Diff(i, got); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "isolation", got, i)
 	if none, err := ParseIsolation(""); none.Kind() != "none" || err != nil {
 		t.Errorf("from an empty text: %+v, %v", none, err)
 	}

@@ -105,9 +105,7 @@ func TestLostLogBytesAreCounted(t *testing.T) {
 	must.OK(t, l.f.Close())
 	l.f = writable
 	must.OK(t, l.Close())
-	if text := must.Read(t, l.path); !strings.Contains(text, "1234 bytes could not be written") {
-		t.Errorf("log %q", text)
-	}
+	must.Contain(t, "log", must.Read(t, l.path), "1234 bytes could not be written")
 }
 
 func TestMarkedLinesAreFilteredFromTheLog(t *testing.T) {
@@ -202,7 +200,5 @@ func TestProgressIsWrittenWhileRunningAndAtTheEnd(t *testing.T) {
 	if p, err := ReadProgress(a.dir); err != nil || *p != (protocol.Progress{Fraction: 0.8, Text: "step 8"}) {
 		t.Errorf("progress %v, %v; want the last", p, err)
 	}
-	if got := a.read(LogFile); got != "" {
-		t.Errorf("log %q, want none", got)
-	}
+	must.Equal(t, "log", a.read(LogFile), "")
 }

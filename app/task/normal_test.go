@@ -72,9 +72,7 @@ func TestMPIProgramRunsInTheSandbox(t *testing.T) {
 	'mass 1 1.0' 'velocity all create 1.4 87' 'pair_style lj/cut 2.5' 'pair_coeff 1 1 1.0 1.0' 'fix 1 all nve' 'run 20' > in.lj
 mpirun --allow-run-as-root --oversubscribe -n 2 lmp -in in.lj`)
 	a.succeeds(" MPI processor grid")
-	if log := a.read(LogFile); !strings.Contains(log, "on 2 procs for 20 steps with 256 atoms") {
-		t.Errorf("log %s", log)
-	}
+	must.Contain(t, "log", a.read(LogFile), "on 2 procs for 20 steps with 256 atoms")
 }
 
 // TestEnvironmentInAHomeIsFound runs programs in the ways in which people install them for

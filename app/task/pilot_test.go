@@ -149,12 +149,8 @@ func TestPilotRunsEachTaskAsIfAlone(t *testing.T) {
 		if o := small.ended(); o.CPUSeconds > 0.2 || o.MaxRSSBytes > 150<<20 {
 			t.Errorf("the small one behind it used %v s and %d bytes", o.CPUSeconds, o.MaxRSSBytes)
 		}
-		if got := small.read(LogFile); got != "small\nsecond step\n" {
-			t.Errorf("log %q", got)
-		}
-		if got := fails.read(LogFile); got != "to the log\n" {
-			t.Errorf("log %q", got)
-		}
+		must.Equal(t, "log", small.read(LogFile), "small\nsecond step\n")
+		must.Equal(t, "log", fails.read(LogFile), "to the log\n")
 		if got := first.read(WorkDir, OutDir, "home"); strings.TrimSpace(got) != first.path(WorkDir) {
 			t.Errorf("HOME %q, want %q", got, first.path(WorkDir))
 		}
@@ -329,9 +325,7 @@ func TestPilotReturnsWhatHasNotBegun(t *testing.T) {
 		must.Become(t, "the pilot to return them", func() bool { return Returned(f.dir) })
 		f.feed(late)
 		runs.release()
-		if code := f.wait(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		must.Equal(t, "exit code", f.wait(), 0)
 		if o := runs.ended(); o.Cause != protocol.CauseDone {
 			t.Errorf("the one that ran: %+v", o)
 		}

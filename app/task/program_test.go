@@ -20,9 +20,7 @@ func TestStdoutGoesToTheStepsFile(t *testing.T) {
 	a.spec.Steps[1].Stdout = "out/more.txt"
 	a.start().ends(protocol.CauseDone)
 	got := []string{a.read(WorkDir, "out", "deep", "result.txt"), a.read(WorkDir, "out", "more.txt"), a.read(LogFile)}
-	if want := []string{"result\n", "more\n", "remark\n"}; !slices.Equal(got, want) {
-		t.Errorf("files %q, want %q", got, want)
-	}
+	must.Equal(t, "files", []string{"result\n", "more\n", "remark\n"}, got)
 }
 
 func TestStdoutStaysBelowTheWorkDirectory(t *testing.T) {
@@ -155,9 +153,7 @@ func TestProgramsInheritNoFiles(t *testing.T) {
 		defer w.Close()
 		a.files = []*os.File{r, w}
 		a.start().outcome()
-		if got := strings.Fields(a.read(LogFile)); !slices.Equal(got, []string{"0", "1", "2"}) {
-			t.Errorf("the program has the descriptors %q", got)
-		}
+		must.Equal(t, "the program has the descriptors", strings.Fields(a.read(LogFile)), []string{"0", "1", "2"})
 	})
 }
 

@@ -83,18 +83,14 @@ func TestTaskRunsOnce(t *testing.T) {
 	refused := func(when string) {
 		t.Helper()
 		before := a.contents()
-		if code := a.startAgain().wait(); code != ExitRefused {
-			t.Errorf("%s: exit code %d, want %d", when, code, ExitRefused)
-		}
+		must.Equal(t, when+": exit code", a.startAgain().wait(), ExitRefused)
 		must.Equal(t, when+": the files", a.contents(), before)
 	}
 	refused("while another one runs")
 	a.release()
 	first.outcome()
 	refused("after the end")
-	if got := a.read(WorkDir, "out", "count"); got != "once\n" {
-		t.Errorf("the program wrote %q, want one run", got)
-	}
+	must.Equal(t, "the program wrote", a.read(WorkDir, "out", "count"), "once\n")
 }
 
 // contents returns the attempt's files with their content, except the one that the
@@ -118,9 +114,7 @@ func TestLostTaskIsNotRunAgain(t *testing.T) {
 	a.untilFile(WorkDir, "out", "ready")
 	r.signal(syscall.SIGKILL)
 	r.wait()
-	if code := a.startAgain().wait(); code != ExitRefused {
-		t.Errorf("exit code %d, want %d", code, ExitRefused)
-	}
+	must.Equal(t, "exit code", a.startAgain().wait(), ExitRefused)
 }
 
 func TestLockIsInheritedAndNotPassedOn(t *testing.T) {

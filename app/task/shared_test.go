@@ -69,9 +69,7 @@ df --output=size -k /dev/shm | tail -1 | tr -d " "; grep Cpus_allowed_list /proc
 	const none = "\t0000000000000000\n"
 	want := "files 0\nsegments 0 0\nprocesses 0\ntasks 1\nwork\nwritten 0\nCapAmb:" + none + "CapBnd:" + none + "CapEff:" + none + "CapInh:" + none + "CapPrm:" + none + "NoNewPrivs:\t1\n" +
 		fmt.Sprintf("%d\nCpus_allowed_list:\t%d\n", 64<<10, sees.spec.CPUSet[0])
-	if got := sees.read(LogFile); got != want {
-		t.Errorf("the task sees\n%swant\n%s", got, want)
-	}
+	must.Equal(t, "the task sees", sees.read(LogFile), want)
 	if got := sees.read(WorkDir, OutDir, "mounts"); strings.Contains(got, first.path(WorkDir)+" ") || !strings.Contains(got, sees.path(WorkDir)+" ") {
 		t.Errorf("mounts\n%s", got)
 	}
@@ -118,9 +116,7 @@ func TestKilledSandboxIsMadeAnew(t *testing.T) {
 	if used := last.ended().CPUSeconds; used > 0.25 {
 		t.Errorf("the last used %v s of CPU", used)
 	}
-	if text := f.read(PilotLogFile); text != "" {
-		t.Errorf("the pilot says: %s", text)
-	}
+	must.Equal(t, "the pilot", f.read(PilotLogFile), "")
 }
 
 // The sandbox dies with its pilot, also while no task has begun in it.
@@ -169,9 +165,7 @@ func TestTaskGetsItsOwnSandboxIfNeedBe(t *testing.T) {
 				t.Error("they shared a sandbox")
 			}
 			for _, a := range []*attempt{first, second} {
-				if got := a.read(WorkDir, OutDir, "count"); got != "x\n" {
-					t.Errorf("it ran %q", got)
-				}
+				must.Equal(t, "it ran", a.read(WorkDir, OutDir, "count"), "x\n")
 			}
 		})
 	}

@@ -78,9 +78,7 @@ func TestLeftoversMayEndGracefully(t *testing.T) {
 					r.signal(syscall.SIGTERM)
 				}
 				r.ends(tt.cause)
-				if got := a.read(WorkDir, "out", "ended"); got != "ended\n" {
-					t.Errorf("the leftover wrote %q", got)
-				}
+				must.Equal(t, "the leftover wrote", a.read(WorkDir, "out", "ended"), "ended\n")
 			})
 		})
 	}
@@ -170,9 +168,7 @@ func TestSignalsEndTheTask(t *testing.T) {
 		if o := r.outcome(); o.Cause != tt.cause || o.Signal != "SIGKILL" || o.Step != "1" {
 			t.Errorf("%s: outcome %+v, want %s by SIGKILL in step 1", tt.name, o, tt.cause)
 		}
-		if got := r.read(WorkDir, "out", "asked"); got != "asked\n" {
-			t.Errorf("%s: the program received %q, want one signal", tt.name, got)
-		}
+		must.Equal(t, tt.name+": the program received", r.read(WorkDir, "out", "asked"), "asked\n")
 	}
 }
 

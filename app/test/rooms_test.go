@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // rooms are in the order of their imports: a package imports packages of its own room and
@@ -47,9 +49,7 @@ func roomOf(path string) string {
 func TestRoomsImportThoseAbove(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "molrun/...")
 	text, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	packages := 0
 	for d := json.NewDecoder(strings.NewReader(string(text))); ; packages++ {
 		var p struct {

@@ -77,9 +77,7 @@ func noted(t *testing.T, db *DB, owner string, after events.ID) (texts []string,
 func wantNoted(t *testing.T, db *DB, owner string, after events.ID, want ...string) events.ID {
 	t.Helper()
 	got, last := noted(t, db, owner, after)
-	if !slices.Equal(got, want) {
-		t.Errorf("%s behind %v: %q, want %q", owner, after, got, want)
-	}
+	must.Equal(t, fmt.Sprintf("%s behind %v", owner, after), got, want)
 	return last
 }
 

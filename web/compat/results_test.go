@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"molrun/app/client"
 	"molrun/app/job/apikey"
+	"molrun/app/test/must"
 )
 
 func TestRevokedLogLinksEnd(t *testing.T) {
@@ -40,9 +42,7 @@ func TestEveryAnswerHasTheHeadersOfTheAPI(t *testing.T) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, Path+path, nil))
 		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
-			if got := w.Header().Get(name); got != want {
-				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
-			}
+			must.Equal(t, fmt.Sprintf("%s: %s", path, name), w.Header().Get(name), want)
 		}
 		if w.Header().Get("X-Request-Id") == "" {
 			t.Errorf("%s: there is no X-Request-Id", path)

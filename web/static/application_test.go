@@ -3,6 +3,7 @@ package static
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -72,9 +73,7 @@ func TestTheApplicationIsServed(t *testing.T) {
 			"Content-Security-Policy": "frame-ancestors 'none'",
 			"Referrer-Policy":         "same-origin", "Cross-Origin-Opener-Policy": "same-origin", "X-Frame-Options": "DENY",
 		} {
-			if !strings.Contains(a.Header().Get(name), want) {
-				t.Errorf("%s %s: %s is %q", tt.method, tt.path, name, a.Header().Get(name))
-			}
+			must.Contain(t, fmt.Sprintf("%s %s: %s", tt.method, tt.path, name), a.Header().Get(name), want)
 		}
 	}
 }

@@ -88,9 +88,7 @@ func TestClientsPageShowsItsAddressAsText(t *testing.T) {
 		"pip install https://lab.example/molrun/client/molrun.zip\n", "curl -fLO https://lab.example/molrun/client/molrun ",
 		"--server https://lab.example/molrun", `href="molrun-1.2.0-py3-none-any.whl"`,
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page lacks %q:\n%s", want, text)
-		}
+		must.Contain(t, "the page", text, want)
 	}
 }
 

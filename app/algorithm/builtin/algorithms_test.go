@@ -90,9 +90,7 @@ func TestCommandOfCGIDP(t *testing.T) {
 		}
 	}
 	log := "x\nError: sequence a, replica 1: the chain broke at step 512, between residues 3 and 4: this should not happen\n"
-	if got := a.Failures.Explain([]byte(log)); !strings.Contains(got, "at step 512, between residues 3 and 4") {
-		t.Errorf("explained as %q", got)
-	}
+	must.Contain(t, "explained", a.Failures.Explain([]byte(log)), "at step 512, between residues 3 and 4")
 }
 
 func TestExampleFiles(t *testing.T) {
@@ -132,9 +130,7 @@ func TestLoadSiteFolder(t *testing.T) {
 	must.OK(t, err)
 	c, err := algorithm.NewCatalogue(append(all, site...))
 	must.OK(t, err)
-	if got := strings.Join(c.Types(), " "); got != "b cg-binodal cg-condensate cg-idp sequence-properties structure-summary" {
-		t.Errorf("types %s", got)
-	}
+	must.Equal(t, "types", strings.Join(c.Types(), " "), "b cg-binodal cg-condensate cg-idp sequence-properties structure-summary")
 	if a, _ := c.Find("cg-idp", ""); a.Version != "1" {
 		t.Errorf("a site's version %s took over from the default", a.Version)
 	}
@@ -146,9 +142,7 @@ func TestLoadReportsUnreadableFiles(t *testing.T) {
 	}
 	dir := t.TempDir()
 	must.OK(t, os.Symlink("/dev/zero", filepath.Join(dir, "x.toml")))
-	if _, _, err := LoadFolder(dir); err == nil || !strings.Contains(err.Error(), "x.toml is no regular file") {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, "the error", must.Error3(LoadFolder(dir)), "x.toml is no regular file")
 	dir = t.TempDir()
 	must.OK(t, os.Symlink("nosuch", filepath.Join(dir, "x.toml")))
 	if _, _, err := LoadFolder(dir); !os.IsNotExist(err) || !strings.Contains(err.Error(), "x.toml") {

@@ -247,9 +247,7 @@ func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
 		if table < want[0] || table > want[1] {
 			t.Errorf("%d heavy atoms: %.2f GiB, want %v", heavy, table, want)
 		}
-		if alone := gibibytes(`{"cores":1,"smiles":"`+chain(heavy)+`"}`, nil); alone != table {
-			t.Errorf("%d heavy atoms: %.2f GiB from a SMILES, %.2f from a table", heavy, alone, table)
-		}
+		must.Equal(t, fmt.Sprintf("%d heavy atoms", heavy), gibibytes(`{"cores":1,"smiles":"`+chain(heavy)+`"}`, nil), table)
 	}
 	if later := gibibytes(`{"cores":1,"ligands":"job:a/b.sdf"}`, nil); later < 2 || later > 4 {
 		t.Errorf("a file that is not made yet: %.2f GiB", later)
@@ -270,13 +268,9 @@ func TestOfferedTypesOfTheCatalogue(t *testing.T) {
 	if strings.Contains(alone, "tm-align") || !strings.Contains(alone, "cg-idp") || types() != alone {
 		t.Errorf("none: %s, %s", alone, types())
 	}
-	if got := types("tm-align"); got != alone+" tm-align" {
-		t.Errorf("one: %s", got)
-	}
+	must.Equal(t, "one", types("tm-align"), alone+" tm-align")
 	for name, says := range map[string]string{"tm-aling": `did you mean "tm-align"`, "zzzzzzzzz": "give all, none, "} {
-		if _, err := Catalogue("", []string{name}, nil); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, name, must.Error2(Catalogue("", []string{name}, nil)), says)
 	}
 }
 
@@ -296,9 +290,7 @@ func TestSiteTakesThePlaceOfATypeOfTheCatalogue(t *testing.T) {
 	var mistakes []string
 	c, err := Catalogue(dir, []string{All}, func(m algorithm.Mistake) { mistakes = append(mistakes, m.String()) })
 	must.OK(t, err)
-	if got := c.VersionNames("tm-align"); !slices.Equal(got, []string{"own"}) {
-		t.Errorf("versions %q", got)
-	}
+	must.Equal(t, "versions", c.VersionNames("tm-align"), []string{"own"})
 	if a, _ := c.Find("tm-align", ""); a.BuiltIn || a.Path != filepath.Join(own, folder.Main) || !a.Folder.Has("a.txt") {
 		t.Errorf("%+v", a)
 	}

@@ -35,9 +35,7 @@ func TestGPUFaultsAreToldApart(t *testing.T) {
 	for typ, words := range map[string]map[string]string{"bindcraft": jax, "esmfold": torch, "proteinmpnn": torch, "rfdiffusion": torch} {
 		a := catalogueType(typ, "")
 		for said, want := range words {
-			if got := a.Failures.Explain([]byte("Traceback (most recent call last):\n" + said + "\n")); !strings.Contains(got, want) {
-				t.Errorf("%s: %q is told as %q, want %q", typ, said, got, want)
-			}
+			must.Contain(t, fmt.Sprintf("%s: %q", typ, said), a.Failures.Explain([]byte("Traceback (most recent call last):\n"+said+"\n")), want)
 		}
 	}
 }

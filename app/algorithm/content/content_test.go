@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/base/structure"
 	"molrun/app/test/must"
 )
@@ -320,9 +318,8 @@ func TestFactsAreCounted(t *testing.T) {
 		must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
 		got, err := CheckFile(t.Context(), path, Want{Kind: tt.kind})
 		must.OK(t, err)
-		if diff := cmp.Diff(tt.want, got.Facts); diff != "" || got.Mistakes != nil {
-			t.Errorf("%s: %v (-want +got)\n%s", tt.kind, got.Mistakes, diff)
-		}
+		must.Equal(t, tt.kind+": facts", got.Facts, tt.want)
+		must.Equal(t, tt.kind+": mistakes", len(got.Mistakes), 0)
 		if structure := tt.kind == ProteinStructure; structure != (got.Summary == "2 chains, 2 + 1 residues, 1 water") {
 			t.Errorf("%s: %q", tt.kind, got.Summary)
 		}

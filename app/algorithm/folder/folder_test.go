@@ -87,9 +87,7 @@ func TestDigestIsOfNamesModesAndBytes(t *testing.T) {
 		dir := written(t, same)
 		must.OK(t, change(dir))
 		d := listed(t, dir).Digest
-		if other := digests[d]; other != "" {
-			t.Errorf("%s: the digest is that of %s", what, other)
-		}
+		must.Equal(t, what+": it has the digest of", digests[d], "")
 		digests[d] = what
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,15 +65,11 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	want := []string{
 		"algorithms/t/algorithm.toml", "algorithms/t/scripts/run.sh*", "assets/db/one/index.dat", "assets/db/sequences.fa", "assets/weights", "program*",
 	}
-	if got := below(t, dir); !slices.Equal(got, want) {
-		t.Errorf("files %q, want %q", got, want)
-	}
+	must.Equal(t, "files", below(t, dir), want)
 	if text, _ := os.ReadFile(filepath.Join(dir, "assets", "db", "sequences.fa")); string(text) != ">a\nM\n" {
 		t.Errorf("a file has %q", text)
 	}
-	if err := folder.Unpack(t.Context(), bytes.NewReader(archive), dir); err == nil || !strings.Contains(err.Error(), "is there already") {
-		t.Errorf("once more: %v", err)
-	}
+	must.Fail(t, "once more", folder.Unpack(t.Context(), bytes.NewReader(archive), dir), "is there already")
 	if got := below(t, filepath.Dir(dir)); len(got) != len(want) {
 		t.Errorf("afterwards: %q", got)
 	}
@@ -178,9 +173,7 @@ func TestSparseFilesAreRefused(t *testing.T) {
 		}
 		copy(archive[148:], fmt.Sprintf("%06o\x00 ", sum))
 		err = folder.Unpack(t.Context(), bytes.NewReader(archive), filepath.Join(t.TempDir(), "new"))
-		if err == nil || !strings.Contains(err.Error(), "sparse file \""+of) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, name, err, "sparse file \""+of)
 	}
 }
 
@@ -201,9 +194,7 @@ func TestOnlyFilesArePacked(t *testing.T) {
 	}
 	must.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600))
 	_, err := folder.WriteArchive(t.Context(), io.Discard, []folder.Part{{"algorithm", os.DirFS(dir), "."}})
-	if err == nil || !strings.Contains(err.Error(), "folder of algorithm is no regular file") {
-		t.Errorf("a link to a folder: %v", err)
-	}
+	must.Fail(t, "a link to a folder", err, "folder of algorithm is no regular file")
 	must.OK(t, os.Remove(filepath.Join(dir, "folder")))
 	if n, err := folder.WriteArchive(t.Context(), io.Discard, []folder.Part{{"algorithm", os.DirFS(dir), "."}}); err != nil || n != 2 {
 		t.Errorf("a link to a file: %d bytes, %v", n, err)

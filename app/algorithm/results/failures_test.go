@@ -25,9 +25,7 @@ message = "Something could not be done."
 		{"odd bytes", "Cannot parse file \x1b]0;\xfe", "Could not read ]0;?; it costs $5 or ]0;?x."},
 	}
 	for _, tt := range tests {
-		if got := failures.Explain([]byte(tt.log)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Equal(t, tt.name, failures.Explain([]byte(tt.log)), tt.want)
 	}
 	warnings := read(t, ReadWarnings, `
 [[warnings]]

@@ -69,9 +69,7 @@ func TestFigures(t *testing.T) {
 				t.Fatalf("problems %q, want %q", problems, tt.problems)
 			}
 			for i, p := range tt.problems {
-				if !strings.Contains(problems[i], p) {
-					t.Errorf("problem %q, want %q", problems[i], p)
-				}
+				must.Contain(t, "problem", problems[i], p)
 			}
 		})
 	}

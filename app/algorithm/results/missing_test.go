@@ -1,6 +1,10 @@
 package results
 
-import "testing"
+import (
+	"testing"
+
+	"molrun/app/test/must"
+)
 
 func TestMissingPath(t *testing.T) {
 	t.Parallel()
@@ -20,8 +24,6 @@ func TestMissingPath(t *testing.T) {
 		"a/b/c: No such file or directory":                                        "",
 		"open /: No such file":                                                    "",
 	} {
-		if got := MissingPath(line); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
+		must.Equal(t, line, MissingPath(line), want)
 	}
 }

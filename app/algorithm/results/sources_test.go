@@ -1,11 +1,13 @@
 package results
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"molrun/app/base/tomltree"
+	"molrun/app/test/must"
 )
 
 func TestFiguresBeyondPatterns(t *testing.T) {
@@ -141,8 +143,6 @@ file = "report.txt"
 				}
 			}
 		})
-		if got != tt.want {
-			t.Errorf("%v: %q, want %q", tt.files, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%v", tt.files), got, tt.want)
 	}
 }

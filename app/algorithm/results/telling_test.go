@@ -3,6 +3,8 @@ package results
 import (
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestTellingLine(t *testing.T) {
@@ -16,9 +18,7 @@ func TestTellingLine(t *testing.T) {
 		{"blanks around", "   Error: odd box   ", "Error: odd box"},
 	}
 	for _, tt := range tests {
-		if got := LastErrorLine(tt.log); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Equal(t, tt.name, LastErrorLine(tt.log), tt.want)
 	}
 	if got := LastErrorLine("error " + strings.Repeat("x", 5000)); len(got) > maxErrorLine+10 {
 		t.Errorf("a line of %d bytes", len(got))

@@ -89,9 +89,7 @@ account = "gpu"
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			executor := router.Executor(tt.algorithm, tt.by, tt.needs)
-			if executor != tt.executor {
-				t.Errorf("executor %s, want %s", executor, tt.executor)
-			}
+			must.Equal(t, "executor", executor, tt.executor)
 			got := router.Placement(tt.algorithm, executor, tt.by, tt.needs)
 			must.Equal(t, "placement", got, tt.placement)
 		})

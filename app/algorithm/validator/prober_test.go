@@ -71,9 +71,7 @@ func TestSelfTestIsBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	probe := Probe{Argv: []string{program(t, "sleep 1000 & sleep 1000\n"), "-v"}}
-	if err := NewProber(unconfined, "/usr/bin:/bin").SelfTest(ctx, probe); err == nil || !strings.Contains(err.Error(), `-v" did not end within 10s where jobs run`) {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, "the error", NewProber(unconfined, "/usr/bin:/bin").SelfTest(ctx, probe), `-v" did not end within 10s where jobs run`)
 }
 
 // TestProgramThatHangsIsLeftAlone asks one that would never answer.

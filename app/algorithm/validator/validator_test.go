@@ -40,9 +40,7 @@ func TestTimeLimitGrowsWithQuestions(t *testing.T) {
 		{1, 5 * time.Minute, 5 * time.Minute},
 		{10000, 5 * time.Minute, 5 * time.Minute},
 	} {
-		if got := (&call{questions: make([]int, tt.questions)}).limit(tt.timeout); got != tt.want {
-			t.Errorf("%d questions of %v: %v, want %v", tt.questions, tt.timeout, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%d questions of %v", tt.questions, tt.timeout), (&call{questions: make([]int, tt.questions)}).limit(tt.timeout), tt.want)
 	}
 }
 

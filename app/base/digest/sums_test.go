@@ -1,13 +1,12 @@
 package digest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/test/must"
 )
@@ -20,18 +19,16 @@ func TestSumsAreReadBackAndKnownToSha256sum(t *testing.T) {
 	for _, name := range []string{"plain", "two  spaces", `back\slash`, "line\nbreak", "a\rb", `\n`, "ünïcode"} {
 		sum, size, err := New().Copy(t.Context(), filepath.Join(dir, name), strings.NewReader(name))
 		must.OK(t, err)
-		if size != int64(len(name)) {
-			t.Errorf("%q has %d bytes", name, size)
-		}
+		must.Equal(t, fmt.Sprintf("%q", name), size, int64(len(name)))
 		must.OK(t, sums.Add(name, sum))
 		want[name] = sum
 	}
 	digest, err := sums.Finish()
 	must.OK(t, err)
 	got, again, err := ReadSums(filepath.Join(dir, "SHA256SUMS"))
-	if diff := cmp.Diff(want, got); err != nil || diff != "" || again != digest {
-		t.Errorf("read back: %v, digest %s and %s\n%s", err, again, digest, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "sums", got, want)
+	must.Equal(t, "digest", again, digest)
 	c := exec.Command(must.Installed(t, "sha256sum"), "--check", "--strict", "--quiet", "SHA256SUMS")
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {

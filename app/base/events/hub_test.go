@@ -3,6 +3,8 @@ package events
 import (
 	"slices"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 var (
@@ -98,9 +100,7 @@ func TestOnlyTheLatestReportCounts(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	if got := reports(); !slices.Equal(got, []int{2, 3}) {
-		t.Errorf("at first: %v", got)
-	}
+	must.Equal(t, "at first", reports(), []int{2, 3})
 	if got := reports(); got != nil {
 		t.Errorf("again: %v", got)
 	}
@@ -111,17 +111,13 @@ func TestOnlyTheLatestReportCounts(t *testing.T) {
 	if !woken(l) {
 		t.Error("a report wakes nobody")
 	}
-	if got := reports(); !slices.Equal(got, []int{6}) {
-		t.Errorf("later: %v", got)
-	}
+	must.Equal(t, "later", reports(), []int{6})
 	l.Close()
 	for _, about := range []string{"a", "c", "none"} {
 		h.Forget("lab", about)
 	}
 	h.Forget("nobody", "a")
-	if len(h.owners) != 1 {
-		t.Errorf("%d owners are left, want the other one", len(h.owners))
-	}
+	must.Equal(t, "owners are left", len(h.owners), 1)
 }
 
 func TestWakeAllWakesEverybodyOnce(t *testing.T) {

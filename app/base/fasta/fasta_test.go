@@ -46,9 +46,7 @@ func TestParse(t *testing.T) {
 			must.Equal(t, "records", got, tt.want)
 		})
 	}
-	if n := len(Parse([]byte(strings.Repeat(">\n", 1000)), 10)); n != 11 {
-		t.Errorf("%d records of at most 10 and one", n)
-	}
+	must.Equal(t, "records of at most 10 and one", len(Parse([]byte(strings.Repeat(">\n", 1000)), 10)), 11)
 }
 
 func TestOneSequenceIsToldFromSeveral(t *testing.T) {

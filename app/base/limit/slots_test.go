@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -106,9 +107,7 @@ func TestNoHolderHasMoreThanItsSlots(t *testing.T) {
 		} {
 			before := len(c.passed)
 			c.end(step.ends)
-			if got := strings.Join(c.passed[before:], " "); got != step.begins {
-				t.Errorf("after %s: %q, want %q", step.ends, got, step.begins)
-			}
+			must.Equal(t, fmt.Sprintf("after %s", step.ends), strings.Join(c.passed[before:], " "), step.begins)
 		}
 		c.end("a5")
 		c.end("a6")
@@ -235,9 +234,7 @@ func TestCancelledRequestLeavesItsPlace(t *testing.T) {
 		synctest.Wait()
 		slices.Sort(c.passed[1:])
 		c.want("a1 -b1 -d1")
-		if got := c.slots.Waiting(); got != 2 {
-			t.Errorf("%d wait, want 2", got)
-		}
+		must.Equal(t, "wait", c.slots.Waiting(), 2)
 		c.end("a1")
 		c.end("b2")
 		c.end("c1")
@@ -305,9 +302,7 @@ func TestArrivalsComeBeforeUsersAndWaitNotForEver(t *testing.T) {
 
 		began := time.Now()
 		c.slots.Arrive()() // while a2 stays
-		if took := time.Since(began); took != arrivalTime {
-			t.Errorf("an arrival waited %v, want %v", took, arrivalTime)
-		}
+		must.Equal(t, "an arrival waited", time.Since(began), arrivalTime)
 		c.end("a2")
 		c.wantFree(1)
 	})
@@ -317,9 +312,7 @@ func TestTwoProcessorsAreLeftToOthers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for procs, want := range map[int]int{1: 2, 2: 2, 4: 2, 5: 3, 16: 14} {
 		runtime.GOMAXPROCS(procs)
-		if got := ForProcessors().All; got != want {
-			t.Errorf("%d processors: %d slots, want %d", procs, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%d processors", procs), ForProcessors().All, want)
 	}
 }
 

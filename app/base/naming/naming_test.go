@@ -1,8 +1,11 @@
 package naming
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestNames(t *testing.T) {
@@ -14,9 +17,7 @@ func TestNames(t *testing.T) {
 		"\ufeff", "\u200b", "\u200b\u200d", "\u3164", "\u2800", "\u034f",
 	}
 	for _, name := range good {
-		if msg := CheckName(name); msg != "" {
-			t.Errorf("CheckName(%q) = %q", name, msg)
-		}
+		must.Equal(t, fmt.Sprintf("CheckName(%q)", name), CheckName(name), "")
 	}
 	for _, name := range bad {
 		if CheckName(name) == "" {

@@ -1,16 +1,17 @@
 package plaintext
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestNearest(t *testing.T) {
 	known := []string{"jobName", "type", "settings", "version"}
 	for name, want := range map[string]string{"jobname": "jobName", "setings": "settings", "typ": "type", "quantum": ""} {
-		if got := Nearest(name, known); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("Nearest(%q)", name), Nearest(name, known), want)
 	}
 }
 
@@ -24,9 +25,7 @@ func TestSuggestionsAreAsCloseAsTheirLengthAllows(t *testing.T) {
 		{"abcdefghi", "abcxxxghi", "abcxxxghi"},
 		{"abcdefghi", "abxxxxghi", ""},
 	} {
-		if got := Nearest(tt.name, []string{tt.known}); got != tt.want {
-			t.Errorf("%s of %s: %q, want %q", tt.name, tt.known, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%s of %s", tt.name, tt.known), Nearest(tt.name, []string{tt.known}), tt.want)
 	}
 	for _, tt := range []struct {
 		a, b string
@@ -42,8 +41,6 @@ func TestSuggestionsAreAsCloseAsTheirLengthAllows(t *testing.T) {
 		{strings.Repeat("a", 100), strings.Repeat("a", 99), 1},
 		{strings.Repeat("a", 101), strings.Repeat("a", 101), 100},
 	} {
-		if got := editDistance(tt.a, tt.b); got != tt.want {
-			t.Errorf("from %q to %q: %d, want %d", tt.a, tt.b, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("from %q to %q", tt.a, tt.b), editDistance(tt.a, tt.b), tt.want)
 	}
 }

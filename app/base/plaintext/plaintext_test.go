@@ -3,12 +3,15 @@ package plaintext
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"molrun/app/test/must"
 )
 
 func TestTextsOfAllSystemsReadAlike(t *testing.T) {
@@ -39,9 +42,7 @@ func TestTextsOfAllSystemsReadAlike(t *testing.T) {
 				t.Errorf("%q %s: %q, marked %v, returns %v, %v; want %+v", text, name, got, r.Marked, r.Returns, err, want)
 			}
 		}
-		if got := string(Unix([]byte(text))); got != want.text {
-			t.Errorf("%q: %q", text, got)
-		}
+		must.Equal(t, fmt.Sprintf("%q", text), string(Unix([]byte(text))), want.text)
 	}
 }
 
@@ -77,9 +78,7 @@ func TestUTF16IsReadLikeUTF8(t *testing.T) {
 		}
 	}
 	for wide, want := range map[string]string{"\xff\xfea\x00b": "a\uFFFD", "\xfe\xff\xd8\x00\x00a": "\uFFFDa", "\xff\xfe\x00\xd8": "\uFFFD"} {
-		if got := string(Unix([]byte(wide))); got != want {
-			t.Errorf("%q: %q, want %q", wide, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", wide), string(Unix([]byte(wide))), want)
 	}
 }
 

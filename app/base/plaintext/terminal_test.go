@@ -1,6 +1,11 @@
 package plaintext
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"molrun/app/test/must"
+)
 
 func TestOutputAsItStandsOnATerminal(t *testing.T) {
 	for in, want := range map[string]string{
@@ -11,8 +16,6 @@ func TestOutputAsItStandsOnATerminal(t *testing.T) {
 		"half\r":      "half",
 		"":            "",
 	} {
-		if got := OnTerminal(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", in), OnTerminal(in), want)
 	}
 }

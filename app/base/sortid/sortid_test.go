@@ -1,6 +1,7 @@
 package sortid
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,9 +19,7 @@ func TestIDsRiseEvenIfTheClockGoesBack(t *testing.T) {
 		floor, err := Parse(last)
 		must.OK(t, err)
 		source := Source{last: floor}
-		if got := source.Next(floor.Time().Add(-time.Hour)); got != want {
-			t.Errorf("after %s comes %s, want %s", last, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("after %s comes", last), source.Next(floor.Time().Add(-time.Hour)), want)
 	}
 }
 

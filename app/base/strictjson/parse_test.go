@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"molrun/app/base/fault"
+	"molrun/app/test/must"
 )
 
 func TestParseJSONRefuses(t *testing.T) {
@@ -56,9 +57,7 @@ func TestParseJSONReportsPath(t *testing.T) {
 	if !errors.As(err, &e) {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(e.Fields[0].Loc); got != "[body a 1 b]" {
-		t.Errorf("loc %s", got)
-	}
+	must.Equal(t, "loc", fmt.Sprint(e.Fields[0].Loc), "[body a 1 b]")
 }
 
 func TestCanonicalFormOfEqualMeaning(t *testing.T) {
@@ -80,9 +79,7 @@ func TestCanonicalFormOfEqualMeaning(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
-			if got := string(v.AppendCanonical(nil)); got != tt.want {
-				t.Errorf("canonical form of %s is %s, want %s", text, got, tt.want)
-			}
+			must.Equal(t, fmt.Sprintf("canonical form of %s", text), string(v.AppendCanonical(nil)), tt.want)
 		}
 	}
 }
@@ -109,9 +106,7 @@ func TestPlainNumbers(t *testing.T) {
 		"1e21": "1e21", "1e20": "100000000000000000000", "-2.5e300": "-2.5e300", "0.1": "0.1", "100": "100",
 	}
 	for text, want := range tests {
-		if got := PlainNumber(text); got != want {
-			t.Errorf("PlainNumber(%s) = %s, want %s", text, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("PlainNumber(%s)", text), PlainNumber(text), want)
 	}
 }
 

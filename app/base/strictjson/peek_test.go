@@ -20,15 +20,11 @@ func TestPeek(t *testing.T) {
 			got = append(got, fmt.Sprintf(`"%s":%s`, name, value))
 			return true
 		})
-		if joined := "{" + strings.Join(got, ",") + "}"; joined != object {
-			t.Errorf("%s: visited %s", object, joined)
-		}
+		must.Equal(t, "visited", "{"+strings.Join(got, ",")+"}", object)
 	}
 	visits := 0
 	Peek([]byte(`{"a":1,"b":2}`), func([]byte, []byte) bool { visits++; return false })
-	if visits != 1 {
-		t.Errorf("%d visits, want the first only", visits)
-	}
+	must.Equal(t, "visits", visits, 1)
 }
 
 // FuzzPeek requires the same members as encoding/json, and no panic for anything else.

@@ -91,14 +91,10 @@ func TestWorkbooksAreReadAsPeopleSeeThem(t *testing.T) {
 		if tt.name == "too many cells" {
 			top = ""
 		}
-		if got := read(book(t, top+tt.rows, tt.parts)); !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Contain(t, tt.name, read(book(t, top+tt.rows, tt.parts)), tt.want)
 	}
 	whole := book(t, head, nil)
-	if got := read(whole[:len(whole)/2]); !strings.Contains(got, "this is a damaged .xlsx file") {
-		t.Errorf("half a file: %q", got)
-	}
+	must.Contain(t, "half a file", read(whole[:len(whole)/2]), "this is a damaged .xlsx file")
 }
 
 func TestSheetsOfTextSayWhatIsWrong(t *testing.T) {
@@ -114,9 +110,7 @@ func TestSheetsOfTextSayWhatIsWrong(t *testing.T) {
 		"\"sep=\t\"\r\na\tb\n1\t":  "a|b\n3 1|",
 		"a;\"b;c\"\n\"x\n;y\";“z”": "a|b;c\n2 x\n;y|z",
 	} {
-		if got := read([]byte(text)); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", text), read([]byte(text)), want)
 	}
 }
 

@@ -34,9 +34,7 @@ func all(t testing.TB, table *Table) (rows [][]string) {
 	for r.Next() {
 		rows = append(rows, texts(r.Cells()))
 	}
-	if r.Err() != nil {
-		t.Fatal(r.Err())
-	}
+	must.OK(t, r.Err())
 	return rows
 }
 
@@ -77,13 +75,9 @@ func TestColumnsAndRows(t *testing.T) {
 
 func TestLastLineThatIsBeingWrittenIsLeftOut(t *testing.T) {
 	for text, want := range map[string]int{"x,y\n1,2\n3,4": 1, "x,y\n1,2\n3,4\n": 2, "x,y\n1,2\n\"a\nb": 1, "x,y": 0} {
-		if got := len(all(t, open(t, "a.csv", text, false))); got != want {
-			t.Errorf("%q has %d rows while it is written, want %d", text, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", text), len(all(t, open(t, "a.csv", text, false))), want)
 	}
-	if got := len(all(t, open(t, "a.csv", "x,y\n1,2\n3,4", true))); got != 2 {
-		t.Errorf("%d rows of a complete file, want 2", got)
-	}
+	must.Equal(t, "rows of a complete file", len(all(t, open(t, "a.csv", "x,y\n1,2\n3,4", true))), 2)
 }
 
 func TestNumbers(t *testing.T) {
@@ -296,9 +290,7 @@ func TestPagesAreAllRowsInOrder(t *testing.T) {
 					break
 				}
 			}
-			if got != len(rows) {
-				t.Errorf("%s, pages of %d: %d rows", name, limit, got)
-			}
+			must.Equal(t, fmt.Sprintf("%s, pages of %d", name, limit), got, len(rows))
 		}
 	}
 }
@@ -398,9 +390,7 @@ func FuzzRows(f *testing.F) {
 				break
 			}
 		}
-		if paged != len(rows) {
-			t.Errorf("%d rows in pages, %d at once", paged, len(rows))
-		}
+		must.Equal(t, "rows in pages", paged, len(rows))
 		sorted, err := table.Sorted(t.Context(), numeric, Order{Numeric: numeric[0]}, nil, len(rows)+1)
 		if err != nil || len(sorted.Rows) != len(rows) {
 			t.Errorf("%d rows sorted, %d as they are, %v", len(sorted.Rows), len(rows), err)

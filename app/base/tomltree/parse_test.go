@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestMistakesOfTOML(t *testing.T) {
@@ -42,11 +44,7 @@ func TestTreeKeepsOrderNumbersAndLines(t *testing.T) {
 		t.Errorf("tree %s, want %s", got, want)
 	}
 	for line, path := range map[int][]any{1: {"z"}, 3: {"t"}, 5: {"t", "list", 1, "b"}, 7: {"items", 0, "c", "none"}, 8: {"items", 1}} {
-		if got := r.Root.LineAt(path); got != line {
-			t.Errorf("line of %v is %d, want %d", path, got, line)
-		}
+		must.Equal(t, fmt.Sprintf("line of %v", path), r.Root.LineAt(path), line)
 	}
-	if got := r.Root.Member("t").LastLine(); got != 5 {
-		t.Errorf("last line of [t] is %d, want 5", got)
-	}
+	must.Equal(t, "last line of [t]", r.Root.Member("t").LastLine(), 5)
 }

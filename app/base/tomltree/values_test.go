@@ -3,6 +3,8 @@ package tomltree
 import (
 	"fmt"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // TestValuesAreReadOrTheirMistakesNoted asks for values at and beyond what is
@@ -38,8 +40,6 @@ func TestListsInWords(t *testing.T) {
 	t.Parallel()
 	texts := []string{"a", "b", "c"}
 	for n, want := range []string{"", `"a"`, `"a" or "b"`, `"a", "b" or "c"`} {
-		if got := OrList(texts[:n]); got != want {
-			t.Errorf("%d texts: %s, want %s", n, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%d texts", n), OrList(texts[:n]), want)
 	}
 }

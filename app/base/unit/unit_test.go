@@ -1,17 +1,17 @@
 package unit_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"molrun/app/base/unit"
+	"molrun/app/test/must"
 )
 
 func TestBytesAsText(t *testing.T) {
 	for size, want := range map[unit.Bytes]string{0: "0 bytes", 1023: "1023 bytes", 1 << 10: "1.0 KiB", 3 << 29: "1.5 GiB", 1 << 62: "4.0 EiB"} {
-		if got := size.String(); got != want {
-			t.Errorf("%d bytes are %q, want %q", int64(size), got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%d bytes", int64(size)), size.String(), want)
 	}
 }
 

@@ -1,6 +1,11 @@
 package doctor
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"molrun/app/test/must"
+)
 
 func TestCleanTakesOutWhatIsPrivate(t *testing.T) {
 	t.Parallel()
@@ -20,8 +25,6 @@ func TestCleanTakesOutWhatIsPrivate(t *testing.T) {
 		"two\nlines of ann@lab.example\n":                      "two\nlines of <email>\n",
 		"the secret is missing; the tokens: see \"password\".": "the secret is missing; the tokens: <secret> \"password\".",
 	} {
-		if got := cleanReport(text); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", text), cleanReport(text), want)
 	}
 }

@@ -120,9 +120,7 @@ func TestSpaceIsGradedByTheReserve(t *testing.T) {
 		wantFinding(t, fmt.Sprint(tt.reserve), checkSpace(t.Context(), in), tt.want, tt.says)
 	}
 	in.data = filepath.Join(in.data, "a", "b")
-	if dir := in.existingDir(); dir != filepath.Dir(filepath.Dir(in.data)) {
-		t.Errorf("the nearest directory above %s is %s", in.data, dir)
-	}
+	must.Equal(t, fmt.Sprintf("the nearest directory above %s", in.data), in.existingDir(), filepath.Dir(filepath.Dir(in.data)))
 }
 
 func TestRecordsOfAStoppedService(t *testing.T) {
@@ -209,9 +207,7 @@ func TestGPUsAreNamedByNumberOrUUID(t *testing.T) {
 	t.Parallel()
 	there := []string{"GPU-a", "GPU-b"}
 	for wanted, want := range map[string]bool{"0": true, "1": true, "2": false, "-1": false, "GPU-b": true, "GPU-c": false, "": false} {
-		if got := hasGPU(there, wanted); got != want {
-			t.Errorf("%q is there: %t, want %t", wanted, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q is there", wanted), hasGPU(there, wanted), want)
 	}
 	in := installed(t)
 	in.config.Runner.GPUs = config.GPUList{}
@@ -391,9 +387,7 @@ func TestPlacementsOfTheClusterAreThoseOfItsRules(t *testing.T) {
 	for _, p := range placements(table) {
 		names = append(names, p.Partition)
 	}
-	if want := []string{"all", "large"}; !slices.Equal(names, want) {
-		t.Errorf("partitions %q, want %q", names, want)
-	}
+	must.Equal(t, "partitions", []string{"all", "large"}, names)
 }
 
 func TestCPUsOfJobs(t *testing.T) {

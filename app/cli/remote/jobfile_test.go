@@ -3,8 +3,11 @@ package remote
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestFormatsOfJobFilesSayTheSame(t *testing.T) {
@@ -42,9 +45,7 @@ func TestMistakesInJobFilesNameTheMember(t *testing.T) {
 		strings.Repeat(" ", 64<<20) + "x=1": "64 MiB",
 	} {
 		_, err := readJobFile("job", strings.NewReader(text))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: %v, want %q", text, err, want)
-		}
+		must.Fail(t, fmt.Sprintf("%.40q", text), err, want)
 	}
 }
 
@@ -59,9 +60,7 @@ func TestValuesAreJSONWhereTheyReadAsSuch(t *testing.T) {
 		}
 	}
 	var j jobFile
-	if err := j.Set("n=@f", func(string) ([]byte, error) { return nil, errors.New("no such file") }); err == nil || !strings.Contains(err.Error(), "the setting n: no such file") {
-		t.Errorf("a file that is not there: %v", err)
-	}
+	must.Fail(t, "a file that is not there", j.Set("n=@f", func(string) ([]byte, error) { return nil, errors.New("no such file") }), "the setting n: no such file")
 	for _, text := range []string{"n", "=1", ""} {
 		if j.Set(text, nil) == nil {
 			t.Errorf("%q is taken for a setting", text)
@@ -72,9 +71,7 @@ func TestValuesAreJSONWhereTheyReadAsSuch(t *testing.T) {
 func TestFilesOfOneSettingAreAList(t *testing.T) {
 	var j jobFile
 	for _, text := range []string{"one=a.pdb", "two=b.sdf", "two=c.sdf", "three[]=d.sdf"} {
-		if err := j.AddFile(text); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.AddFile(text))
 	}
 	got, _ := json.Marshal(j.Files)
 	const want = `{"one":{"Paths":["a.pdb"],"List":false},"three":{"Paths":["d.sdf"],"List":true},"two":{"Paths":["b.sdf","c.sdf"],"List":true}}`

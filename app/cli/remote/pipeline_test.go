@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestPipelinesAreReadInEveryFormat(t *testing.T) {
@@ -49,8 +51,6 @@ func TestMistakesOfPipelinesNameTheJob(t *testing.T) {
 		`{"jobs":[{"type":"a"}],"batchName":5}`:  "batchName",
 		`{"jobs":[{"type":"a"}]} {}`:             "more behind the object",
 	} {
-		if _, err := readPipelineFile("p.json", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
+		must.Fail(t, text, must.Error2(readPipelineFile("p.json", strings.NewReader(text))), want)
 	}
 }

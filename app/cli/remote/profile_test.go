@@ -2,10 +2,13 @@ package remote
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestWrittenProfilesAreRead(t *testing.T) {
@@ -14,34 +17,24 @@ func TestWrittenProfilesAreRead(t *testing.T) {
 		t.Fatalf("path %q, %v", path, err)
 	}
 	f, err := readProfiles(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Find(""); err == nil || !strings.Contains(err.Error(), "molrun login") {
-		t.Errorf("no profile: %v", err)
-	}
+	must.OK(t, err)
+	must.Fail(t, "no profile", must.Error2(f.Find("")), "molrun login")
 	f.Profiles["lab"] = Profile{Server: "http://lab:8080", Key: "k"}
 	f.Current = "lab"
-	if err := f.Write(path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Write(path))
 	for name, mode := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, mode)
 		}
 	}
 	f, err = readProfiles(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range []string{"", "lab"} {
 		if p, err := f.Find(name); err != nil || p.Key != "k" {
 			t.Errorf("%q: %+v, %v", name, p, err)
 		}
 	}
-	if _, err := f.Find("lap"); err == nil || !strings.Contains(err.Error(), `did you mean "lab"?`) {
-		t.Errorf("a mistyped name: %v", err)
-	}
+	must.Fail(t, "a mistyped name", must.Error2(f.Find("lap")), `did you mean "lab"?`)
 }
 
 func TestKeysAreReadWithoutWhatIsAroundThem(t *testing.T) {
@@ -68,15 +61,9 @@ func TestUnusableProfilesAreRefused(t *testing.T) {
 		mode os.FileMode
 		want string
 	}{{"{}", 0o640, "chmod 600"}, {"{", 0o600, "damaged"}} {
-		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, tt.mode); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := readProfiles(path); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%q with mode %v: %v", tt.text, tt.mode, err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
+		must.OK(t, os.Chmod(path, tt.mode))
+		must.Fail(t, fmt.Sprintf("%q with mode %v", tt.text, tt.mode), must.Error2(readProfiles(path)), tt.want)
 	}
 	if _, err := profilesPath(func(string) string { return "" }); err == nil {
 		t.Error("a path without HOME")

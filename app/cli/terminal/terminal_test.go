@@ -2,12 +2,14 @@ package terminal_test
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"molrun/app/cli/terminal"
+	"molrun/app/test/must"
 )
 
 func TestTablesFit(t *testing.T) {
@@ -15,16 +17,12 @@ func TestTablesFit(t *testing.T) {
 	w := &terminal.Terminal{Out: &out, Width: 30}
 	columns := []terminal.Column{{Title: "NAME", Least: 6}, {Title: "N", Right: true}, {Title: "NOTE", Least: 5}}
 	rows := [][]string{{"a-very-long-name-of-a-job", "7", "short"}, {"b\x1b[2J", "12345", "a long note\nof two lines"}, {"分子", "1", ""}}
-	if err := w.Table(columns, rows); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Table(columns, rows))
 	const want = "NAME            N  NOTE\n" +
 		"a-very-lo…      7  short\n" +
 		"b[2J        12345  a long not…\n" +
 		"分子            1\n"
-	if out.String() != want {
-		t.Errorf("table\n%swant\n%s", out.String(), want)
-	}
+	must.Equal(t, "table", out.String(), want)
 	if w.Fits(columns, rows) != true || w.Fits([]terminal.Column{{Title: "X"}}, [][]string{{strings.Repeat("x", 31)}}) {
 		t.Error("Fits disagrees")
 	}
@@ -39,28 +37,20 @@ func TestStatesDifferWithoutColours(t *testing.T) {
 			t.Errorf("%s is shown as %q", status, text)
 		}
 		seen[text[:3]] = true
-		if painted := w.Paint(status); !strings.Contains(painted, text) {
-			t.Errorf("%s is painted as %q", status, painted)
-		}
+		must.Contain(t, status+" is painted", w.Paint(status), text)
 	}
 }
 
 func TestAmounts(t *testing.T) {
 	for d, want := range map[time.Duration]string{-1: "0s", 0: "0.0s", 1234 * time.Millisecond: "1.2s", 59600 * time.Millisecond: "1m00s", 61 * time.Second: "1m01s", 2*time.Hour + 5*time.Minute: "2h05m", 49 * time.Hour: "2d01h"} {
-		if got := terminal.Duration(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%v", d), terminal.Duration(d), want)
 	}
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 9951: "10 kB", 999_600: "1.0 MB", 4_200_000_000: "4.2 GB", math.MaxInt64: "9.2 EB"} {
-		if got := terminal.Size(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%d", n), terminal.Size(n), want)
 	}
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.Local)
 	for ago, want := range map[time.Duration]string{0: "now", 90 * time.Second: "1m ago", 125 * time.Minute: "2h05m ago", 50 * time.Hour: "Nov 21 10:00", 400 * 24 * time.Hour: "2025-10-19"} {
-		if got := terminal.Ago(now.Add(-ago), now); got != want {
-			t.Errorf("%v ago: %s, want %s", ago, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%v ago", ago), terminal.Ago(now.Add(-ago), now), want)
 	}
 }
 
@@ -80,9 +70,7 @@ func TestPlotsShowTheirRange(t *testing.T) {
 		t.Errorf("the line does not rise from corner to corner:\n%s", text)
 	}
 	for _, y := range [][]float64{nil, {math.NaN()}, {math.Inf(1)}} {
-		if got := terminal.Plot(terminal.Curve{Name: "none", X: []float64{1}, Y: y}, "", "", 40, 5); !strings.Contains(got, "no numbers") {
-			t.Errorf("%v is drawn as %q", y, got)
-		}
+		must.Contain(t, fmt.Sprintf("%v is drawn", y), terminal.Plot(terminal.Curve{Name: "none", X: []float64{1}, Y: y}, "", "", 40, 5), "no numbers")
 	}
 	terminal.Plot(terminal.Curve{X: []float64{-math.MaxFloat64, math.MaxFloat64}, Y: []float64{3, 3}}, "", "", 40, 5) // does not panic
 }
@@ -95,14 +83,10 @@ func TestTransfersTellNothingWhereTheyAreShort(t *testing.T) {
 	tr.At(50)
 	tr.End()
 	bars.Close()
-	if errs.String() != "" {
-		t.Errorf("printed %q", errs.String())
-	}
+	must.Equal(t, "printed", errs.String(), "")
 	line := bars.Job("j")
 	line.At(0, "queued", "place 2")
 	line.At(0.5, "queued", "place 1")
 	line.At(0.5, "running", "")
-	if errs.String() != "j: queued, place 2\nj: running\n" {
-		t.Errorf("printed %q", errs.String())
-	}
+	must.Equal(t, "printed", errs.String(), "j: queued, place 2\nj: running\n")
 }

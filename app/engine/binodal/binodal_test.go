@@ -224,9 +224,7 @@ func TestSeriesThatCannotSay(t *testing.T) {
 			t.Errorf("%s: Tc %v, printed\n%s\nwant %q", name, m["Tc_K"], log, tt.reason)
 		}
 		for _, note := range tt.notes {
-			if !strings.Contains(log, note) {
-				t.Errorf("%s: no %q in\n%s", name, note, log)
-			}
+			must.Contain(t, name, log, note)
 		}
 		if files[plotFile] == "" || files[tableFile] == "" || files[curveFile] != "" {
 			t.Errorf("%s: files %v", name, len(files))
@@ -294,9 +292,7 @@ func TestSlabsThatDoNotTellBoundNothing(t *testing.T) {
 		if !strings.Contains(log, "s7: not known whether it condenses: slab thinner") || strings.Contains(log, "do not condense") || strings.Contains(log, "molrun:warning") {
 			t.Errorf("printed\n%s", log)
 		}
-		if got := cells(t, files[tableFile])["condensed"]; !slices.Equal(got, []string{"true", "true", "true", "true", "true", "true", ""}) {
-			t.Errorf("condensed %q", got)
-		}
+		must.Equal(t, "condensed", cells(t, files[tableFile])["condensed"], []string{"true", "true", "true", "true", "true", "true", ""})
 		var sum struct{ Points []tree }
 		must.OK(t, json.Unmarshal([]byte(files[summaryFile]), &sum))
 		if last := sum.Points[6]; last["condensed"] != nil || last["reason"] == nil || sum.Points[0]["condensed"] != true {
@@ -399,9 +395,7 @@ func TestBinodalOverIonicStrength(t *testing.T) {
 	for _, row := range rows[1:] {
 		order = append(order, strings.Split(row, ",")[2])
 	}
-	if want := []string{"0.05", "0.15", "0.5"}; !slices.Equal(order, want) {
-		t.Errorf("ionic strengths %v, want %v", order, want)
-	}
+	must.Equal(t, "ionic strengths", []string{"0.05", "0.15", "0.5"}, order)
 	if !strings.Contains(files[plotFile], "ionic strength / mol/L") {
 		t.Error("the picture has another axis")
 	}
@@ -417,9 +411,7 @@ func TestOrderOfPointsMakesNoDifference(t *testing.T) {
 		got, _, err := evaluatedIn(t, random.Perm(len(all)), false, all...)
 		must.OK(t, err)
 		for name, text := range want {
-			if got[name] != text {
-				t.Errorf("%s differs with the order of the points:\n%s\n%s", name, text, got[name])
-			}
+			must.Equal(t, name+" differs with the order of the points", got[name], text)
 		}
 	}
 }
@@ -451,9 +443,7 @@ func TestTables(t *testing.T) {
 		"cdil_below_mg_mL": {"8", "", "", "", "", "", ""},
 		"dG_below_kT":      {"-3.5", "", "", "", "", "", ""},
 	} {
-		if !slices.Equal(got[name], want) {
-			t.Errorf("%s: %q, want %q", name, got[name], want)
-		}
+		must.Equal(t, name, got[name], want)
 	}
 	for i := range got["job"] {
 		kT, err := strconv.ParseFloat(got["dG_kT"][i], 64)

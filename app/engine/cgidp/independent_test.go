@@ -105,9 +105,7 @@ func checkChain(t *testing.T, what string, got inLibrary, letters string) {
 	for i := range letters {
 		want = append(want, md.Code(letters[i]))
 	}
-	if !slices.Equal(got.Residues, want) {
-		t.Errorf("%s: residues %v, want %v", what, got.Residues, want)
-	}
+	must.Equal(t, what+": residues", got.Residues, want)
 	bonded := len(got.Bonds) == len(letters)-1
 	for i, bond := range got.Bonds {
 		bonded = bonded && bond == [2]int{i, i + 1}
@@ -124,9 +122,7 @@ func checkTimes(t *testing.T, what string, got inLibrary, every float64) {
 	for k, time := range got.Times {
 		enginetest.Near(t, what+": ps at a frame", time, every*float64(k+1), 1e-6*every*float64(k+1))
 	}
-	if len(got.Times) != len(got.Frames) {
-		t.Errorf("%s: %d times for %d frames", what, len(got.Times), len(got.Frames))
-	}
+	must.Equal(t, what, len(got.Times), len(got.Frames))
 }
 
 // Other programs read from the files of a run what it had in memory: when it is

@@ -93,9 +93,7 @@ func TestSummary(t *testing.T) {
 		"cite":     []any{"10.12688/openreseurope.14967.2"},
 	}
 	must.Equal(t, "summary", got, want)
-	if warnings := fmt.Sprint(got["warnings"]); !strings.Contains(warnings, "the run is short") {
-		t.Errorf("warnings %s", warnings)
-	}
+	must.Contain(t, "warnings", fmt.Sprint(got["warnings"]), "the run is short")
 }
 
 // The means of the rows are those of the summary, if all samples have a row.
@@ -117,9 +115,7 @@ func TestResultsMatchTimeseries(t *testing.T) {
 	enginetest.Near(t, "Rg", mean("rg_nm"), rg.Mean(), 1e-4)
 	enginetest.Near(t, "end to end", mean("ree_nm"), ree.Mean(), 1e-4)
 	enginetest.Near(t, "temperature", mean("temperature_K"), temperature.Mean(), 1e-2)
-	if rg.Count() != 2*53 {
-		t.Errorf("%d samples after equilibration, want 106", rg.Count())
-	}
+	must.Equal(t, "samples after equilibration", rg.Count(), 2*53)
 	distance := enginetest.ReadCSV(t, dir, "seq1", "distance_map.csv")
 	enginetest.Near(t, "distance of the ends", enginetest.Parse(t, distance[0][23]), ree.Mean(), 0.3)
 	if distance[0][23] != distance[23][0] || distance[5][5] != "0.0000" {
@@ -216,9 +212,7 @@ func TestShortRunsAreNotConverged(t *testing.T) {
 	for steps, want := range map[int]bool{150_000: false, 170_000: true} {
 		y := newSystem(settingsOf(t, fmt.Sprintf(`{"sequences":[%q],"steps":%d}`, hst5, steps)), 0)
 		res := &results{complete: true, rg: md.Estimate{Mean: 1.3, SE: 0.01, SD: 0.2, Independent: 400}}
-		if got := y.converged(res); got != want {
-			t.Errorf("%d steps: converged %v, want %v", steps, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%d steps: converged", steps), y.converged(res), want)
 	}
 }
 
@@ -243,9 +237,7 @@ func TestReplicasAndSeedsDiffer(t *testing.T) {
 func TestTimeseriesIsThinned(t *testing.T) {
 	s := settingsOf(t, `{"sequences":["`+hst5+`"],"steps":2e6,"replicas":5,"sample_every":10}`)
 	p := newPlan(s, &s.Sequences[0])
-	if p.rowEvery != 50 {
-		t.Errorf("a row every %d samples, want 50", p.rowEvery)
-	}
+	must.Equal(t, "a row every", p.rowEvery, 50)
 }
 
 // cancelOn is a log that cancels a run when a line contains a text.
@@ -288,9 +280,7 @@ func TestCancelledRunCanResume(t *testing.T) {
 
 func TestRunNeedsFASTA(t *testing.T) {
 	err := Run(t.Context(), settingsOf(t, `{"fasta":"upload:abc"}`), t.TempDir(), io.Discard)
-	if err == nil || !strings.Contains(err.Error(), `"upload:abc"`) {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, "the error", err, `"upload:abc"`)
 }
 
 // A file that can't be written ends the run: its files would lack what its results are about.
@@ -333,8 +323,6 @@ func TestShortDuration(t *testing.T) {
 	for seconds, want := range map[float64]string{
 		2.24: "2.2 s", 119: "119.0 s", 600: "10m", 3720: "1h2m", 86400: "24h0m", 259200: "3.0 days",
 	} {
-		if got := store.ShortDuration(seconds); got != want {
-			t.Errorf("%g s is %q, want %q", seconds, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%g s", seconds), store.ShortDuration(seconds), want)
 	}
 }

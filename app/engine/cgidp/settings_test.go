@@ -210,9 +210,7 @@ func TestParseReturnsAllFaultsAtOnce(t *testing.T) {
 		"[pH] range", "[charged_termini] type", "[replicas] type", "[seed] type", "[steps] range",
 	}
 	must.Equal(t, "faults", got, want)
-	if last := faults[10].Msg; last != `sequence "." has 2 other characters that are not amino acids` {
-		t.Errorf("the rest of the characters: %s", last)
-	}
+	must.Equal(t, "the rest of the characters", faults[10].Msg, `sequence "." has 2 other characters that are not amino acids`)
 }
 
 func TestWarnings(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/engine/run"
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 var engine = enginetest.Engine{Run: runSaving, Stop: stop}
@@ -101,7 +102,5 @@ func TestStoppedRunIsNotComplete(t *testing.T) {
 			t.Errorf("after %d more bursts: %v", bursts, s)
 		}
 	}
-	if n := len(enginetest.ReadCSV(t, dir, "profile.csv")); n != 91 {
-		t.Errorf("%d rows of profile.csv", n)
-	}
+	must.Equal(t, "rows of profile.csv", len(enginetest.ReadCSV(t, dir, "profile.csv")), 91)
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -188,9 +187,7 @@ func TestPlan(t *testing.T) {
 		stops = append(stops, step)
 	}
 	want := []int64{100, 200, 252, 300, 400, 500, 600, 700, 800, 900, 1000, 1010}
-	if !slices.Equal(stops, want) {
-		t.Errorf("stops at %d, want %d", stops, want)
-	}
+	must.Equal(t, "stops at", stops, want)
 	if y.plan.discarded != 505 || y.plan.samples() != 5 {
 		t.Errorf("%d steps discarded, %d samples", y.plan.discarded, y.plan.samples())
 	}

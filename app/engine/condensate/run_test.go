@@ -66,12 +66,8 @@ func TestResultsOfASlab(t *testing.T) {
 			t.Errorf("row %d of the profile over time: %g g/mol, want %g", k, sum, s.mass())
 		}
 	}
-	if n := len(enginetest.ReadCSV(t, dir, "timeseries.csv")) - 1; n != 2*steps/50 {
-		t.Errorf("%d rows of timeseries.csv", n)
-	}
-	if n := len(enginetest.ReadCSV(t, dir, "centres.csv")) - 1; n != 34*2*steps/200 {
-		t.Errorf("%d rows of centres.csv", n)
-	}
+	must.Equal(t, "rows of timeseries.csv", len(enginetest.ReadCSV(t, dir, "timeseries.csv"))-1, 2*steps/50)
+	must.Equal(t, "rows of centres.csv", len(enginetest.ReadCSV(t, dir, "centres.csv"))-1, 34*2*steps/200)
 }
 
 // The trajectory has whole chains around the middle of the box, with the slab there.
@@ -110,9 +106,7 @@ func TestTrajectoryIsCentred(t *testing.T) {
 	}
 	top, err := os.ReadFile(filepath.Join(dir, "top.pdb"))
 	must.OK(t, err)
-	if n := strings.Count(string(top), "\nTER"); n != 34 {
-		t.Errorf("%d chains in top.pdb", n)
-	}
+	must.Equal(t, "chains in top.pdb", strings.Count(string(top), "\nTER"), 34)
 }
 
 func TestBulkAndDilute(t *testing.T) {
@@ -131,9 +125,7 @@ func TestBulkAndDilute(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "profile.csv")); err == nil {
 		t.Error("two chains have a profile")
 	}
-	if !strings.Contains(log, "second virial coefficient") {
-		t.Errorf("log:\n%s", log)
-	}
+	must.Contain(t, "log", log, "second virial coefficient")
 	dir, _ = engine.Simulate(t, `{"components":[{"name":"a","sequence":"GFYRGSYDGF","copies":60}],"protocol":"bulk","concentration_mg_mL":100,"steps":2000,"sample_every":100}`)
 	m = enginetest.ReadJSON[map[string]any](t, dir, "metrics.json")
 	if _, ok := m["b22_nm3"]; ok || m["bound_fraction"].(float64) <= 0 || m["condensed"] != nil {

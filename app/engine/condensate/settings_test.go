@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/engine/input"
 	"molrun/app/engine/md"
+	"molrun/app/test/must"
 )
 
 func settingsOf(t testing.TB, text string) *Settings {
@@ -152,9 +153,7 @@ func TestFASTAHasCopies(t *testing.T) {
 	if faults != nil {
 		t.Fatal(faults)
 	}
-	if err := Run(t.Context(), s, t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "proteins.fasta") {
-		t.Errorf("without the file: %v", err)
-	}
+	must.Fail(t, "without the file", Run(t.Context(), s, t.TempDir(), nil), "proteins.fasta")
 }
 
 func TestWarnings(t *testing.T) {
@@ -166,9 +165,7 @@ func TestWarnings(t *testing.T) {
 		`"components":[{"sequence":"LLLLVVVVIIIIFFFF","copies":4}]`:                                        "typical of folded proteins",
 	} {
 		s := settingsOf(t, "{"+settings+"}")
-		if text := strings.Join(s.Warnings, "\n"); !strings.Contains(text, want) {
-			t.Errorf("%s: no %q in %q", settings, want, text)
-		}
+		must.Contain(t, settings, strings.Join(s.Warnings, "\n"), want)
 	}
 	s := settingsOf(t, `{"components":[{"sequence":"`+strings.Repeat("GSYR", 20)+`","copies":100}],"steps":1e7}`)
 	if len(s.Warnings) > 0 {

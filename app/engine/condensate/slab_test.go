@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"molrun/app/engine/md"
+	"molrun/app/test/must"
 )
 
 var conditions = md.Conditions{Temperature: 293, PH: 7, IonicStrength: 0.15, Friction: 0.01, ChargedTermini: true}
@@ -323,9 +324,7 @@ func TestFramesAreLaidUponEachOther(t *testing.T) {
 		for i, n := range reference {
 			frame[(i+8-want)%8] = n
 		}
-		if got := bestShift(reference, frame); got != want {
-			t.Errorf("moved by %d, want %d", got, want)
-		}
+		must.Equal(t, "moved by", bestShift(reference, frame), want)
 	}
 	p := &Profile{bins: 8}
 	if got := p.middle([]float64{9, 5, 0, 0, 0, 0, 0, 5}); got[4] != 9 || got[3] != 5 || got[5] != 5 {

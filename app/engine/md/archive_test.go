@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"molrun/app/test/must"
 )
 
 // archived is one value of each kind, the text last.
@@ -37,8 +37,9 @@ func TestArchiveRestoresWhatItStored(t *testing.T) {
 		if len(want.Text) == 0 {
 			want.Text = []byte{}
 		}
-		if diff := cmp.Diff(want, got); diff != "" || !a.Whole() {
-			t.Errorf("short %t, %d bytes left, -stored +restored:\n%s", a.short, len(a.bytes), diff)
+		must.Equal(t, "restored", got, want)
+		if !a.Whole() {
+			t.Errorf("short %t, %d bytes left", a.short, len(a.bytes))
 		}
 		for n := range stored.bytes {
 			a := Restoring(stored.bytes[:n])

@@ -1,6 +1,7 @@
 package md
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -147,9 +148,7 @@ func TestComputeFindsBrokenBond(t *testing.T) {
 		for spoiled, want := range map[int]int{7: 6, 1: 0, 0: 0} {
 			d := started(t, referenceModel(t, "Hst5"))
 			spoil(&d.x[spoiled])
-			if bead := d.field.compute(d.x); bead != want {
-				t.Errorf("%s of bead %d: bead %d, want %d", name, spoiled, bead, want)
-			}
+			must.Equal(t, fmt.Sprintf("%s of bead %d: bead", name, spoiled), d.field.compute(d.x), want)
 		}
 	}
 }

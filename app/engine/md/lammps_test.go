@@ -2,7 +2,6 @@ package md
 
 import (
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -78,9 +77,8 @@ func (l *lammps) forces(t testing.TB, d lammpsSource, options ...string) ([]Vec,
 	still := *l
 	still.options = append([]string{"-var", "friction", "1e-30"}, l.options...) // the first one counts
 	log := still.run(t, d, 0, append(options, "-var", "forces", l.path("forces.txt"))...)
-	text, err := os.ReadFile(l.path("forces.txt"))
-	must.OK(t, err)
-	_, rows, _ := strings.Cut(string(text), "ITEM: ATOMS id fx fy fz")
+	text := must.Read(t, l.path("forces.txt"))
+	_, rows, _ := strings.Cut(text, "ITEM: ATOMS id fx fy fz")
 	var forces []Vec
 	for row := range strings.Lines(strings.TrimSpace(rows)) {
 		f := strings.Fields(row)

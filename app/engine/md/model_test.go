@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 func TestConstants(t *testing.T) {
@@ -58,9 +59,7 @@ func TestStickEnergy(t *testing.T) {
 			enginetest.Near(t, tt.pair, pairOf(tt.pair[0], tt.pair[1]).energy(r*r), tt.want[k], 6e-7)
 		}
 	}
-	if e := pairOf('A', 'A').energy(4); e != 0 {
-		t.Errorf("energy at the cutoff is %g", e)
-	}
+	must.Equal(t, "energy at the cutoff", pairOf('A', 'A').energy(4), 0)
 }
 
 func TestScreenedEnergy(t *testing.T) {

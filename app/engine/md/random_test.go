@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // TestScrambleIsThatOfSplitMix64 has the generator's first outputs of seed 0, so that
@@ -51,7 +52,5 @@ func TestRandomNumbersOfReplicasDiffer(t *testing.T) {
 			seen[NewRandom(1, sequence, replica).Uint64()] = true
 		}
 	}
-	if len(seen) != sequences*replicas {
-		t.Errorf("%d sources of %d differ", len(seen), sequences*replicas)
-	}
+	must.Equal(t, "sources", len(seen), sequences*replicas)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // blocked is the error by Flyvbjerg and Petersen, computed from all numbers.
@@ -232,9 +233,7 @@ func TestPairSums(t *testing.T) {
 	x[4] = Vec{0.9, 0.8, 0}
 	b.Add(x)
 	a.Merge(b)
-	if a.Frames() != 2 {
-		t.Errorf("%d frames, want 2", a.Frames())
-	}
+	must.Equal(t, "frames", a.Frames(), 2)
 	enginetest.Near(t, "distance 0-3", a.MeanDistance(0, 3), 0.9, 1e-12)
 	enginetest.Near(t, "distance 4-3", a.MeanDistance(4, 3), 0.6, 1e-12)
 	enginetest.Near(t, "distance 2-2", a.MeanDistance(2, 2), 0, 0)

@@ -1,11 +1,13 @@
 package md
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 
 	"molrun/app/test/enginetest"
+	"molrun/app/test/must"
 )
 
 // Forces of a dense mixture differ from exact ones by less than a millionth of their root
@@ -70,8 +72,6 @@ func TestFineUnits(t *testing.T) {
 		{128 + 3*fine, 3},
 		{-12800000 - 5*fine, -5},
 	} {
-		if got := toFine(c.nm); got != c.want {
-			t.Errorf("%v nm are %d units, not %d", c.nm, got, c.want)
-		}
+		must.Equal(t, fmt.Sprintf("%v nm", c.nm), toFine(c.nm), c.want)
 	}
 }

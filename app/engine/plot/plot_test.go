@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -141,9 +142,7 @@ func TestRoundTicks(t *testing.T) {
 		for _, tick := range (roundTicks{}).Ticks(tt.low, tt.high) {
 			labels = append(labels, tick.Label)
 		}
-		if got := strings.Join(labels, " "); got != tt.want {
-			t.Errorf("from %g to %g: %s, want %s", tt.low, tt.high, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("from %g to %g", tt.low, tt.high), strings.Join(labels, " "), tt.want)
 	}
 }
 
@@ -159,9 +158,7 @@ func TestResidueTicks(t *testing.T) {
 			}
 			labels = append(labels, tick.Label)
 		}
-		if got := strings.Join(labels, " "); got != want {
-			t.Errorf("%d residues: %s, want %s", n, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%d residues", n), strings.Join(labels, " "), want)
 	}
 }
 

@@ -2,6 +2,7 @@ package trajectory
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
@@ -70,14 +71,10 @@ func TestTrajectoryHeader(t *testing.T) {
 		92: 164, 96: 2, 260: 164, // titles
 		264: 4, 268: 24, 272: 4, // beads
 	} {
-		if word(offset) != want {
-			t.Errorf("word at %d is %d, want %d", offset, word(offset), want)
-		}
+		must.Equal(t, fmt.Sprintf("word at %d", offset), word(offset), want)
 	}
 	enginetest.Near(t, "time step", float64(math.Float32frombits(word(44))), 0.01/0.04888821, 1e-7)
-	if got := string(b[100:108]); got != "Hst5    " {
-		t.Errorf("title begins %q", got)
-	}
+	must.Equal(t, "title begins", string(b[100:108]), "Hst5    ")
 }
 
 func TestRead(t *testing.T) {

@@ -23,9 +23,7 @@ func TestIsolationIsToldAsItIs(t *testing.T) {
 	} {
 		i := Isolation{Missing: []string{"a", "b"}}
 		i.Bubblewrap, i.Cgroup = parts[0], parts[1]
-		if got := i.Sentence(); got != want {
-			t.Errorf("%+v: %s", i, got)
-		}
+		must.Equal(t, fmt.Sprintf("%+v", i), i.Sentence(), want)
 	}
 }
 

@@ -33,7 +33,5 @@ func TestThreadsOfOneCore(t *testing.T) {
 		}
 		must.Write(t, filepath.Join(dir, fmt.Sprint("cpu", cpu), "topology", "thread_siblings_list"), siblings+"\n")
 	}
-	if got := fmt.Sprint(coresOf([]int{0, 1, 2, 3, 4, 5, 7}, dir)); got != "[[0 4] [1 5] [2] [3] [7]]" {
-		t.Errorf("cores %s", got)
-	}
+	must.Equal(t, "cores", fmt.Sprint(coresOf([]int{0, 1, 2, 3, 4, 5, 7}, dir)), "[[0 4] [1 5] [2] [3] [7]]")
 }

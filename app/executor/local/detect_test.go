@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,9 +49,7 @@ func TestDetectFindsGPUs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := local.Detect(standInSMI(t, tt.script))
-			if !slices.Equal(got.GPUs, tt.want) {
-				t.Errorf("GPUs %q, want %q", got.GPUs, tt.want)
-			}
+			must.Equal(t, "GPUs", got.GPUs, tt.want)
 			if (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
 				t.Errorf("error %v, want %q", err, tt.fails)
 			}
@@ -79,11 +78,7 @@ func TestMemoryOfTheSmallestGPU(t *testing.T) {
 		gpus []string
 		want int64
 	}{{[]string{"GPU-a", "GPU-b"}, 24564 << 20}, {[]string{"0"}, 81920 << 20}, {[]string{"GPU-d"}, 0}, {nil, 0}} {
-		if got := local.GPUMemory(smi, tt.gpus); got != tt.want {
-			t.Errorf("%q: %d, want %d", tt.gpus, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", tt.gpus), local.GPUMemory(smi, tt.gpus), tt.want)
 	}
-	if got := local.GPUMemory(standInSMI(t, "exit 9"), []string{"0"}); got != 0 {
-		t.Errorf("%d from a driver that is broken", got)
-	}
+	must.Equal(t, "from a driver that is broken", local.GPUMemory(standInSMI(t, "exit 9"), []string{"0"}), 0)
 }

@@ -221,9 +221,7 @@ func TestProgramsCanAccessOnlyWhatTheAlgorithmAllows(t *testing.T) {
 			e := newExecutorOf(t, local.Options{
 				Program: os.Args[0], Isolation: i,
 				SandboxOf: func(_ context.Context, job app.JobID) (app.Sandbox, error) {
-					if job != "01J" {
-						t.Errorf("asked about the job %q", job)
-					}
+					must.Equal(t, "asked about the job", job, "01J")
 					return tt.sandbox, tt.err
 				},
 			})

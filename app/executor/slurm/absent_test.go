@@ -63,9 +63,7 @@ func (u *unseen) again() app.TaskState {
 
 func (u *unseen) want(what string, got, want app.TaskState) {
 	u.t.Helper()
-	if got != want {
-		u.t.Errorf("%s: state %d, want %d", what, got, want)
-	}
+	must.Equal(u.t, what+": state", got, want)
 }
 
 func TestTaskIsLostOnlyAfterThreeRoundsWithoutIt(t *testing.T) {
@@ -94,9 +92,7 @@ func TestTaskThatWasSubmittedAgainIsMissedFromThenOn(t *testing.T) {
 	u.round(10 * time.Second)
 	u.submissions.at[u.known.row.Name] = u.begin.Add(50 * time.Second)
 	u.want("a round before it", u.round(40*time.Second), app.TaskStarting)
-	if u.known.missing != 2 {
-		t.Errorf("%d rounds count, want the 2 before the submission", u.known.missing)
-	}
+	must.Equal(t, "rounds count", u.known.missing, 2)
 	u.want("the time since it was missed first", u.round(lostAfter), app.TaskStarting)
 	u.want("a moment too early", u.round(lostAfter+49*time.Second), app.TaskStarting)
 	u.want("the time since it was submitted", u.round(lostAfter+50*time.Second), app.TaskLost)

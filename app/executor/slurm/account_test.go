@@ -38,9 +38,7 @@ func TestAccountingIsAskedOnceForAName(t *testing.T) {
 			t.Errorf("Slurm has said all of %v", v.accounted)
 		}
 	}
-	if got := asked(); got != "molrun-token" {
-		t.Errorf("asked for %q", got)
-	}
+	must.Equal(t, "asked for", asked(), "molrun-token")
 }
 
 // TestAccountingIsAskedForTasksThatSqueueHadTimeToShow has one task that squeue does
@@ -56,7 +54,5 @@ func TestAccountingIsAskedForTasksThatSqueueHadTimeToShow(t *testing.T) {
 	e := &Executor{snapshot: v, submissions: newSubmissions(), lists: &lists{dir: t.TempDir(), prefix: "molrun"}}
 	e.submissions.recordSubmission("molrun-new", "")
 	e.accountFor(t.Context(), []app.Task{{Token: "gone"}, {Token: "new"}, {Token: "none"}})
-	if got := asked(); got != "molrun-gone" {
-		t.Errorf("asked for %q", got)
-	}
+	must.Equal(t, "asked for", asked(), "molrun-gone")
 }

@@ -37,9 +37,7 @@ func TestSubmissionOfATaskIsItsArray(t *testing.T) {
 		"5": {ID: "5"},
 		"7": {ID: "9", Array: "7", JobRow: JobRow{Index: 1}},
 	} {
-		if got := r.Submission(); got != want {
-			t.Errorf("%+v is of %s, want %s", r, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%+v", r), r.Submission(), want)
 	}
 }
 
@@ -48,9 +46,7 @@ func TestFailureTellsTheLastLine(t *testing.T) {
 		"": "", "one": "one", "one\ntwo\n": "two", "sbatch: error: Batch job submission failed: Invalid qos": "Batch job submission failed: Invalid qos",
 		"sbatch: error: first\nsbatch: error: second\n\n": "second",
 	} {
-		if got := lastLine(said); got != want {
-			t.Errorf("%q: %q, want %q", said, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", said), lastLine(said), want)
 	}
 }
 
@@ -78,9 +74,7 @@ func TestSettingsAreAskedForOnce(t *testing.T) {
 			c.settings.asked = time.Now().Add(-ttl - time.Second)
 			c.Settings(t.Context())
 			after, _ := os.ReadFile(calls)
-			if got := len(after) > len(before); got != want {
-				t.Errorf("%s: asked again after %v: %v, want %v", script, ttl, got, want)
-			}
+			must.Equal(t, fmt.Sprintf("%s: asked again after %v", script, ttl), len(after) > len(before), want)
 		}
 		c.ForgetSettings()
 		before, _ := os.ReadFile(calls)
@@ -106,9 +100,7 @@ func TestLimitsOfPartitionsAreReadInSeconds(t *testing.T) {
 		fmt.Sprintf("%d:00", longestDays+1): 0, fmt.Sprintf("%d-00:00", longestDays+1): 0,
 		"infinite": 0, "": 0, "30": 0, "1:2:3:4": 0, "-1:00": 0, "1:-1": 0, "x-1:00": 0,
 	} {
-		if got := parseTimeLimit(text); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", text), parseTimeLimit(text), want)
 	}
 }
 

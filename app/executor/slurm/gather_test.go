@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/test/must"
 )
 
 // gathering is a gatherer whose submissions are recorded.
@@ -74,9 +75,7 @@ func TestLoneTaskHardlyWaits(t *testing.T) {
 	withGatherer(t, func(t *testing.T, g *gathering) {
 		begin := time.Now()
 		g.start(request{}, "a")
-		if took := time.Since(begin); took != loneWait {
-			t.Errorf("it took %v", took)
-		}
+		must.Equal(t, "it took", time.Since(begin), loneWait)
 	})
 }
 
@@ -209,9 +208,7 @@ func TestFewSubmissionsAtOnce(t *testing.T) {
 			return []app.Handle{app.Handle(tasks[0].Token)}, nil
 		}
 		g.startAll(20, 0, func(i int) request { return request{placement: fmt.Sprint(i)} })
-		if most != submitsAtOnce {
-			t.Errorf("%d submissions at once, want %d", most, submitsAtOnce)
-		}
+		must.Equal(t, "submissions at once", most, submitsAtOnce)
 	})
 }
 

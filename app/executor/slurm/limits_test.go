@@ -100,9 +100,7 @@ func TestArraysFitTheLimitsOfTheCluster(t *testing.T) {
 				t.Fatalf("error %v, want one that passes, with the limit", err)
 			}
 		}
-		if taken != 10 {
-			t.Errorf("%d tasks were taken, want as many as the account may submit: 10", taken)
-		}
+		must.Equal(t, "tasks were taken", taken, 10)
 		if n := w.lines(calls) - before; n > 30 {
 			t.Errorf("%d calls of sbatch", n)
 		}

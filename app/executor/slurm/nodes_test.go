@@ -1,12 +1,12 @@
 package slurm
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 )
 
 func TestLargestLeavesMarginsForTheTaskItself(t *testing.T) {
@@ -29,22 +29,17 @@ func TestLargestLeavesMarginsForTheTaskItself(t *testing.T) {
 		"big,forever": {CPUs: 16, MemoryBytes: 64000<<20 - memoryMargin, GPUs: 2},
 	} {
 		got, known := e.Largest(placement.Placement{Partition: partition})
-		if diff := cmp.Diff(want, got); !known || diff != "" {
-			t.Errorf("%s, known %v: -want +got:\n%s", partition, known, diff)
-		}
+		must.Equal(t, partition+": known", known, true)
+		must.Equal(t, partition, got, want)
 	}
 	if _, known := e.Largest(placement.Placement{Partition: "big,other"}); known {
 		t.Error("a node is known in a partition that sinfo does not list")
 	}
 	for partition, want := range map[string]string{"": "", "big": "", "big,other": "no partition other"} {
-		if got := e.Missing(placement.Placement{Partition: partition}); got != want {
-			t.Errorf("of %q, %q is missing, want %q", partition, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("of %q", partition), e.Missing(placement.Placement{Partition: partition}), want)
 	}
 	e.nodes.set(known, time.Now().Add(-2*nodesTTL))
-	if got := e.Missing(placement.Placement{Partition: "other"}); got != "" {
-		t.Errorf("%q by a stale answer of the controller", got)
-	}
+	must.Equal(t, "by a stale answer of the controller", e.Missing(placement.Placement{Partition: "other"}), "")
 	if _, known := e.Largest(placement.Placement{}); known {
 		t.Error("a stale answer of the controller is still used")
 	}

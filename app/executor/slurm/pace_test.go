@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,9 +40,7 @@ func TestSlurmIsAskedSoonerAfterASubmission(t *testing.T) {
 	k := &tracked{row: JobRow{Name: "molrun-token"}, found: true}
 	for ago, want := range map[time.Duration]bool{0: true, time.Hour: true, 3 * time.Hour: false} {
 		s.at[k.row.Name] = time.Now().Add(-ago)
-		if got := e.soon(app.Task{Token: "token"}, k); got != want {
-			t.Errorf("%v after the submission it is asked soon: %v, want %v", ago, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%v after the submission it is asked soon", ago), e.soon(app.Task{Token: "token"}, k), want)
 	}
 }
 
@@ -51,9 +50,7 @@ func TestSilentControllerIsAskedForItsNodesMoreOften(t *testing.T) {
 		go (&nodes{client: c}).keepCurrent(t.Context())
 		time.Sleep(nodesEvery + time.Second)
 		synctest.Wait()
-		if want := 1 + int(nodesEvery/silentEvery); *calls != want {
-			t.Errorf("asked %d times in a minute, want %d", *calls, want)
-		}
+		must.Equal(t, "asked", 1+int(nodesEvery/silentEvery), *calls)
 	})
 }
 

@@ -113,9 +113,7 @@ func TestRowsOfAPilot(t *testing.T) {
 		w.ends(e, row, app.CauseDone)
 	}
 	w.land(e, all[0])
-	if state := w.pilotOver(all[0]); state != "COMPLETED" {
-		t.Errorf("the job of Slurm is %s, want that it has ended", state)
-	}
+	must.Equal(t, "the job of Slurm", w.pilotOver(all[0]), "COMPLETED")
 }
 
 // The row that runs is lost with its pilot. Those that ended are not, and those that never
@@ -222,9 +220,7 @@ func TestRowsStoppedWhileTheirPilotWaits(t *testing.T) {
 		}
 	}
 	w.land(e, all[0])
-	if state := w.pilotOver(all[0]); state != "CANCELLED" {
-		t.Errorf("the job of Slurm is %s", state)
-	}
+	must.Equal(t, "the job of Slurm", w.pilotOver(all[0]), "CANCELLED")
 }
 
 // A row that does not end when it is stopped takes its pilot with it.
@@ -268,7 +264,5 @@ func TestPilotThatCannotStart(t *testing.T) {
 	none := w.rows("true")
 	none[0].Placement.Partition = "nowhere"
 	err := e.StartPilot(t.Context(), none[0].Pilot, none[0], []string{none[0].Dir})
-	if err == nil || !strings.Contains(err.Error(), "The cluster refuses the job") {
-		t.Errorf("in a partition that does not exist: %v", err)
-	}
+	must.Fail(t, "in a partition that does not exist", err, "The cluster refuses the job")
 }

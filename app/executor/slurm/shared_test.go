@@ -83,9 +83,7 @@ func TestSecretsOnTheNode(t *testing.T) {
 	e := w.executor()
 	a := w.start(e, w.task(fmt.Sprintf("cat %s %s > out/sees || true", open, secret)))
 	w.ends(e, a, app.CauseDone)
-	if got := w.text(w.out(a, "sees")); got != "text\n" {
-		t.Errorf("the program read %q, want nothing of the secret", got)
-	}
+	must.Equal(t, "the program read", w.text(w.out(a, "sees")), "text\n")
 }
 
 func TestProgramIsCopiedOnceForEachVersion(t *testing.T) {

@@ -116,9 +116,7 @@ func TestRequeuedJobRunsNothingTwice(t *testing.T) {
 	if now.State == app.TaskEnded && now.Outcome.Cause != app.CauseInterrupted {
 		t.Errorf("status %+v, outcome %+v; want lost or interrupted", now, now.Outcome)
 	}
-	if got := w.text(w.out(a, "count")); got != "\n" {
-		t.Errorf("the program wrote %q, want one run", got)
-	}
+	must.Equal(t, "the program wrote", w.text(w.out(a, "count")), "\n")
 }
 
 func TestTaskOfCrashedNodeIsLost(t *testing.T) {

@@ -2,6 +2,7 @@ package slurm_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,9 +92,7 @@ func TestJobsGetTheirGrantedGPUs(t *testing.T) {
 		want string
 	}{{with, "0,1"}, {without, ""}} {
 		w.ends(e, tt.task, app.CauseDone)
-		if got := w.text(w.out(tt.task, "gpus")); got != tt.want {
-			t.Errorf("with %d GPUs: devices %q, want %q", tt.task.Needs.GPUs, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("with %d GPUs: devices", tt.task.Needs.GPUs), w.text(w.out(tt.task, "gpus")), tt.want)
 	}
 }
 
@@ -110,9 +109,7 @@ func TestSlurmLimitsExceedTheTasksOwn(t *testing.T) {
 		"TimeLimit=00:12:00", "NumCPUs=2", "MinMemoryNode=164M", "Requeue=0", "Partition=main", "Account=test", "Nice=7",
 		"StdOut=/dev/null", "WorkDir=" + w.options.SharedDir, "JobName=molrun-" + a.Token,
 	} {
-		if !strings.Contains(job, want) {
-			t.Errorf("the job lacks %s:\n%s", want, job)
-		}
+		must.Contain(t, "the job", job, want)
 	}
 	w.release(a)
 	w.ended(e, a)
@@ -200,9 +197,7 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 				}
 				w.untilQuiet(tasks)
 				for _, a := range tasks {
-					if got := w.text(w.out(a, "count")); got != "once\n" {
-						t.Errorf("the program wrote %q, want one run", got)
-					}
+					must.Equal(t, "the program wrote", w.text(w.out(a, "count")), "once\n")
 				}
 				made := strings.Split(strings.TrimSpace(w.text(calls)), "\n")
 				n := len(made)
@@ -240,9 +235,7 @@ exec $real "$@"`)
 					t.Errorf("outcome %+v", o)
 				}
 			}
-			if n := w.lines(calls); n != 5 {
-				t.Errorf("sbatch was called %d times, want one in vain, one refused and three", n)
-			}
+			must.Equal(t, "sbatch was called", w.lines(calls), 5)
 		})
 	}
 }

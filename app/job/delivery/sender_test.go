@@ -183,9 +183,7 @@ func TestLetterSaysWhatAScientistWantsToKnow(t *testing.T) {
 		j, err := o.Jobs.Named(t.Context(), fixture.Ann, "bad")
 		must.OK(t, err)
 		for _, want := range []string{`Job "bad" (echo) of ` + fixture.Ann.Email + " is FAILED.", j.Failure.Message, "Started    2026-11-20 10:40:00 UTC", "At 310 K.", "https://molrun.example/jobs/bad\n"} {
-			if !strings.Contains(l.Text, want) {
-				t.Errorf("the letter lacks %q:\n%s", want, l.Text)
-			}
+			must.Contain(t, "the letter", l.Text, want)
 		}
 	case <-time.After(must.Patience):
 		t.Fatal("no letter")

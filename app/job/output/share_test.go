@@ -2,6 +2,7 @@ package output_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -109,9 +110,7 @@ func TestSharesThatHaveEndedAreForgotten(t *testing.T) {
 			_, err := tx.Share(id)
 			return err
 		})
-		if there != (err == nil) {
-			t.Errorf("%s: %v, want it to be there: %v", id, err, there)
-		}
+		must.Equal(t, fmt.Sprintf("%s: %v, want it to be there", id, err), there, err == nil)
 	}
 }
 

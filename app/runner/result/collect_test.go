@@ -194,9 +194,7 @@ func TestCollect(t *testing.T) {
 			}
 			got := s.result()
 			record := fmt.Sprintf(`{"jobId":"J","resultBytes":%d,"results":null}`, tt.bytes)
-			if got[recordFile] != record {
-				t.Errorf("job.json %s, want %s", got[recordFile], record)
-			}
+			must.Equal(t, "job.json", got[recordFile], record)
 			delete(got, recordFile)
 			must.Equal(t, "result", got, tt.want)
 			for _, name := range []string{"metrics.json", "d/fifo", "d/socket", "absolute", "up"} {

@@ -186,7 +186,5 @@ func TestFilesOfOtherUsersAreNamed(t *testing.T) {
 	must.Equal(t, "left out", e.LeftOut, &app.LeftOut{Count: 3, Paths: []app.LeftOutPath{
 		{Path: "closed", Reason: unreadable}, {Path: "link", Reason: linkGone}, {Path: "theirs", Reason: unreadable},
 	}})
-	if e.ResultBytes != 1 {
-		t.Errorf("%d bytes", e.ResultBytes)
-	}
+	must.Equal(t, "bytes", e.ResultBytes, 1)
 }

@@ -2,6 +2,7 @@ package result
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -85,9 +86,7 @@ func TestCopyTreeFollowsNoLink(t *testing.T) {
 		}
 		return err
 	}))
-	if want := "|/d|/d/e|/d/e/f|/d/link is a link|/etc is a link|/fifo is a pipe"; strings.Join(got, "|") != want {
-		t.Errorf("copied %v, want %s", got, want)
-	}
+	must.Equal(t, fmt.Sprintf("copied %v", got), "|/d|/d/e|/d/e/f|/d/link is a link|/etc is a link|/fifo is a pipe", strings.Join(got, "|"))
 }
 
 func TestCopyTreeCopiesAnyNamesAndModes(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm/placement"
+	"molrun/app/test/must"
 )
 
 // TestJobsGetCPUsOfTheirOwn leases CPUs of cores with two threads each.
@@ -27,9 +28,7 @@ func TestJobsGetCPUsOfTheirOwn(t *testing.T) {
 		{1, nil}, // none is left
 	} {
 		got := s.lease(placement.Resources{CPUs: c.cpus})
-		if !slices.Equal(got.CPUs, c.want) {
-			t.Errorf("%d CPUs: %v, want %v", c.cpus, got.CPUs, c.want)
-		}
+		must.Equal(t, fmt.Sprintf("%d CPUs", c.cpus), got.CPUs, c.want)
 		leased = append(leased, got)
 	}
 	s.release(placement.Resources{CPUs: 1}, leased[2])

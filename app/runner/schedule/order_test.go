@@ -9,6 +9,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/job/eta"
+	"molrun/app/test/must"
 )
 
 // TestOrderIsThatInWhichJobsStart lets a whole queue start on an executor that takes
@@ -116,8 +117,6 @@ func TestReasonsNameWhatBlocks(t *testing.T) {
 		eta.CPU:    {CPUs: 9, MemoryBytes: 1},
 		eta.Memory: {MemoryBytes: 1},
 	} {
-		if got := blocker(lack); got != want {
-			t.Errorf("who lacks %+v is blocked by %q, want %q", lack, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("who lacks %+v is blocked by", lack), blocker(lack), want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/job/eta"
+	"molrun/app/test/must"
 )
 
 // queueOfUser returns the queue of a user with count jobs, of which it lists some.
@@ -98,7 +99,5 @@ func TestNothingIsForeseenBeyondWhatIsListed(t *testing.T) {
 	if first.ETASeconds != 1 || first.ETABasis != "a free slot" {
 		t.Errorf("the first: %+v", first)
 	}
-	if n := len(o.starts); n != 2*(40-ScanDepth)+1 {
-		t.Errorf("%d starts are foreseen", n)
-	}
+	must.Equal(t, "starts are foreseen", len(o.starts), 2*(40-ScanDepth)+1)
 }

@@ -9,6 +9,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm/placement"
 	"molrun/app/job/eta"
+	"molrun/app/test/must"
 )
 
 func TestWholeMachineIsReservedAfterTenMinutes(t *testing.T) {
@@ -147,9 +148,7 @@ func TestReservationGoesByPriorityThenTimeThenID(t *testing.T) {
 	inOrder := []*passedOver{passed(5, 9, "z"), passed(0, 1, "y"), passed(0, 2, "b"), passed(0, 2, "c"), passed(-5, 0, "a")}
 	for i, p := range inOrder {
 		for j, q := range inOrder {
-			if got := p.before(q); got != (i < j) {
-				t.Errorf("%+v before %+v: %v", p, q, got)
-			}
+			must.Equal(t, fmt.Sprintf("%+v before %+v", p, q), p.before(q), i < j)
 		}
 	}
 }

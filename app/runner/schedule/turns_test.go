@@ -81,9 +81,7 @@ func TestFiveJobsShareTwoDevices(t *testing.T) {
 	}
 	freed := b.runs["1"].GPUs
 	b.end("1")
-	if got := b.deep("2").Start[0].GPUs; !slices.Equal(got, freed) {
-		t.Errorf("job 2 got %v, want the freed %v", got, freed)
-	}
+	must.Equal(t, "job 2", b.deep("2").Start[0].GPUs, freed)
 	b.end("0", "2")
 	b.deep("3", "4")
 }
@@ -108,9 +106,7 @@ func TestScanIsBoundedForEachUser(t *testing.T) {
 	}
 	b.add("ann", "late", cpus(1))
 	b.add("bob", "b", cpus(1))
-	if got := len(b.deep("b").Reasons); got != ScanDepth {
-		t.Errorf("%d jobs were examined, want %d", got, ScanDepth)
-	}
+	must.Equal(t, "jobs were examined", len(b.deep("b").Reasons), ScanDepth)
 }
 
 func TestShallowScanFindsWhatADeepOneWouldStart(t *testing.T) {
@@ -154,9 +150,7 @@ func TestUnboundedExecutorAcceptsAnyJob(t *testing.T) {
 	s := b.turns.Scan(b.now, maxStart, true, skipNone)
 	b.queue.visit(s.Visit)
 	d := b.turns.Next(b.now, "cluster", s, maxStart)
-	if got := len(d.Start); got != maxStart {
-		t.Errorf("%d jobs start, want %d", got, maxStart)
-	}
+	must.Equal(t, "jobs start", len(d.Start), maxStart)
 	if len(d.Impossible) != 0 {
 		t.Errorf("impossible: %v", d.Impossible)
 	}

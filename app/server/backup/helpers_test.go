@@ -94,13 +94,6 @@ func wantSound(t *testing.T, data string) {
 	}
 }
 
-func wantError(t *testing.T, what string, err error, says string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), says) {
-		t.Errorf("%s: error %v, want %q", what, err, says)
-	}
-}
-
 func wantSaid(t *testing.T, what string, got []string, says ...string) {
 	t.Helper()
 	if len(got) != len(says) {

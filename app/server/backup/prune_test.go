@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,14 +46,10 @@ func TestPruneKeepsTheRuleAndTheNewestGoodOne(t *testing.T) {
 	}
 	removed, err := d.Prune(rule(t, "1d"))
 	must.OK(t, err)
-	if want := []string{"20261101T030000Z", "20261120T030000Z", "20261121T030000Z"}; !slices.Equal(removed, want) {
-		t.Errorf("removed %q, want %q", removed, want)
-	}
+	must.Equal(t, "removed", []string{"20261101T030000Z", "20261120T030000Z", "20261121T030000Z"}, removed)
 	names, err := d.Names()
 	must.OK(t, err)
-	if want := []string{"20261102T030000Z", "20261103T030000Z", "20261119T030000Z", "20261121T030000Z-002"}; !slices.Equal(names, want) {
-		t.Errorf("%q are left, want %q", names, want)
-	}
+	must.Equal(t, "are left", []string{"20261102T030000Z", "20261103T030000Z", "20261119T030000Z", "20261121T030000Z-002"}, names)
 	for _, other := range []string{"notes.txt", "20261104T030000Z-before-upgrade", "20261204T030000Z-copy", goingPrefix + "home"} {
 		if missing(d.path(other)) {
 			t.Errorf("%s, which is no backup, was removed", other)
@@ -149,5 +144,5 @@ func TestABackupIsTriedAndKeepsNothing(t *testing.T) {
 	must.OK(t, err)
 	wantSaid(t, "what was kept of it", kept.Problems, "SHA-256")
 	_, err = d.backups.TestRestore(t.Context(), configOf(""), "20200101T000000Z", none)
-	wantError(t, "a backup that is not there", err, "there is no backup")
+	must.Fail(t, "a backup that is not there", err, "there is no backup")
 }

@@ -72,16 +72,16 @@ func TestRestoreRefusesWhatIsNotThere(t *testing.T) {
 	d := newDirectory(t)
 	must.OK(t, os.MkdirAll(string(d.backups), 0o700))
 	_, _, err := d.restore(Restore{})
-	wantError(t, "without a backup", err, "no finished backup")
+	must.Fail(t, "without a backup", err, "no finished backup")
 	d.take(Options{})
 	_, _, err = d.restore(Restore{Name: "nonsense"})
-	wantError(t, "another name", err, `no backup "nonsense"`)
+	must.Fail(t, "another name", err, `no backup "nonsense"`)
 	if !errors.Is(err, fault.NotFound) {
 		t.Errorf("error %v, want %s", err, string(fault.NotFound))
 	}
 	d.backups = Dir(filepath.Join(t.TempDir(), "nowhere"))
 	_, _, err = d.restore(Restore{})
-	wantError(t, "no directory", err, "no such file")
+	must.Fail(t, "no directory", err, "no such file")
 }
 
 func TestRestoreRequiresAnEmptyDirectory(t *testing.T) {
@@ -94,7 +94,7 @@ func TestRestoreRequiresAnEmptyDirectory(t *testing.T) {
 		_, err := d.restoreTo(data, Restore{})
 		switch {
 		case refused:
-			wantError(t, name, err, "it is not empty: it has "+name)
+			must.Fail(t, name, err, "it is not empty: it has "+name)
 			if !errors.Is(err, fault.Invalid) || !missing(filepath.Join(data, restoringDir)) {
 				t.Errorf("beside %s: error %v, want %s and nothing written", name, err, string(fault.Invalid))
 			}
@@ -113,7 +113,7 @@ func TestRestoreRefusesDamageUnlessItIsToBeLeftOut(t *testing.T) {
 	must.OK(t, os.Remove(in(d.uploads[1])))
 
 	data, _, err := d.restore(Restore{})
-	wantError(t, "damage", err, "--skip-damaged")
+	must.Fail(t, "damage", err, "--skip-damaged")
 	if !missing(filepath.Join(data, "jobs.db")) {
 		t.Error("the directory has a database though the restore failed")
 	}
@@ -127,7 +127,7 @@ func TestRestoreRefusesDamageUnlessItIsToBeLeftOut(t *testing.T) {
 
 	must.OK(t, os.Truncate(in("jobs.db"), 100))
 	_, _, err = d.restore(Restore{SkipDamaged: true})
-	wantError(t, "a damaged database", err, "jobs.db of the backup is damaged")
+	must.Fail(t, "a damaged database", err, "jobs.db of the backup is damaged")
 }
 
 func TestRestoreChecksWhatTheBackupSaysOfItself(t *testing.T) {
@@ -162,12 +162,12 @@ func TestRestoreChecksWhatTheBackupSaysOfItself(t *testing.T) {
 		must.OK(t, err)
 		tt.damage()
 		_, _, err = d.restore(Restore{})
-		wantError(t, tt.name, err, tt.says)
+		must.Fail(t, tt.name, err, tt.says)
 		must.OK(t, os.WriteFile(tt.file, good, 0o600))
 	}
 	aside := t.TempDir()
 	o := Restore{Dir: d.backups}
-	wantError(t, "a file beside the data", o.copyAll(t.Context(), aside, r.Name, map[string]string{"backup.json": "x"}, &Restored{}), "which is no part of the data")
+	must.Fail(t, "a file beside the data", o.copyAll(t.Context(), aside, r.Name, map[string]string{"backup.json": "x"}, &Restored{}), "which is no part of the data")
 	_, _, err := d.restore(Restore{})
 	must.OK(t, err)
 }
@@ -190,7 +190,7 @@ func TestRestoreReportsProblemsThatTheBackupHas(t *testing.T) {
 	must.OK(t, os.WriteFile(d.Path(d.uploads[0]), []byte("xxxxxxxxxx"), 0o600))
 	d.take(Options{})
 	_, _, err = d.restore(loses)
-	wantError(t, "a file lost on the way", err, "1 problems that the backup does not have")
+	must.Fail(t, "a file lost on the way", err, "1 problems that the backup does not have")
 }
 
 // An interrupted restore leaves a directory on which no service starts, and the next
@@ -244,7 +244,7 @@ func TestOneRestoreAtATime(t *testing.T) {
 	lock, err := lockDir(data, "taken")
 	must.OK(t, err)
 	_, err = d.restoreTo(data, Restore{})
-	wantError(t, "the second", err, "another restore works on it")
+	must.Fail(t, "the second", err, "another restore works on it")
 	must.OK(t, lock.Close())
 	_, err = d.restoreTo(data, Restore{})
 	must.OK(t, err)

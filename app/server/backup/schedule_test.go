@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,9 +94,7 @@ func TestBackupsAndTrialsComeWhenTheyAreDue(t *testing.T) {
 		{-48 * time.Hour, takeCommand + trialCommand}, // a clock that was set back
 		{time.Hour, ""},
 	} {
-		if calls := s.after(step.after); calls != step.calls {
-			t.Errorf("at %s: %q, want %q", s.now, calls, step.calls)
-		}
+		must.Equal(t, fmt.Sprintf("at %s", s.now), s.after(step.after), step.calls)
 	}
 	want := ScheduleState{There: true, Every: 24 * time.Hour, Taken: s.now.Add(-time.Hour), Bytes: 7, Failures: 1, Tried: s.now.Add(-time.Hour), TriedOK: true}
 	if got := s.State(); got != want {
@@ -109,16 +108,12 @@ func TestABackupThatFailsIsTriedAgainInAnHour(t *testing.T) {
 	s.Log = zerolog.New(&log)
 	s.put("backups/molrun-backups.json", `{"format":1}`)
 	s.put("FAIL", "")
-	if calls := s.after(0); calls != takeCommand {
-		t.Errorf("calls %q", calls)
-	}
+	must.Equal(t, "calls", s.after(0), takeCommand)
 	var line struct{ Error, Message string }
 	if err := json.Unmarshal([]byte(log.String()), &line); err != nil || !strings.Contains(line.Error, "no space left") || !strings.Contains(line.Message, "failed") {
 		t.Errorf("log %s, %v", log.String(), err)
 	}
-	if calls := s.after(59 * time.Minute); calls != "" {
-		t.Errorf("calls %q before an hour had passed", calls)
-	}
+	must.Equal(t, "calls", s.after(59*time.Minute), "")
 	must.OK(t, os.Remove(filepath.Join(s.dir, "FAIL")))
 	if calls := s.after(time.Minute); calls != takeCommand+trialCommand || s.State().Failures != 1 {
 		t.Errorf("calls %q, %+v", calls, s.State())

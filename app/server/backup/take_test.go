@@ -60,9 +60,7 @@ func TestBackupHasEverythingAndLinksWhatTheOneBeforeHas(t *testing.T) {
 	}
 	read, err := d.backups.Record(second.Name)
 	must.OK(t, err)
-	if diff := cmp.Diff(second, read); diff != "" {
-		t.Errorf("the record on disk (-returned +read):\n%s", diff)
-	}
+	must.Equal(t, "the record on disk (-returned +read)", read, second)
 	must.OK(t, filepath.WalkDir(string(d.backups), func(path string, e fs.DirEntry, err error) error {
 		must.OK(t, err)
 		if info, err := e.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
@@ -88,9 +86,7 @@ func TestBackupReportsDamageThatItDoesNotHave(t *testing.T) {
 	r := d.take(Options{})
 	wantSaid(t, "damage", r.Damaged, "no such file", "(lab) has 5 bytes, its record says 10", "(lab) has other bytes than were stored")
 	wantSaid(t, "problems", r.Problems)
-	if r.Files != sound.Files {
-		t.Errorf("%d files, want %d", r.Files, sound.Files)
-	}
+	must.Equal(t, "files", r.Files, sound.Files)
 	restored, _, err := d.restore(Restore{})
 	must.OK(t, err)
 	wantSound(t, restored)
@@ -150,9 +146,7 @@ func TestBackupDoesWithoutOneThatCannotBeRead(t *testing.T) {
 	must.OK(t, os.WriteFile(sums, text[:len(text)-len(text)/8-1], 0o600))
 	r := d.take(Options{})
 	wantSaid(t, "problems", r.Problems, "the backup before can't be used")
-	if r.Linked != 0 {
-		t.Errorf("%d bytes are linked", r.Linked)
-	}
+	must.Equal(t, "bytes are linked", r.Linked, 0)
 	wantSaid(t, "problems of the one after", d.take(Options{}).Problems)
 }
 
@@ -265,7 +259,7 @@ func TestDirectoryOfBackupsIsOfOneServiceAlone(t *testing.T) {
 			continue
 		}
 		_, err := TakeBackup(t.Context(), configOf(d.Data), Options{Dir: d.backups})
-		wantError(t, tt.name, err, tt.says)
+		must.Fail(t, tt.name, err, tt.says)
 		if tt.code != "" && !errors.Is(err, tt.code) {
 			t.Errorf("%s: error %v, want %s", tt.name, err, string(tt.code))
 		}
@@ -278,7 +272,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	unlock, err := d.backups.lock(d.identity())
 	must.OK(t, err)
 	_, err = TakeBackup(t.Context(), configOf(d.Data), Options{Dir: d.backups})
-	wantError(t, "the second", err, "another backup is being made")
+	must.Fail(t, "the second", err, "another backup is being made")
 	if !errors.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want %s", err, string(fault.Unavailable))
 	}
@@ -293,7 +287,7 @@ func TestBackupsStayOutOfTheDataDirectory(t *testing.T) {
 	must.OK(t, os.Symlink(d.Data, link))
 	for _, dir := range []string{d.Data, d.Path("backups"), d.Path("jobs", "..", "a", "b"), filepath.Join(link, "backups")} {
 		_, err := TakeBackup(t.Context(), configOf(d.Data), Options{Dir: Dir(dir)})
-		wantError(t, dir, err, "lies in the data directory")
+		must.Fail(t, dir, err, "lies in the data directory")
 	}
 	must.OK(t, refuseWithin(d.Data+"-backups", d.Data))
 	must.OK(t, refuseWithin(filepath.Dir(d.Data), d.Data))

@@ -78,9 +78,7 @@ func TestCheckCountsWhatItLookedAt(t *testing.T) {
 	want.Bytes += 30 + int64(len("result\nit went well\nit failed\n"))
 	want.Files = 8 // the secret, three uploads, manifest, result and two logs
 	for _, want.Deep = range []bool{false, true} {
-		if diff := cmp.Diff(want, d.check(Options{Deep: want.Deep})); diff != "" {
-			t.Errorf("deep %t (-want +got):\n%s", want.Deep, diff)
-		}
+		must.Equal(t, fmt.Sprintf("deep %t (-want +got)", want.Deep), want, d.check(Options{Deep: want.Deep}))
 	}
 	if _, err := os.Stat(d.Path("set-aside")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder for strays: %v", err)
@@ -177,9 +175,7 @@ func TestCheckSpeaksOfNamesAndReportsStrangers(t *testing.T) {
 		}
 	}
 	for _, want := range []string{`of ann@lab.example (lab)`, ` of upload "`, "is missing; copy it from a backup, or delete the upload and send the file again", ` lacks an entry of job "`} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no %q in\n%s", want, all)
-		}
+		must.Contain(t, "the text", all, want)
 	}
 	if want := []string{"notes.txt", "jobs/notes", "uploads/notes"}; !cmp.Equal(paths(r.Foreign), want) || r.Foreign[1].Bytes != 2 || r.Foreign[1].Changed.IsZero() {
 		t.Errorf("foreign files %+v, want %q", r.Foreign, want)

@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -37,9 +36,7 @@ func TestBackupsAreKeptByRule(t *testing.T) {
 		for _, stays := range k.Chosen(moments) {
 			got += map[bool]string{true: "x", false: "."}[stays]
 		}
-		if got != want {
-			t.Errorf("%s keeps %s, want %s", rule, got, want)
-		}
+		must.Equal(t, rule+" keeps", got, want)
 		if k.String() != rule {
 			t.Errorf("%s is written as %s", rule, k)
 		}
@@ -61,8 +58,6 @@ func TestSettingsOfBackups(t *testing.T) {
 		`keep = "7x"`:    "7d,4w,6m",
 		`keep = "-1d"`:   "7d,4w,6m",
 	} {
-		if _, err := loadText(t, "[backup]\n"+text+"\n"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want it to name %s", text, err, want)
-		}
+		must.Fail(t, text, must.Error2(loadText(t, "[backup]\n"+text+"\n")), want)
 	}
 }

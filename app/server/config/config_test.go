@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -16,9 +15,7 @@ func TestEnvironmentOverridesFile(t *testing.T) {
 		c.Runner.Memory != 3<<29 || len(c.Runner.GPUs) != 2 || time.Duration(c.Runner.Grace) != 3*time.Second {
 		t.Errorf("got\n%s", c.Text())
 	}
-	if c.Data != "molrun-data" {
-		t.Errorf("default of data: %q", c.Data)
-	}
+	must.Equal(t, "default of data", c.Data, "molrun-data")
 }
 
 func TestInvalidSettingsAreErrors(t *testing.T) {
@@ -67,8 +64,6 @@ func TestInvalidSettingsAreErrors(t *testing.T) {
 		{"links too long", "[links]\nupload = \"30d\"\n", "", "links.upload"},
 	}
 	for _, tt := range tests {
-		if _, err := loadText(t, tt.text, tt.variable); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
-		}
+		must.Fail(t, tt.name, must.Error2(loadText(t, tt.text, tt.variable)), tt.want)
 	}
 }

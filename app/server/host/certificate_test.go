@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"crypto/tls"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,8 +89,6 @@ func TestSelfSignedCertificateHasTheNamesOfTheMachine(t *testing.T) {
 		conf.Listen, conf.PublicURL = listen, "https://sim.example:8443/x"
 		want := append([]string{"localhost", "127.0.0.1", "::1", "sim.example", machine}, own...)
 		slices.Sort(want)
-		if got := hostNames(conf); !slices.Equal(got, slices.Compact(want)) {
-			t.Errorf("listening on %s: names %q, want %q", listen, got, slices.Compact(want))
-		}
+		must.Equal(t, fmt.Sprintf("listening on %s: names", listen), hostNames(conf), slices.Compact(want))
 	}
 }

@@ -74,9 +74,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	must.OK(t, os.WriteFile(file, nil, 0o600))
-	if err := PrepareData(filepath.Join(file, "data"), true, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "the data directory: ") {
-		t.Errorf("below a file: %v", err)
-	}
+	must.Fail(t, "below a file", PrepareData(filepath.Join(file, "data"), true, zerolog.Nop()), "the data directory: ")
 }
 
 func TestDataDirectoryThatCannotBeClosedIsRefused(t *testing.T) {

@@ -193,9 +193,7 @@ func TestDashboardAsksInPromQL(t *testing.T) {
 				}
 				return values[name]
 			})
-			if !strings.Contains(target.Expr, `job="$job", instance=~"$instance"`) {
-				t.Errorf("panel %q asks for more than the chosen service: %s", p.Title, target.Expr)
-			}
+			must.Contain(t, fmt.Sprintf("panel %q asks for more than the chosen service", p.Title), target.Expr, `job="$job", instance=~"$instance"`)
 			all.Groups[0].Rules = append(all.Groups[0].Rules, rule{Record: fmt.Sprintf("panel:%d:%d", p.ID, i), Expr: expr})
 		}
 	}

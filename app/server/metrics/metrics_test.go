@@ -278,9 +278,7 @@ func TestAScrapeTellsWhatCanBeRead(t *testing.T) {
 		if _, known := got["molrun_drained"]; known || warned != 4 || got[`molrun_metrics_failures_total{part="disk"}`] == 0 || got[`molrun_metrics_failures_total{part="database"}`] == 0 {
 			t.Errorf("warned %d times; scraped %v", warned, got)
 		}
-		if db.reads != 1 {
-			t.Errorf("two scrapes at once read the database %d times", db.reads)
-		}
+		must.Equal(t, "two scrapes at once read the database", db.reads, 1)
 		if _, known := got["molrun_backup_last_success_timestamp_seconds"]; known || got["molrun_slurm_up"] != 0 || got["molrun_audit_entries_lost_total"] != 3 {
 			t.Errorf("scraped %v", got)
 		}

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -54,9 +55,7 @@ func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
 		}
 		return nil
 	}))
-	if used != 1 {
-		t.Errorf("the snapshot was used %d times", used)
-	}
+	must.Equal(t, "the snapshot was used", used, 1)
 	must.OK(t, <-asked)
 }
 
@@ -103,8 +102,6 @@ func TestOnlyCompletedJobsHaveResults(t *testing.T) {
 			}
 			errs++
 		}
-		if errs != missing {
-			t.Errorf("%s, batch %t: %d files can't be listed, want %d", job.Status, job.IsBatch(), errs, missing)
-		}
+		must.Equal(t, fmt.Sprintf("%s, batch %t", job.Status, job.IsBatch()), errs, missing)
 	}
 }

@@ -2,12 +2,11 @@ package container
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/test/must"
 )
@@ -40,9 +39,8 @@ func TestCommandLines(t *testing.T) {
 					must.OK(t, os.WriteFile(golden, []byte(got), 0o600))
 				}
 				want, err := os.ReadFile(golden)
-				if diff := cmp.Diff(string(want), got); diff != "" || err != nil {
-					t.Errorf("%v\n%s", err, diff)
-				}
+				must.OK(t, err)
+				must.Equal(t, "command", got, string(want))
 			})
 		}
 	}
@@ -60,9 +58,7 @@ func TestGPUsInside(t *testing.T) {
 		{Apptainer, []string{"2"}, ""},
 		{Podman, nil, ""},
 	} {
-		if got := tt.kind.VisibleGPUs(tt.gpus); got != tt.want {
-			t.Errorf("%s %q: %q, want %q", tt.kind, tt.gpus, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%s %q", tt.kind, tt.gpus), tt.kind.VisibleGPUs(tt.gpus), tt.want)
 	}
 }
 

@@ -74,9 +74,7 @@ echo "Error response from daemon: No such image: $4" >&2; exit 1`,
 		if err != nil {
 			got = err.Error()
 		}
-		if got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.image, got, tt.want)
-		}
+		must.Equal(t, tt.image, got, tt.want)
 	}
 }
 

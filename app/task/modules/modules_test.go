@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/test/must"
 )
 
@@ -26,9 +24,8 @@ esac; }
 	env := []string{"PATH=/usr/bin:/bin", "GONE=x", "SAME=y"}
 	changed, err := Load(t.Context(), init, []string{"good/1"}, env)
 	want := map[string]string{"PATH": "/opt/good/1/bin:/usr/bin:/bin", "LINES2": "a\nb", "GONE": ""}
-	if diff := cmp.Diff(want, changed); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "changed", changed, want)
 	for name, says := range map[string]string{"bad": `the modules "bad" can't be loaded: no such thing`, "quiet": `the modules "quiet" can't be loaded: exit status 3`, "-x; false": ""} {
 		if _, err := Load(t.Context(), init, []string{name}, env); (err != nil) != (says != "") || err != nil && err.Error() != says {
 			t.Errorf("%s: %v, want %q", name, err, says)

@@ -75,9 +75,7 @@ func TestKillMarkedKillsNoOthers(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- one.Wait() }()
 	must.OK(t, KillMarked(t.Context(), "mark-1"))
-	if err := <-done; err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("the marked process ended with %v", err)
-	}
+	must.Fail(t, "the marked process ended", <-done, "killed")
 	if marked, err := Marked("mark-12"); err != nil || !slices.Equal(marked, []int{other.Process.Pid}) {
 		t.Errorf("the other process is %v, %v; want it running", marked, err)
 	}
@@ -129,9 +127,7 @@ func TestProcessLivesUntilItsLastThreadHasEnded(t *testing.T) {
 		t.Errorf("process %+v does not run, %v", id, err)
 	}
 	must.OK(t, found[0].Signal(syscall.SIGKILL))
-	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("it ended with %v, want killed", err)
-	}
+	must.Fail(t, "it ended", cmd.Wait(), "killed")
 }
 
 func TestParseStat(t *testing.T) {
@@ -189,9 +185,7 @@ func TestOnlyTheVeryProcessRuns(t *testing.T) {
 	}{
 		"itself": {self, true}, "one that has its PID now": {later, false}, "of another boot": {otherBoot, false}, "gone": {gone, false},
 	} {
-		if got := tt.id.running(); got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
+		must.Equal(t, name, tt.id.running(), tt.want)
 	}
 }
 

@@ -1,9 +1,12 @@
 package protocol
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestWarningsAreBounded(t *testing.T) {
@@ -21,8 +24,6 @@ func TestTextIsCleanedAndBounded(t *testing.T) {
 	for in, want := range map[string]string{
 		" a\x00\nb ": "ab", "a\xffb": "a\uFFFDb", long: long, long + "b": long, "\x1b": "",
 	} {
-		if got := CleanText(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", in), CleanText(in), want)
 	}
 }

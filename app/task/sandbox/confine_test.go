@@ -116,9 +116,7 @@ func TestConfinedProgramHasLimitedScratchSpace(t *testing.T) {
 func TestConfinedProgramMustExist(t *testing.T) {
 	c := exec.Command("no-such-program")
 	c.Dir = t.TempDir()
-	if _, err := Confine(c, confinement(t)); err == nil || !strings.Contains(err.Error(), "no-such-program") {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, "the error", must.Error2(Confine(c, confinement(t))), "no-such-program")
 }
 
 func TestConfinedProgramKeepsTheDescriptorsThatItWasGiven(t *testing.T) {

@@ -107,9 +107,7 @@ func TestRunPrintsEachMeasurementAsALineOfJSON(t *testing.T) {
 		}
 		names = append(names, run.What)
 	}
-	if got := strings.Join(names, " "); got != "seed sync idle" {
-		t.Errorf("measurements %q, want seed, sync and idle", got)
-	}
+	must.Equal(t, "measurements", strings.Join(names, " "), "seed sync idle")
 }
 
 func TestInvalidSizeIsAUsageError(t *testing.T) {

@@ -50,9 +50,7 @@ func TestClusterRunsJobsAndAccountsForThem(t *testing.T) {
 	if again := shared.Start(t); again != c || c.Process(t, Controller) == before {
 		t.Error("the next test does not get the same cluster with a new controller")
 	}
-	if up := c.Run(t, "scontrol", "ping"); !strings.Contains(up, "UP") {
-		t.Errorf("scontrol ping says %s", up)
-	}
+	must.Contain(t, "scontrol ping", c.Run(t, "scontrol", "ping"), "UP")
 }
 
 func TestCrashOfANodeKillsItsJobs(t *testing.T) {
@@ -73,12 +71,8 @@ func TestClusterIsRemovedWhenItsTestIsKilled(t *testing.T) {
 	skipWithoutSlurm(t)
 	player := exec.Command(os.Args[0], "start-and-wait")
 	out, err := player.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := player.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, player.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	killed := player.Process.Kill()
 	_ = player.Wait()

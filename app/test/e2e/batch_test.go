@@ -120,9 +120,7 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 		t.Errorf("archive %s with %d files, want %d", link.FileName, len(files), 3*n)
 	}
 	for i := range n {
-		if got := files[fmt.Sprintf("b-%d/row", i+1)]; got != fmt.Sprintf("%d\n", i+1) {
-			t.Errorf("row %d in the archive: %q", i+1, got)
-		}
+		must.Equal(t, fmt.Sprintf("row %d in the archive", i+1), files[fmt.Sprintf("b-%d/row", i+1)], fmt.Sprintf("%d\n", i+1))
 	}
 	u.wantResult("b", "b-7/row", "7\n")
 	u.do("DELETE", "/jobs/b", nil).want(204)

@@ -40,26 +40,10 @@ func TestBinodalExampleIsOneCommand(t *testing.T) {
 	}
 	table := string(u.do("GET", "/jobs/lc-binodal/files/binodal.csv", nil).want(200).body)
 	for _, job := range []string{"lc-278,278", "lc-288,288", "lc-298,298", "lc-308,308", "lc-323,323"} {
-		if !strings.Contains(table, "\n"+job+",") {
-			t.Errorf("no row %q in\n%s", job, table)
-		}
+		must.Contain(t, "the table", table, "\n"+job+",")
 	}
-	var all struct {
-		Views []struct {
-			Name  string
-			Files []struct{ Path string }
-		}
-	}
-	u.do("GET", "/jobs/lc-binodal/views", nil).want(200).into(&all)
-	var shown []string
-	for _, v := range all.Views {
-		if len(v.Files) > 0 && v.Name != "curve" { // which takes a critical point
-			shown = append(shown, v.Name)
-		}
-	}
-	if want := []string{"plot", "binodal", "summary"}; !slices.Equal(shown, want) {
-		t.Errorf("views %q, want %q", shown, want)
-	}
+	shown := slices.DeleteFunc(u.viewsShown("lc-binodal"), func(name string) bool { return name == "curve" }) // which takes a critical point
+	must.Equal(t, "views", shown, []string{"plot", "binodal", "summary"})
 	p.fails(exitUsage, "leave out TYPE", "batch", "cg-condensate", "-i", "binodal.yaml")
 	must.OK(t, os.WriteFile(filepath.Join(p.dir, "bad.yaml"), []byte("jobs: [{type: cg-idp, seting: 1}]\n"), 0o600))
 	p.fails(exitUsage, `job 1 of jobs: there is no member "seting"`, "batch", "-i", "bad.yaml")

@@ -14,6 +14,24 @@ func smallSlab(steps int) string {
 		"box_nm":[9,9,40],"steps":%d,"sample_every":50,"frame_every":100,"cores":2}`, steps)
 }
 
+// viewsShown returns the views of a job that have files.
+func (u user) viewsShown(job string) (names []string) {
+	u.t.Helper()
+	var all struct {
+		Views []struct {
+			Name  string
+			Files []struct{ Path string }
+		}
+	}
+	u.do("GET", "/jobs/"+job+"/views", nil).want(200).into(&all)
+	for _, v := range all.Views {
+		if len(v.Files) > 0 {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
 func TestCondensateShowsItsResults(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
@@ -26,24 +44,11 @@ func TestCondensateShowsItsResults(t *testing.T) {
 	if condensed, has := slab["condensed"]; !has || condensed != nil || reason == "" || slab["components"].(map[string]any)["plain"] == nil {
 		t.Errorf("the figures of a slab: %v", slab)
 	}
-	var all struct {
-		Views []struct {
-			Name  string
-			Files []struct{ Path string }
-		}
-	}
-	u.do("GET", "/jobs/slab/views", nil).want(200).into(&all)
-	var shown []string
-	for _, v := range all.Views {
-		if len(v.Files) > 0 {
-			shown = append(shown, v.Name)
-		}
-	}
 	want := []string{
 		"slab", "ensemble", "profile_plot", "profile", "profile_time", "components", "clusters", "energy",
 		"temperature", "contacts", "contact_plots", "summary",
 	}
-	must.Equal(t, "views", shown, want)
+	must.Equal(t, "views", u.viewsShown("slab"), want)
 	pair := u.completed("pair").Metrics.Results
 	if _, ok := pair["b22_nm3"].(float64); !ok || pair["condensed"] != nil || pair["rg_nm"].(float64) <= 0 {
 		t.Errorf("the figures of a pair: %v", pair)
@@ -95,9 +100,7 @@ func TestCondensateIsEstimatedBeforeAnyHasRun(t *testing.T) {
 	}
 	told, _ := u.person().onTerminal("estimate", "cg-condensate", "--example")
 	for _, want := range []string{"runs      about 2m", " (the algorithm file of cg-condensate 1)", "\nnote      steps: are too few for concentrations: "} {
-		if !strings.Contains(told, want) {
-			t.Errorf("no %q in\n%s", want, told)
-		}
+		must.Contain(t, "the text", told, want)
 	}
 	chains := func(copies int) string {
 		return fmt.Sprintf(`{"components":[{"sequence":%q,"copies":%d}]}`, strings.Repeat("GSYR", 50), copies)

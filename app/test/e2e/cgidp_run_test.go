@@ -89,9 +89,7 @@ func TestSimulationReportsProgress(t *testing.T) {
 	}
 	log := string(u.do("GET", "/jobs/j/logs", nil).want(200).body)
 	for _, want := range []string{"1 sequence, 2 replicas each, 1 core; about ", "warning: only histidine responds to pH"} {
-		if !strings.Contains(log, want) {
-			t.Errorf("the log of the running job lacks %q:\n%s", want, log)
-		}
+		must.Contain(t, "the log of the running job", log, want)
 	}
 	u.do("POST", "/jobs/j/cancel", nil).want(200)
 	if j := u.finished("j"); j.Failure.Code != "STOPPED" {
@@ -127,9 +125,7 @@ func TestSimulationResumesAfterMachineRestart(t *testing.T) {
 	if !strings.Contains(log, "short goes on from checkpoint.bin, with 1 of 1 replica finished and 6000 of 6000 steps done") {
 		t.Errorf("the second attempt did not resume:\n%s", log)
 	}
-	if diff := cmp.Diff(u.outputs("whole"), u.outputs("cut")); diff != "" {
-		t.Errorf("-whole +cut:\n%s", diff)
-	}
+	must.Equal(t, "the outputs of the cut run", u.outputs("cut"), u.outputs("whole"))
 }
 
 // restartMachine makes an attempt look as if it began before the last boot of the

@@ -137,28 +137,6 @@ func TestMemoryOfValidatorsIsLimited(t *testing.T) {
 	}
 }
 
-// TestBuiltinEngineChecksInProcess removes the program of the service, so that no
-// process of it can start.
-func TestBuiltinEngineChecksInProcess(t *testing.T) {
-	t.Parallel()
-	program := filepath.Join(t.TempDir(), "molrun")
-	text, err := os.ReadFile(molrun)
-	must.OK(t, err)
-	must.OK(t, os.WriteFile(program, text, 0o700))
-	s := startServer(t, serverOptions{binary: program})
-	u := s.user("lab", "ann@lab.example")
-	u.upload("a.fasta", ">a\nACDEFG\n")
-	must.OK(t, os.Remove(program))
-	for settings, want := range map[string]string{
-		`{"sequences":["ACDEFG"]}`: "", `{"fasta":"inputs/a.fasta"}`: "", `{"sequences":["ACDEFX"]}`: "body.settings.sequences.0: sequence",
-	} {
-		got := u.do("POST", "/validate-job", `{"jobName":"j","type":"cg-idp","settings":`+settings+`}`).want(200).details()
-		if !strings.HasPrefix(strings.Join(got, "\n"), want) {
-			t.Errorf("%s: %q, want %q", settings, got, want)
-		}
-	}
-}
-
 // TestBuiltinCheckFindsWhatItsProcessFinds asks a second algorithm, which is the same
 // but for a command that the service does not know for its own.
 func TestBuiltinCheckFindsWhatItsProcessFinds(t *testing.T) {

@@ -74,9 +74,7 @@ func (g *generation) download(name string, args ...string) {
 // done checks that a client went all the way.
 func (g *generation) done(stdout string) {
 	g.t.Helper()
-	if stdout != "done\n" {
-		g.t.Errorf("the client printed %q, want done", stdout)
-	}
+	must.Equal(g.t, "the client printed", stdout, "done\n")
 }
 
 // needNode skips the test unless Node.js is there for what it does.

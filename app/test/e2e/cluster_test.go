@@ -7,13 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/cli/doctor"
 	"molrun/app/test/cluster"
@@ -30,15 +27,9 @@ func TestJobsOnTheCluster(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T, *cluster.Cluster){
 		"one setting sends jobs to Slurm":              oneSettingSendsJobsToSlurm,
-		"jobs see the GPUs that Slurm grants":          jobsSeeTheirGPUs,
-		"jobs see no secrets of the service":           jobsSeeNoSecrets,
 		"folders of algorithms reach the nodes":        foldersReachTheNodes,
 		"containers of images run on nodes":            containersOnTheCluster,
-		"rules route jobs to executors":                rulesRouteJobs,
-		"jobs continue while the service is down":      jobsContinueWithoutService,
 		"a batch needs few calls of sbatch":            batchNeedsFewSubmissions,
-		"the shared folder is mounted later":           sharedFolderIsMountedLater,
-		"a job too large for any node is refused":      tooLargeJobIsRefused,
 		"the documented setup of a cluster works":      readmeForClusters,
 		"doctor and readyz report the cluster's state": doctorAndReadyz,
 		"metrics tell of the cluster":                  metricsOfTheCluster,
@@ -129,145 +120,6 @@ func oneSettingSendsJobsToSlurm(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-func jobsSeeTheirGPUs(t *testing.T, c *cluster.Cluster) {
-	u := clusterServer(t, c, "", serverOptions{
-		config: "[runner]\nexecutor = \"slurm\"\ngpus = [\"GPU-ours\", \"GPU-too\"]\n",
-		env:    []string{"CUDA_VISIBLE_DEVICES=GPU-ours"},
-	}).user("lab", "ann@lab.example")
-	const report = `echo "${CUDA_VISIBLE_DEVICES-none}" >out/devices`
-	for gpus, want := range map[int][]string{0: {""}, 1: {"0", "1"}, 2: {"0,1"}} {
-		name := fmt.Sprintf("with-%d", gpus)
-		u.submit(name, "shell", script(report, fmt.Sprintf(`,"gpus":%d`, gpus)))
-		u.completed(name)
-		if got := strings.TrimSpace(string(u.result(name, "devices"))); !slices.Contains(want, got) {
-			t.Errorf("a job with %d GPUs sees %q, want one of %q", gpus, got, want)
-		}
-	}
-}
-
-// jobsSeeNoSecrets has a job print its environment and those of its ancestor
-// processes. The service's environment also has the variables that ask Slurm's
-// commands to pass the environment on.
-func jobsSeeNoSecrets(t *testing.T, c *cluster.Cluster) {
-	const canary = "CANARY-of-the-service"
-	s := clusterServer(t, c, "", serverOptions{
-		config: "[runner]\nexecutor = \"slurm\"\nsandbox = \"off\"\n",
-		env: []string{
-			"LAB_SECRET=" + canary, "SBATCH_EXPORT=ALL", "SLURM_EXPORT_ENV=ALL", "SBATCH_COMMENT=" + canary,
-			"SBATCH_PARTITION=nowhere", "SLURM_TIME_FORMAT=standard", "SQUEUE_FORMAT=%i", "SACCT_FORMAT=user",
-		},
-	})
-	u := s.user("lab", "ann@lab.example")
-	u.submit("look", "shell", script(`env >out/seen
-p=$$
-while [ "$p" -gt 1 ]; do
-	tr '\0' '\n' <"/proc/$p/environ" >>out/seen
-	echo "process $p" >>out/seen
-	p=$(sed 's/.*) //' "/proc/$p/stat" | cut -d' ' -f2)
-done`))
-	u.completed("look")
-	seen := string(u.result("look", "seen"))
-	if strings.Count(seen, "process ") < 3 || !strings.Contains(seen, "SLURM_CONF=") {
-		t.Errorf("the job did not reach Slurm's own process: %s", seen)
-	}
-	u.submit("stay", "shell", script("sleep 600"))
-	u.running("stay")
-	texts := map[string]string{
-		"a job's processes": seen,
-		"Slurm":             c.Run(t, "scontrol", "--details", "show", "job") + c.Run(t, "scontrol", "write", "batch_script", s.inSlurm(t)[0], "-"),
-		"the shared folder": everyFile(t, s.shared),
-	}
-	secret := must.Read(t, filepath.Join(s.data(), "secret"))
-	for where, text := range texts {
-		for _, private := range []string{canary, u.key, s.data(), secret} {
-			// Slurm's script names the data directory, so that nodes which share it hide it.
-			if strings.Contains(text, private) && (where != "Slurm" || private != s.data()) {
-				t.Errorf("%s: contains %q of the service", where, private)
-			}
-		}
-	}
-}
-
-// everyFile concatenates all files below a directory except the copy of molrun.
-func everyFile(t *testing.T, dir string) string {
-	t.Helper()
-	var all strings.Builder
-	must.OK(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), "molrun-") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		all.WriteString(path + "\n")
-		all.Write(text)
-		return err
-	}))
-	return all.String()
-}
-
-func rulesRouteJobs(t *testing.T, c *cluster.Cluster) {
-	s := clusterServer(t, c, "options = \"--nice=3\"\n", serverOptions{config: noSandbox + `
-[[runner.rules]]
-user = "bob@lab.example"
-executor = "local"
-[[runner.rules]]
-min_cpus = 2
-executor = "slurm"
-partition = "main"
-options = ["--nice=7", "--exclude=c1"]
-`})
-	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
-	const report = `scontrol show job "$SLURM_JOB_ID" >out/job 2>&1; echo "node ${SLURMD_NODENAME-none}" >>out/job`
-	for _, tt := range []struct {
-		u              user
-		name, more     string
-		executor, says string
-	}{
-		{ann, "small", "", "local", "node none"},
-		{ann, "large", `,"cpus":2`, "slurm", "node none"}, // Slurm's variables are not in the job's environment
-		{bob, "here", `,"cpus":2`, "local", "node none"},
-	} {
-		tt.u.submit(tt.name, "shell", script(report, tt.more))
-		if j := tt.u.completed(tt.name); j.Executor != tt.executor {
-			t.Errorf("%s ran on %s, want %s", tt.name, j.Executor, tt.executor)
-		}
-		if got := string(tt.u.result(tt.name, "job")); !strings.Contains(got, tt.says) {
-			t.Errorf("%s sees %s", tt.name, got)
-		}
-	}
-	for line := range strings.Lines(c.Run(t, "squeue", "--noheader", "--states=all", "--format=%j|%P|%N|%C|%y")) {
-		if strings.HasPrefix(line, s.prefix) && !strings.HasSuffix(strings.TrimSpace(line), "|main|c2|2|7") {
-			t.Errorf("the job in Slurm is %s, want partition main, node c2, 2 CPUs, nice 7", line)
-		}
-	}
-}
-
-// jobsContinueWithoutService kills the service while jobs run and another waits in
-// Slurm; they end before the service is back.
-func jobsContinueWithoutService(t *testing.T, c *cluster.Cluster) {
-	s := clusterServer(t, c, "", serverOptions{config: "[runner]\nexecutor = \"slurm\"\nsandbox = \"off\"\n"})
-	u, gate := s.user("lab", "ann@lab.example"), s.gate("open")
-	ran := filepath.Join(s.dir, "ran")
-	work := fmt.Sprintf("echo once >>%s.$0; %s; echo done >out/done", ran, gate.wait())
-	for _, name := range []string{"a", "b"} {
-		u.submit(name, "shell", script(strings.ReplaceAll(work, "$0", name), `,"cpus":4`))
-		u.running(name)
-	}
-	u.submit("waits", "shell", script(strings.ReplaceAll(work, "$0", "waits"), `,"cpus":4`))
-	u.until("waits", "in Slurm", func(r record) bool { return strings.Contains(r.StatusReason, "Resources") })
-	s.kill()
-	gate.open(t)
-	s.waitUntilEmpty(t)
-	s.start()
-	for _, name := range []string{"a", "b", "waits"} {
-		j := u.completed(name)
-		times, err := os.ReadFile(ran + "." + name)
-		if err != nil || string(times) != "once\n" || j.Attempts != 1 {
-			t.Errorf("%s: %d attempts, ran: %s, %v", name, j.Attempts, times, err)
-		}
-		u.wantResult(name, "done", "done\n")
-	}
-}
-
 // batchNeedsFewSubmissions runs MOLRUN_CLUSTER_ROWS rows; `make cluster` sets it
 // to 1,000.
 func batchNeedsFewSubmissions(t *testing.T, c *cluster.Cluster) {
@@ -304,46 +156,6 @@ func batchNeedsFewSubmissions(t *testing.T, c *cluster.Cluster) {
 			t.Errorf("%s: %d attempts on %s", j.JobName, j.Attempts, j.Executor)
 		}
 	}
-}
-
-// sharedFolderIsMountedLater starts without the folder, as on a machine with a slow
-// network.
-func sharedFolderIsMountedLater(t *testing.T, c *cluster.Cluster) {
-	s := clusterServer(t, c, "", serverOptions{config: everywhere})
-	s.stop()
-	must.OK(t, os.RemoveAll(s.shared))
-	s.start()
-	u := s.user("lab", "ann@lab.example")
-	u.submit("early", "shell", script("true"))
-	s.eventually("the service logs that it waits for the folder", func() bool {
-		return strings.Contains(s.log.String(), "the folder shared with the cluster can't be used") && strings.Contains(s.log.String(), "will try again")
-	})
-	if j := u.job("early"); j.Status != "QUEUED" {
-		t.Errorf("a job is %s without the folder: %+v", j.Status, j.Failure)
-	}
-	must.OK(t, os.Mkdir(s.shared, 0o700))
-	u.completed("early")
-}
-
-func tooLargeJobIsRefused(t *testing.T, c *cluster.Cluster) {
-	s := clusterServer(t, c, "partition = \"main\"\n", serverOptions{config: everywhere})
-	u := s.user("lab", "ann@lab.example")
-	big := jobBody("big", script("true", `,"cpus":5,"gpus":3`))
-	s.eventually("the nodes of the cluster are known", func() bool {
-		var found struct{ Valid bool }
-		u.do("POST", "/validate-job", big).want(200).into(&found)
-		return !found.Valid
-	})
-	faults := u.do("POST", "/submit-job", big).messages()
-	want := map[string]string{
-		"body.settings.cpus": "the job would need more than any node of the partition main has: 5 CPUs of 4; ask for less",
-		"body.settings.gpus": "the job would need more than any node of the partition main has: 3 GPUs of 2; ask for less",
-	}
-	if diff := cmp.Diff(want, faults); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	u.do("POST", "/submit-job", jobBody("fits", script("true", `,"cpus":4,"gpus":2`))).want(200)
-	u.completed("fits")
 }
 
 func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {

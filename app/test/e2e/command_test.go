@@ -124,9 +124,7 @@ func TestDisablingAKeyCanRevokeItsLinks(t *testing.T) {
 	again := link(ann)
 	ann.do("GET", again, nil).want(200)
 	out, _, _ := s.run("audit", "--action", "key.revoke-links")
-	if !strings.Contains(out, annID) {
-		t.Errorf("the audit log has %s", out)
-	}
+	must.Contain(t, "the audit log", out, annID)
 	s.fails(exitMissing, "", "key", "disable", "absent", "--revoke-links")
 }
 

@@ -30,7 +30,7 @@ func commonTypes() map[string]string {
 	drawn := strings.Replace(shellFile, `type = "shell"`, `type = "drawn"`, 1) + seriesView
 	return map[string]string{
 		"shell.toml": shellFile, "words.toml": wordsFile, "measure.toml": measureFile, "superpose.toml": superposeFile,
-		"sized.toml": sizedFile, "dock.toml": dockFile, "opens.toml": opensFile, "bare.toml": bareFile, "drawn.toml": drawn,
+		"sized.toml": sizedFile, "opens.toml": opensFile, "bare.toml": bareFile, "drawn.toml": drawn,
 		"curious.toml": strings.ReplaceAll(curiousFile, "@PID@", fmt.Sprint(os.Getpid())), "maker.toml": makerFile, "reader.toml": readerFile, "old.toml": oldMaker,
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/test/must"
 )
 
@@ -100,9 +98,7 @@ func (s said) golden(want string) {
 		}
 		return "TIME"
 	})
-	if diff := cmp.Diff(want, got); diff != "" {
-		s.t.Errorf("(-want +got)\n%s", diff)
-	}
+	must.Equal(s.t, "the answer", got, want)
 }
 
 // wait polls a job until it has ended, and returns its state.
@@ -134,14 +130,10 @@ func TestCompatRecordsOfJobs(t *testing.T) {
 	t.Parallel()
 	u, h := compatUser(t)
 	h.submit("run1", "shell", `{"script":"echo '{\"score\": 91.2}' >out/metrics.json"}`)
-	if state := h.wait(u, "run1"); state != "Complete" {
-		t.Errorf("run1 is %s", state)
-	}
+	must.Equal(t, "run1", h.wait(u, "run1"), "Complete")
 	h.do("POST", "submit-batch", `{"batchName":"many","type":"shell","settings":[{"script":"true"},{"script":"exit 1"}],"jobNames":["good","bad"],"maxRuntimeSeconds":60}`).
 		want(200).golden(`{"batchName":"many","jobs":["good","bad"],"message":"many submitted to queue with 2 jobs."}`)
-	if state := h.wait(u, "many"); state != "Stopped" {
-		t.Errorf("many is %s", state)
-	}
+	must.Equal(t, "many", h.wait(u, "many"), "Stopped")
 	const run1 = `{"Completed":"TIME","Created":"TIME","JobName":"run1","JobStatus":"Complete","Score":"{\"score\":91.2}",` +
 		`"Settings":"{\"script\":\"echo '{\\\"score\\\": 91.2}' >out/metrics.json\"}","Started":"TIME","Type":"shell","User":"ann@lab.example","WeightedHours":0,` +
 		`"jobName":"run1","state":"COMPLETED","status":"Complete","type":"shell"}`
@@ -227,9 +219,7 @@ func TestCompatFromUploadToResult(t *testing.T) {
 	var target string
 	answer := h.do("POST", "result", `{"jobName":"m1"}`).want(200)
 	answer.into(&target)
-	if answer.header.Get("Content-Type") != "application/json" {
-		t.Errorf("the link is %s", answer.header.Get("Content-Type"))
-	}
+	must.Equal(t, "the link", answer.header.Get("Content-Type"), "application/json")
 	if got := h.do("GET", target, "").want(200); !strings.HasPrefix(got.text, "PK") {
 		t.Errorf("the result is %.20q", got.text)
 	}
@@ -246,9 +236,7 @@ func TestCompatLogsAndStops(t *testing.T) {
 	t.Parallel()
 	u, h := compatUser(t)
 	h.submit("fails", "shell", `{"script":"for i in 1 2 3; do echo line $i; done; exit 1"}`)
-	if state := h.wait(u, "fails"); state != "Stopped" {
-		t.Errorf("it is %s", state)
-	}
+	must.Equal(t, "it", h.wait(u, "fails"), "Stopped")
 	h.do("GET", "catalog/jobs/fails/logs?maxLines=2", "").want(200).golden(`{"log":"line 2\nline 3\n"}`)
 	h.do("GET", "catalog/jobs/fails/logs", "").want(200).golden(`{"log":"line 1\nline 2\nline 3\n"}`)
 	h.do("GET", "catalog/jobs/absent/logs", "").want(404)
@@ -491,9 +479,7 @@ func TestCompatShowsNothingOfAnotherOrganization(t *testing.T) {
 			t.Errorf("%s: %s", route, got.text)
 		}
 	}
-	if after := h.do("GET", "jobs", "").text + h.do("GET", "files?includeAll=true", "").text; after != before {
-		t.Errorf("%s\nis now\n%s", before, after)
-	}
+	must.Equal(t, "what the owner has", h.do("GET", "jobs", "").text+h.do("GET", "files?includeAll=true", "").text, before)
 }
 
 func TestCompatCanBeSwitchedOff(t *testing.T) {

@@ -62,9 +62,7 @@ func align(t *testing.T, u user) {
 	u.upload("helix.pdb", helix(40))
 	u.submit("align", "tm-align", `{"mobile":"inputs/helix.pdb","target":"inputs/helix.pdb"}`)
 	j := u.completed("align")
-	if score := string(u.members("align")["metrics"]); !strings.Contains(score, `"tm_score":1`) {
-		t.Errorf("metrics %s", score)
-	}
+	must.Contain(t, "metrics", string(u.members("align")["metrics"]), `"tm_score":1`)
 	files := unzip(t, u.result("align", ""))
 	if !strings.Contains(files["superposed.pdb"], "ATOM") {
 		t.Errorf("the result has no structure: %v", files)
@@ -79,9 +77,7 @@ func align(t *testing.T, u user) {
 			t.Errorf("the %s says %+v, want the image %s", where, ran, id)
 		}
 	}
-	if j.Attempts != 1 {
-		t.Errorf("%d attempts", j.Attempts)
-	}
+	must.Equal(t, "attempts", j.Attempts, 1)
 }
 
 func TestTypeWithAnImageRunsThroughTheAPI(t *testing.T) {
@@ -162,9 +158,7 @@ func TestContainersOutliveTheServiceAndDieWithTheirJobs(t *testing.T) {
 	if j := u.finished("endless"); j.Failure == nil || j.Failure.Code != "STOPPED" {
 		t.Errorf("cancelled: %+v", j.Failure)
 	}
-	if n := s.alive("sleep\x007339"); n != 0 {
-		t.Errorf("%d processes of the cancelled job are left", n)
-	}
+	must.Equal(t, "processes of the cancelled job are left", s.alive("sleep\x007339"), 0)
 	s.noContainers()
 }
 
@@ -184,9 +178,7 @@ func containersOnTheCluster(t *testing.T, c *cluster.Cluster) {
 	if j := u.finished("endless"); j.Failure == nil || j.Failure.Code != "STOPPED" {
 		t.Errorf("cancelled: %+v", j.Failure)
 	}
-	if n := s.alive("sleep\x007341"); n != 0 {
-		t.Errorf("%d processes of the cancelled job are left", n)
-	}
+	must.Equal(t, "processes of the cancelled job are left", s.alive("sleep\x007341"), 0)
 	left, err := containertest.Podman(t).Run(nil, "ps", "--all", "--format={{.Labels}}")
 	must.OK(t, err)
 	if strings.Contains(left, filepath.Clean(s.shared)) {

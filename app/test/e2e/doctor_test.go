@@ -62,9 +62,7 @@ func TestDoctorFindsNoProblemsInAHealthyInstallation(t *testing.T) {
 	running := startServer(t, serverOptions{})
 	findings := healthy(running, "--listen", strings.TrimPrefix(running.base, "http://"))
 	for check, want := range map[string]string{"database": "open and held by", "service": "runs on", "address": "the service listens", "open files": "the service may open"} {
-		if !strings.Contains(findings[check], want) {
-			t.Errorf("%s of a running service: %s, want %q", check, findings[check], want)
-		}
+		must.Contain(t, check+" of a running service", findings[check], want)
 	}
 	if findings := healthy(running); !strings.Contains(findings["address"], "the service listens on "+running.base+", a port that it has chosen") {
 		t.Errorf("address with a port of its own: %s", findings["address"])
@@ -74,9 +72,7 @@ func TestDoctorFindsNoProblemsInAHealthyInstallation(t *testing.T) {
 	if findings, _ := running.diagnosis("--listen", other); !strings.Contains(findings["address"], running.base+", not on "+other) {
 		t.Errorf("another address: %s", findings["address"])
 	}
-	if out := running.ok("doctor", "--listen", strings.TrimPrefix(running.base, "http://")); !strings.Contains(out, "WHAT TO DO") {
-		t.Errorf("unexpected table: %s", out)
-	}
+	must.Contain(t, "the table", running.ok("doctor", "--listen", strings.TrimPrefix(running.base, "http://")), "WHAT TO DO")
 }
 
 const missingProgram = `format = 1

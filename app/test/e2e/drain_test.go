@@ -3,6 +3,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 // TestDrainedServiceStartsNothingUntilResumed also drains a service that is not
@@ -30,9 +32,7 @@ func TestDrainedServiceStartsNothingUntilResumed(t *testing.T) {
 	}
 	waits("the operator drained the service")
 	waits("a new kernel")
-	if text := string(u.do("GET", "/readyz", nil).want(200).body); !strings.Contains(text, `"drained":"no job starts since 20`) {
-		t.Errorf("readyz: %s", text)
-	}
+	must.Contain(t, "readyz", string(u.do("GET", "/readyz", nil).want(200).body), `"drained":"no job starts since 20`)
 	open.open(t) // what runs goes on to its end
 	u.completed("runs")
 	s.kill()

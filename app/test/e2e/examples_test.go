@@ -161,9 +161,7 @@ func TestSnakemakeExample(t *testing.T) {
 	}
 	must.OK(t, os.RemoveAll(filepath.Join(p.dir, "results")))
 	must.OK(t, os.Remove(filepath.Join(p.dir, "summary.csv")))
-	if again := run(); again != first {
-		t.Errorf("summary.csv was %q, and is now %q", first, again)
-	}
+	must.Equal(t, "summary.csv", run(), first)
 	if jobs := u.names(nil); len(jobs) != 4 {
 		t.Errorf("the workflow, run twice, submitted %q", jobs)
 	}
@@ -185,10 +183,6 @@ func TestNextflowExample(t *testing.T) {
 			t.Errorf("%s: %v\n%s", script[1], err, text)
 		}
 	}
-	if text := must.Read(t, filepath.Join(p.dir, "simulated/metrics.json")); !strings.Contains(text, "rg_nm") {
-		t.Errorf("metrics.json: %s", text)
-	}
-	if text := must.Read(t, filepath.Join(p.dir, "summary.csv")); text != "protein,rg_nm,rg_se_nm\nhst5,1.2,0.1\nsyn25,1.3,0.2\n" {
-		t.Errorf("summary.csv: %q", text)
-	}
+	must.Contain(t, "metrics.json", must.Read(t, filepath.Join(p.dir, "simulated/metrics.json")), "rg_nm")
+	must.Equal(t, "summary.csv", must.Read(t, filepath.Join(p.dir, "summary.csv")), "protein,rg_nm,rg_se_nm\nhst5,1.2,0.1\nsyn25,1.3,0.2\n")
 }

@@ -96,9 +96,7 @@ func TestFolderOfAnAlgorithmServesItsValidator(t *testing.T) {
 	if j := u.finished("b"); j.Status != "COMPLETED" || j.ProgramVersion != "7.1" {
 		t.Errorf("%+v", j)
 	}
-	if record := string(u.result("b", "job.json")); !strings.Contains(record, `"programVersion":"7.1"`) {
-		t.Errorf("job.json: %s", record)
-	}
+	must.Contain(t, "job.json", string(u.result("b", "job.json")), `"programVersion":"7.1"`)
 }
 
 // TestBackupHasTheFoldersOfUnfinishedJobs restores a job that waits, whose folder has gone

@@ -107,23 +107,6 @@ func (u user) linkTo(body string) (link struct {
 	return link
 }
 
-// messages returns the msg of each fault of a 422 by its loc.
-func (a answer) messages() map[string]string {
-	a.t.Helper()
-	var e struct {
-		Detail []struct {
-			Loc []any
-			Msg string
-		}
-	}
-	a.want(422).into(&e)
-	all := map[string]string{}
-	for _, d := range e.Detail {
-		all[strings.Trim(strings.ReplaceAll(fmt.Sprint(d.Loc), " ", "."), "[]")] = d.Msg
-	}
-	return all
-}
-
 // body reads and closes the body of a response.
 func body(t *testing.T, response *http.Response) string {
 	t.Helper()
@@ -131,12 +114,4 @@ func body(t *testing.T, response *http.Response) string {
 	data, err := io.ReadAll(response.Body)
 	must.OK(t, err)
 	return string(data)
-}
-
-// same compares two lists of strings.
-func same(t *testing.T, what string, got, want []string) {
-	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: got %q, want %q", what, got, want)
-	}
 }

@@ -97,7 +97,7 @@ func TestOtherProgramsCanReadTheArchive(t *testing.T) {
 	if files["output/job.json"] != "mine\n" || !strings.Contains(files["job.json"], `"jobName":"j"`) || files["ä b/c/1.txt"] != "1\n" {
 		t.Errorf("files of the archive: %q", sortedNames(files))
 	}
-	same(t, "rows in the archive", sortedNames(unzip(t, u.result("b", ""))), []string{"b-1/a", "b-1/job.json", "b-1/log.txt", "b-2/a", "b-2/job.json", "b-2/log.txt"})
+	must.Equal(t, "rows in the archive", sortedNames(unzip(t, u.result("b", ""))), []string{"b-1/a", "b-1/job.json", "b-1/log.txt", "b-2/a", "b-2/job.json", "b-2/log.txt"})
 }
 
 func TestArchiveNeedsNoSecondCopyOnDisk(t *testing.T) {

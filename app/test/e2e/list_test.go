@@ -42,7 +42,7 @@ func TestListsAreFilteredAndContinueAtTheCursor(t *testing.T) {
 		for _, limit := range []string{"1", "2", "100"} {
 			query, err := url.ParseQuery(tt.query + "&limit=" + limit)
 			must.OK(t, err)
-			same(t, fmt.Sprintf("%s, %s a page", tt.query, limit), ann.names(query), tt.want)
+			must.Equal(t, fmt.Sprintf("%s, %s a page", tt.query, limit), ann.names(query), tt.want)
 		}
 	}
 }

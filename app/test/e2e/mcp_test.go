@@ -166,9 +166,7 @@ func TestModelsHaveTheRightsOfTheirKeys(t *testing.T) {
 		resp, err := http.DefaultClient.Do(r)
 		must.OK(t, err)
 		resp.Body.Close()
-		if resp.StatusCode != http.StatusUnauthorized {
-			t.Errorf("key %q: status %d", key, resp.StatusCode)
-		}
+		must.Equal(t, fmt.Sprintf("key %q: status", key), resp.StatusCode, http.StatusUnauthorized)
 	}
 }
 
@@ -187,9 +185,7 @@ func TestToolsSayWhatTheyDo(t *testing.T) {
 		}
 	}
 	must.Equal(t, "who may cache the tools", list.CacheScope, "private")
-	if len(list.Tools) != 17 {
-		t.Errorf("%d tools", len(list.Tools))
-	}
+	must.Equal(t, "tools", len(list.Tools), 17)
 }
 
 // TestInspectorUnderstandsTheTools asks over both transports with the inspector of the Model

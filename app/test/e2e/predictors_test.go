@@ -32,9 +32,7 @@ func (u user) predict(typ, folder string, files map[string]string, jobs map[stri
 		body := `{"jobName":"` + name + `","type":"` + typ + `","settings":` + p.settings + `}`
 		answer := u.do("POST", "/submit-job", body)
 		if p.refused != "" {
-			if details := strings.Join(answer.want(422).details(), "\n"); !strings.Contains(details, p.refused) {
-				u.t.Errorf("%s: %s, want %q", name, details, p.refused)
-			}
+			must.Contain(u.t, name, strings.Join(answer.want(422).details(), "\n"), p.refused)
 			continue
 		}
 		answer.want(200)

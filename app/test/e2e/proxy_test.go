@@ -77,6 +77,14 @@ http {
 	// checked against it.
 	s.http = &http.Client{Transport: &http.Transport{TLSClientConfig: s.secure(cert), ForceAttemptHTTP2: true}, Timeout: patience}
 	s.base = "https://" + listen + strings.TrimSuffix(prefix, "/")
+	s.eventually("nginx answers", func() bool {
+		response, err := s.http.Get(s.base + "/healthz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode < http.StatusInternalServerError
+	})
 	return kill
 }
 
@@ -99,14 +107,6 @@ func TestServiceWorksBehindNginxUnderAPath(t *testing.T) {
 	key := s.user("lab", "ann@lab.example").key
 	s.nginx("/molrun/", listen)
 	u := user{s, key}
-	s.eventually("nginx answers", func() bool {
-		response, err := s.http.Get(s.base + "/healthz")
-		if err != nil {
-			return false
-		}
-		response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	})
 	const name = "größe 50% [a]+b.txt"
 	g := u.grant(name)
 	if !strings.HasPrefix(g.UploadURL, base+"/blobs/") || !strings.HasPrefix(g.DownloadURL, base+"/blobs/") {
@@ -130,9 +130,7 @@ func TestServiceWorksBehindNginxUnderAPath(t *testing.T) {
 	u.submit("probe ü", "shell", script("true"))
 	var page struct{ Jobs []record }
 	u.do("GET", "/jobs?limit=1", nil).want(200).into(&page)
-	if len(page.Jobs) != 1 {
-		t.Errorf("%d jobs in the listing, want 1", len(page.Jobs))
-	}
+	must.Equal(t, "jobs in the listing", len(page.Jobs), 1)
 	if j := u.job("probe ü"); j.JobName != "probe ü" {
 		t.Errorf("%+v", j)
 	}
@@ -158,9 +156,7 @@ func (s *instance) readDocs(base string) {
 		must.OK(s.t, err)
 		page, err := io.ReadAll(answer.Body)
 		must.OK(s.t, errors.Join(err, answer.Body.Close()))
-		if answer.StatusCode != http.StatusOK {
-			s.t.Errorf("%s: status %d", next[0], answer.StatusCode)
-		}
+		must.Equal(s.t, next[0]+": status", answer.StatusCode, http.StatusOK)
 		if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
 			continue
 		}
@@ -206,14 +202,6 @@ create = true
     auth_basic_user_file %s;
     proxy_set_header Authorization "";
     proxy_set_header Remote-User $remote_user;`, passwords))
-	s.eventually("nginx answers", func() bool {
-		response, err := s.http.Get(s.base + "/healthz")
-		if err != nil {
-			return false
-		}
-		response.Body.Close()
-		return response.StatusCode == http.StatusUnauthorized
-	})
 	ask := func(client *http.Client, method, url string, headers ...string) (status int, body string) {
 		t.Helper()
 		r, err := http.NewRequest(method, url, nil)

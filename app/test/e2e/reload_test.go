@@ -60,15 +60,11 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 		t.Fatalf("it is on offer already: %s", title)
 	}
 	s.algorithmFile("say.toml", reloadable("1", "hello"))
-	if title := u.titleOf("say"); title != "" {
-		t.Errorf("a file is read before it is asked for: %s", title)
-	}
+	must.Equal(t, "a file is read before it is asked for", u.titleOf("say"), "")
 	if read := s.reload(0); strings.Join(read.Added, ",") != "say 1" || len(read.Changed)+len(read.Removed)+len(read.Mistakes) != 0 {
 		t.Errorf("added: %+v", read)
 	}
-	if title := u.titleOf("say"); title != "Say hello" {
-		t.Errorf("after a reload: %q", title)
-	}
+	must.Equal(t, "after a reload", u.titleOf("say"), "Say hello")
 	u.submit("first", "say", `{}`)
 
 	s.algorithmFile("say.toml", reloadable("1", "goodbye"))

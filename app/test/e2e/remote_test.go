@@ -443,9 +443,7 @@ func TestKeysOfProfilesStayPrivate(t *testing.T) {
 	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "nothing was kept") {
 		t.Errorf("a wrong key: %v: %s", err, out)
 	}
-	if out := p.ok("whoami"); !strings.Contains(out, "ann@lab.example") {
-		t.Errorf("after a login that failed: %s", out)
-	}
+	must.Contain(t, "after a login that failed", p.ok("whoami"), "ann@lab.example")
 	p.ok("logout")
 	p.fails(exitKey, "", "whoami")
 }
@@ -530,9 +528,7 @@ func TestWaitingSurvivesARestartAndLeavesTheJobToCtrlC(t *testing.T) {
 	s.start()
 	must.OK(t, os.WriteFile(gate, nil, 0o600))
 	must.OK(t, follow.Wait())
-	if log.String() != "released\n" {
-		t.Errorf("the log over a restart: %q", log.String())
-	}
+	must.Equal(t, "the log over a restart", log.String(), "released\n")
 }
 
 func TestTopDrawsAndStopsJobs(t *testing.T) {
@@ -561,9 +557,7 @@ func TestTopDrawsAndStopsJobs(t *testing.T) {
 		s.eventually("top shows "+shows, func() bool { return strings.Contains(shown.String()[from:], shows) })
 	}
 	s.eventually("top shows the job", func() bool { return strings.Contains(shown.String(), "▸ long") })
-	if !strings.Contains(shown.String(), "CPUs 1/") {
-		t.Errorf("an admin does not see the machine: %q", shown.String())
-	}
+	must.Contain(t, "an admin does not see the machine", shown.String(), "CPUs 1/")
 	press("f", "hello")
 	press("x", "▸ long")
 	press("c", "stop long?")
@@ -597,7 +591,5 @@ func TestJobsWithoutSettingsAreSent(t *testing.T) {
 	t.Parallel()
 	p := plain(t).user("lab", "ann@lab.example").person()
 	p.ok("submit", "bare", "-n", "bare", "--wait")
-	if out := p.ok("logs", "bare"); out != "word\n" {
-		t.Errorf("the job logs %q", out)
-	}
+	must.Equal(t, "the job logs", p.ok("logs", "bare"), "word\n")
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/test/must"
 )
 
@@ -92,9 +90,7 @@ func TestArchiveIsAllThatAnotherServerNeeds(t *testing.T) {
 		for path, text := range files {
 			if digest, filename, ok := strings.Cut(strings.TrimPrefix(path, "inputs/"), "/"); ok && strings.HasPrefix(path, "inputs/") {
 				inputs++
-				if digestOf(text) != digest {
-					t.Errorf("%s has the digest %s", path, digestOf(text))
-				}
+				must.Equal(t, path+" has the digest", digestOf(text), digest)
 				there.upload(filename, text)
 			}
 		}
@@ -112,8 +108,7 @@ func TestArchiveIsAllThatAnotherServerNeeds(t *testing.T) {
 	}
 	for _, name := range []string{"moved", "moved-rows-1", "moved-rows-2"} {
 		there.completed(name)
-		if diff := cmp.Diff(here.outputs(name), there.outputs(name)); diff != "" || len(here.outputs(name)) != 1 {
-			t.Errorf("results of %s differ, -here +there:\n%s", name, diff)
-		}
+		must.Equal(t, "results of "+name+" here and there", there.outputs(name), here.outputs(name))
+		must.Equal(t, "results of "+name, len(here.outputs(name)), 1)
 	}
 }

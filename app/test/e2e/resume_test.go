@@ -230,9 +230,7 @@ func TestCheckAndBackupKnowParts(t *testing.T) {
 	link, err := url.Parse(g.UploadURL)
 	must.OK(t, err)
 	again := s.base + link.RequestURI()
-	if at := s.offsetOf(again); at != 0 {
-		t.Errorf("the offset without the file is %d", at)
-	}
+	must.Equal(t, "the offset without the file", s.offsetOf(again), 0)
 	u.base = s.base
 	u.do("PUT", again, strings.NewReader("abcdef"), "Upload-Complete", "?1").want(200)
 }

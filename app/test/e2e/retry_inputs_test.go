@@ -71,33 +71,3 @@ func TestRetryFindsTheFolderOfTheAlgorithm(t *testing.T) {
 		return os.IsNotExist(err)
 	})
 }
-
-func TestRetryWithoutInputsIsRefused(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{algorithms: tryFiles})
-	u := s.user("lab", "ann@lab.example")
-	gone, there := u.upload("gone.txt", "a"), u.upload("there.txt", "b")
-	u.submit("failed", "try", `{"input":"inputs/gone.txt"}`)
-	u.do("POST", "/submit-batch", batchBody("batch", "try", `{"input":"inputs/gone.txt"}`, `{"input":"inputs/there.txt"}`)).want(200)
-	u.finished("failed")
-	u.finished("batch")
-	u.do("DELETE", "/files/"+gone, nil).want(204)
-	s.gate("go").open(t)
-
-	const want = `The file "gone.txt" of setting "input", which job "failed" reads, was deleted; upload it again and submit the job under another name`
-	if a := u.do("POST", "/jobs/failed/retry", nil); a.status != 404 || !strings.Contains(string(a.body), `"INPUT_REMOVED"`) || !strings.Contains(strings.ReplaceAll(string(a.body), `\"`, `"`), want) {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	if r := u.job("failed"); r.Status != "FAILED" || r.Failure.Code != "EXIT_STATUS" {
-		t.Errorf("%+v", r)
-	}
-
-	// The rows of a batch whose files are there are tried again.
-	u.do("POST", "/jobs/batch/retry", nil).want(200)
-	r := u.finished("batch")
-	if r.SubjobCounts["COMPLETED"] != 1 || r.SubjobCounts["FAILED"] != 1 || u.job("batch-2").Status != "COMPLETED" {
-		t.Errorf("%+v", r)
-	}
-	u.do("POST", "/jobs/batch/retry", nil).code(404, "INPUT_REMOVED")
-	u.do("DELETE", "/files/"+there, nil).want(204)
-}

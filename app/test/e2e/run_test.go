@@ -108,9 +108,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 	if files["sub/copy.txt"] != "hello\n" || files["log.txt"] != "to the log\n" || files["output/log.txt"] != "mine\n" {
 		t.Errorf("archive: %q", files)
 	}
-	if !strings.Contains(files["job.json"], `"status":"COMPLETED"`) {
-		t.Errorf("job.json: %s", files["job.json"])
-	}
+	must.Contain(t, "job.json", files["job.json"], `"status":"COMPLETED"`)
 	u.wantResult("j", "sub/copy.txt", "hello\n")
 	if got := u.do("GET", "/jobs/j/logs", nil).want(200); string(got.body) != "to the log\n" || got.header.Get("X-Log-Size") != "11" {
 		t.Errorf("log %q, size %s", got.body, got.header.Get("X-Log-Size"))
@@ -152,9 +150,7 @@ func TestCancelLeavesNoProcessBehind(t *testing.T) {
 	if j.Status != "FAILED" || j.Failure.Code != "STOPPED" || !strings.Contains(j.Failure.Message, "ann@lab.example") {
 		t.Errorf("after cancel: %+v", j.Failure)
 	}
-	if n := s.alive("sleep\x007771"); n != 0 {
-		t.Errorf("%d processes are left after the job is FAILED", n)
-	}
+	must.Equal(t, "processes are left after the job is FAILED", s.alive("sleep\x007771"), 0)
 }
 
 func TestEveryJobSurvivesSIGKILL(t *testing.T) {

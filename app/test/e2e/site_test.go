@@ -55,9 +55,7 @@ func TestAlgorithmsNeedWhatTheSiteNamesAndASandbox(t *testing.T) {
 	}
 	must.OK(t, os.WriteFile(filepath.Join(models, "weights.bin"), []byte("heavy\n"), 0o600))
 	u.do("POST", "/submit-job", `{"jobName":"a","type":"predict","settings":{}}`).detail("body.type")
-	if out := s.ok("algorithms", "list"); !strings.Contains(out, "no: its programs may only run in a sandbox") {
-		t.Errorf("list: %s", out)
-	}
+	must.Contain(t, "list", s.ok("algorithms", "list"), "no: its programs may only run in a sandbox")
 
 	s.setConfig(`"off"`, `"auto"`)
 	s.stop()
@@ -70,11 +68,18 @@ func TestAlgorithmsNeedWhatTheSiteNamesAndASandbox(t *testing.T) {
 	u.wantResult("b", "weights.bin", "heavy\n")
 	file := filepath.Join(s.dir, "algorithms", "predict.toml")
 	for flag, says := range map[string]string{"--full=false": " and ready on this machine", "--full": "has another SHA-256"} {
-		if out := s.ok("algorithms", "check", file, flag); !strings.Contains(out, says) {
-			t.Errorf("check %s: %s", flag, out)
-		}
+		must.Contain(t, fmt.Sprintf("check %s", flag), s.ok("algorithms", "check", file, flag), says)
 	}
-	if out := s.ok("algorithms", "show", "predict"); !strings.Contains(out, "untested: it follows") {
-		t.Errorf("show: %s", out)
+	must.Contain(t, "show", s.ok("algorithms", "show", "predict"), "untested: it follows")
+}
+
+// setConfig replaces a text of the configuration.
+func (s *instance) setConfig(old, now string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "config.toml")
+	text := must.Read(s.t, path)
+	if !strings.Contains(text, old) {
+		s.t.Fatalf("the configuration has no %q", old)
 	}
+	must.OK(s.t, os.WriteFile(path, []byte(strings.Replace(text, old, now, 1)), 0o600))
 }

@@ -52,9 +52,7 @@ func TestSoak(t *testing.T) {
 	began = time.Now()
 	r, err = http.NewRequestWithContext(t.Context(), "GET", g.DownloadURL, nil)
 	must.OK(t, err)
-	if n := soakOK(t, r); n != size {
-		t.Errorf("downloaded %d bytes, want %d", n, size)
-	}
+	must.Equal(t, "downloaded", soakOK(t, r), size)
 	downloaded := time.Since(began)
 
 	answers := stopOverload()

@@ -247,9 +247,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			}
 		}
 		if tt.file != "" {
-			if got := strings.ReplaceAll(string(u.result(name, tt.file)), "\r\n", "\n"); !strings.Contains(got, tt.lines) {
-				t.Errorf("%s: %s is %s, want %s", name, tt.file, got, tt.lines)
-			}
+			must.Contain(t, fmt.Sprintf("%s: %s", name, tt.file), strings.ReplaceAll(string(u.result(name, tt.file)), "\r\n", "\n"), tt.lines)
 		}
 	}
 	long := strings.Repeat("MKVLAAGIVG", 12)

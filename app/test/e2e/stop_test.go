@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"bufio"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,29 +31,6 @@ func (s *instance) receives() bool {
 	found, err := filepath.Glob(filepath.Join(s.data(), "uploads", "tmp", "*"))
 	must.OK(s.t, err)
 	return len(found) > 0
-}
-
-func TestStopAcceptsNoMoreConnections(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{config: "[stop]\nrequests = \"1h\"\n"})
-	slow := s.user("lab", "ann@lab.example").halfPut()
-	must.OK(t, s.process.Process.Signal(syscall.SIGTERM))
-	s.eventually("connections are refused", func() bool {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
-	_, err := slow.Write([]byte("half"))
-	must.OK(t, err)
-	if response, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || response.StatusCode != 200 {
-		t.Errorf("the request in progress: %v, %v", response, err)
-	}
-	<-s.exited
-	if code := s.process.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("exit status %d", code)
-	}
 }
 
 func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
@@ -112,9 +87,7 @@ func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
-		if got := next(); got != want {
-			t.Errorf("message %q, want %q", got, want)
-		}
+		must.Equal(t, "the message", next(), want)
 	}
 	s.stop()
 	for got := ""; got != "STOPPING=1"; {
@@ -134,9 +107,7 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 		"ReadWritePaths=" + s.data() + " /tmp /var/tmp -/shared/molrun",
 		"ExecStart=" + molrun + " serve --init --config " + filepath.Join(s.dir, "config.toml") + " --data " + s.data(),
 	} {
-		if !strings.Contains(unit, "\n"+line+"\n") {
-			t.Errorf("the unit lacks %s:\n%s", line, unit)
-		}
+		must.Contain(t, "the unit", unit, "\n"+line+"\n")
 	}
 	s.fails(exitInvalid, "with space", "systemd-unit", "--data", "/srv/with space")
 	analyze := must.Installed(t, "systemd-analyze")

@@ -31,18 +31,16 @@ func TestRecordHasExactlyTheMembersOfItsStatus(t *testing.T) {
 	open := s.gate("go")
 	u.submit("good", "shell", `{"script":"`+strings.ReplaceAll(open.wait(), `"`, `\"`)+`; echo a > out/a", "cpus" : 1.0,"input":"inputs/in.txt"}`)
 	u.running("good")
-	same(t, "a running job", sortedNames(u.members("good")), with("inputs", "startedAt"))
+	must.Equal(t, "a running job", sortedNames(u.members("good")), with("inputs", "startedAt"))
 	u.submit("bad", "shell", script("echo oh; exit 2"))
 	u.until("bad", "waiting with a place in the queue", func(record) bool { return u.members("bad")["queue"] != nil })
-	same(t, "a queued job", sortedNames(u.members("bad")), with("statusReason", "queue"))
-	if q := string(u.members("bad")["queue"]); q != `{"position":1,"of":1,"blockedBy":"cpu"}` {
-		t.Errorf("its place in the queue is %s", q)
-	}
+	must.Equal(t, "a queued job", sortedNames(u.members("bad")), with("statusReason", "queue"))
+	must.Equal(t, "its place in the queue", string(u.members("bad")["queue"]), `{"position":1,"of":1,"blockedBy":"cpu"}`)
 	open.open(t)
 	u.finished("good")
 	u.finished("bad")
 	good := u.members("good")
-	same(t, "a completed job", sortedNames(good), with("inputs", "startedAt", "completedAt", "isolation", "metrics", "resultBytes"))
+	must.Equal(t, "a completed job", sortedNames(good), with("inputs", "startedAt", "completedAt", "isolation", "metrics", "resultBytes"))
 	if got := string(good["settings"]); !strings.HasSuffix(got, `,"cpus":1.0,"input":"inputs/in.txt"}`) {
 		t.Errorf("settings are %s, want them as sent", got)
 	}
@@ -55,7 +53,7 @@ func TestRecordHasExactlyTheMembersOfItsStatus(t *testing.T) {
 		}
 	}
 	bad := u.members("bad")
-	same(t, "a failed job", sortedNames(bad), with("startedAt", "completedAt", "isolation", "metrics", "failure"))
+	must.Equal(t, "a failed job", sortedNames(bad), with("startedAt", "completedAt", "isolation", "metrics", "failure"))
 	if got := string(bad["failure"]); !strings.HasPrefix(got, `{"code":"EXIT_STATUS","message":"The program`) || !strings.HasSuffix(got, `exit status 2. Last output: oh","exitCode":2,"logTail":"oh\n"}`) {
 		t.Errorf("failure %s", got)
 	}

@@ -96,9 +96,7 @@ func TestExamplesAreRunAndChecked(t *testing.T) {
 	says := func(out string, wants ...string) {
 		t.Helper()
 		for _, want := range wants {
-			if !strings.Contains(out, want) {
-				t.Errorf("no %q in %s", want, out)
-			}
+			must.Contain(t, "the text", out, want)
 		}
 	}
 	says(run(0, good), "COMPLETED  energy -1.5 [-2, -1], not found: never, 2 of 2 views\n1 passed, 0 failed, 0 not ready\n")

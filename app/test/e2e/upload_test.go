@@ -63,9 +63,7 @@ func TestUploadsAndDownloadsOfAnySizeUseConstantMemory(t *testing.T) {
 		n, err := io.Copy(io.Discard, response.Body)
 		must.OK(t, err)
 		must.OK(t, response.Body.Close())
-		if n != size {
-			t.Errorf("downloaded %d bytes, want %d", n, size)
-		}
+		must.Equal(t, "downloaded", n, size)
 		u.do("DELETE", "/files/"+g.FileID, nil).want(204)
 	}
 	if grown := s.peak() - before; grown > size/4 {

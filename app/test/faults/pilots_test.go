@@ -159,8 +159,6 @@ func (s *server) compareDiaries(batch string) (shared int) {
 		}
 	}
 	v.report(s.t)
-	if seen != pilotRows {
-		s.t.Errorf("the batch has %d rows", seen)
-	}
+	must.Equal(s.t, "the batch", seen, pilotRows)
 	return shared
 }

@@ -134,9 +134,7 @@ func (s *site) compareRows(ctx context.Context, c *client.Client, batch string) 
 		}
 		seen[job.Name] = true
 	}
-	if len(seen) != *rows {
-		s.t.Errorf("the batch has %d rows, want %d", len(seen), *rows)
-	}
+	must.Equal(s.t, "the batch", len(seen), *rows)
 	if left := append(waitForNone(s.inSlurm, patience), waitForNone(s.attemptDirs, patience/2)...); len(left) > 0 {
 		s.t.Errorf("%d jobs or directories are left on the cluster: %s", len(left), left[0])
 	}

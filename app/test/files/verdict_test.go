@@ -121,7 +121,7 @@ func expanded(t *testing.T, all *algorithm.Catalogue, request, text string) (int
 	t.Helper()
 	v, err := strictjson.Parse([]byte(request))
 	must.OK(t, err)
-	r, faults := fanout.Read(v)
+	r, faults := fanout.ReadRequest(v)
 	must.Equal(t, "faults", faults, nil)
 	a, _ := all.Find("sequence-properties", "")
 	rows, faults, err := fanout.Expand(t.Context(), r, "b", a, one(text), 100)

@@ -4,6 +4,7 @@ package must
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -44,6 +45,22 @@ func Equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// Contain reports a text without a part that it should have.
+func Contain(t testing.TB, what, text, part string) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Errorf("%s: %s\nhas no %q", what, text, part)
+	}
+}
+
+// Fail reports an error that is missing or lacks a part that it should have.
+func Fail(t testing.TB, what string, err error, part string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("%s: error %v, want %q", what, err, part)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"molrun/app/test/must"
 )
 
 func TestAddressIsFreeAndGivenToNobodyElse(t *testing.T) {
@@ -13,23 +15,15 @@ func TestAddressIsFreeAndGivenToNobodyElse(t *testing.T) {
 		t.Skip("Linux alone says which ports it gives away: ", err)
 	}
 	first, err := net.LookupPort("tcp", strings.Fields(string(text))[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for range 200 {
 		address, err := FreeAddress()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if port := l.Addr().(*net.TCPAddr).Port; port >= first {
 			t.Errorf("port %d is one that Linux gives away from %d on", port, first)
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, l.Close())
 	}
 }
