@@ -131,3 +131,15 @@ expected_seconds = 2
 	_, rows = claim("long-3", p)
 	must.Equal(t, "rows at the second attempt", rows, "")
 }
+
+// TestRowsThatNeverBeganHadNoAttempt cancels a row that waits for its turn in a pilot, which gives it back.
+func TestRowsThatNeverBeganHadNoAttempt(t *testing.T) {
+	s := newSite(t)
+	s.SubmitBatch(ann, "b", `{}`)
+	j, _, err := s.Runs.Claim(t.Context(), s.job(ann, "b-1").ID, placement.Devices{}, app.ClaimLimit{})
+	must.OK(t, err)
+	must.OK(t, must.Error2(s.Jobs.Cancel(t.Context(), ann, "b-1")))
+	must.OK(t, s.Runs.Return(t.Context(), j.ID, j.Attempts))
+	row := s.job(ann, "b-1")
+	must.Equal(t, "the row", fmt.Sprint(row.Status, " after ", row.Attempts, " attempts"), "FAILED after 0 attempts")
+}

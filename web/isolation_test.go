@@ -286,6 +286,7 @@ func choices(op contract.Operation, inputs []contract.Input) [][]string {
 type world struct {
 	pairs map[meaning][]pair
 	own   map[meaning]any // what eve herself has
+	as    []string        // headers of who sends requests
 }
 
 // populate gives both organizations a job with a result, a batch and an upload.
@@ -299,6 +300,7 @@ func populate(s *service) world {
 	s.want(200, "POST", "/submit-batch", `{"batchName":"theirs-batch","type":"echo","settings":[{},{}],"jobNames":["theirs-row","theirs-row-2"]}`)
 	s.run("theirs-row", map[string]string{"theirs.txt": "secret"})
 	w := world{
+		as: []string{"x-api-key", s.eve},
 		pairs: map[meaning][]pair{
 			aFile:    {{file, absent}},
 			aPath:    {{"theirs.txt", "absent.txt"}},
@@ -369,8 +371,13 @@ func (w world) addSource(setting, theirs, absent string) {
 // answer, and without the value itself.
 func (w world) send(s *service, op contract.Operation, inputs []contract.Input, options []string, in contract.Input, value any) string {
 	s.t.Helper()
+	return w.ask(s, op, inputs, options, in, value).without(value)
+}
+
+func (w world) ask(s *service, op contract.Operation, inputs []contract.Input, options []string, in contract.Input, value any) answer {
+	s.t.Helper()
 	path, query, body := op.Path, url.Values{}, map[string]any{}
-	headers := []string{"x-api-key", s.eve}
+	headers := slices.Clone(w.as)
 	ofBatch := op.Path == "/submit-batch" || op.Path == "/estimate"
 	for _, i := range inputs {
 		what, _ := meaningOf(op, i)
@@ -427,7 +434,7 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 		}
 	}
 	if ofBatch {
-		return w.sendBatch(s, op, in, query, body).without(value)
+		return w.sendBatch(s, op, in, query, body)
 	}
 	text := ""
 	if len(body) > 0 {
@@ -440,7 +447,7 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 	if a.status >= 500 {
 		s.t.Errorf("%s %s %s: %d %s", op.Method, path, text, a.status, a.body)
 	}
-	return a.without(value)
+	return a
 }
 
 // setOfJob sets a member of the only one of a batch's jobs.
@@ -494,7 +501,7 @@ func (w world) sendBatch(s *service, op contract.Operation, in contract.Input, q
 		if name, ok := body["jobNames"]; ok {
 			header, cells = header+",jobName", cells+","+fmt.Sprint(name)
 		}
-		return s.checked(s.send("POST", "/submit-batch?"+query.Encode(), header+"\n"+cells+"\n", "x-api-key", s.eve, "Content-Type", "text/csv"))
+		return s.checked(s.send("POST", "/submit-batch?"+query.Encode(), header+"\n"+cells+"\n", append(w.as, "Content-Type", "text/csv")...))
 	}
 	for _, list := range []string{"settings", "jobNames"} {
 		if v, ok := body[list]; ok {
@@ -506,7 +513,7 @@ func (w world) sendBatch(s *service, op contract.Operation, in contract.Input, q
 	}
 	encoded, err := json.Marshal(body)
 	must.OK(s.t, err)
-	return s.checked(s.as(s.eve, op.Method, op.Path, string(encoded)))
+	return s.checked(s.send(op.Method, op.Path, string(encoded), append(w.as, "Content-Type", "application/json")...))
 }
 
 // checked returns an answer that is no failure of the service.

@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -16,98 +15,6 @@ import (
 	"molrun/storage"
 	"molrun/web"
 )
-
-// permission is what a route needs, and its answer to a caller who has that where
-// what the path names is absent.
-type permission struct {
-	needs  apikey.Rights
-	absent int
-}
-
-// permissions is written by hand, apart from the table of routes.
-var permissions = map[string]permission{
-	"DELETE /admin/drain":                     {apikey.Administer, 200},
-	"GET /admin/drain":                        {apikey.Read, 200},
-	"POST /admin/drain":                       {apikey.Administer, 200},
-	"GET /admin/keys":                         {apikey.Administer, 200},
-	"POST /admin/keys":                        {apikey.Administer, 422},
-	"DELETE /admin/keys/:keyId":               {apikey.Administer, 404},
-	"PATCH /admin/keys/:keyId":                {apikey.Administer, 422},
-	"POST /admin/keys/:keyId/disable":         {apikey.Administer, 404},
-	"POST /admin/keys/:keyId/enable":          {apikey.Administer, 404},
-	"POST /admin/keys/:keyId/revoke-links":    {apikey.Administer, 404},
-	"POST /admin/keys/:keyId/rotate":          {apikey.Administer, 422},
-	"GET /admin/users":                        {apikey.Administer, 200},
-	"DELETE /admin/users/:email":              {apikey.Administer, 404},
-	"PATCH /admin/users/:email":               {apikey.Administer, 422},
-	"GET /admin/audit":                        {apikey.Administer, 200},
-	"POST /admin/prune":                       {apikey.Administer, 422},
-	"GET /admin/status":                       {apikey.Administer, 200},
-	"GET /admin/storage":                      {apikey.Administer, 200},
-	"GET /algorithms":                         {apikey.Read, 200},
-	"GET /algorithms/:type":                   {apikey.Read, 404},
-	"GET /algorithms/:type/example/:filename": {apikey.Read, 404},
-	"POST /estimate":                          {apikey.Submit, 422},
-	"GET /events":                             {apikey.Read, 200},
-	"GET /files":                              {apikey.Read, 200},
-	"DELETE /files/:fileId":                   {apikey.Submit, 404},
-	"DELETE /session":                         {0, 204},
-	"GET /session":                            {0, 200},
-	"POST /session":                           {0, 422},
-	"GET /healthz":                            {0, 200},
-	"GET /files/:fileId/jobs":                 {apikey.Read, 404},
-	"GET /jobs":                               {apikey.Read, 200},
-	"DELETE /jobs/:jobName":                   {apikey.Submit, 404},
-	"GET /jobs/:jobName":                      {apikey.Read, 404},
-	"PATCH /jobs/:jobName":                    {apikey.Submit, 422},
-	"POST /jobs/:jobName/cancel":              {apikey.Submit, 404},
-	"GET /jobs/:jobName/dependants":           {apikey.Read, 404},
-	"GET /jobs/:jobName/events":               {apikey.Read, 404},
-	"GET /jobs/:jobName/files":                {apikey.Read, 404},
-	"GET /jobs/:jobName/files/*path":          {apikey.Read, 404},
-	"GET /jobs/:jobName/logs":                 {apikey.Read, 404},
-	"DELETE /jobs/:jobName/pin":               {apikey.Submit, 404},
-	"POST /jobs/:jobName/pin":                 {apikey.Submit, 404},
-	"POST /jobs/:jobName/retry":               {apikey.Submit, 404},
-	"GET /jobs/:jobName/series/:name":         {apikey.Read, 404},
-	"GET /jobs/:jobName/table":                {apikey.Read, 404},
-	"GET /jobs/:jobName/tables/:name":         {apikey.Read, 404},
-	"GET /jobs/:jobName/views":                {apikey.Read, 404},
-	"GET /jobs/summary":                       {apikey.Read, 200},
-	"GET /keys":                               {apikey.Read, 200},
-	"POST /keys":                              {apikey.Submit, 422},
-	"DELETE /keys/:keyId":                     {apikey.Submit, 404},
-	"GET /metrics":                            {0, 200},
-	"GET /openapi.yaml":                       {0, 200},
-	"GET /readyz":                             {0, 200},
-	"POST /result":                            {apikey.Read, 422},
-	"POST /submit-batch":                      {apikey.Submit, 422},
-	"POST /submit-job":                        {apikey.Submit, 422},
-	"POST /upload/:fileId/complete":           {apikey.Submit, 404},
-	"PUT /upload/:filename":                   {apikey.Submit, 200},
-	"GET /usage":                              {apikey.Read, 200},
-	"POST /validate-job":                      {apikey.Submit, 422},
-	"GET /version":                            {0, 200},
-	"GET /jobs/:jobName/notices":              {apikey.Read, 404},
-	"GET /webhooks":                           {apikey.Administer, 200},
-	"POST /webhooks":                          {apikey.Administer, 422},
-	"DELETE /webhooks/:webhookId":             {apikey.Administer, 404},
-	"PATCH /webhooks/:webhookId":              {apikey.Administer, 422},
-	"GET /webhooks/:webhookId/deliveries":     {apikey.Administer, 404},
-	"POST /webhooks/:webhookId/rotate":        {apikey.Administer, 404},
-	"POST /webhooks/:webhookId/test":          {apikey.Administer, 404},
-	"POST /jobs/:jobName/share":               {apikey.Submit, 404},
-	"GET /shared/:token":                      {0, 404},
-	"GET /shared/:token/archive":              {0, 404},
-	"GET /shared/:token/files":                {0, 404},
-	"GET /shared/:token/files/*path":          {0, 404},
-	"GET /shared/:token/series/:name":         {0, 404},
-	"GET /shared/:token/tables/:name":         {0, 404},
-	"GET /shared/:token/views":                {0, 404},
-	"GET /shares":                             {apikey.Read, 200},
-	"DELETE /shares/:id":                      {apikey.Submit, 404},
-	"POST /upload/:fileId/link":               {apikey.Submit, 404},
-}
 
 // scopeSets are all scopes that a key can have; none is the first.
 func scopeSets() (sets [][]apikey.Scope) {
@@ -133,33 +40,6 @@ func (s *service) limitedKey(role apikey.Role, scopes ...apikey.Scope) string {
 	key, _, err := s.app.Accounts.CreateKey(s.t.Context(), app.Operator(), r)
 	must.OK(s.t, err)
 	return key
-}
-
-// TestEveryRouteNeedsARoleAndAScope sends every request with every kind of key.
-func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
-	s := start(t)
-	s.without("other") // so that lab's admins may drain the service
-	allowedBy := map[apikey.Role]string{apikey.Viewer: "read", apikey.Member: "read submit", apikey.Admin: "read submit admin"}
-	scopeOf := map[apikey.Rights]string{apikey.Read: "read", apikey.Submit: "submit", apikey.Administer: "admin"}
-	for role, allowed := range allowedBy {
-		for _, scopes := range scopeSets() {
-			key := s.limitedKey(role, scopes...)
-			for _, r := range web.Routes() {
-				route := r.Method + " " + r.Path
-				p, known := permissions[route]
-				if !known || p.needs != r.Needs || (p.needs == 0) != (r.Open || r.Path == "/session") {
-					t.Fatalf("%s: say in permissions what it needs; the table of routes says %d", route, r.Needs)
-				}
-				needed, want := scopeOf[p.needs], p.absent
-				if p.needs != 0 && (!strings.Contains(allowed, needed) || len(scopes) > 0 && !strings.Contains(fmt.Sprint(scopes), needed)) {
-					want = http.StatusForbidden
-				}
-				if a := s.as(key, r.Method, absent(r.Path), ""); a.status != want || want == http.StatusForbidden && a.code() != "FORBIDDEN" {
-					t.Errorf("%s with role %s and scopes %v: %d, want %d: %s", route, role, scopes, a.status, want, a.body)
-				}
-			}
-		}
-	}
 }
 
 // TestReadersAndAFullDiskChangeNothing sends requests that work with a whole key of the
@@ -322,42 +202,6 @@ func (s *service) usesFrom(key string, from *string, address string) bool {
 	*from = address
 	s.as(key, "GET", "/jobs", "")
 	return used() != before
-}
-
-// TestEveryWayToSignInHasTheRightsOfTheKey has a user with one key for each role and set of scopes.
-func TestEveryWayToSignInHasTheRightsOfTheKey(t *testing.T) {
-	from := proxyAddress
-	s := signedIn(t, &from, false)
-	routes := map[string]apikey.Rights{"GET /jobs": apikey.Read, "PUT /upload/a.txt": apikey.Submit, "GET /admin/keys": apikey.Administer}
-	for _, role := range []apikey.Role{apikey.Viewer, apikey.Member, apikey.Admin} {
-		for i, scopes := range scopeSets() {
-			email := fmt.Sprintf("%s%d@lab.example", role, i)
-			key, rec, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: email, Role: role, Scopes: scopes})
-			must.OK(t, err)
-			ways := map[string][]string{"key": {"x-api-key", key}, "session": {"Cookie", s.sessionOf(key)}, "proxy": {"Remote-User", email}}
-			alone := apikey.RoleWith(rec.Rights()) != ""
-			if invited, err := s.app.Accounts.Invite(t.Context(), "lab", email); alone != (err == nil) {
-				t.Errorf("a link for a %s with scopes %v: %v", role, scopes, err)
-			} else if alone {
-				ways["link"] = []string{"Cookie", s.sessionBy("token", invited.Token)}
-			}
-			for way, headers := range ways {
-				for route, needs := range routes {
-					want := 403
-					switch {
-					case way == "proxy" && !alone:
-						want = 401
-					case rec.Rights().Has(needs):
-						want = 200
-					}
-					method, path, _ := strings.Cut(route, " ")
-					if res := s.send(method, path, "", headers...); res.status != want {
-						t.Errorf("a %s with scopes %v, by %s: %s: status %d, want %d", role, scopes, way, route, res.status, want)
-					}
-				}
-			}
-		}
-	}
 }
 
 // sessionOf signs in with a key and returns the cookie.

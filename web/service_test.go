@@ -111,6 +111,7 @@ type service struct {
 	log    *whole.Log
 
 	ann, bob, root, eve string // keys: member, member, admin, of another organization
+	made                int    // by give
 }
 
 // setup changes how a service is started.

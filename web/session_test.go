@@ -40,23 +40,6 @@ func (s *service) signedInAs(key string) []string {
 	return s.wantSignIn(200, `{"key":"`+key+`"}`)
 }
 
-// TestSessionsAreTakenWhereKeysAre sends every request with a key, then with the cookie of
-// a session of that key.
-func TestSessionsAreTakenWhereKeysAre(t *testing.T) {
-	for _, role := range []apikey.Role{apikey.Viewer, apikey.Member, apikey.Admin} {
-		s := start(t)
-		key := s.limitedKey(role)
-		cookie := s.signedInAs(key)
-		for _, c := range calls() {
-			if strings.HasPrefix(c.path, "/session") {
-				continue
-			}
-			byKey, bySession := s.as(key, c.method, c.path, ""), s.send(c.method, c.path, "", cookie...)
-			same(t, fmt.Sprintf("%s %s of a %s", c.method, c.path, role), byKey.status, bySession.status)
-		}
-	}
-}
-
 func TestSessionShowsWhoHasSignedIn(t *testing.T) {
 	from := proxyAddress
 	s := signedIn(t, &from, false)

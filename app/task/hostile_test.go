@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"molrun/app/task/protocol"
 	"molrun/app/test/must"
@@ -63,7 +66,15 @@ func attack(words []string) {
 			}
 			return nil
 		},
-		"setuid": func() error { return changesUser(x.setuid) },
+		"setuid":   func() error { return changesUser(x.setuid) },
+		"keyring":  func() error { return calls(unix.SYS_KEYCTL, 0, ^uintptr(2)) }, // KEYCTL_GET_KEYRING_ID of the session
+		"io-uring": func() error { return calls(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(new([120]byte)))) },
+		"user-namespace": func() error {
+			c := exec.Command("true")
+			c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
+			return c.Run()
+		},
+		"user-namespace-3": func() error { return forks3(syscall.CLONE_NEWUSER) },
 	}
 	if os.Getpid() != 1 && os.Getppid() == 1 { // the first process of the sandbox started this
 		tried["trace-"+onFirst] = func() error { return trace(1) }
@@ -78,6 +89,26 @@ func attack(words []string) {
 		fmt.Println("cannot talk to itself:", err)
 	}
 	fmt.Println("tried everything")
+}
+
+func calls(number, first, second uintptr) error {
+	if _, _, errno := syscall.RawSyscall(number, first, second, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// forks3 makes a process with clone3, which ends at once.
+func forks3(flags uint64) error {
+	arguments := [11]uint64{0: flags, 4: uint64(syscall.SIGCHLD)}
+	pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&arguments)), unsafe.Sizeof(arguments), 0)
+	if errno != 0 {
+		return errno
+	}
+	for pid == 0 {
+		syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+	}
+	return nil
 }
 
 func trace(pid int) error {
@@ -208,7 +239,7 @@ func TestHostileProgramReachesNothingOutside(t *testing.T) {
 		did := attacked(t, newAttempt(t), targets(t))
 		want := []string{
 			"signal-" + onVictim, "signal-" + onTask, "trace-" + onVictim, "trace-" + onTask, "read-environment", "read-memory-map", "see-processes",
-			"network", "abstract-socket", "control-socket", "hidden-file", "shared-memory",
+			"network", "abstract-socket", "control-socket", "hidden-file", "shared-memory", "keyring", "user-namespace", "user-namespace-3",
 		}
 		if os.Geteuid() == 0 {
 			want = append(want, "setuid")

@@ -23,7 +23,7 @@ type Isolation struct {
 	Find string `json:"find,omitempty"`
 	// Bubblewrap is the path of bwrap. If it is "", programs see the whole machine.
 	Bubblewrap string `json:"bubblewrap,omitempty"`
-	// Sized says that this bwrap can limit the size of shared memory.
+	// Sized says that this bwrap can limit the size of shared memory and forbid user namespaces.
 	Sized bool `json:"sized,omitempty"`
 	// Cgroup is the cgroup in which the task makes its own; "" is none.
 	Cgroup string `json:"cgroup,omitempty"`

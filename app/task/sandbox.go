@@ -143,7 +143,8 @@ func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 	if r.isolation.Runtime != nil {
 		c.Container = r.container()
 	}
-	if r.isolation.Sized || c.Container != nil {
+	c.Sized = r.isolation.Sized
+	if c.Sized || c.Container != nil {
 		c.SharedMemoryBytes = r.spec.MemoryBytes
 	}
 	return c

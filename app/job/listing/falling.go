@@ -31,11 +31,12 @@ func countFailingDependants(tx app.Tx, j *app.Job) (int, error) {
 		next, seen[batch] = append(next, batch), true
 	}
 	if j.IsBatch() {
-		for row, err := range tx.Subjobs(j.ID, "") {
-			if err != nil {
-				return 0, err
-			}
-			next, seen[row.ID] = append(next, row.ID), true
+		rows, _, err := tx.JobIDs(app.JobFilter{Organization: j.Organization, Batch: j.ID}, "", app.MaxBatchRows)
+		if err != nil {
+			return 0, err
+		}
+		for _, id := range rows {
+			next, seen[id] = append(next, id), true
 		}
 	}
 	failing := 0

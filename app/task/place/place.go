@@ -45,6 +45,9 @@ func (p *Place) ForkExec(path string, argv []string, attr *syscall.ProcAttr) (pi
 		defer close(done)
 		runtime.LockOSThread() // for good: the thread ends with this function
 		if err = p.enter(); err == nil {
+			err = process.DenyCalls(attr.Sys.UseCgroupFD)
+		}
+		if err == nil {
 			pid, err = syscall.ForkExec(path, argv, attr)
 			if err == nil || !attr.Sys.UseCgroupFD {
 				return

@@ -36,7 +36,7 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{work: c.Dir, network: o.Allowed.Network, hide: o.Hide}
+	v := &view{work: c.Dir, network: o.Allowed.Network, hide: o.Hide, closed: o.Sized}
 	if v.read, err = readable(path, "", c.Dir, c.Env, slices.Concat(o.Allowed.Read, o.Files), namedFiles(o.Allowed.Named, o.Hide)); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -290,13 +291,27 @@ func (p *initProcess) start(program *Program, at *place.Place) (err error) {
 	if at != nil {
 		p.leader, err = at.ForkExec(path, program.Argv, attr)
 	} else {
-		p.leader, err = syscall.ForkExec(path, program.Argv, attr)
+		p.leader, err = forkExec(path, program.Argv, attr)
 	}
 	for i := 1; i < len(p.streams); i++ {
 		syscall.Close(p.streams[i]) // the log ends when its last writer does
 		p.streams[i] = -1
 	}
 	return err
+}
+
+// forkExec starts a program that may not make every system call.
+func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // for good: the thread ends with this function
+		if err = process.DenyCalls(false); err == nil {
+			pid, err = syscall.ForkExec(path, argv, attr)
+		}
+	}()
+	<-done
+	return pid, err
 }
 
 // complete returns the environment of an image, in which own variables replace others.

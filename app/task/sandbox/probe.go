@@ -17,13 +17,14 @@ import (
 
 // Probe finds out whether bwrap can make a sandbox here, by making one like that
 // of a step: user namespaces may be forbidden, or a container may mask /proc.
-// Sized says that this bwrap can limit the size of shared memory.
+// Sized says that this bwrap, 0.8 or newer, can limit the size of shared memory and forbid
+// user namespaces.
 func Probe(ctx context.Context, bwrap string) (sized bool, err error) {
 	help, err := exec.CommandContext(ctx, bwrap, "--help").CombinedOutput()
 	if err != nil {
 		return false, fmt.Errorf("%s --help: %w", bwrap, err)
 	}
-	sized = bytes.Contains(help, []byte("--size "))
+	sized = bytes.Contains(help, []byte("--size ")) && bytes.Contains(help, []byte("--disable-userns"))
 	dir, err := os.MkdirTemp("", "molrun-try-")
 	if err != nil {
 		return sized, err

@@ -22,6 +22,7 @@ const (
 // Config says what the sandbox of a step is like.
 type Config struct {
 	Bubblewrap        string     // path of bwrap
+	Sized             bool       // see Probe
 	Container         *Container // instead of bubblewrap; nil: none
 	Shared            slots      // a Shared, in which the step gets a slot; nil: the sandbox is the step's own
 	Token             string     // marks the processes of the task

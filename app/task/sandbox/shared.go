@@ -44,7 +44,7 @@ func (c Config) sharedView(p Program, above string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.work, v.readOnly, v.shmBytes, v.shared, v.cgroups = above, nil, 0, true, c.Cgroup != nil
+	v.work, v.readOnly, v.shmBytes, v.shared, v.cgroups, v.closed = above, nil, 0, true, c.Cgroup != nil, c.Sized
 	return v, nil
 }
 

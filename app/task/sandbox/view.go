@@ -31,6 +31,7 @@ type view struct {
 	devices  []string
 	network  bool
 	cgroups  bool  // programs are started in cgroups beside that of the sandbox, which the kernel allows nobody in a cgroup namespace below
+	closed   bool  // no user namespaces; also without it, system calls are denied that make them, unless programs start in cgroups
 	shmBytes int64 // size of /dev/shm; 0 leaves it to the kernel
 
 	// scratchBytes, if not 0, is the size of work and of /tmp. Both then begin
@@ -60,6 +61,9 @@ func (v *view) arguments(names int) []string {
 	}
 	if v.shared {
 		a = append(a, "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP") // of the first process alone
+	}
+	if v.closed {
+		a = append(a, "--disable-userns")
 	}
 	if !v.network {
 		a = append(a, "--unshare-net")

@@ -67,6 +67,28 @@ var methods = []string{http.MethodDelete, http.MethodGet, http.MethodPatch, http
 // Statuses lists the statuses that an operation may answer.
 func (s *Spec) Statuses(op Operation) []string { return sortedKeys(s.at(op.at("responses")...)) }
 
+// Rights lists the rights that an operation needs, each way to sign in alike. It reports
+// false if the operation needs no sign-in.
+func (s *Spec) Rights(op Operation) (rights []string, signedIn bool) {
+	security, stated := s.at(op.at("security")...).([]any)
+	if !stated {
+		security, _ = s.at("security").([]any)
+	}
+	for i, way := range security {
+		for _, names := range way.(map[string]any) {
+			var needed []string
+			for _, name := range names.([]any) {
+				needed = append(needed, name.(string))
+			}
+			if i > 0 && !slices.Equal(needed, rights) {
+				panic(op.Method + " " + op.Path + " needs other rights for each way to sign in")
+			}
+			rights = needed
+		}
+	}
+	return rights, len(security) > 0
+}
+
 // at returns the place of a part of the operation.
 func (op Operation) at(part ...string) []string {
 	return append([]string{"paths", op.Path, strings.ToLower(op.Method)}, part...)

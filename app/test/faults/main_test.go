@@ -29,6 +29,7 @@ var (
 	shortRuns = flag.Int("short-rounds", 3, "number of rounds of that measurement")
 	waiting   = flag.Int("waiting", 40, "number of jobs that wait while the program is replaced")
 	replaced  = flag.Int("replaced", 7, "number of times that the program is replaced meanwhile")
+	attacks   = flag.Int("attacks", 1, "how many times as much attackers try")
 	seed      = flag.Uint64("seed", 0, "seed of the random choices; 0 takes the time")
 )
 
