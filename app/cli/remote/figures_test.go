@@ -14,7 +14,7 @@ func TestValuesHaveTheDigitsOfTheirErrors(t *testing.T) {
 		Digits       *int
 		Text         string
 	}
-	must.OK(t, json.Unmarshal([]byte(must.Read(t, "../../client/testdata/figures.json")), &cases))
+	must.OK(t, json.Unmarshal([]byte(must.Read(t, "../../client/python/tests/figures.json")), &cases))
 	for _, c := range cases {
 		must.Equal(t, c.Text, measured(c.Value, c.Error, c.Digits), c.Text)
 	}

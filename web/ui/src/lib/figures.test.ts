@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import cases from '../../../../app/client/testdata/figures.json'
+import cases from '../../../../app/client/python/tests/figures.json'
 import { figures, main, measured, type Metric } from './figures'
 
 test.each(cases as { value: number; error?: number; digits?: number; text: string }[])('$text', ({ value, error, digits, text }) => {
