@@ -87,9 +87,13 @@ export default async function ({ server, browser }) {
   // Mistakes are told at their fields, as they are typed.
   await ann.open('new/cg-idp')
   await page.getByRole('textbox', { name: 'Sequences', exact: true }).fill('DSHBKR')
-  await page.getByText(/is no amino acid/).waitFor()
   await page.getByText(/'B' is not an amino acid/).first().waitFor()
   await ann.look('new-job-fault')
+  // What is wrong leads to its field.
+  await page.locator('#job-name').focus()
+  await page.getByText('Fix 1 problem before submitting.').waitFor()
+  await page.getByRole('button', { name: 'Sequences', exact: true }).click()
+  assert.equal(await page.evaluate(() => document.activeElement.closest('[data-field]').dataset.field), 'sequences')
   await page.reload()
   await page.getByText('Restored from your unsaved draft.').waitFor()
   await page.locator('#job-name').fill('hst5')
