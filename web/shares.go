@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	figures "molrun/app/algorithm/results"
 	"molrun/app/base/unit"
 	"molrun/app/job/output"
 	"molrun/web/decode"
@@ -23,9 +24,10 @@ type Linked interface {
 
 // shares makes links for people without an API key, and answers them.
 type shares struct {
-	svc    *output.Shares
-	linked Linked
-	base   publicURL
+	svc        *output.Shares
+	algorithms *app.Algorithms
+	linked     Linked
+	base       publicURL
 }
 
 type shareView struct {
@@ -128,10 +130,18 @@ type sharedView struct {
 	StartedAt   unit.Time       `json:"startedAt,omitzero"`
 	CompletedAt unit.Time       `json:"completedAt"`
 	Metrics     *app.Metrics    `json:"metrics,omitempty"`
+	Algorithm   *sharedTool     `json:"algorithm,omitempty"`
 	Warnings    []string        `json:"warnings,omitempty"`
 	Counts      *app.Counts     `json:"subjobCounts,omitempty"`
 	Partial     bool            `json:"partial"`
 	ExpiresAt   unit.Time       `json:"expiresAt"`
+}
+
+// sharedTool is what ran, and how its figures are shown.
+type sharedTool struct {
+	Title   string          `json:"title"`
+	Cite    []string        `json:"cite"`
+	Metrics figures.Metrics `json:"metrics"`
 }
 
 type sharedInput struct {
@@ -161,6 +171,13 @@ func (h shares) get(c *gin.Context, _ app.Caller) error {
 		for _, in := range j.Inputs {
 			view.Inputs = append(view.Inputs, sharedInput{in.Setting, in.Filename, in.SHA256})
 		}
+	}
+	if !view.Partial && j.Type != "" {
+		a, err := h.algorithms.Current(c.Request.Context(), j)
+		if err != nil {
+			return err
+		}
+		view.Algorithm = &sharedTool{a.Title, a.Cite, a.Metrics}
 	}
 	return respond.JSON(c.Writer, http.StatusOK, view)
 }

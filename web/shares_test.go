@@ -85,7 +85,7 @@ func TestShareShowsAResultWithoutAKey(t *testing.T) {
 	same(t, "files of the archive", archived, all)
 	job := s.stranger("/shared/" + token).fields(t)
 	names := slices.Sorted(maps.Keys(job))
-	same(t, "members", names, []string{"completedAt", "createdAt", "expiresAt", "jobName", "metrics", "partial", "settings", "startedAt", "status", "type", "version"})
+	same(t, "members", names, []string{"algorithm", "completedAt", "createdAt", "expiresAt", "jobName", "metrics", "partial", "settings", "startedAt", "status", "type", "version"})
 	a := s.stranger("/shared/"+token+"/files/a.txt", "Range", "bytes=2-4")
 	if a.status != 206 || a.body != "234" || a.header.Get("ETag") == "" || a.header.Get("Cache-Control") != "private, no-store" || a.header.Get("Content-Disposition") == "" {
 		t.Errorf("a range: %d %q %v", a.status, a.body, a.header)
@@ -157,7 +157,7 @@ func TestShareOfSomeFilesShowsNoOther(t *testing.T) {
 	same(t, "files", listed, []string{"models/b.txt", "models/deep/c.txt"})
 	same(t, "files of the archive", archived, listed)
 	job := s.stranger("/shared/" + token).fields(t)
-	if job["partial"] != true || job["settings"] != nil || job["metrics"] != nil {
+	if job["partial"] != true || job["settings"] != nil || job["metrics"] != nil || job["algorithm"] != nil {
 		t.Errorf("of a part it shows %v", job)
 	}
 	hidden, absent := s.stranger("/shared/"+token+"/files/a.txt"), s.stranger("/shared/"+token+"/files/x.txt")

@@ -67,7 +67,7 @@ func New(s Services, o Options) http.Handler {
 		results:     results{s.Jobs, s.Results, s.Outputs, s.Sender, base, o.AnswerTime},
 		service:     service{s.Accounts, s.Status, o.Version, o.Isolation, o.LastAudited},
 		sessions:    sessions{s.Accounts, edge.Cookie{PublicURL: o.PublicURL}, o.Version, o.Features, bodyLimits{o.MaxBody, o.MaxBatchBody}},
-		shares:      shares{s.Shares, s.Linked, base},
+		shares:      shares{s.Shares, s.Algorithms, s.Linked, base},
 		storage:     storage{s.Keeper},
 		streams:     streams{s.Follower, newListeners(o), o.AnswerTime, o.Stopping},
 		submissions: submissions{s.Jobs, app.NewEstimates(s.Jobs, s.Runs)},

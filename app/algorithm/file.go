@@ -26,9 +26,10 @@ type File struct {
 	Install            string // how an administrator installs the program
 	Cite, Categories   []string
 	Functions          []string
-	Executor           string // any, local, slurm
-	Retries            int    // further attempts, after lost ones only
-	Resumable          bool   // a new attempt finds the previous one's output
+	Keywords           []string // other words by which people search
+	Executor           string   // any, local, slurm
+	Retries            int      // further attempts, after lost ones only
+	Resumable          bool     // a new attempt finds the previous one's output
 
 	// How long jobs run until some have, one of the two; 0: not said.
 	ExpectedSeconds float64 // a usual job

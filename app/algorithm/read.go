@@ -111,6 +111,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.Cite = r.Texts(root, "cite")
 	a.Categories = r.Texts(root, "categories")
 	a.Functions = r.Texts(root, "functions")
+	a.Keywords = r.Texts(root, "keywords")
 	a.Executor = cmp.Or(r.Text(root, "executor"), "any")
 	if n := root.Member("retries"); n != nil {
 		a.Retries = int(n.Int())

@@ -266,6 +266,12 @@ func TestMistakesInOtherSections(t *testing.T) {
 		{"json without a place", "command = [\"a\"]\n[metrics]\nx = { json = \"a.json\" }", []string{`6: the metric "x" needs at`}},
 		{"place without a slash", "command = [\"a\"]\n[metrics]\nx = { json = \"a.json\", at = \"ptm\" }", []string{"6: at must begin with /"}},
 		{"digits", "command = [\"a\"]\n[metrics]\nx = { digits = 16 }", []string{"6: digits must be between 0 and 15"}},
+		{"error of nothing", "command = [\"a\"]\n[metrics]\nx = { error_of = \"y\" }", []string{`6: error_of must name another metric of this file, which is no error, got "y"`}},
+		{"error of an error", "command = [\"a\"]\n[metrics]\nx = { error_of = \"x\" }", []string{`6: error_of must name another metric`}},
+		{"error of another unit", "command = [\"a\"]\n[metrics]\ny = { unit = \"nm\" }\nx = { error_of = \"y\", unit = \"Å\" }", []string{`7: the error x must have the unit of y, "nm", got "Å"`}},
+		{"two errors", "command = [\"a\"]\n[metrics]\ny = { title = \"y\" }\nx = { error_of = \"y\" }\nz = { error_of = \"y\" }", []string{`8: y has the error x already`}},
+		{"reading of falling values", "command = [\"a\"]\n[metrics]\nx = { reading = [{ from = 1, words = \"high\" }, { from = 0.5, words = \"low\" }] }", []string{`6: reading must begin with the lowest values: each but the first needs a from above the one before`}},
+		{"reading without words", "command = [\"a\"]\n[metrics]\nx = { reading = [{ from = 1 }] }", []string{`6: `}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, fileHead+tt.text+fileParameters, tt.want...) })

@@ -17,6 +17,7 @@ type View struct {
 	Description string   `json:"description"`
 	Categories  []string `json:"categories"`
 	Functions   []string `json:"functions"`
+	Keywords    []string `json:"keywords,omitempty"`
 	Ready       bool     `json:"ready"`
 	Missing     []string `json:"missing"`
 	Install     string   `json:"install,omitempty"` // while something is missing
@@ -72,7 +73,7 @@ type ParameterView struct {
 func (a *File) Summary(missing, versions []string) View {
 	v := View{
 		Type: a.Type, Version: a.Version, Versions: versions, Title: a.Title, Description: a.Description,
-		Categories: a.Categories, Functions: a.Functions, Ready: len(missing) == 0, Missing: missing, Status: a.Status,
+		Categories: a.Categories, Functions: a.Functions, Keywords: a.Keywords, Ready: len(missing) == 0, Missing: missing, Status: a.Status,
 	}
 	if !v.Ready {
 		v.Install = a.Install

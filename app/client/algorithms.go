@@ -17,11 +17,13 @@ type Algorithm struct {
 	Description string          `json:"description"`
 	Categories  []string        `json:"categories,omitempty"`
 	Functions   []string        `json:"functions,omitempty"`
+	Keywords    []string        `json:"keywords,omitempty"`
 	Status      string          `json:"status,omitempty"`
 	Cite        []string        `json:"cite,omitempty"`
 	Ready       bool            `json:"ready"`
 	Missing     []string        `json:"missing"`
 	Parameters  []Parameter     `json:"parameters,omitempty"`
+	Metrics     []TableColumn   `json:"metrics,omitempty"`
 	Schema      json.RawMessage `json:"schema,omitempty"`
 	Example     json.RawMessage `json:"example,omitempty"`
 }

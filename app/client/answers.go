@@ -49,6 +49,15 @@ type TableColumn struct {
 	Unit   string `json:"unit,omitempty"`
 	Better string `json:"better,omitempty"`
 	Digits *int   `json:"digits,omitempty"`
+
+	ErrorOf string    `json:"errorOf,omitempty"` // the figure whose standard error this is
+	Reading []Reading `json:"reading,omitempty"` // what values mean, the lowest first
+}
+
+// Reading is what values of a figure from a number on mean; nil: all below the next.
+type Reading struct {
+	From  *float64 `json:"from,omitempty"`
+	Words string   `json:"words"`
 }
 
 // TableRow is a job of a table.

@@ -34,8 +34,18 @@ type Metric struct {
 
 	Digits *int64 `json:"digits,omitempty"` // to show behind the decimal point; nil: as many as there are
 
+	ErrorOf string    `json:"errorOf,omitempty"` // the metric whose standard error this is
+	Group   string    `json:"group,omitempty"`   // the heading it has among all metrics; "": the first ones are the main ones
+	Reading []Reading `json:"reading,omitempty"` // what values mean, the lowest first
+
 	factor float64 // of the figure; 0: as it is
 	source source  // nil: metrics.json
+}
+
+// Reading is what values of a metric mean.
+type Reading struct {
+	From  *float64 `json:"from,omitempty"` // the lowest of them; nil: the first reading, of all below the next
+	Words string   `json:"words"`
 }
 
 // namePattern is what the name of a metric may be.
@@ -61,7 +71,28 @@ func ReadMetrics(r *tomltree.Reader) Metrics {
 		}
 		all = append(all, metric)
 	}
+	checkErrors(r, t, all)
 	return all
+}
+
+// checkErrors looks whether each error belongs to one metric, which has its unit.
+func checkErrors(r *tomltree.Reader, t *tomltree.Node, all Metrics) {
+	taken := map[string]string{}
+	for _, m := range all {
+		if m.ErrorOf == "" {
+			continue
+		}
+		line, of := t.Member(m.Name).Member("error_of").Line, all.Named(m.ErrorOf)
+		switch {
+		case of == nil || of.ErrorOf != "":
+			r.Mistakef(line, "error_of must name another metric of this file, which is no error, got %q", m.ErrorOf)
+		case of.Unit != m.Unit:
+			r.Mistakef(line, "the error %s must have the unit of %s, %q, got %q", m.Name, of.Name, of.Unit, m.Unit)
+		case taken[m.ErrorOf] != "":
+			r.Mistakef(line, "%s has the error %s already", of.Name, taken[m.ErrorOf])
+		}
+		taken[m.ErrorOf] = m.Name
+	}
 }
 
 // Named returns the metric of that name, nil if there is none.
@@ -101,6 +132,7 @@ func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
 		digits := r.Within(n, "digits", 0, 15)
 		m.Digits = &digits
 	}
+	m.ErrorOf, m.Group, m.Reading = r.Text(t, "error_of"), r.Line(t, "group"), readReading(r, t)
 	m.source = readSource(r, name, t)
 	if n := t.Member("factor"); n != nil {
 		m.factor, _ = strconv.ParseFloat(n.Text, 64)
@@ -109,6 +141,23 @@ func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
 		r.Mistakef(t.Line, "the metric %q says nothing: give file and pattern, or a title, unit or better for a figure of %s", name, metricsFile)
 	}
 	return m
+}
+
+// readReading reads the meanings of values, each of which begins above the one before.
+func readReading(r *tomltree.Reader, t *tomltree.Node) (all []Reading) {
+	for i, n := range r.Tables(t, "reading") {
+		one := Reading{Words: r.Line(n, "words")}
+		if from := n.Member("from"); from != nil {
+			if f, err := strconv.ParseFloat(from.Text, 64); err == nil {
+				one.From = &f
+			}
+		}
+		if i > 0 && (one.From == nil || all[i-1].From != nil && *one.From <= *all[i-1].From) {
+			r.Mistakef(n.Line, "reading must begin with the lowest values: each but the first needs a from above the one before")
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // IsPath reports whether p is a plain relative path of a file.

@@ -58,7 +58,7 @@ func mentions(text json.RawMessage, words []string) bool {
 	if err != nil {
 		return true
 	}
-	all := strings.ToLower(strings.Join(append([]string{one.Type, one.Title, one.Description}, one.Categories...), "\n"))
+	all := strings.ToLower(strings.Join(slices.Concat([]string{one.Type, one.Title, one.Description}, one.Categories, one.Keywords), "\n"))
 	for _, w := range words {
 		if !strings.Contains(all, strings.ToLower(w)) {
 			return false

@@ -2,8 +2,8 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,11 +43,11 @@ func record(ctx context.Context, s *session, name string) error {
 		if err != nil {
 			return err
 		}
-		return describe(s, j)
+		return describe(ctx, s, j)
 	})
 }
 
-func describe(s *session, j *client.Job) error {
+func describe(ctx context.Context, s *session, j *client.Job) error {
 	_, _, detail := standing(j)
 	if len(j.Warnings) > 0 { // they follow
 		detail = ""
@@ -87,7 +87,7 @@ func describe(s *session, j *client.Job) error {
 	if err != nil || j.Metrics == nil {
 		return err
 	}
-	return figures(s, j.Metrics.Results)
+	return figures(ctx, s, j)
 }
 
 // leftOut says which files of its program a result does not contain.
@@ -109,14 +109,21 @@ func clockTime(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
-// figures prints the figures of a result that are numbers or short texts.
-func figures(s *session, results json.RawMessage) error {
-	if len(results) == 0 {
+// figures prints the figures of a result that are numbers or short texts, as its algorithm
+// says, if that can be asked.
+func figures(ctx context.Context, s *session, j *client.Job) error {
+	if len(j.Metrics.Results) == 0 {
 		return nil
 	}
 	var all map[string]any
-	if err := exactly(results, &all); err != nil {
+	if err := exactly(j.Metrics.Results, &all); err != nil {
 		return nil //nolint:nilerr // a result that is no object has no figures
 	}
-	return s.Pairs(plainFigures(all))
+	a := &client.Algorithm{}
+	if answer, err := s.API.Get(ctx, url.Values{"version": {j.Version}}, "algorithms", j.Type); err == nil {
+		if a, err = client.Decode[client.Algorithm](answer); err != nil {
+			return err
+		}
+	}
+	return s.Pairs(plainFigures(all, a.Metrics))
 }

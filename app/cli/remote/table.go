@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -130,11 +131,11 @@ func showTable(s *session, t *client.Table) error {
 		more := append(slices.Clone(columns), terminal.Column{Title: headed(c.TableColumn), Right: c.metric})
 		wider := make([][]string, len(lines))
 		for i, r := range t.Rows {
-			values := r.Settings
+			text := cell(r.Settings[c.Name])
 			if c.metric {
-				values = r.Metrics
+				text = metricCell(r.Metrics, c.TableColumn, t.Metrics)
 			}
-			wider[i] = append(slices.Clone(lines[i]), cell(values[c.Name]))
+			wider[i] = append(slices.Clone(lines[i]), text)
 		}
 		if shown > 0 && !s.Fits(more, wider) {
 			break
@@ -149,8 +150,8 @@ func showTable(s *session, t *client.Table) error {
 	for _, n := range t.Statuses {
 		all += n
 	}
-	if len(t.Rows) < all || shown < len(t.Metrics)+len(t.Settings) {
-		s.Notef("%d of %d rows, %d of %d columns, sorted by %s; --limit 0 and --csv show all", len(t.Rows), all, shown, len(t.Metrics)+len(t.Settings), strings.TrimPrefix(t.Sort, "metric:"))
+	if most := len(columnsOf(t)); len(t.Rows) < all || shown < most {
+		s.Notef("%d of %d rows, %d of %d columns, sorted by %s; --limit 0 and --csv show all", len(t.Rows), all, shown, most, strings.TrimPrefix(t.Sort, "metric:"))
 	}
 	return nil
 }
@@ -174,11 +175,19 @@ func columnsOf(t *client.Table) (columns []shownColumn) {
 		columns = append(columns, shownColumn{c, false})
 	}
 	for _, m := range t.Metrics {
-		if m.Name != sorted {
+		if m.Name != sorted && m.ErrorOf == "" {
 			columns = append(columns, shownColumn{m, true})
 		}
 	}
 	return columns
+}
+
+// metricCell returns a figure of a row with its error.
+func metricCell(row map[string]any, m client.TableColumn, metrics []client.TableColumn) string {
+	if f := asFloat(row[m.Name]); !math.IsNaN(f) {
+		return measured(f, errorOf(row, m.Name, metrics), m.Digits)
+	}
+	return cell(row[m.Name])
 }
 
 func headed(m client.TableColumn) string {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,27 +19,6 @@ func exactly(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	return d.Decode(to)
-}
-
-// maxFigure is how long a text may be to count as a figure.
-const maxFigure = 60
-
-// plainFigures returns the figures that fit a line, by name.
-func plainFigures(all map[string]any) (figures [][2]string) {
-	for name, value := range all {
-		switch v := value.(type) {
-		case json.Number:
-			figures = append(figures, [2]string{name, v.String()})
-		case string:
-			if len(v) <= maxFigure && v != "" {
-				figures = append(figures, [2]string{name, v})
-			}
-		case bool:
-			figures = append(figures, [2]string{name, fmt.Sprint(v)})
-		}
-	}
-	slices.SortFunc(figures, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
-	return figures
 }
 
 // printEvent prints an event.

@@ -25,6 +25,8 @@ type Column struct {
 	// Digits is how many a metric is shown with behind the decimal point; nil: as many
 	// as there are.
 	Digits *int64 `json:"digits,omitempty"`
+	// ErrorOf is the metric whose standard error this is.
+	ErrorOf string `json:"errorOf,omitempty"`
 }
 
 // Row is a row of a table. It has a cell for each column, nil where it has no value.
@@ -59,7 +61,7 @@ func metricColumns(a *algorithm.File, found, varying []string) []Column {
 		if !m.Compares(varying) {
 			m.Better = ""
 		}
-		columns = append(columns, Column{m.Name, cmp.Or(m.Title, m.Name), m.Unit, m.Better, m.Digits})
+		columns = append(columns, Column{m.Name, cmp.Or(m.Title, m.Name), m.Unit, m.Better, m.Digits, m.ErrorOf})
 	}
 	return withOthers(columns, found)
 }

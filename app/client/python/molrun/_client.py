@@ -338,6 +338,7 @@ def _words(algorithm: Mapping[str, Any]) -> str:
         [algorithm["type"], algorithm.get("title", ""), algorithm.get("description", "")]
         + list(algorithm.get("categories", []))
         + list(algorithm.get("functions", []))
+        + list(algorithm.get("keywords", []))
     ).lower()
 
 

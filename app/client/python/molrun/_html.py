@@ -8,6 +8,7 @@ import math
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 from ._errors import Error
+from ._figures import figures
 
 if TYPE_CHECKING:
     from ._jobs import Job
@@ -57,8 +58,9 @@ def _about(r: Dict[str, Any]) -> str:
 
 
 def _results(job: "Job") -> List[str]:
-    figures = "".join(f"<tr><td>{_e(k)}</td><td>{_e(str(v))}</td></tr>" for k, v in job.figures.items() if not isinstance(v, (dict, list)))
-    parts = [f'<table style="font-size:13px">{figures}</table>'] if figures else []
+    metrics = job._client.algorithm(job.type, str(job.record.get("version") or "") or None).get("metrics") or [] if job.figures else []
+    rows = "".join(f'<tr><td style="text-align:left">{_e(k)}</td><td style="text-align:left">{_e(v)}</td></tr>' for k, v in figures(job.figures, metrics))
+    parts = [f'<table style="font-size:13px">{rows}</table>'] if rows else []
     plots: List[str] = []
     pictures: List[str] = []
     structure = ""

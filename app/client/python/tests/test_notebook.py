@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from conftest import PATIENCE, Service, record
 
 import molrun
 from molrun import _html
+from molrun._figures import measured
 
 PACKAGE = pathlib.Path(molrun.__file__).parent
 
@@ -22,10 +24,17 @@ PACKAGE = pathlib.Path(molrun.__file__).parent
 def test_job_shows_its_state_figures_plots_and_structure(lab: molrun.Client) -> None:
     job = lab.submit("cg-idp", sequences=["DSHAKRHHGY"], steps=50_000).wait(PATIENCE)
     shown = job._repr_html_()
-    assert "✔ completed" in shown and "rg_nm" in shown and f"{job.figures['rg_nm']}" in shown
+    assert "✔ completed" in shown and "Radius of gyration" in shown
+    assert re.search(r">\d\.\d+ ± 0\.\d+ nm<", shown) and "Standard error of Rg" not in shown
     assert shown.count("<svg") >= 2 and "<polyline" in shown and "time_ps" in shown
     assert "data:image/" in shown and "<script" not in shown
     assert shown.count('aria-label="') == shown.count("<svg") == shown.count('fill="currentColor"') and shown.count(' alt="') == shown.count("<img")
+
+
+def test_values_have_the_digits_of_their_errors() -> None:
+    cases = json.loads((pathlib.Path(__file__).with_name("figures.json")).read_text(encoding="utf-8"))
+    for c in cases:
+        assert measured(c["value"], c.get("error"), c.get("digits")) == c["text"]
 
 
 def test_texts_of_others_are_no_html(lab: molrun.Client) -> None:

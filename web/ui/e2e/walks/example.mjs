@@ -19,6 +19,18 @@ export default async function ({ server, browser }) {
   await page.getByRole('heading', { name: 'New job' }).waitFor()
   await page.getByRole('link', { name: /Simulate a disordered protein/i }).first().waitFor()
   await ann.look('new-job')
+  await page.setViewportSize({ width: 360, height: 740 })
+  await ann.look('new-job')
+  await page.setViewportSize({ width: 1280, height: 800 })
+  // However fast it is typed, no letter is lost; a slip is forgiven.
+  const field = page.getByRole('searchbox', { name: 'Search programs' })
+  for (const text of ['secondary structure', 'disordred protein']) {
+    await field.fill('')
+    await field.pressSequentially(text, { delay: 0 })
+    assert.equal(await field.inputValue(), text)
+  }
+  await page.getByRole('listitem').first().getByText('cg-idp').waitFor()
+  await ann.look('new-job-search')
   await page.getByRole('link', { name: /Simulate a disordered protein/i }).first().click()
   await page.getByRole('button', { name: 'Fill in the example' }).click()
   await page.getByLabel('Steps', { exact: true }).fill('2000000') // of the example, fewer
@@ -39,7 +51,14 @@ export default async function ({ server, browser }) {
   await page.getByRole('link', { name: 'Result', exact: true }).click()
   await page.getByText('Radius of gyration').first().waitFor()
   await page.locator('[data-view=trajectory] [data-ready]').waitFor()
+  // What was run, and values with their errors; how fast it was is not among the main figures.
+  await page.getByText('DSHAKRHHGYKRKFHEKHHSHRGY').waitFor()
+  await page.getByText(/^1\.\d+ ± 0\.0\d+$/).first().waitFor()
+  assert.equal(await page.getByText('Speed of one core').isVisible(), false)
   await ann.look('job-result')
+  await page.locator('summary', { hasText: 'All metrics' }).click()
+  await page.getByText('Speed of one core').waitFor()
+  await ann.look('job-metrics')
   await page.locator('[data-view=size]').scrollIntoViewIfNeeded()
   await page.locator('[data-view=size] canvas').first().waitFor()
   for (const tab of ['Input', 'Files', 'API']) {
@@ -68,11 +87,15 @@ export default async function ({ server, browser }) {
   // Mistakes are told at their fields, as they are typed.
   await ann.open('new/cg-idp')
   await page.getByRole('textbox', { name: 'Sequences', exact: true }).fill('DSHBKR')
-  await page.getByText(/is no amino acid/).waitFor()
   await page.getByText(/'B' is not an amino acid/).first().waitFor()
   await ann.look('new-job-fault')
+  // What is wrong leads to its field.
+  await page.locator('#job-name').focus()
+  await page.getByText('Fix 1 problem before submitting.').waitFor()
+  await page.getByRole('button', { name: 'Sequences', exact: true }).click()
+  assert.equal(await page.evaluate(() => document.activeElement.closest('[data-field]').dataset.field), 'sequences')
   await page.reload()
-  await page.getByText('This is what you had typed before.').waitFor()
+  await page.getByText('Restored from your unsaved draft.').waitFor()
   await page.locator('#job-name').fill('hst5')
   await page.getByText('There is a job of this name').waitFor()
   ann.fine('the example')

@@ -32,6 +32,13 @@ test('a long value is cut, and still tells jobs apart', () => {
   expect([line!.differs, line!.cells[0]!.text.length]).toEqual([true, 301])
 })
 
+test('nothing is the best within the errors, which stand beside their values', () => {
+  const of = (e: number, se: number): Compared => ({ ...job({}, { e, se }), metrics: [{ name: 'e', better: 'lower' }, { name: 'se', errorOf: 'e' }] })
+  const cells = (...jobs: Compared[]) => figureLines(jobs).map((l) => l.cells.map((c) => c.text + (c.best ? '*' : '')).join(' | '))
+  expect(cells(of(1, 0.1), of(1.28, 0.1))).toEqual(['1.00 ± 0.10 | 1.28 ± 0.10'])
+  expect(cells(of(1, 0.1), of(1.29, 0.1))).toEqual(['1.00 ± 0.10* | 1.29 ± 0.10'])
+})
+
 test('nothing is the best where jobs differ in what a figure depends on, or in their algorithms', () => {
   const of = (better: 'lower' | undefined, same: string[], settings: Record<string, unknown>, e: number): Compared => ({ ...job(settings, { e }), metrics: [{ name: 'e', better, same }] })
   const best = (...jobs: Compared[]) => figureLines(jobs)[0]!.cells.some((c) => c.best)

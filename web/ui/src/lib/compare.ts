@@ -1,6 +1,7 @@
 // Jobs side by side: their settings, those that differ first, and their figures.
 import type { Algorithm, Job, Parameter } from './api'
-import { number, value } from './format'
+import { errorOf, measured } from './figures'
+import { value } from './format'
 import { namesOf, readable, shown, toldApart } from './reference'
 
 export interface Compared { job: Pick<Job, 'settings' | 'inputs' | 'metrics'>; metrics: Algorithm['metrics']; parameters: readonly Parameter[] }
@@ -37,19 +38,23 @@ function compare(jobs: readonly Compared[], m: Algorithm['metrics'][number]): bo
   return jobs.every((c) => c.metrics.find((x) => x.name === m.name)?.better === m.better) && (m.same ?? []).every((name) => new Set(jobs.map((c) => own(c, name))).size === 1)
 }
 
-/** A line for each figure, the one that ranks jobs first, with the best value of those that have one. */
+/** A line for each figure, the one that ranks jobs first, with the best value where it is better than all others by more than their errors. */
 export function figureLines(jobs: readonly Compared[]): Line[] {
   const plain = (v: unknown) => v === null || typeof v !== 'object'
   const found = new Set(jobs.flatMap((c) => Object.entries(c.job.metrics?.results ?? {}).filter(([, v]) => plain(v)).map(([k]) => k)))
   const known = jobs.flatMap((c) => c.metrics)
   const order = [...new Set([...known.filter((m) => m.rank), ...known].map((m) => m.name))]
-  const names = [...order.filter((n) => found.has(n)), ...[...found].filter((n) => !order.includes(n))]
+  const errors = new Set(known.flatMap((m) => (m.errorOf && found.has(m.errorOf) ? [m.name] : [])))
+  const names = [...order.filter((n) => found.has(n) && !errors.has(n)), ...[...found].filter((n) => !order.includes(n))]
   return names.map((name): Line => {
     const m = known.find((x) => x.name === name)
     const values = jobs.map((c) => c.job.metrics?.results?.[name])
     const numbers = values.filter((v) => typeof v === 'number')
+    const error = jobs.map((c) => errorOf(c.job.metrics?.results ?? {}, name, c.metrics))
     const best = m?.better && compare(jobs, m) && new Set(numbers).size > 1 ? (m.better === 'lower' ? Math.min(...numbers) : Math.max(...numbers)) : undefined
-    const cells = values.map((v): Cell => ({ text: cut(typeof v === 'number' ? number(v, m?.digits) : plain(v) ? value(v) : ''), ...(best !== undefined && v === best && { best: true }) }))
+    const of = values.indexOf(best)
+    const sure = values.every((v, i) => typeof v !== 'number' || v === best || Math.abs(v - best!) > 2 * Math.hypot(error[i] ?? 0, error[of] ?? 0))
+    const cells = values.map((v, i): Cell => ({ text: cut(typeof v === 'number' ? measured(v, error[i], m?.digits) : plain(v) ? value(v) : ''), ...(best !== undefined && sure && v === best && { best: true }) }))
     return { name, title: heading(name, m?.title, m?.unit), cells, differs: new Set(cells.map((c) => c.text)).size > 1 }
   })
 }

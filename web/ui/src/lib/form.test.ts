@@ -34,7 +34,7 @@ test('what is typed becomes a value of its kind, and back', () => {
 test('what is no value of its kind is a fault of its field', () => {
   const { settings, faults } = settingsOf(of(steps, odd, name), { steps: '12 apples', odd: '{', name: 'a' })
   expect(settings).toEqual({ name: 'a' })
-  expect(faults.steps).toBe('“12 apples” is no number.')
+  expect(faults.steps).toBe('“12 apples” is not a number.')
   expect(faults.odd).toContain('no JSON')
   expect(() => valueOf(steps, '1,000')).toThrow('two ways')
 })
@@ -44,6 +44,10 @@ test('many values make many jobs, side by side or in every combination', () => {
   const many = { steps: '1\n2\n', name: 'a\nb' }
   expect(rowsOf(a, {}, many, false)).toEqual([{ steps: '1', name: 'a' }, { steps: '2', name: 'b' }])
   expect(rowsOf(a, {}, many, true)).toHaveLength(4)
+  const values = (text: string) => rowsOf(a, {}, { steps: text }, false).map((r) => r.steps)
+  expect(['1, 2,3;4', '1\t2\n3', '280:320:10', '0.1:0.3:0.1', '3:1:-1', '1,2,3', '0,5; 0,7', '1,5, 2,5', '1:2', 'a:b:c', '1:2:0', '280,293,310', '1 000', '1,000, 2'].map((t) => values(t).join('|'))).toEqual([
+    '1|2,3|4', '1|2|3', '280|290|300|310|320', '0.1|0.2|0.3', '3|2|1', '1|2|3', '0,5|0,7', '1,5|2,5', '1:2', 'a:b:c', '1:2:0', '280,293,310', '1 000', '1,000|2',
+  ])
   expect(rowsOf(a, { name: 'c' }, { steps: '1\n2\n3' }, false).map((r) => r.name)).toEqual(['c', 'c', 'c'])
   expect(uneven(a, many)).toBe('')
   expect(uneven(a, { steps: '1\n2\n3', name: 'a\nb' })).toContain('steps 3, name 2')

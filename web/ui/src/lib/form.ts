@@ -79,10 +79,13 @@ function read(p: Parameter, typed: Typed): unknown {
 
 const allOf = (values: unknown[]): unknown => values.find((v) => v instanceof Wrong) ?? values
 
+/** 1,000 may be a thousand, or 1 in the way of some countries; 280,293,310 may be three. */
+const thousands = /^[1-9]\d{0,2}(,\d{3})+$/
+
 function numberOf(text: string): number | Wrong {
-  if (/^[1-9]\d{0,2},\d{3}$/.test(text)) return new Wrong(`“${text}” may be meant in two ways; write it without a comma.`)
+  if (thousands.test(text)) return new Wrong(`“${text}” may be meant in two ways; write it without commas, or several values with a space after each comma.`)
   const n = Number(text.replace(/^−/, '-').replace(/^([^.]*),(\d+)$/, '$1.$2'))
-  return text === '' || !Number.isFinite(n) ? new Wrong(`“${text}” is no number.`) : n
+  return text === '' || !Number.isFinite(n) ? new Wrong(`“${text}” is not a number.`) : n
 }
 
 const lines = (text: string) => text.split('\n').map((l) => l.trim()).filter(Boolean)
@@ -129,8 +132,22 @@ export function rowsOf(a: Algorithm, typed: Readonly<Record<string, Typed>>, man
   return Array.from({ length: n }, (_, i) => ({ ...typed, ...Object.fromEntries(fields.map((f) => [f.name, f.values[f.values.length === 1 ? 0 : i] ?? ''])) }))
 }
 
-/** How many values there are for a field: lines, or records of FASTA. */
+const mostInRange = 10_000
+
+/** The numbers in a line, such as “280, 293”, those of a pasted row, or from:to:step. One comma may be that of a decimal. */
+function numbersIn(line: string): Typed[] {
+  const [from, to, step] = line.split(':').map((t) => Number(t))
+  if (/^[^:]+:[^:]+:[^:]+$/.test(line) && step && Number.isFinite(from) && Number.isFinite(to)) {
+    const n = Math.floor((to! - from!) / step + 1e-9) + 1
+    if (n >= 1 && n <= mostInRange) return Array.from({ length: n }, (_, i) => String(Number((from! + i * step).toPrecision(12))))
+  }
+  const parts = line.split(/\s*[\t;]\s*|,\s+/).filter(Boolean)
+  return parts.flatMap((part) => (/,.*,/.test(part) && !thousands.test(part) ? part.split(',').filter(Boolean) : part.replace(/,$/, '')))
+}
+
+/** How many values there are for a field: lines, numbers in them, or records of FASTA. */
 export function valuesOf(p: Parameter, text: string): Typed[] {
+  if (kindOf(p) === 'number') return lines(text).flatMap(numbersIn)
   if (kindOf(p) !== 'sequences') return lines(text)
   return parse(text).map((r) => (r.name ? `>${r.name}\n${r.sequence}` : r.sequence))
 }
@@ -139,7 +156,7 @@ export function valuesOf(p: Parameter, text: string): Typed[] {
 export function uneven(a: Algorithm, many: Readonly<Record<string, string>>): string {
   const sizes = a.parameters.filter((p) => many[p.name] !== undefined).map((p) => ({ title: p.title, n: valuesOf(p, many[p.name]!).length }))
   const counts = new Set(sizes.map((s) => s.n).filter((n) => n !== 1))
-  return counts.size > 1 ? `These have different numbers of values: ${sizes.map((s) => `${s.title} ${s.n}`).join(', ')}. Give each as many, or choose every combination.` : ''
+  return counts.size > 1 ? `These have different numbers of values: ${sizes.map((s) => `${s.title} ${s.n}`).join(', ')}. Give each as many, or choose all combinations.` : ''
 }
 
 /** The faults that the server found, by parameter; '' has those of no field. */

@@ -24,13 +24,16 @@ export const brief = (time: string) => short.format(new Date(time))
 /** A number with so many digits behind the point, or as many as tell something. */
 export function number(n: number, digits?: number): string {
   if (!Number.isFinite(n)) return ''
-  if (digits !== undefined) return minus(n.toFixed(digits))
-  if (Number.isInteger(n) && Math.abs(n) < 1e15) return minus(n.toLocaleString('en', { useGrouping: Math.abs(n) >= 10000 }))
+  if (digits !== undefined) return grouped(n.toFixed(digits))
   const size = Math.abs(n)
-  return minus(size >= 1e6 || size < 1e-3 ? n.toExponential(3) : Number(n.toPrecision(5)).toString())
+  if (Number.isInteger(n) && size < 1e15) return grouped(n.toFixed())
+  return size >= 1e6 || size < 1e-3 ? minus(n.toExponential(3)) : grouped(Number(n.toPrecision(5)).toString())
 }
 
 const minus = (text: string) => text.replace(/^-/, '−')
+
+/** Parts thousands of numbers of five digits and more; 0 has no sign. */
+const grouped = (text: string) => minus(text.replace(/^-(?=[0.]*$)/, '').replace(/^-?\d{5,}/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ',')))
 
 /** A value of a setting in one line. */
 export function value(v: unknown): string {
