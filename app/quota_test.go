@@ -33,7 +33,7 @@ func wantQuotaExceeded(t *testing.T, what string, err error, sentence string) {
 func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
 	s := newSite(t).withQuota(quota.Quota{Queued: 3})
 	first := s.submit(ann, "a", `{}`)
-	wantQuotaExceeded(t, "a batch beyond the quota", must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "large", `{}`, `{}`, `{}`))), "has 1, so that 3 more don't fit")
+	wantQuotaExceeded(t, "a batch beyond the quota", must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "large", `{}`, `{}`, `{}`))), "3 jobs (1 queued, 3 requested)")
 	s.submitBatch(ann, "fits", `{}`, `{}`)
 	wantCode(t, "a fourth job", must.Error3(s.Jobs.Submit(t.Context(), bob, submission(t, "b", `{}`))), fault.QuotaExceeded)
 	if _, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`)); err != nil || created {

@@ -35,7 +35,7 @@ type counting struct {
 func (c *counting) Queue(ctx context.Context, executor string, visit func(app.Waiting) app.Visit) error {
 	c.reads.Add(1)
 	if c.refusals.Add(-1) >= 0 {
-		return errors.New("the queue can't be read")
+		return errors.New("could not read the queue")
 	}
 	return c.Jobs.Queue(ctx, executor, visit)
 }

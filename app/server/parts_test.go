@@ -196,7 +196,7 @@ func TestWatchdogHearsOfTheServiceWhileItIsWell(t *testing.T) {
 	}
 	cancel()
 	must.OK(t, <-ended)
-	if calls < 4 || logged(t, log, "the service is unhealthy")["error"] != sick.Error() {
+	if calls < 4 || logged(t, log, "service unhealthy")["error"] != sick.Error() {
 		t.Errorf("after %d calls, the log has %s", calls, log)
 	}
 

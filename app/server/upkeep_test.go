@@ -85,19 +85,19 @@ func TestRetentionIsLogged(t *testing.T) {
 	if entry := logged(t, log, "deleted by the rules of retention"); entry["name"] != "j" || entry["organization"] != "lab" || entry["user"] != anybody.Email || entry["status"] != "FAILED" {
 		t.Errorf("the log has %s", log)
 	}
-	if logged(t, log, "clock") != nil || logged(t, log, "could be deleted") != nil {
+	if logged(t, log, "clock") != nil || logged(t, log, "retention failed") != nil {
 		t.Errorf("the log has %s", log)
 	}
 
 	must.OK(t, s.store.Update(t.Context(), func(tx app.Tx) error { return tx.PutStamp(time.Now().Add(-72 * time.Hour)) }))
 	s.retain(t.Context())
-	if logged(t, log, "the clock is more than a day from when the service last ran") == nil {
+	if logged(t, log, "clock is more than a day off") == nil {
 		t.Errorf("after a leap of the clock, the log has %s", log)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.retain(ctx)
-	if logged(t, log, "could be deleted") != nil {
+	if logged(t, log, "retention failed") != nil {
 		t.Errorf("while the service stops, the log has %s", log)
 	}
 }
@@ -210,7 +210,7 @@ func TestClusterWaitsForItsFolder(t *testing.T) {
 	c.Slurm.SharedDir = filepath.Join(t.TempDir(), "not-mounted")
 	s, log := opened(t, c)
 	must.OK(t, s.openCluster())
-	if logged(t, log, "so its jobs wait")["executor"] != "slurm" || len(s.executors()) != 2 {
+	if logged(t, log, "cluster jobs wait")["executor"] != "slurm" || len(s.executors()) != 2 {
 		t.Errorf("%d executors; the log has %s", len(s.executors()), log)
 	}
 	checks, _ := s.ready(t.Context())

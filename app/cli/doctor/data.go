@@ -35,7 +35,7 @@ func checkData(_ context.Context, in *installation) []Finding {
 	}
 	switch perm := info.Mode().Perm(); {
 	case perm&0o022 != 0:
-		return finding(Problem, "others may write to %s (mode %#o), so the service refuses it; run chmod 700 %[1]s", in.data, perm)
+		return finding(Problem, "%s is writable by others (mode %#o), so the service refuses it; run chmod 700 %[1]s", in.data, perm)
 	case perm&0o055 != 0:
 		return finding(Warning, "others may look into %s (mode %#o); run chmod 700 %[1]s", in.data, perm)
 	}

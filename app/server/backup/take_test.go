@@ -312,7 +312,7 @@ func TestBackupOfADamagedDatabaseIsNotMade(t *testing.T) {
 func TestBackupThatLosesItsSnapshotIsNotFinished(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
-	stop := errors.New("the service has ended")
+	stop := errors.New("the service stopped")
 	must.OK(t, os.MkdirAll(string(d.backups), 0o700))
 	must.OK(t, snapshot.WithSnapshot(t.Context(), configOf(d.Data), func(ctx context.Context, s *snapshot.Snapshot) error {
 		ctx, cancel := context.WithCancelCause(ctx)

@@ -68,7 +68,7 @@ func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 	for range 2 {
 		c.Reload()
 	}
-	if c.Fingerprint() != first || strings.Count(log.String(), "the old one stays") != 1 {
+	if c.Fingerprint() != first || strings.Count(log.String(), "keeping the old one") != 1 {
 		t.Errorf("without its key, want the old certificate and one line of the log: %s", &log)
 	}
 

@@ -49,8 +49,8 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 		{"private but for nobody", 0o500, false, ""},
 		{"readable by others", 0o755, true, ""},
 		{"searchable by the group", 0o710, true, ""},
-		{"writable by others", 0o702, false, "(mode 0702): look at what is in it, then run chmod 700 on it"},
-		{"writable by the group", 0o770, false, "(mode 0770): look at what is in it, then run chmod 700 on it"},
+		{"writable by others", 0o702, false, "is writable by others (mode 0702): check its content, then run chmod 700 on it"},
+		{"writable by the group", 0o770, false, "is writable by others (mode 0770): check its content, then run chmod 700 on it"},
 	} {
 		data := filepath.Join(t.TempDir(), "a", "data")
 		if tt.before != 0 {
@@ -68,7 +68,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 		if info, err := os.Stat(data); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: afterwards %v, %v", tt.name, info.Mode(), err)
 		}
-		if warned := strings.Contains(log.String(), "others could look into the data directory"); warned != tt.warns {
+		if warned := strings.Contains(log.String(), "data directory was accessible to others"); warned != tt.warns {
 			t.Errorf("%s: the log has %q", tt.name, log.String())
 		}
 	}
@@ -80,7 +80,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 func TestDataDirectoryThatCannotBeClosedIsRefused(t *testing.T) {
 	t.Parallel()
 	const data = "/proc/self/task" // open to all, and nobody can change that
-	if err := PrepareData(data, true, zerolog.Nop()); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "(mode 0555) and this can't be changed") {
+	if err := PrepareData(data, true, zerolog.Nop()); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "(mode 0555), and changing that failed") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -154,7 +154,7 @@ func TestFailedDatabaseEndsTheProcess(t *testing.T) {
 		says   string
 		goesOn bool
 	}{
-		"failed": {"restart the service, nothing that was confirmed is lost", false},
+		"failed": {"restart the service (nothing acknowledged is lost)", false},
 		"gone":   {"put it back before the next start", true},
 	} {
 		c := exec.CommandContext(t.Context(), os.Args[0], "fail", how)

@@ -32,12 +32,12 @@ func TestSharedFolderIsSafeOrRefused(t *testing.T) {
 		says string
 	}{
 		{"good", "", ""},
-		{"absent", fault.Unavailable, "mount it or make it"},
+		{"absent", fault.Unavailable, "mount or create it"},
 		{"file", fault.Invalid, "is not a folder"},
 		{"open", fault.Invalid, "run chmod 700"},
-		{"link", fault.Invalid, "lie in one another"},
-		{".", fault.Invalid, "lie in one another"},
-		{"data", fault.Invalid, "lie in one another"},
+		{"link", fault.Invalid, "overlap"},
+		{".", fault.Invalid, "overlap"},
+		{"data", fault.Invalid, "overlap"},
 	} {
 		err := CheckSharedDir(path(tt.name), path("data"))
 		if tt.code == "" && err == nil {

@@ -121,12 +121,12 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 		{"a cluster without its commands", "slurm", "has no sbatch, squeue", "[slurm]\nshared_dir = \"@DIR@/shared\"\npath = \"@DIR@\"\n", func(t *testing.T, s *instance) {
 			must.OK(t, os.Mkdir(in(s, "../shared"), 0o700))
 		}},
-		{"a missing shared folder", "slurm", "mount it or make it", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", nil},
+		{"a missing shared folder", "slurm", "mount or create it", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", nil},
 		{"a shared folder open to others", "slurm", "run chmod 700", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			must.OK(t, os.Mkdir(in(s, "../shared"), 0o700))
 			must.OK(t, os.Chmod(in(s, "../shared"), 0o770))
 		}},
-		{"a shared folder that overlaps the data directory", "slurm", "lie in one another", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
+		{"a shared folder that overlaps the data directory", "slurm", "overlap", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			must.OK(t, os.Symlink(s.dir, in(s, "../shared")))
 		}},
 		{"an address of another machine", "address", "no network interface", "listen = \"192.0.2.1:8080\"\n", nil},
