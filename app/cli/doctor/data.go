@@ -28,7 +28,7 @@ func checkData(_ context.Context, in *installation) []Finding {
 	case err != nil:
 		return finding(Problem, "%v; give the service's user access to it", err)
 	case !info.IsDir():
-		return finding(Problem, "%s is no directory; name another by the setting data", in.data)
+		return finding(Problem, "%s is not a directory; set data to another", in.data)
 	}
 	if text := host.OtherOwner(in.data, info); text != "" {
 		return finding(Problem, "%s", text)

@@ -33,7 +33,7 @@ type WaitTimedOut struct{ Name string }
 
 // Error implements error.
 func (e *WaitTimedOut) Error() string {
-	return fmt.Sprintf("%s has not ended yet; it goes on, and molrun wait %[1]s returns to it", terminal.Clean(e.Name))
+	return fmt.Sprintf("%s is still running after that time. Resume: molrun wait %[1]s", terminal.Clean(e.Name))
 }
 
 // JobLeft says that the user has left a job that continues to run.

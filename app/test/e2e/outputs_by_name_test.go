@@ -216,7 +216,7 @@ func TestOutputsWithinBatches(t *testing.T) {
 	}
 	// Rows may be made of an output, if it is one file.
 	if got := u.do("POST", "/submit-batch", `{"batchName":"g","type":"maker","fanOut":{"each":{"gate":"fasta:job:make/@poses"}}}`).want(422).details(); len(got) != 1 ||
-		got[0] != `body.fanOut.each.gate: "job:make/@poses" is 3 files, and rows are made of one: name it, as in job:make/poses/1.fasta` {
+		got[0] != `body.fanOut.each.gate: "job:make/@poses" is 3 files, and a batch is read from one: name it, as in job:make/poses/1.fasta` {
 		t.Errorf("%q", got)
 	}
 }

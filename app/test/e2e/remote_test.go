@@ -512,10 +512,10 @@ func TestWaitingSurvivesARestartAndLeavesTheJobToCtrlC(t *testing.T) {
 	s.eventually("the wait shows the job", func() bool { return strings.Contains(errs.String(), "running") })
 	must.OK(t, c.Process.Signal(syscall.SIGINT))
 	_ = c.Wait() // the exit code tells
-	if code := c.ProcessState.ExitCode(); code != exitLeft || !strings.Contains(errs.String(), "molrun wait long returns to it") {
+	if code := c.ProcessState.ExitCode(); code != exitLeft || !strings.Contains(errs.String(), "Resume: molrun wait long.") {
 		t.Errorf("Ctrl-C: exit code %d: %s", code, errs.String())
 	}
-	p.fails(exitWaited, "it goes on", "wait", "long", "--timeout", "200ms")
+	p.fails(exitWaited, "is still running after that time", "wait", "long", "--timeout", "200ms")
 	if out := p.ok("status", "long"); !strings.Contains(out, `"status":"RUNNING"`) {
 		t.Fatalf("after both: %s", out)
 	}

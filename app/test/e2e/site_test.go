@@ -70,7 +70,7 @@ func TestAlgorithmsNeedWhatTheSiteNamesAndASandbox(t *testing.T) {
 	for flag, says := range map[string]string{"--full=false": " and ready on this machine", "--full": "has another SHA-256"} {
 		must.Contain(t, fmt.Sprintf("check %s", flag), s.ok("algorithms", "check", file, flag), says)
 	}
-	must.Contain(t, "show", s.ok("algorithms", "show", "predict"), "untested: it follows")
+	must.Contain(t, "show", s.ok("algorithms", "show", "predict"), "untested: written from")
 }
 
 // setConfig replaces a text of the configuration.
