@@ -89,11 +89,7 @@ func Handler(api http.Handler, o Options) http.Handler {
 	mux.HandleFunc("PUT "+Path+"blobs/{id}/{name}", m.putBlob)
 	mux.HandleFunc("GET "+Path+"log/{token}", m.getLog)
 	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { m.notFound(mux, w, r) })
-	return edge.Trace(o.Log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		mux.ServeHTTP(w, r)
-	}))
+	return edge.Mount(o.Log, mux)
 }
 
 // call is a request of a caller whose key is valid.

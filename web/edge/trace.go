@@ -29,6 +29,16 @@ func Trace(log zerolog.Logger, next http.Handler) http.Handler {
 	})
 }
 
+// Mount is Trace for a handler that speaks another API. Its answers are not cached, and
+// browsers do not guess their type.
+func Mount(log zerolog.Logger, next http.Handler) http.Handler {
+	return Trace(log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	}))
+}
+
 // AnswerPanic answers a request whose handler panicked with p. If the answer
 // has begun, it cuts the connection instead, so that the client does not take
 // a part for the whole.

@@ -31,7 +31,7 @@ func text(name, content string) member {
 
 // download answers GET result/download/{ticket}.
 func (c *call) download() error {
-	t, job, err := c.find()
+	t, job, err := c.findJob()
 	if err != nil {
 		return err
 	}

@@ -45,15 +45,15 @@ const guestEmail = "msa@localhost"
 
 // mount translates requests.
 type mount struct {
-	api     http.Handler
-	options Options
-	reading *limit.Slots // queries that are read at a time
-	turns   *limit.Slots // one submission of a query at a time
+	api        http.Handler
+	options    Options
+	reading    *limit.Slots // queries that are read at a time
+	submitting *limit.Slots // one submission of a query at a time
 }
 
 // Handler returns the mount over the API.
 func Handler(api http.Handler, o Options) http.Handler {
-	m := &mount{api: api, options: o, reading: &limit.Slots{All: 8, Each: 4}, turns: &limit.Slots{Each: 1}}
+	m := &mount{api: api, options: o, reading: &limit.Slots{All: 8, Each: 4}, submitting: &limit.Slots{Each: 1}}
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*call) error{
 		"POST ticket/msa":              (*call).submitMSA,
@@ -68,11 +68,7 @@ func Handler(api http.Handler, o Options) http.Handler {
 	mux.HandleFunc(Path, m.admit(func(*call) error {
 		return refuse(http.StatusNotFound, "This alignment server has no such path. It answers POST ticket/msa and ticket/pair, GET ticket/ID, result/download/ID and template/LIST.")
 	}))
-	return edge.Trace(o.Log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		mux.ServeHTTP(w, r)
-	}))
+	return edge.Mount(o.Log, mux)
 }
 
 // call is a request of a caller who is known.

@@ -25,7 +25,7 @@ func (c *call) submit(pairing bool) error {
 	if err != nil {
 		return err
 	}
-	release, err := c.turns.Take(c.ctx(), q.ticket.job)
+	release, err := c.submitting.Take(c.ctx(), q.ticket.job)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (c *call) submit(pairing bool) error {
 	if err != nil {
 		return err
 	}
-	return c.tell(q.ticket, job)
+	return c.writeStatus(q.ticket, job)
 }
 
 // create uploads the query and submits its job. A second upload of the same name, after a
@@ -65,15 +65,15 @@ func (c *call) create(q query) (*client.Job, error) {
 
 // ticket answers GET ticket/{ticket}.
 func (c *call) ticket() error {
-	t, job, err := c.find()
+	t, job, err := c.findJob()
 	if err != nil {
 		return err
 	}
-	return c.tell(t, job)
+	return c.writeStatus(t, job)
 }
 
-// tell answers with the status of a job, or why it has failed.
-func (c *call) tell(t ticket, job *client.Job) error {
+// writeStatus answers with the status of a job, or why it has failed.
+func (c *call) writeStatus(t ticket, job *client.Job) error {
 	switch {
 	case job.Type != typ:
 		return refuse(http.StatusConflict, "The job "+job.Name+" is of another type; delete it.")
@@ -85,9 +85,9 @@ func (c *call) tell(t ticket, job *client.Job) error {
 	return c.send(http.StatusOK, answer{ID: t.String(), Status: statuses[job.Status]})
 }
 
-// find returns the job of a ticket. Clients ask without end after the status UNKNOWN, so the
+// findJob returns the job of a ticket. Clients ask without end after the status UNKNOWN, so the
 // answer to a ticket without one is an error.
-func (c *call) find() (ticket, *client.Job, error) {
+func (c *call) findJob() (ticket, *client.Job, error) {
 	t, ok := parseTicket(c.r.PathValue("ticket"))
 	if !ok {
 		return ticket{}, nil, errNoTicket
