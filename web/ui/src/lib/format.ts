@@ -16,11 +16,6 @@ export function bytes(n: number): string {
   return `${i === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${i === 0 && n === 1 ? 'byte' : units[i]}`
 }
 
-const short = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' })
-
-/** A time without seconds and zone, where the full one is in a title. */
-export const brief = (time: string) => short.format(new Date(time))
-
 /** A number with so many digits behind the point, or as many as tell something. */
 export function number(n: number, digits?: number): string {
   if (!Number.isFinite(n)) return ''
