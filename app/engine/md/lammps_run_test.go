@@ -83,11 +83,14 @@ func (l *lammps) run(t testing.TB, d lammpsSource, steps int, options ...string)
 func (l *lammps) command(ctx context.Context) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, l.program)
 	transport := "self"
+	// Open MPI starts a daemon for a program without mpirun, which now and then fails where
+	// several begin at once.
+	isolated := "OMPI_MCA_ess_singleton_isolated=1"
 	if l.ranks > 1 {
 		cmd = exec.CommandContext(ctx, "mpirun", "--bind-to", "none", "--oversubscribe", "-np", strconv.Itoa(l.ranks), l.program)
-		transport = "self,vader"
+		transport, isolated = "self,vader", "OMPI_MCA_ess_singleton_isolated=0"
 	}
-	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "OMPI_MCA_btl="+transport,
+	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "OMPI_MCA_btl="+transport, isolated,
 		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 	return cmd
 }
