@@ -4,7 +4,7 @@ package docs
 
 import "embed"
 
-// Pages holds the Markdown of the pages.
+// Pages holds the Markdown of the pages, and their pictures.
 //
-//go:embed *.md
+//go:embed *.md pictures
 var Pages embed.FS

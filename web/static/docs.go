@@ -14,39 +14,68 @@ import (
 // docSource is a page: its name in addresses and of its file, and how menus call it.
 type docSource struct{ name, menu, about string }
 
-// docSources lists the pages in the order of the menu.
-var docSources = []docSource{
-	{"clients", "Clients", "the browser, the command line, Python, language models, workflows"},
-	{"python", "Python", "the package molrun"},
-	{"workflows", "Workflows", "Snakemake and Nextflow"},
-	{"api", "API", "a tour with curl: files, jobs, batches, events, webhooks"},
-	{"rules", "Rules of the API", "what the API guarantees, and the tests of each rule"},
-	{"msa", "Alignment server", "for ColabFold, Boltz, Chai-1 and Protenix"},
-	{"compat", "Hosted service", "for clients of a hosted service"},
-	{"algorithms", "Algorithms", "using and writing them"},
-	{"types", "Types of the catalogue", "what each was read from and how it is tested"},
-	{"format", "Algorithm files", "each key of their format"},
-	{"cg-idp", "cg-idp", "the built-in engine: its science and its limits"},
-	{"cg-condensate", "cg-condensate", "the built-in engine for condensates: protocols, results, limits"},
-	{"cg-binodal", "cg-binodal", "phase diagrams of condensates: points, critical temperature, limits"},
-	{"server", "Server", "from the installation to troubleshooting, for administrators"},
-	{"proxy", "Behind a proxy", "nginx, Apache and Caddy, and how to check them"},
-	{"monitoring", "Monitoring", "metrics, alerts, a dashboard"},
-	{"security", "Security", "what is protected and what is not"},
-	{"faults", "Faults", "fault-injection tests and their results"},
+// reader is a group of readers, with their pages; the first is where they start.
+type reader struct {
+	title string
+	pages []docSource
 }
 
-// docPages are made at their first use.
-var docPages = sync.OnceValues(renderDocs)
+// readers lists the pages in the order of the menu.
+var readers = []reader{
+	{"Scientists", []docSource{
+		{"tutorials", "Tutorials", "start here: from a sequence to a figure; docking; condensates"},
+		{"clients", "Clients", "the browser, the command line, Python, AI assistants"},
+		{"cg-idp", "cg-idp", "simulation of disordered proteins: model, results, limits"},
+		{"cg-condensate", "cg-condensate", "simulation of condensates: protocols, results, limits"},
+		{"cg-binodal", "cg-binodal", "phase diagrams: points, critical temperature, limits"},
+		{"types", "Catalogue", "which release each type was written for, and how it is tested"},
+	}},
+	{"Programmers", []docSource{
+		{"api", "API", "start here: upload, submit, follow and download with curl"},
+		{"python", "Python", "the package molrun"},
+		{"workflows", "Workflows", "Snakemake and Nextflow"},
+		{"rules", "Rules of the API", "what the API guarantees, and which tests check it"},
+		{"msa", "Alignment server", "for ColabFold, Boltz, Chai-1 and Protenix"},
+		{"compat", "Hosted service", "for clients of a hosted protein service"},
+	}},
+	{"Administrators", []docSource{
+		{"server", "Server", "start here: installation, configuration, users, Slurm, backup, troubleshooting"},
+		{"proxy", "Reverse proxies", "nginx, Apache and Caddy"},
+		{"monitoring", "Monitoring", "metrics, alerts and a dashboard"},
+		{"security", "Security", "threat model and limits"},
+		{"faults", "Fault tolerance", "fault-injection tests and their results"},
+	}},
+	{"Authors of algorithm files", []docSource{
+		{"algorithms", "Algorithms", "start here: wrap a program in 25 lines"},
+		{"format", "Algorithm files", "reference of all keys"},
+	}},
+}
 
-// answerDocs answers with a page.
+// documentation is what is made of the sources at the first use.
+type documentation struct {
+	pages    map[string]file
+	sections []section
+}
+
+var allDocs = sync.OnceValues(renderDocs)
+
+// picturePolicy lets pictures have styles of their own, and nothing else.
+const picturePolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+// answerDocs answers with a page, a picture or the results of a search.
 func answerDocs(w http.ResponseWriter, r *http.Request) error {
-	all, err := docPages()
+	all, err := allDocs()
 	if err != nil {
 		return fmt.Errorf("make the documentation: %w", err)
 	}
 	name := strings.TrimPrefix(r.URL.Path, docsPrefix)
-	found, ok := all[name]
+	if query := r.URL.Query().Get("q"); name == "" && query != "" {
+		return all.answerSearch(w, r, query[:min(len(query), maxQuery)])
+	}
+	if strings.HasPrefix(name, pictures) {
+		w.Header().Set("Content-Security-Policy", picturePolicy)
+	}
+	found, ok := all.pages[name]
 	if !ok {
 		return noPage(w, name)
 	}

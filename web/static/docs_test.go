@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -59,12 +60,13 @@ func TestTheDocumentationIsServed(t *testing.T) {
 // TestLinksOfPagesLeadSomewhere follows every link of every page as a browser below a path
 // of a proxy would: all are relative, and name a page and an anchor that exist.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
-	all, err := docPages()
+	d, err := allDocs()
 	must.OK(t, err)
+	all := d.pages
 	outside := map[string]bool{"../ui/": true, "../openapi.yaml": true, "../client/": true, "./": true}
 	n := 0
 	for name, p := range all {
-		for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(string(p.content), -1) {
+		for _, link := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(string(p.content), -1) {
 			to, anchor, _ := strings.Cut(link[1], "#")
 			if strings.HasPrefix(to, "http") || strings.HasPrefix(to, "data:") || outside[link[1]] {
 				continue
@@ -88,16 +90,18 @@ func TestEachFileIsAPage(t *testing.T) {
 	found, err := fs.ReadDir(docs.Pages, ".")
 	must.OK(t, err)
 	for _, file := range found {
-		must.Equal(t, file.Name(), ask(docsHandler(), "GET", "/docs/"+strings.TrimSuffix(file.Name(), ".md")).Code, 200)
+		if !file.IsDir() {
+			must.Equal(t, file.Name(), ask(docsHandler(), "GET", "/docs/"+strings.TrimSuffix(file.Name(), ".md")).Code, 200)
+		}
 	}
 }
 
 func TestPagesHoldNoHTMLOfTheirFiles(t *testing.T) {
-	all := map[string]file{}
+	d := documentation{pages: map[string]file{}}
 	text := "# A < title\n\n<b>bold</b>\n\n<script>alert(1)</script>\n\n[a](javascript:alert(1)) [b](../../main.go) [c](server.md#tls)\n\n" +
 		"| a |\n|---|\n| <img src=x onerror=y> |\n\n<!-- needs: root -->\n```sh\nid\n```\n"
-	must.OK(t, docSource{name: "x", menu: "X"}.render(all, []byte(text)))
-	html := string(all["x"].content)
+	must.OK(t, d.add(docSource{name: "x", menu: "X"}, []byte(text)))
+	html := string(d.pages["x"].content)
 	for _, bad := range []string{"<script", "javascript:", "<img", "<b>", "main.go"} {
 		if strings.Contains(html, bad) {
 			t.Errorf("the page has %q", bad)
@@ -105,5 +109,40 @@ func TestPagesHoldNoHTMLOfTheirFiles(t *testing.T) {
 	}
 	for _, want := range []string{`href="server#tls"`, "<em>Needs root.</em>", `<div class="table" tabindex="0"><table>`, "<h1>A &lt; title</h1>"} {
 		must.Contain(t, "the page", html, want)
+	}
+}
+
+func TestSearchFindsSections(t *testing.T) {
+	h := docsHandler()
+	for _, tt := range []struct{ query, first, has string }{
+		{"isolation", `<h2><a href="server#isolation">Isolation</a></h2>`, "<mark>"},
+		{"BUBBLEWRAP sandbox", "<h2><a href=", "<mark>bubblewrap</mark>"},
+		{"SetEnvIf-is-nowhere", "<p>No section has all of these words.", ""},
+		{`"><script>alert(1)</script>`, "<p>No section has all of these words.", `value="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"`},
+		{strings.Repeat("x", 9999), "<p>No section has all of these words.", strings.Repeat("x", maxQuery) + `"`},
+		{"  ", "<p>No section has all of these words.", ""},
+	} {
+		a := ask(h, "GET", "/docs/?q="+url.QueryEscape(tt.query))
+		wantSafe(t, "GET", tt.query, a)
+		_, results, _ := strings.Cut(a.Body.String(), "<h1>Search results</h1>\n")
+		if a.Code != 200 || !strings.HasPrefix(results, tt.first) || !strings.Contains(strings.ToLower(a.Body.String()), strings.ToLower(tt.has)) {
+			t.Errorf("%.50s: %d\n%.1000s", tt.query, a.Code, results)
+		}
+	}
+}
+
+func TestPicturesAreServed(t *testing.T) {
+	found, err := fs.Glob(docs.Pages, "pictures/*")
+	must.OK(t, err)
+	if len(found) == 0 {
+		t.Error("there are no pictures")
+	}
+	for _, name := range found {
+		a := ask(docsHandler(), "GET", "/docs/"+name)
+		must.Equal(t, name, a.Header().Get("Content-Type"), "image/svg+xml")
+		must.Equal(t, name, a.Header().Get("Content-Security-Policy"), picturePolicy)
+		if n := a.Body.Len(); a.Code != 200 || n > 50_000 {
+			t.Errorf("%s: status %d, %d bytes", name, a.Code, n)
+		}
 	}
 }

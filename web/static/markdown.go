@@ -3,6 +3,7 @@ package static
 import (
 	"bytes"
 	"html/template"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,11 +24,17 @@ type heading struct {
 }
 
 var docsFrame = template.Must(template.New("docs").Parse(`<div class="wide">
-<nav class="pages" aria-label="Pages"><ul>
+<nav class="pages" aria-label="Pages">
+<ul>
 <li><a href="../ui/">molrun</a></li>
-<li><a href="./"{{if eq .Name ""}} aria-current="page"{{end}}>Documentation</a></li>
-{{range .Menu}}<li><a href="{{.Name}}"{{if eq .Name $.Name}} aria-current="page"{{end}}>{{.Menu}}</a></li>
-{{end}}</ul></nav>
+<li><a href="./"{{if eq .Name "."}} aria-current="page"{{end}}>Documentation</a></li>
+</ul>
+{{range .Readers}}<h2>{{.Title}}</h2>
+<ul>
+{{range .Pages}}<li><a href="{{.Name}}"{{if eq .Name $.Name}} aria-current="page"{{end}}>{{.Menu}}</a></li>
+{{end}}</ul>
+{{end}}</nav>
+<form action="./" role="search"><input type="search" name="q" value="{{.Query}}" maxlength="200" required aria-label="Words to search for"> <button>Search</button></form>
 <main>
 {{.Title}}{{if .Contents}}<nav class="contents" aria-label="Contents"><ul>
 {{range .Contents}}<li{{if .Deeper}} class="deeper"{{end}}><a href="#{{.ID}}">{{.Title}}</a></li>
@@ -36,55 +43,79 @@ var docsFrame = template.Must(template.New("docs").Parse(`<div class="wide">
 </div>
 `))
 
-// menuEntry is a line of the menu.
+// menuGroup and menuEntry are the menu.
+type menuGroup struct {
+	Title string
+	Pages []menuEntry
+}
+
 type menuEntry struct{ Name, Menu, About string }
 
-func docsMenu() (entries []menuEntry) {
-	for _, s := range docSources {
-		entries = append(entries, menuEntry{s.name, s.menu, s.about})
+func docsMenu() (groups []menuGroup) {
+	for _, r := range readers {
+		group := menuGroup{Title: r.title}
+		for _, s := range r.pages {
+			group.Pages = append(group.Pages, menuEntry{s.name, s.menu, s.about})
+		}
+		groups = append(groups, group)
 	}
-	return entries
+	return groups
 }
 
-var docsTable = template.Must(template.New("table").Parse(`<table>
+var docsTable = template.Must(template.New("table").Parse(`{{range .}}<h2>{{.Title}}</h2>
+<table>
 <tr><th scope="col">Page</th><th scope="col">About</th></tr>
-{{range .}}<tr><td><a href="{{.Name}}">{{.Menu}}</a></td><td>{{.About}}</td></tr>
+{{range .Pages}}<tr><td><a href="{{.Name}}">{{.Menu}}</a></td><td>{{.About}}</td></tr>
 {{end}}</table>
-<p>The contract of the API is <a href="../openapi.yaml">openapi.yaml</a>; programs to download are at <a href="../client/">client</a>.</p>
+{{end}}<p>The contract of the API is <a href="../openapi.yaml">openapi.yaml</a>; programs to download are at <a href="../client/">client</a>.</p>
 `))
 
+// pictures is the folder of the pictures of pages.
+const pictures = "pictures/"
+
 // renderDocs makes all pages.
-func renderDocs() (map[string]file, error) {
-	all := map[string]file{}
+func renderDocs() (d documentation, err error) {
+	d.pages = map[string]file{}
 	var list bytes.Buffer
 	if err := docsTable.Execute(&list, docsMenu()); err != nil {
-		return nil, err
+		return d, err
 	}
-	err := addPage(all, "", "Documentation", "<h1>Documentation</h1>\n", list.String(), nil)
-	for _, s := range docSources {
-		var content []byte
-		if err == nil {
-			content, err = docs.Pages.ReadFile(s.name + ".md")
-		}
-		if err == nil {
-			err = s.render(all, content)
+	d.pages[""], err = framed(".", "", "Documentation", "<h1>Documentation</h1>\n", list.String(), nil)
+	if err != nil {
+		return d, err
+	}
+	for _, r := range readers {
+		for _, s := range r.pages {
+			content, err := docs.Pages.ReadFile(s.name + ".md")
+			if err == nil {
+				err = d.add(s, content)
+			}
+			if err != nil {
+				return d, err
+			}
 		}
 	}
-	return all, err
+	files, err := fs.Glob(docs.Pages, pictures+"*")
+	for _, name := range files {
+		content, err := docs.Pages.ReadFile(name)
+		if err != nil {
+			return d, err
+		}
+		d.pages[name] = newFile(typeOf(name), content)
+	}
+	return d, err
 }
 
-// addPage completes a page from its parts.
-func addPage(all map[string]file, name, title, head, body string, contents []heading) error {
+// framed puts the parts of a page together.
+func framed(name, query, title, head, body string, contents []heading) (file, error) {
 	var inner bytes.Buffer
 	err := docsFrame.Execute(&inner, map[string]any{
-		"Name": name, "Menu": docsMenu(), "Title": template.HTML(head), "Body": template.HTML(body), "Contents": contents,
+		"Name": name, "Query": query, "Readers": docsMenu(), "Title": template.HTML(head), "Body": template.HTML(body), "Contents": contents,
 	})
 	if err != nil {
-		return err
+		return file{}, err
 	}
-	page, err := pageOf(title, template.HTML(inner.String()))
-	all[name] = page
-	return err
+	return pageOf(title, template.HTML(inner.String()))
 }
 
 // Markdown's own HTML is left out of the output.
@@ -97,7 +128,8 @@ var (
 	scrollable = strings.NewReplacer("<table>", `<div class="table" tabindex="0"><table>`, "</table>", "</table></div>", "<pre>", `<pre class="block" tabindex="0">`)
 )
 
-func (s docSource) render(all map[string]file, content []byte) error {
+// add makes a page of its Markdown.
+func (d *documentation) add(s docSource, content []byte) error {
 	content = comment.ReplaceAll(needs.ReplaceAll(content, []byte("*Needs $1.*\n")), nil)
 	document := markdown.Parser().Parse(text.NewReader(content))
 	title, contents := s.menu, []heading(nil)
@@ -123,7 +155,9 @@ func (s docSource) render(all map[string]file, content []byte) error {
 		case *ast.Link:
 			relink(n)
 		case *ast.Image:
-			n.Parent().RemoveChild(n.Parent(), n) // no picture is part of the program
+			if !strings.HasPrefix(string(n.Destination), pictures) {
+				n.Parent().RemoveChild(n.Parent(), n) // it is not part of the program
+			}
 		}
 	}
 	if first != nil {
@@ -133,7 +167,10 @@ func (s docSource) render(all map[string]file, content []byte) error {
 	if err := markdown.Renderer().Render(&body, content, document); err != nil {
 		return err
 	}
-	return addPage(all, s.name, title, "<h1>"+template.HTMLEscapeString(title)+"</h1>\n", scrollable.Replace(body.String()), contents)
+	page, err := framed(s.name, "", title, "<h1>"+template.HTMLEscapeString(title)+"</h1>\n", scrollable.Replace(body.String()), contents)
+	d.pages[s.name] = page
+	d.sections = append(d.sections, sectionsOf(s.name, title, document, content)...)
+	return err
 }
 
 // relink makes a link of the repository one between pages, or plain text if its target is not
@@ -148,7 +185,9 @@ func relink(n *ast.Link) {
 		return
 	}
 	name, isPage := strings.CutSuffix(to, ".md")
-	if isPage && slices.ContainsFunc(docSources, func(s docSource) bool { return s.name == name }) {
+	if isPage && slices.ContainsFunc(readers, func(r reader) bool {
+		return slices.ContainsFunc(r.pages, func(s docSource) bool { return s.name == name })
+	}) {
 		if anchored {
 			name += "#" + anchor
 		}

@@ -79,7 +79,7 @@ func TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed(t *testing.T) {
 			switch {
 			case b.language != "sh" && b.language != "console" && b.language != "" && b.language != "bash":
 			case whole[b.text] && b.mark == "":
-			case runs && strings.Contains(sources.String(), `readme(t, "run: `+run+`")`), runs && strings.Contains(sources.String(), `shell("run: `+run+`"`):
+			case runs && regexp.MustCompile(`\b(readme\(t, |recording\(t, |shell\()"run: `+run+`"`).MatchString(sources.String()):
 			case marked && needs != "":
 			default:
 				t.Errorf("%s: no test runs this, and no <!-- needs: … --> above says what it needs:\n%s", page.file, b.text)

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,45 +10,89 @@ import (
 )
 
 // TestReadmeRecordingIsWhatTheCommandsShow runs the commands of the recording in
-// web/docs/clients.md. Numbers may differ; … stands for anything.
+// web/docs/clients.md.
 func TestReadmeRecordingIsWhatTheCommandsShow(t *testing.T) {
 	t.Parallel()
+	replay(t, recording(t, "run: command line"), nil)
+}
+
+// TestTutorialsRunAsWritten runs the commands of web/docs/tutorials.md, beside the files that the page shows.
+func TestTutorialsRunAsWritten(t *testing.T) {
+	t.Parallel()
+	t.Run("disorder", func(t *testing.T) {
+		t.Parallel()
+		replay(t, recording(t, "run: disorder"), shown(t, "proteins.fasta", "actr.fasta"))
+	})
+	t.Run("docking", func(t *testing.T) {
+		t.Parallel()
+		must.Installed(t, "vina")
+		must.Installed(t, "obabel")
+		must.InstalledFile(t, "/usr/lib/python3/dist-packages/rdkit", "python3-rdkit")
+		files := shown(t, "ligands.csv")
+		rows := strings.SplitAfter(files["ligands.csv"], "\n")
+		must.Equal(t, "compounds of the page", len(rows), 52) // with the heading, and nothing after the last
+		files["ligands.csv"] = strings.Join(rows[:6], "")     // five do: all take minutes
+		replay(t, recording(t, "run: docking"), files)
+	})
+	t.Run("mutation", func(t *testing.T) {
+		t.Parallel()
+		replay(t, recording(t, "run: mutation"), shown(t, "mutation.yaml"))
+	})
+}
+
+// recording joins the code blocks with this mark, which share a page.
+func recording(t *testing.T, mark string) (text string) {
+	t.Helper()
+	for _, page := range documentation(t) {
+		for _, b := range page.blocks {
+			if b.mark == mark {
+				text += b.text
+			}
+		}
+	}
+	if text == "" {
+		t.Fatalf("no block of README.md and web/docs is marked %q", mark)
+	}
+	return text
+}
+
+// shown returns the text of files that the documentation shows.
+func shown(t *testing.T, names ...string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range names {
+		files[name] = readme(t, "file: "+name)
+	}
+	return files
+}
+
+// asText lets commands print text, although their output is no terminal.
+const asText = `molrun() { case $1 in login) command molrun "$@" ;; *) command molrun "$@" --json=false ;; esac; }; `
+
+// replay runs the commands of a recording on a server of their own, in a folder with these files, and
+// compares their output. Numbers may differ; … stands for anything.
+func replay(t *testing.T, text string, files map[string]string) {
+	t.Helper()
 	s := startServer(t, serverOptions{})
 	s.user("lab", "ann@lab.example")
 	p := &person{t: t, s: s, home: t.TempDir(), dir: t.TempDir()}
-	must.OK(t, os.Symlink(s.data(), filepath.Join(p.dir, "molrun-data")))
-	var shown, line string
-	check := func(want string) {
-		if line == "" {
-			return
+	for name, content := range files {
+		must.Write(t, filepath.Join(p.dir, name), content)
+	}
+	if !strings.Contains(text, "$ molrun login ") {
+		_, err := p.shell("molrun login --local --data molrun-data")
+		must.OK(t, err)
+	}
+	for _, step := range strings.Split("\n"+text, "\n$ ")[1:] {
+		line, want, _ := strings.Cut(step, "\n")
+		got, err := p.shell(asText + line)
+		if err != nil {
+			t.Fatalf("%s: %v: %s", line, err, got)
 		}
-		if !like(want).MatchString(shown) {
-			t.Errorf("%s shows\n%s\nand the documentation says\n%s", line, shown, want)
+		if !like(want).MatchString(got) {
+			t.Errorf("%s shows\n%s\nand the documentation says\n%s", line, got, want)
 		}
 	}
-	want := ""
-	for text := range strings.Lines(readme(t, "run: command line")) {
-		command, ok := strings.CutPrefix(text, "$ ")
-		if !ok {
-			want += text
-			continue
-		}
-		check(want)
-		want, line = "", strings.TrimSpace(command)
-		args := append(strings.Fields(line)[1:], "--json=false")
-		if args[0] == "login" {
-			args = args[:len(args)-1]
-		}
-		c := p.command(args...)
-		out, err := c.CombinedOutput()
-		if _, failed := err.(*exec.ExitError); err != nil && !failed {
-			t.Fatal(err)
-		}
-		if shown = string(out); err != nil {
-			t.Errorf("%s: %v: %s", line, err, out)
-		}
-	}
-	check(want)
 }
 
 // like returns what matches a text whose numbers and spaces may differ.
