@@ -21,7 +21,7 @@ check: test ## then everything else: static analysis, the race detector, the who
 race: ## the whole program under the race detector: half an hour
 	GORACE=atexit_sleep_ms=0 $(GO) test -race -count=1 -timeout 2h ./app/test/e2e
 
-lint: ## only the format check, vet and static analysis
+lint: ## only the format check, vet, static analysis and spelling
 	@GO='$(GO)' .ci/test lint
 	@GO='$(GO)' .ci/check lint
 
