@@ -10,8 +10,8 @@ import (
 
 // FromText returns the value that the parameter reads in a text, such as a cell of
 // a table: a number, a boolean, an array or an object where it takes one, a list of one
-// file where it takes many, else the text itself. If it takes neither, CheckSettings tells what is wrong with the one
-// that is closer.
+// file where it takes many, else the text itself. If it takes none of these, CheckSettings reports the error of the
+// closest.
 func (p *Parameter) FromText(text string) *strictjson.Value {
 	plain := quoted(text)
 	v := unquoted(text)

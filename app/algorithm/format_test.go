@@ -73,8 +73,8 @@ func TestEveryKeyHasItsType(t *testing.T) {
 	}
 }
 
-// wantMistakes requires mistakes of a table that has one key, which nobody knows. It returns
-// how many keys are missing.
+// wantMistakes requires the errors of a table with a single, unknown key. It returns the
+// number of missing keys.
 func wantMistakes(t *testing.T, before string, table *strictjson.Value) (required int) {
 	t.Helper()
 	said := []string{"3: unknown key \"zzzzzz\""}

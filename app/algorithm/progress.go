@@ -12,7 +12,7 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// progress says how to see how far a step is.
+// progress describes how to determine the progress of a step.
 type progress struct {
 	share   float64 // of the job's time; 0: unknown
 	shareBy *expression.Expression

@@ -129,7 +129,7 @@ func propertiesBelow(part *strictjson.Value) (names []string) {
 	return names
 }
 
-// TestFormatReferenceNamesEveryKey finds keys that nobody has documented.
+// TestFormatReferenceNamesEveryKey finds undocumented keys.
 func TestFormatReferenceNamesEveryKey(t *testing.T) {
 	text := formatReference(t)
 	keys := propertiesBelow(loadFormat().tree)

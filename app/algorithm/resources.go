@@ -27,7 +27,7 @@ const (
 	maxMemory = 1 << 50
 )
 
-// resources are what jobs of an algorithm need, as its file says.
+// resources are the requirements that an algorithm file declares for its jobs.
 type resources struct {
 	cpus, memory, gpus resource
 	gpuMemory          int64 // bytes of each GPU; 0: any

@@ -94,7 +94,7 @@ func TestRulesBetweenSettings(t *testing.T) {
 	}
 }
 
-// Advice refuses nothing, and nothing is said of what can't be told.
+// Advice rejects nothing, and gives no warning where facts are unknown.
 func TestAdvice(t *testing.T) {
 	a := parseOK(t, rulesFile+`
 [[advice]]

@@ -16,7 +16,7 @@ type Estimate struct {
 	Notes      []fault.Field `json:"notes"`
 }
 
-// Slot is what each of some jobs needs while it runs.
+// Slot is the resource requirement of each job of a group.
 type Slot struct {
 	Executor string `json:"executor"`
 	Amounts
@@ -54,7 +54,7 @@ type TableColumn struct {
 	Reading []Reading `json:"reading,omitempty"` // what values mean, the lowest first
 }
 
-// Reading is what values of a figure from a number on mean; nil: all below the next.
+// Reading is the meaning of a metric's values from From on; nil: all values below the next reading.
 type Reading struct {
 	From  *float64 `json:"from,omitempty"`
 	Words string   `json:"words"`

@@ -46,7 +46,7 @@ func (c *Control) Storage(ctx context.Context, by string) (*StorageReport, error
 	return requestJSON[StorageReport](ctx, c.client, http.MethodGet, "/control/storage", url.Values{"by": {by}}, nil)
 }
 
-// UsageReport is who has used how much on some days, both ends included.
+// UsageReport is the usage over a range of days, both ends included.
 type UsageReport struct {
 	By    string     `json:"by"`
 	Since string     `json:"since"`
@@ -75,7 +75,7 @@ type UsageRow struct {
 	UploadBytes      int64   `json:"uploadBytes"`
 }
 
-// Usage reports who has used how much. The query is that of GET /usage; it may name an
+// Usage reports usage. The query is that of GET /usage; it may name an
 // organization too.
 func (c *Control) Usage(ctx context.Context, query url.Values) (*UsageReport, error) {
 	return requestJSON[UsageReport](ctx, c.client, http.MethodGet, "/control/usage", query, nil)

@@ -53,7 +53,7 @@ type Job struct {
 	Created          bool              `json:"created,omitempty"` // whether this submission created the job
 }
 
-// LeftOut is what the program left that is not in the result.
+// LeftOut lists the program's files that are not in the result.
 type LeftOut struct {
 	Count int `json:"count"`
 	Paths []struct {

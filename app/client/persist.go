@@ -17,7 +17,7 @@ type persistence struct {
 	answered atomic.Bool // the service, at least once
 }
 
-// harmlessTwice are the last segments of what may be sent again by POST: a submission of
+// harmlessTwice are the last path segments of idempotent POST requests: a submission of
 // the same name and settings gives the job that there is.
 var harmlessTwice = []string{"submit-job", "submit-batch", "complete", "link", "result", "validate", "estimate", "cancel"}
 

@@ -73,7 +73,7 @@ type ViewFile struct {
 	Topology string `json:"topology,omitempty"` // of a trajectory: path of the file that says what moves
 }
 
-// Views lists what can be looked at of a job.
+// Views lists the views of a job.
 func (c *Client) Views(ctx context.Context, job string) ([]View, error) {
 	out, err := requestJSON[struct {
 		Views []View `json:"views"`

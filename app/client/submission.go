@@ -30,7 +30,7 @@ type BatchSubmission struct {
 	Terms
 }
 
-// Terms are what submissions of jobs and batches have in common.
+// Terms are the members that submissions of jobs and batches share.
 type Terms struct {
 	Priority   int               `json:"priority,omitempty"`
 	MaxRuntime int64             `json:"maxRuntimeSeconds,omitempty"`

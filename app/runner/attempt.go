@@ -137,8 +137,8 @@ func (a *attempt) claim(ctx context.Context, p app.ClaimLimit) (*app.Job, []*app
 	return nil, nil
 }
 
-// findClaim looks for the job among the claimed ones. Only pilots claim jobs that others
-// are about to claim, so the claim is this attempt's unless it names a pilot of another one.
+// findClaim looks for the job among the claimed ones. Only pilots race for claims, so the
+// claim belongs to this attempt unless it names another attempt's pilot.
 func (a *attempt) findClaim(ctx context.Context, pilot string) (*app.Job, error) {
 	jobs, err := a.jobs.Active(ctx)
 	if err != nil {
@@ -265,7 +265,7 @@ func (a *attempt) neverBegan(s app.TaskStatus) bool {
 		!task.Exists(a.dir, task.RunFile) && !task.Exists(a.dir, task.OutcomeFile)
 }
 
-// situation is what is known of a claimed job. It is the same whether the
+// situation is the known state of a claimed job. It is the same whether the
 // runner has followed the job all along or has just found it.
 type situation struct {
 	begun  bool // its task may have begun: there is a handle or run.json

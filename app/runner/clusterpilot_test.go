@@ -325,8 +325,8 @@ func TestLostPilotOfACluster(t *testing.T) {
 	})
 }
 
-// Rows behind the one that ran when somebody cancelled their pilot run in another. Who
-// cancels that too, ends them.
+// If a user cancels a pilot in Slurm, its waiting rows run in another one. Cancelling that
+// one as well ends them.
 func TestCancelledPilotOfACluster(t *testing.T) {
 	onAPilotCluster(t, func(t *testing.T, w *world, f *pilotCluster) {
 		w.start()

@@ -31,7 +31,7 @@ const (
 	topUpEvery = time.Minute
 )
 
-// What is next to the attempts of a remote executor.
+// Directories beside the attempts of a remote executor.
 const (
 	foldersDir      = "algorithms"
 	remotePilotsDir = "pilots"

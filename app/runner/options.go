@@ -41,13 +41,13 @@ type Options struct {
 	// called before jobs are started, so it must not block. Nil is always nothing.
 	Blocked func() eta.Reason
 
-	// DiskShortage says what is missing on the disk, "" if nothing. While it lacks
-	// something, retained work directories are removed. It must not block. Nil is
-	// always "".
+	// DiskShortage describes what the disk is short of; "" if nothing. During a
+	// shortage, retained work directories are removed. It must not block. Nil means
+	// no shortage.
 	DiskShortage func() string
 
-	// Load receives how many jobs of an executor have a slot, and what they use of it, after
-	// each change. It must not block. It can be nil.
+	// Load receives the number of an executor's jobs with a slot, and the resources they use,
+	// after each change. It must not block. It can be nil.
 	Load func(executor string, jobs int, used placement.Resources)
 
 	Quota quota.Of // what users and organizations may have in use at once

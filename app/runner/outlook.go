@@ -26,7 +26,7 @@ func newForecaster(executor string, jobs Jobs) *forecaster {
 	return &forecaster{executor: executor, jobs: jobs, states: make(chan schedule.QueueState, 1)}
 }
 
-// offer replaces the state that waits. Only the loop calls it.
+// offer replaces the pending state. Only the loop calls it.
 func (f *forecaster) offer(s schedule.QueueState) {
 	select {
 	case <-f.states:
@@ -39,7 +39,7 @@ func (f *forecaster) offer(s schedule.QueueState) {
 // position in the queue means less, and each forecast becomes garbage with the next.
 const unchanged = 100 * time.Microsecond
 
-// publish publishes forecasts until ctx ends. It works no more than a twentieth of the
+// publish publishes forecasts until ctx ends. It is busy for at most a twentieth of the
 // time.
 func (f *forecaster) publish(ctx context.Context, log zerolog.Logger) {
 	for {

@@ -89,8 +89,8 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 	return nil
 }
 
-// adopt continues a pilot of an earlier runner. It gets no more rows: which of them it was
-// given is not known. Rows that it was not given wait until it is gone.
+// adopt continues a pilot of an earlier runner. It gets no more rows, since it is unknown
+// which ones it has. Rows that it does not have wait until it has exited.
 func (r *Runner) adopt(e *executor, j *app.Job, l schedule.Lease) *pilot {
 	p := r.newPilot(e, j, l, j.Private.Pilot)
 	p.alive, p.exhausted, p.hasSlot = true, true, true

@@ -105,7 +105,7 @@ func TestRemoteTask(t *testing.T) {
 	})
 }
 
-// TestRemoteTaskWithoutAResult brings home what is left of it.
+// TestRemoteTaskWithoutAResult fetches the remaining files of a failed task.
 func TestRemoteTaskWithoutAResult(t *testing.T) {
 	out := map[string]string{"a": "half", "b": "", "c": ""}
 	for message, s := range map[string]script{

@@ -56,7 +56,7 @@ func (o *offer) readFiles(before []*algorithm.File) (*algorithm.Catalogue, error
 	return next, nil
 }
 
-// compareOffers names what is new, different and gone.
+// compareOffers returns the types that were added, changed and removed.
 func compareOffers(before, after []*algorithm.File) (added, changed, removed []string) {
 	added, changed, removed = []string{}, []string{}, []string{}
 	digests := map[string]string{}

@@ -34,7 +34,7 @@ type messenger struct {
 	sender   *delivery.Sender
 }
 
-// newMessenger makes what sends notices, and registers its metric.
+// newMessenger creates the sender of notifications and registers its metric.
 func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error) {
 	m := &messenger{config: s.config, log: s.log, attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "molrun_notice_attempts_total",

@@ -28,21 +28,21 @@ import (
 //	return     exists when the pilot is asked to return what has not begun
 //	returned   exists when it will begin no further task
 //
-// Whoever starts a pilot puts such files there, and may do so while it runs. It runs each
+// The starter of a pilot puts these files there, also while it runs. The pilot runs each
 // task as if it were alone: with its own task.json, limits, sandbox, log and
-// outcome.json. What a task is at follows from the two directories:
+// outcome.json. The state of a task follows from the two directories:
 //
-//   - It has outcome.json: it has ended. That file is never written a second time.
-//   - Else the pilot's lock is held: it runs if it has run.json, and else waits.
-//   - Else it has run.json: it is lost. No process but its programs' may be left.
-//   - Else it never began, and may be run again, also by another pilot.
+//   - With outcome.json, it has ended. That file is written only once.
+//   - Else, while the pilot's lock is held, it runs if it has run.json, or else waits.
+//   - Else, with run.json, it is lost. Only processes of its programs may remain.
+//   - Else it never began and can be run again, also by another pilot.
 //
 // If possible, the tasks share a sandbox, in which each has its slot, its own view and no
 // process of another one, see sandbox.Shared.
 //
-// A pilot gets no signal to stop one of its tasks: it looks for the file stop of all that
-// it has. SIGTERM means that the machine ends: the task that runs is interrupted, and the
-// others do not begin.
+// To stop one of its tasks, a pilot gets no signal: it checks for the file stop of each.
+// SIGTERM means that the machine shuts down: the running task is interrupted, and the
+// others do not start.
 const (
 	PilotLogFile = "pilot.log"
 	closedFile   = "closed"

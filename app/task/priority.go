@@ -5,12 +5,12 @@ import (
 	"unsafe"
 )
 
-// priority is that of the thread which watches a program. A program can take all CPU time,
-// as a fork bomb does, and the thread could not stop it. So it gets the CPU whenever it asks
-// for it as soon as processes multiply or have to end, until none is left. Not before: the
-// kernel lets the thread that reaps a process wait in a loop until others release what they
-// know of it in /proc, and the thread would keep them from the CPU. Only root may set
-// priorities; the kernel enforces a limit on processes for others.
+// priority is the real-time priority of the thread that watches a program. Otherwise a
+// program that takes all CPU time, such as a fork bomb, could keep the thread from stopping
+// it. The thread has it from when processes multiply or have to end until none is left. Not
+// earlier: a thread that reaps a process busy-waits in the kernel until others release its
+// entry in /proc, and with the priority it would keep those from the CPU. Only root can set
+// priorities; for others, the kernel enforces a limit on processes.
 type priority struct{ raised bool }
 
 // hurry puts this thread before all others of normal priority. Programs don't inherit that.

@@ -267,8 +267,8 @@ func (s *shim) findImage(ctx context.Context) error {
 	return nil
 }
 
-// meanwhile does what takes a while before the first step, and ends it if the task is
-// stopped.
+// meanwhile runs preparations that take time before the first step, and cancels them if the
+// task is stopped.
 func (s *shim) meanwhile(do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
@@ -287,5 +287,5 @@ func (s *shim) meanwhile(do func(context.Context) error) error {
 	}
 }
 
-// prepareLook is how often meanwhile looks whether the task is stopped.
+// prepareLook is how often meanwhile checks whether the task was stopped.
 const prepareLook = 20 * time.Millisecond

@@ -24,7 +24,7 @@ type Table struct {
 	// quantity is unknown.
 	Largest func(placement.Placement) (placement.Node, bool)
 	// Missing returns what a placement names and the cluster is known not to have,
-	// such as "no partition gpu"; "" if nothing. Nil knows nothing.
+	// such as "no partition gpu"; "" if nothing. Nil: unknown.
 	Missing func(placement.Placement) string
 }
 

@@ -186,7 +186,7 @@ func (c *cif) checkEnd() error {
 	return c.close()
 }
 
-// close ends what is being read.
+// close ends the current item.
 func (c *cif) close() error {
 	t := c.table
 	if t == nil {

@@ -112,7 +112,7 @@ func (r *Residue) Standard() bool { return letters[r.Name] != "" }
 // Cap reports whether it closes the end of a chain, and is no amino acid.
 func (r *Residue) Cap() bool { return slices.Contains(caps, r.Name) }
 
-// Backbone reports whether it has what chains of amino acids are made of.
+// Backbone reports whether the residue has the backbone atoms of an amino acid.
 func (r *Residue) Backbone() bool {
 	return r.Atom("N") != nil && r.Atom("CA") != nil && r.Atom("C") != nil
 }

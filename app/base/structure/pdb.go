@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// pdb is what lines of a PDB file say about those behind them.
+// pdb is the parser state that lines of a PDB file pass on to later ones.
 type pdb struct {
 	begun   bool // an atom has been read
 	between bool // the last model has ended
@@ -214,7 +214,7 @@ func hybrid(text string) (int, bool) {
 	return int(n), err == nil && text[0] > '9' && !mixed
 }
 
-// field is what stands in columns that a line may not have.
+// field returns the text of some columns, "" if the line is shorter.
 func field(line string, from, to int) string {
 	if len(line) <= from {
 		return ""

@@ -109,8 +109,8 @@ func meaning(v float64, readings []client.Reading) (words string) {
 	return words
 }
 
-// measured writes a value with as many digits as its error tells; without an error (0),
-// with so many behind the point, or as many as tell something.
+// measured formats a value with as many digits as its error justifies; without an error (0),
+// with the given number of decimals, or with all significant ones.
 func measured(v, err float64, digits *int) string {
 	switch size := math.Abs(v); {
 	case err > 0:

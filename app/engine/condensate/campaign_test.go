@@ -190,10 +190,10 @@ func listed(t *testing.T, variable string, names []string) (wanted []string) {
 	return wanted
 }
 
-// TestSigns holds the engine to what is known of condensates: heat weakens them, salt
-// dissolves those that charges hold together, and a sequence without aromatic residues has
-// none. With half as many copies the slab is hardly thicker than its interfaces, and nothing
-// can be told. CASES is a list of those that are wanted, if not all are: heat, aromatics, salt.
+// TestSigns compares the engine with known behaviour of condensates: heat weakens them, salt
+// dissolves those held together by charges, and a sequence without aromatic residues does not
+// condense. With half as many copies, the slab is hardly thicker than its interfaces and the
+// result is undecided. CASES selects some of heat, aromatics and salt.
 func TestSigns(t *testing.T) {
 	asked(t)
 	const copies = 200

@@ -10,7 +10,7 @@ import (
 // coefficient and the dissociation constant can be determined.
 func (y *system) isPair() bool { return y.Protocol == Dilute && y.mix.Chains() == 2 }
 
-// nearby is half the shortest edge: beyond, two chains must not feel each other.
+// nearby is half the shortest edge, beyond which two chains must not interact.
 func (y *system) nearby() float64 { return min(y.Box.X, y.Box.Y, y.Box.Z) / 2 }
 
 // nearness is 1 if two chains are nearby, else 0.
@@ -25,8 +25,8 @@ func (y *system) nearness(centres []md.Vec) float64 {
 type figure struct{ value, se float64 }
 
 // virial is the second virial coefficient in nm³ from the fraction of time that two chains
-// are nearby: -1/2 of what they are there more than if they did not know of each other, in
-// units of their concentration elsewhere.
+// are nearby: -1/2 of the excess over two non-interacting chains, divided by their
+// concentration elsewhere.
 func (y *system) virial(near md.Estimate) figure {
 	r := y.nearby()
 	ball, box := 4*math.Pi/3*r*r*r, y.Box.X*y.Box.Y*y.Box.Z

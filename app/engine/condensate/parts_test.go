@@ -120,8 +120,8 @@ func TestWholeChainsLieInTheBox(t *testing.T) {
 	}
 }
 
-// Two chains that know nothing of each other are nearby as often as half a box says, and
-// one chain that keeps out of a ball has half its volume as its coefficient.
+// Non-interacting chains are nearby with the probability given by volume, and the
+// coefficient of hard spheres is half the excluded volume.
 func TestVirial(t *testing.T) {
 	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":2}],"protocol":"dilute","box_nm":[20,20,20]}`)
 	ball := 4 * math.Pi / 3 * 1000

@@ -118,10 +118,10 @@ func Evaluate(replicas []*Profile) Phases {
 	return f
 }
 
-// withoutPhases judges a profile in which no two phases were found, by the concentrations of one half
-// of the chains where the other half is dense and elsewhere. There is one phase if they cannot
-// differ by more than a factor of two: chains that attract each other are never quite even.
-// Otherwise the profile does not decide it; unclear says why.
+// withoutPhases decides on a profile without two phases, by the concentration of one half of the
+// chains in the region where the other half is dense, and elsewhere. There is one phase if these
+// differ by at most a factor of two, since attracting chains are never uniformly distributed.
+// Otherwise the result is undecided; unclear says why.
 func withoutPhases(dense, dilute md.Estimate, unclear string) Phases {
 	se := math.Hypot(dense.SE, dilute.SE)
 	found := fmt.Sprintf("where one half of the chains is dense, the other half has %.3g±%.2g mg/mL, and elsewhere %.3g±%.2g mg/mL",

@@ -16,9 +16,9 @@ const maxBlocks = 64
 // Profile gathers how many chains of each component lie where along z, frame by frame. A
 // chain that is spread over several layers counts in each by the part of its beads.
 //
-// To move a frame to where it fits best makes a bump of chance alone. So there is a second
-// profile, in which each half of the chains was moved as the other half fits best: of chains
-// that know nothing of each other it is flat.
+// Aligning each frame to the mean produces a peak by chance alone. Hence the second
+// profile, in which each half of the chains is shifted by the alignment of the other half:
+// it is flat for non-interacting chains.
 type Profile struct {
 	length, area float64 // of the box
 	bins         int

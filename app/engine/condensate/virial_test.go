@@ -14,9 +14,9 @@ import (
 // TestPairsByTwoWays compares the second virial coefficient and the dissociation constant of two chains that
 // meet in a box with averages over conformations of chains that never met: -1/2 ∫ <exp(-U/kT) - 1> d³r, and the
 // integral of exp(-U/kT) where they are in contact. The second way shares no box, list, force or motion with the
-// first, and takes its energies from the formulas. What is compared are fractions of time, whose errors are
-// symmetrical. Run for seconds, the first way sees some tens of encounters, which tells the sign and the size;
-// `make physics` is sharper.
+// first, and takes its energies from the formulas. Fractions of time are compared, since their errors are
+// symmetrical. In seconds, the first way samples some tens of encounters, enough for sign and magnitude;
+// `make physics` is more precise.
 func TestPairsByTwoWays(t *testing.T) {
 	const edge = 9.
 	pairs := [][2]string{{"RRRRR", "EEEEE"}} // attract each other by their charges

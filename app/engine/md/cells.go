@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// cells sort groups by place: cell after cell along one edge of the box, row after row of
-// them along another one, and layer after layer along the longest. The rank of a group is
-// its number in this order.
+// cells sort groups spatially: by cell along one edge of the box, by row of cells along
+// another edge, and by layer of rows along the longest. The rank of a group is its number
+// in this order.
 type cells struct {
 	axes  [3]int     // of the box, the longest edge last
 	box   [3]float64 // nm, in this order, as all that follows
@@ -18,7 +18,7 @@ type cells struct {
 	order []int32    // groups by rank
 	kin   []int32    // by rank, see domains.kinOf
 
-	// Balls around the groups by rank, and then enough of nothing for the vector loop.
+	// Bounding spheres of the groups by rank, padded for the vector loop.
 	centre [3][]float32
 	radius []float32
 	most   float64 // nm, largest radius

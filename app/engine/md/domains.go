@@ -50,8 +50,8 @@ type group struct {
 	used  int8 // lanes
 }
 
-// parameters are those of the force on a quad, see quad. They are not part of the group, of which each step
-// reads all: they are only needed when lists are built.
+// parameters are the force parameters of a quad (see quad). They are kept apart from groups, which every step
+// reads in full: only building the lists needs them.
 type parameters struct{ p, q [quadSize]float64 }
 
 // spot is where a group was: a ball around its beads, moved into the box as one.

@@ -23,8 +23,8 @@ type Mixture struct {
 	screen *screenTable32
 }
 
-// LeastBox is the shortest edge of a box in nm, in which no bead sees another one twice, with
-// some room.
+// LeastBox is the minimum edge of a box in nm: no bead interacts with two images of another
+// one, with a margin.
 const LeastBox = 2 * (chargeCutoff + 0.4)
 
 // NewMixture returns the chains of components, whose conditions are the same. It panics

@@ -41,7 +41,7 @@ func startedAt(t testing.TB, m *Mixture, x []Vec, cores int) *Motion {
 	return d
 }
 
-// resumed goes on from a stored state.
+// resumed continues from a stored state.
 func resumed(t testing.TB, m *Mixture, state *Archive, cores int) *Motion {
 	t.Helper()
 	team := NewTeam(cores)
@@ -183,8 +183,8 @@ func (d *Motion) scatter() {
 	d.interact()
 }
 
-// The number of workers changes nothing, and a state that was stored goes on as if it had
-// not been.
+// The trajectory does not depend on the number of workers, nor on being stored and restored
+// in between.
 func TestMotionDependsOnItsStateAlone(t *testing.T) {
 	t.Parallel()
 	m := mixed(t, 6, Vec{10, 12, 40})

@@ -8,8 +8,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// Each task is done once, by whoever is there; nobody waits for a worker that is held up
-// before it takes a task.
+// Each task is done once, by any idle worker; a worker that is delayed before it takes a
+// task delays no other.
 func TestTeamDoesEachTaskOnce(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 2, 5} {
@@ -34,8 +34,8 @@ func TestTeamDoesEachTaskOnce(t *testing.T) {
 	}
 }
 
-// A round ends only when its last task has, however long another worker takes for it, and one
-// that sleeps meanwhile is woken for the next round.
+// A round ends with its last task, even if one worker is slow, and sleeping workers are
+// woken for the next round.
 func TestTeamWaitsForSlowTasks(t *testing.T) {
 	t.Parallel()
 	team := NewTeam(3)

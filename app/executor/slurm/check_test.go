@@ -83,8 +83,8 @@ func TestCheckNamesTheProblem(t *testing.T) {
 	}
 }
 
-// TestCheckSparesAJobThatGotTheNumberOfItsOwn lets sbatch print the number of
-// somebody else's job, as after a crash of the controller.
+// TestCheckSparesAJobThatGotTheNumberOfItsOwn makes sbatch print the ID of a foreign
+// job, as after a crash of the controller.
 func TestCheckSparesAJobThatGotTheNumberOfItsOwn(t *testing.T) {
 	w := newWorld(t)
 	other := w.other()

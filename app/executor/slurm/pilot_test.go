@@ -70,8 +70,8 @@ func (w *world) land(e *slurm.Executor, t app.Task) {
 	})
 }
 
-// pilotOver waits until the only job of a row's pilot is over for Slurm too, which notices
-// later than the pilot's lock tells, and returns its state.
+// pilotOver waits until Slurm reports that the pilot's only job has ended, which is later
+// than the release of the pilot's lock, and returns its state.
 func (w *world) pilotOver(t app.Task) (state string) {
 	w.Helper()
 	must.Become(w.T, "the job of the pilot is over", func() bool {

@@ -343,9 +343,9 @@ func (w *world) runs(other string) bool {
 	return strings.Contains(strings.Join(w.jobs("other"), " "), other+":RUNNING")
 }
 
-// TestStopSparesAJobThatGotTheNumberOfTheTask lets squeue show the task's job under
-// the number of somebody else's, as if a crashed controller had given the number
-// away again. No signal may reach the other job.
+// TestStopSparesAJobThatGotTheNumberOfTheTask makes squeue show the task's job under
+// the ID of a foreign job, as if a crashed controller had reused the ID. The foreign
+// job must get no signal.
 func TestStopSparesAJobThatGotTheNumberOfTheTask(t *testing.T) {
 	for name, repent := range map[string]bool{
 		"before squeue is asked again": true, "after squeue was asked again": false,

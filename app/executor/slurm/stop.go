@@ -40,10 +40,10 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	return e.canceler.requestEnd(ctx, r, how)
 }
 
-// cancelJobs cancels those of the jobs that still have these numbers. A controller
-// that crashes may give a number to another user's next job, so numbers are looked
-// up by name right before scancel is called, and scancel looks once more where it
-// can. A job that is not found is left to the caller, who repeats the request.
+// cancelJobs cancels the jobs that still have these IDs. A controller that crashes may
+// reuse an ID for another user's job, so IDs are looked up by name right before scancel
+// is called, and scancel checks again if it can. If a job is not found, the caller
+// retries.
 func (e *Executor) cancelJobs(ctx context.Context, how cancelManner, jobs []jobRecord) {
 	queue, err := e.client.Queue(ctx, e.options.Prefix)
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	perQueue        = 4
 )
 
-// places are how many attempts an organization makes now.
+// places counts the attempts of an organization that are in progress.
 type places struct{ all, asked int }
 
 // places returns how many more deliveries of a queue can be attempted. One that fails is

@@ -149,8 +149,8 @@ func (s *Mailer) message(l Email) (*mail.Msg, error) {
 	return m, nil
 }
 
-// judge says what has become of a message. What a server says of the message itself has a
-// code, and is for good from 500 on.
+// judge returns the result of an attempt. A server's reply about the message has a code;
+// codes from 500 are permanent.
 func judge(err error) notice.Attempt {
 	var refused *mail.SendError
 	a := notice.Attempt{Error: sentence(err)}

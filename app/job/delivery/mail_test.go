@@ -218,8 +218,8 @@ func someLetter() delivery.Email {
 	return delivery.Email{ID: "1", To: "ann@lab.example", Subject: "s", Text: "t"}
 }
 
-// What a server says of one message is no fault of the server, and what it refuses for
-// good is not sent again. What it says of the sender may be mended by the operator.
+// A reply about one message is no error of the server, and a permanent rejection is not
+// retried. The operator might fix an error that concerns the sender.
 func TestRefusalsHaveTheirCodes(t *testing.T) {
 	for _, tt := range []struct {
 		step, reply string

@@ -21,8 +21,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// allowed is a policy under which the receivers of tests may be reached, and 127.0.0.2,
-// where nobody may be asked, may not.
+// allowed is a policy that permits the receivers of tests and blocks the forbidden address,
+// 127.0.0.2.
 var allowed = notice.Policy{HTTP: true, Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 
 func sender(t *testing.T, change func(*delivery.PostOptions)) *delivery.Poster {
@@ -43,7 +43,7 @@ func receiver(t *testing.T, handle http.HandlerFunc) string {
 	return s.URL
 }
 
-// forbidden listens where nobody may connect to, and counts who does.
+// forbidden listens on a blocked address and counts connections.
 func forbidden(t *testing.T) (address string, connections *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.2:0")

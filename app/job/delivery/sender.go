@@ -40,8 +40,8 @@ type SenderOptions struct {
 // lastTime is how long attempts can continue after the service was asked to stop.
 const lastTime = time.Second
 
-// longestRest is how long a receiver that does not answer is left alone. Each delivery has
-// its own longer pauses, but one that succeeds shows that the others may.
+// longestRest bounds the backoff of an unresponsive receiver. Each delivery has a longer
+// backoff of its own, but one that succeeds shows that the receiver is back.
 const longestRest = 15 * time.Second
 
 // expireStep is how many deliveries one transaction abandons.
@@ -206,7 +206,7 @@ func (s *Sender) expired(d notice.Due, now time.Time) bool {
 	return err == nil && now.Sub(id.Time()) >= s.o.Schedule.GiveUpAfter
 }
 
-// giveUp ends deliveries to receivers that have not answered for as long.
+// giveUp abandons deliveries to receivers that have been unresponsive for too long.
 func (s *Sender) giveUp(ctx context.Context, ids []string) error {
 	var all []*notice.Delivery
 	err := s.store.Update(ctx, func(tx app.Tx) error {

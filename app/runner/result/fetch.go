@@ -40,11 +40,11 @@ const fetchedFile = ".fetched"
 // invalidFile says why a directory was copied without its output.
 const invalidFile = ".unfit"
 
-// Fetch copies what the attempt left to its home, durably but for Boot, unless that was done
-// before. For an attempt that is done, o says what there should be: over a
-// network files may be seen late, and then the error is fault.Unavailable. For
-// any other attempt o is nil, and an output that can't be kept is left behind: the caller
-// for it later gets the same Unfit. An error of check interrupts the copying.
+// Fetch copies the attempt's files to its home, durably except with Boot, unless that was done
+// before. For a completed attempt, o lists the expected files: on a network file system
+// they can appear late, and the error is then fault.Unavailable. For other attempts o is
+// nil, and an invalid output is not copied: collecting it later fails with the same
+// InvalidOutputError. An error of check interrupts the copying.
 func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
 	if IsDir(r.Home) && !r.stale() {
 		if o == nil {

@@ -15,7 +15,7 @@ import (
 // stagingDir, in the job's directory, is where what replaces links is made.
 const stagingDir = "links"
 
-// maxLinks bounds how many links lead from one to the next.
+// maxLinks bounds the length of a chain of links.
 const maxLinks = 40
 
 // Reasons why a link is left out.
@@ -156,7 +156,7 @@ func (s *symlinks) copy(from, path, to string, within []string) (files []string,
 	return files, nil
 }
 
-// nested returns the target of a link in a folder that is copied, "" if it is left out.
+// nested returns the target of a link in a copied folder, "" if the link is excluded.
 func (s *symlinks) nested(link string, within []string) (string, error) {
 	target, why, err := s.target(link)
 	if why != "" || err != nil || slices.Contains(within, target) || target == "." || strings.HasPrefix(link, target+"/") {
@@ -212,7 +212,7 @@ func (s *symlinks) target(link string) (path, why string, err error) {
 	return path, "", nil
 }
 
-// isLeft reports whether a file is left out.
+// isLeft reports whether a file is excluded from the result.
 func (s *symlinks) isLeft(path string, info fs.FileInfo) bool {
 	return !info.IsDir() && info.Mode().Type() != fs.ModeSymlink && !s.known[path]
 }

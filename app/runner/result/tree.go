@@ -56,7 +56,7 @@ func survey(dir string, maxFiles int, check func() error) (n amount, err error) 
 	return n, err
 }
 
-// copyPiece is how much is copied between two calls of check.
+// copyPiece is the number of bytes copied between two calls of check.
 const copyPiece = 64 << 20
 
 // CopyFile copies a whole file: by sharing its blocks if the file system can,

@@ -15,9 +15,9 @@ const ScanEvery = time.Second
 const ScanDepth = 32
 
 // Scan picks from the queue the jobs that Next has to consider. A shallow scan
-// takes of each user as many jobs as could start if that user had everything
-// that is free and not reserved. A smaller job that stands behind those is left to
-// the next deep scan.
+// takes as many jobs of each user as could start if that user had all resources
+// that are free and not reserved. Smaller jobs further back are found by the next
+// deep scan.
 //
 // A deep scan takes up to ScanDepth jobs of every user. Only it knows which jobs
 // no longer wait, and gives a reason to all that do.
@@ -82,7 +82,7 @@ func (s *Scan) Visit(w app.Waiting) app.Visit {
 	return app.NextJob
 }
 
-// budget is what is left if every job found so far were started.
+// budget holds the resources that remain if every job found so far is started.
 type budget struct {
 	free    placement.Resources
 	starts  int

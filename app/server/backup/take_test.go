@@ -166,8 +166,8 @@ func TestBackupOfFilesWithOtherTimesIsClean(t *testing.T) {
 	}
 }
 
-// What changes while the service runs has no digest: only the live file tells whether
-// it is the same.
+// Files that change while the service runs have no digest: only a comparison with the live
+// file shows whether they are unchanged.
 func TestFilesWithoutADigestAreLinkedOnlyIfUnchanged(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)

@@ -12,10 +12,10 @@ import (
 	"molrun/app/base/fault"
 )
 
-// PrepareData closes the data directory to other users. One that is absent, or has other
-// files in it, becomes a data directory only if init is set: its path may be mistyped, or
-// its disk not mounted. Prepare refuses one that others may write to, since its content
-// may be anybody's, and one that has lost its database, whose files would be removed.
+// PrepareData closes the data directory to other users. One that is missing, or contains
+// other files, becomes a data directory only if init is set: the path might be mistyped, or
+// the disk not mounted. PrepareData rejects one that is writable by others, since they could
+// have changed it, and one without its database, whose files would be removed as orphans.
 func PrepareData(data string, init bool, log zerolog.Logger) error {
 	what, err := inspectPath(data)
 	switch {

@@ -115,7 +115,7 @@ var (
 	prefixes = []string{"BASH_FUNC_", "__MODULES_", "_ModuleTable", "__LMOD", "LMOD_", "MODULE"}
 )
 
-// changes returns the variables that differ. One that is gone is empty.
+// changes returns the variables that differ. Removed ones are empty.
 func changes(before, after map[string]string) map[string]string {
 	changed := map[string]string{}
 	differ := func(name, value string) {

@@ -1,4 +1,4 @@
-// Package process finds, limits and kills the processes of a task, by what
-// Linux shows of them in /proc and in cgroups. It knows nothing of attempts and
+// Package process finds, limits and kills the processes of a task by means of
+// /proc and cgroups. It is independent of attempts and
 // their directories.
 package process

@@ -11,8 +11,8 @@ import (
 // etc is the machine's settings, of which programs see what they need to compute.
 const etc = "/etc"
 
-// shownOfEtc are the entries that programs see, where they exist, as patterns. None tells of other services or of
-// people; an algorithm that needs more lists it. Users, groups and hosts are made inside, see descriptors.names.
+// shownOfEtc are patterns of the entries of /etc that are visible in the sandbox. None describes other services or
+// people; algorithms list what else they need. Users, groups and hosts are generated, see descriptors.names.
 var shownOfEtc = []string{
 	// The dynamic linker, the C library, and what scripts ask about the system.
 	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-*", "alternatives", "nsswitch.conf", "host.conf", "gai.conf",

@@ -38,9 +38,9 @@ type Config struct {
 	Stdin             *os.File // nil: nothing to read
 	Stdout, Stderr    *os.File
 
-	// Fork starts a process. Wanted reports whether the program still has to start, while
-	// a container is made. Reaped collects processes that have ended, and reports whether
-	// none is left of a sandbox that is killed because its program could not start.
+	// Fork starts a process. While a container is created, Wanted reports whether the program
+	// is still to start. Reaped reaps exited processes, and reports whether all processes of a
+	// sandbox that was killed because its program could not start have exited.
 	Fork   func(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error)
 	Wanted func() bool
 	Reaped func() bool
@@ -114,7 +114,7 @@ type Sandbox struct {
 	silent   chan struct{} // closed when no more events come
 }
 
-// Usage is what all processes of a step have used.
+// Usage is the resource usage of all processes of a step.
 type Usage struct {
 	CPUSeconds float64 `json:"cpuSeconds"`
 	Largest    int64   `json:"largest"` // memory of the largest process in bytes, as far as it is known

@@ -103,7 +103,7 @@ func (v *view) writable(dir, inside string) []string {
 	return []string{"--bind", dir, inside}
 }
 
-// readings lets in what may be read, first what holds something hidden, which is then covered.
+// readings binds the readable paths, first those that contain hidden paths, which are then covered.
 func (v *view) readings(system []string) (a, covers []string) {
 	wide, narrow := divide(v.read, v.hide)
 	bind := func(paths []string) {

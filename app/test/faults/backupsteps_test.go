@@ -109,7 +109,7 @@ func (b backups) steps(in injection, args []string) int {
 	return in.failures()
 }
 
-// fails runs a command in which a call fails, looks at what there is then, and runs it again.
+// fails runs a command in which a call fails, checks the state afterwards, and runs it again.
 func (b backups) fails(in injection, args []string) {
 	b.t.Helper()
 	b.reset()

@@ -202,7 +202,7 @@ func (s *site) untilDown(node string) {
 }
 
 // submitLong submits a job that outlives longAway and returns its node once it
-// runs, "" if the service is gone.
+// runs, "" if the service has exited.
 func (g *campaign) submitLong() (node string) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)

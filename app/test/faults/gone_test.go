@@ -12,10 +12,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// The data directory is moved away, deleted or replaced while the service runs on
-// it. From then on nothing is acknowledged, since it would lie where nobody finds
-// it. The service says that it is not ready, and ends with 74. Once the directory is
-// back, all that was acknowledged is there.
+// The data directory is moved away, deleted or replaced while the service uses it.
+// From then on, nothing is acknowledged, since it could not be found again. The
+// service reports that it is not ready and exits with 74. Once the directory is back,
+// it has everything that was acknowledged.
 func TestNothingIsAcknowledgedWithoutTheDataDirectory(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(data string) error{

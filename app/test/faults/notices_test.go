@@ -77,7 +77,7 @@ func (s *server) post(path string, body any) {
 	}
 }
 
-// The service is killed while jobs end and while it tells of them: between the commit and
+// The service is killed while jobs end and notifications are sent: between the commit and
 // the delivery, and between the delivery and its record.
 func TestKillsLoseNoNotice(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"molrun/app/base/events"
 )
 
-// told is an event that listeners must hear.
+// told is an event that listeners must receive.
 type told struct {
 	kind       app.EventKind
 	job, batch app.JobID // batch is that of a row
@@ -129,8 +129,8 @@ func organizationOf(email string) string {
 	return ""
 }
 
-// checkEvents compares what the store has told since the last commit with what it had
-// to tell, and notes the places.
+// checkEvents compares the store's events since the last commit with the expected ones, and
+// records their positions.
 func (s *simulation) checkEvents() {
 	for _, organization := range organizations {
 		all := s.history[organization]

@@ -84,7 +84,7 @@ func (s *simulation) usedBy(organization, user string, uses func(*entry) bool) (
 	return used
 }
 
-// judgeLimits checks that nobody has more in use than they may.
+// judgeLimits checks that no user and no organization exceeds its limits.
 func (s *simulation) judgeLimits(uses func(*entry) bool) {
 	for h, q := range s.limits {
 		if used := s.usedBy(h.Organization, h.User, uses); q.CPUs > 0 && used.CPUs > q.CPUs || q.GPUs > 0 && used.GPUs > q.GPUs {

@@ -119,8 +119,8 @@ func (l *listener) leave() {
 	}
 }
 
-// read reads all that there is, and checks that nothing is missing, repeated, or of
-// somebody else.
+// read reads all pending events, and checks that none is missing, repeated, or of
+// another organization.
 func (s *simulation) read(l *listener) {
 	for l.stream != nil && len(s.faults) == 0 {
 		messages, err := l.stream.Next(context.Background())

@@ -20,7 +20,7 @@ import (
 // failed before.
 var arrivesWithin = schedule.Longest + time.Minute
 
-// owed is a message that somebody has to get.
+// owed is a message that a receiver must get.
 type owed struct {
 	event        notice.Event
 	organization string
@@ -40,8 +40,8 @@ func (o *owed) String() string {
 
 func (s *simulation) owe(o *owed) { s.owed = append(s.owed, o) }
 
-// promise notes whom a change of a job has to be told: its start and its end, but not
-// those of rows. Submissions ask for the end.
+// promise records the notifications due for a change of a job: for its start and end, but
+// not those of rows. Submissions request one for the end.
 func (s *simulation) promise(before, now *app.Job) {
 	if now == nil || now.Private.Batch != "" {
 		return
@@ -301,7 +301,7 @@ func (s *simulation) changeReceiver() {
 // asked are addresses that submissions ask for.
 var asked = []string{"https://ask1.example/a", "https://ask2.example/b?c=d"}
 
-// randomNotify returns whom the end of a submitted job is told to.
+// randomNotify returns the addresses to notify of the end of a submitted job.
 func randomNotify(rng *rand.Rand, by app.Caller) (targets []string) {
 	all := append([]string{"mailto:" + by.Email}, asked...)
 	for _, i := range rng.Perm(len(all))[:max(0, rng.IntN(5)-2)] {

@@ -90,7 +90,7 @@ func (s *simulation) sendPart() {
 	s.send(&request{label: label{verb: "part"}, by: p.of.by, name: p.of.name, part: p})
 }
 
-// lose notes that what was there is gone, by somebody's will or because it was too old.
+// lose records that the partial upload was removed, by a user or by age.
 func (f *sending) lose() {
 	f.lost++
 	f.told = 0
@@ -253,7 +253,7 @@ func (p *part) complete(ctx context.Context, to *process) error {
 	return err
 }
 
-// note notes what an answer tells.
+// note records the state that a response reports.
 func (p *part) note(c *connection) {
 	if n, err := strconv.Atoi(c.Header().Get("Upload-Offset")); err == nil {
 		p.here = n

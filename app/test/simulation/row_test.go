@@ -83,8 +83,8 @@ func judgeTakeOff(old *entry, now *stored) error {
 		"more than its pilot changes")
 }
 
-// judgeCrowd checks that a pilot takes more rows only while nobody else waits for its slot,
-// as the last scan of the queue has found.
+// judgeCrowd checks that a pilot takes more rows only while no other user waits for its
+// slot, according to the last scan of the queue.
 func (s *simulation) judgeCrowd(row *stored) error {
 	if !s.stable() {
 		return nil
@@ -182,5 +182,5 @@ func (s *simulation) judgeLanding() {
 	}
 }
 
-// sweepsWithin is how soon a pilot has landed that nobody needs.
+// sweepsWithin is how soon an idle pilot must exit.
 const sweepsWithin = 15 * time.Second

@@ -35,8 +35,8 @@ func (l *ledger) dooms(w app.Dependency) bool {
 	return d == nil || d.Status == app.Failed && !w.Any && !d.Private.KeepsDependants
 }
 
-// stalled reports whether a job waits for one that was stopped alone, which nobody tries
-// again.
+// stalled reports whether a job waits for one that was stopped without its dependants and
+// is not retried.
 func (l *ledger) stalled(e *entry) bool {
 	if e.IsBatch() {
 		for _, row := range l.rows(e.ID) {
@@ -74,8 +74,8 @@ func onlySettled(old *entry, now *stored) bool {
 	return now.shown == old.shown && fmt.Sprint(same) == fmt.Sprint(old.Private)
 }
 
-// isTold reports whether a job changes as one does that is told what has become of
-// another one.
+// isTold reports whether a job changes in the way that the status of a dependency is
+// propagated.
 func isTold(old *entry, now *stored) bool {
 	switch {
 	case old.Status == app.Queued && now.Status == app.Queued:
