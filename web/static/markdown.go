@@ -29,11 +29,11 @@ var docsFrame = template.Must(template.New("docs").Parse(`<div class="wide">
 <li><a href="../ui/">molrun</a></li>
 <li><a href="./"{{if eq .Name "."}} aria-current="page"{{end}}>Documentation</a></li>
 </ul>
-{{range .Readers}}<h2>{{.Title}}</h2>
+{{if ne .Name "."}}{{range .Readers}}<h2>{{.Title}}</h2>
 <ul>
 {{range .Pages}}<li><a href="{{.Name}}"{{if eq .Name $.Name}} aria-current="page"{{end}}>{{.Menu}}</a></li>
 {{end}}</ul>
-{{end}}</nav>
+{{end}}{{end}}</nav>
 <form action="./" role="search"><input type="search" name="q" value="{{.Query}}" maxlength="200" required aria-label="Words to search for"> <button>Search</button></form>
 <main>
 {{.Title}}{{if .Contents}}<nav class="contents" aria-label="Contents"><ul>

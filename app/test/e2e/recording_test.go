@@ -84,7 +84,7 @@ func replay(t *testing.T, text string, files map[string]string) {
 		must.OK(t, err)
 	}
 	for _, step := range strings.Split("\n"+text, "\n$ ")[1:] {
-		line, want, _ := strings.Cut(step, "\n")
+		line, want, _ := strings.Cut(strings.ReplaceAll(step, "\\\n", ""), "\n")
 		got, err := p.shell(asText + line)
 		if err != nil {
 			t.Fatalf("%s: %v: %s", line, err, got)
