@@ -225,9 +225,9 @@ func TestStorageLeftIsThatOfTheTighterQuota(t *testing.T) {
 	s.Files = s.newFiles(s.Store, func(string, string) quota.Quota { return quota.Quota{} })
 	left := func(by app.Caller, want int64) {
 		t.Helper()
-		got, err := s.Runs.StorageLeft(t.Context(), &app.Job{Organization: by.Organization, Email: by.Email})
+		got, err := s.Runs.StorageShares(t.Context(), []app.Writing{{Organization: by.Organization, Email: by.Email}})
 		must.OK(t, err)
-		must.Equal(t, "bytes that a job of "+by.Email+" may write", got, want)
+		must.Equal(t, "bytes that a job of "+by.Email+" may write", got[0], want)
 	}
 	left(ann, 20<<20)
 	left(bob, 30<<20)
@@ -237,4 +237,28 @@ func TestStorageLeftIsThatOfTheTighterQuota(t *testing.T) {
 	left(ann, 1<<20) // it was admitted before
 	of[""], of[ann.Email] = quota.Quota{}, quota.Quota{}
 	left(ann, 0)
+}
+
+// TestRunningJobsShareWhatIsLeft has two jobs of ann and one of bob, whose organization has a quota, too.
+func TestRunningJobsShareWhatIsLeft(t *testing.T) {
+	s := newSite(t)
+	of := map[string]quota.Quota{"": {Bytes: 100 << 20}, ann.Email: {Bytes: 60 << 20}, bob.Email: {}}
+	s.Service = s.Offering(s.Store, app.Options{Quota: func(_, user string) quota.Quota { return of[user] }}, echoFile)
+	for _, tt := range []struct {
+		name          string
+		written, want [3]int64 // MiB
+	}{
+		{"nothing is written", [3]int64{}, [3]int64{60, 60, 100}},
+		{"each has what others leave", [3]int64{10, 20, 30}, [3]int64{40, 50, 70}},
+		{"the largest of the user gives way", [3]int64{30, 40, 0}, [3]int64{30, 30, 30}},
+		{"the largest of all gives way", [3]int64{10, 10, 90}, [3]int64{10, 10, 80}},
+	} {
+		var jobs []app.Writing
+		for i, by := range []app.Caller{ann, ann, bob} {
+			jobs = append(jobs, app.Writing{Organization: by.Organization, Email: by.Email, Bytes: tt.written[i] << 20})
+		}
+		shares, err := s.Runs.StorageShares(t.Context(), jobs)
+		must.OK(t, err)
+		must.Equal(t, tt.name, [3]int64{shares[0] >> 20, shares[1] >> 20, shares[2] >> 20}, tt.want)
+	}
 }

@@ -388,27 +388,55 @@ func (s *Runs) DiskShortage() string {
 // leastStorage is what a job may write even if the quota is exhausted that admitted it.
 const leastStorage = 1 << 20
 
-// StorageLeft returns how many bytes a job may write before its user or organization stores
-// more than it may; 0 is no limit.
-func (s *Runs) StorageLeft(ctx context.Context, j *Job) (left int64, err error) {
-	err = s.store.View(ctx, func(tx Tx) error {
-		left = 0
-		for _, h := range quota.Holders(j.Organization, j.Email) {
-			q := s.options.Quota.For(h)
-			if q.Bytes == 0 {
-				continue
+// Writing is a job that runs, or is about to, and how many bytes it has written.
+type Writing struct {
+	Organization, Email string
+	Bytes               int64
+}
+
+// StorageShares returns how many bytes each of these jobs may write in all before its user or
+// organization stores more than it may; 0 is no limit. What is left belongs to all of them
+// together. Where they have written more, the one that has written most has to give way.
+func (s *Runs) StorageShares(ctx context.Context, jobs []Writing) (shares []int64, err error) {
+	holders := map[quota.Holder][]int{}
+	for i, w := range jobs {
+		for _, h := range quota.Holders(w.Organization, w.Email) {
+			if s.options.Quota.For(h).Bytes > 0 {
+				holders[h] = append(holders[h], i)
 			}
+		}
+	}
+	err = s.store.View(ctx, func(tx Tx) error {
+		shares = make([]int64, len(jobs))
+		for h, own := range holders {
 			used, err := tx.Stored(h.Organization, h.User)
 			if err != nil {
 				return err
 			}
-			if of := max(leastStorage, q.Bytes-used.Bytes); left == 0 || of < left {
-				left = of
-			}
+			shareStorage(jobs, own, s.options.Quota.For(h).Bytes-used.Bytes, shares)
 		}
 		return nil
 	})
-	return left, err
+	return shares, err
+}
+
+// shareStorage lowers the shares of the jobs of one holder to what is left for them.
+func shareStorage(jobs []Writing, own []int, left int64, shares []int64) {
+	largest := own[0]
+	for _, i := range own {
+		if left -= jobs[i].Bytes; jobs[i].Bytes > jobs[largest].Bytes {
+			largest = i
+		}
+	}
+	for _, i := range own {
+		share := jobs[i].Bytes + left
+		if i != largest {
+			share = max(share, jobs[i].Bytes)
+		}
+		if share = max(share, leastStorage); shares[i] == 0 || share < shares[i] {
+			shares[i] = share
+		}
+	}
 }
 
 // Wake returns the channel that receives when there may be something to start

@@ -65,6 +65,7 @@ type core struct {
 	disk        *durable.Disk   // of jobs' directories; nil: files are synced one by one
 	boot        string          // of the machine; "": unknown
 	attempts    *sync.WaitGroup // of attempts and pilots
+	writers     *writers
 }
 
 // event is a message of an attempt to the loop.

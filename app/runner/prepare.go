@@ -206,13 +206,13 @@ func (a *attempt) makeDir(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	storage, err := a.jobs.StorageLeft(ctx, a.job)
+	storage, err := a.jobs.StorageShares(ctx, []app.Writing{a.writing(0)})
 	if err != nil {
 		return err
 	}
 	l := layout{
 		dir:       a.dir,
-		storage:   storage,
+		storage:   storage[0],
 		jobDir:    filepath.Dir(a.home),
 		job:       a.job,
 		lease:     a.lease,

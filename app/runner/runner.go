@@ -60,6 +60,7 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 			events:      make(chan event, 256),
 			pilotCounts: newPilotCounts(),
 			attempts:    &sync.WaitGroup{},
+			writers:     &writers{},
 		},
 		active:   map[app.JobID]*attempt{},
 		orphaned: map[app.JobID]bool{},
@@ -99,6 +100,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	if r.options.PilotsDir != "" {
 		others.Go(func() { cleanUpHourly(ctx, r.options.Log, "directories of pilots", r.cleanUpAllPilots) })
+	}
+	if r.options.Quota != nil {
+		others.Go(func() { r.shareStorage(ctx) })
 	}
 	if r.options.RetainedDir != "" {
 		others.Go(func() { cleanUpHourly(ctx, r.options.Log, "work directories of failed jobs", r.retained.cleanUp) })

@@ -34,7 +34,7 @@ type Jobs interface {
 	SetQueueForecast(executor string, o app.QueueForecast)
 	AlgorithmOf(ctx context.Context, j *app.Job) (*algorithm.File, error)
 	PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error)
-	StorageLeft(ctx context.Context, j *app.Job) (bytes int64, err error)
+	StorageShares(ctx context.Context, jobs []app.Writing) (bytes []int64, err error)
 	InputPath(ref app.Reference) (string, error)
 	Wake() <-chan struct{}
 }

@@ -14,6 +14,7 @@ const stopEvery = 5 * time.Second
 func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 	news := a.follow()
 	defer a.unfollow()
+	defer a.writers.add(a)()
 	stop := a.stop
 	var again <-chan time.Time
 	for {

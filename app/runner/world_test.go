@@ -158,6 +158,7 @@ func (w *world) service(definition string) *app.Service {
 	w.t.Helper()
 	s, err := app.NewService(w.store, w.files, w.catalogue(definition), app.Options{
 		Now:     time.Now,
+		Quota:   w.options.Quota,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: gib, GPUs: 2, Local: true}}},
 	})
 	must.OK(w.t, err)

@@ -25,6 +25,7 @@ type disk struct {
 	short  bool  // the disk was about to be down to its reserve then
 	before int64 // what the task had written when that began
 
+	reported int64         // what WrittenFile says
 	measured time.Time     // when the task's files were last measured
 	took     time.Duration // that this took
 }
@@ -48,11 +49,45 @@ func (d *disk) checkUsage(dir string, now time.Time) (excess string) {
 	if excess != "" || d.most <= 0 || now.Sub(d.measured) < max(usualPause, 20*d.took) {
 		return excess
 	}
-	if written := d.measure(dir, now); written > d.most {
+	written := d.measure(dir, now)
+	d.share(dir, written)
+	if written > d.most {
 		return fmt.Sprintf("The job wrote %s, and %s are left of what its user or organization may store. "+
 			"Have it write less, or delete files or jobs that are no longer needed.", unit.Bytes(written), unit.Bytes(d.most))
 	}
 	return ""
+}
+
+// amount is the content of WrittenFile and ShareFile.
+type amount struct {
+	Protocol int   `json:"protocol"`
+	Bytes    int64 `json:"bytes"`
+}
+
+// share tells the service what the task has written, and learns from it what others have left.
+func (d *disk) share(dir string, written int64) {
+	if written != d.reported || written == 0 {
+		if err := writeUnsynced(dir, WrittenFile, amount{Protocol, written}); err == nil { // else the next check may
+			d.reported = written
+		}
+	}
+	if may, err := readFile[amount](dir, ShareFile); err == nil && may.Bytes > 0 {
+		d.most = may.Bytes
+	}
+}
+
+// ReadWritten returns how many bytes a task had written when that was last measured.
+func ReadWritten(dir string) (int64, error) {
+	a, err := readFile[amount](dir, WrittenFile)
+	if err != nil {
+		return 0, err
+	}
+	return a.Bytes, nil
+}
+
+// WriteShare says how many bytes a task may write, in place of what task.json says.
+func WriteShare(dir string, bytes int64) error {
+	return writeUnsynced(dir, ShareFile, amount{Protocol, bytes})
 }
 
 func (d *disk) checkFree(dir string, now time.Time) (excess string) {

@@ -60,6 +60,17 @@ func TestWhatGrowsOnAShortDiskMustEnd(t *testing.T) {
 	if excess := limited.checkUsage(dir, now.Add(time.Minute)); excess == "" {
 		t.Error("33 MiB are written of 30, and it need not end")
 	}
+	written, err := ReadWritten(dir)
+	must.OK(t, err)
+	if written < 33<<20 || written > 34<<20 {
+		t.Errorf("%d bytes are told to be written", written)
+	}
+	for i, ends := range []bool{false, true} {
+		must.OK(t, WriteShare(dir, []int64{64 << 20, 32 << 20}[i]))
+		if excess := limited.checkUsage(dir, now.Add(time.Duration(i+2)*time.Minute)); (excess != "") != ends {
+			t.Errorf("33 MiB are written, and others have left %d: %q", limited.most, excess)
+		}
+	}
 }
 
 // TestTenWritersLeaveTheReserve ends those that go on. With TEST_FAST_WRITERS they write as fast as they can, and it

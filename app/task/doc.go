@@ -7,6 +7,8 @@
 //	run.lock       locked as long as that process lives
 //	sandbox.json   the first process in the sandbox of a step
 //	progress.json  the program's last progress report
+//	written.json   how many bytes the task has written, if that is limited
+//	share.json     how many it may write, once others have written, too
 //	log            the program's output; the middle is left out if it is long
 //	claim/         on a cluster: which of its jobs runs the task
 //	stop           exists once the task was asked to stop

@@ -28,7 +28,9 @@ const (
 	StopFile     = "stop"
 	SandboxFile  = "sandbox.json"
 	OutcomeFile  = "outcome.json"
-	ClaimDir     = "claim" // on a cluster: made by the job that runs the attempt
+	WrittenFile  = "written.json" // by the task: how many bytes it has written
+	ShareFile    = "share.json"   // by the service: how many it may
+	ClaimDir     = "claim"        // on a cluster: made by the job that runs the attempt
 	WorkDir      = "work"
 	OutDir       = "out" // below WorkDir: the job's output
 	TempDir      = "tmp" // below WorkDir
