@@ -159,7 +159,7 @@ func algorithmsCheckCommand() *cobra.Command {
 		Use:   "check FILE|FOLDER...",
 		Short: "Validate algorithm files",
 		Long: `Report every error in algorithm files and folders, with its line, and whether their jobs can
-run on this machine. If so, run the probe of the file, or its version_command, for up to ten
+run on this machine, or on the cluster that the configuration names. On this machine, run the probe of the file, or its version_command, for up to ten
 seconds in a sandbox like that of its jobs, and name what is missing there. A folder of
 algorithms, as in the configuration, is checked as a whole.
 
@@ -177,7 +177,7 @@ there are errors.`,
 		}
 		here, _ := host.Inspect(config) // what was not detected counts as absent
 		program, _ := os.Executable()
-		machine, wrong, broken := here.Machine(), 0, 0
+		wrong, broken := 0, 0
 		for _, file := range allWithin(files) {
 			a, mistakes, err := builtin.ReadAlgorithm(file)
 			if err != nil {
@@ -189,9 +189,9 @@ there are errors.`,
 			if wrong += len(mistakes); len(mistakes) > 0 {
 				continue
 			}
-			missing := a.Missing(machine)
+			missing := here.Missing(a)
 			if full {
-				missing = append(missing, a.DamagedAssets(c.Context(), machine.Site)...)
+				missing = append(missing, a.DamagedAssets(c.Context(), config.Site.Paths)...)
 			}
 			if len(missing) == 0 {
 				if err := here.Probe(c.Context(), a, program); err != nil {
@@ -202,8 +202,8 @@ there are errors.`,
 			for _, text := range a.Doubts() {
 				fmt.Fprintf(c.ErrOrStderr(), "warning: %s: %s\n", file, text)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is correct%s\n", file, a.Type, a.Version, notReady(missing))
-			if len(missing) == 0 {
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is correct%s\n", file, a.Type, a.Version, readiness(missing, here.RunsHere(a)))
+			if len(missing) == 0 && here.RunsHere(a) {
 				checkVersion(c, here, a)
 			}
 		}
@@ -255,9 +255,13 @@ func mistakesText(n int) string {
 	return strconv.Itoa(n) + " mistakes"
 }
 
-func notReady(missing []string) string {
-	if len(missing) == 0 {
+// readiness says whether jobs can run here, or on the cluster if they don't run here.
+func readiness(missing []string, here bool) string {
+	switch {
+	case len(missing) == 0 && here:
 		return " and ready on this machine"
+	case len(missing) == 0:
+		return " and ready for the cluster, whose nodes were not checked"
 	}
 	return "; not ready on this machine: " + strings.Join(missing, "; ")
 }

@@ -41,6 +41,26 @@ type = "string"
 required = true
 `
 
+// TestCheckFollowsJobsToTheCluster checks a file whose jobs need more GPUs than any machine has.
+func TestCheckFollowsJobsToTheCluster(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, config := filepath.Join(dir, "wide.toml"), filepath.Join(dir, "config.toml")
+	must.Write(t, file, strings.NewReplacer("%s", "1", "near", "wide", "[[parameters]]\nname = \"steps\"", "[resources]\ngpus = 1000\n\n[[parameters]]\nname = \"steps\"").Replace(nearFile))
+	const cluster = "[slurm]\nshared_dir = \"/shared\"\n"
+	for text, want := range map[string]string{
+		"":      "not ready on this machine: it needs at least 1000 GPUs, and there are 0\n",
+		cluster: "not ready on this machine: it needs at least 1000 GPUs, and there are 0; no rule under [[runner.rules]] sends its jobs to the cluster\n",
+		"[runner]\nexecutor = \"slurm\"\n" + cluster:                       " and ready for the cluster, whose nodes were not checked\n",
+		"[[runner.rules]]\nexecutor = \"slurm\"\nmin_gpus = 1\n" + cluster: " and ready for the cluster, whose nodes were not checked\n",
+	} {
+		must.Write(t, config, text)
+		if out, errs, code := within(t, "", "algorithms", "check", file, "--config", config); !strings.HasSuffix(out, want) || errs != "" || code != 0 {
+			t.Errorf("with %q: exit code %d: %s%swant %s", text, code, out, errs, want)
+		}
+	}
+}
+
 func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

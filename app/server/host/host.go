@@ -7,13 +7,14 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/placement"
+	"molrun/app/algorithm/routing"
 	"molrun/app/algorithm/validator"
 	"molrun/app/executor/local"
 	"molrun/app/server/config"
@@ -76,7 +77,7 @@ func (h Host) Versions(ctx context.Context) (p *validator.Prober, end func() err
 // program is the path of this one.
 func (h Host) Probe(ctx context.Context, a *algorithm.File, program string) error {
 	probe, ok := a.SelfTestProbe(program, h.config.Site.Paths)
-	if !ok || h.executorOf(a) != placement.Local {
+	if !ok || !h.RunsHere(a) {
 		return nil
 	}
 	prober, end, err := h.Versions(ctx)
@@ -121,21 +122,27 @@ func noClusterSandbox(c config.Config) string {
 	return ""
 }
 
-// Missing lists what is missing for an algorithm on its default executor. Of a cluster
-// only its absence is known.
+// Missing lists what is missing for an algorithm, nothing if its jobs can run on an executor
+// that they may get. Of a cluster only its absence is known.
 func (h Host) Missing(a *algorithm.File) []string {
-	executor := h.executorOf(a)
-	machine, configured := h.Machines()[executor]
-	if !configured {
-		return []string{fmt.Sprintf("the executor %q is not configured", executor)}
+	router, machines := h.router()
+	missing := router.MissingFor(a, routing.User{})
+	cluster, configured := machines[placement.Slurm]
+	if len(missing) > 0 && configured && !slices.Contains(router.Executors(a, routing.User{}), placement.Slurm) && len(a.Missing(cluster)) == 0 {
+		missing = append(missing, "no rule under [[runner.rules]] sends its jobs to the cluster")
 	}
-	return a.Missing(machine)
+	return missing
 }
 
-// executorOf returns the default executor of an algorithm.
-func (h Host) executorOf(a *algorithm.File) string {
-	if a.Executor == "any" {
-		return h.config.Runner.Executor
-	}
-	return a.Executor
+// RunsHere reports whether jobs of an algorithm can run on this machine.
+func (h Host) RunsHere(a *algorithm.File) bool {
+	router, _ := h.router()
+	why, _ := router.Unready(a, routing.User{})
+	return why[placement.Local] == "" && slices.Contains(router.Executors(a, routing.User{}), placement.Local)
+}
+
+func (h Host) router() (*routing.Router, map[string]placement.Machine) {
+	table := h.config.Routing()
+	table.Machines = h.Machines()
+	return routing.New(table), table.Machines
 }
