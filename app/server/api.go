@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"molrun/app"
@@ -174,6 +175,9 @@ func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 		}
 	}
 	checks = map[string]any{"database": "ok", "algorithmsReady": ready, "algorithmsNotReady": missing, "isolation": s.executor.Isolation()}
+	if len(s.gaps) > 0 {
+		checks["sandbox"] = strings.Join(s.gaps, "; ")
+	}
 	if s.gpuTrouble != "" {
 		checks["gpus"] = fmt.Sprintf("%d in use; %v", s.gpus, s.gpuTrouble)
 	}

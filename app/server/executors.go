@@ -33,6 +33,7 @@ func (s *service) isolate(ctx context.Context) error {
 	}
 	s.executor.SetIsolation(isolation)
 	s.isolation = web.Isolation{Kind: isolation.Kind(), Sentence: isolation.Sentence()}
+	s.gaps = isolation.Gaps
 	if isolation.Bubblewrap == "" && s.config.Runner.Sandbox != local.SandboxOff {
 		s.log.Warn().Str("isolation", isolation.Kind()).Msg(isolation.Sentence())
 	} else {

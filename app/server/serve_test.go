@@ -243,6 +243,10 @@ func TestReadinessSaysWhatIsReady(t *testing.T) {
 	if checks, ok := s.ready(t.Context()); !ok || checks["gpus"] != fmt.Sprintf("%d in use; nvidia-smi says: GPU is lost.", s.gpus) {
 		t.Errorf("with a GPU that is lost: %t, %v", ok, checks)
 	}
+	s.gaps = []string{"a", "b"}
+	if checks, ok := s.ready(t.Context()); !ok || checks["sandbox"] != "a; b" {
+		t.Errorf("with a sandbox that leaves something open: %t, %v", ok, checks)
+	}
 	_, err := s.app.Runs.Drain(t.Context(), anybody, "repair")
 	must.OK(t, err)
 	if checks, ok := s.ready(t.Context()); !ok || !strings.HasPrefix(checks["drained"].(string), "no job starts since 20") {

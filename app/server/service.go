@@ -46,6 +46,7 @@ type service struct {
 	files      *blobs.Dir
 	executor   *local.Executor
 	gpus       int               // of this machine
+	gaps       []string          // that the sandbox of jobs leaves open
 	gpuTrouble local.GPUTrouble  // with others, when the service started; "": none
 	slurm      *slurm.Executor   // nil before openCluster, or without a cluster
 	offered    []*algorithm.File // instead of those of the configuration, unless nil

@@ -27,6 +27,22 @@ func TestIsolationIsToldAsItIs(t *testing.T) {
 	}
 }
 
+func TestIsolationSaysWhatTheSandboxLeavesOpen(t *testing.T) {
+	const noFilters, namespaces = "no system call is denied", "can make user namespaces"
+	for _, tt := range []struct {
+		sized, filters bool
+		says           []string
+	}{{true, true, nil}, {true, false, []string{noFilters}}, {false, true, []string{namespaces}}, {false, false, []string{noFilters, namespaces}}} {
+		i := Isolation{}
+		i.Bubblewrap, i.Sized = "bwrap", tt.sized
+		i.noteGaps(tt.filters)
+		must.Equal(t, "the number of gaps", len(i.Gaps), len(tt.says))
+		for _, text := range tt.says {
+			must.Contain(t, "the isolation", i.Sentence(), text)
+		}
+	}
+}
+
 func TestMemoryOfAContainerIsItsLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.max")
 	if limit, ok := containerMemory(path); ok {

@@ -11,6 +11,7 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/task"
 	"molrun/app/task/container"
+	"molrun/app/task/process"
 	"molrun/app/task/sandbox"
 )
 
@@ -42,6 +43,7 @@ type IsolationOptions struct {
 type Isolation struct {
 	task.Isolation
 	Missing []string // for each missing part of isolation, what is missing and why
+	Gaps    []string // those of them that the sandbox leaves open
 }
 
 // Isolate finds out by probing what isolation this machine can give, and
@@ -90,7 +92,19 @@ func (i *Isolation) findSandbox(ctx context.Context, o IsolationOptions) error {
 		return fmt.Errorf("%s fails (%w), allow unprivileged user namespaces to this service", bwrap, err)
 	}
 	i.Bubblewrap, i.Sized = bwrap, sized
+	i.noteGaps(process.CanDenyCalls())
 	return nil
+}
+
+// noteGaps notes what the sandbox leaves open.
+func (i *Isolation) noteGaps(filters bool) {
+	if !filters {
+		i.Gaps = append(i.Gaps, "no system call is denied, since the kernel has no filters (seccomp)")
+	}
+	if !i.Sized {
+		i.Gaps = append(i.Gaps, "short rows of a batch can make user namespaces, which bubblewrap 0.8 or newer forbids (--disable-userns)")
+	}
+	i.Missing = append(i.Missing, i.Gaps...)
 }
 
 func (i *Isolation) findCgroup(ctx context.Context, o IsolationOptions) {

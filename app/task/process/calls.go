@@ -1,6 +1,7 @@
 package process
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"syscall"
@@ -46,7 +47,24 @@ const (
 	jumpAny       = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
 	ret           = unix.BPF_RET | unix.BPF_K
 	seccompFilter = 1 // SECCOMP_SET_MODE_FILTER
+	seccompKnows  = 2 // SECCOMP_GET_ACTION_AVAIL
 )
+
+// CanDenyCalls reports whether the kernel has filters of system calls.
+func CanDenyCalls() bool {
+	action := uint32(unix.SECCOMP_RET_ERRNO)
+	_, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, seccompKnows, 0, uintptr(unsafe.Pointer(&action)))
+	return errno == 0
+}
+
+// CallFilter returns the filter of DenyCalls as bwrap reads it.
+func CallFilter() (filter []byte) {
+	for _, f := range denial(false) {
+		filter = binary.NativeEndian.AppendUint16(filter, f.Code)
+		filter = binary.NativeEndian.AppendUint32(append(filter, f.Jt, f.Jf), f.K)
+	}
+	return filter
+}
 
 // DenyCalls has this thread, and all that it starts, fail at system calls that programs in a sandbox
 // do not need, with EPERM. Programs do without clone3, which glibc and Go then do, too, unless this

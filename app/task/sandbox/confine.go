@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"molrun/app/task/process"
 	"molrun/app/task/protocol"
@@ -28,8 +29,8 @@ type Confinement struct {
 // Confine makes a command that has not started yet run in a sandbox like that of
 // a task. The command sees the system's programs, what the algorithm lists and
 // the given files. It reaches no other machine unless the algorithm asks for
-// that, and writes only to its folder (Dir), which is empty, and /tmp. Killing
-// bwrap kills everything inside. Call done when the command has ended, or will
+// that, writes only to its folder (Dir), which is empty, and /tmp, and makes no system
+// call that tasks may not make. Killing bwrap kills everything inside. Call done when the command has ended, or will
 // not start.
 func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 	path, err := process.LookUp(c.Args, c.Env, c.Dir)
@@ -50,15 +51,20 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 		remove = func() { os.RemoveAll(v.temp) }
 	}
 	d.names(v)
+	fd := 3 + len(c.ExtraFiles) // ExtraFiles begin at descriptor 3
+	arguments := v.arguments(fd)
+	if process.CanDenyCalls() {
+		arguments = append(arguments, "--seccomp", strconv.Itoa(fd+len(d.files)))
+		d.addText(string(process.CallFilter()))
+	}
 	done = func() { d.close(); remove() }
 	if d.err != nil {
 		done()
 		return nil, fmt.Errorf("prepare the sandbox: %w", d.err)
 	}
-	fd := 3 + len(c.ExtraFiles) // ExtraFiles begin at descriptor 3
 	c.ExtraFiles = append(c.ExtraFiles, d.files...)
 	argv := process.WithMemoryLimit(append([]string{path}, c.Args[1:]...), o.MemoryBytes)
-	c.Args = slices.Concat([]string{"bwrap"}, v.arguments(fd), []string{"--"}, argv)
+	c.Args = slices.Concat([]string{"bwrap"}, arguments, []string{"--"}, argv)
 	c.Path, c.Err = o.Bubblewrap, nil
 	return done, nil
 }

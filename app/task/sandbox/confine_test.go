@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"molrun/app/task/process"
 	"molrun/app/test/must"
 )
 
@@ -135,5 +136,15 @@ func TestConfinedProgramKeepsTheDescriptorsThatItWasGiven(t *testing.T) {
 	defer done()
 	if out, err := c.CombinedOutput(); err != nil || string(out) != "given1\n" {
 		t.Errorf("%q, %v; want what the descriptor 3 holds, and the accounts", out, err)
+	}
+}
+
+func TestConfinedProgramMakesNoCallThatTasksMayNotMake(t *testing.T) {
+	if !process.CanDenyCalls() {
+		must.Skip(t, "the kernel has no filters of system calls")
+	}
+	// Without the filter, --disable-userns gives another error.
+	if out, _, err := confined(t, confinement(t), "unshare --user true"); err == nil || !strings.Contains(out, "Operation not permitted") {
+		t.Errorf("%q, %v; want no user namespace", out, err)
 	}
 }
