@@ -32,6 +32,7 @@ func TestFailureShowsTheCause(t *testing.T) {
 			Code: app.FailedTimeout, Message: "The program ran longer than its limit of 1h0m0s. Give the job more time (maxRuntimeSeconds) or less to do.",
 		}},
 		{"memory", script{cause: app.CauseMemory}, app.Failure{Code: app.FailedMemory, Message: "The program used more than its 1.0 MiB of memory."}},
+		{"disk", script{cause: app.CauseDisk, message: "The job wrote 2 GiB."}, app.Failure{Code: app.FailedDisk, Message: "The job wrote 2 GiB."}},
 		{"limit", script{cause: app.CauseLimit, message: "The job had 31 processes at once.", log: "cannot read x.pdb\n"}, app.Failure{
 			Code: app.FailedSignal, Message: "The job had 31 processes at once.", LogTail: "cannot read x.pdb\n",
 		}},

@@ -21,8 +21,11 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
 	"molrun/app/client"
+	"molrun/app/job/access"
+	"molrun/app/job/apikey"
 	"molrun/app/server/config"
 	"molrun/app/test/must"
+	"molrun/blobs/link"
 )
 
 func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
@@ -258,6 +261,23 @@ func TestReadinessSaysWhatIsReady(t *testing.T) {
 	if checks, ok := s.ready(ctx); ok || checks["database"] != "can't be read" {
 		t.Errorf("when the keys can't be read: %t, %v", ok, checks)
 	}
+}
+
+// TestRotationNowEndsAllLinks is about those that the secret signs, and about others.
+func TestRotationNowEndsAllLinks(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	s, _ := opened(t, c)
+	must.OK(t, must.Error3(s.accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})))
+	invited, err := s.accounts.Invite(t.Context(), "lab", "ann@lab.example")
+	must.OK(t, err)
+	must.OK(t, must.Error2(s.endLinks(t.Context())))
+	if _, err := s.accounts.Accept(t.Context(), invited.Token); fault.CodeOf(err) != fault.Unauthorized {
+		t.Errorf("a link that signs in: %v", err)
+	}
+	secret, err := link.LoadSecret(c.Data)
+	must.OK(t, err)
+	must.Equal(t, "keys that verify links", len(secret.Keys), 1)
 }
 
 // A process may be allowed few open files: fewer connections are better than failing

@@ -145,7 +145,7 @@ func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
 // TestOneAddressLeavesConnectionsToOthers holds more connections with half a request than
 // there may be, and again more than may wait.
 func TestOneAddressLeavesConnectionsToOthers(t *testing.T) {
-	b := newBounded(t, 8) // of which one address may have 2 without a whole request
+	b := newBounded(t, 40) // of which one address may have 10 without a whole request
 	from := func(address string) *caller {
 		t.Helper()
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}

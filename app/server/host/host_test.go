@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/algorithm/placement"
 	"molrun/app/base/fault"
+	"molrun/app/executor/local"
 	"molrun/app/server/config"
 	"molrun/app/test/must"
 )
@@ -90,4 +91,14 @@ func TestDiskOfADataDirectoryThatIsNotThereYet(t *testing.T) {
 	if err != nil || absent.FileBytes != there.FileBytes || there.FileBytes == 0 {
 		t.Errorf("%d bytes and %d, %v", there.FileBytes, absent.FileBytes, err)
 	}
+}
+
+func TestJobsKeepTheReserveOfTheDisk(t *testing.T) {
+	c := config.Default()
+	c.Data, c.Disk.Reserve = t.TempDir(), 1<<20
+	options, err := IsolationOptions(c)
+	must.OK(t, err)
+	isolation, err := local.ProbeSandbox(t.Context(), options)
+	must.OK(t, err)
+	must.Equal(t, "bytes that tasks leave free", isolation.Reserve, 1<<20)
 }

@@ -23,7 +23,7 @@ func TestPatternsAreValid(t *testing.T) {
 func TestOnlySettingsForProgramsAreSeen(t *testing.T) {
 	dir := t.TempDir()
 	for path, mode := range map[string]os.FileMode{
-		"matplotlibrc": 0o644, "services": 0o640, "shadow": 0o644, "molrun/config.toml": 0o644, "passwd": 0o644,
+		"matplotlibrc": 0o644, "services": 0o640, "shadow": 0o644, "molrun/config.toml": 0o644, "passwd": 0o644, "machine-id": 0o644,
 		"slurm/slurm.conf": 0o644, "java-21-openjdk/a": 0o644, "ssl/openssl.cnf": 0o644, "ssl/private/key.pem": 0o644,
 		"ssl/certs/a.pem": 0o644, "static/fonts/a.conf": 0o644,
 	} {
