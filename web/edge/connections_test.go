@@ -45,6 +45,7 @@ func newBounded(t *testing.T, most int) *bounded {
 		}
 		fmt.Fprint(w, "ok")
 	}))
+	server.ReadHeaderTimeout = time.Hour // no connection becomes free because it is slow
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	must.OK(t, err)
 	listener := edge.LimitConnections(server, inner, edge.Bounds{Connections: most}, nil)
