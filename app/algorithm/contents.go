@@ -6,17 +6,20 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/content"
+	"molrun/app/base/structure"
 	"molrun/app/base/tomltree"
 )
 
 // contentKeys are the keys of a file's parameter that say what it holds.
-var contentKeys = []string{"content", "min_residues", "max_residues", "max_atoms", "min_records", "max_records", "columns", "unique_names", "any_text", "tolerant"}
+var contentKeys = []string{"content", "min_residues", "max_residues", "max_atoms", "min_records", "max_records", "columns", "unique_names", "any_text", "pdb", "tolerant"}
 
 // readContent reads what a file has to hold, nil if it may hold anything.
 func readContent(r *tomltree.Reader, t *tomltree.Node, extensions []string) *content.Want {
 	kind := r.Text(t, "content")
 	want := &content.Want{Kind: kind, Columns: r.Texts(t, "columns"), UniqueNames: r.Flag(t, "unique_names"), AnyText: r.Flag(t, "any_text"), Tolerant: r.Flag(t, "tolerant")}
 	want.Packed = slices.ContainsFunc(extensions, func(ext string) bool { return strings.HasSuffix(strings.ToLower(ext), ".gz") })
+	want.PDB = readSelections(r, t)
+	want.AnyText = want.AnyText || want.PDB != nil
 	for key, to := range map[string]*int{
 		"min_residues": &want.MinResidues, "max_residues": &want.MaxResidues, "max_atoms": &want.MaxAtoms,
 		"min_records": &want.MinRecords, "max_records": &want.MaxRecords,
@@ -38,6 +41,24 @@ func readContent(r *tomltree.Reader, t *tomltree.Node, extensions []string) *con
 		return nil
 	}
 	return want
+}
+
+// readSelections reads with which options molrun makes PDB files of a structure.
+func readSelections(r *tomltree.Reader, t *tomltree.Node) (all []structure.Selection) {
+	for i, options := range r.Texts(t, "pdb") {
+		var leave structure.Selection
+		for option := range strings.FieldsSeq(options) {
+			name, isOption := strings.CutPrefix(option, "--")
+			leaves := leave.Option(name)
+			if !isOption || leaves == nil {
+				r.Mistakef(t.Member("pdb").Items[i].Line, "pdb: %q is no option of molrun engine pdb; those are --%s", option, strings.Join(structure.Options, ", --"))
+				continue
+			}
+			*leaves = true
+		}
+		all = append(all, leave)
+	}
+	return all
 }
 
 // readsContent reports whether the files of some parameter are read at submission.

@@ -62,9 +62,9 @@ rejected.`,
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&file, "structure", "", "PDB or mmCIF file")
-	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out ligands, ions and waters; write modified residues of chains as standard ones")
-	c.Flags().BoolVar(&leave.Modified, "standard", false, "write modified residues of chains as their standard parents")
-	c.Flags().BoolVar(&leave.Hydrogens, "no-hydrogens", false, "leave out hydrogens")
+	c.Flags().BoolVar(leave.Option("no-hetero"), "no-hetero", false, "leave out ligands, ions and waters; write modified residues of chains as standard ones")
+	c.Flags().BoolVar(leave.Option("standard"), "standard", false, "write modified residues of chains as their standard parents")
+	c.Flags().BoolVar(leave.Option("no-hydrogens"), "no-hydrogens", false, "leave out hydrogens")
 	c.Flags().StringVar(&out, "out", "", "file to write")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if file == "" || out == "" {

@@ -2,7 +2,9 @@ package builtin
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/results"
 	"molrun/app/base/strictjson"
+	"molrun/app/base/structure"
 	"molrun/app/test/must"
 )
 
@@ -106,6 +109,50 @@ func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
 			t.Errorf("%s: %v, %v", setting, got, there)
 		}
 	}
+}
+
+// pdbCall is how commands and scripts make a PDB file of a structure that a user gave.
+var pdbCall = regexp.MustCompile(`"engine", "pdb",\s+"--structure", (?:"\{files\.\w+\}"|file|str\(file\)),([^\]]*?(?:\[[^\]]*\][^\]]*?)?)"--out"`)
+
+// TestTypesThatNeedPDBFilesSaySo compares the options of `molrun engine pdb` in the commands of types with
+// those that the check at submission knows.
+func TestTypesThatNeedPDBFilesSaySo(t *testing.T) {
+	needing := 0
+	for _, a := range catalogueOf(t) {
+		found, said := map[structure.Selection]bool{}, map[structure.Selection]bool{}
+		must.OK(t, fs.WalkDir(folderOf(a.Type), ".", func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := fs.ReadFile(folderOf(a.Type), path)
+			for _, call := range pdbCall.FindAllStringSubmatch(string(text), -1) {
+				found[selection(call[1])] = true
+				if before, _, conditional := strings.Cut(call[1], "{ if"); conditional {
+					found[selection(before)] = true
+				}
+			}
+			return err
+		}))
+		for _, p := range a.Parameters.Files() {
+			for _, leave := range cmp.Or(p.Content(), &content.Want{}).PDB {
+				said[leave] = true
+			}
+		}
+		must.Equal(t, a.Type, said, found)
+		if len(said) > 0 {
+			needing++
+		}
+	}
+	if needing < 17 {
+		t.Errorf("only %d types need PDB files", needing)
+	}
+}
+
+func selection(text string) (leave structure.Selection) {
+	for _, option := range structure.Options {
+		*leave.Option(option) = strings.Contains(text, `"--`+option+`"`)
+	}
+	return leave
 }
 
 func TestScriptsReadTextOfAllSystems(t *testing.T) {

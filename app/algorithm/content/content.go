@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"molrun/app/base/plaintext"
+	"molrun/app/base/structure"
 	"molrun/app/base/unit"
 )
 
@@ -53,6 +54,10 @@ type Want struct {
 	Tolerant                 bool     // molecules that can't be read are left to the program
 	Packed                   bool     // whether the program reads files packed by gzip
 	AnyText                  bool     // whether the program reads what people have: see plaintext.Unix, and web/docs/format.md
+
+	// PDB are ways in which the program may be given the structure as a PDB file; none: it
+	// isn't.
+	PDB []structure.Selection
 
 	found *Report // to be filled
 }
@@ -244,9 +249,9 @@ func within(n, least, most int, noun string) error {
 func Keys(kind string) []string {
 	switch kind {
 	case ProteinStructure:
-		return []string{"min_residues", "max_residues", "max_atoms", "any_text"}
+		return []string{"min_residues", "max_residues", "max_atoms", "any_text", "pdb"}
 	case Structure:
-		return []string{"max_atoms", "any_text"}
+		return []string{"max_atoms", "any_text", "pdb"}
 	case SmallMolecules:
 		return []string{"min_records", "max_records", "max_atoms", "any_text", "tolerant"}
 	case Table:

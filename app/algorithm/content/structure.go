@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -67,7 +68,24 @@ func (c *counted) check(m *structure.Model, want Want) error {
 	return errors.Join(
 		within(c.residues, want.MinResidues, want.MaxResidues, "residue"),
 		within(m.Atoms, 0, want.MaxAtoms, "atom"),
+		want.fitsPDB(m),
 	)
+}
+
+// fitsPDB returns why no PDB file that the program may be given holds the structure.
+func (w Want) fitsPDB(m *structure.Model) error {
+	var first error
+	for _, leave := range w.PDB {
+		err := m.FitsPDB(leave)
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	if first == nil {
+		return nil
+	}
+	return Mistake(first.Error())
 }
 
 // checkStructure reads the first model of a PDB or mmCIF file.

@@ -15,9 +15,26 @@ type Selection struct {
 	Modified  bool // what modified amino acids of chains have in addition, so that they become standard ones
 }
 
+// Options are the arguments of `molrun engine pdb` that leave something out.
+var Options = []string{"no-hetero", "standard", "no-hydrogens"}
+
+// Option returns what an option sets, nil if there is none of that name.
+func (s *Selection) Option(name string) *bool {
+	switch name {
+	case "no-hetero":
+		return &s.Hetero
+	case "standard":
+		return &s.Modified
+	case "no-hydrogens":
+		return &s.Hydrogens
+	}
+	return nil
+}
+
 // The most that the columns of a PDB file can number.
 const (
 	mostAtoms    = 99_999
+	leastResidue = -999
 	mostResidues = 9_999
 	chainLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 )
@@ -40,21 +57,11 @@ func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, er
 	if err != nil {
 		return nil, err
 	}
-	w := &Written{Source: m.Summary(), Chains: map[string]string{}}
-	all, err := w.residues(m, leave)
+	w, all, names, err := m.forPDB(leave)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case len(all) == 0:
-		return nil, fmt.Errorf("has no atoms of that kind")
-	case w.Atoms > mostAtoms:
-		return nil, fmt.Errorf("has %d atoms, and a PDB file holds at most %d", w.Atoms, mostAtoms)
-	}
-	names, err := chainNames(all)
-	if err != nil {
-		return nil, err
-	}
+	w.Source = m.Summary()
 	out := bufio.NewWriter(target)
 	fmt.Fprintln(out, "HEADER    MOLECULE")
 	last, serial := lastOfPolymers(all), 0
@@ -65,14 +72,12 @@ func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, er
 		}
 		for _, a := range r.Atoms {
 			serial++
-			if r.Kind == Water && a.Number > mostResidues {
+			if r.Number > mostResidues { // a water
 				again := *a
 				again.Number %= mostResidues + 1
 				a, w.Again = &again, true
 			}
-			if err := a.writePDB(out, serial, names[from]); err != nil {
-				return nil, err
-			}
+			a.writePDB(out, serial, names[from])
 		}
 		if last[from] == k {
 			fmt.Fprintln(out, "TER")
@@ -80,6 +85,58 @@ func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, er
 	}
 	fmt.Fprintln(out, "END")
 	return w, out.Flush()
+}
+
+// FitsPDB returns the error with which WritePDB rejects the model.
+func (m *Model) FitsPDB(leave Selection) error {
+	_, _, _, err := m.forPDB(leave)
+	return err
+}
+
+// forPDB returns the residues that are written, and names of their chains. The error says what
+// a PDB file can't hold.
+func (m *Model) forPDB(leave Selection) (w *Written, all []*Residue, names map[string]string, err error) {
+	w = &Written{Chains: map[string]string{}}
+	if all, err = w.residues(m, leave); err != nil {
+		return nil, nil, nil, err
+	}
+	switch {
+	case len(all) == 0:
+		return nil, nil, nil, fmt.Errorf("has no atoms of that kind")
+	case w.Atoms > mostAtoms:
+		return nil, nil, nil, fmt.Errorf("has %d atoms, and a PDB file holds at most %d: upload fewer chains", w.Atoms, mostAtoms)
+	}
+	for _, r := range all {
+		if err := r.fitsPDB(); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	names, err = chainNames(all)
+	return w, all, names, err
+}
+
+// fitsPDB says which columns of a PDB file are too narrow for the residue. Waters beyond the
+// last number are numbered again.
+func (r *Residue) fitsPDB() error {
+	switch {
+	case r.Number < leastResidue || r.Number > mostResidues && r.Kind != Water:
+		return fmt.Errorf("has the residue %s, and a PDB file holds numbers from %d to %d: renumber the residues, or upload fewer of them", r, leastResidue, mostResidues)
+	case len(r.Name) > 3:
+		return fmt.Errorf("has the residue %s, and a PDB file holds names of residues with at most 3 letters: rename %s", r, r.Name)
+	case len(r.Insertion) > 1:
+		return fmt.Errorf("has the residue %s, and a PDB file holds insertion codes of one letter: renumber the residues", r)
+	}
+	for _, a := range r.Atoms {
+		if len(a.Name) > 4 {
+			return fmt.Errorf("has the atom %s in %s, and a PDB file holds names of atoms with at most 4 letters: rename it", a.Name, r)
+		}
+		for _, v := range a.Place {
+			if v <= -999.9995 || v >= 9999.9995 {
+				return fmt.Errorf("has the coordinate %.3f of the atom %s in %s, and a PDB file holds those from -999.999 to 9999.999: move the structure to the origin", v, a.Name, r)
+			}
+		}
+	}
+	return nil
 }
 
 // residues returns those that are written, with the atoms that are.
@@ -215,7 +272,7 @@ func chainNames(all []*Residue) (map[string]string, error) {
 		}
 	}
 	if len(long) > len(free) {
-		return nil, fmt.Errorf("has %d chains, and a PDB file holds at most %d", len(names)+len(long), len(chainLetters))
+		return nil, fmt.Errorf("has %d chains, and a PDB file holds at most %d: upload fewer", len(names)+len(long), len(chainLetters))
 	}
 	for k, name := range long {
 		names[name] = free[k : k+1]
@@ -223,11 +280,8 @@ func chainNames(all []*Residue) (map[string]string, error) {
 	return names, nil
 }
 
-// writePDB writes an atom, or says why a PDB file can't hold it.
-func (a *Atom) writePDB(out io.Writer, serial int, chain string) error {
-	if a.Number > mostResidues || a.Number < -999 || len(a.Residue) > 3 || len(a.Name) > 4 || len(a.Insertion) > 1 {
-		return fmt.Errorf("has the residue %s %d with the atom %s, which a PDB file can't hold", a.Residue, a.Number, a.Name)
-	}
+// writePDB writes an atom that fits.
+func (a *Atom) writePDB(out *bufio.Writer, serial int, chain string) {
 	record := "ATOM"
 	if a.Hetero {
 		record = "HETATM"
@@ -236,7 +290,6 @@ func (a *Atom) writePDB(out io.Writer, serial int, chain string) error {
 	if len(a.Element) < 2 && len(name) < 4 { // elements of one letter begin in the second column
 		name = " " + name
 	}
-	_, err := fmt.Fprintf(out, "%-6s%5d %-4s %3s %1s%4d%-1s   %8.3f%8.3f%8.3f%6.2f%6.2f          %2s\n",
+	fmt.Fprintf(out, "%-6s%5d %-4s %3s %1s%4d%-1s   %8.3f%8.3f%8.3f%6.2f%6.2f          %2s\n",
 		record, serial, name, a.Residue, chain, a.Number, a.Insertion, a.Place[0], a.Place[1], a.Place[2], min(a.Occupancy, 1), min(max(a.B, -99.99), 999.99), a.Element)
-	return err
 }

@@ -181,13 +181,30 @@ func TestWatersBeyondTheColumnsAreNumberedAgain(t *testing.T) {
 }
 
 func TestWhatAPDBFileCannotHold(t *testing.T) {
-	for source, want := range map[string]string{
-		"": "has no atoms of that kind",
-		strings.Replace(cifFile, "ALA A X 1 5", "ALA A X 1 10000", 1): "has the residue ALA 10000 with the atom N, which a PDB file can't hold",
-		strings.Replace(cifFile, "B LIG B Y", "B LIG12 B Y", 1):       "has the residue LIG12 201 with the atom C1', which a PDB file can't hold",
-	} {
-		if _, err := WritePDB(strings.NewReader(source), &bytes.Buffer{}, Selection{}); err == nil || err.Error() != want {
-			t.Errorf("%v; want %s", err, want)
+	edited := func(old, text string) string { return strings.Replace(cifFile, old, text, 1) }
+	rows := func(n int, row func(k int) string) string {
+		head, _, _ := strings.Cut(cifFile, "ATOM N")
+		var text strings.Builder
+		text.WriteString(head)
+		for k := range n {
+			text.WriteString(row(k) + "\n")
 		}
+		return text.String()
+	}
+	for _, tt := range []struct{ what, source, want string }{
+		{"nothing", "", "has no atoms of that kind"},
+		{"number", edited("ALA A X 1 5", "ALA A X 1 10000"), "has the residue X:ALA10000, and a PDB file holds numbers from -999 to 9999: renumber the residues, or upload fewer of them"},
+		{"negative number", edited("ALA A X 1 5", "ALA A X 1 -1000"), "has the residue X:ALA-1000, and a PDB file holds numbers from -999 to 9999: renumber the residues, or upload fewer of them"},
+		{"name of a residue", edited("B LIG B Y", "B LIG12 B Y"), "has the residue Y:LIG12201C, and a PDB file holds names of residues with at most 3 letters: rename LIG12"},
+		{"name of an atom", edited("C1'", "C1'''"), "has the atom C1''' in Y:LIG201C, and a PDB file holds names of atoms with at most 4 letters: rename it"},
+		{"insertion code", edited("201 C", "201 CC"), "has the residue Y:LIG201CC, and a PDB file holds insertion codes of one letter: renumber the residues"},
+		{"coordinate", edited("11.104", "-1000"), "has the coordinate -1000.000 of the atom N in X:ALA5, and a PDB file holds those from -999.999 to 9999.999: move the structure to the origin"},
+		{"chains", rows(63, func(k int) string { return fmt.Sprintf("ATOM C CA . GLY c%d c%d 1 1 ? %d 0 0 1 1 1", k, k, 5*k) }), "has 63 chains, and a PDB file holds at most 62: upload fewer"},
+		{"atoms", rows(100_000, func(k int) string {
+			return fmt.Sprintf("ATOM C C%d . LIG A A . %d ? %d 0 0 1 1 1", k%100, k/100+1, k%1000)
+		}), "has 100000 atoms, and a PDB file holds at most 99999: upload fewer chains"},
+	} {
+		_, err := WritePDB(strings.NewReader(tt.source), &bytes.Buffer{}, Selection{})
+		must.Fail(t, tt.what, err, tt.want)
 	}
 }

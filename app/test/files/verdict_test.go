@@ -1,11 +1,11 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,13 +31,17 @@ func types(t *testing.T) *algorithm.Catalogue {
 	return all
 }
 
+func contentOf(all *algorithm.Catalogue, setting string) *content.Want {
+	typ, name, _ := strings.Cut(setting, ".")
+	a, _ := all.Find(typ, "")
+	return a.Parameters.Named(name).Content()
+}
+
 // checked returns what the check at submission says of a file for a setting such as
 // dssp.structure, without its bounds of sizes.
 func checked(t *testing.T, all *algorithm.Catalogue, setting, text string) *content.Report {
 	t.Helper()
-	typ, name, _ := strings.Cut(setting, ".")
-	a, _ := all.Find(typ, "")
-	want := *a.Parameters.Named(name).Content()
+	want := *contentOf(all, setting)
 	want.MinResidues, want.MaxResidues, want.MaxAtoms = 0, 0, 0
 	path := filepath.Join(t.TempDir(), "file")
 	must.Write(t, path, text)
@@ -47,7 +51,8 @@ func checked(t *testing.T, all *algorithm.Catalogue, setting, text string) *cont
 }
 
 // TestAStructureHasOneVerdict compares what the check, an engine, `molrun engine pdb` and types
-// of the catalogue make of a file: what it holds, or what is wrong. PDB files can't hold all of it.
+// of the catalogue make of a file: what it holds, or what is wrong. PDB files can't hold all of
+// it, of which types that are given one tell what `molrun engine pdb` would.
 func TestAStructureHasOneVerdict(t *testing.T) {
 	all := types(t)
 	texts := map[string]string{}
@@ -77,27 +82,33 @@ func TestAStructureHasOneVerdict(t *testing.T) {
 		"breaks off in line 55":                           must.Read(t, "testdata/model.pdb.gz")[:900],
 	}
 	maps.Copy(texts, wrong)
+	for old, long := range map[string]string{" SER 2 2 ": " SER 2 10002 ", " A SER": " A SER12", " 1.38106 ": " 12345.6 "} {
+		texts["mmCIF with"+long] = strings.ReplaceAll(cif, old, long)
+	}
+	texts["a hole"] = regexp.MustCompile(`ATOM  (.{11})HIS A   3`).ReplaceAllString(pdb, "HETATM${1}XYZ A   3")
 	for name, text := range texts {
 		report := checked(t, all, "structure-summary.structure", text)
 		verdict := strings.Join(report.Mistakes, "; ")
 		if (wrong[name] == "") != (verdict == "") || verdict != "" && !strings.Contains(verdict, name) {
 			t.Errorf("%s: %q, %q", name, verdict, report.Summary)
 		}
-		for _, setting := range []string{"freesasa.structure", "dssp.structure", "vina.receptor"} {
-			if other := checked(t, all, setting, text); strings.Join(other.Mistakes, "; ") != verdict || other.Summary != report.Summary {
-				t.Errorf("%s: %q, %q, for %s %q, %q", name, verdict, report.Summary, setting, other.Mistakes, other.Summary)
+		for _, setting := range []string{"freesasa.structure", "dssp.structure", "vina.receptor", "pdbfixer.structure"} {
+			other, want := checked(t, all, setting, text), verdict
+			for k, leave := range contentOf(all, setting).PDB {
+				_, err := structure.WritePDB(strings.NewReader(text), io.Discard, leave)
+				if k == 0 {
+					want = sentence(err, "")
+				}
+				if err == nil {
+					want = ""
+				}
+			}
+			if strings.Join(other.Mistakes, "; ") != want || other.Summary != report.Summary {
+				t.Errorf("%s: %q, %q, for %s %q, %q", name, want, report.Summary, setting, other.Mistakes, other.Summary)
 			}
 		}
 		if err := structsum.Run(t.Context(), strings.NewReader(text), 4.5, t.TempDir(), io.Discard); sentence(err, "the structure ") != verdict {
 			t.Errorf("%s: %q, the engine has %v", name, verdict, err)
-		}
-		var out bytes.Buffer
-		w, err := structure.WritePDB(strings.NewReader(text), &out, structure.Selection{})
-		if err != nil && strings.HasSuffix(err.Error(), "which a PDB file can't hold") {
-			err, w = nil, &structure.Written{Source: report.Summary}
-		}
-		if sentence(err, "") != verdict || err == nil && w.Source != report.Summary {
-			t.Errorf("%s: %q, %q, engine pdb has %+v, %v", name, verdict, report.Summary, w, err)
 		}
 	}
 }
