@@ -3,10 +3,13 @@ package files
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf16"
 )
 
 // spelling is a file, with what is told of it if a reader fails.
@@ -48,8 +51,12 @@ func spell(m *molecules, number int) *spelling {
 		text = strings.ReplaceAll(text, "\n", "\r")
 		s.foreign = true
 	}
-	if s.chance(r, 10, "byte order mark") {
+	switch {
+	case s.chance(r, 10, "byte order mark"):
 		text = "\uFEFF" + text
+		s.foreign = true
+	case s.chance(r, 20, "UTF-16"):
+		text = wide(text, r.IntN(2) == 0)
 		s.foreign = true
 	}
 	s.text = []byte(text)
@@ -67,6 +74,21 @@ func spell(m *molecules, number int) *spelling {
 	}
 	return s
 }
+
+// wide encodes a text in UTF-16 with its mark.
+func wide(text string, little bool) string {
+	var order binary.AppendByteOrder = binary.BigEndian
+	if little {
+		order = binary.LittleEndian
+	}
+	var all []byte
+	for _, unit := range utf16.Encode([]rune("\uFEFF" + text)) {
+		all = order.AppendUint16(all, unit)
+	}
+	return string(all)
+}
+
+var record = regexp.MustCompile(`(?m)^[A-Z]{3,6}\b`)
 
 // pdb writes a PDB file.
 func (s *spelling) pdb(m *molecules) string {
@@ -132,6 +154,9 @@ func (s *spelling) pdb(m *molecules) string {
 	}
 	if s.chance(r, 2, "END") && !strings.HasSuffix(out.String(), "END\n") {
 		out.WriteString("CONECT    1    2\nMASTER        0    0    0    0    0    0    0    0\nEND\n")
+	}
+	if s.chance(r, 12, "records in lower case") {
+		return record.ReplaceAllStringFunc(out.String(), strings.ToLower)
 	}
 	return out.String()
 }

@@ -29,7 +29,7 @@ import { reason } from '../api'
 import { breathe } from '../breathe'
 import type { ModelFormat, MotionFormat } from '../molecule'
 import { BadFile } from '../written'
-import { spellCIF, spellPDB } from './spelling'
+import { decode, spellCIF, spellPDB } from './spelling'
 
 const pause = 50 // milliseconds after which a long computation lets the page breathe
 
@@ -43,11 +43,8 @@ async function parsed<T>(task: Task<ReaderResult<T>>): Promise<T> {
   return result.result
 }
 
-/** Text, in which lines may end with a carriage return alone. */
-const text = (data: Uint8Array) => new TextDecoder().decode(data).replace(/\r(?!\n)/g, '\n')
-
 async function cif(data: Uint8Array, binary: boolean): Promise<Trajectory> {
-  const file = await parsed(binary ? CIF.parseBinary(data) : CIF.parseText(spellCIF(text(data))))
+  const file = await parsed(binary ? CIF.parseBinary(data) : CIF.parseText(spellCIF(decode(data))))
   const block = file.blocks.find((b) => b.categoryNames.includes('atom_site'))
   if (!block) throw new Error('The file has no atoms (no category _atom_site).')
   return run(trajectoryFromMmCIF(block, file))
@@ -56,7 +53,7 @@ async function cif(data: Uint8Array, binary: boolean): Promise<Trajectory> {
 /** Reads all molecules of an SDF file: one after the other, as a trajectory has frames. */
 async function sdf(data: Uint8Array): Promise<Trajectory> {
   const models: Model[] = []
-  for (const compound of (await parsed(parseSdf(text(data)))).compounds) models.push((await run(trajectoryFromSdf(compound))).representative)
+  for (const compound of (await parsed(parseSdf(decode(data)))).compounds) models.push((await run(trajectoryFromSdf(compound))).representative)
   if (models.length === 0) throw new Error('The file has no molecule.')
   return new ArrayTrajectory(models)
 }
@@ -76,16 +73,16 @@ async function someModel(data: Uint8Array, format: ModelFormat): Promise<Traject
 
 async function readAny(data: Uint8Array, format: ModelFormat): Promise<Trajectory> {
   switch (format) {
-    case 'pdb': return run(trajectoryFromPDB(await parsed(parsePDB(spellPDB(text(data))))))
-    case 'pdbqt': return run(trajectoryFromPDB(await parsed(parsePDB(text(data), undefined, 'pdbqt'))))
+    case 'pdb': return run(trajectoryFromPDB(await parsed(parsePDB(spellPDB(decode(data))))))
+    case 'pdbqt': return run(trajectoryFromPDB(await parsed(parsePDB(decode(data), undefined, 'pdbqt'))))
     case 'mmcif':
     case 'cif': return cif(data, false)
     case 'bcif': return cif(data, true)
     case 'sdf': return sdf(data)
-    case 'mol': return run(trajectoryFromMol(await parsed(parseMol(text(data)))))
-    case 'mol2': return run(trajectoryFromMol2(await parsed(parseMol2(text(data), ''))))
-    case 'xyz': return run(trajectoryFromXyz(await parsed(parseXyz(text(data)))))
-    case 'gro': return run(trajectoryFromGRO(await parsed(parseGRO(text(data)))))
+    case 'mol': return run(trajectoryFromMol(await parsed(parseMol(decode(data)))))
+    case 'mol2': return run(trajectoryFromMol2(await parsed(parseMol2(decode(data), ''))))
+    case 'xyz': return run(trajectoryFromXyz(await parsed(parseXyz(decode(data)))))
+    case 'gro': return run(trajectoryFromGRO(await parsed(parseGRO(decode(data)))))
   }
 }
 

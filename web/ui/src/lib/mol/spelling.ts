@@ -1,6 +1,13 @@
 // Files that Mol* would read otherwise than the service does, written as Mol* expects them.
 import { mmCIF_Schema } from 'molstar/lib/mol-io/reader/cif/schema/mmcif.js'
 
+/** Text of UTF-8, or of UTF-16 with its mark. Lines may end with a carriage return alone. */
+export function decode(data: Uint8Array): string {
+  const mark = ((data[0] ?? 0) << 8) | (data[1] ?? 0)
+  const encoding = mark === 0xfffe ? 'utf-16le' : mark === 0xfeff ? 'utf-16be' : 'utf-8'
+  return new TextDecoder(encoding).decode(data).replace(/\r(?!\n)/g, '\n')
+}
+
 let tags: Map<string, string> | undefined
 
 function known(): Map<string, string> {
@@ -15,9 +22,10 @@ export function spellCIF(text: string): string {
   return text.replace(/_\w+\.\S+/g, (found, at: number) => (/\S/.test(text[at - 1] ?? ' ') ? found : spelled(found)))
 }
 
-/** Takes a digit out of numbers of atoms that shift the columns behind them, and makes models of frames that end with END alone. */
+/** Writes records in capitals, takes a digit out of numbers of atoms that have six, and makes models of frames that end with END alone. */
 export function spellPDB(text: string): string {
-  const lines = text.replace(/^((?:ATOM {2}|HETATM)\d{5})\d(?=.{23}\..{7}\..{7}\.)/gm, '$1')
+  const capital = text.replace(/^(?:atom [ \d]|hetatm|(?:ter|model|endmdl|end)\b)/gim, (word) => word.toUpperCase().replace(/\d/, ' '))
+  const lines = capital.replace(/^((?:ATOM {2}|HETATM)\d{5})\d(?=.{23}\..{7}\..{7}\.)/gm, '$1')
   if (/^MODEL /m.test(lines)) return lines
   const frames = lines.split(/^END[ \t]*$/m).filter((frame) => /^(ATOM|HETATM)/m.test(frame))
   return frames.length > 1 ? frames.map((frame, k) => `MODEL     ${k + 1}\n${frame}\nENDMDL\n`).join('') : lines
