@@ -228,9 +228,9 @@ func (c *cif) atom() error {
 		r.grouper.model.Models++
 	}
 	t.last = model
-	err := t.readAtom(&r.atom)
+	err := t.readAtom(&r.row)
 	if err == nil && model == t.models[0] {
-		r.grouper.addAtom(&r.atom, t.cell(t.entity), t.sequenced())
+		r.grouper.addAtom(&r.row, t.cell(t.entity), t.sequenced())
 	}
 	t.cells = t.cells[:0]
 	return err
@@ -298,7 +298,7 @@ func (t *table) cell(columns []int) string {
 }
 
 // readAtom reads the atom of the row.
-func (t *table) readAtom(a *Atom) (err error) {
+func (t *table) readAtom(a *row) (err error) {
 	group := strings.ToUpper(t.cell(t.group))
 	if group != "" && group != "ATOM" && group != "HETATM" {
 		return t.wrong("has %q in line %d, where ATOM or HETATM has to stand", group, t.number)
@@ -313,11 +313,11 @@ func (t *table) readAtom(a *Atom) (err error) {
 			return t.wrong("has no coordinate %s in line %d, but %q", coordinates[k], t.number, text)
 		}
 	}
-	if a.Number, err = strconv.Atoi(t.cell(t.residueNumber)); err != nil {
+	if a.residue.Number, err = strconv.Atoi(t.cell(t.residueNumber)); err != nil {
 		return t.wrong("has no residue number in line %d, but %q", t.number, t.cell(t.residueNumber))
 	}
 	a.Name, a.Alternate, a.Element = t.cell(t.name), t.cell(t.alternate), strings.ToUpper(t.cell(t.element))
-	a.Residue, a.Chain, a.Insertion = t.cell(t.residue), t.cell(t.chain), t.cell(t.insertion)
+	a.residue.Name, a.residue.Chain, a.residue.Insertion = t.cell(t.residue), t.cell(t.chain), t.cell(t.insertion)
 	a.occupied(t.cell(t.occupancy), t.cell(t.b))
 	return nil
 }

@@ -7,14 +7,15 @@ import (
 
 // grouper makes residues of atoms.
 type grouper struct {
-	model *Model
-	types map[string]string // of entities
-	last  *Residue
-	cut   bool // a TER record stands behind the last atom
-	at    map[place]*Residue
-	lines map[string]*strand // by names of chains
-	texts map[string]string  // one of each that is equal
-	block []Atom             // room for atoms
+	model  *Model
+	types  map[string]string // of entities
+	last   *Residue
+	cut    bool // a TER record stands behind the last atom
+	at     map[place]*Residue
+	lines  map[string]*strand // by names of chains
+	texts  map[string]string  // one of each that is equal
+	labels map[Label]*Label   // the same
+	block  []Atom             // room for atoms
 }
 
 // place is where residues of one number stand.
@@ -51,10 +52,10 @@ const blockSize = 4096
 
 // addAtom adds an atom, in an mmCIF file with its entity and the number of its residue in the
 // sequence: -1 for none, 0 if it is not known.
-func (g *grouper) addAtom(a *Atom, entity string, sequence int) {
+func (g *grouper) addAtom(a *row, entity string, sequence int) {
 	g.model.Atoms++
 	r := g.last
-	if r == nil || g.cut || !r.named(a) || r.another(a) {
+	if r == nil || g.cut || r.id() != a.residue || r.another(&a.Atom) {
 		r = g.residue(a)
 		if r.entity, r.Sequence = g.text(entity), max(0, sequence); sequence < 0 {
 			r.member = outside
@@ -63,10 +64,9 @@ func (g *grouper) addAtom(a *Atom, entity string, sequence int) {
 	if len(g.block) == cap(g.block) {
 		g.block = make([]Atom, 0, blockSize)
 	}
-	g.block = append(g.block, *a)
+	g.block = append(g.block, a.Atom)
 	own := &g.block[len(g.block)-1]
-	own.Residue, own.Chain, own.Insertion = r.Name, r.Chain, r.Insertion
-	own.Name, own.Alternate, own.Element = g.text(a.Name), g.text(a.Alternate), g.text(a.Element)
+	own.Label = g.label(a.Label)
 	g.last, g.cut = r, false
 	r.Hetero = r.Hetero && a.Hetero
 	r.Atoms = append(r.Atoms, own)
@@ -85,10 +85,17 @@ func (g *grouper) text(s string) string {
 	return own
 }
 
-// named reports whether an atom has the names of a residue.
-func (r *Residue) named(a *Atom) bool {
-	return r.Number == a.Number && r.Name == a.Residue && r.Chain == a.Chain && r.Insertion == a.Insertion
+// label returns one that is kept.
+func (g *grouper) label(l *Label) *Label {
+	own := g.labels[*l]
+	if own == nil {
+		own = &Label{g.text(l.Name), g.text(l.Alternate), g.text(l.Element)}
+		g.labels[*own] = own
+	}
+	return own
 }
+
+func (r *Residue) id() residueID { return residueID{r.Name, r.Chain, r.Insertion, r.Number} }
 
 // another reports whether an atom with the names of a residue, right behind it, is of another
 // one to which the file gives the same number: the first atom comes again.
@@ -113,41 +120,42 @@ func (r *Residue) distinct() bool {
 }
 
 // residue returns the residue of an atom that is not of the last one.
-func (g *grouper) residue(a *Atom) *Residue {
-	s := g.lines[a.Chain]
+func (g *grouper) residue(a *row) *Residue {
+	id := a.residue
+	s := g.lines[id.Chain]
 	if s == nil {
-		s = &strand{number: a.Number}
-		g.lines[g.text(a.Chain)] = s
+		s = &strand{number: id.Number}
+		g.lines[g.text(id.Chain)] = s
 	}
-	at := place{a.Chain, a.Insertion, int32(s.part), int32(a.Number)}
+	at := place{id.Chain, id.Insertion, int32(s.part), int32(id.Number)}
 	var first *Residue // of the same number
 	again := false     // the file has had this residue
 	for r := g.at[at]; r != nil; r = r.next {
 		switch first = r; {
-		case r.Name != a.Residue:
-		case r.continues(a):
+		case r.Name != id.Name:
+		case r.continues(&a.Atom):
 			return r
 		default:
 			again = true
 		}
-		if isWater(a.Residue) {
+		if isWater(id.Name) {
 			break
 		}
 	}
-	r := &Residue{Name: g.text(a.Residue), Chain: g.text(a.Chain), Insertion: g.text(a.Insertion), Number: a.Number, Hetero: true, starts: g.cut}
+	r := &Residue{Name: g.text(id.Name), Chain: g.text(id.Chain), Insertion: g.text(id.Insertion), Number: id.Number, Hetero: true, starts: g.cut}
 	switch {
-	case a.Hetero || isWater(a.Residue):
+	case a.Hetero || isWater(id.Name):
 		r.behind = s.ended
-	case again || s.ended && a.Number < s.number || a.Chain == "" && (s.ended || a.Number < s.number):
+	case again || s.ended && id.Number < s.number || id.Chain == "" && (s.ended || id.Number < s.number):
 		s.part, at.part, first = s.part+1, int32(s.part+1), nil
 		fallthrough
 	default:
-		s.ended, s.number = false, a.Number
+		s.ended, s.number = false, id.Number
 	}
 	r.Part = s.part
 	at.chain, at.insertion = r.Chain, r.Insertion
 	r.next, g.at[at] = g.at[at], r
-	if !isWater(a.Residue) {
+	if !isWater(id.Name) {
 		r.Atoms = make([]*Atom, 0, 8) // as most amino acids have
 	}
 	if first == nil || again || a.Alternate == "" || !first.Alternates() { // else it is in place of that one
@@ -188,5 +196,5 @@ func (g *grouper) finish() {
 	m.trustSequence()
 	m.classify()
 	m.chain()
-	g.at, g.texts, g.lines = nil, nil, nil
+	g.at, g.texts, g.labels, g.lines = nil, nil, nil, nil
 }

@@ -104,7 +104,13 @@ func (r *Residue) Places() (all []*Atom) {
 }
 
 // isWater reports whether a name is that of water.
-func isWater(name string) bool { return slices.Contains(waters, name) }
+func isWater(name string) bool {
+	switch name {
+	case "HOH", "WAT", "DOD", "H2O", "SOL", "TIP", "TIP3", "TP3", "SPC":
+		return true
+	}
+	return false
+}
 
 // Standard reports whether it is a standard amino acid.
 func (r *Residue) Standard() bool { return letters[r.Name] != "" }

@@ -41,7 +41,6 @@ var heavy = map[string]string{
 
 // Names of residues.
 var (
-	waters  = strings.Fields("HOH WAT DOD H2O SOL TIP TIP3 TP3 SPC")
 	nucleos = strings.Fields("A C G U I DA DC DG DT DU DI")
 	unclear = strings.Fields("ASX GLX UNK")             // amino acids of which the file doesn't say more
 	caps    = strings.Fields("ACE NH2 NME NMA FOR NHE") // at the ends of chains

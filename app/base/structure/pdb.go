@@ -8,10 +8,10 @@ import (
 
 // pdb is the parser state that lines of a PDB file pass on to later ones.
 type pdb struct {
-	begun   bool // an atom has been read
-	between bool // the last model has ended
-	end     int  // the line with the word END that has ended it; 0 if another word has
-	first   Atom // of the first model
+	begun   bool  // an atom has been read
+	between bool  // the last model has ended
+	end     int   // the line with the word END that has ended it; 0 if another word has
+	first   first // atom of the first model
 	numbers numbers
 }
 
@@ -68,8 +68,8 @@ func hasWord(line, word string) bool {
 func (r *Reader) atomPDB(line string, number int) error {
 	p, m := &r.pdb, r.grouper.model
 	if p.between && !r.Ended && p.end > 0 {
-		again := Atom{}
-		if again.readPDB(line, number, &numbers{}) != nil || !again.same(&p.first) {
+		again := row{Atom: Atom{Label: &Label{}}}
+		if again.readPDB(line, number, &numbers{}) != nil || again.id() != p.first {
 			return fmt.Errorf("has atoms behind END in line %d, which are no other model of those before: remove that line if they belong together, else give each structure a file of its own", p.end)
 		}
 	}
@@ -81,23 +81,26 @@ func (r *Reader) atomPDB(line string, number int) error {
 	if r.Ended {
 		return nil
 	}
-	if err := r.atom.readPDB(line, number, &p.numbers); err != nil {
+	if err := r.row.readPDB(line, number, &p.numbers); err != nil {
 		return err
 	}
 	if m.Atoms == 0 {
-		p.first = r.atom
+		p.first = r.row.id()
 	}
-	r.grouper.addAtom(&r.atom, "", 0)
+	r.grouper.addAtom(&r.row, "", 0)
 	return nil
 }
 
-// same reports whether two atoms have the same names.
-func (a *Atom) same(b *Atom) bool {
-	return a.Name == b.Name && a.Residue == b.Residue && a.Chain == b.Chain && a.Number == b.Number && a.Insertion == b.Insertion
+// first is what distinguishes the first atom of a model from others.
+type first struct {
+	name    string
+	residue residueID
 }
 
+func (a *row) id() first { return first{a.Name, a.residue} }
+
 // readPDB reads an atom of a PDB file, whose columns are fixed.
-func (a *Atom) readPDB(line string, number int, n *numbers) error {
+func (a *row) readPDB(line string, number int, n *numbers) error {
 	line = unshifted(line)
 	if len(line) < 54 && strings.IndexByte(line, '\t') < 0 {
 		return fmt.Errorf("breaks off in line %d: an atom of a PDB file has coordinates in columns 31 to 54", number)
@@ -115,11 +118,11 @@ func (a *Atom) readPDB(line string, number int, n *numbers) error {
 			return fmt.Errorf("has no coordinate in columns %d to %d of line %d, but %q", at+1, at+8, number, line[at:at+8])
 		}
 	}
-	if a.Number, ok = n.read(line[22:26]); !ok {
+	if a.residue.Number, ok = n.read(line[22:26]); !ok {
 		return fmt.Errorf("has no residue number in columns 23 to 26 of line %d, but %q; beyond 9999, write mmCIF or hybrid-36 (A000)", number, line[22:26])
 	}
 	a.Name, a.Alternate, a.Hetero = strings.TrimSpace(line[12:16]), strings.TrimSpace(line[16:17]), line[0]|0x20 == 'h'
-	a.Residue, a.Chain, a.Insertion = strings.TrimSpace(line[17:20]), strings.TrimSpace(line[21:22]), strings.TrimSpace(line[26:27])
+	a.residue.Name, a.residue.Chain, a.residue.Insertion = strings.TrimSpace(line[17:20]), strings.TrimSpace(line[21:22]), strings.TrimSpace(line[26:27])
 	if a.Element = strings.ToUpper(field(line, 76, 78)); !isElement(a.Element) {
 		a.Element = elementOf(line[12:16], a.Hetero)
 	}

@@ -15,19 +15,32 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Atom is one line of a structure. Names are those of the authors, as in PDB files.
+// Atom is an atom at one of its places. Names are those of the authors, as in PDB files.
 type Atom struct {
-	Name      string // CA
-	Alternate string // A or B of an atom at several places; else ""
-	Residue   string // ALA
-	Chain     string
-	Number    int        // of the residue
-	Insertion string     // of the residue; else ""
+	*Label
 	Place     [3]float64 // Å
 	Occupancy float64
 	B         float64 // B factor in Å², or the confidence of a prediction
-	Element   string  // C, or "" if the file does not say and the name does not show it
 	Hetero    bool    // HETATM
+}
+
+// Label is the name of an atom, which many atoms share.
+type Label struct {
+	Name      string // CA
+	Alternate string // A or B of an atom at several places; else ""
+	Element   string // C, or "" if the file does not say and the name does not show it
+}
+
+// row is one line of a structure.
+type row struct {
+	Atom
+	residue residueID
+}
+
+// residueID is what a line says of an atom's residue.
+type residueID struct {
+	Name, Chain, Insertion string
+	Number                 int
 }
 
 // Hydrogen reports whether it is one, or deuterium.
@@ -40,13 +53,13 @@ type Reader struct {
 	grouper grouper
 	cif     *cif
 	pdb     pdb
-	atom    Atom
+	row     row
 }
 
 // NewReader returns a reader of the first model.
 func NewReader() *Reader {
-	return &Reader{grouper: grouper{
-		model: &Model{}, at: map[place]*Residue{}, lines: map[string]*strand{}, texts: map[string]string{},
+	return &Reader{row: row{Atom: Atom{Label: &Label{}}}, grouper: grouper{
+		model: &Model{}, at: map[place]*Residue{}, lines: map[string]*strand{}, texts: map[string]string{}, labels: map[Label]*Label{},
 	}}
 }
 

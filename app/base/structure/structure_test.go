@@ -49,12 +49,23 @@ _other.x
 ATOM
 `
 
+// line is what a line of a file says of an atom.
+type line struct {
+	Name, Alternate, Residue, Chain string
+	Number                          int
+	Insertion                       string
+	Place                           [3]float64
+	Occupancy, B                    float64
+	Element                         string
+	Hetero                          bool
+}
+
 // atomsOf returns the atoms of a file, and the number of its models.
-func atomsOf(text string) (all []Atom, models int, err error) {
+func atomsOf(text string) (all []line, models int, err error) {
 	m, err := Read(strings.NewReader(text))
 	for _, r := range m.Residues {
 		for _, a := range r.Atoms {
-			all = append(all, *a)
+			all = append(all, line{a.Name, a.Alternate, r.Name, r.Chain, r.Number, r.Insertion, a.Place, a.Occupancy, a.B, a.Element, a.Hetero})
 		}
 	}
 	return all, m.Models, err
@@ -63,15 +74,15 @@ func atomsOf(text string) (all []Atom, models int, err error) {
 func TestRead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text string
-		want []Atom
+		want []line
 	}{
-		"PDB": {pdbFile, []Atom{
+		"PDB": {pdbFile, []line{
 			{Name: "N", Residue: "ALA", Chain: "A", Number: 1, Place: [3]float64{11.104, 6.134, -6.504}, Occupancy: 1, B: 20.5, Element: "N"},
 			{Name: "CA", Alternate: "A", Residue: "ALA", Chain: "A", Number: -2, Insertion: "A", Place: [3]float64{11.639, 6.071, -5.147}, Occupancy: 0.6, B: 12, Element: "C"},
 			{Name: "HG11", Residue: "VAL", Chain: "B", Number: 10, Place: [3]float64{1, 2, 3}, Occupancy: 1, Element: "H"},
 			{Name: "CA", Residue: "CA", Chain: "B", Number: 201, Place: [3]float64{1, 2, 3}, Occupancy: 1, B: 30, Element: "CA", Hetero: true},
 		}},
-		"mmCIF": {cifFile, []Atom{
+		"mmCIF": {cifFile, []line{
 			{Name: "N", Residue: "ALA", Chain: "X", Number: 5, Place: [3]float64{11.104, 6.134, -6.504}, Occupancy: 1, B: 20.5, Element: "N"},
 			{Name: "C1'", Alternate: "B", Residue: "LIG", Chain: "Y", Number: 201, Insertion: "C", Place: [3]float64{1, 2, 3}, Occupancy: 0.5, B: 9, Element: "C", Hetero: true},
 		}},
@@ -122,7 +133,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 
 // TestEndsOfLinesAreBlanksInCIF reads the same file in the forms that CIF allows.
 func TestEndsOfLinesAreBlanksInCIF(t *testing.T) {
-	read := func(text string) (all []Atom, models int) {
+	read := func(text string) (all []line, models int) {
 		t.Helper()
 		all, models, err := atomsOf(text)
 		if err != nil {
@@ -170,7 +181,7 @@ func TestEndsOfLinesAreBlanksInCIF(t *testing.T) {
 	}
 	single := "data_x _atom_site.group_PDB ATOM\n_atom_site.label_atom_id \"O'\"\n_atom_site.auth_seq_id 7 _atom_site.Cartn_x 1\n_atom_site.Cartn_y\n2\n_atom_site.Cartn_z 3\n_cell.length_a 1\n"
 	got, models := read(single)
-	if diff := cmp.Diff([]Atom{{Name: "O'", Number: 7, Place: [3]float64{1, 2, 3}, Occupancy: 1}}, got); diff != "" || models != 1 {
+	if diff := cmp.Diff([]line{{Name: "O'", Number: 7, Place: [3]float64{1, 2, 3}, Occupancy: 1}}, got); diff != "" || models != 1 {
 		t.Errorf("a single atom: %d models, %s", models, diff)
 	}
 }

@@ -70,14 +70,12 @@ func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, er
 		if to := names[from]; to != from {
 			w.Chains[from] = to
 		}
+		if r.Number > mostResidues { // a water
+			r.Number, w.Again = r.Number%(mostResidues+1), true
+		}
 		for _, a := range r.Atoms {
 			serial++
-			if r.Number > mostResidues { // a water
-				again := *a
-				again.Number %= mostResidues + 1
-				a, w.Again = &again, true
-			}
-			a.writePDB(out, serial, names[from])
+			a.writePDB(out, serial, r, names[from])
 		}
 		if last[from] == k {
 			fmt.Fprintln(out, "TER")
@@ -175,7 +173,7 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 func (r *Residue) standardize(m *Model, k int, w *Written, holes *[]string) bool {
 	polymer := r.polymer()
 	if polymer && r.Hetero && (r.Standard() || slices.Contains(nucleos, r.Name)) {
-		r.Atoms = as(r.Atoms, r.Name)
+		r.Atoms = asATOM(r.Atoms)
 		return true
 	}
 	if standard := r.parent(); polymer && standard != nil {
@@ -200,9 +198,9 @@ func (r *Residue) parent() *Residue {
 	standard := &Residue{Name: name}
 	var hydrogens []*Atom
 	other := false
-	for _, a := range as(r.Atoms, name) {
+	for _, a := range asATOM(r.Atoms) {
 		if a.Name == "SE" {
-			a.Name, a.Element = map[string]string{"MET": "SD", "CYS": "SG"}[name], "S"
+			a.Label = &Label{map[string]string{"MET": "SD", "CYS": "SG"}[name], a.Alternate, "S"}
 		}
 		switch {
 		case a.Hydrogen():
@@ -225,12 +223,12 @@ func (r *Residue) parent() *Residue {
 	return standard
 }
 
-// as returns copies of atoms, as ATOM of a residue.
-func as(atoms []*Atom, residue string) []*Atom {
+// asATOM returns copies of atoms, as ATOM records.
+func asATOM(atoms []*Atom) []*Atom {
 	all := make([]*Atom, len(atoms))
 	for k, a := range atoms {
 		own := *a
-		own.Residue, own.Hetero = residue, false
+		own.Hetero = false
 		all[k] = &own
 	}
 	return all
@@ -281,7 +279,7 @@ func chainNames(all []*Residue) (map[string]string, error) {
 }
 
 // writePDB writes an atom that fits.
-func (a *Atom) writePDB(out *bufio.Writer, serial int, chain string) {
+func (a *Atom) writePDB(out *bufio.Writer, serial int, of *Residue, chain string) {
 	record := "ATOM"
 	if a.Hetero {
 		record = "HETATM"
@@ -291,5 +289,5 @@ func (a *Atom) writePDB(out *bufio.Writer, serial int, chain string) {
 		name = " " + name
 	}
 	fmt.Fprintf(out, "%-6s%5d %-4s %3s %1s%4d%-1s   %8.3f%8.3f%8.3f%6.2f%6.2f          %2s\n",
-		record, serial, name, a.Residue, chain, a.Number, a.Insertion, a.Place[0], a.Place[1], a.Place[2], min(a.Occupancy, 1), min(max(a.B, -99.99), 999.99), a.Element)
+		record, serial, name, of.Name, chain, of.Number, of.Insertion, a.Place[0], a.Place[1], a.Place[2], min(a.Occupancy, 1), min(max(a.B, -99.99), 999.99), a.Element)
 }

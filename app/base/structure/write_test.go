@@ -58,7 +58,7 @@ END
 func TestWrittenFileIsTheSame(t *testing.T) {
 	text, err := os.ReadFile("../../algorithm/builtin/examples/lysozyme.pdb")
 	must.OK(t, err)
-	read := func(text []byte) []Atom {
+	read := func(text []byte) []line {
 		all, _, err := atomsOf(string(text))
 		must.OK(t, err)
 		return all

@@ -127,7 +127,7 @@ func mmcif(lines []string) string {
 	for _, r := range m.Residues {
 		for _, a := range r.Atoms {
 			n++
-			fmt.Fprintf(&out, "ATOM %d %s %s . %s A 1 %d %d %s ? %.3f %.3f %.3f 1.00 %.2f 1\n", n, a.Element, a.Name, a.Residue, a.Number, a.Number, a.Chain, a.Place[0], a.Place[1], a.Place[2], a.B)
+			fmt.Fprintf(&out, "ATOM %d %s %s . %s A 1 %d %d %s ? %.3f %.3f %.3f 1.00 %.2f 1\n", n, a.Element, a.Name, r.Name, r.Number, r.Number, r.Chain, a.Place[0], a.Place[1], a.Place[2], a.B)
 		}
 	}
 	out.WriteString("#\n")
