@@ -241,6 +241,36 @@ func TestEngineIsRunByHand(t *testing.T) {
 	}
 }
 
+// TestPDBFilesDifferAsTheLogSays converts what has to change.
+func TestPDBFilesDifferAsTheLogSays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, out := filepath.Join(dir, "a.cif"), filepath.Join(dir, "a.pdb")
+	columns := "group_PDB label_atom_id type_symbol label_comp_id auth_asym_id auth_seq_id Cartn_x Cartn_y Cartn_z label_seq_id"
+	must.Write(t, file, "data_a\nloop_\n_atom_site."+strings.ReplaceAll(columns, " ", "\n_atom_site.")+`
+ATOM N N GLY heavy 1 0 0 0 1
+ATOM CA C GLY heavy 1 1.4 0 0 1
+ATOM C C GLY heavy 1 2.8 0 0 1
+HETATM N N MSE heavy 2 4.1 0 0 2
+HETATM CA C MSE heavy 2 5.5 0 0 2
+HETATM SE SE MSE heavy 2 6.9 2 0 2
+HETATM O O HOH heavy 10001 20 0 0 .
+`)
+	for options, want := range map[string]string{
+		"--standard":  "The structure has 1 chain, 2 residues, 1 water, 1 modified residue (MSE).\nModified residues are written as standard ones: heavy:MSE2 as MET.\nWaters beyond 9999 are numbered from 0 again.\nChain heavy is called A.\n",
+		"--no-hetero": "The structure has 1 chain, 2 residues, 1 water, 1 modified residue (MSE).\nModified residues are written as standard ones: heavy:MSE2 as MET.\nChain heavy is called A.\n",
+	} {
+		if said, errs, code := within(t, "", "engine", "pdb", "--structure", file, options, "--out", out); code != 0 || said != want {
+			t.Errorf("%s: exit code %d: %s%s", options, code, said, errs)
+		}
+		must.Contain(t, options, must.Read(t, out), "ATOM      6  SD  MET A   2       6.900   2.000   0.000")
+	}
+	if said, errs, code := within(t, "", "engine", "pdb", "--structure", file, "--out", out); code != 0 || strings.Contains(said, "MET") {
+		t.Errorf("as it is: exit code %d: %s%s", code, said, errs)
+	}
+	must.Contain(t, "as it is", must.Read(t, out), "HETATM    6 SE   MSE A   2 ")
+}
+
 func controlOf(t *testing.T, c config.Config, fn func(*client.Control) error) error {
 	t.Helper()
 	return server.WithControl(t.Context(), c, func(_ context.Context, control *client.Control) error { return fn(control) })

@@ -19,6 +19,8 @@ import (
 	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/results"
+	"molrun/app/algorithm/validator"
+	"molrun/app/base/fault"
 	"molrun/app/base/strictjson"
 	"molrun/app/base/structure"
 	"molrun/app/test/must"
@@ -153,6 +155,36 @@ func selection(text string) (leave structure.Selection) {
 		*leave.Option(option) = strings.Contains(text, `"--`+option+`"`)
 	}
 	return leave
+}
+
+// TestProgramsThatNeedSideChainsAreGivenThem submits a backbone.
+func TestProgramsThatNeedSideChainsAreGivenThem(t *testing.T) {
+	var text strings.Builder
+	for line := range strings.Lines(must.Read(t, "examples/lysozyme.pdb")) {
+		if strings.HasPrefix(line, "ATOM") && strings.Contains(" N   CA  C   O  ", line[12:16]) {
+			text.WriteString(line)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "backbone.pdb")
+	must.Write(t, file, text.String())
+	needing := strings.Fields("autodock4 dssp electrostatics freesasa gromacs plip propka vina")
+	for _, a := range catalogueOf(t) {
+		if !slices.Contains(needing, a.Type) {
+			continue
+		}
+		name := "structure"
+		if a.Parameters.Named(name) == nil {
+			name = "receptor"
+		}
+		row := algorithm.ValidatorRow{
+			Settings: parsed(t, `{"`+name+`":"inputs/backbone.pdb"}`), Right: true, Facts: algorithm.Facts{},
+			Paths: algorithm.Paths{Files: map[string][]string{name: {file}}},
+		}
+		faults, err := a.RunValidator(t.Context(), validator.NewPool(validator.PoolOptions{}), "ann", []algorithm.ValidatorRow{row})
+		if err != nil || !slices.ContainsFunc(faults[0], func(f fault.Field) bool { return f.Loc[0] == name && strings.Contains(f.Msg, "side chains") }) {
+			t.Errorf("%s: %v, %v", a.Type, faults, err)
+		}
+	}
 }
 
 func TestScriptsReadTextOfAllSystems(t *testing.T) {
