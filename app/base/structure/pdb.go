@@ -2,6 +2,7 @@ package structure
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,7 +13,7 @@ type pdb struct {
 	between bool  // the last model has ended
 	end     int   // the line with the word END that has ended it; 0 if another word has
 	first   first // atom of the first model
-	numbers numbers
+	columns columns
 }
 
 // linePDB reads a line of a PDB file.
@@ -69,7 +70,7 @@ func (r *Reader) atomPDB(line string, number int) error {
 	p, m := &r.pdb, r.grouper.model
 	if p.between && !r.Ended && p.end > 0 {
 		again := row{Atom: Atom{Label: &Label{}}}
-		if again.readPDB(line, number, &numbers{}) != nil || again.id() != p.first {
+		if again.readPDB(line, number, &columns{pairs: p.columns.pairs}) != nil || again.id() != p.first {
 			return fmt.Errorf("has atoms behind END in line %d, which are no other model of those before: remove that line if they belong together, else give each structure a file of its own", p.end)
 		}
 	}
@@ -81,7 +82,7 @@ func (r *Reader) atomPDB(line string, number int) error {
 	if r.Ended {
 		return nil
 	}
-	if err := r.row.readPDB(line, number, &p.numbers); err != nil {
+	if err := r.row.readPDB(line, number, &p.columns); err != nil {
 		return err
 	}
 	if m.Atoms == 0 {
@@ -100,7 +101,7 @@ type first struct {
 func (a *row) id() first { return first{a.Name, a.residue} }
 
 // readPDB reads an atom of a PDB file, whose columns are fixed.
-func (a *row) readPDB(line string, number int, n *numbers) error {
+func (a *row) readPDB(line string, number int, c *columns) error {
 	line = unshifted(line)
 	if len(line) < 54 && strings.IndexByte(line, '\t') < 0 {
 		return fmt.Errorf("breaks off in line %d: an atom of a PDB file has coordinates in columns 31 to 54", number)
@@ -118,11 +119,12 @@ func (a *row) readPDB(line string, number int, n *numbers) error {
 			return fmt.Errorf("has no coordinate in columns %d to %d of line %d, but %q", at+1, at+8, number, line[at:at+8])
 		}
 	}
-	if a.residue.Number, ok = n.read(line[22:26]); !ok {
+	if a.residue.Number, ok = c.readNumber(line[22:26]); !ok {
 		return fmt.Errorf("has no residue number in columns 23 to 26 of line %d, but %q; beyond 9999, write mmCIF or hybrid-36 (A000)", number, line[22:26])
 	}
 	a.Name, a.Alternate, a.Hetero = strings.TrimSpace(line[12:16]), strings.TrimSpace(line[16:17]), line[0]|0x20 == 'h'
-	a.residue.Name, a.residue.Chain, a.residue.Insertion = strings.TrimSpace(line[17:20]), strings.TrimSpace(line[21:22]), strings.TrimSpace(line[26:27])
+	a.residue.Name, a.residue.Insertion = strings.TrimSpace(line[17:20]), strings.TrimSpace(line[26:27])
+	a.residue.Chain = strings.TrimSpace(c.readChain(line[17:22], a.residue.Name))
 	if a.Element = strings.ToUpper(field(line, 76, 78)); !isElement(a.Element) {
 		a.Element = elementOf(line[12:16], a.Hetero)
 	}
@@ -166,40 +168,58 @@ func shifted(line string) bool {
 	return hasPoints(line[1:]) && isDigit(line[38]) && isDigit(line[46])
 }
 
-// numbers reads residue numbers, which have four columns. Beyond 9999, some programs continue
-// with A000 to ZZZZ and a000 to zzzz (hybrid-36), and others with 2710 (hexadecimal).
-type numbers struct {
-	hex  bool // the last was hexadecimal
-	last int
+// columns reads what lines before help to read.
+type columns struct {
+	pairs bool // chains have names of two letters
+	hex   bool // the last number was hexadecimal
+	last  int
 }
 
-func (n *numbers) read(text string) (int, bool) {
-	v, ok := n.of(text)
+// readChain reads the chain, of which the last column is its own. That before it belongs to
+// names of residues with four letters, or to those of chains with two.
+func (c *columns) readChain(text, residue string) string {
+	if text[3] == ' ' {
+		return text[4:]
+	}
+	known := isAmino(residue) || isWater(residue) || slices.Contains(nucleos, residue)
+	if known && !isWater(text[:4]) && !slices.Contains(protonated, text[:4]) {
+		c.pairs = true
+	}
+	if c.pairs {
+		return text[3:]
+	}
+	return text[4:]
+}
+
+// readNumber reads the number of a residue, which has four columns. Beyond 9999, some programs continue
+// with A000 to ZZZZ and a000 to zzzz (hybrid-36), and others with 2710 (hexadecimal).
+func (c *columns) readNumber(text string) (int, bool) {
+	v, ok := c.of(text)
 	if ok {
-		n.last = v
+		c.last = v
 	}
 	return v, ok
 }
 
-func (n *numbers) of(text string) (int, bool) {
+func (c *columns) of(text string) (int, bool) {
 	v, err := strconv.Atoi(strings.TrimSpace(text))
-	if err == nil && n.last == 9999 && text == "2710" {
-		n.hex = true
+	if err == nil && c.last == 9999 && text == "2710" {
+		c.hex = true
 		return 10_000, true
 	}
-	if err == nil && !n.hex {
+	if err == nil && !c.hex {
 		return v, true
 	}
 	hex, wrong := strconv.ParseUint(text, 16, 32)
 	isHex, digit := wrong == nil, isDigit(text[0])
 	switch {
-	case err == nil && isHex && digit && int(hex) >= n.last:
+	case err == nil && isHex && digit && int(hex) >= c.last:
 		return int(hex), true
 	case err == nil:
-		n.hex = false
+		c.hex = false
 		return v, true
-	case isHex && (digit || n.hex && int(hex) >= n.last):
-		n.hex = true
+	case isHex && (digit || c.hex && int(hex) >= c.last):
+		c.hex = true
 		return int(hex), true
 	}
 	return hybrid(text)

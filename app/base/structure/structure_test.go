@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -207,7 +208,7 @@ func TestPDBOfAllSystems(t *testing.T) {
 // TestResidueNumbersBeyondColumns reads hybrid-36, whose numbers are those of its authors'
 // program (cctbx, hybrid_36.py).
 func TestResidueNumbersBeyondColumns(t *testing.T) {
-	read := func(text string) (int, bool) { return (&numbers{}).read(text) }
+	read := func(text string) (int, bool) { return (&columns{}).readNumber(text) }
 	for text, want := range map[string]int{"  12": 12, " -12": -12, "9999": 9999, "A000": 10_000, "A00A": 10_010, "ZZZZ": 1_223_055, "a000": 1_223_056, "zzzz": 2_436_111} {
 		if got, ok := read(text); got != want || !ok {
 			t.Errorf("%s: %d, %v; want %d", text, got, ok, want)
@@ -223,10 +224,10 @@ func TestResidueNumbersBeyondColumns(t *testing.T) {
 // TestHexadecimalResidueNumbers continues those of ten thousand, in the same chain and in the
 // next one.
 func TestHexadecimalResidueNumbers(t *testing.T) {
-	var n numbers
+	var n columns
 	var got []int
 	for _, text := range []string{"9999", "2710", "2711", "2719", "271a", "2720", "9FFF", "A000", "FFFF", "   1", "9998", "A000"} {
-		v, ok := n.read(text)
+		v, ok := n.readNumber(text)
 		if !ok {
 			t.Fatal(text)
 		}
@@ -259,6 +260,31 @@ func TestPDBOfOtherPrograms(t *testing.T) {
 	must.OK(t, err)
 	if len(hetero) != 1 || hetero[0].Residue != "ALA" || !hetero[0].Hetero {
 		t.Error(hetero)
+	}
+}
+
+// TestChainsOfTwoLetters are beside residues of four.
+func TestChainsOfTwoLetters(t *testing.T) {
+	for _, tt := range []struct {
+		columns []string // 18 to 22 of each residue
+		want    string
+	}{
+		{[]string{"GLYAA", "HEMAA", "GLYBA", "GLY A"}, "AA AA BA A"},
+		{[]string{"GLYA ", "GLYB "}, "A B"},
+		{[]string{"GLY A", "TIP3A", "HISHA", "POPCA", "HIS A"}, "A A A A A"},
+		{[]string{" DAAA", "  CBA", "LYSHA", "HOHHA"}, "AA BA HA HA"},
+	} {
+		var text strings.Builder
+		for k, columns := range tt.columns {
+			fmt.Fprintf(&text, "ATOM  %5d  CA  %s%4d    %8.3f   0.000   0.000\n", k, columns, k+1, 5*float64(k))
+		}
+		all, _, err := atomsOf(text.String())
+		must.OK(t, err)
+		var chains []string
+		for _, a := range all {
+			chains = append(chains, a.Chain)
+		}
+		must.Equal(t, text.String(), strings.Join(chains, " "), tt.want)
 	}
 }
 
