@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -197,6 +198,13 @@ func TestCollect(t *testing.T) {
 			must.Equal(t, "job.json", got[recordFile], record)
 			delete(got, recordFile)
 			must.Equal(t, "result", got, tt.want)
+			var lines []string
+			for _, left := range cmp.Or(e.LeftOut, &app.LeftOut{}).Paths {
+				lines = append(lines, left.Path+": "+left.Reason)
+			}
+			if told := strings.Contains(tt.want["log.txt"], "left out"); told && tt.want["log.txt"] != leftOut(lines...) || !told && e.LeftOut != nil {
+				t.Errorf("the record has %v", lines)
+			}
 			for _, name := range []string{"metrics.json", "d/fifo", "d/socket", "absolute", "up"} {
 				if info, err := os.Lstat(filepath.Join(s.dir, resultDir, name)); err == nil && !info.Mode().IsRegular() {
 					t.Errorf("%s is still there: %v", name, info.Mode())
