@@ -1,8 +1,10 @@
 package fanout
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"molrun/app/base/fasta"
@@ -16,7 +18,8 @@ const maxID = 200
 // names it.
 func (e *expansion) loadRecords(s *series, text []byte) {
 	text = plaintext.Unix(text)
-	if w := plaintext.Control(text); w != nil {
+	if bytes.IndexByte(text, 0) >= 0 { // others are in headers of NCBI, and between pages
+		w := plaintext.Control(text)
 		e.addFault(s, w.Line, "", w.Msg)
 		return
 	}
@@ -29,7 +32,7 @@ func (e *expansion) loadRecords(s *series, text []byte) {
 	for i := range records {
 		r := &records[i]
 		one := entry{origin: fmt.Sprintf("record %d", i+1), line: r.Line, cells: []string{r.Letters}}
-		if id := strings.ToValidUTF8(r.ID(), "_"); id != "" {
+		if id := printable(r.ID()); id != "" {
 			one.label = string([]rune(id)[:min(utf8.RuneCountInString(id), maxID)])
 			one.origin = one.label
 		}
@@ -39,6 +42,16 @@ func (e *expansion) loadRecords(s *series, text []byte) {
 		}
 		s.entries = append(s.entries, one)
 	}
+}
+
+// printable returns a text with _ for what can't be shown.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) {
+			return '_'
+		}
+		return r
+	}, text)
 }
 
 // maxFaults bounds the reported faults of the records of a file.

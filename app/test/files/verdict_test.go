@@ -180,6 +180,8 @@ func TestSequencesHaveOneVerdict(t *testing.T) {
 		"a digit":              {">a\nMKV1\n", 0},
 		"no sequence":          {">a\n>b\n" + hst5 + "\n", 0},
 		"nothing":              {"\n", 0},
+		"names of NCBI's nr":   {">NP_1.1 a\x01XP_2.1 b\n" + hst5 + "\n>c\n" + other + "\n", 2},
+		"a form feed":          {">a\n" + hst5 + "\f\n>b\n" + other + "\n", 2},
 		"a control character":  {">a\nMK\x00V\n", 0},
 	} {
 		for _, setting := range []string{"sequence-properties.fasta", "esmfold.sequences", "chai-1.proteins"} {
