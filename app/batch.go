@@ -40,14 +40,19 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 	if err != nil || rec != nil {
 		return rec, false, err
 	}
-	plan := newPlan(s.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
-	defer plan.release()
-	planned, err := plan.planBatch(ctx, sub)
-	if err != nil {
-		return nil, false, err
-	}
-	sub.Body, sub.Rows = nil, nil // large; a batch waits for its commit without them
-	return s.insert(ctx, sent, planned)
+	var last *plan
+	defer func() { last.release() }()
+	return s.queue(ctx, sent, func() (*Planned, error) {
+		if last != nil {
+			last.release()
+		}
+		last = newPlan(s.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
+		planned, err := last.planBatch(ctx, sub)
+		if err == nil && len(planned.makers) == 0 {
+			sub.Body, sub.Rows = nil, nil // large; a batch waits for its commit without them
+		}
+		return planned, err
+	})
 }
 
 // SubmitPipeline queues all rows or none, as SubmitBatch does.
@@ -57,11 +62,7 @@ func (s *Jobs) SubmitPipeline(ctx context.Context, by Caller, sub Pipeline) (rec
 	if err != nil || rec != nil {
 		return rec, false, err
 	}
-	planned, err := s.Planner().Pipeline(ctx, by, sub)
-	if err != nil {
-		return nil, false, err
-	}
-	return s.insert(ctx, sent, planned)
+	return s.queue(ctx, sent, func() (*Planned, error) { return s.Planner().Pipeline(ctx, by, sub) })
 }
 
 // rowsMember names the member of the body that the rows come from.

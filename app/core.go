@@ -98,4 +98,6 @@ type Options struct {
 	Expanding int64
 
 	Quota quota.Of // what users and organizations may use
+
+	Makers map[string]MakerSite // by type
 }

@@ -134,7 +134,7 @@ func (p *pipeline) planRows(ctx context.Context) error {
 
 func (p *pipeline) planGroup(ctx context.Context, a alike, group []int) error {
 	plan := newPlan(p.core, p.by, a.typ, a.version, a.priority, a.maxRuntime, nil)
-	plan.siblings, plan.resolved = p.siblings, p.resolved
+	plan.siblings, plan.resolved, plan.makers = p.siblings, p.resolved, p.makers
 	common := len(plan.faults)
 	for _, i := range group {
 		for _, f := range plan.faults {

@@ -40,6 +40,9 @@ type plan struct {
 	siblings   map[string]sibling                  // of the rows, by name
 	outputs    map[naming.Reference][]resolvedFile // that settings have named
 	resolved   int                                 // files that settings name
+	makers     map[string]*maker                   // of files that settings ask for, by what they do
+	digests    map[string]string                   // of sequences that name makers, by path
+	forOthers  bool                                // it is of jobs that make files for others
 	expanded   *fanout.Rows                        // nil: the rows were sent
 	reserved   int64                               // bytes, of what all expansions may take
 	faults     []fault.Field
@@ -47,33 +50,33 @@ type plan struct {
 
 // planJob checks a submission and makes its job. If there are faults, it
 // returns all of them and no job.
-func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *algorithm.File, []fault.Field, error) {
+func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Planned, []fault.Field, error) {
 	plan := newPlan(c, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
 	plan.checkName(sub.Name, "jobName")
 	plan.checkLabels(sub.Labels)
 	waits, err := plan.dependencies(ctx, sub.After, sub.Name, "after")
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if plan.algorithm == nil || sub.Settings == nil {
-		return nil, nil, plan.faults, nil
+		return nil, plan.faults, nil
 	}
 	rows, err := plan.rows(ctx, []*strictjson.Value{sub.Settings}, func(int) []any { return []any{"body", "settings"} })
 	if err != nil || len(plan.faults) > 0 {
-		return nil, nil, plan.faults, err
+		return nil, plan.faults, err
 	}
 	job := plan.job(plan.newJobID(), sub.Name, rows[0])
 	if err := job.label(sub.Labels); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	job.After, job.AfterAny = sub.After.Names, sub.After.Any
 	job.setWaits(mergeWaits(rows[0].waits, waits))
 	job.Private.Meaning = meaningHash("job", plan.algorithm, rows[0].normalized)
-	return job, plan.algorithm, nil, nil
+	return plan.planned(job, nil), nil, nil
 }
 
 func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime int64, faults []fault.Field) *plan {
-	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, outputs: map[naming.Reference][]resolvedFile{}, faults: slices.Clone(faults)}
+	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, outputs: map[naming.Reference][]resolvedFile{}, makers: map[string]*maker{}, digests: map[string]string{}, faults: slices.Clone(faults)}
 	if !p.faulty("type") {
 		p.findAlgorithm(typ, version)
 	}
@@ -152,6 +155,7 @@ type row struct {
 	references []Reference
 	named      []algorithm.NamedFile // likewise
 	facts      algorithm.Facts       // of the files that are there
+	made       []madeFile            // that other jobs make, and that are not among the inputs yet
 	waits      []Dependency          // for the jobs whose results are read
 	faults     []fault.Field         // paths begin below the settings
 }
@@ -172,7 +176,13 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 	if err := p.resolveFiles(ctx, rows); err != nil {
 		return nil, err
 	}
+	if err := p.findMakers(ctx, rows); err != nil {
+		return nil, err
+	}
 	if err := p.validate(ctx, rows); err != nil {
+		return nil, err
+	}
+	if err := p.awaitMakers(ctx, rows); err != nil {
 		return nil, err
 	}
 	for i := range rows {

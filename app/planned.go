@@ -18,7 +18,23 @@ func (s *Jobs) Planner() Planner { return Planner{s.core} }
 type Planned struct {
 	job         *Job
 	subjobs     []*Job
+	makers      []*maker
 	Definitions []*algorithm.File // of the jobs
+}
+
+// planned returns jobs of the plan's algorithm with those that make files for them.
+func (p *plan) planned(job *Job, subjobs []*Job) *Planned {
+	return withMakers(job, subjobs, []*algorithm.File{p.algorithm}, p.makers)
+}
+
+func withMakers(job *Job, subjobs []*Job, definitions []*algorithm.File, all map[string]*maker) *Planned {
+	p := &Planned{job: job, subjobs: subjobs, makers: plannedMakers(all), Definitions: definitions}
+	for _, m := range p.makers {
+		if m.job != nil && !slices.Contains(p.Definitions, m.algorithm) {
+			p.Definitions = append(p.Definitions, m.algorithm)
+		}
+	}
+	return p
 }
 
 // Jobs returns the jobs that would run: the job, or its rows if it is a batch.
@@ -31,14 +47,14 @@ func (p *Planned) Jobs() []*Job {
 
 // Job plans a submission.
 func (p Planner) Job(ctx context.Context, by Caller, sub Submission) (*Planned, error) {
-	job, definition, faults, err := planJob(ctx, p.core, by, sub)
+	planned, faults, err := planJob(ctx, p.core, by, sub)
 	if err == nil {
 		err = fault.List(faults...)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Planned{job: job, Definitions: []*algorithm.File{definition}}, nil
+	return planned, nil
 }
 
 // Batch plans a batch.
@@ -71,12 +87,12 @@ func (p *plan) planBatch(ctx context.Context, sub BatchSubmission) (*Planned, er
 		j.After, j.AfterAny = sub.After.Names, sub.After.Any
 		j.setWaits(mergeWaits(j.Private.Waits, waits))
 	}
-	return &Planned{parent, subjobs, []*algorithm.File{p.algorithm}}, parent.label(sub.Labels)
+	return p.planned(parent, subjobs), parent.label(sub.Labels)
 }
 
 // Pipeline plans a pipeline.
 func (p Planner) Pipeline(ctx context.Context, by Caller, sub Pipeline) (*Planned, error) {
-	plan := &pipeline{plan: &plan{core: p.core, by: by, faults: slices.Clone(sub.Faults)}, sub: sub}
+	plan := &pipeline{plan: &plan{core: p.core, by: by, makers: map[string]*maker{}, faults: slices.Clone(sub.Faults)}, sub: sub}
 	err := plan.check(ctx)
 	if err == nil {
 		err = fault.List(plan.faults...)
@@ -85,5 +101,5 @@ func (p Planner) Pipeline(ctx context.Context, by Caller, sub Pipeline) (*Planne
 		return nil, err
 	}
 	parent, rows, definitions := plan.jobs()
-	return &Planned{parent, rows, definitions}, parent.label(sub.Labels)
+	return withMakers(parent, rows, definitions, plan.makers), parent.label(sub.Labels)
 }

@@ -37,11 +37,22 @@ func (s *Jobs) Submit(ctx context.Context, by Caller, sub Submission) (rec Recor
 	if err != nil || rec != nil {
 		return rec, false, err
 	}
-	planned, err := s.Planner().Job(ctx, by, sub)
-	if err != nil {
-		return nil, false, err
+	return s.queue(ctx, sent, func() (*Planned, error) { return s.Planner().Job(ctx, by, sub) })
+}
+
+// queue inserts what a submission plans, and plans again if a job that it found has changed
+// since.
+func (s *Jobs) queue(ctx context.Context, sent string, plan func() (*Planned, error)) (rec Record, created bool, err error) {
+	for {
+		planned, err := plan()
+		if err != nil {
+			return nil, false, err
+		}
+		rec, created, err = s.insert(ctx, sent, planned)
+		if !errors.Is(err, errMakerChanged) {
+			return rec, created, err
+		}
 	}
-	return s.insert(ctx, sent, planned)
 }
 
 // hashVersion begins every hash, so that hashes of a future canonical form can
@@ -88,6 +99,17 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 			return nil, false, err
 		}
 	}
+	var made []EncodedJob
+	for _, m := range planned.makers {
+		if m.job == nil {
+			continue
+		}
+		e, err := m.job.Encoded()
+		if err != nil {
+			return nil, false, err
+		}
+		made = append(made, e)
+	}
 	for _, a := range planned.Definitions {
 		if _, err := a.Folder.Path(); err != nil { // the job is to go on with it as it is now
 			return nil, false, err
@@ -109,7 +131,10 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 		case !errors.Is(err, fault.NotFound):
 			return err
 		}
-		if err := s.admitJobs(tx, job.Organization, job.Email, max(1, len(rows))); err != nil {
+		if err := s.admitJobs(tx, job.Organization, job.Email, max(1, len(rows))+len(made)); err != nil {
+			return err
+		}
+		if err := putMakers(tx, job, planned.makers, made); err != nil {
 			return err
 		}
 		id, created = job.ID, true
@@ -264,13 +289,13 @@ type Validation struct {
 
 // Validate checks a submission as Submit does, without queueing anything.
 func (s *Jobs) Validate(ctx context.Context, by Caller, sub Submission) (*Validation, error) {
-	job, _, faults, err := planJob(ctx, s.core, by, sub)
+	planned, faults, err := planJob(ctx, s.core, by, sub)
 	if err != nil {
 		return nil, err
 	}
 	v := &Validation{Valid: len(faults) == 0, Detail: faults}
-	if job != nil && v.Valid {
-		v.Normalized = job.Private.Normalized
+	if planned != nil && v.Valid {
+		v.Normalized = planned.job.Private.Normalized
 	}
 	return v, nil
 }

@@ -71,3 +71,6 @@ func (p *Parameter) Content() *content.Want { return p.content }
 
 // contentKind returns the kind of content, "" if the file may hold anything.
 func (p *Parameter) contentKind() string { return cmp.Or(p.content, &content.Want{}).Kind }
+
+// HoldsSequences reports whether the file has to hold sequences.
+func (p *Parameter) HoldsSequences() bool { return strings.HasSuffix(p.contentKind(), "sequences") }

@@ -57,7 +57,8 @@ func (all Parameters) factNames() map[string][]string {
 func (all Parameters) factsOf(settings []strictjson.Member, facts Facts, unknown any) map[string]map[string]any {
 	values := map[string]map[string]any{}
 	for file, names := range all.factNames() {
-		given := slices.ContainsFunc(settings, func(m strictjson.Member) bool { return m.Name == file && m.Value.Kind != strictjson.Null })
+		given := slices.ContainsFunc(settings, func(m strictjson.Member) bool { return m.Name == file && m.Value.Kind != strictjson.Null }) ||
+			all.Named(file).Maker.Asked(settings)
 		values[file] = map[string]any{}
 		for _, name := range names {
 			n, known := facts[file][name]

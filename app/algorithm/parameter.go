@@ -70,6 +70,7 @@ type Parameter struct {
 	least, most             int             // files of a list
 	Default                 json.RawMessage // nil: none
 	Schema                  json.RawMessage // JSON Schema of the value
+	Maker                   *Maker          // the job that makes the file, if settings ask for it; nil: none
 
 	compiled *schema.Schema    // nil: it is invalid
 	content  *content.Want     // of a file; nil: anything

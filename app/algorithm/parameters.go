@@ -16,7 +16,7 @@ var (
 )
 
 // parameterKeys are a parameter's keys that are not keywords of JSON Schema.
-var parameterKeys = []string{"name", "title", "file", "required", "default", "unit", "help", "advanced"}
+var parameterKeys = []string{"name", "title", "file", "required", "default", "unit", "help", "advanced", "job"}
 
 func readParameters(r *tomltree.Reader) Parameters {
 	var all Parameters

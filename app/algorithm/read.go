@@ -118,6 +118,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	}
 	a.Resumable = r.Flag(root, "resumable")
 	a.Parameters = readParameters(r)
+	readMakers(r, a.Parameters)
 	a.relations = readRelations(r, a.Parameters)
 	a.MaxRuntime, a.runtime = readMaxRuntime(r, a.Parameters, a.relations.derived)
 	a.resources = readResources(r, a.Parameters, a.relations.derived)
