@@ -165,6 +165,7 @@ func (s *service) joinParts(secret *link.Secret) error {
 		Validators: s.validators,
 		Quota:      s.config.QuotaOf,
 		Notices:    s.config.Notices(),
+		Makers:     s.makers(),
 	})
 	if err != nil {
 		return err

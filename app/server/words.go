@@ -32,8 +32,8 @@ func inOtherWords(s *service, api http.Handler, version string) http.Handler {
 	on, limits := s.config.MSA, s.config.Limits
 	alignments := msa.Handler(api, msa.Options{
 		Log: s.log, MaxBody: min(int64(limits.Body), 1<<20), Arrive: time.Duration(limits.BodyTime), Stall: time.Duration(limits.AnswerTime),
-		Databases: func() string { return databases(s.config.Site.Paths["msa"]) },
-		Trusted:   s.config.Proxy.Trusted, Networks: on.Networks, Organization: on.Organization,
+		Databases: s.databases,
+		Trusted: s.config.Proxy.Trusted, Networks: on.Networks, Organization: on.Organization,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -50,12 +50,17 @@ func inOtherWords(s *service, api http.Handler, version string) http.Handler {
 }
 
 // databases identifies those that jobs of the type msa search: a file names them in their folder.
-func databases(folder string) string {
-	text, err := os.ReadFile(filepath.Join(folder, "databases.json"))
+func (s *service) databases() string {
+	text, err := os.ReadFile(filepath.Join(s.config.Site.Paths["msa"], "databases.json"))
 	if err != nil {
 		return "" // then the jobs say what is missing
 	}
 	return string(text)
+}
+
+// makers says what this site adds to jobs that make files for others.
+func (s *service) makers() map[string]app.MakerSite {
+	return map[string]app.MakerSite{"msa": {Data: s.databases}}
 }
 
 // finisher completes an upload for its owner: who has the link may.

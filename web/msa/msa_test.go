@@ -86,3 +86,29 @@ func TestASubmissionIsFinishedForAClientThatIsGone(t *testing.T) {
 		t.Errorf("submitted: %q", submitted)
 	}
 }
+
+// A predictor may submit the same search between a client's look for it and its submission.
+func TestAnEqualSearchOfAPredictorIsTaken(t *testing.T) {
+	looked := false
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/jobs/") && !looked:
+			looked = true
+			w.WriteHeader(http.StatusNotFound)
+			return
+		case r.URL.Path == "/submit-job":
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprint(w, `{"error":{"code":"JOB_ALREADY_EXISTS","message":"differs in settings"}}`)
+			return
+		}
+		fmt.Fprint(w, `{"fileId":"1","uploadUrl":"http://molrun.invalid/blobs/1","type":"msa","status":"RUNNING"}`)
+	})
+	h := Handler(api, Options{Log: zerolog.Nop(), MaxBody: 1 << 10, Arrive: time.Minute, Stall: time.Minute, Databases: func() string { return "" }})
+	r := httptest.NewRequest(http.MethodPost, Path+"ticket/msa", strings.NewReader("q=%3E101%0AMKT%0A&mode=env"))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if !strings.Contains(w.Body.String(), `"status":"RUNNING"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

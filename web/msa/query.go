@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/base/digest"
+	"molrun/app"
 	"molrun/app/base/fasta"
 	"molrun/app/base/plaintext"
 )
@@ -101,7 +101,7 @@ func (c *call) readQuery(pairing bool) (q query, err error) {
 	if len(q.chains) == 1 {
 		q.settings.Pair = "none" // a chain alone pairs with nothing
 	}
-	q.ticket.job = "msa-" + q.digest(c.options.Databases())[:32]
+	q.ticket.job = q.name(c.options.Databases())
 	q.settings.Sequences = folder + "/" + q.ticket.job + ".fasta"
 	return q, nil
 }
@@ -190,10 +190,12 @@ func (q *query) readChains(text string) error {
 	return nil
 }
 
-// digest identifies the search: equal ones share a job, whatever their chains are called.
-func (q *query) digest(databases string) string {
+// name identifies the search: equal ones share a job, whatever their chains are called, also with
+// predictors that search by themselves.
+func (q *query) name(databases string) string {
 	s := q.settings
-	return digest.Parts([]byte("msa 1"), []byte(databases), fmt.Append(nil, s.Pair, s.Env, s.Filter), []byte(strings.Join(q.chains, "\n")))
+	plain := fmt.Appendf(nil, `{"env":%t,"filter":%t,"pair":%q}`, s.Env, s.Filter, s.Pair)
+	return app.NameOfWork(typ, databases, plain, app.DigestOfSequences(q.chains))
 }
 
 // text is the query as a FASTA file.

@@ -60,6 +60,9 @@ func (c *call) create(q query) (*client.Job, error) {
 	if err != nil {
 		_ = c.api.DeleteFile(c.ctx(), file.ID) // refused if a job reads it all the same
 	}
+	if e := new(client.Error); errors.As(err, &e) && e.Status == http.StatusConflict { // a predictor has just asked for the same
+		return c.api.Job(c.ctx(), q.ticket.job)
+	}
 	return job, err
 }
 

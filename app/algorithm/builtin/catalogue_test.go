@@ -71,6 +71,38 @@ func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
 	}
 }
 
+// TestMakersMakeWhatIsRead checks the jobs that make files for others against the files of their types.
+func TestMakersMakeWhatIsRead(t *testing.T) {
+	all, seen := catalogueOf(t), 0
+	for _, a := range all {
+		for _, p := range a.Parameters {
+			m := p.Maker
+			if m == nil {
+				continue
+			}
+			seen++
+			i := slices.IndexFunc(all, func(other *algorithm.File) bool { return other.Type == m.Type })
+			if i < 0 {
+				t.Errorf("%s: there is no type %s", a.Type, m.Type)
+				continue
+			}
+			if o := all[i].Outputs.Named(m.Output); o == nil || !p.MayAccept(o.File) {
+				t.Errorf("%s: %s does not take the output %s of %s", a.Type, p.Name, m.Output, m.Type)
+			}
+			settings := strictjson.Value{Kind: strictjson.Object, Members: slices.Clone(m.Settings)}
+			for _, f := range m.Files {
+				settings.Members = append(settings.Members, strictjson.Member{Name: f.Setting, Value: &strictjson.Value{Kind: strictjson.String, Text: "a/b.fasta"}})
+			}
+			if _, faults := all[i].CheckSettings(&settings); len(faults) > 0 {
+				t.Errorf("%s: settings of %s: %v", a.Type, m.Type, faults)
+			}
+		}
+	}
+	if seen < 4 {
+		t.Errorf("only %d files are made by other jobs", seen)
+	}
+}
+
 // TestTableOfTypes holds web/docs/types.md to the files of the catalogue and their bad inputs.
 func TestTableOfTypes(t *testing.T) {
 	page := must.Read(t, "../../../web/docs/types.md")

@@ -261,7 +261,6 @@ func TestMSASaysWhatIsWrongWithDatabases(t *testing.T) {
 		settings, want  string
 	}{
 		{"DNA", `{"main":{"path":"plain"}}`, 0, `"sequences":"` + dna + `"`, "body.settings.sequences"},
-		{"one chain", "", 0, `"sequences":"` + one + `",` + pair, "body.settings.pair: needs two chains or more"},
 		{"no taxonomy", "", 0, `"sequences":"` + two + `",` + pair, "its database plain does not tell of which species"},
 		{"no file", "none", 0, "", "has no databases.json"},
 		{"no JSON", "{", 0, "", "databases.json of this server is no JSON"},

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,6 +107,7 @@ func TestBoltzSaysWhatItDidNotDo(t *testing.T) {
 		"no-residue":     {settings: `{"proteins":"PAIR","contacts":["A:1-B:30"]}`, refused: "names the residue B:30, which is not there: the chains are A of 10, B of 10"},
 		"one-of-two":     {settings: `{"proteins":"TWO","modifications":["A:2:SEP"]}`, refused: "differ between the chains A and B"},
 		"selenocysteine": {settings: `{"proteins":"SEC"}`, refused: "has U at A:7, which Boltz takes for an unknown residue"},
+		"no-search":      {settings: `{"proteins":"ONE","msa":"search"}`, refused: "body.settings.msa: asks for a job of msa, and msa is not ready on this server: "},
 		"large":          {settings: `{"proteins":"LARGE"}`, fails: "The GPU's memory does not suffice for this complex"},
 		"no-gpu":         {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
 		"cuda-old":       {settings: `{"proteins":"ONE"}`, mode: "cuda-old", fails: "the NVIDIA driver is older than its PyTorch needs"},
@@ -167,4 +170,50 @@ func TestColabFoldSaysWhatItDidNotDo(t *testing.T) {
 		"no-gpu":    {settings: `{"sequence":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
 		"large":     {settings: `{"sequence":"LARGE"}`, fails: "The GPU's memory does not suffice"},
 	})
+}
+
+// TestPredictorsSearchByThemselves has all four search a small database, and asks for the same alignments as a
+// client of the alignment server.
+func TestPredictorsSearchByThemselves(t *testing.T) {
+	t.Parallel()
+	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
+		must.Skip(t, "the system's Python has no NumPy")
+	}
+	folder := databasesOf(t)
+	config := must.Read(t, siteOfStandIns(t)) + fmt.Sprintf("msa = %q\n", folder)
+	s := startServer(t, serverOptions{config: config})
+	if !s.sandboxed() {
+		must.Skip(t, "no sandbox here")
+	}
+	u := s.user("lab", "ann@lab.example")
+	chains := must.Read(t, filepath.Join(folder, "ab.fasta"))
+	ab, one := u.upload("ab.fasta", chains), u.upload("one.fasta", chains[:strings.Index(chains, ">chain B")])
+	for _, typ := range []string{"boltz", "chai-1", "alphafold3"} {
+		u.submit(typ, typ, `{"proteins":"`+ab+`","msa":"search"}`)
+	}
+	u.submit("colabfold", "colabfold", `{"sequence":"`+ab+`","msa":"search","models":1}`)
+	u.submit("monomer", "colabfold", `{"sequence":"`+one+`","msa":"search","models":1}`)
+	search := u.job("boltz").Inputs[1].Job
+	for _, typ := range []string{"boltz", "chai-1", "alphafold3"} {
+		all := u.completed(typ).Inputs
+		if len(all) != 3 || all[1].Setting != "alignments" || all[1].Job != search || all[2].Path != "predictors/002.a3m" {
+			t.Errorf("%s read %+v", typ, all)
+		}
+	}
+	if log := string(u.result("boltz", "log.txt")); strings.Contains(log, "empty MSA") {
+		t.Errorf("boltz got no alignment: %s", log)
+	}
+	for name, rows := range map[string]string{"colabfold": "#120,90\t2,1\n", "monomer": "#120\t1\n"} {
+		read := u.completed(name).Inputs[1]
+		if read.Setting != "alignment" || read.Path != "complex.a3m" || read.Job == search {
+			t.Errorf("%s read %+v", name, read)
+		}
+		if made := string(u.result(read.Job, "complex.a3m")); !strings.HasPrefix(made, rows) {
+			t.Errorf("%s read an alignment that begins with %.20q", name, made)
+		}
+	}
+	key := func(r *http.Request) { r.Header.Set("X-API-Key", u.key) }
+	if r := s.aligned(s.msa(key), "ticket/msa", chains, "env"); !strings.HasPrefix(r.Ticket, search+"-") || len(r.Statuses) != 1 {
+		t.Errorf("the ticket of an equal query is %s after %v, want the job %s", r.Ticket, r.Statuses, search)
+	}
 }

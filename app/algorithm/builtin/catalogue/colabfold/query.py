@@ -10,7 +10,7 @@ import fasta
 def check(a):
     if a.files.get("sequence"):
         check_sequence(a)
-    else:
+    if a.files.get("alignment"):  # beside the sequence, if it was searched for
         check_alignment(a)
 
 

@@ -31,12 +31,10 @@ def chains(path):
     return [(head, sequence.upper().removesuffix("*")) for head, sequence in records(path, bare=True)]
 
 
-def check(settings, databases, queries):
+def check(settings, databases):
     """Faults of the settings."""
     if settings["pair"] == "none":
         return []
-    if len(queries) < 2:
-        return [{"loc": ["pair"], "msg": "needs two chains or more: there is one record in the file", "type": "value"}]
     if not databases["main"].pairs:
         return [{"loc": ["pair"], "msg": f"can't be done on this server: its database {databases['main'].name} does not tell of which species its sequences are", "type": "value"}]
     return []
@@ -229,7 +227,9 @@ def main(mode, folder, fasta=None, settings=None, cpus=None, work=None, out=None
     all_chains = chains(fasta)
     with sys.stdin if mode == "check" else open(settings, encoding="utf-8") as source:
         settings = json.load(source)
-    faults = check(settings, databases, all_chains)
+    if len(all_chains) < 2:
+        settings["pair"] = "none"  # a chain alone pairs with nothing
+    faults = check(settings, databases)
     if mode == "check":
         print(json.dumps(faults))
         return
