@@ -32,7 +32,7 @@ func inOtherWords(s *service, api http.Handler, version string) http.Handler {
 	on, limits := s.config.MSA, s.config.Limits
 	alignments := msa.Handler(api, msa.Options{
 		Log: s.log, MaxBody: min(int64(limits.Body), 1<<20), Arrive: time.Duration(limits.BodyTime), Stall: time.Duration(limits.AnswerTime),
-		Databases: s.databases,
+		Databases: s.databases, Cores: on.Cores,
 		Trusted: s.config.Proxy.Trusted, Networks: on.Networks, Organization: on.Organization,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +60,11 @@ func (s *service) databases() string {
 
 // makers says what this site adds to jobs that make files for others.
 func (s *service) makers() map[string]app.MakerSite {
-	return map[string]app.MakerSite{"msa": {Data: s.databases}}
+	settings := map[string]any{}
+	if n := s.config.MSA.Cores; n > 0 {
+		settings["cores"] = n
+	}
+	return map[string]app.MakerSite{"msa": {Settings: settings, Data: s.databases}}
 }
 
 // finisher completes an upload for its owner: who has the link may.

@@ -34,6 +34,7 @@ type Options struct {
 	Arrive    time.Duration // how long it may take to arrive
 	Stall     time.Duration // how long a download may stall
 	Databases func() string // identifies the databases; other ones make other tickets
+	Cores     int           // of a search; 0: as many as the type takes
 
 	Trusted      []netip.Prefix // proxies whose X-Forwarded-For is trusted
 	Networks     []netip.Prefix // of clients without a key

@@ -28,6 +28,7 @@ type settings struct {
 	Pair      string `json:"pair"`
 	Env       bool   `json:"env"`
 	Filter    bool   `json:"filter"`
+	Cores     int    `json:"cores,omitempty"` // changes no result
 }
 
 // query is what a client asks for.
@@ -102,6 +103,7 @@ func (c *call) readQuery(pairing bool) (q query, err error) {
 		q.settings.Pair = "none" // a chain alone pairs with nothing
 	}
 	q.ticket.job = q.name(c.options.Databases())
+	q.settings.Cores = c.options.Cores
 	q.settings.Sequences = folder + "/" + q.ticket.job + ".fasta"
 	return q, nil
 }

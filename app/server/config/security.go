@@ -66,10 +66,12 @@ type SignIn struct {
 	Create       bool     `toml:"create"`       // make members of users who are not known
 }
 
-// MSA says who may use the alignment server at /msa/ without an API key.
+// MSA says who may use the alignment server at /msa/ without an API key, and what its searches, and those of
+// predictors, take.
 type MSA struct {
 	Networks     Networks `toml:"networks"`     // of clients without a key
 	Organization string   `toml:"organization"` // of their jobs
+	Cores        int      `toml:"cores"`        // of a search; 0: as many as the type takes by default
 }
 
 // notOfUsers are headers that every client sends or that mean something else.
@@ -137,6 +139,7 @@ func (c *Config) securityChecks() []settingCheck {
 	}
 	return append(c.SignIn.checks(), []settingCheck{
 		{len(c.MSA.Networks) > 0 && naming.CheckName(c.MSA.Organization) != "", "msa.organization: name the organization of the jobs of clients without an API key"},
+		within("msa.cores", c.MSA.Cores, 0, 128),
 		{l.Header < 4<<10 || l.Header > 1<<20, "limits.header: give 4KiB to 1MiB"},
 		{l.URL < 4<<10 || l.URL > 64<<10, "limits.url: give 4KiB to 64KiB"},
 		{l.Body < 1<<10, "limits.body: give at least 1KiB"},

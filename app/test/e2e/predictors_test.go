@@ -180,7 +180,7 @@ func TestPredictorsSearchByThemselves(t *testing.T) {
 		must.Skip(t, "the system's Python has no NumPy")
 	}
 	folder := databasesOf(t)
-	config := must.Read(t, siteOfStandIns(t)) + fmt.Sprintf("msa = %q\n", folder)
+	config := must.Read(t, siteOfStandIns(t)) + fmt.Sprintf("msa = %q\n[msa]\ncores = 1\n", folder)
 	s := startServer(t, serverOptions{config: config})
 	if !s.sandboxed() {
 		must.Skip(t, "no sandbox here")
@@ -203,6 +203,7 @@ func TestPredictorsSearchByThemselves(t *testing.T) {
 	if log := string(u.result("boltz", "log.txt")); strings.Contains(log, "empty MSA") {
 		t.Errorf("boltz got no alignment: %s", log)
 	}
+	must.Contain(t, "settings of the search", string(u.job(search).Settings), `"cores":1`)
 	for name, rows := range map[string]string{"colabfold": "#120,90\t2,1\n", "monomer": "#120\t1\n"} {
 		read := u.completed(name).Inputs[1]
 		if read.Setting != "alignment" || read.Path != "complex.a3m" || read.Job == search {
