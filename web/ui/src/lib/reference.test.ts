@@ -28,6 +28,8 @@ test('the same work again reads the same bytes', () => {
   expect(pinned(job, true)).toEqual({ one: `sha256:${a}/x.pdb`, many: [`sha256:${a}/x.pdb`, 'job:j/@poses', id, `sha256:${b}/y.pdb`], steps: 5 })
   expect(pinned(job, false)).toEqual({ one: 'F1', many: ['F1', 'job:j/@poses', id, 'F2'], steps: 5 })
   expect(pinned({ settings: { steps: 5 } } as unknown as Job, true)).toEqual({ steps: 5 })
+  const made = { settings: { msa: 'search' }, inputs: [{ setting: 'alignments', job: 'msa-1', output: 'alignments', path: '1.a3m', filename: '1.a3m' }] } as unknown as Job
+  expect(Object.keys(pinned(made, true))).toEqual(['msa'])
 })
 
 test('what was seen in a file belongs to its reference', () => {

@@ -61,6 +61,7 @@ export function pinned(job: Pick<Job, 'settings' | 'inputs'>, mine: boolean): Re
     }
   }
   for (const name of new Set((job.inputs ?? []).map((i) => i.setting))) {
+    if (!(name in settings)) continue // another setting had a job make it
     const v = settings[name]
     settings[name] = Array.isArray(v) ? v.map(setting(name)) : setting(name)(v)
   }
