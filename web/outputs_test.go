@@ -340,6 +340,35 @@ func TestSeriesAreShownWhileTheyAreWritten(t *testing.T) {
 	same(t, "another file", s.want(200, "GET", "/jobs/a/series/all?file=z.csv", "").fields(t)["file"], any("z.csv"))
 }
 
+// TestSeriesHaveTheirErrorsAndTicks asks for a view that says how its columns are drawn:
+// a tick may be a text, such as the residue 27A, and then there are none.
+func TestSeriesHaveTheirErrorsAndTicks(t *testing.T) {
+	s := start(t, func(s *setup) {
+		s.algorithm = echoAlgorithm + `
+[[outputs]]
+name = "rg"
+kind = "series"
+file = "rg.csv"
+
+[[views]]
+name = "rg"
+output = "rg"
+x = "index"
+y = ["rg"]
+titles = { index = "Residue", rg = "Size" }
+errors = { rg = "rg_se" }
+ticks = "number"
+`
+	})
+	s.submit("a")
+	s.run("a", map[string]string{"rg.csv": "index,other,rg,rg_se,number\n1,0,2.5,0.1,19\n2,0,2.6,0.2,20\n"})
+	const rg = `{"name":"rg","file":"rg.csv","rows":2,"columns":[{"name":"index","title":"Residue"},{"name":"rg","title":"Size"},{"name":"rg_se"}`
+	same(t, "numbers", s.want(200, "GET", "/jobs/a/series/rg", "").body, rg+`,{"name":"number"}],"values":[[1,2],[2.5,2.6],[0.1,0.2],[19,20]]}`+"\n")
+	s.submit("b")
+	s.run("b", map[string]string{"rg.csv": "index,rg,rg_se,number\n1,2.5,0.1,19\n2,2.6,0.2,19A\n"})
+	same(t, "texts", s.want(200, "GET", "/jobs/b/series/rg", "").body, rg+`],"values":[[1,2],[2.5,2.6],[0.1,0.2]]}`+"\n")
+}
+
 // TestAViewThatIsNotWrittenYetIsNoFault asks for views of a job while it runs, and once
 // it has ended with the same files.
 func TestAViewThatIsNotWrittenYetIsNoFault(t *testing.T) {

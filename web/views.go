@@ -122,11 +122,21 @@ type viewView struct {
 	Title     string            `json:"title"`
 	X         string            `json:"x,omitempty"`
 	Y         []string          `json:"y,omitempty"`
+	Titles    map[string]string `json:"titles,omitempty"`
 	Units     map[string]string `json:"units,omitempty"`
+	Errors    map[string]string `json:"errors,omitempty"`
+	Fits      []string          `json:"fits,omitempty"`
+	Ticks     string            `json:"ticks,omitempty"`
+	Log       []string          `json:"log,omitempty"`
 	Unit      string            `json:"unit,omitempty"`
+	Quantity  string            `json:"quantity,omitempty"`
+	Rows      string            `json:"rows,omitempty"`
+	Columns   string            `json:"columns,omitempty"`
 	PLDDT     *plddtView        `json:"plddt,omitempty"`
 	Files     []viewFileView    `json:"files"`
 	Truncated bool              `json:"truncated,omitempty"`
+
+	MinSeparation int64 `json:"minSeparation,omitempty"`
 }
 
 type viewsView struct {
@@ -150,7 +160,10 @@ func (h views) list(c *gin.Context, by app.Caller) error {
 	}
 	answer := viewsView{make([]viewView, len(all.Views)), all.Incomplete}
 	for i, v := range all.Views {
-		answer.Views[i] = viewView{v.Name, v.Kind, v.Title, v.X, v.Y, v.Units, v.Unit, (*plddtView)(v.PLDDT), make([]viewFileView, len(v.Files)), v.Truncated}
+		answer.Views[i] = viewView{
+			v.Name, v.Kind, v.Title, v.X, v.Y, v.Titles, v.Units, v.Errors, v.Fits, v.Ticks, v.Log, v.Unit, v.Quantity, v.Rows, v.Columns,
+			(*plddtView)(v.PLDDT), make([]viewFileView, len(v.Files)), v.Truncated, v.MinSeparation,
+		}
 		for k, f := range v.Files {
 			answer.Views[i].Files[k] = viewFileView(f)
 		}
@@ -164,9 +177,10 @@ const (
 )
 
 type columnView struct {
-	Name string `json:"name"`
-	Type string `json:"type,omitempty"`
-	Unit string `json:"unit,omitempty"`
+	Name  string `json:"name"`
+	Type  string `json:"type,omitempty"`
+	Title string `json:"title,omitempty"`
+	Unit  string `json:"unit,omitempty"`
 }
 
 // numbers are a column of a series in JSON, null where there is none.
@@ -219,7 +233,7 @@ func (h views) series(c *gin.Context, by app.Caller) error {
 	}
 	answer := seriesView{req.View, s.File, s.Rows, make([]columnView, len(s.Columns)), make([]numbers, len(s.Values)), s.Incomplete}
 	for i, column := range s.Columns {
-		answer.Columns[i] = columnView{Name: column.Name, Unit: column.Unit}
+		answer.Columns[i] = columnView{Name: column.Name, Title: column.Title, Unit: column.Unit}
 		answer.Values[i] = s.Values[i]
 	}
 	return respond.JSON(c.Writer, http.StatusOK, answer)
@@ -265,7 +279,7 @@ func (h views) table(c *gin.Context, by app.Caller) error {
 		if column.Numeric {
 			kind = "number"
 		}
-		answer.Columns[i] = columnView{column.Name, kind, column.Unit}
+		answer.Columns[i] = columnView{column.Name, kind, column.Title, column.Unit}
 	}
 	return respond.JSON(c.Writer, http.StatusOK, answer)
 }

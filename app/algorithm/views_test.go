@@ -73,6 +73,11 @@ func TestMistakesInViews(t *testing.T) {
 		{"bands of pLDDT", view("file = \"a\"\nplddt = { bands = [0.5, 0.7, 0.7, 0.9] }\n"), "bands must be three ascending numbers between 0 and 100"},
 		{"more stars", "[[views]]\nname = \"v\"\nkind = \"trajectory\"\nfile = \"*/a\"\ntopology = \"*/*\"\n", "topology has more * than file"},
 		{"a column twice", view("file = \"a\"\nx = \"t\"\ny = [\"a\", \"t\"]\n"), `the column "t" is there twice`},
+		{"a bar's title of a series", view("file = \"a\"\nquantity = \"Rg\"\n"), "quantity is a key of matrix, not of series"},
+		{"no axis", view("file = \"a\"\nlog = [\"z\"]\n"), `log must be`},
+		{"a fit that is not drawn", view("file = \"a\"\ny = [\"a\"]\nfits = [\"b\"]\n"), `the fit "b" is not in y`},
+		{"errors of what is not drawn", view("file = \"a\"\ny = [\"a\"]\nerrors = { b = \"b_se\" }\n"), `errors has the column "b", which is not in y`},
+		{"errors that are drawn", view("file = \"a\"\ny = [\"a\", \"e\"]\nerrors = { a = \"e\" }\n"), `"e" is an error: leave it out of y`},
 		{"a unit that is no text", view("file = \"a\"\nunits = { a = 1 }\n"), "a must be a text"},
 	}
 	for _, tt := range tests {

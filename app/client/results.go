@@ -86,9 +86,10 @@ func (c *Client) Views(ctx context.Context, job string) ([]View, error) {
 
 // Column is a column of a series or table.
 type Column struct {
-	Name string `json:"name"`
-	Type string `json:"type,omitempty"` // of a table: number or text
-	Unit string `json:"unit,omitempty"`
+	Name  string `json:"name"`
+	Type  string `json:"type,omitempty"` // of a table: number or text
+	Title string `json:"title,omitempty"`
+	Unit  string `json:"unit,omitempty"`
 }
 
 // Series is the columns of a series, thinned for drawing; the first one is the axis.

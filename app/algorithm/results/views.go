@@ -2,6 +2,7 @@ package results
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -36,9 +37,20 @@ type View struct {
 	Topology string            `json:"topology,omitempty"` // of a trajectory
 	X        string            `json:"x,omitempty"`        // column of a series; "" is the first
 	Y        []string          `json:"y,omitempty"`        // columns of a series; none are all others
+	Titles   map[string]string `json:"titles,omitempty"`   // of columns
 	Units    map[string]string `json:"units,omitempty"`    // of columns
+	Errors   map[string]string `json:"errors,omitempty"`   // of a series: by column, the one of its standard errors
+	Fits     []string          `json:"fits,omitempty"`     // columns of a series that are fits to the others
+	Ticks    string            `json:"ticks,omitempty"`    // column of a series that labels its axis
+	Log      []string          `json:"log,omitempty"`      // axes of a series that are logarithmic: x, y
 	Unit     string            `json:"unit,omitempty"`     // of a matrix
+	Quantity string            `json:"quantity,omitempty"` // what the values of a matrix are
+	Rows     string            `json:"rows,omitempty"`     // what a row of a matrix stands for
+	Columns  string            `json:"columns,omitempty"`  // what a column of a matrix stands for
 	PLDDT    *PLDDT            `json:"plddt,omitempty"`    // of structures that have one
+
+	// MinSeparation is of a matrix of residues: pairs closer along the chain have no value.
+	MinSeparation int64 `json:"minSeparation,omitempty"`
 
 	matches *regexp.Regexp
 }
@@ -51,6 +63,16 @@ func (all Views) Named(name string) *View {
 		}
 	}
 	return nil
+}
+
+// Beside returns the columns of a series that are read beside those that it draws:
+// standard errors, and what labels the axis.
+func (v *View) Beside() []string {
+	columns := slices.Sorted(maps.Values(v.Errors))
+	if v.Ticks != "" {
+		columns = append(columns, v.Ticks)
+	}
+	return slices.Compact(columns)
 }
 
 // Match reports whether a file is one of the view's, and which file has its
@@ -142,7 +164,13 @@ func readView(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) View {
 	v.Title = cmp.Or(r.Line(t, "title"), shown.Title, v.Name)
 	v.Topology = readPattern(r, t, "topology")
 	v.X, v.Y, v.Unit = r.Line(t, "x"), r.Texts(t, "y"), r.Line(t, "unit")
-	v.Units, v.PLDDT = readUnits(r, t), readPLDDT(r, t)
+	v.Titles, v.Units, v.Errors = readByColumn(r, t, "titles"), readByColumn(r, t, "units"), readByColumn(r, t, "errors")
+	v.Fits, v.Ticks, v.Log = r.Texts(t, "fits"), r.Line(t, "ticks"), r.Texts(t, "log")
+	v.Quantity, v.Rows, v.Columns = r.Line(t, "quantity"), r.Line(t, "rows"), r.Line(t, "columns")
+	if n := t.Member("min_separation"); n != nil {
+		v.MinSeparation = r.Within(n, "min_separation", 1, maxSeparation)
+	}
+	v.PLDDT = readPLDDT(r, t)
 	v.checkKeys(r, t)
 	for key, pattern := range map[string]string{"file": v.File, "topology": v.Topology} {
 		if n := t.Member(key); n != nil && pattern != "" && !outputs.cover(pattern) {
@@ -184,21 +212,27 @@ func readPattern(r *tomltree.Reader, t *tomltree.Node, key string) string {
 	return pattern
 }
 
-func readUnits(r *tomltree.Reader, t *tomltree.Node) map[string]string {
-	n := r.Table(t, "units")
+// maxSeparation bounds how far apart along a chain residues can be asked to be.
+const maxSeparation = 1000
+
+// readByColumn reads a table of texts, by column.
+func readByColumn(r *tomltree.Reader, t *tomltree.Node, key string) map[string]string {
+	n := r.Table(t, key)
 	if n == nil {
 		return nil
 	}
-	units := map[string]string{}
+	texts := map[string]string{}
 	for _, m := range n.Members {
-		units[m.Name] = r.Line(n, m.Name)
+		texts[m.Name] = r.Line(n, m.Name)
 	}
-	return units
+	return texts
 }
 
 // kindsOf says which kinds of views have a key that not all have.
 var kindsOf = map[string][]string{
-	"topology": {Trajectory}, "x": {Series}, "y": {Series}, "units": {Series, Table}, "unit": {Matrix}, "plddt": {Structure},
+	"topology": {Trajectory}, "x": {Series}, "y": {Series}, "titles": {Series, Table}, "units": {Series, Table},
+	"errors": {Series}, "fits": {Series}, "ticks": {Series}, "log": {Series},
+	"unit": {Matrix}, "quantity": {Matrix}, "rows": {Matrix}, "columns": {Matrix}, "min_separation": {Matrix}, "plddt": {Structure},
 }
 
 // checkKeys finds keys that do not fit together.
@@ -214,6 +248,30 @@ func (v *View) checkKeys(r *tomltree.Reader, t *tomltree.Node) {
 	for i, y := range v.Y {
 		if y == v.X || slices.Contains(v.Y[:i], y) {
 			r.Mistakef(t.Member("y").Items[i].Line, "the column %q is there twice", y)
+		}
+	}
+	v.checkDrawn(r, t)
+}
+
+// checkDrawn finds errors and fits of columns that are not drawn.
+func (v *View) checkDrawn(r *tomltree.Reader, t *tomltree.Node) {
+	if len(v.Y) == 0 {
+		return
+	}
+	for i, fit := range v.Fits {
+		if !slices.Contains(v.Y, fit) {
+			r.Mistakef(t.Member("fits").Items[i].Line, "the fit %q is not in y", fit)
+		}
+	}
+	if v.Errors == nil {
+		return
+	}
+	for _, m := range t.Member("errors").Members {
+		switch {
+		case !slices.Contains(v.Y, m.Name):
+			r.Mistakef(m.Line, "errors has the column %q, which is not in y", m.Name)
+		case slices.Contains(v.Y, v.Errors[m.Name]):
+			r.Mistakef(m.Line, "%q is an error: leave it out of y", v.Errors[m.Name])
 		}
 	}
 }

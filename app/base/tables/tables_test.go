@@ -109,7 +109,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	} {
 		table, err := Open(strings.NewReader(text), int64(len(text)), "a.csv", true)
 		if err == nil {
-			_, err = table.Thin(t.Context(), []int{0, 1}, false, 10)
+			_, err = table.Thin(t.Context(), []int{0, 1}, 2, 10)
 		}
 		var bad Error
 		if !errors.As(err, &bad) || !strings.HasPrefix(string(bad), want) {
@@ -139,10 +139,10 @@ func TestSeriesAreThinned(t *testing.T) {
 	const rows = 10_000
 	table := open(t, "a.csv", wave(rows), true)
 	for _, points := range []int{3, 4, 100, 2000} {
-		held, err := table.Thin(t.Context(), []int{0, 1}, false, points)
+		held, err := table.Thin(t.Context(), []int{0, 1}, 2, points)
 		must.OK(t, err)
 		table.held = 100
-		spilled, err := table.Thin(t.Context(), []int{0, 1}, false, points)
+		spilled, err := table.Thin(t.Context(), []int{0, 1}, 2, points)
 		table.held = maxHeld
 		must.OK(t, err)
 		if diff := gocmp.Diff(held, spilled, equalNaN); diff != "" {
@@ -172,7 +172,7 @@ func TestPointsOfTheLargestTrianglesAreKept(t *testing.T) {
 		{"x,y\n-4,1\n-3,1\n-1,4\n2,4\n2,-2\n3,0\n7,0.5\n8,0\n", [][]float64{{-4, 2, 8}, {-4, 2, 2, 8}, {-4, -1, 2, 3, 8}, {-4, -1, 2, 2, 7, 8}}},
 	} {
 		for i, want := range tt.want {
-			s, err := open(t, "a.csv", tt.text, true).Thin(t.Context(), []int{0, 1}, false, 3+i)
+			s, err := open(t, "a.csv", tt.text, true).Thin(t.Context(), []int{0, 1}, 2, 3+i)
 			must.OK(t, err)
 			must.Equal(t, fmt.Sprintf("%d points of %q", 3+i, tt.text), s.Values[0], want)
 		}
@@ -185,7 +185,7 @@ func TestAConstantColumnHidesNoPeak(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&b, "%d,300,%d\n", i, i/555-i/556)
 	}
-	s, err := open(t, "a.csv", b.String(), true).Thin(t.Context(), []int{0, 1, 2}, false, 10)
+	s, err := open(t, "a.csv", b.String(), true).Thin(t.Context(), []int{0, 1, 2}, 3, 10)
 	if err != nil || !slices.Contains(s.Values[2], 1) {
 		t.Errorf("the peak is lost: %v, %v", s, err)
 	}
@@ -195,7 +195,7 @@ func TestColumnsWithoutNumbersAreLeftOut(t *testing.T) {
 	for _, held := range []int{maxHeld, 10} {
 		table := open(t, "a.csv", wave(50), true)
 		table.held = held
-		s, err := table.Thin(t.Context(), []int{0, 1, 2, 3}, true, 100)
+		s, err := table.Thin(t.Context(), []int{0, 1, 2, 3}, 1, 100)
 		must.OK(t, err)
 		if !slices.Equal(s.Columns, []string{"time", "rg", "other"}) || len(s.Values) != 3 || len(s.Values[2]) != 50 || s.Values[2][9] != 2 {
 			t.Errorf("columns %q, values %v", s.Columns, s.Values)
@@ -204,7 +204,7 @@ func TestColumnsWithoutNumbersAreLeftOut(t *testing.T) {
 }
 
 func TestRowsWithoutAxisAreLeftOut(t *testing.T) {
-	s, err := open(t, "a.csv", "x,y\n,1\n1,\nNA,3\n2,4\n", true).Thin(t.Context(), []int{0, 1}, false, 10)
+	s, err := open(t, "a.csv", "x,y\n,1\n1,\nNA,3\n2,4\n", true).Thin(t.Context(), []int{0, 1}, 2, 10)
 	if err != nil || s.Rows != 2 || !slices.Equal(s.Values[0], []float64{1, 2}) || !math.IsNaN(s.Values[1][0]) {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -328,7 +328,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	cancel()
 	table := open(t, "a.csv", wave(10), true)
 	numeric := make([]bool, 4)
-	_, thin := table.Thin(ctx, []int{0, 1}, false, 10)
+	_, thin := table.Thin(ctx, []int{0, 1}, 2, 10)
 	_, page := table.Page(ctx, numeric, nil, 10)
 	_, sorted := table.Sorted(ctx, numeric, Order{}, nil, 10)
 	for _, err := range []error{thin, page, sorted} {
@@ -402,7 +402,7 @@ func FuzzRows(f *testing.F) {
 		for i := range columns {
 			columns[i] = i
 		}
-		s, err := table.Thin(t.Context(), columns, true, 3)
+		s, err := table.Thin(t.Context(), columns, 1, 3)
 		if err == nil && (len(s.Values[0]) > 3 || int64(len(s.Values[0])) != min(3, s.Rows)) {
 			t.Errorf("%d points of %d rows", len(s.Values[0]), s.Rows)
 		}
@@ -426,7 +426,7 @@ func BenchmarkSeries(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				if _, err := open(b, "a.csv", text, true).Thin(b.Context(), columns, false, 2000); err != nil {
+				if _, err := open(b, "a.csv", text, true).Thin(b.Context(), columns, len(columns), 2000); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -24,10 +24,10 @@ type Series struct {
 // buckets (Steinarsson 2013): the rows are divided into buckets of equal length, and
 // of each the row is kept that spans the largest triangles with the row kept before
 // and the average of the next bucket. The triangles of several columns are added,
-// each relative to the range of its column. Only columns that are loose may hold
-// other texts; they are then left out.
-func (t *Table) Thin(ctx context.Context, columns []int, loose bool, points int) (*Series, error) {
-	s := &source{t: t, ctx: ctx, columns: columns, loose: loose}
+// each relative to the range of its column. Only columns behind the first strict ones may
+// hold other texts; they are then left out.
+func (t *Table) Thin(ctx context.Context, columns []int, strict, points int) (*Series, error) {
+	s := &source{t: t, ctx: ctx, columns: columns, strict: strict}
 	if err := s.measure(); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ type source struct {
 	t       *Table
 	ctx     context.Context
 	columns []int
-	loose   bool
+	strict  int // columns that must hold numbers
 
 	rows   int64
 	low    []float64 // by column
@@ -118,7 +118,7 @@ func (s *source) readRows(wrong []bool, visit func(row []float64)) error {
 			switch {
 			case ok:
 				row[i] = v
-			case s.loose && i > 0:
+			case i >= s.strict:
 				wrong[i] = true
 			default:
 				return s.t.noNumber(c, r)

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -99,10 +100,10 @@ func listSeries(s *session, job string, views map[string]seriesView) error {
 
 func plot(s *session, a client.Answer, v seriesView, columns []string) error {
 	series, err := client.Decode[struct {
-		Columns []struct{ Name, Unit string } `json:"columns"`
-		Values  [][]*float64                  `json:"values"`
-		Rows    int64                         `json:"rows"`
-		Running bool                          `json:"incomplete"`
+		Columns []client.Column `json:"columns"`
+		Values  [][]*float64    `json:"values"`
+		Rows    int64           `json:"rows"`
+		Running bool            `json:"incomplete"`
 	}](a)
 	if err != nil {
 		return err
@@ -126,8 +127,8 @@ func plot(s *session, a client.Answer, v seriesView, columns []string) error {
 			continue
 		}
 		drawn++
-		curve := terminal.Curve{Name: c.Name, X: numbers(series.Values[0]), Y: numbers(series.Values[i+1])}
-		text := terminal.Plot(curve, labelled(axis.Name, axis.Unit), unitText(c.Unit), s.Width, plotRows)
+		curve := terminal.Curve{Name: cmp.Or(c.Title, c.Name), X: numbers(series.Values[0]), Y: numbers(series.Values[i+1])}
+		text := terminal.Plot(curve, labelled(cmp.Or(axis.Title, axis.Name), axis.Unit), unitText(c.Unit), s.Width, plotRows)
 		if _, err := fmt.Fprint(s.Out, text); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package structsum
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,7 +130,7 @@ func (r *report) writeContacts() error {
 	return r.writeTable("contacts.csv", rows)
 }
 
-// writeDistances writes a matrix without names, as matrices are viewed.
+// writeDistances writes a matrix, whose rows and columns are called by chain and number.
 func (r *report) writeDistances() error {
 	var traced []*residue
 	for _, x := range r.proteins {
@@ -140,10 +141,13 @@ func (r *report) writeDistances() error {
 	if len(traced) < 2 || len(traced) > mostInMap {
 		return nil
 	}
-	rows := make([][]string, len(traced))
+	rows := make([][]string, len(traced)+1)
+	rows[0] = []string{"residue"}
 	for k, a := range traced {
+		name := cmp.Or(a.ChainID(), "-") + " " + a.Label()
+		rows[0], rows[k+1] = append(rows[0], name), []string{name}
 		for _, b := range traced {
-			rows[k] = append(rows[k], decimal(structure.Distance(a.atom("CA"), b.atom("CA")), 2))
+			rows[k+1] = append(rows[k+1], decimal(structure.Distance(a.atom("CA"), b.atom("CA")), 2))
 		}
 	}
 	return r.writeTable("distances.csv", rows)

@@ -39,7 +39,7 @@ func TestFiguresAgreeWithBiopython(t *testing.T) {
 		"contacts": 304, "disulfides": 4, "rg_A": 13.908, "mean_b": 98.24,
 	}
 	must.Equal(t, "metrics", metrics(t, dir), want)
-	if rows := enginetest.ReadCSV(t, dir, "distances.csv"); len(rows) != 129 || rows[0][0] != "0.00" || rows[3][7] != rows[7][3] {
+	if rows := enginetest.ReadCSV(t, dir, "distances.csv"); len(rows) != 130 || rows[0][1] != "A 19" || rows[1][0] != "A 19" || rows[1][1] != "0.00" || rows[3][7] != rows[7][3] {
 		t.Error("the map is not that of 129 residues")
 	}
 	if rows := enginetest.ReadCSV(t, dir, "chains.csv"); rows[1][2] != "129" || rows[1][3] != "19" || !strings.HasPrefix(rows[1][9], "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAK") {

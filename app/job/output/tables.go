@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,8 +22,8 @@ const maxColumns = 20
 
 // Column is a column of a series or table.
 type Column struct {
-	Name, Unit string
-	Numeric    bool // it holds numbers, as far as its beginning shows
+	Name, Title, Unit string
+	Numeric           bool // it holds numbers, as far as its beginning shows
 }
 
 // ViewRequest asks for a view that is a table in a file. File "" is the first file
@@ -55,7 +56,7 @@ func (o *Outputs) Series(ctx context.Context, by app.Caller, r SeriesRequest) (*
 	if err := t.tooLarge(); err != nil {
 		return nil, err
 	}
-	columns, loose, err := t.seriesColumns(r.Columns)
+	columns, strict, err := t.seriesColumns(r.Columns)
 	if err != nil {
 		return nil, err
 	}
@@ -63,13 +64,13 @@ func (o *Outputs) Series(ctx context.Context, by app.Caller, r SeriesRequest) (*
 	if len(columns) == 0 {
 		return out, nil
 	}
-	s, err := t.Thin(ctx, columns, loose, r.Points)
+	s, err := t.Thin(ctx, columns, strict, r.Points)
 	if err != nil {
 		return nil, t.explain(err)
 	}
 	out.Rows, out.Values = s.Rows, s.Values
 	for _, name := range s.Columns {
-		out.Columns = append(out.Columns, Column{name, t.view.Units[name], true})
+		out.Columns = append(out.Columns, Column{name, t.view.Titles[name], t.view.Units[name], true})
 	}
 	return out, nil
 }
@@ -118,7 +119,7 @@ func (o *Outputs) Table(ctx context.Context, by app.Caller, r TableRequest) (*Ta
 	}
 	out := &TablePage{File: t.file.Path, Columns: make([]Column, len(t.Columns)), Rows: page.Rows, Incomplete: t.file.Incomplete}
 	for i, name := range t.Columns {
-		out.Columns[i] = Column{name, t.view.Units[name], numeric[i]}
+		out.Columns[i] = Column{name, t.view.Titles[name], t.view.Units[name], numeric[i]}
 	}
 	if page.Next != nil {
 		mark, _ := json.Marshal(page.Next) // finite numbers and valid text cannot fail
@@ -237,40 +238,38 @@ func (t *viewTable) tooLarge() error {
 		t.file.Path, unit.Bytes(t.file.Size), unit.Bytes(maxRead))
 }
 
-// seriesColumns returns the columns of a series, the axis first. They are loose if
-// nobody has chosen them. There are none while a running job has not written those
-// of the view.
-func (t *viewTable) seriesColumns(chosen []string) (columns []int, loose bool, err error) {
+// seriesColumns returns the columns of a series, the axis first, and how many of them
+// must hold numbers: those that the view or the caller chose. There are none while a
+// running job has not written those of the view.
+func (t *viewTable) seriesColumns(chosen []string) (columns []int, strict int, err error) {
 	if len(t.Columns) == 0 {
-		return nil, false, nil
+		return nil, 0, nil
 	}
-	axis := 0
-	if t.view.X != "" {
-		if axis = slices.Index(t.Columns, t.view.X); axis < 0 {
-			return nil, false, t.noViewColumn(t.view.X)
-		}
-	}
-	columns = []int{axis}
 	missing := func(name string) error { return t.noColumn("query", "column", name) }
+	names, beside := chosen, []string(nil)
 	if len(chosen) == 0 {
-		chosen, missing = t.view.Y, t.noViewColumn
+		missing, names, beside = t.noViewColumn, t.view.Y, t.view.Beside()
 	}
-	for _, name := range chosen {
+	axis := cmp.Or(t.view.X, t.Columns[0])
+	for _, name := range slices.Concat([]string{axis}, names, beside) {
 		i := slices.Index(t.Columns, name)
+		if i < 0 && name == axis {
+			return nil, 0, t.noViewColumn(name)
+		}
 		if i < 0 {
-			return nil, false, missing(name)
+			return nil, 0, missing(name)
 		}
 		columns = append(columns, i)
 	}
-	if len(chosen) > 0 {
-		return columns, false, nil
+	if len(names) > 0 {
+		return columns, 1 + len(names), nil
 	}
 	for i := 0; i < len(t.Columns) && len(columns) <= maxColumns; i++ {
-		if i != axis {
+		if !slices.Contains(columns, i) {
 			columns = append(columns, i)
 		}
 	}
-	return columns, true, nil
+	return columns, 1, nil
 }
 
 // noViewColumn says that a column of the view is missing. It is no fault of a file

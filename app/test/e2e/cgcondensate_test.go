@@ -46,7 +46,7 @@ func TestCondensateShowsItsResults(t *testing.T) {
 	}
 	want := []string{
 		"slab", "ensemble", "profile_plot", "profile", "profile_time", "components", "clusters", "energy",
-		"temperature", "contacts", "contact_plots", "summary",
+		"temperature", "contacts",
 	}
 	must.Equal(t, "views", u.viewsShown("slab"), want)
 	pair := u.completed("pair").Metrics.Results
