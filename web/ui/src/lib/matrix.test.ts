@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { colours, extent, paint, parseMatrix } from './matrix'
+import { apart, colours, extent, paint, parseMatrix } from './matrix'
 
 const tests: [name: string, text: string, rows: number, cols: number, values: number[]][] = [
   ['commas', '1,2\n3,4\n', 2, 2, [1, 2, 3, 4]],
@@ -17,6 +17,18 @@ test.each(tests)('%s', (_, text, rows, cols, values) => {
   const m = parseMatrix(text)
   expect([m.rows, m.cols]).toEqual([rows, cols])
   expect([...m.values]).toEqual(values)
+})
+
+test('a file names its rows and columns', () => {
+  const m = parseMatrix('res,A1,A2\nB1,1,2\nB2,3,4')
+  expect([m.rowNames, m.colNames]).toEqual([['B1', 'B2'], ['A1', 'A2']])
+  expect(parseMatrix('1,2\n3,4').rowNames).toBeUndefined()
+})
+
+test('pairs too close along the chain have no value', () => {
+  const m = parseMatrix('1,2,3\n4,5,6\n7,8,9')
+  expect([...apart(m, 2).values]).toEqual([NaN, NaN, 3, NaN, NaN, NaN, 7, NaN, NaN])
+  expect(apart(m, 0)).toBe(m)
 })
 
 test('no matrix is said so', () => {

@@ -1,6 +1,7 @@
 // Matrices of numbers, as views name them: rows of text, or JSON of AlphaFold's layouts.
 
-export interface MatrixData { values: Float32Array; rows: number; cols: number }
+/** rowNames and colNames are what the file calls them. */
+export interface MatrixData { values: Float32Array; rows: number; cols: number; rowNames?: string[]; colNames?: string[] }
 
 const mostCells = 64_000_000 // a quarter of a gigabyte
 
@@ -62,8 +63,11 @@ function fromRows(text: string): MatrixData {
   const named = lines.length > 0 && isName(lines[0]!.split(apart)[0]!)
   const cols = Math.max(0, (lines[0] ?? '').split(apart).length - (named ? 1 : 0))
   const m = empty(lines.length, cols)
+  if (header && cells.length >= cols) m.colNames = cells.slice(-cols)
+  if (named) m.rowNames = []
   lines.forEach((line, r) => {
     const row = line.split(apart)
+    m.rowNames?.push(row[0]!)
     for (let c = 0; c < cols; c++) {
       const cell = row[c + (named ? 1 : 0)]
       m.values[r * cols + c] = cell === undefined || cell === '' ? NaN : Number(cell)
@@ -73,6 +77,13 @@ function fromRows(text: string): MatrixData {
 }
 
 const isName = (cell: string) => cell === '' || (Number.isNaN(Number(cell)) && !/^nan$/i.test(cell))
+
+/** A map of residues without the pairs that are closer along the chain than so many. */
+export function apart(m: MatrixData, separation: number): MatrixData {
+  if (separation < 1 || m.rows !== m.cols) return m
+  const values = m.values.map((v, k) => (Math.abs(Math.floor(k / m.cols) - (k % m.cols)) < separation ? NaN : v))
+  return { ...m, values }
+}
 
 /** The least and the greatest value. */
 export function extent(values: Float32Array): [number, number] | undefined {

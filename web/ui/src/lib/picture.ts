@@ -1,33 +1,33 @@
-// Pictures of canvases, as files.
+// Figures as files, and the colours of the page.
 import { offer } from './csv'
+import type { Drawing } from './figure'
 
-export interface KeyEntry { label: string; colour: string }
+const pixels = 2008 // across 170 mm at 300 dpi
+// The chunk of a PNG that says 11,811 pixels per metre, which is 300 dpi.
+const density = new Uint8Array([0, 0, 0, 9, 0x70, 0x48, 0x59, 0x73, 0, 0, 0x2e, 0x23, 0, 0, 0x2e, 0x23, 1, 0x78, 0xa5, 0x3f, 0x76])
+const head = 33 // bytes of a PNG's signature and IHDR
 
-const lineHeight = 18 // pixels
+/** Says in a PNG that it has 300 dpi. */
+export const withDensity = (png: Blob) => new Blob([png.slice(0, head), density, png.slice(head)], { type: 'image/png' })
 
-/** Offers a canvas as PNG of a name on its background, with title and key. */
-export async function savePicture(canvas: HTMLCanvasElement, file: string, title: string, key: readonly KeyEntry[], background: string, ink: string) {
-  const scale = devicePixelRatio
-  const out = document.createElement('canvas')
-  out.width = canvas.width
-  out.height = canvas.height + scale * lineHeight * (key.length + 2)
-  const c = out.getContext('2d')!
-  c.fillStyle = background
-  c.fillRect(0, 0, out.width, out.height)
-  c.scale(scale, scale)
-  c.font = '13px system-ui, sans-serif'
-  c.fillStyle = ink
-  c.fillText(title, 8, lineHeight)
-  c.drawImage(canvas, 0, 1.5 * lineHeight, canvas.width / scale, canvas.height / scale)
-  key.forEach((k, i) => {
-    const y = 2.2 * lineHeight + canvas.height / scale + i * lineHeight
-    c.fillStyle = k.colour
-    c.fillRect(8, y - 6, 16, 3)
-    c.fillStyle = ink
-    c.fillText(k.label, 30, y)
-  })
-  const blob = await new Promise<Blob | null>((resolve) => out.toBlob(resolve))
-  if (blob) offer(file, blob)
+export const saveSVG = (d: Drawing, file: string) => offer(file, d.svg, 'image/svg+xml')
+
+/** Offers a figure as PNG of 300 dpi. */
+export async function savePNG(d: Drawing, file: string) {
+  const url = URL.createObjectURL(new Blob([d.svg], { type: 'image/svg+xml' }))
+  try {
+    const image = new Image()
+    image.src = url
+    await image.decode()
+    const canvas = document.createElement('canvas')
+    canvas.width = pixels
+    canvas.height = Math.round((pixels * d.height) / d.width)
+    canvas.getContext('2d')!.drawImage(image, 0, 0, canvas.width, canvas.height)
+    const png = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve))
+    if (png) offer(file, withDensity(png))
+  } finally {
+    URL.revokeObjectURL(url)
+  }
 }
 
 /** Calls fn when the colours of the page change. */

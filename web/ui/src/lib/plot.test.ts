@@ -19,11 +19,25 @@ test('axes say what they show', () => {
   const labels = (...y: { name: string; values: number[] }[]) => plot([{ ...a, x: [0], y }], '').scales.map((s) => s.label)
   expect(labels(line('loss'))).toEqual(['loss'])
   expect(labels(line('potential', 'kJ/mol'), line('kinetic', 'kJ/mol'), line('T', 'K'))).toEqual(['potential, kinetic (kJ/mol)', 'T (K)'])
+  expect(labels(line('Radius of gyration', 'nm'), line('End-to-end distance', 'nm'))).toEqual(['nm'])
   expect(labels(line('x', 'nm'), line('y', 'nm'), line('z', 'nm'), line('E', 'kJ'), line('T', 'K'))).toEqual(['nm', 'E, T (kJ, K)'])
 })
 
 test('an axis that goes back is put in order', () => {
   expect(plot([{ ...a, x: [2, 1, 0] }], '').data).toEqual([[0, 1, 2], [3, null, 1]])
+})
+
+test('errors are a band around their line', () => {
+  const p = plot([{ ...a, y: [{ ...a.y[0]!, errors: [0.5, 0.5, null] }] }], '')
+  expect(p.data).toEqual([[0, 1, 2], [1, null, 3], [0.5, null, null], [1.5, null, null]])
+  expect(p.lines[0]).toMatchObject({ low: 2, high: 3 })
+  expect(table([{ ...a, y: [{ ...a.y[0]!, errors: [0.5, 0.5, null] }] }]).header).toEqual(['time (ps)', 'Rg (nm)', 'Rg, standard error (nm)'])
+})
+
+test('beside a fit, data are points', () => {
+  const { lines: [data, fit], scales } = plot([{ ...a, y: [a.y[0]!, { ...a.y[0]!, name: 'fit', fit: true }] }], '')
+  expect(scales[0]!.label).toBe('Rg (nm)')
+  expect([data!.line, data!.points, fit!.line, fit!.points]).toEqual([false, true, true, false])
 })
 
 test('a table has all points', () => {

@@ -7,8 +7,13 @@ import { thin } from './thin'
 
 const mostPoints = 20_000 // of a line that is drawn
 
-export interface Drawn { label: string; colour: string; unit: string; scale: string; dash?: number[] }
+/** low and high are the columns of its error band, line and points what of it is drawn. */
+export interface Drawn { label: string; colour: string; unit: string; scale: string; dash?: number[]; line: boolean; points: boolean; low?: number; high?: number }
+/** The columns after those of the lines are bounds of error bands. */
 export interface Plot { data: uPlot.AlignedData; lines: Drawn[]; scales: { key: string; label: string }[] }
+
+const fewPoints = 40 // that are marked on a line
+const longestLabel = 36 // characters of names at an axis
 
 const dashes: (number[] | undefined)[] = [undefined, [6, 4], [2, 3], [8, 3, 2, 3]]
 
@@ -21,18 +26,29 @@ export function plot(runs: readonly Run[], ink: string): Plot {
   const lines = runs.flatMap((r, run) => r.y.map((l, line): Drawn => {
     const colour = okabeIto[(several ? run : line) % okabeIto.length]!
     const dash = several ? dashes[line % dashes.length] : undefined
-    return { label: label(r, l, several), colour: colour === '#000000' ? ink : colour, unit: l.unit ?? '', scale: `y${ofScale(l.unit)}`, ...(dash && { dash }) }
+    const fitted = r.y.some((other) => other.fit)
+    const points = fitted ? !l.fit : r.x.length < fewPoints
+    return { label: label(r, l, several), colour: colour === '#000000' ? ink : colour, unit: l.unit ?? '', scale: `y${ofScale(l.unit)}`, line: !fitted || l.fit === true, points, ...(dash && { dash }) }
   }))
-  const tables = runs.flatMap((r) => r.y.map((l) => column(r, l)))
+  const all = runs.flatMap((run) => run.y.map((line) => ({ run, line })))
+  const tables = all.map(({ run, line }) => column(run, line, line.values))
+  all.forEach(({ run, line }, i) => {
+    if (!line.errors) return
+    lines[i]!.low = tables.push(column(run, line, bound(line, -1)))
+    lines[i]!.high = tables.push(column(run, line, bound(line, 1)))
+  })
   const data = tables.length === 0 ? ([[]] as unknown as uPlot.AlignedData) : tables.length === 1 ? tables[0]! : uPlot.join(tables)
   return { data, lines, scales }
 }
 
-/** What stands at an axis: the names of its lines, if they are few, and their units. */
+/** Values a standard error below or above. */
+const bound = (l: Line, sign: number) => l.values.map((v, i) => (v === null || typeof l.errors?.[i] !== 'number' ? null : v + sign * l.errors[i]))
+
+/** What stands at an axis: the names of its lines, if they are few and short, and their units. */
 function scaleLabel(lines: readonly Line[]): string {
-  const names = [...new Set(lines.map((l) => l.name))]
+  const names = [...new Set(lines.filter((l) => !l.fit).map((l) => l.name))]
   const units = [...new Set(lines.flatMap((l) => l.unit || []))].join(', ')
-  return names.length <= 2 ? withUnit(names.join(', '), units) : units
+  return names.length <= 2 && (names.length < 2 || names.join(', ').length <= longestLabel) ? withUnit(names.join(', '), units) : units
 }
 
 function label(run: Run, line: Line, several: boolean): string {
@@ -40,9 +56,10 @@ function label(run: Run, line: Line, several: boolean): string {
   return run.y.length > 1 ? `${run.name}: ${line.name}` : run.name
 }
 
-function column(run: Run, line: Line): uPlot.AlignedData {
+/** Values at the points of a line that are drawn. */
+function column(run: Run, line: Line, values: readonly (number | null)[]): uPlot.AlignedData {
   const kept = ordered(run.x, thin(line.values, mostPoints))
-  return [kept.map((i) => run.x[i]!), kept.map((i) => line.values[i] ?? null)]
+  return [kept.map((i) => run.x[i]!), kept.map((i) => values[i] ?? null)]
 }
 
 /** Points in the order of the axis, which uPlot needs. */
@@ -79,8 +96,9 @@ export function sentence(title: string, runs: readonly Run[]): string {
   return `${title}${over}: ${parts.join('; ')}.`
 }
 
-/** All points as a table: the axis, then each line. */
-export function table(runs: readonly Run[]): { header: string[]; rows: (number | null)[][] } {
+/** All points as a table: the axis, then each line, with its errors behind it. */
+export function table(all: readonly Run[]): { header: string[]; rows: (number | null)[][] } {
+  const runs = all.map((r) => ({ ...r, y: r.y.flatMap((l): Line[] => (l.errors ? [l, { name: `${l.name}, standard error`, unit: l.unit, values: l.errors }] : [l])) }))
   const several = runs.length > 1
   const header = [withUnit(runs[0]?.xName ?? 'x', runs[0]?.xUnit), ...runs.flatMap((r) => r.y.map((l) => withUnit(label(r, l, several), l.unit)))]
   const rows = new Map<number, (number | null)[]>()

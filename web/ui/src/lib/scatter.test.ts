@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest'
-import { nearest, place, roomy, ticks } from './scatter'
+import { nearest, place, roomy } from './scatter'
 
 test('rows without a metric are left out', () => {
   expect(place([{ id: '1', name: 'a', values: { x: 1, y: 2 } }, { id: '2', name: 'b', values: { x: null, y: 2 } }, { id: '3', name: 'c', values: { x: 1 } }], 'x', 'y')).toEqual([{ id: '1', name: 'a', x: 1, y: 2 }])
 })
-
-test.each([[0, 10, [0, 2, 4, 6, 8, 10]], [-0.3, 0.31, [-0.2, 0, 0.2]], [5, 5, [5]], [1e-9, 4e-9, [1e-9, 2e-9, 3e-9, 4e-9]]])('ticks %f to %f', (low, high, want) => expect(ticks(low, high)).toEqual(want))
 
 test('one value still has a range', () => expect(roomy(0, 0)).toEqual([-0.05, 0.05]))
 

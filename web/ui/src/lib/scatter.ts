@@ -11,16 +11,6 @@ export function place(rows: readonly Point[], x: string, y: string): Placed[] {
   })
 }
 
-/** Round numbers over a range, about n of them. */
-export function ticks(low: number, high: number, n = 5): number[] {
-  if (!(high > low)) return [low]
-  const rough = (high - low) / n
-  const power = 10 ** Math.floor(Math.log10(rough))
-  const step = power * ([1, 2, 5, 10].find((s) => s * power >= rough) ?? 10)
-  const first = Math.ceil(low / step)
-  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)))
-}
-
 /** A range with a little room at both ends. */
 export function roomy(low: number, high: number): [number, number] {
   const room = (high - low || Math.abs(low) || 1) * 0.05
