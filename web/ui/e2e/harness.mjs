@@ -143,7 +143,7 @@ export class Person {
 
   async signIn(key) {
     this.expect(/status of 401/) // of asking who is signed in
-    await this.open('')
+    await this.open('jobs')
     await this.page.getByLabel('API key').fill(key)
     await this.page.getByRole('button', { name: 'Sign in' }).click()
     await this.page.getByRole('heading', { name: 'Jobs' }).waitFor()

@@ -1,6 +1,7 @@
 // A person who has never seen it: from "/" to a finished example, watched, with its
 // trajectory and plot; the log; the files; a job that fails, is mended and runs; a batch.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 
 export const config = '[runner]\ncpus = 2\n'
 
@@ -9,6 +10,27 @@ export default async function ({ server, browser }) {
   const ann = await browser.person(server)
   const { page } = ann
   await ann.signIn(key)
+
+  // From where one begins, an example is one click away.
+  await ann.open('')
+  await page.getByRole('heading', { name: 'What do you want to do?' }).waitFor()
+  await page.getByRole('button', { name: 'Try an example' }).waitFor()
+  await ann.look('home-empty')
+  await page.getByRole('button', { name: 'Try an example' }).click()
+  await page.getByRole('heading', { name: 'example-Hst5' }).waitFor()
+  await page.waitForFunction(() => /^(\d+ %|◐|✓|⚠) · example-Hst5 – molrun$/.test(document.title)) // the tab says how far it is
+  await ann.open('')
+  await page.getByRole('link', { name: 'example-Hst5' }).waitFor()
+  await ann.look('home')
+  await page.setViewportSize({ width: 360, height: 740 })
+  await ann.look('home')
+  await page.setViewportSize({ width: 1280, height: 800 })
+  // Once more, it is the same job.
+  await page.getByRole('button', { name: 'Try an example' }).click()
+  await page.getByRole('heading', { name: 'example-Hst5', exact: true }).waitFor()
+  await page.getByText('Completed').first().waitFor()
+  await ann.open('jobs')
+  await page.getByRole('link', { name: 'example-Hst5' }).waitFor()
 
   // At most four clicks: New job, the program, the example, Submit.
   await page.evaluate(() => {
@@ -61,6 +83,7 @@ export default async function ({ server, browser }) {
   await ann.look('job-metrics')
   await page.locator('[data-view=size]').scrollIntoViewIfNeeded()
   await page.locator('[data-view=size] canvas').first().waitFor()
+  await figures(ann)
   for (const tab of ['Input', 'Files', 'API']) {
     await page.getByRole('link', { name: tab, exact: true }).nth(tab === 'Files' || tab === 'API' ? 1 : 0).click()
     await page.waitForURL(new RegExp(`tab=${tab.toLowerCase()}`))
@@ -100,4 +123,37 @@ export default async function ({ server, browser }) {
   await page.getByText('There is a job of this name').waitFor()
   ann.fine('the example')
   await ann.close()
+}
+
+/** Figures have titles with units on the page, and in the files that papers take, with a caption. */
+async function figures(ann) {
+  const { page } = ann
+  const saved = async (view, kind) => {
+    const panel = page.locator(`[data-view=${view}]`)
+    await panel.scrollIntoViewIfNeeded()
+    await panel.locator('canvas').first().waitFor()
+    const download = page.waitForEvent('download')
+    await panel.getByRole('button', { name: kind, exact: true }).click()
+    return readFileSync(await (await download).path())
+  }
+  for (const [view, ...texts] of [
+    ['size', 'Time (ps)', 'Radius of gyration', 'End-to-end distance'],
+    ['scaling', 'Separation in the sequence', 'RMS distance (nm)', 'Power law'],
+    ['contacts', 'Residue', 'Contact frequency', 'Pairs of residues closer than 4 along the chain are left out.'],
+  ]) {
+    const svg = String(await saved(view, 'SVG')).replace(/<\/text><text[^>]*>/g, ' ') // captions go over several lines
+    for (const text of [...texts, 'hst5, cg-idp 1.']) assert.ok(svg.includes(text), `${view} lacks “${text}”: ${svg.slice(0, 2000)}`)
+  }
+  const contacts = page.locator('[data-view=contacts]')
+  await contacts.locator('svg text', { hasText: 'Contact frequency' }).waitFor()
+  const png = await saved('contacts', 'PNG')
+  assert.equal(png.readUInt32BE(16), 2008) // pixels across 170 mm
+  assert.equal(png.toString('latin1', 37, 41), 'pHYs')
+  // What the pointer reads stands below the key.
+  const size = page.locator('[data-view=size]')
+  await size.scrollIntoViewIfNeeded()
+  await size.locator('.u-over').hover()
+  await size.locator('.at').getByText('Time').waitFor()
+  await ann.look('figures')
+  await size.locator('..').screenshot(ann.browser.shots ? { path: `${ann.browser.shots}/figures-all.png` } : {})
 }

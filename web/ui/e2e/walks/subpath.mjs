@@ -52,8 +52,9 @@ async function walk(server, browser, address) {
   await page.getByLabel('API key').fill(key)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByText('No jobs yet.').waitFor()
-  await page.getByText('● live', { exact: true }).waitFor()
   assert.equal(page.url(), address + '/ui/')
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click()
+  await page.getByText('● live', { exact: true }).waitFor()
   const [cookie] = await ann.context.cookies()
   assert.ok(cookie.path === '/lab/molrun' || cookie.path === '/lab/molrun/', cookie.path)
 

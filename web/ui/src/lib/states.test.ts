@@ -1,11 +1,25 @@
 import { expect, test } from 'vitest'
-import { runsOn, stateOf } from './states'
+import { queueLine, runsOn, stateOf, tabMark } from './states'
 
 test('a job that was stopped, or whose result is doubtful, has a word of its own', () => {
   expect(stateOf({ status: 'COMPLETED' }).word).toBe('Completed')
   expect(stateOf({ status: 'COMPLETED', warnings: ['Rg is not converged'] }).word).toBe('Completed with warnings')
   expect(stateOf({ status: 'FAILED', warnings: ['x'] }).word).toBe('Failed')
   expect(stateOf({ status: 'FAILED', failureCode: 'STOPPED' }).word).toBe('Cancelled')
+})
+
+test('a tab says how far its job is', () => {
+  expect(tabMark({ status: 'QUEUED' })).toBe('○')
+  expect(tabMark({ status: 'RUNNING', progress: { fraction: 0.629 } })).toBe('62 %')
+  expect(tabMark({ status: 'RUNNING' })).toBe('◐')
+  expect(tabMark({ status: 'RUNNING', subjobCounts: { QUEUED: 5, RUNNING: 1, COMPLETED: 3, FAILED: 1 } })).toBe('4/10')
+  expect(tabMark({ status: 'COMPLETED', warnings: ['x'] })).toBe('⚠')
+})
+
+test('the queue in a line', () => {
+  expect(queueLine({ RUNNING: 0, QUEUED: 0 })).toBe('The queue is empty: jobs start at once.')
+  expect(queueLine({ RUNNING: 1, QUEUED: 0 })).toBe('1 job running, none waiting.')
+  expect(queueLine({ RUNNING: 2, QUEUED: 1200 })).toBe('2 jobs running, 1,200 waiting.')
 })
 
 test('a job of a cluster is named as Slurm names it', () => {

@@ -1,5 +1,6 @@
 // How states are shown: a glyph, a word and a colour.
-import type { Job } from './api'
+import type { Counts, Job } from './api'
+import { count } from './time'
 
 export interface Shown { glyph: string; word: string; colour: string }
 
@@ -20,6 +21,14 @@ export function stateOf(job: Pick<Job, 'status' | 'warnings'> & { failure?: Job[
   return states[job.status] ?? { glyph: '?', word: String(job.status), colour: 'var(--muted)' }
 }
 
+/** What a tab of the browser shows before the name of a job: how far it is, or how it stands. */
+export function tabMark(job: Pick<Job, 'status' | 'warnings' | 'progress' | 'subjobCounts'> & { failure?: Job['failure'] }): string {
+  const rows = job.subjobCounts
+  if (rows && job.status === 'RUNNING') return `${rows.COMPLETED + rows.FAILED}/${rows.QUEUED + rows.RUNNING + rows.COMPLETED + rows.FAILED}`
+  if (job.status === 'RUNNING' && job.progress) return `${Math.floor(100 * job.progress.fraction)} %`
+  return stateOf(job).glyph
+}
+
 /** Why a queued job waits, and where it stands. */
 export function waiting(job: Job): string {
   const q = job.queue
@@ -27,6 +36,14 @@ export function waiting(job: Job): string {
   if (q?.position) parts.push(`${q.position}${q.of ? ` of ${q.of}` : ''} in the queue`)
   if (job.statusReason) parts.push(job.statusReason)
   return parts.join(' · ')
+}
+
+/** How the queue stands, in a line. */
+export function queueLine(counts: Pick<Counts, 'QUEUED' | 'RUNNING'> | undefined): string {
+  if (!counts) return ''
+  const { RUNNING: running, QUEUED: queued } = counts
+  if (running + queued === 0) return 'The queue is empty: jobs start at once.'
+  return `${count(running, 'job')} running, ${queued === 0 ? 'none waiting' : `${queued.toLocaleString('en')} waiting`}.`
 }
 
 /** Where a job runs or has run: on a cluster, as which of its jobs, once that is known. */
