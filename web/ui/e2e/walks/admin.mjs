@@ -78,7 +78,7 @@ export default async function ({ server, browser }) {
   await page.getByRole('button', { name: 'Cancel it' }).click()
   await page.getByRole('region', { name: 'Why it failed' }).waitFor()
   await person.look('job-cancelled')
-  await page.getByRole('link', { name: 'Change the settings and run it again' }).click()
+  await page.getByRole('link', { name: 'Run again, changed' }).click()
   await page.getByLabel('Steps', { exact: true }).fill('20000')
   await page.getByRole('button', { name: 'Submit', exact: true }).click()
   await page.getByText('Completed').first().waitFor()

@@ -34,7 +34,7 @@ async function mended(ann) {
   await page.setViewportSize({ width: 360, height: 740 })
   await ann.look('job-failed')
   await page.setViewportSize({ width: 1280, height: 800 })
-  await why.getByRole('link', { name: 'Change the settings and run it again' }).click()
+  await why.getByRole('link', { name: 'Fix and run again' }).click()
   await page.getByText('Settings copied from folded').waitFor()
   assert.equal(await page.getByRole('textbox', { name: 'Residues' }).inputValue(), '33')
   assert.equal(await page.getByLabel('How to fail').inputValue(), 'memory')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Row } from './api'
-import { grouped, reasonOf } from './failures'
+import { grouped, reasonOf, saysMore } from './failures'
 
 const row = (n: number, failureMessage: string, failureCode = 'EXIT_STATUS', source = `lig${n}.sdf`) => ({ row: n, jobName: `screen-${n}`, source, failureCode, failureMessage }) as Row
 
@@ -18,4 +18,10 @@ test('a row without a sentence has its code', () => {
   expect(reasonOf({ jobName: 'a', failureCode: 'LOST' })).toBe('LOST')
   expect(reasonOf({ jobName: 'a' })).toBe('It failed.')
   expect(reasonOf({ jobName: 'in', source: '1', failureMessage: 'in 1 of 2' })).toBe('in 1 of 2')
+})
+
+test('the end of a log that repeats the sentence is left out', () => {
+  expect(saysMore('molrun: The table has no column smiles, but compound.\n', 'The table has no column smiles, but compound.')).toBe(false)
+  expect(saysMore('line 7: x\nmolrun: The table has no column smiles.\n', 'The table has no column smiles.')).toBe(true)
+  expect(saysMore('', 'It failed.')).toBe(false)
 })

@@ -24,3 +24,8 @@ export function grouped(rows: readonly Row[]): Group[] {
   for (const g of groups.values()) if (g.rows.length === 1) g.sentence = g.rows[0]!.failureMessage || g.sentence
   return [...groups.values()].sort((a, b) => Number(a.stopped) - Number(b.stopped) || b.rows.length - a.rows.length)
 }
+
+const letters = (text: string) => text.toLowerCase().replace(/^molrun: ?/, '').replace(/[^\p{L}\p{N}]+/gu, ' ').trim()
+
+/** Whether the end of a log tells more than the sentence about the failure. */
+export const saysMore = (logTail: string, message: string) => logTail.split('\n').map(letters).some((l) => l !== '' && !letters(message).includes(l))

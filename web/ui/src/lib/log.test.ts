@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { before, behind, blocks, LogTail, wholeLines } from './log'
+import { before, behind, blocks, isError, LogTail, pieces, plain, wholeLines } from './log'
 
 test('lines that come in parts are joined', () => {
   const tail = new LogTail()
@@ -14,11 +14,25 @@ test('a carriage return begins a line anew', () => {
   expect(tail.lines).toEqual(['30 %', 'done\r'])
 })
 
-test('what controls terminals is left out, also when it comes in parts', () => {
+test('what controls terminals but for colours is left out, also when it comes in parts', () => {
   const tail = new LogTail()
   for (const part of ['\x1b[32mINFO\x1b[', '0m loading\n\r\x1b[K 50%\r\x1b[K100%\n\x1b]0;ti', 'tle\x07\x1b[2J\x1b[Hcleared\x00\n']) tail.add(part)
-  expect(tail.lines).toEqual(['INFO loading', '100%', 'cleared'])
+  expect(tail.lines).toEqual(['\x1b[32mINFO\x1b[0m loading', '100%', 'cleared'])
+  expect(tail.lines.map(plain)).toEqual(['INFO loading', '100%', 'cleared'])
 })
+
+test('colours and errors are seen', () => {
+  expect(pieces('\x1b[32mINFO\x1b[0m started, \x1b[1;31mbold red\x1b[m text\nplain\n')).toEqual([
+    { text: 'INFO', look: 'green' }, { text: ' started, ', look: '' }, { text: 'bold red', look: 'red bold' }, { text: ' text\nplain\n', look: '' },
+  ])
+  expect(pieces('a\nValueError: \x1b[33mno\x1b[0m\n')).toEqual([{ text: 'a\n', look: '' }, { text: 'ValueError: ', look: 'error' }, { text: 'no', look: 'yellow error' }, { text: '\n', look: 'error' }])
+  expect(pieces('\x1b[38;5;12mx')).toEqual([{ text: 'x', look: '' }])
+})
+
+test.each([
+  ['ERROR: no such file', true], ['2026-01-01 10:00 [ERROR] step 3', true], ['Traceback (most recent call last):', true], ['RuntimeError: CUDA', true], ['Fatal error:', true],
+  ['Standard error of Rg 0.1 nm', false], ['root mean square error 0.2', false], ['finished with no errors', false], ['0 errors', false],
+])('whether %j is an error', (line, want) => expect(isError(line)).toBe(want))
 
 test('a million lines keep their end', () => {
   const tail = new LogTail()

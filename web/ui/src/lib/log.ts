@@ -5,8 +5,58 @@ const mostCharacters = 1 << 20
 const longest = 4_000 // characters of one line that are shown
 const ofBlock = 200 // lines
 
-/** Control sequences of terminals, whole ones: titles and links, colours and movements, single escapes; and other control characters. */
-const control = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-Z\\^-~]|[\x00-\x06\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/g
+/**
+ * Control sequences of terminals, whole ones, but for those of colours: titles and links, movements, single escapes; and other
+ * control characters.
+ */
+const control = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[(?![\d;]*m)[0-?]*[ -/]*[@-~]|\x1b(?!\[)[ -/]*[0-Z\\^-~]|[\x00-\x06\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/g
+const colour = /\x1b\[([\d;]*)m/g
+
+/** A line without its colours. */
+export const plain = (line: string) => line.replace(colour, '').replaceAll('\x1b', '')
+
+/** A piece of a line, with the names of its colour and weight, or of an error. */
+export interface Piece { text: string; look: string }
+
+const names = ['', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', ''] // of 30 to 37
+/** Words with which programs begin the lines of their errors. */
+const begins = /^\W*(?:\w{0,40}(?:error|exception)|fatal|traceback|segmentation fault|killed|aborted|aborting)\b/i
+const shouts = /\b(?:ERROR|FATAL|CRITICAL)\b/
+const harmless = /\b(?:no|0|without) (?:errors?|exceptions?)\b/i
+
+/** Whether a line says that something went wrong. */
+export function isError(line: string): boolean {
+  const text = plain(line)
+  return (begins.test(text) || shouts.test(text)) && !harmless.test(text)
+}
+
+/** Lines as pieces of one look, the lines of errors marked. */
+export function pieces(text: string): Piece[] {
+  const all: Piece[] = []
+  const put = (piece: string, look: string) => {
+    const last = all.at(-1)
+    const shown = piece.replaceAll('\x1b', '')
+    if (shown === '') return
+    if (last?.look === look) last.text += shown
+    else all.push({ text: shown, look })
+  }
+  for (const line of text.split(/(?<=\n)/)) {
+    const error = isError(line) ? 'error' : ''
+    let [hue, bold] = ['', '']
+    line.split(colour).forEach((part, i) => {
+      if (i % 2 === 0) return put(part, [hue, bold, error].filter(Boolean).join(' '))
+      for (const code of part === '' ? [0] : part.split(';').map(Number)) {
+        if (code === 0) hue = bold = ''
+        else if (code === 1) bold = 'bold'
+        else if (code === 22) bold = ''
+        else if (code === 38 || code === 48) break // of 256 colours or more
+        else if (code === 39) hue = ''
+        else if ((code >= 30 && code < 38) || (code >= 90 && code < 98)) hue = names[code % 10]!
+      }
+    })
+  }
+  return all
+}
 
 /** Lines that are drawn together. Its number stays with them while others come and go. */
 export interface Block { number: number; text: string }
