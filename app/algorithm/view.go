@@ -3,6 +3,7 @@ package algorithm
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"molrun/app/algorithm/results"
 	"molrun/app/task/protocol"
@@ -18,6 +19,7 @@ type View struct {
 	Categories  []string `json:"categories"`
 	Functions   []string `json:"functions"`
 	Keywords    []string `json:"keywords,omitempty"`
+	Takes       []string `json:"takes"` // extensions of the files that it reads
 	Ready       bool     `json:"ready"`
 	Missing     []string `json:"missing"`
 	Install     string   `json:"install,omitempty"` // while something is missing
@@ -73,12 +75,22 @@ type ParameterView struct {
 func (a *File) Summary(missing, versions []string) View {
 	v := View{
 		Type: a.Type, Version: a.Version, Versions: versions, Title: a.Title, Description: a.Description,
-		Categories: a.Categories, Functions: a.Functions, Keywords: a.Keywords, Ready: len(missing) == 0, Missing: missing, Status: a.Status,
+		Categories: a.Categories, Functions: a.Functions, Keywords: a.Keywords, Takes: a.takes(), Ready: len(missing) == 0, Missing: missing, Status: a.Status,
 	}
 	if !v.Ready {
 		v.Install = a.Install
 	}
 	return v
+}
+
+// takes returns the extensions of the files that the parameters read.
+func (a *File) takes() []string {
+	all := []string{}
+	for _, p := range a.Parameters {
+		all = append(all, p.File...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // View returns all that clients may know of the algorithm.

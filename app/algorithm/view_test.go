@@ -37,7 +37,7 @@ func TestViewOfTheSmallestFile(t *testing.T) {
 	text, err := json.Marshal(parseOK(t, head).View([]string{}, []string{"1"}))
 	must.OK(t, err)
 	v := parseJSON(t, string(text))
-	for _, list := range []string{"versions", "categories", "functions", "missing", "cite", "parameters", "metrics"} {
+	for _, list := range []string{"versions", "categories", "functions", "takes", "missing", "cite", "parameters", "metrics"} {
 		if m := v.Member(list); m == nil || m.Kind != strictjson.Array {
 			t.Errorf("%s is no list in %s", list, text)
 		}

@@ -4,7 +4,7 @@ import type { Fan } from './fanout'
 import type { Names } from './reference'
 
 export interface Draft {
-  name: string
+  name: string // "" while it follows the input
   typed: Record<string, string>
   many: Record<string, string>
   every: boolean
@@ -35,9 +35,3 @@ export function save(type: string, draft: Draft) {
 }
 
 export const discard = (type: string) => localStorage.removeItem(key(type))
-
-/** A name that is likely to be free: the type, and when. */
-export function freshName(type: string, now = new Date()): string {
-  const two = (n: number) => String(n).padStart(2, '0')
-  return `${type}-${two(now.getMonth() + 1)}${two(now.getDate())}-${two(now.getHours())}${two(now.getMinutes())}${two(now.getSeconds())}`
-}

@@ -3,6 +3,7 @@ import { apiURL, segment, segments, type Query } from './address'
 import { get, request } from './api'
 
 export interface Source {
+  job: string // whose files others may read; "" for what a link shows
   json<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T>
   fileURL(path: string): string
   /** The first bytes of a file as text, and whether that is all. */
@@ -14,9 +15,10 @@ export interface Source {
 
 const previewed = 4 << 20 // bytes of a file that are read as text
 
-function sourceAt(base: string): Source {
+function sourceAt(base: string, job: string): Source {
   const file = (path: string) => `${base}/files/${segments(path)}`
   return {
+    job,
     json: (path, query, signal) => get(`${base}/${path}`, query, signal),
     url: (path, query) => apiURL(`${base}/${path}`, query),
     fileURL: (path) => apiURL(file(path)),
@@ -37,5 +39,5 @@ function sourceAt(base: string): Source {
   }
 }
 
-export const ofJob = (name: string) => sourceAt('jobs/' + segment(name))
-export const ofShare = (token: string) => sourceAt('shared/' + segment(token))
+export const ofJob = (name: string) => sourceAt('jobs/' + segment(name), name)
+export const ofShare = (token: string) => sourceAt('shared/' + segment(token), '')
