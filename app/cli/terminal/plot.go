@@ -37,7 +37,7 @@ func Plot(c Curve, xLabel, yLabel string, columns, rows int) string {
 	}
 	drawCurve(grid, c, x0, x1, y0, y1)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", strings.TrimSpace(Clean(c.Name+"  "+yLabel)))
+	fmt.Fprintf(&b, "%s\n", strings.TrimSpace(Clean(c.Name+" "+yLabel)))
 	for i, row := range grid {
 		label := ""
 		switch i {
