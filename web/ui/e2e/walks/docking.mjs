@@ -57,7 +57,7 @@ export default async function ({ server, browser }) {
 
   // The table by affinity, worst first and best first.
   const table = page.getByRole('region', { name: 'Table: Ligands ranked by affinity' })
-  await table.getByRole('button', { name: /affinity_kcal_mol/ }).click()
+  await table.getByRole('button', { name: /Affinity/ }).click()
   await page.waitForFunction(() => document.querySelector('[data-view=ranked] th[aria-sort=ascending]'))
   const affinities = await table.locator('tbody tr').evaluateAll((rows) => rows.map((r) => Number(r.cells[3].textContent.replace('−', '-'))))
   assert.equal(affinities.length, 5)
