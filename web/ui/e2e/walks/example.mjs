@@ -52,6 +52,13 @@ export default async function ({ server, browser }) {
     assert.equal(await field.inputValue(), text)
   }
   await page.getByRole('listitem').first().getByText('cg-idp').waitFor()
+  // The address follows, and the page stays as it is.
+  await field.evaluate((f) => (window.field = f))
+  await field.pressSequentially(' ')
+  await page.getByLabel('Purpose').selectOption({ index: 1 })
+  await page.waitForURL(/for=/)
+  assert.ok(await page.evaluate(() => window.field.isConnected))
+  await page.getByLabel('Purpose').selectOption({ index: 0 })
   await ann.look('new-job-search')
   await page.getByRole('link', { name: /Simulate a disordered protein/i }).first().click()
   await page.getByRole('button', { name: 'Fill in the example' }).click()

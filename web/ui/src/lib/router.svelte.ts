@@ -25,7 +25,8 @@ class Router {
   set(changes: Query, how: 'push' | 'replace' = 'replace') {
     const q: Query = {}
     for (const name of this.query.keys()) q[name] = this.query.getAll(name)
-    this.#visit(location.pathname + search({ ...q, ...changes }), how)
+    history[how === 'push' ? 'pushState' : 'replaceState'](null, '', location.pathname + search({ ...q, ...changes }))
+    this.#readQuery()
   }
 
   #visit(url: string, how: 'push' | 'replace') {
@@ -41,7 +42,11 @@ class Router {
   #read() {
     const base = new URL(document.baseURI).pathname
     const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length) : ''
-    this.segments = path.split('/').filter(Boolean).map(decode)
+    this.segments = path.split('/').filter(Boolean).map(decode) // new, even if it says the same: the page is made again
+    this.#readQuery()
+  }
+
+  #readQuery() {
     this.query = new URLSearchParams(location.search)
     this.hash = location.hash.slice(1)
   }
