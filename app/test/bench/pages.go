@@ -129,9 +129,15 @@ func askSteadily(ctx context.Context, in io.Reader, out io.Writer) error {
 	}()
 	p := &person{spec: spec}
 	var asking sync.WaitGroup
+	slots := make(chan struct{}, mostAsked)
 	next := time.Now()
 	for n := 0; ctx.Err() == nil; n++ {
-		asking.Go(func() { p.ask(n % len(spec.Requests)) })
+		due := next
+		slots <- struct{}{}
+		asking.Go(func() {
+			p.ask(n%len(spec.Requests), due)
+			<-slots
+		})
 		next = next.Add(spec.Every)
 		_ = pause(ctx, time.Until(next)) // the loop ends with the context
 	}
@@ -151,6 +157,7 @@ type person struct {
 // has too many of them in progress, or the service. Those that are refused then are sent again: the wait
 // counts.
 const (
+	mostAsked  = 4000 // at once, each on a connection of its own
 	askAgain   = 10 * time.Millisecond
 	askAtMost  = 1000 // times
 	tooManyNow = "status 429"
@@ -181,18 +188,17 @@ func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// ask sends a request on a connection of its own.
-func (p *person) ask(request int) {
+// ask sends a request, which was due at a time, on a connection of its own.
+func (p *person) ask(request int, due time.Time) {
 	c, err := p.take()
-	r := reply{Request: request, Sent: time.Now().UnixNano()}
-	began := time.Now()
+	r := reply{Request: request, Sent: due.UnixNano()}
 	if err == nil {
 		err = askPatiently(&c, p.spec.Address, func() error {
 			_, err := c.do(p.spec.Requests[request])
 			return err
 		}, tooManyNow, busyNow)
 	}
-	r.Took = time.Since(began)
+	r.Took = time.Since(due)
 	r.CPU = ownCPU()
 	p.mu.Lock()
 	defer p.mu.Unlock()
