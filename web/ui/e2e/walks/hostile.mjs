@@ -129,7 +129,7 @@ export default async function ({ server, browser }) {
 
   // Forms: what the algorithm says, and what a person drops.
   await ann.open('new')
-  await page.getByRole('link', { name: /of an enemy/ }).waitFor()
+  await page.getByRole('link', { name: /of an enemy/ }).first().waitFor()
   times.push(await sound('new'))
   await ann.open('new/toy-hostile')
   await page.locator('[data-field=megabytes]').waitFor()
