@@ -75,36 +75,27 @@ func TestClaimRows(t *testing.T) {
 	must.Equal(t, "rows then", s.rowNumbers(first, p), "")
 }
 
-// quickSite returns a site whose type quick takes two seconds.
-func quickSite(t *testing.T, retries int) *site {
-	t.Helper()
-	return newSite(t, fmt.Sprintf(`format = 1
+// One claim takes a short row and those for its pilot, and leaves alone what is no such row.
+func TestClaimOfAShortRow(t *testing.T) {
+	s := newSite(t, `format = 1
 type = "quick"
 version = "1"
 title = "Quick"
-retries = %d
+retries = 1
 command = ["true"]
 [[parameters]]
 name = "n"
 type = "integer"
 [estimate]
 expected_seconds = 2
-`, retries))
-}
-
-// submitQuick submits a batch of four rows.
-func (s *site) submitQuick(name string) {
-	s.t.Helper()
-	body, err := strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q,"type":"quick","settings":[{"n":1},{"n":2},{"n":3},{"n":4}]}`, name))
-	must.OK(s.t, err)
-	sub := app.BatchSubmission{Name: name, Type: "quick", Body: body, Rows: body.Member("settings").Items}
-	must.OK(s.t, must.Error3(s.Jobs.SubmitBatch(s.t.Context(), ann, sub)))
-}
-
-// One claim takes a short row and those for its pilot, and leaves alone what is no such row.
-func TestClaimOfAShortRow(t *testing.T) {
-	s := quickSite(t, 1)
-	submit := s.submitQuick
+`)
+	submit := func(name string) {
+		t.Helper()
+		body, err := strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q,"type":"quick","settings":[{"n":1},{"n":2},{"n":3},{"n":4}]}`, name))
+		must.OK(t, err)
+		sub := app.BatchSubmission{Name: name, Type: "quick", Body: body, Rows: body.Member("settings").Items}
+		must.OK(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, sub)))
+	}
 	claim := func(name string, p app.ClaimLimit) (*app.Job, string) {
 		t.Helper()
 		j, rows, err := s.Runs.Claim(t.Context(), s.job(ann, name).ID, placement.Devices{}, p)
@@ -141,32 +132,14 @@ func TestClaimOfAShortRow(t *testing.T) {
 	must.Equal(t, "rows at the second attempt", rows, "")
 }
 
-// TestRowsThatNeverBeganHadNoAttempt ends rows that wait for their turn in a pilot.
+// TestRowsThatNeverBeganHadNoAttempt cancels a row that waits for its turn in a pilot, which gives it back.
 func TestRowsThatNeverBeganHadNoAttempt(t *testing.T) {
-	s := quickSite(t, 0)
-	s.submitQuick("b")
-	first, rows, err := s.Runs.Claim(t.Context(), s.job(ann, "b-1").ID, placement.Devices{}, app.ClaimLimit{Pilot: "P", Rows: 3, Seconds: 100})
+	s := newSite(t)
+	s.SubmitBatch(ann, "b", `{}`)
+	j, _, err := s.Runs.Claim(t.Context(), s.job(ann, "b-1").ID, placement.Devices{}, app.ClaimLimit{})
 	must.OK(t, err)
-	must.Equal(t, "rows of the pilot", len(rows), 3)
-	end := func(name string, e app.Ending, want string) {
-		t.Helper()
-		j := s.job(ann, name)
-		must.OK(t, s.Runs.Finish(t.Context(), j.ID, 1, e))
-		j = s.job(ann, name)
-		must.Equal(t, name, fmt.Sprint(j.Status, " ", j.Failure.Code, " after ", j.Attempts), want)
-	}
-	must.OK(t, s.Runs.Started(t.Context(), first.ID, 1, s.Now(), app.ClusterJob{}))
-	lost := app.Ending{Lost: "its node failed"}
-	end("b-1", lost, "FAILED LOST after 1")
-	end("b-2", lost, "FAILED LOST after 0")
-	cannot := app.Ending{Outcome: &app.Outcome{Cause: app.CauseCannotStart}, Failure: &app.Failure{Code: app.FailedCannotStart}}
-	end("b-3", cannot, "FAILED CANNOT_START after 0")
-	must.OK(t, must.Error2(s.Jobs.Cancel(t.Context(), ann, "b-4")))
-	must.OK(t, s.Runs.Return(t.Context(), s.job(ann, "b-4").ID, 1))
-	j := s.job(ann, "b-4")
-	must.Equal(t, "b-4", fmt.Sprint(j.Status, " ", j.Failure.Code, " after ", j.Attempts), "FAILED STOPPED after 0")
-	must.OK(t, must.Error2(s.Jobs.Retry(t.Context(), ann, "b-2")))
-	again, _, err := s.Runs.Claim(t.Context(), s.job(ann, "b-2").ID, placement.Devices{}, app.ClaimLimit{})
-	must.OK(t, err)
-	must.Equal(t, "the attempt after a retry", again.Attempts, 1)
+	must.OK(t, must.Error2(s.Jobs.Cancel(t.Context(), ann, "b-1")))
+	must.OK(t, s.Runs.Return(t.Context(), j.ID, j.Attempts))
+	row := s.job(ann, "b-1")
+	must.Equal(t, "the row", fmt.Sprint(row.Status, " after ", row.Attempts, " attempts"), "FAILED after 0 attempts")
 }

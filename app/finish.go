@@ -41,8 +41,7 @@ func (j *Job) finish(e Ending, now time.Time) {
 		now = e.Outcome.EndedAt.Add(j.lag(e.Outcome.StartedAt))
 	}
 	now = now.Add(max(0, j.StartedAt.Sub(now))) // its clock may be ahead
-	began, row := j.Status == Running, j.Private.Pilot != ""
-	if began {
+	if j.Status == Running {
 		known := cmp.Or(j.Metrics, &Metrics{})
 		j.Private.Spent.Add(known.RunSeconds, known.CPUSeconds, unit.At(now))
 	}
@@ -64,9 +63,6 @@ func (j *Job) finish(e Ending, now time.Time) {
 		j.CompletedAt = unit.At(now)
 		j.ResultBytes, j.LeftOut = &e.ResultBytes, e.LeftOut
 		j.release()
-	}
-	if j.Status == Failed && !began && row {
-		j.Attempts-- // it ended before its turn in a pilot
 	}
 }
 

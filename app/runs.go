@@ -285,11 +285,13 @@ func runAlike(j, other *Job) bool {
 // as if it had not been claimed.
 func (s *Runs) Return(ctx context.Context, id JobID, attempt int) error {
 	err := s.attempt(ctx, id, attempt, func(j *Job) {
+		if j.Status == Queued {
+			j.Attempts--
+		}
 		if j.Private.Stop || j.Status != Queued {
 			j.finish(Ending{Lost: "it had not begun"}, s.now())
 			return
 		}
-		j.Attempts--
 		j.release()
 	})
 	s.wakeRunner()

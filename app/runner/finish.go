@@ -179,14 +179,10 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	stopped := a.stopAsked()
 	again := e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries && !stopped
 	completed := e.Failure == nil && e.Outcome != nil && e.Outcome.Cause == app.CauseDone
-	unbegun := a.pilot != nil && !a.started && (e.Outcome == nil || e.Outcome.StartedAt.IsZero())
-	if unbegun { // it does not count as an attempt, and the next one may have its directory
-		a.clear(ctx, false, false, false)
-	}
 	// If nothing is retained, a lost attempt's work directory only has to last
 	// until the next attempt has read it.
 	noted := false
-	if !completed && !unbegun && (!again || a.retained.keep > 0) {
+	if !completed && (!again || a.retained.keep > 0) {
 		err := a.retained.recordRetained(a.id, a.number, a.lacksSpace(e))
 		if noted = err == nil; !noted {
 			a.log.Warn().Err(err).Msg("could not record the retained work directory; removing it")
@@ -198,9 +194,7 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	if err != nil {
 		return // ctx has ended; the next runner finds the same
 	}
-	if !unbegun {
-		a.clear(ctx, completed, noted, again)
-	}
+	a.clear(ctx, completed, noted, again)
 	took := time.Since(a.begin)
 	switch {
 	case completed:

@@ -74,11 +74,11 @@ func parseLogPlace(text string) (attempt int, offset int64, err error) {
 // readParts returns the next parts, none if nothing was printed since.
 func (l *logTail) readParts(ctx context.Context, j *app.Job) ([]logPart, error) {
 	for {
-		if l.place.attempt == 0 && j.Attempts > 0 {
+		if l.place.attempt == 0 {
+			if j.Attempts == 0 {
+				return nil, nil
+			}
 			l.place = logPlace{1, 0}
-		}
-		if l.place.attempt == 0 || l.place.attempt > j.Attempts { // it was returned to the queue, or ended before it began
-			return nil, nil
 		}
 		older := l.place.attempt < j.Attempts
 		parts, err := l.readAttempt(ctx, j, older || j.Status != app.Running)
