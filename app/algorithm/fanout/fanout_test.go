@@ -196,6 +196,7 @@ func TestFaultyRecordsAreTold(t *testing.T) {
 			`[fanOut each sequence 1]: line 1: the record "a" has no sequence`,
 			`[fanOut each sequence 6]: line 6: the record "b" is there twice, first in line 2`,
 		}},
+		{">a\x01b\nM\x00\n", []string{"[fanOut each sequence 2]: line 2: the text has the control character U+0000; is this a text file?"}},
 		{">a\nM\x00\n", []string{"[fanOut each sequence 2]: line 2: the text has the control character U+0000; is this a text file?"}},
 		{strings.Repeat(">a\n", 1), []string{`[fanOut each sequence 1]: line 1: the record "a" has no sequence`}},
 	} {

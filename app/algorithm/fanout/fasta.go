@@ -1,7 +1,6 @@
 package fanout
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
@@ -18,8 +17,7 @@ const maxID = 200
 // names it.
 func (e *expansion) loadRecords(s *series, text []byte) {
 	text = plaintext.Unix(text)
-	if bytes.IndexByte(text, 0) >= 0 { // others are in headers of NCBI, and between pages
-		w := plaintext.Control(text)
+	if w := plaintext.Zero(text); w != nil { // other control characters are in headers of NCBI, and between pages
 		e.addFault(s, w.Line, "", w.Msg)
 		return
 	}
@@ -44,7 +42,7 @@ func (e *expansion) loadRecords(s *series, text []byte) {
 	}
 }
 
-// printable returns a text with _ for what can't be shown.
+// printable returns a text with _ for invalid UTF-8 and control characters.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || unicode.IsControl(r) {

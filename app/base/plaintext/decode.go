@@ -38,8 +38,12 @@ func Decode(text []byte) ([]byte, *Wrong) {
 
 // Control finds a control character, which no text has that people can read. Lines end with a
 // line feed.
-func Control(text []byte) *Wrong {
-	i := slices.IndexFunc(text, isControl)
+func Control(text []byte) *Wrong { return controlAt(text, slices.IndexFunc(text, isControl)) }
+
+// Zero is like Control, but allows control characters other than zero.
+func Zero(text []byte) *Wrong { return controlAt(text, bytes.IndexByte(text, 0)) }
+
+func controlAt(text []byte, i int) *Wrong {
 	switch {
 	case i < 0:
 		return nil

@@ -43,8 +43,8 @@ var heavy = map[string]string{
 var (
 	nucleos = strings.Fields("A C G U I DA DC DG DT DU DI")
 	unclear = strings.Fields("ASX GLX UNK") // amino acids of which the file doesn't say more
-	// names of amino acids with four letters, in other states of protonation
-	protonated = strings.Fields("ARGN ASPH ASPP CYS2 CYSH CYSM CYSX GLUH GLUP HIS1 HIS2 HISA HISB HISD HISE HISH HISP LYSH LYSN TYRM")
+	// names of amino acids with four letters: in other states of protonation, or at the ends of chains
+	protonated = strings.Fields("ARGN ASPH ASPP CASN CASP CMET CYS2 CYSH CYSM CYSX GLUH GLUP HIS1 HIS2 HISA HISB HISD HISE HISH HISP LYSH LYSN TYRM")
 	caps       = strings.Fields("ACE NH2 NME NMA FOR NHE") // at the ends of chains
 )
 

@@ -181,9 +181,9 @@ func (c *columns) readChain(text, residue string) string {
 	if text[3] == ' ' {
 		return text[4:]
 	}
-	known := isAmino(residue) || isWater(residue) || slices.Contains(nucleos, residue)
-	if known && !isWater(text[:4]) && !slices.Contains(protonated, text[:4]) {
-		c.pairs = true
+	if !c.pairs {
+		known := isAmino(residue) || residue == "HOH" || slices.Contains(nucleos, residue)
+		c.pairs = known && !slices.Contains(protonated, text[:4])
 	}
 	if c.pairs {
 		return text[3:]

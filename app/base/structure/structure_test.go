@@ -272,6 +272,7 @@ func TestChainsOfTwoLetters(t *testing.T) {
 		{[]string{"GLYAA", "HEMAA", "GLYBA", "GLY A"}, "AA AA BA A"},
 		{[]string{"GLYA ", "GLYB "}, "A B"},
 		{[]string{"GLY A", "TIP3A", "HISHA", "POPCA", "HIS A"}, "A A A A A"},
+		{[]string{"TIP4A", "SPCEA", "CMETA", "LYSHA"}, "A A A A"},
 		{[]string{" DAAA", "  CBA", "LYSHA", "HOHHA"}, "AA BA HA HA"},
 	} {
 		var text strings.Builder
