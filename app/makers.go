@@ -21,8 +21,8 @@ import (
 )
 
 // A setting may have another job make a file: the [parameters.job] of an algorithm file. Such a
-// job is found again by its name, which tells what it does. So an equal one that is there is
-// taken, and another one is queued in the transaction that queues the job which reads it.
+// job is named after what it does, so that an existing identical job is reused. Otherwise it is
+// queued in the transaction that queues the job that reads the file.
 
 // MakerSite is what a site says of the jobs of a type that make files for others.
 type MakerSite struct {
@@ -77,11 +77,15 @@ const (
 // findMakers finds the jobs that make files for the rows. Files that are there become inputs;
 // awaitMakers adds the others once the rest of the settings is checked.
 func (p *plan) findMakers(ctx context.Context, rows []row) error {
+	made := slices.DeleteFunc(p.algorithm.Parameters.Files(), func(f algorithm.Parameter) bool { return f.Maker == nil })
+	if len(made) == 0 {
+		return nil
+	}
 	for i := range rows {
 		if rows[i].settings == nil || len(rows[i].faults) > 0 {
 			continue
 		}
-		for _, parameter := range p.algorithm.Parameters.Files() {
+		for _, parameter := range made {
 			if !parameter.Maker.Asked(rows[i].settings.Members) {
 				continue
 			}
@@ -116,14 +120,14 @@ func (p *plan) makerOf(r *row, parameter algorithm.Parameter) (by *maker, wrong 
 		return nil, fault.Field{Loc: []any{want.AskedBy}, Type: "value", Msg: msg}, nil
 	}
 	if v := r.settings.Member(parameter.Name); v != nil && v.Kind != strictjson.Null {
-		return nil, fault.Field{Loc: []any{parameter.Name}, Type: "value", Msg: fmt.Sprintf("is given, and %s asks for a job of %s that makes it: leave one of the two out", want.AskedBy, want.Type)}, nil
+		return nil, fault.Field{Loc: []any{parameter.Name}, Type: "value", Msg: fmt.Sprintf("can't be given when %s has it made by a job of %s: leave one of the two out", want.AskedBy, want.Type)}, nil
 	}
 	if p.forOthers {
-		return asks(fmt.Sprintf("asks for a job of %s, but this job itself is made for another one: submit it first", want.Type))
+		return asks(fmt.Sprintf("needs a job of %s, but this job is itself queued for another one: submit it first", want.Type))
 	}
 	a, ok := p.catalogue.Find(want.Type, "")
 	if !ok {
-		return asks(fmt.Sprintf("asks for a job of %s, and there is no such algorithm on this server", want.Type))
+		return asks(fmt.Sprintf("needs a job of %s, which is not available on this server", want.Type))
 	}
 	members := slices.Clone(want.Settings)
 	plain := strictjson.AppendPlain(nil, &strictjson.Value{Kind: strictjson.Object, Members: members})
@@ -139,20 +143,25 @@ func (p *plan) makerOf(r *row, parameter algorithm.Parameter) (by *maker, wrong 
 		digests = append(digests, sum)
 		members = append(members, strictjson.Member{Name: f.Setting, Value: &strictjson.Value{Kind: strictjson.String, Text: text}})
 	}
-	site := p.options.Makers[want.Type]
-	data := ""
-	if site.Data != nil {
-		data = site.Data()
-	}
-	name := NameOfWork(want.Type, data, plain, digests...)
+	name := NameOfWork(want.Type, p.siteData(want.Type), plain, digests...)
 	if p.makers[name] == nil {
-		settings, err := settingsOf(members, site.Settings)
+		settings, err := settingsOf(members, p.options.Makers[want.Type].Settings)
 		if err != nil {
 			return nil, wrong, err
 		}
 		p.makers[name] = &maker{name: name, algorithm: a, settings: settings}
 	}
 	return p.makers[name], wrong, nil
+}
+
+// siteData identifies the data of the site for a type, the same for all rows.
+func (p *plan) siteData(typ string) string {
+	data, known := p.data[typ]
+	if read := p.options.Makers[typ].Data; !known && read != nil {
+		data = read()
+		p.data[typ] = data
+	}
+	return data
 }
 
 // settingsOf returns an object of settings, with those of the site.
@@ -176,7 +185,7 @@ func settingsOf(members []strictjson.Member, more map[string]any) (*strictjson.V
 func (p *plan) digestFor(r *row, name string, reads *algorithm.Parameter) (text, sum, msg string, err error) {
 	i := slices.IndexFunc(r.references, func(ref Reference) bool { return ref.Setting == name })
 	if i < 0 {
-		return "", "", "is missing: the job that is asked for reads it", nil
+		return "", "", "is missing: the job that makes another input reads it", nil
 	}
 	ref := r.references[i]
 	switch {
@@ -353,7 +362,7 @@ func (f *madeFile) placed(w fault.Field) fault.Field {
 		}
 		w.Msg = fmt.Sprintf("its setting %v %s", w.Loc[0], w.Msg)
 	}
-	w.Loc, w.Msg = f.at(), fmt.Sprintf("asks for a job of %s, and %s", f.parameter.Maker.Type, w.Msg)
+	w.Loc, w.Msg = f.at(), fmt.Sprintf("needs a job of %s, and %s", f.parameter.Maker.Type, w.Msg)
 	return w
 }
 
@@ -376,7 +385,7 @@ func putMakers(tx Tx, reader *Job, makers []*maker, encoded []EncodedJob) error 
 		j, err := tx.JobNamed(reader.Organization, m.name)
 		switch {
 		case m.name == reader.Name:
-			return fault.Errorf(fault.JobAlreadyExists, "%q is the name of the job that makes a file for this one; choose another one", m.name)
+			return fault.Errorf(fault.JobAlreadyExists, "%q is the name of the job that makes an input of this one; choose another name", m.name)
 		case errors.Is(err, fault.NotFound) && m.job != nil:
 		case errors.Is(err, fault.NotFound):
 			return errMakerChanged

@@ -42,6 +42,7 @@ type plan struct {
 	resolved   int                                 // files that settings name
 	makers     map[string]*maker                   // of files that settings ask for, by what they do
 	digests    map[string]string                   // of sequences that name makers, by path
+	data       map[string]string                   // of the site, by the type of makers
 	forOthers  bool                                // it is of jobs that make files for others
 	expanded   *fanout.Rows                        // nil: the rows were sent
 	reserved   int64                               // bytes, of what all expansions may take
@@ -76,7 +77,7 @@ func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Planned,
 }
 
 func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime int64, faults []fault.Field) *plan {
-	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, outputs: map[naming.Reference][]resolvedFile{}, makers: map[string]*maker{}, digests: map[string]string{}, faults: slices.Clone(faults)}
+	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, outputs: map[naming.Reference][]resolvedFile{}, makers: map[string]*maker{}, digests: map[string]string{}, data: map[string]string{}, faults: slices.Clone(faults)}
 	if !p.faulty("type") {
 		p.findAlgorithm(typ, version)
 	}

@@ -51,7 +51,7 @@ func readSelections(r *tomltree.Reader, t *tomltree.Node) (all []structure.Selec
 			name, isOption := strings.CutPrefix(option, "--")
 			leaves := leave.Option(name)
 			if !isOption || leaves == nil {
-				r.Mistakef(t.Member("pdb").Items[i].Line, "pdb: %q is no option of molrun engine pdb; those are --%s", option, strings.Join(structure.Options, ", --"))
+				r.Mistakef(t.Member("pdb").Items[i].Line, "pdb: %q is not an option of molrun engine pdb; valid options: --%s", option, strings.Join(structure.Options, ", --"))
 				continue
 			}
 			*leaves = true

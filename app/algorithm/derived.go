@@ -93,14 +93,20 @@ func needsOf(e *expression.Expression, parameters Parameters, before []derived) 
 	return slices.Compact(needs)
 }
 
+// nativeSettings returns settings as expressions read them.
+func nativeSettings(settings []strictjson.Member) map[string]any {
+	native := make(map[string]any, len(settings))
+	for _, s := range settings {
+		native[s.Name] = expression.Native(s.Value)
+	}
+	return native
+}
+
 // values returns the settings, the facts of files, unknown where they are not known yet,
 // and what is derived from them, as expressions read them. A fault is a value that can't be
 // computed.
 func (all relations) values(settings []strictjson.Member, facts Facts, unknown any) (expression.Values, []fault.Field) {
-	v := expression.Values{Settings: map[string]any{}, Derived: map[string]any{}, Facts: all.parameters.factsOf(settings, facts, unknown)}
-	for _, m := range settings {
-		v.Settings[m.Name] = expression.Native(m.Value)
-	}
+	v := expression.Values{Settings: nativeSettings(settings), Derived: map[string]any{}, Facts: all.parameters.factsOf(settings, facts, unknown)}
 	var faults []fault.Field
 	for _, d := range all.derived {
 		if d.value.Lacks(v) {

@@ -31,11 +31,7 @@ func (m *Maker) Asked(settings []strictjson.Member) bool {
 	if m == nil || m.when == nil { // nil: the file has a mistake
 		return false
 	}
-	values := expression.Values{Settings: map[string]any{}}
-	for _, s := range settings {
-		values.Settings[s.Name] = expression.Native(s.Value)
-	}
-	return m.when.Holds(values)
+	return m.when.Holds(expression.Values{Settings: nativeSettings(settings)})
 }
 
 // readMakers reads the key job of the parameters. A condition may read parameters further down.

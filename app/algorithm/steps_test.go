@@ -233,7 +233,7 @@ func TestMistakesInOtherSections(t *testing.T) {
 		{"content of no kind", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"protein\"", []string{"8: content must be"}},
 		{"bound without content", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\nmax_records = 1", []string{"8: max_records needs content"}},
 		{"bound of another content", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"\nmax_records = 1", []string{"9: max_records says nothing about structure; its bounds are max_atoms"}},
-		{"option of no command", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"\npdb = [\"--no-water\"]", []string{`9: pdb: "--no-water" is no option of molrun engine pdb; those are --no-hetero, --standard, --no-hydrogens`}},
+		{"option of no command", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"\npdb = [\"--no-water\"]", []string{`9: pdb: "--no-water" is not an option of molrun engine pdb; valid options: --no-hetero, --standard, --no-hydrogens`}},
 		{"bound of nothing", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"\nmax_atoms = 0", []string{"9: max_atoms must be between 1 and"}},
 		{"content of no file", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\ntype = \"string\"\ncontent = \"structure\"", []string{`8: unknown key "content"`}},
 		{"list in a text", "command = [\"a\", \"{files.list}\"]\n" + listParameter, []string{`4: the parameter "list" is a list of files: write { each = "files.list"`}},
