@@ -66,7 +66,7 @@ type amount struct {
 
 // share tells the service what the task has written, and learns from it what others have left.
 func (d *disk) share(dir string, written int64) {
-	if written != d.reported || written == 0 {
+	if written != d.reported {
 		if err := writeUnsynced(dir, WrittenFile, amount{Protocol, written}); err == nil { // else the next check may
 			d.reported = written
 		}

@@ -23,6 +23,7 @@ const (
 type section struct {
 	Address, Page, Title string
 	text                 string
+	lowTitle, lowText    string // what is searched
 }
 
 // sectionsOf splits a page, whose title and address are given, at its headings.
@@ -31,6 +32,7 @@ func sectionsOf(address, title string, document ast.Node, content []byte) (secti
 	open := section{Address: address, Page: title, Title: title}
 	end := func() {
 		open.text = strings.Join(strings.Fields(text.String()), " ")
+		open.lowTitle, open.lowText = lower(open.Page+" "+open.Title), lower(open.text)
 		sections = append(sections, open)
 		text.Reset()
 	}
@@ -90,15 +92,14 @@ func search(sections []section, query string) (results []result) {
 // find looks for all words. One in the title counts as ten in the text.
 func (s section) find(words []string) (r result, found bool) {
 	r.section = s
-	title, text := lower(s.Page+" "+s.Title), lower(s.text)
 	at := -1
 	for _, word := range words {
-		inTitle, inText := strings.Count(title, word), strings.Count(text, word)
+		inTitle, inText := strings.Count(s.lowTitle, word), strings.Count(s.lowText, word)
 		if inTitle+inText == 0 {
 			return r, false
 		}
 		r.score += 10*inTitle + min(inText, 10)
-		if i := strings.Index(text, word); i >= 0 && (at < 0 || i < at) {
+		if i := strings.Index(s.lowText, word); i >= 0 && (at < 0 || i < at) {
 			at, r.Match = i, s.text[i:i+len(word)]
 		}
 	}

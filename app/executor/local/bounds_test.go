@@ -28,7 +28,7 @@ func TestIsolationIsToldAsItIs(t *testing.T) {
 }
 
 func TestIsolationSaysWhatTheSandboxLeavesOpen(t *testing.T) {
-	const noFilters, namespaces = "no system call is denied", "can make user namespaces"
+	const noFilters, namespaces = "system calls are not filtered", "can create user namespaces"
 	for _, tt := range []struct {
 		sized, filters bool
 		says           []string

@@ -99,10 +99,10 @@ func (i *Isolation) findSandbox(ctx context.Context, o IsolationOptions) error {
 // noteGaps notes what the sandbox leaves open.
 func (i *Isolation) noteGaps(filters bool) {
 	if !filters {
-		i.Gaps = append(i.Gaps, "no system call is denied, since the kernel has no filters (seccomp)")
+		i.Gaps = append(i.Gaps, "system calls are not filtered, since the kernel lacks seccomp")
 	}
 	if !i.Sized {
-		i.Gaps = append(i.Gaps, "short rows of a batch can make user namespaces, which bubblewrap 0.8 or newer forbids (--disable-userns)")
+		i.Gaps = append(i.Gaps, "short jobs of a batch can create user namespaces, which bubblewrap 0.8 or newer prevents (--disable-userns)")
 	}
 	i.Missing = append(i.Missing, i.Gaps...)
 }
