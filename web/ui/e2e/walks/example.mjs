@@ -146,7 +146,7 @@ async function figures(ann) {
   for (const [view, ...texts] of [
     ['size', 'Time (ps)', 'Radius of gyration', 'End-to-end distance'],
     ['scaling', 'Separation in the sequence', 'RMS distance (nm)', 'Power law'],
-    ['contacts', 'Residue', 'Contact frequency', 'Pairs of residues closer than 4 along the chain are left out.'],
+    ['contacts', 'Residue', 'Contact frequency', 'Pairs of residues closer than 4 along the chain are omitted.'],
   ]) {
     const svg = String(await saved(view, 'SVG')).replace(/<\/text><text[^>]*>/g, ' ') // captions go over several lines
     for (const text of [...texts, 'hst5, cg-idp 1.']) assert.ok(svg.includes(text), `${view} lacks “${text}”: ${svg.slice(0, 2000)}`)

@@ -16,7 +16,7 @@ const line = 16
 
 const escaped = (text: string) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
 const round = (v: number) => String(Number(v.toFixed(2)))
-/** About how wide a text is. */
+/** Approximate width of a text. */
 const widthOf = (text: string) => text.length * size * 0.56
 
 interface Placing { anchor?: 'start' | 'middle' | 'end'; turned?: boolean }

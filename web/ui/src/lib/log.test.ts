@@ -31,7 +31,7 @@ test('colours and errors are seen', () => {
 
 test.each([
   ['ERROR: no such file', true], ['2026-01-01 10:00 [ERROR] step 3', true], ['Traceback (most recent call last):', true], ['RuntimeError: CUDA', true], ['Fatal error:', true],
-  ['Standard error of Rg 0.1 nm', false], ['root mean square error 0.2', false], ['finished with no errors', false], ['0 errors', false],
+  ['Standard error of Rg 0.1 nm', false], ['root mean square error 0.2', false], ['finished with no errors', false], ['0 errors', false], ['Error bars: 0.1', false],
 ])('whether %j is an error', (line, want) => expect(isError(line)).toBe(want))
 
 test('a million lines keep their end', () => {

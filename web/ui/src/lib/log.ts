@@ -20,7 +20,7 @@ export interface Piece { text: string; look: string }
 
 const names = ['', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', ''] // of 30 to 37
 /** Words with which programs begin the lines of their errors. */
-const begins = /^\W*(?:\w{0,40}(?:error|exception)|fatal|traceback|segmentation fault|killed|aborted|aborting)\b/i
+const begins = /^\W*(?:\w{0,40}(?:error|exception)(?=\s*(?:[:\]]|$))|(?:fatal|traceback|segmentation fault|killed|aborted|aborting)\b)/i
 const shouts = /\b(?:ERROR|FATAL|CRITICAL)\b/
 const harmless = /\b(?:no|0|without) (?:errors?|exceptions?)\b/i
 

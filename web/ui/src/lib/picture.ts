@@ -43,7 +43,7 @@ export function whenColoursChange(fn: () => void): () => void {
 }
 
 /** The page's colours at an element whose class is `colours`. */
-export function coloursAt(probe: HTMLElement): { ink: string; muted: string; line: string; background: string } {
+export function coloursAt(probe: HTMLElement): { ink: string; muted: string; line: string } {
   const s = getComputedStyle(probe)
-  return { ink: s.color, muted: s.outlineColor, line: s.borderTopColor, background: s.backgroundColor }
+  return { ink: s.color, muted: s.outlineColor, line: s.borderTopColor }
 }

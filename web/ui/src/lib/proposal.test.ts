@@ -20,5 +20,6 @@ test.each([
 test('names go on counting', () => {
   expect([1, 2, 3].map((n) => numbered('hst5', n))).toEqual(['hst5', 'hst5-2', 'hst5-3'])
   expect([1, 2].map((n) => numbered('hst5-2', n))).toEqual(['hst5-2', 'hst5-3'])
+  expect(numbered('fold-2024', 2)).toBe('fold-2024-2')
   expect(numbered('fold-2024-1', 2)).toBe('fold-2024-1-2')
 })

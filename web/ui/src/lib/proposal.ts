@@ -30,7 +30,7 @@ export function proposed(type: string, parameters: readonly Parameter[], typed: 
 
 /** The nth name like this one: `a`, `a-2`, `a-3`; of `a-2` the next is `a-3`. */
 export function numbered(name: string, n: number): string {
-  const [, base, from] = /^(.*?)-(\d{1,4})$/.exec(name) ?? []
+  const [, base, from] = /^(.*?)-(\d{1,2})$/.exec(name) ?? []
   if (n < 2) return name
   return base && Number(from) > 1 ? `${base}-${Number(from) + n - 1}` : `${name}-${n}`
 }

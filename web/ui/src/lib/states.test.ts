@@ -17,7 +17,7 @@ test('a tab says how far its job is', () => {
 })
 
 test('the queue in a line', () => {
-  expect(queueLine({ RUNNING: 0, QUEUED: 0 })).toBe('The queue is empty: jobs start at once.')
+  expect(queueLine({ RUNNING: 0, QUEUED: 0 })).toBe('The queue is empty; new jobs start immediately.')
   expect(queueLine({ RUNNING: 1, QUEUED: 0 })).toBe('1 job running, none waiting.')
   expect(queueLine({ RUNNING: 2, QUEUED: 1200 })).toBe('2 jobs running, 1,200 waiting.')
 })

@@ -42,7 +42,7 @@ export function waiting(job: Job): string {
 export function queueLine(counts: Pick<Counts, 'QUEUED' | 'RUNNING'> | undefined): string {
   if (!counts) return ''
   const { RUNNING: running, QUEUED: queued } = counts
-  if (running + queued === 0) return 'The queue is empty: jobs start at once.'
+  if (running + queued === 0) return 'The queue is empty; new jobs start immediately.'
   return `${count(running, 'job')} running, ${queued === 0 ? 'none waiting' : `${queued.toLocaleString('en')} waiting`}.`
 }
 
