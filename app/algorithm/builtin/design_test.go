@@ -129,6 +129,55 @@ func TestProteinMPNNDesignsTheResiduesThatAreNamed(t *testing.T) {
 	}
 }
 
+func TestLigandMPNNDesignsTheResiduesThatAreNamed(t *testing.T) {
+	two := backbone("A1 A2 A4A A5 B1 B2 B4A B5", "N", "CA", "C", "O")
+	ligand := "HETATM  900  C1  LIG C   1       0.000   3.000   0.000  1.00  0.00           C\n"
+	glutamate := "HETATM  901  CA  GLU A 200       0.000   3.000   0.000  1.00  0.00           C\n"
+	for name, tt := range map[string]struct {
+		pdb, settings string
+		refused       string // "": it is not
+		said          string
+		options       string
+		holds         string // in the structure that LigandMPNN reads
+		lacks         string
+	}{
+		"all":                {pdb: ligand + two, options: `["--redesigned_residues", "A1 A2 A4A A5 B1 B2 B4A B5"]`, holds: "LIG C"},
+		"a chain":            {pdb: ligand + two, settings: `,"chains":"B"`, options: `["--redesigned_residues", "B1 B2 B4A B5"]`},
+		"kept":               {pdb: ligand + two, settings: `,"fixed":"A2-5,B1"`, options: `["--redesigned_residues", "A1 B2 B4A B5"]`},
+		"redesigned":         {pdb: ligand + two, settings: `,"redesign":"A2-4A"`, options: `["--redesigned_residues", "A2 A4A"]`},
+		"tied":               {pdb: ligand + two, settings: `,"tied":true,"fixed":"A2-5,B2-5"`, options: `"--symmetry_residues", "A1,B1", "--symmetry_weights", "0.500000,0.500000"]`},
+		"tied and not equal": {pdb: ligand + two, settings: `,"tied":true,"fixed":"A1"`, refused: "The chains A and B can't get the same sequence: only one of them has the residue 1 to design."},
+		"tied alone":         {pdb: ligand + two, settings: `,"tied":true,"chains":"A"`, refused: "Equal chains need two chains to design or more."},
+		"bias":               {pdb: ligand + two, settings: `,"bias":"A=-1.1 F=0.7"`, options: `"--bias_AA", "A:-1.1,F:0.7"]`},
+		"not in that chain":  {pdb: ligand + two, settings: `,"chains":"B","redesign":"A1"`, refused: "A1 can't be designed: its chain is not among the chains to design."},
+		"no residue":         {pdb: ligand + two, settings: `,"redesign":"A3"`, refused: "The structure has no residue A3, which A3 names."},
+		"none is left":       {pdb: ligand + two, settings: `,"fixed":"A1-5,B1-5"`, refused: "No residue is left to design."},
+		"no chain":           {pdb: ligand + two, settings: `,"chains":"Z"`, refused: "The structure has no chain Z: its chains are A, B."},
+		"of another kind":    {pdb: ligand + strings.ReplaceAll(two, "ALA B   2", "SEP B   2"), settings: `,"redesign":"B2"`, refused: "B2 can't be designed: it is SEP, which is none of the 20 amino acids."},
+		"not whole":          {pdb: ligand + two + backbone("A7", "N", "CA"), options: "B5\"]", said: "These residues lack atoms of the backbone and are left out: A7.", lacks: "ALA A   7"},
+		"not whole, named":   {pdb: ligand + two + backbone("A7", "N", "CA"), settings: `,"redesign":"A5-7"`, refused: "A7 can't be designed: it lacks atoms of the backbone."},
+		"no backbone":        {pdb: backbone("A7", "N", "CA"), refused: "No residue of the structure has a whole backbone"},
+		"free amino acid":    {pdb: two + glutamate, options: "B5\"]", holds: "UNL A 200", lacks: "GLU"}, // it would be in the sequence
+		"no ligand":          {pdb: two, said: "Warning: the structure has no ligand"},
+		"a chain of no name": {pdb: strings.ReplaceAll(two, "ALA B", "ALA  "), refused: "A chain of the structure has no letter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			must.Write(t, filepath.Join(dir, "settings.json"), `{"model":"ligand"`+tt.settings+`}`)
+			must.Write(t, filepath.Join(dir, "read.pdb"), tt.pdb)
+			said, ok := runScript(t, "ligandmpnn/inputs.py", filepath.Join(dir, "settings.json"), filepath.Join(dir, "read.pdb"), dir)
+			if ok != (tt.refused == "") || !strings.Contains(said, tt.refused+tt.said) {
+				t.Errorf("said %q, want %q", said, tt.refused+tt.said)
+			}
+			options, _ := os.ReadFile(filepath.Join(dir, "options.json"))
+			given, _ := os.ReadFile(filepath.Join(dir, "structure.pdb"))
+			if !strings.HasSuffix(string(options), tt.options) && !strings.HasPrefix(string(options), tt.options) || !strings.Contains(string(given), tt.holds) || tt.lacks != "" && strings.Contains(string(given), tt.lacks) {
+				t.Errorf("%s\n%s", options, given)
+			}
+		})
+	}
+}
+
 // TestDesignSettingsThatDoNotGoTogether submits settings that the programs would take for others.
 func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
 	read := map[string]*algorithm.File{}
@@ -139,6 +188,12 @@ func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
 		{"proteinmpnn", `{"structure":"x","chains":"A B A"}`, "chains: names a chain twice"},
 		{"proteinmpnn", `{"structure":"x","chains":"A B","fixed":"A-3--1,B52A-60","bias":"A=-1.1 W=2"}`, ""},
 		{"proteinmpnn", `{"structure":"x","bias":"A=low"}`, "bias: "},
+		{"ligandmpnn", `{"structure":"x","model_noise":0.02}`, "model_noise: is 0.05, 0.1, 0.2 or 0.3 with the model ligand"},
+		{"ligandmpnn", `{"structure":"x","model_noise":0.05,"model":"soluble"}`, "model_noise: is 0.02, 0.1, 0.2 or 0.3 with the models protein and soluble"},
+		{"ligandmpnn", `{"structure":"x","model_noise":0.1,"model":"membrane"}`, "model_noise: is 0.2 with the model membrane"},
+		{"ligandmpnn", `{"structure":"x","keep_context":true,"model":"protein"}`, "keep_context: is for the model ligand, which is not chosen"},
+		{"ligandmpnn", `{"structure":"x","fixed":"A1","redesign":"A2"}`, "redesign: can't be given together with fixed"},
+		{"ligandmpnn", `{"structure":"x","model":"membrane","chains":"A B","side_chains":true}`, ""},
 		{"bindcraft", `{"target":"x","shortest":80,"longest":70}`, "shortest: must not be above longest"},
 		{"bindcraft", `{"target":"x","chains":"A,B,A"}`, "chains: names a chain twice"},
 		{"bindcraft", `{"target":"x","protocol":"peptide","hard_target":true}`, "hard_target: is not for peptides"},

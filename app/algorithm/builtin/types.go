@@ -31,8 +31,9 @@ var takers = map[string][]string{
 	"read.py":      {"mustang", "theseus"},
 	"summary.awk":  {"clustalo", "kalign", "mafft", "muscle"},
 
-	"release.py":      {"bindcraft", "proteinmpnn"},
-	"torch_device.py": {"esmfold", "proteinmpnn", "rfdiffusion"},
+	"release.py":      {"bindcraft", "ligandmpnn", "proteinmpnn"},
+	"residues.py":     {"ligandmpnn", "proteinmpnn"},
+	"torch_device.py": {"esmfold", "ligandmpnn", "proteinmpnn", "rfdiffusion"},
 }
 
 // types returns the names of all types of the catalogue, in order.

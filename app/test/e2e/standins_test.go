@@ -39,6 +39,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 		{"esmfold", "esmfold", []string{"bin/esm-fold"}, nil, nil},
 		{"esmfold_weights", "", nil, nil, nil},
 		{"proteinmpnn", "", nil, nil, nil},
+		{"ligandmpnn", "", nil, nil, nil},
 		{"rfdiffusion", "", nil, nil, nil},
 		{"rfdiffusion_env", "", nil, nil, nil},
 		{"rfdiffusion_models", "", nil, nil, nil},
@@ -98,9 +99,9 @@ func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
 		must.Skip(t, "the system's Python has no NumPy")
 	}
-	types := []string{"alphafold3", "bindcraft", "boltz", "chai-1", "colabfold", "esmfold", "proteinmpnn", "rfdiffusion"}
+	types := []string{"alphafold3", "bindcraft", "boltz", "chai-1", "colabfold", "esmfold", "ligandmpnn", "proteinmpnn", "rfdiffusion"}
 	out, errs, code := outside(t, append([]string{"algorithms", "test", "--config", siteOfStandIns(t)}, types...)...)
-	if code != 0 || !strings.Contains(out, "8 passed, 0 failed, 0 not ready") || strings.Contains(out, "nothing in") {
+	if code != 0 || !strings.Contains(out, "9 passed, 0 failed, 0 not ready") || strings.Contains(out, "nothing in") {
 		t.Errorf("%d: %s%s", code, out, errs)
 	}
 }
@@ -148,6 +149,7 @@ func designSites(t *testing.T, root string) {
 	for python, modules := range map[string][]string{
 		"esmfold/bin/python":          {"esm/__init__.py", "esm/esmfold/v1/esmfold.py"},
 		"proteinmpnn/venv/bin/python": {"protein_mpnn_utils.py"},
+		"ligandmpnn/venv/bin/python":  {"prody.py", "data_utils.py", "model_utils.py", "sc_utils.py"},
 		"bindcraft_env/bin/python":    {"jax.py", "colabdesign.py", "pyrosetta.py", "Bio.py", "pandas.py"},
 		"rfdiffusion_env/bin/python":  {"hydra.py", "dgl.py", "se3_transformer.py", "rfdiffusion.py"},
 	} {
@@ -179,6 +181,13 @@ func designSites(t *testing.T, root string) {
 	put("proteinmpnn/.git/HEAD", "ref: refs/heads/main\n")
 	put("proteinmpnn/.git/refs/heads/main", "8907e6671bfbfc92303b5f79c4b5e6ce47cdef57\n")
 	put("proteinmpnn/.git/packed-refs", "# pack-refs with: peeled\n0ad85fbbde7e8d03da6d170ef5f0c318dc648f2b refs/tags/v1.0.0\nb0ad85fbbde7e8d03da6d170ef5f0c318dc648f2 refs/tags/v1.0.1\n")
+	put("ligandmpnn/run.py", "import sys\nsys.argv.insert(1, 'ligandmpnn')\nimport standins\n")
+	put("ligandmpnn/.git/HEAD", "26ec57ac976ade5379920dbd43c7f97a91cf82de\n")
+	for _, model := range strings.Fields("ligandmpnn_v_32_005_25 ligandmpnn_v_32_010_25 ligandmpnn_v_32_020_25 ligandmpnn_v_32_030_25 proteinmpnn_v_48_002 proteinmpnn_v_48_010 " +
+		"proteinmpnn_v_48_020 proteinmpnn_v_48_030 solublempnn_v_48_002 solublempnn_v_48_010 solublempnn_v_48_020 solublempnn_v_48_030 " +
+		"global_label_membrane_mpnn_v_48_020 ligandmpnn_sc_v_32_002_16") {
+		put("ligandmpnn/model_params/"+model+".pt", "")
+	}
 	for _, model := range []string{"vanilla", "soluble", "ca"} {
 		for _, noise := range []string{"002", "010", "020", "030"} {
 			file := filepath.Join("proteinmpnn", model+"_model_weights", "v_48_"+noise+".pt")
@@ -266,6 +275,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	}
 	lysozyme := must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")
 	target, dimer := u.upload("target.pdb", lysozyme), u.upload("dimer.pdb", strings.Replace(lysozyme, "\nEND", "\n", 1)+secondChain(t, lysozyme))
+	complexed := u.upload("complex.pdb", must.Read(t, "../../algorithm/builtin/catalogue/ligandmpnn/example/lysozyme-ligand.pdb"))
 	for name, tt := range map[string]wanted{
 		"mpnn-redesign": {
 			typ: "proteinmpnn", settings: `{"structure":"` + target + `","sequences":1,"redesign":"A28-30","bias":"W=0.5 A=-1"}`,
@@ -279,6 +289,19 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			typ: "proteinmpnn", settings: `{"structure":"` + dimer + `","chains":"A","score_only":true,"candidates":"` + u.upload("d.fasta", ">poly\n"+strings.Repeat("AG", 64)+"A\n") + `"}`,
 			metrics: map[string]any{"score": 1.4, "given_score": 1.7012}, file: "scores.csv", lines: "poly,1.4,0.03,1.8,2\ngiven,1.7012,",
 		},
+		"lig-near": {
+			typ: "ligandmpnn", settings: `{"structure":"` + complexed + `","sequences":1,"redesign":"A76-82","bias":"W=0.5","keep_context":true}`,
+			metrics: map[string]any{"designs": 1.0, "designed_residues": 7.0, "confidence": 0.49, "ligand_confidence": 0.4}, file: "designs.fasta", lines: "TDYGILQWWWWWWWNDGRTPG",
+		},
+		"lig-far": { // the program's own figure is 1 there
+			typ: "ligandmpnn", settings: `{"structure":"` + complexed + `","sequences":1,"redesign":"A19-22"}`,
+			metrics: map[string]any{"ligand_confidence": nil, "ligand_residues": nil}, file: "designs.csv", lines: "1,0.49,,0.45,GGGGRCEL",
+		},
+		"lig-tied": {
+			typ: "ligandmpnn", settings: `{"structure":"` + dimer + `","sequences":2,"tied":true,"fixed":"A19-28,B19-28","model":"soluble","side_chains":true}`,
+			metrics: map[string]any{"designs": 2.0, "ligand_confidence": nil}, file: "designs.fasta", lines: ">design_1_A confidence=0.49\nKVFGRCELAAGGGG",
+		},
+		"lig-other-chain": {typ: "ligandmpnn", settings: `{"structure":"` + target + `","chains":"Z"}`, fails: "The structure has no chain Z: its chains are A."},
 		"rfd-length": {
 			typ: "rfdiffusion", settings: `{"contigs":"100","designs":2,"seed":7,"symmetry":"C2","potential":"contacts"}`,
 			metrics: map[string]any{"designs": 2.0, "mean_length": 100.0}, file: "designs.csv", lines: "design_7,100,100,100,2,",
@@ -321,7 +344,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	for name, tt := range jobs {
 		run(name, tt)
 	}
-	for name, version := range map[string]string{"esm-names": "2.0.1", "mpnn-tied": "1.0.1.8907e66", "rfd-binder": "1.1.0", "bind-all": "1.5.1"} {
+	for name, version := range map[string]string{"esm-names": "2.0.1", "mpnn-tied": "1.0.1.8907e66", "lig-near": "26ec57a", "rfd-binder": "1.1.0", "bind-all": "1.5.1"} {
 		must.Equal(t, "version of "+name, u.job(name).ProgramVersion, version)
 	}
 	for setting, settings := range map[string]string{

@@ -376,6 +376,60 @@ def proteinmpnn():
     (o.out_folder / "seqs" / f"{o.pdb_path.stem}.fa").write_text(text)
 
 
+def ligandmpnn():
+    known = "protein_mpnn ligand_mpnn soluble_mpnn global_label_membrane_mpnn".split()
+    add("--model_type", choices=known, required=True)
+    for name in ("--pdb_path", "--out_folder", "--checkpoint_path_sc", *(f"--checkpoint_{kind}" for kind in known)):
+        add(name, type=pathlib.Path)
+    for name in ("--seed", "--batch_size", "--number_of_batches", "--verbose"):
+        add(name, type=int, required=True)
+    for name in ("--parse_atoms_with_zero_occupancy", "--global_transmembrane_label", "--ligand_mpnn_use_side_chain_context", "--pack_side_chains", "--number_of_packs_per_design"):
+        add(name, type=int, default=0)
+    add("--temperature", type=float, required=True)
+    for name in ("--redesigned_residues", "--symmetry_residues", "--symmetry_weights", "--bias_AA", "--omit_AA"):
+        add(name, default="")
+    o = options.parse_args(arguments)
+    assert getattr(o, f"checkpoint_{o.model_type}").exists()
+    assert not o.pack_side_chains or o.checkpoint_path_sc.exists()
+    names = dict(zip("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL MSE".split(), "ARNDCQEGHILKMFPSTWYVX"))
+    read, ligand = {}, []
+    for line in o.pdb_path.read_text().splitlines():
+        if line.startswith(("ATOM", "HETATM")):
+            place = [float(line[k:k + 8]) for k in (30, 38, 46)]
+            if line[17:20] in names:  # ATOM or not
+                read.setdefault(line[21], {}).setdefault(line[22:27].strip(), (names[line[17:20]], []))[1].append((line[12:16].strip(), place))
+            elif line[17:20] != "HOH" and line[76:78].strip() != "H":
+                ligand.append(place)
+    order = [(c, n) for c, residues in read.items() for n in residues]
+    for c, n in order:
+        if sum(atom in ("N", "CA", "C", "O") for atom, _ in read[c][n][1]) != 4:
+            raise ValueError("setResnames: array must have one element for each atom")
+    asked = set(o.redesigned_residues.split())
+    designed = [(c, n) for c, n in order if c + n in asked]
+    tied = {}
+    for group in filter(None, o.symmetry_residues.split("|")):
+        for n in group.split(","):
+            tied[n] = group.split(",")
+            assert n in {c + n for c, n in order}
+    near = sum(any(sum((x - y) ** 2 for x, y in zip(place, other)) < 64 for other in ligand for atom, place in read[c][n][1] if atom == "CA") for c, n in designed)
+    ligands = near if o.model_type == "ligand_mpnn" else len(designed)
+    letter = o.bias_AA[:1] or "G"
+
+    def sequence(new):
+        return ":".join("".join(letter if new and (c, n) in designed else residue[0] for n, residue in read[c].items()) for c in sorted(read))
+
+    for folder in ("seqs", "backbones", "packed"):
+        (o.out_folder / folder).mkdir(parents=True)
+    stem = o.pdb_path.stem
+    text = f">{stem}, T={o.temperature}, seed={o.seed}, num_res={len(designed)}, num_ligand_res={ligands}, use_ligand_context=True, ligand_cutoff_distance=8.0, batch_size=1, number_of_batches={o.number_of_batches}, model_path=weights.pt\n{sequence(False)}\n"
+    for k in range(1, o.number_of_batches + 1):
+        text += f">{stem}, id={k}, T={o.temperature}, seed={o.seed}, overall_confidence={0.5 - 0.01 * k:.4f}, ligand_confidence={0.4 if near else 1.0:.4f}, seq_rec=0.4500\n{sequence(True)}\n"
+        (o.out_folder / "backbones" / f"{stem}_{k}.pdb").write_text(o.pdb_path.read_text())
+        if o.pack_side_chains:
+            (o.out_folder / "packed" / f"{stem}_packed_{k}_1.pdb").write_text(o.pdb_path.read_text())
+    (o.out_folder / "seqs" / f"{stem}.fa").write_text(text.rstrip("\n"))  # without the last end of line, as the program
+
+
 def rfdiffusion():
     symmetric = arguments[0] == "--config-name=symmetry"
     values = dict(word.split("=", 1) for word in arguments[symmetric:])

@@ -3,10 +3,10 @@ fixed.jsonl, tied.jsonl, bias.jsonl and, to be scored, candidates.fasta. It coun
 chain from 1, with one for each number that the structure leaves out."""
 import json
 import pathlib
-import re
 import sys
 
 import fasta
+import residues
 
 settings, structure, work, candidates = json.load(open(sys.argv[1])), sys.argv[2], pathlib.Path(sys.argv[3]), sys.argv[4:]
 ONE = dict(zip("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split(), "ARNDCQEGHILKMFPSTWYV"))
@@ -46,34 +46,17 @@ def places(chain):
 order = {chain: places(chain) for chain in chains}
 
 
-def named(text):
-    """The residues of the structure that a setting names, such as A10-20,B52A."""
-    found = set()
-    for part in text.split(","):
-        chain, first, code, last, end = re.fullmatch(r"(.)(-?\d+)([A-Za-z]?)(?:-(-?\d+)([A-Za-z]?))?", part).groups()
-        if chain not in chains:
-            stop(f"The structure has no chain {chain}, which {part} names: its chains are {', '.join(chains)}.")
-        lowest, highest = (int(first), code), (int(last or first), end or ("" if last else code))
-        for edge in (lowest, highest):
-            if edge not in chains[chain]:
-                stop(f"The structure has no residue {chain}{edge[0]}{edge[1]}, which {part} names.")
-        if lowest > highest:
-            stop(f"{part} runs backwards.")
-        found |= {(chain, place) for place in chains[chain] if lowest <= place <= highest}
-    return found
-
-
 everything = {(chain, place) for chain in designed for place in chains[chain]}
 fixed = set()
 if settings.get("fixed"):
-    fixed = named(settings["fixed"])
+    fixed = residues.choose(settings["fixed"], chains)
 if settings.get("redesign"):
-    only = named(settings["redesign"])
+    only = residues.choose(settings["redesign"], chains)
     for chain, (number, code) in sorted(only - everything):
         stop(f"{chain}{number}{code} is to be designed, but its chain is not among the chains to design.")
     fixed = everything - only
 cut = {(chain, place) for chain, place in everything if not BACKBONE <= chains[chain][place][1]}
-label = lambda residues: ", ".join(f"{chain}{number}{code}" for chain, (number, code) in sorted(residues))
+label = lambda places: ", ".join(f"{chain}{number}{code}" for chain, (number, code) in sorted(places))
 if cut == everything and BACKBONE != {"CA"} and all("CA" in chains[chain][place][1] for chain, place in everything):
     stop("The structure has alpha carbons alone: choose the model ca.")
 if settings.get("tied"):
