@@ -372,3 +372,76 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 		run(name, tt)
 	}
 }
+
+// comparer stands for the type openstructure, whose program is large.
+const comparer = `format = 1
+type = "openstructure"
+version = "stand-in"
+command = ["cp", "{files.model}", "{files.reference}", "{out}"]
+[[texts]]
+file = "{out}/metrics.json"
+text = '{"rmsd_A": 1.5}'
+[[parameters]]
+name = "model"
+file = [".pdb", ".cif"]
+required = true
+[[parameters]]
+name = "reference"
+file = [".pdb", ".cif"]
+required = true
+[[parameters]]
+name = "alpha_carbons"
+type = "boolean"
+[metrics]
+rmsd_A = { title = "RMSD", unit = "Å", better = "lower" }
+`
+
+// TestPipelinesOfTheExamples submits the job lists of app/client/examples.
+func TestPipelinesOfTheExamples(t *testing.T) {
+	t.Parallel()
+	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
+		must.Skip(t, "the system's Python has no NumPy")
+	}
+	s := startServer(t, serverOptions{config: must.Read(t, siteOfStandIns(t)), algorithms: map[string]string{"openstructure.toml": comparer}})
+	if !s.sandboxed() {
+		must.Skip(t, "no sandbox here")
+	}
+	lysozyme := must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")
+	run := func(t *testing.T, name string, files map[string]string, replace ...string) (u user, p *person) {
+		t.Helper()
+		s := *s
+		s.t = t
+		u = s.user(name, "ann@lab.example")
+		p = u.person()
+		for file, text := range files {
+			must.Write(t, filepath.Join(p.dir, file), text)
+		}
+		must.Write(t, filepath.Join(p.dir, name+".yaml"), strings.NewReplacer(replace...).Replace(must.Read(t, "../../client/examples/"+name+".yaml")))
+		p.ok("batch", "-i", name+".yaml", "--wait")
+		return u, p
+	}
+	t.Run("design", func(t *testing.T) {
+		u, p := run(t, "design", map[string]string{"target.pdb": lysozyme})
+		must.Contain(t, "chains", string(u.result("design-0-sequence", "designs.fasta")), ">design_1_A confidence=0.49\n"+strings.Repeat("G", 40))
+		must.Contain(t, "ranked by ipTM", p.ok("table", "design", "--sort", "iptm", "--csv"), "design-1-complex")
+		must.Contain(t, "ranked by RMSD", p.ok("table", "design", "--sort", "rmsd_A", "--csv"), "design-1-check")
+	})
+	t.Run("screen", func(t *testing.T) {
+		for _, program := range []string{"vina", "obabel", "plipcmd", "pdb2pqr"} {
+			must.Installed(t, program)
+		}
+		if _, err := os.Stat("/usr/lib/python3/dist-packages/rdkit"); err != nil {
+			t.Skip("skipped: python3-rdkit is not installed; it is large, so .ci/algorithms small leaves it out")
+		}
+		u, _ := run(t, "screen", map[string]string{"protein.pdb": lysozyme, "ligands.csv": "name,smiles\nsugar,CC(=O)NC1C(O)OC(CO)C(O)C1O\n"}, "exhaustiveness: 8", "exhaustiveness: 1")
+		if n, _ := u.completed("screen-interactions").Metrics.Results["interactions"].(float64); n < 1 {
+			t.Errorf("interactions: %v", n)
+		}
+	})
+	t.Run("compare", func(t *testing.T) {
+		must.Installed(t, "TMalign")
+		u, _ := run(t, "compare", map[string]string{"protein.fasta": ">lysozyme\n" + strings.Repeat("KVFGRCELAA", 3) + "\n", "known.pdb": lysozyme}, "{msa: search}", "{}")
+		must.Equal(t, "RMSD", u.completed("compare-residues").Metrics.Results["rmsd_A"], any(1.5))
+		u.completed("compare-fold")
+	})
+}

@@ -477,7 +477,9 @@ def rfdiffusion():
             print(f"[2026-11-28 11:00:01,000][rfdiffusion.inference.model_runners][INFO] - Timestep {t}, input to next step: {'-' * 10}")
         text = ""
         for letter, chain in zip("ABCDEF", chains):
-            text += "".join(f"ATOM  {n:5d}  CA  GLY {letter}{n:4d}    {3.8 * n:8.3f}{0:8.3f}{0:8.3f}  1.00{0 if place is None else 1:6.2f}           C\n" for n, place in enumerate(chain, 1))
+            for n, place in enumerate(chain, 1):
+                for m, (atom, x) in enumerate((("N", -1.2), ("CA", 0), ("C", 1.2), ("O", 1.3))):
+                    text += f"ATOM  {4 * n + m:5d}  {atom:3} GLY {letter}{n:4d}    {3.8 * n + x:8.3f}{m / 2 + 10 * 'ABCDEF'.index(letter):8.3f}{0:8.3f}  1.00{0 if place is None else 1:6.2f}           {atom[0]}\n"
         pathlib.Path(f"{prefix}_{k}.pdb").write_text(text + "END\n")
         pathlib.Path(f"{prefix}_{k}.trb").write_text(f"{weights.name} " + " ".join(arguments))
         if values["inference.write_trajectory"] == "True":
