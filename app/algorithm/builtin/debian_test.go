@@ -113,7 +113,7 @@ func TestVinaKeepsTheChainsThatAreNamed(t *testing.T) {
 		source, target := filepath.Join(dir, "a.pdb"), filepath.Join(dir, "b.pdb")
 		must.Write(t, source, two)
 		must.Write(t, target, "")
-		said, ok := runScript(t, "vina/chains.py", source, target, chains)
+		said, ok := runScript(t, "lib/chains.py", source, target, chains)
 		atoms := ""
 		for line := range strings.Lines(must.Read(t, target)) {
 			if strings.HasPrefix(line, "ATOM") {
@@ -152,7 +152,7 @@ func TestVinaDoubtsItsBox(t *testing.T) {
 			dir := t.TempDir()
 			receptor := filepath.Join(dir, "a.pdb")
 			must.Write(t, receptor, backbone(tt.residues, "N", "CA", "C", "O"))
-			said, ok := runScript(t, "vina/box.py", receptor, tt.size, filepath.Join(dir, "box.txt"), "center", tt.center)
+			said, ok := runScript(t, "lib/box.py", receptor, tt.size, filepath.Join(dir, "box.txt"), "center", tt.center)
 			if !ok || strings.Count(said, "molrun:warning") != len(tt.warnings) {
 				t.Errorf("said %q, want %q", said, tt.warnings)
 			}

@@ -22,11 +22,14 @@ const lib = "lib"
 // takers lists the types that take a script of lib.
 var takers = map[string][]string{
 	"assembly.py":  {"alphafold3", "boltz", "chai-1", "colabfold"},
+	"box.py":       {"gnina", "vina"},
+	"chains.py":    {"gnina", "vina"},
 	"fasta.py":     {"alphafold3", "boltz", "chai-1", "colabfold", "esmfold", "msa", "pdbfixer", "proteinmpnn"},
 	"gaps.py":      {"electrostatics", "prepare-structure", "propka"},
 	"hits.awk":     {"blastp", "diamond", "mmseqs-search"},
+	"ligands.py":   {"gnina", "vina"},
 	"molecule.py":  {"mopac", "psi4", "xtb"},
-	"molecules.py": {"conformers", "properties", "vina"},
+	"molecules.py": {"conformers", "gnina", "properties", "vina"},
 	"poses.py":     {"autodock4", "plip"},
 	"read.py":      {"mustang", "theseus"},
 	"summary.awk":  {"clustalo", "kalign", "mafft", "muscle"},

@@ -40,6 +40,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 		{"esmfold_weights", "", nil, nil, nil},
 		{"proteinmpnn", "", nil, nil, nil},
 		{"ligandmpnn", "", nil, nil, nil},
+		{"gnina", "gnina", []string{"gnina"}, nil, nil},
 		{"rfdiffusion", "", nil, nil, nil},
 		{"rfdiffusion_env", "", nil, nil, nil},
 		{"rfdiffusion_models", "", nil, nil, nil},
@@ -371,6 +372,40 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	for name, tt := range without {
 		run(name, tt)
 	}
+}
+
+// TestGNINARanksLigandsByItsNetworks needs RDKit and Open Babel, which prepare what the stand-in docks.
+func TestGNINARanksLigandsByItsNetworks(t *testing.T) {
+	t.Parallel()
+	must.Installed(t, "obabel")
+	if _, err := os.Stat("/usr/lib/python3/dist-packages/rdkit"); err != nil {
+		t.Skip("skipped: python3-rdkit is not installed; it is large, so .ci/algorithms small leaves it out")
+	}
+	config := siteOfStandIns(t)
+	out, errs, code := outside(t, "algorithms", "test", "--config", config, "gnina")
+	if code != 0 || !strings.Contains(out, "1 passed, 0 failed, 0 not ready") {
+		t.Fatalf("%d: %s%s", code, out, errs)
+	}
+	s := startServer(t, serverOptions{config: must.Read(t, config)})
+	if !s.sandboxed() {
+		must.Skip(t, "no sandbox here")
+	}
+	u := s.user("lab", "ann@lab.example")
+	files := map[string]string{
+		"LYSOZYME": u.upload("lysozyme.pdb", must.Read(t, "../../algorithm/builtin/catalogue/gnina/example/lysozyme.pdb")),
+		"LIGANDS":  u.upload("ligands.csv", "name,smiles\nsugar,CC(=O)NC1C(O)OC(CO)C(O)C1O\nbromide,CCCBr\nbroken,C1CC\n"),
+	}
+	at := `"receptor":"LYSOZYME","residues":"A:53 A:70 A:77","modes":2`
+	u.predict("gnina", filepath.Join(filepath.Dir(config), "gnina"), files, map[string]prediction{
+		"table":  {settings: `{` + at + `,"ligands":"LIGANDS"}`, metrics: map[string]any{"ligands": 1.0, "failed": 2.0, "cnn_vs": 4.5, "cnn_score": 0.9, "cnn_affinity": 5.0, "affinity": -6.5}},
+		"cpus":   {settings: `{` + at + `,"smiles":"CCCO","gpu":false,"model":"fast"}`, mode: "no-gpu", metrics: map[string]any{"cnn_vs": 2.0}},
+		"no-gpu": {settings: `{` + at + `,"smiles":"CCCO"}`, mode: "no-gpu", fails: "GNINA found no GPU on this server"},
+		"large":  {settings: `{` + at + `,"smiles":"CCCO"}`, mode: "oom", fails: "The GPU's memory does not suffice"},
+		"none":   {settings: `{` + at + `,"smiles":"CCCBr"}`, fails: `No ligand could be docked. molecule: GNINA failed: Parse error on line 5 in file "ligand.sdf": unknown atom`},
+	})
+	must.Contain(t, "poses", strings.ReplaceAll(string(u.result("table", "poses.csv")), "\r\n", "\n"), "sugar,1,0.9000,5.000,-6.500\nsugar,2,0.8000,4.900,-6.400\n")
+	must.Contain(t, "warnings", strings.Join(u.job("cpus").Warnings, "\n"), "CNN score of 0.40")
+	must.Equal(t, "version", u.job("table").ProgramVersion, "1.3.2")
 }
 
 // comparer stands for the type openstructure, whose program is large.

@@ -430,6 +430,36 @@ def ligandmpnn():
     (o.out_folder / "seqs" / f"{stem}.fa").write_text(text.rstrip("\n"))  # without the last end of line, as the program
 
 
+def gnina():
+    if arguments == ["--version"]:
+        print("gnina v1.3.2 master:25e64da   Built Mar  4 2025.")
+        return
+    for name in ("--receptor", "--ligand", "--config", "--out"):
+        add(name, type=pathlib.Path, required=True)
+    for name in ("--exhaustiveness", "--num_modes", "--seed", "--cpu"):
+        add(name, type=int, required=True)
+    add("--cnn", choices=["fast"])
+    add("--no_gpu", action="store_true")
+    o = options.parse_args(arguments)
+    if not o.no_gpu:
+        if hidden_gpu():
+            print("WARNING: No GPU detected. CNN scoring will be slow.\nRecommend running with single model (--cnn fast)\n")
+        else:
+            gpu()
+    if mode("oom"):
+        sys.exit("\nRuntime Error\nCUDA out of memory. Tried to allocate 2.00 GiB")
+    assert all(any(line.startswith(f"{word}_{axis} = ") for line in o.config.read_text().splitlines()) for word in ("center", "size") for axis in "xyz")
+    assert any(line.endswith("H  ") for line in o.receptor.read_text().splitlines()), "the receptor has no hydrogens"
+    molecule = o.ligand.read_text().split("$$$$")[0]
+    if "Br" in molecule:
+        sys.exit('\n\nParse error on line 5 in file "ligand.sdf": unknown atom')
+    score = 0.9 if o.cnn is None else 0.4
+    o.out.write_text("".join(
+        f"{molecule}> <minimizedAffinity>\n{-6.5 + 0.1 * k:.5f}\n\n> <minimizedRMSD>\n1.20000\n\n> <CNNscore>\n{score - 0.1 * k:.10f}\n\n"
+        f"> <CNNaffinity>\n{5.0 - 0.1 * k:.10f}\n\n> <CNN_VS>\n{(score - 0.1 * k) * (5.0 - 0.1 * k):.10f}\n\n> <CNNaffinity_variance>\n0.1\n\n$$$$\n"
+        for k in range(min(o.num_modes, 3))))
+
+
 def rfdiffusion():
     symmetric = arguments[0] == "--config-name=symmetry"
     values = dict(word.split("=", 1) for word in arguments[symmetric:])
