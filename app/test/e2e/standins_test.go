@@ -41,6 +41,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 		{"proteinmpnn", "", nil, nil, nil},
 		{"ligandmpnn", "", nil, nil, nil},
 		{"gnina", "gnina", []string{"gnina"}, nil, nil},
+		{"immunebuilder", "", nil, nil, nil},
 		{"rfdiffusion", "", nil, nil, nil},
 		{"rfdiffusion_env", "", nil, nil, nil},
 		{"rfdiffusion_models", "", nil, nil, nil},
@@ -100,9 +101,9 @@ func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
 		must.Skip(t, "the system's Python has no NumPy")
 	}
-	types := []string{"alphafold3", "bindcraft", "boltz", "chai-1", "colabfold", "esmfold", "ligandmpnn", "proteinmpnn", "rfdiffusion"}
+	types := []string{"alphafold3", "bindcraft", "boltz", "chai-1", "colabfold", "esmfold", "immunebuilder", "ligandmpnn", "proteinmpnn", "rfdiffusion"}
 	out, errs, code := outside(t, append([]string{"algorithms", "test", "--config", siteOfStandIns(t)}, types...)...)
-	if code != 0 || !strings.Contains(out, "9 passed, 0 failed, 0 not ready") || strings.Contains(out, "nothing in") {
+	if code != 0 || !strings.Contains(out, "10 passed, 0 failed, 0 not ready") || strings.Contains(out, "nothing in") {
 		t.Errorf("%d: %s%s", code, out, errs)
 	}
 }
@@ -152,6 +153,7 @@ func designSites(t *testing.T, root string) {
 		"proteinmpnn/venv/bin/python": {"protein_mpnn_utils.py"},
 		"ligandmpnn/venv/bin/python":  {"prody.py", "data_utils.py", "model_utils.py", "sc_utils.py"},
 		"bindcraft_env/bin/python":    {"jax.py", "colabdesign.py", "pyrosetta.py", "Bio.py", "pandas.py"},
+		"immunebuilder/bin/python":    {"ImmuneBuilder/__init__.py", "anarci.py", "openmm.py", "pdbfixer.py"},
 		"rfdiffusion_env/bin/python":  {"hydra.py", "dgl.py", "se3_transformer.py", "rfdiffusion.py"},
 	} {
 		dir := filepath.Join(strings.Split(python, "/")[0], "modules")
@@ -182,6 +184,15 @@ func designSites(t *testing.T, root string) {
 	put("proteinmpnn/.git/HEAD", "ref: refs/heads/main\n")
 	put("proteinmpnn/.git/refs/heads/main", "8907e6671bfbfc92303b5f79c4b5e6ce47cdef57\n")
 	put("proteinmpnn/.git/packed-refs", "# pack-refs with: peeled\n0ad85fbbde7e8d03da6d170ef5f0c318dc648f2b refs/tags/v1.0.0\nb0ad85fbbde7e8d03da6d170ef5f0c318dc648f2 refs/tags/v1.0.1\n")
+	put("immunebuilder/modules/ImmuneBuilder-1.2.dist-info/METADATA", "Name: ImmuneBuilder\nVersion: 1.2\n")
+	for _, kind := range []string{"antibody", "nanobody", "tcr"} {
+		for k := range 4 {
+			put(fmt.Sprintf("immunebuilder/modules/ImmuneBuilder/trained_model/%s_model_%d", kind, k+1), strings.Repeat("0", 1<<20))
+		}
+	}
+	for _, name := range []string{"ABodyBuilder2", "NanoBodyBuilder2", "TCRBuilder2"} {
+		put("immunebuilder/bin/"+name, fmt.Sprintf("#!/bin/sh\nexec /usr/bin/python3 %s/immunebuilder/standins.py immunebuilder %s \"$@\"\n", root, name))
+	}
 	put("ligandmpnn/run.py", "import sys\nsys.argv.insert(1, 'ligandmpnn')\nimport standins\n")
 	put("ligandmpnn/.git/HEAD", "26ec57ac976ade5379920dbd43c7f97a91cf82de\n")
 	for _, model := range strings.Fields("ligandmpnn_v_32_005_25 ligandmpnn_v_32_010_25 ligandmpnn_v_32_020_25 ligandmpnn_v_32_030_25 proteinmpnn_v_48_002 proteinmpnn_v_48_010 " +
@@ -276,6 +287,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	}
 	lysozyme := must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")
 	target, dimer := u.upload("target.pdb", lysozyme), u.upload("dimer.pdb", strings.Replace(lysozyme, "\nEND", "\n", 1)+secondChain(t, lysozyme))
+	heavy := "EVQLVESGGGVVQPGGSLRLSCAASGFTFNSYGMHWVRQAPGKGLEWVAFIRYDGGNKYYADSVKGRFTISRDNSKNTLYLQMKSLRAEDTAVYYCANLKDSRYSGSYYDYWGQGTLVTV"
 	complexed := u.upload("complex.pdb", must.Read(t, "../../algorithm/builtin/catalogue/ligandmpnn/example/lysozyme-ligand.pdb"))
 	for name, tt := range map[string]wanted{
 		"mpnn-redesign": {
@@ -303,6 +315,20 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			metrics: map[string]any{"designs": 2.0, "ligand_confidence": nil}, file: "designs.fasta", lines: ">design_1_A confidence=0.49\nKVFGRCELAAGGGG",
 		},
 		"lig-other-chain": {typ: "ligandmpnn", settings: `{"structure":"` + target + `","chains":"Z"}`, fails: "The structure has no chain Z: its chains are A."},
+		"ab-long": { // with a constant domain, and a line break that the program's reader would stop at
+			typ: "immunebuilder", settings: `{"heavy":"` + heavy[:60] + `\n` + strings.ToLower(heavy[60:]) + `ASTKGPSV","light":"` + heavy + `"}`,
+			metrics: map[string]any{"program": "ABodyBuilder2", "residues": 240.0, "left_out": 8.0, "error_A": 0.417, "loop_error_A": 1.5},
+			file:    "chains.csv", lines: "H,128,120,0.417,only the variable domain is built\nL,120,120,0.417,\n",
+		},
+		"nanobody": {
+			typ: "immunebuilder", settings: `{"heavy":"` + heavy + `","numbering":"raw"}`,
+			metrics: map[string]any{"program": "NanoBodyBuilder2", "residues": 120.0, "left_out": 0.0, "loop_error_A": nil},
+		},
+		"receptor": {
+			typ: "immunebuilder", settings: `{"alpha":"` + heavy + `","beta":"` + heavy + `"}`,
+			metrics: map[string]any{"program": "TCRBuilder2", "residues": 240.0}, file: "residues.csv", lines: "residue,chain,number,name,error_A\n1,B,1,GLU,0.25\n",
+		},
+		"no-receptor": {typ: "immunebuilder", settings: `{"heavy":"` + strings.Repeat("G", 100) + `"}`, fails: "The sequence given as chain H is not recognised"},
 		"rfd-length": {
 			typ: "rfdiffusion", settings: `{"contigs":"100","designs":2,"seed":7,"symmetry":"C2","potential":"contacts"}`,
 			metrics: map[string]any{"designs": 2.0, "mean_length": 100.0}, file: "designs.csv", lines: "design_7,100,100,100,2,",

@@ -460,6 +460,32 @@ def gnina():
         for k in range(min(o.num_modes, 3))))
 
 
+def immunebuilder():
+    name = arguments.pop(0)
+    for option in ("--fasta_file", "--output"):
+        add(option, type=pathlib.Path, required=True)
+    for option in ("--to_directory", "--verbose"):
+        add(option, action="store_true")
+    add("--numbering_scheme", choices="imgt chothia kabat aho wolfguy martin raw".split(), default="imgt")
+    add("--n_threads", type=int, default=-1)
+    o = options.parse_args(arguments)
+    words = o.fasta_file.read_text().split()
+    chains = {word[1:]: words[k + 1] for k, word in enumerate(words[:-1]) if word[0] == ">"}
+    order = {"ABodyBuilder2": "HL", "NanoBodyBuilder2": "H", "TCRBuilder2": "BA"}[name]
+    assert o.to_directory and set(chains) == set(order)
+    names = dict(zip("ARNDCQEGHILKMFPSTWYV", "ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split()))
+    text = ""
+    for y, chain in enumerate(order):
+        if "GGGGGGGG" in chains[chain]:
+            sys.exit(f"Sequence provided as an {chain} chain is not recognised as an {chain} chain.")
+        for k, letter in enumerate(chains[chain][:120], 1):
+            text += f"ATOM  {k:5d}  CA  {names[letter]} {chain}{k:4d}    {3.8 * k:8.3f}{10 * y:8.3f}{0:8.3f}  1.00{1.5 if k > 104 else 0.25:6.2f}           C\n"
+    o.output.mkdir()
+    for k in range(4):
+        (o.output / f"rank{k}_unrefined.pdb").write_text(text)
+    (o.output / "final_model.pdb").write_text(f"REMARK  STRUCTURE MODELLED USING {name.upper()}\n{text}END\n")
+
+
 def rfdiffusion():
     symmetric = arguments[0] == "--config-name=symmetry"
     values = dict(word.split("=", 1) for word in arguments[symmetric:])
