@@ -25,7 +25,7 @@ func (p *plan) dependencies(ctx context.Context, after After, own string, at ...
 	if n := len(after.Names); n == 0 {
 		return nil, nil
 	} else if n > MaxAfter {
-		p.fault("value", fmt.Sprintf("name at most %d jobs, not %d; a batch counts as one", MaxAfter, n), at...)
+		p.fault("value", fmt.Sprintf("list at most %d jobs, not %d; a batch counts as one", MaxAfter, n), at...)
 		return nil, nil
 	}
 	err = p.store.View(ctx, func(tx Tx) error {
@@ -50,10 +50,10 @@ func (p *plan) dependencies(ctx context.Context, after After, own string, at ...
 func (p *plan) dependency(tx Tx, after After, i int, own string) (w *Dependency, wrong fault.Field, err error) {
 	name := after.Names[i]
 	if name == own {
-		return nil, fault.Field{Type: "value", Msg: "a job can't wait for itself; leave this name out"}, nil
+		return nil, fault.Field{Type: "value", Msg: "a job can't depend on itself; remove this name"}, nil
 	}
 	if first := slices.Index(after.Names, name); first < i {
-		return nil, fault.Field{Type: "value", Msg: fmt.Sprintf("%q is named at %d already; leave it out here", name, first)}, nil
+		return nil, fault.Field{Type: "value", Msg: fmt.Sprintf("%q is already listed at index %d; remove it here", name, first)}, nil
 	}
 	if s, ok := p.siblings[name]; ok {
 		return &Dependency{s.id, name, after.Any}, wrong, nil
@@ -121,7 +121,7 @@ func dependencyRemains(tx Tx, w Dependency) error {
 	case errors.Is(err, fault.NotFound):
 		return fault.List(fault.Field{
 			Loc: []any{"body", "after"}, Type: "unknown",
-			Msg: fmt.Sprintf("the job %q was deleted just now; leave it out", w.Name),
+			Msg: fmt.Sprintf("the job %q was just deleted; remove it from the list", w.Name),
 		})
 	case err == nil && d.Status.Finished():
 		d.Private.Unpropagated = true

@@ -127,7 +127,7 @@ func TestFailureReachesAllThatWait(t *testing.T) {
 	s.wantStandings("a failed", map[string]string{
 		"b": "FAILED DEPENDENCY_FAILED", "c": "FAILED DEPENDENCY_FAILED", "d": `QUEUED waiting for job "other"`,
 	})
-	if f := s.job(bob, "c").Failure; !strings.Contains(f.Message, `Job "b" failed`) {
+	if f := s.job(bob, "c").Failure; !strings.Contains(f.Message, `Job "b", which this job depends on, failed`) {
 		t.Errorf("c failed because %q, want the job that it waited for", f.Message)
 	}
 	s.Run(other.ID, failure())
@@ -139,7 +139,7 @@ func TestFailureReachesAllThatWait(t *testing.T) {
 	s.wantStandings("a is tried again", map[string]string{
 		"a": "QUEUED", "b": `QUEUED waiting for job "a"`, "c": "FAILED DEPENDENCY_FAILED", "d": "COMPLETED",
 	})
-	if f := s.job(bob, "c").Failure; !strings.Contains(f.Message, `Job "other" failed`) {
+	if f := s.job(bob, "c").Failure; !strings.Contains(f.Message, `Job "other", which this job depends on, failed`) {
 		t.Errorf("c failed because %q, want the one that is left", f.Message)
 	}
 	s.retry(ann, "other")
@@ -298,7 +298,7 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	s.Run(outside.ID, failure())
 	s.Run(s.job(ann, "b-3").ID, failure())
 	s.wantStandings("failed", map[string]string{
-		"b-1": "FAILED DEPENDENCY_FAILED", "b-2": "FAILED DEPENDENCY_FAILED", "b-4": "FAILED DEPENDENCY_FAILED", "b": "FAILED 4 of 4 subjobs failed",
+		"b-1": "FAILED DEPENDENCY_FAILED", "b-2": "FAILED DEPENDENCY_FAILED", "b-4": "FAILED DEPENDENCY_FAILED", "b": "FAILED 4 of 4 jobs failed",
 	})
 	s.retry(ann, "b")
 	s.wantStandings("tried again", map[string]string{

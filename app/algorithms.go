@@ -29,7 +29,7 @@ func (s *Algorithms) Get(by Caller, typ, version string) (*algorithm.View, error
 		if version != "" {
 			of = fmt.Sprintf(" with version %q", version)
 		}
-		return nil, fault.Errorf(fault.NotFound, "there is no algorithm %q%s here; GET /algorithms lists what there is", typ, of)
+		return nil, fault.Errorf(fault.NotFound, "there is no algorithm %q%s on this server; GET /algorithms lists the available ones", typ, of)
 	}
 	view := a.View(s.router.MissingFor(a, by.routed()), s.catalogue.VersionNames(typ))
 	return &view, nil

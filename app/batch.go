@@ -98,14 +98,14 @@ func (p *plan) rowNames(sub BatchSubmission) []string {
 		return sub.RowNames
 	}
 	if n := len(sub.Rows); !p.faulty("settings") && (n == 0 || n > MaxBatchRows) {
-		p.fault("value", fmt.Sprintf("give the settings of 1 to %d jobs, not %d", MaxBatchRows, n), "settings")
+		p.fault("value", fmt.Sprintf("send settings for 1 to %d jobs, not %d", MaxBatchRows, n), "settings")
 		return nil
 	}
 	if sub.RowNames == nil {
 		return p.numberedNames(sub)
 	}
 	if len(sub.RowNames) != len(sub.Rows) {
-		p.fault("value", fmt.Sprintf("give one name for each of the %d settings, not %d", len(sub.Rows), len(sub.RowNames)), "jobNames")
+		p.fault("value", fmt.Sprintf("send one name for each of the %d jobs, not %d", len(sub.Rows), len(sub.RowNames)), "jobNames")
 	}
 	seen := map[string]int{}
 	for i, name := range sub.RowNames {
@@ -114,9 +114,9 @@ func (p *plan) rowNames(sub BatchSubmission) []string {
 		case msg != "":
 			p.fault("value", msg, "jobNames", i)
 		case name == sub.Name:
-			p.fault("taken", "use a name other than the batch's own", "jobNames", i)
+			p.fault("taken", "choose a name that differs from the batch's", "jobNames", i)
 		case taken:
-			p.fault("taken", fmt.Sprintf("%q is the name of row %d already", name, first), "jobNames", i)
+			p.fault("taken", fmt.Sprintf("%q is already the name of job %d; choose another", name, first), "jobNames", i)
 		default:
 			seen[name] = i
 		}
@@ -131,7 +131,7 @@ func (p *plan) numberedNames(sub BatchSubmission) []string {
 	}
 	if n := len(names); n > 0 && !p.faulty("batchName") {
 		if msg := naming.CheckName(names[n-1]); msg != "" {
-			p.fault("value", fmt.Sprintf("use a shorter name: of row %q, %s", names[n-1], msg), "batchName")
+			p.fault("value", fmt.Sprintf("use a shorter name; for the job %q: %s", names[n-1], msg), "batchName")
 		}
 	}
 	return names

@@ -142,8 +142,8 @@ func TestDeletingARowKeepsTheStatusOfItsBatch(t *testing.T) {
 		row, reason string
 		counts      app.Counts
 	}{
-		{"b-1", "1 of 1 subjobs failed", app.Counts{Failed: 1}},
-		{"b-3", "the subjobs that failed were deleted", app.Counts{}},
+		{"b-1", "1 of 1 jobs failed", app.Counts{Failed: 1}},
+		{"b-3", "the jobs that failed were deleted", app.Counts{}},
 	} {
 		must.OK(t, s.Jobs.Delete(t.Context(), ann, step.row))
 		s.wantBatch("without "+step.row, app.Failed, step.counts)

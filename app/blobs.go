@@ -54,9 +54,9 @@ type Disk struct {
 func (d Disk) Shortage(more int64) string {
 	switch {
 	case d.Free-more < d.Reserve:
-		return fmt.Sprintf("%s are free, %s are kept free", unit.Bytes(d.Free), unit.Bytes(d.Reserve))
+		return fmt.Sprintf("%s free, at least %s must stay free", unit.Bytes(d.Free), unit.Bytes(d.Reserve))
 	case d.Files > 0 && d.FreeFiles < d.ReserveFiles:
-		return fmt.Sprintf("%s more can be made, %d are kept free", unit.Count(int(d.FreeFiles), "file"), d.ReserveFiles)
+		return fmt.Sprintf("%s more can be created, at least %d must stay free", unit.Count(int(d.FreeFiles), "file"), d.ReserveFiles)
 	}
 	return ""
 }

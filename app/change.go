@@ -78,11 +78,11 @@ func (s *Jobs) tryAgain(ctx context.Context, by Caller, name string, begun bool)
 		case err != nil:
 			return err
 		case stopping != nil:
-			return fault.Errorf(fault.JobNotFailed, "batch %q is still being stopped; retry in a few seconds", stopping.Name)
+			return fault.Errorf(fault.JobNotFailed, "batch %q is still being cancelled; retry in a few seconds", stopping.Name)
 		case begun && j.Private.Pending == nil: // others have gone on with it
 			return nil
 		case !j.IsBatch() && j.Status != Failed:
-			return fault.Errorf(fault.JobNotFailed, "job %q is %s; only a FAILED job can be tried again", name, j.Status)
+			return fault.Errorf(fault.JobNotFailed, "job %q is %s; only a FAILED job can be retried", name, j.Status)
 		case !j.IsBatch():
 			if err := s.admitJobs(tx, j.Organization, j.Email, 1); err != nil {
 				return err
@@ -103,7 +103,7 @@ func (s *Jobs) tryAgain(ctx context.Context, by Caller, name string, begun bool)
 		case did.refused != nil:
 			return did.refused
 		}
-		return fault.Errorf(fault.JobNotFailed, "no row of batch %q has failed; there is nothing to try again", name)
+		return fault.Errorf(fault.JobNotFailed, "no job of batch %q has failed; there is nothing to retry", name)
 	})
 	return rec, again, err
 }

@@ -18,7 +18,7 @@ func TestReasonOfALostAttemptIsPartOfASentence(t *testing.T) {
 		return app.Ending{Outcome: &app.Outcome{Cause: app.CauseInterrupted, Message: "The machine ended the job, which did not fail by itself."}}
 	}
 	s.Run(j.ID, interrupted())
-	must.Equal(t, "why the job waits", s.job(ann, "a").StatusReason, "attempt 1 was lost (The machine ended the job, which did not fail by itself); waiting for the next")
+	must.Equal(t, "why the job waits", s.job(ann, "a").StatusReason, "attempt 1 was lost (The machine ended the job, which did not fail by itself); waiting for the next attempt")
 	s.Run(j.ID, interrupted())
 	want := "The job was lost: The machine ended the job, which did not fail by itself. Retry it to run it again."
 	if got := s.job(ann, "a").Failure; got == nil || got.Message != want {

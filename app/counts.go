@@ -83,9 +83,9 @@ func (parent *Job) conclude() {
 // reason is the statusReason of a failed batch.
 func (c *Counts) reason() string {
 	if c.Failed == 0 {
-		return "the subjobs that failed were deleted"
+		return "the jobs that failed were deleted"
 	}
-	return fmt.Sprintf("%d of %d subjobs failed", c.Failed, c.Total())
+	return fmt.Sprintf("%d of %d jobs failed", c.Failed, c.Total())
 }
 
 // forget removes a finished subjob that is being deleted from the counts. The

@@ -39,7 +39,7 @@ func (s *Jobs) Delete(ctx context.Context, by Caller, name string) error {
 // removable returns an error if a job can't be deleted now.
 func removable(tx Tx, j *Job) error {
 	if !j.Status.Finished() {
-		return fault.Errorf(fault.JobNotFinished, "job %q is %s; cancel it or wait for its end, then delete it", j.Name, j.Status)
+		return fault.Errorf(fault.JobNotFinished, "job %q is %s; cancel it or wait until it has finished, then delete it", j.Name, j.Status)
 	}
 	for _, how := range []Dependence{WaitsForSuccess, WaitsForEnd} {
 		for id, err := range tx.Dependants(j.ID, how) {
@@ -50,7 +50,7 @@ func removable(tx Tx, j *Job) error {
 		}
 	}
 	if j.Private.Unpropagated {
-		return fault.Errorf(fault.FileInUse, "jobs that depend on job %q are still being told of its end; try again in a few seconds", j.Name)
+		return fault.Errorf(fault.FileInUse, "jobs that depend on job %q are still being updated; try again in a few seconds", j.Name)
 	}
 	id, err := tx.NeededBy(string(j.ID))
 	if errors.Is(err, fault.NotFound) {
@@ -77,7 +77,7 @@ func InUse(tx Tx, what string, id JobID) error {
 	if err != nil {
 		return err
 	}
-	return fault.Errorf(fault.FileInUse, "%s is read by job %q, which is %s; wait for its end or cancel it", what, reader.Name, reader.Status)
+	return fault.Errorf(fault.FileInUse, "%s is needed by job %q, which is %s; wait until it has finished or cancel it", what, reader.Name, reader.Status)
 }
 
 // deleteJobs deletes a job, a batch with its rows, or one row of a batch, whose

@@ -52,7 +52,7 @@ func (j *Job) finish(e Ending, now time.Time) {
 		j.Private.Lost++
 		j.Status, j.StartedAt = Queued, unit.Time{}
 		j.forgetAttempt()
-		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next", j.Attempts, e.why())
+		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next attempt", j.Attempts, e.why())
 		j.release()
 	case e.lost():
 		j.fail(Failure{Code: FailedLost, Message: fmt.Sprintf("The job was lost: %s. Retry it to run it again.", e.why())}, unit.At(now))
@@ -104,7 +104,7 @@ func (e *Ending) why() string {
 	case e.Outcome != nil && e.Outcome.Message != "":
 		return strings.TrimSuffix(e.Outcome.Message, ".") // it becomes part of a sentence
 	}
-	return "its machine or process went away"
+	return "its machine or process disappeared"
 }
 
 // stopped is the failure of a job that was cancelled. seen is the failure found
@@ -138,7 +138,7 @@ func (j *Job) fail(f Failure, at unit.Time) {
 func (j *Job) failDependency(w Dependency, at unit.Time) {
 	j.fail(Failure{
 		Code:    FailedDependency,
-		Message: fmt.Sprintf("Job %q failed, for which this job waited. Retry %q: this job then waits for it again.", w.Name, w.Name),
+		Message: fmt.Sprintf("Job %q, which this job depends on, failed. Retry %q; this job then waits for it again.", w.Name, w.Name),
 	}, at)
 	j.Private.Cause = w.Job
 }

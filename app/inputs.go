@@ -50,7 +50,7 @@ func (s *Runs) ResolveInputs(ctx context.Context, j *Job) (*Failure, error) {
 		return nil, err
 	}
 	if note(j); j.Private.Needs != before {
-		return &Failure{Code: FailedCannotStart, Message: "With the files that other jobs have made, the job needs more than it had reserved before they were there: " + j.Private.Needs.Text() + ". Retry it: it then reserves that."}, nil
+		return &Failure{Code: FailedCannotStart, Message: "With the files that other jobs have created, the job needs more resources than were reserved for it: " + j.Private.Needs.Text() + ". Retry it to reserve them."}, nil
 	}
 	return nil, nil
 }
@@ -61,7 +61,7 @@ func (s *Runs) findInputs(ctx context.Context, a *algorithm.File, input Input, r
 	manifest, err := s.blobs.Manifest(ref.Job)
 	switch {
 	case errors.Is(err, fault.NotFound):
-		return nil, &Failure{Code: FailedInput, Message: fmt.Sprintf("The result of job %q, which setting %q needs, is no longer stored. Submit both jobs anew.", input.Job, input.Setting)}, nil
+		return nil, &Failure{Code: FailedInput, Message: fmt.Sprintf("The result of job %q, which setting %q needs, is no longer stored. Submit both jobs again.", input.Job, input.Setting)}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("result of job %s: %w", ref.Job, err)
 	}
@@ -75,7 +75,7 @@ func (s *Runs) findInputs(ctx context.Context, a *algorithm.File, input Input, r
 		files, err = acceptedFiles(a.Parameters.Named(input.Setting), files)
 	}
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Code == fault.Invalid {
-		return nil, &Failure{Code: FailedInput, Message: fmt.Sprintf("There is no file for setting %q: %s. Submit this job anew with one that is there.", input.Setting, refused.Message)}, nil
+		return nil, &Failure{Code: FailedInput, Message: fmt.Sprintf("There is no file for setting %q: %s. Submit this job again with an existing file.", input.Setting, refused.Message)}, nil
 	}
 	return files, nil, err
 }
@@ -127,5 +127,5 @@ func (s *Runs) validateInputs(ctx context.Context, j *Job, a *algorithm.File, in
 	for _, f := range faults {
 		text = append(text, fmt.Sprintf("%s: %s", strings.Trim(fmt.Sprint(f.Loc), "[]"), f.Msg))
 	}
-	return known, &Failure{Code: FailedInvalid, Message: "The settings can't be used with the files that other jobs have made. " + strings.Join(text, "; ")}, nil
+	return known, &Failure{Code: FailedInvalid, Message: "The settings are not valid for the files that other jobs have created. " + strings.Join(text, "; ")}, nil
 }

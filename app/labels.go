@@ -55,7 +55,7 @@ func (l Labels) set() (n int) {
 }
 
 func tooManyTags(n int) string {
-	return fmt.Sprintf("use at most %d tags, not %d; a tag that is null is removed", MaxTags, n)
+	return fmt.Sprintf("use at most %d tags, not %d; set a tag to null to remove it", MaxTags, n)
 }
 
 // label changes a job's labels. It fails if the job had too many tags then.

@@ -42,9 +42,9 @@ func (s *Jobs) Log(ctx context.Context, by Caller, r LogRequest) (*Log, error) {
 	case err != nil:
 		return nil, err
 	case j.IsBatch():
-		return nil, fault.Errorf(fault.NotFound, "batch %q has no log of its own; ask for the log of a row", r.Name)
+		return nil, fault.Errorf(fault.NotFound, "batch %q has no log of its own; request the log of one of its jobs", r.Name)
 	case r.Attempt > j.Attempts:
-		return nil, fault.Errorf(fault.NotFound, "job %q had %d attempts so far; leave attempt out for the log of the latest", r.Name, j.Attempts)
+		return nil, fault.Errorf(fault.NotFound, "job %q has had %d attempts; omit attempt for the log of the latest", r.Name, j.Attempts)
 	case r.Attempt == 0:
 		r.Attempt = j.Attempts
 	}

@@ -120,14 +120,14 @@ func (p *plan) makerOf(r *row, parameter algorithm.Parameter) (by *maker, wrong 
 		return nil, fault.Field{Loc: []any{want.AskedBy}, Type: "value", Msg: msg}, nil
 	}
 	if v := r.settings.Member(parameter.Name); v != nil && v.Kind != strictjson.Null {
-		return nil, fault.Field{Loc: []any{parameter.Name}, Type: "value", Msg: fmt.Sprintf("can't be given when %s has it made by a job of %s: leave one of the two out", want.AskedBy, want.Type)}, nil
+		return nil, fault.Field{Loc: []any{parameter.Name}, Type: "value", Msg: fmt.Sprintf("can't be combined with %s, which has the file made by a job of type %s: remove one of the two", want.AskedBy, want.Type)}, nil
 	}
 	if p.forOthers {
-		return asks(fmt.Sprintf("needs a job of %s, but this job is itself queued for another one: submit it first", want.Type))
+		return asks(fmt.Sprintf("needs a job of type %s, which is created automatically only for jobs that you submit yourself: submit that job first", want.Type))
 	}
 	a, ok := p.catalogue.Find(want.Type, "")
 	if !ok {
-		return asks(fmt.Sprintf("needs a job of %s, which is not available on this server", want.Type))
+		return asks(fmt.Sprintf("needs a job of type %s, which is not available on this server", want.Type))
 	}
 	members := slices.Clone(want.Settings)
 	plain := strictjson.AppendPlain(nil, &strictjson.Value{Kind: strictjson.Object, Members: members})
@@ -185,12 +185,12 @@ func settingsOf(members []strictjson.Member, more map[string]any) (*strictjson.V
 func (p *plan) digestFor(r *row, name string, reads *algorithm.Parameter) (text, sum, msg string, err error) {
 	i := slices.IndexFunc(r.references, func(ref Reference) bool { return ref.Setting == name })
 	if i < 0 {
-		return "", "", "is missing: the job that makes another input reads it", nil
+		return "", "", "is required by the job that makes another input", nil
 	}
 	ref := r.references[i]
 	switch {
 	case ref.Pending:
-		return "", "", fmt.Sprintf("is made by the job %q, which has not finished: submit this when it is COMPLETED", r.inputs[i].Job), nil
+		return "", "", fmt.Sprintf("is created by job %q, which has not finished: submit this job when that one is COMPLETED", r.inputs[i].Job), nil
 	case ref.Size > maxNamingFile:
 		return "", "", fmt.Sprintf("has more than %s", unit.Bytes(maxNamingFile)), nil
 	}
@@ -207,7 +207,7 @@ func (p *plan) digestFor(r *row, name string, reads *algorithm.Parameter) (text,
 	}
 	held, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", "was deleted just now; upload it again", nil
+		return "", "", "was just deleted; upload it again", nil
 	}
 	if err != nil {
 		return "", "", "", fmt.Errorf("read the file of setting %s: %w", name, err)
@@ -362,7 +362,7 @@ func (f *madeFile) placed(w fault.Field) fault.Field {
 		}
 		w.Msg = fmt.Sprintf("its setting %v %s", w.Loc[0], w.Msg)
 	}
-	w.Loc, w.Msg = f.at(), fmt.Sprintf("needs a job of %s, and %s", f.parameter.Maker.Type, w.Msg)
+	w.Loc, w.Msg = f.at(), fmt.Sprintf("needs a job of type %s, but %s", f.parameter.Maker.Type, w.Msg)
 	return w
 }
 
@@ -385,7 +385,7 @@ func putMakers(tx Tx, reader *Job, makers []*maker, encoded []EncodedJob) error 
 		j, err := tx.JobNamed(reader.Organization, m.name)
 		switch {
 		case m.name == reader.Name:
-			return fault.Errorf(fault.JobAlreadyExists, "%q is the name of the job that makes an input of this one; choose another name", m.name)
+			return fault.Errorf(fault.JobAlreadyExists, "%q is already the name of the job that makes an input of this one; choose another name", m.name)
 		case errors.Is(err, fault.NotFound) && m.job != nil:
 		case errors.Is(err, fault.NotFound):
 			return errMakerChanged

@@ -196,17 +196,17 @@ func TestMakersAreRefusedWithTheirReaders(t *testing.T) {
 		definitions    []string
 		settings, want string
 	}{
-		"not ready":         {[]string{none, foldFile}, `{"chains":"` + chains(">a\nMKV\n") + `","msa":"search"}`, "body.settings.msa: needs a job of search, and search is not ready on this server: "},
-		"no such algorithm": {[]string{foldFile}, `{"chains":"` + chains(">a\nMKV\n") + `","msa":"search"}`, "body.settings.msa: needs a job of search, which is not available"},
-		"both":              {nil, fmt.Sprintf(`{"chains":%q,"msa":"search","rows":[%q]}`, chains(">a\nMKV\n"), rows), "body.settings.rows: can't be given when msa has it made by a job of search"},
-		"no chains":         {nil, `{"msa":"search"}`, "body.settings.chains: is missing"},
+		"not ready":         {[]string{none, foldFile}, `{"chains":"` + chains(">a\nMKV\n") + `","msa":"search"}`, "body.settings.msa: needs a job of type search, but search is not ready on this server: "},
+		"no such algorithm": {[]string{foldFile}, `{"chains":"` + chains(">a\nMKV\n") + `","msa":"search"}`, "body.settings.msa: needs a job of type search, which is not available"},
+		"both":              {nil, fmt.Sprintf(`{"chains":%q,"msa":"search","rows":[%q]}`, chains(">a\nMKV\n"), rows), "body.settings.rows: can't be combined with msa, which has the file made by a job of type search"},
+		"no chains":         {nil, `{"msa":"search"}`, "body.settings.chains: is required by the job that makes another input"},
 		"too many for it":   {nil, `{"chains":"` + chains(">a\nMKV\n>b\nMKV\n>c\nMKV\n") + `","msa":"search"}`, "body.settings.chains: has 3 records"},
-		"pending":           {nil, `{"chains":"job:made/x.fasta","msa":"search"}`, `body.settings.chains: is made by the job "made", which has not finished`},
+		"pending":           {nil, `{"chains":"job:made/x.fasta","msa":"search"}`, `body.settings.chains: is created by job "made", which has not finished`},
 		"a large file":      {nil, `{"chains":"` + chains(strings.Repeat(">a\n", 1_500_000)) + `","msa":"search"}`, "body.settings.chains: has more than 4.0 MiB"},
 		"many records":      {nil, `{"chains":"` + chains(strings.Repeat(">a\nM\n", 10_001)) + `","msa":"search"}`, "body.settings.chains: has more than 10000 sequences"},
 		"no protein":        {nil, `{"chains":"` + chains("1234\n") + `","msa":"search"}`, "body.settings.chains"},
-		"too large":         {[]string{strings.Replace(searchFile, "default = 1\n", "default = 9\n", 1), foldFile}, `{"chains":"` + chains(">a\nMKV\n") + `","msa":"search"}`, "body.settings.msa: needs a job of search, and "},
-		"for another one":   {[]string{searchFile, strings.NewReplacer(`"fold"`, `"other"`).Replace(foldFile), strings.NewReplacer(`"search"`+"\n", `"other"`+"\n", "deep = true", `msa = "search"`, "sequences =", "chains =").Replace(foldFile)}, `{"chains":"` + chains(">a\nMKV\n") + `","msa":"search"}`, "body.settings.msa: needs a job of other, and its setting msa needs a job of search, but"},
+		"too large":         {[]string{strings.Replace(searchFile, "default = 1\n", "default = 9\n", 1), foldFile}, `{"chains":"` + chains(">a\nMKV\n") + `","msa":"search"}`, "body.settings.msa: needs a job of type search, but "},
+		"for another one":   {[]string{searchFile, strings.NewReplacer(`"fold"`, `"other"`).Replace(foldFile), strings.NewReplacer(`"search"`+"\n", `"other"`+"\n", "deep = true", `msa = "search"`, "sequences =", "chains =").Replace(foldFile)}, `{"chains":"` + chains(">a\nMKV\n") + `","msa":"search"}`, "body.settings.msa: needs a job of type other, but its setting msa needs a job of type search, which"},
 	} {
 		jobs := s.Jobs
 		if tt.definitions != nil {

@@ -26,11 +26,11 @@ func (p *plan) resolveResult(tx Tx, r naming.Reference) (files []resolvedFile, e
 	j, err := tx.JobNamed(p.by.Organization, r.Job)
 	switch {
 	case errors.Is(err, fault.NotFound):
-		return nil, fault.Errorf(fault.Invalid, "there is no job %q; a result is named job:<jobName>/<path>", r.Job)
+		return nil, fault.Errorf(fault.Invalid, "there is no job %q; write a file of a result as job:<jobName>/<path>", r.Job)
 	case err != nil:
 		return nil, err
 	case j.Status == Failed || j.IsBatch():
-		return nil, fault.Errorf(fault.Invalid, "job %q has no result to read; retry it if it has FAILED, and of a batch name a row", r.Job)
+		return nil, fault.Errorf(fault.Invalid, "job %q has no result; retry it if it is FAILED, or name one of its jobs if it is a batch", r.Job)
 	}
 	var a *algorithm.File
 	if r.Output != "" {
@@ -98,7 +98,7 @@ func outputFiles(id JobID, r naming.Reference, a *algorithm.File, m *Manifest) (
 		}
 	}
 	if files == nil {
-		return nil, fault.Errorf(fault.Invalid, "the result of job %q has no file of its output %q (%s)", r.Job, o.Name, o.File)
+		return nil, fault.Errorf(fault.Invalid, "the result of job %q has no file for the output %q (%s)", r.Job, o.Name, o.File)
 	}
 	return files, nil
 }

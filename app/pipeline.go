@@ -53,7 +53,7 @@ func (p *pipeline) check(ctx context.Context) error {
 	p.checkLabels(p.sub.Labels)
 	if n := len(p.sub.Jobs); n == 0 || n > MaxBatchRows {
 		if !p.faulty("jobs") {
-			p.fault("value", fmt.Sprintf("give 1 to %d jobs, not %d", MaxBatchRows, n), "jobs")
+			p.fault("value", fmt.Sprintf("send 1 to %d jobs, not %d", MaxBatchRows, n), "jobs")
 		}
 		return nil
 	}
@@ -89,9 +89,9 @@ func (p *pipeline) name() {
 		case msg != "" && (j.Name != "" || !p.faulty("batchName")):
 			p.fault("value", msg, "jobs", i, "jobName")
 		case name == p.sub.Name:
-			p.fault("taken", "use a name other than the batch's own", "jobs", i, "jobName")
+			p.fault("taken", "choose a name that differs from the batch's", "jobs", i, "jobName")
 		case taken:
-			p.fault("taken", fmt.Sprintf("%q is the name of job %d already", name, first), "jobs", i, "jobName")
+			p.fault("taken", fmt.Sprintf("%q is already the name of job %d; choose another", name, first), "jobs", i, "jobName")
 		default:
 			seen[name] = i
 		}
@@ -175,7 +175,7 @@ func (p *pipeline) order(ctx context.Context, common []Dependency) (err error) {
 		total += len(p.waits[i])
 	}
 	if total > maxPipelineWaits {
-		p.fault("value", fmt.Sprintf("all jobs together may wait for at most %d, not %d; let many wait for one job that waits for many", maxPipelineWaits, total), "jobs")
+		p.fault("value", fmt.Sprintf("a pipeline can have at most %d dependencies, not %d; let many jobs depend on one job that depends on many", maxPipelineWaits, total), "jobs")
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (p *plan) checkCircle(names []string, waits [][]Dependency, member string) 
 	if found == nil {
 		return
 	}
-	p.fault("value", "these jobs wait for one another, so that none could start: "+circleText(found, names)+"; let one of them wait for none of the others", member, found[0])
+	p.fault("value", "these jobs depend on one another, so none of them could start: "+circleText(found, names)+"; remove one of these dependencies", member, found[0])
 }
 
 // jobs makes the parent and its rows.

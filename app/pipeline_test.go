@@ -65,7 +65,7 @@ func TestPipelineRunsInItsOrder(t *testing.T) {
 	}
 	s.Run(s.job(ann, "run-1").ID, failure())
 	s.Run(s.job(ann, "run-2").ID, success())
-	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED", "p": "FAILED 2 of 4 subjobs failed"})
+	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED", "p": "FAILED 2 of 4 jobs failed"})
 	s.retry(ann, "p")
 	s.Run(s.job(ann, "run-1").ID, success())
 	s.Run(s.job(ann, "report").ID, success())

@@ -85,7 +85,7 @@ func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime i
 	case priority < MinPriority || priority > MaxPriority:
 		p.fault("value", fmt.Sprintf("use a priority from %d to %d", MinPriority, MaxPriority), "priority")
 	case priority > 0 && !by.Administers():
-		p.fault("value", "only admins may use a priority above 0; leave it out or use 0 or less", "priority")
+		p.fault("value", "only admins can use a priority above 0; omit it or use 0 or less", "priority")
 	}
 	if p.algorithm != nil {
 		p.checkRuntime()
@@ -103,7 +103,7 @@ func (p *plan) findAlgorithm(typ, version string) {
 	case len(known) > 0:
 		p.fault("unknown", fmt.Sprintf("%s has no version %q; it has %s", typ, version, strings.Join(known, ", ")), "version")
 	default:
-		msg := fmt.Sprintf("there is no algorithm %q here", typ)
+		msg := fmt.Sprintf("there is no algorithm %q on this server", typ)
 		if near := plaintext.Nearest(typ, catalogue.Types()); near != "" {
 			msg += fmt.Sprintf("; did you mean %q?", near)
 		} else {

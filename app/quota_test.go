@@ -85,7 +85,7 @@ func TestByteQuotaLimitsUploadsAndJobs(t *testing.T) {
 	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
 	id, err := s.createAndPut(ann, "a.txt", 600)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "an upload beyond the quota", must.Error2(s.createAndPut(ann, "b.txt", 401)), `may store 1000 bytes and stores 600 bytes, so that "b.txt" of 401 bytes does not fit`)
+	wantQuotaExceeded(t, "an upload beyond the quota", must.Error2(s.createAndPut(ann, "b.txt", 401)), `is 1000 bytes (600 bytes used), so "b.txt" with 401 bytes does not fit`)
 	must.OK(t, s.put(id, 2, 900)) // replaces the 600
 	s.complete(s.submit(ann, "job", `{}`).ID, 300)
 	wantCode(t, "a job above the quota", must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "more", `{}`))), fault.QuotaExceeded)
@@ -108,7 +108,7 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	}
 	_, first, err := s.Files.BeginUpload(ctx, ids[0], 600)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "a second upload that does not fit beside the first", must.Error3(s.Files.BeginUpload(ctx, ids[1], 500)), "600 bytes are being uploaded")
+	wantQuotaExceeded(t, "a second upload that does not fit beside the first", must.Error3(s.Files.BeginUpload(ctx, ids[1], 500)), "600 bytes being uploaded")
 	_, second, err := s.Files.BeginUpload(ctx, ids[1], -1) // of unknown length
 	must.OK(t, err)
 	must.OK(t, second.Grow(ctx, 400))
@@ -142,23 +142,23 @@ func TestPartsShareTheQuota(t *testing.T) {
 	}
 	_, whole, err := s.Files.BeginUpload(ctx, ids[0], 600)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "parts that do not fit beside a whole file", must.Error3(s.Files.BeginPart(ctx, ids[1], 500, 0)), "600 bytes are being uploaded")
+	wantQuotaExceeded(t, "parts that do not fit beside a whole file", must.Error3(s.Files.BeginPart(ctx, ids[1], 500, 0)), "600 bytes being uploaded")
 
 	// Parts of an unknown length count as they arrive, and once when they are recorded.
 	generation, parts, err := s.Files.BeginPart(ctx, ids[1], -1, 0)
 	must.OK(t, err)
 	must.OK(t, s.Files.BeginPartial(ctx, ids[1], &app.Partial{Generation: generation}))
 	must.OK(t, parts.Grow(ctx, 300))
-	wantQuotaExceeded(t, "a whole file that does not fit beside parts", must.Error3(s.Files.BeginUpload(ctx, ids[2], 101)), "900 bytes are being uploaded")
+	wantQuotaExceeded(t, "a whole file that does not fit beside parts", must.Error3(s.Files.BeginUpload(ctx, ids[2], 101)), "900 bytes being uploaded")
 	must.OK(t, s.Files.SavePartial(ctx, ids[1], &app.Partial{Generation: generation, Offset: 300}))
 	parts.Recorded(300)
-	wantQuotaExceeded(t, "more parts", parts.Grow(ctx, 401), "stores 300 bytes, and 600 bytes are being uploaded")
+	wantQuotaExceeded(t, "more parts", parts.Grow(ctx, 401), "(300 bytes used, 600 bytes being uploaded)")
 	must.OK(t, parts.Grow(ctx, 400))
 	parts.Release()
 
 	_, again, err := s.Files.BeginPart(ctx, ids[1], 400, 300)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "a whole file beside parts that go on", must.Error3(s.Files.BeginUpload(ctx, ids[2], 1)), "700 bytes are being uploaded")
+	wantQuotaExceeded(t, "a whole file beside parts that go on", must.Error3(s.Files.BeginUpload(ctx, ids[2], 1)), "700 bytes being uploaded")
 	again.Release()
 	whole.Release()
 	_, last, err := s.Files.BeginUpload(ctx, ids[2], 700)
@@ -173,7 +173,7 @@ func TestReplacedBytesAreCreditedOnce(t *testing.T) {
 	must.OK(t, err)
 	_, first, err := s.Files.BeginUpload(t.Context(), id, 900)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "a second replacement of the same file", must.Error3(s.Files.BeginUpload(t.Context(), id, 900)), "900 bytes are being uploaded")
+	wantQuotaExceeded(t, "a second replacement of the same file", must.Error3(s.Files.BeginUpload(t.Context(), id, 900)), "900 bytes being uploaded")
 	first.Release()
 	_, second, err := s.Files.BeginUpload(t.Context(), id, 900)
 	must.OK(t, err)
@@ -205,11 +205,11 @@ func TestUserQuotas(t *testing.T) {
 	s.submit(ann, "g", `{}`)
 	wantCode(t, "a retry", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.QuotaExceeded)
 
-	wantQuotaExceeded(t, "ann's large file", must.Error2(s.createAndPut(ann, "a.txt", 101)), `user "ann@lab.example" may store 100 bytes and stores 0 bytes`)
+	wantQuotaExceeded(t, "ann's large file", must.Error2(s.createAndPut(ann, "a.txt", 101)), `user "ann@lab.example" is 100 bytes (0 bytes used)`)
 	must.OK(t, must.Error2(s.createAndPut(ann, "b.txt", 100)))
-	wantQuotaExceeded(t, "an upload above the quota", must.Error2(s.createAndPut(ann, "c.txt", 1)), `user "ann@lab.example" may store 100 bytes and stores 100 bytes`)
+	wantQuotaExceeded(t, "an upload above the quota", must.Error2(s.createAndPut(ann, "c.txt", 1)), `user "ann@lab.example" is 100 bytes (100 bytes used)`)
 	must.OK(t, must.Error2(s.createAndPut(bob, "d.txt", 800)))
-	wantQuotaExceeded(t, "bob's second file", must.Error2(s.createAndPut(bob, "e.txt", 101)), `organization "lab" may store 1000 bytes and stores 900 bytes`)
+	wantQuotaExceeded(t, "bob's second file", must.Error2(s.createAndPut(bob, "e.txt", 101)), `organization "lab" is 1000 bytes (900 bytes used)`)
 
 	id, err := s.Files.Create(t.Context(), eve, upload.Request{Filename: "e.txt"})
 	must.OK(t, err)

@@ -99,7 +99,7 @@ func (p *plan) resolveReference(tx Tx, parameter algorithm.Parameter, text strin
 func acceptedFiles(parameter *algorithm.Parameter, files []resolvedFile) ([]resolvedFile, error) {
 	if n := len(files); n > 1 && !parameter.Many {
 		in := files[0].input
-		return nil, fault.Errorf(fault.Invalid, "the output %q of job %q has %d files, and this setting takes one: name it, as in job:%s/%s", in.Output, in.Job, n, in.Job, in.Path)
+		return nil, fault.Errorf(fault.Invalid, "the output %q of job %q has %d files, but this setting takes only one: name the file, as in job:%s/%s", in.Output, in.Job, n, in.Job, in.Path)
 	}
 	for i := range files {
 		f := &files[i]
@@ -108,7 +108,7 @@ func acceptedFiles(parameter *algorithm.Parameter, files []resolvedFile) ([]reso
 			accepts = parameter.MayAccept(f.input.Filename)
 		}
 		if !accepts {
-			return nil, fault.Errorf(fault.Invalid, "%q is not a file of the kind wanted here (%s)", f.input.Filename, strings.Join(parameter.File, ", "))
+			return nil, fault.Errorf(fault.Invalid, "%q has the wrong file type; this setting takes %s", f.input.Filename, strings.Join(parameter.File, ", "))
 		}
 		f.input.Setting, f.ref.Setting = parameter.Name, parameter.Name
 	}
@@ -135,7 +135,7 @@ func (p *plan) locateFiles(tx Tx, text string) ([]resolvedFile, error) {
 
 func resolveDigest(tx Tx, by Caller, digest, filename string) (Input, Reference, error) {
 	if msg := naming.CheckFilename(filename); msg != "" {
-		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "the name of the file behind its digest: %s", msg)
+		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "the file name after the digest: %s", msg)
 	}
 	page, err := tx.Uploads(UploadFilter{Organization: by.Organization, Email: by.Email, SHA256: digest}, "", 1)
 	switch {
@@ -156,7 +156,7 @@ func resolveUpload(tx Tx, by Caller, ref string) (Input, Reference, error) {
 	case err != nil:
 		return Input{}, Reference{}, err
 	case !u.Completed():
-		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "the upload %q is not completed; send POST /upload/%s/complete first", ref, u.ID)
+		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "the upload %q is not complete; send POST /upload/%s/complete first", ref, u.ID)
 	}
 	input := Input{FileID: string(u.ID), Filename: u.Filename, SHA256: u.SHA256}
 	return input, Reference{Upload: u.ID, Generation: u.Generation, Size: u.Size}, nil
@@ -224,14 +224,14 @@ func (f *ownFiles) Read(ctx context.Context, ref string) ([]byte, error) {
 		return nil, err
 	}
 	if len(files) > 1 {
-		return nil, fault.Errorf(fault.Invalid, "%q is %d files, and a batch is read from one: name it, as in job:%s/%s", ref, len(files), files[0].input.Job, files[0].input.Path)
+		return nil, fault.Errorf(fault.Invalid, "%q refers to %d files, but a batch is made from one: name the file, as in job:%s/%s", ref, len(files), files[0].input.Job, files[0].input.Path)
 	}
 	source := files[0].ref
 	if source.Pending {
-		return nil, fault.Errorf(fault.Invalid, "the job of %q has not finished, so its rows are not known; submit this when it is COMPLETED", ref)
+		return nil, fault.Errorf(fault.Invalid, "the job of %q has not finished, so its rows are not known yet; submit the batch when that job is COMPLETED", ref)
 	}
 	if f.read += source.Size; f.read > fanout.MaxFileBytes {
-		return nil, fault.Errorf(fault.Invalid, "the files that rows are read from have more than %s; submit several batches", unit.Bytes(fanout.MaxFileBytes))
+		return nil, fault.Errorf(fault.Invalid, "the files that the batch is made from have more than %s; submit several batches", unit.Bytes(fanout.MaxFileBytes))
 	}
 	if err := f.Reserve(source.Size); err != nil {
 		return nil, err
@@ -242,7 +242,7 @@ func (f *ownFiles) Read(ctx context.Context, ref string) ([]byte, error) {
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Errorf(fault.Invalid, "the file %q was deleted just now", ref)
+		return nil, fault.Errorf(fault.Invalid, "the file %q was just deleted", ref)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ref, err)

@@ -18,14 +18,14 @@ func (j *Job) repeatedBy(other *Job) error {
 	}
 	switch {
 	case j.Private.Batch != "":
-		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is a row of the batch %q; choose another %s", j.Name, j.Batch, name)
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists in batch %q; choose another %s", j.Name, j.Batch, name)
 	case j.IsBatch() && !other.IsBatch():
-		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is a batch; choose another %s", j.Name, name)
+		return fault.Errorf(fault.JobAlreadyExists, "%q already exists as a batch; choose another %s", j.Name, name)
 	case !j.IsBatch() && other.IsBatch():
-		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is no batch; choose another %s", j.Name, name)
+		return fault.Errorf(fault.JobAlreadyExists, "%q already exists as a single job; choose another %s", j.Name, name)
 	}
 	if members := j.differences(other); len(members) > 0 {
-		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and differs in %s; choose another %s, or send the same again to get that job",
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and differs in %s; choose another %s, or send the original submission again to get that job",
 			j.Name, strings.Join(members, " and "), name)
 	}
 	return nil

@@ -50,7 +50,7 @@ func differs(name, members string) string {
 		member = "batchName"
 	}
 	return `JOB_ALREADY_EXISTS: job "` + name + `" already exists and differs in ` + members +
-		"; choose another " + member + ", or send the same again to get that job"
+		"; choose another " + member + ", or send the original submission again to get that job"
 }
 
 func TestRepeatThatAsksForSomethingElseNamesIt(t *testing.T) {
@@ -68,7 +68,7 @@ func TestRepeatThatAsksForSomethingElseNamesIt(t *testing.T) {
 		{`{"jobName":"plain",` + job + `,"version":"0"}`, differs("plain", "version")},
 		{`{"jobName":"plain","type":"greedy","settings":{}}`, differs("plain", "type")},
 		{`{"jobName":"plain","type":"echo","settings":{"steps":6},"priority":-1}`, differs("plain", "settings and priority")},
-		{`{"batchName":"plain",` + row + `}`, `JOB_ALREADY_EXISTS: job "plain" already exists and is no batch; choose another batchName`},
+		{`{"batchName":"plain",` + row + `}`, `JOB_ALREADY_EXISTS: "plain" already exists as a single job; choose another batchName`},
 
 		{`{"jobName":"timed",` + job + `,"priority":-1,"maxRuntimeSeconds":60}`, "created"},
 		{`{"jobName":"timed","maxRuntimeSeconds":60,"priority":-1,` + job + `}`, "again"},
@@ -81,8 +81,8 @@ func TestRepeatThatAsksForSomethingElseNamesIt(t *testing.T) {
 		{`{"batchName":"screen",` + row + `}`, differs("screen", "priority")},
 		{`{"batchName":"screen",` + row + `,"priority":-1,"maxRuntimeSeconds":60}`, differs("screen", "maxRuntimeSeconds")},
 		{`{"batchName":"screen",` + row + `,"priority":-1,"jobNames":["x","y"]}`, differs("screen", "settings or jobNames")},
-		{`{"jobName":"screen",` + job + `}`, `JOB_ALREADY_EXISTS: job "screen" already exists and is a batch; choose another jobName`},
-		{`{"jobName":"screen-1",` + job + `,"priority":-1}`, `JOB_ALREADY_EXISTS: job "screen-1" already exists and is a row of the batch "screen"; choose another jobName`},
+		{`{"jobName":"screen",` + job + `}`, `JOB_ALREADY_EXISTS: "screen" already exists as a batch; choose another jobName`},
+		{`{"jobName":"screen-1",` + job + `,"priority":-1}`, `JOB_ALREADY_EXISTS: job "screen-1" already exists in batch "screen"; choose another jobName`},
 	} {
 		must.Equal(t, step.body, s.repeat(s.Service, step.body), step.want)
 	}

@@ -357,7 +357,7 @@ func (s *Runs) PlacementOf(ctx context.Context, j *Job) (placement.Placement, er
 	}
 	p := s.router.Placement(a, j.Executor, routing.User{Organization: j.Organization, Email: j.Email}, j.Private.Needs)
 	if option := s.router.Forbidden(a); option != "" {
-		return p, fault.Errorf(fault.Invalid, "The job's algorithm asks for the cluster's option %s, which is no longer allowed. Ask an administrator to allow it, or submit the job anew.", option)
+		return p, fault.Errorf(fault.Invalid, "The job's algorithm uses the cluster option %s, which is no longer allowed. Ask an administrator to allow it, or submit the job again.", option)
 	}
 	return p, nil
 }
@@ -491,7 +491,7 @@ func (s *Runs) SetQueueForecast(executor string, o QueueForecast) { s.live.setFo
 
 // reason says why a job waits.
 func (d *Drain) reason() string {
-	text := fmt.Sprintf("waiting: %s drained the service at %s, so it starts no jobs", d.By, d.Since.UTC().Format(time.DateTime+" UTC"))
+	text := fmt.Sprintf("waiting: %s paused the queue at %s", d.By, d.Since.UTC().Format(time.DateTime+" UTC"))
 	if d.Reason != "" {
 		text += ": " + d.Reason
 	}
@@ -551,7 +551,7 @@ func operates(tx Tx, by Caller) error {
 		alone = alone && k.Organization == by.Organization
 	}
 	if !alone {
-		return fault.Errorf(fault.Forbidden, "only admins may do this, and only where no other organization has keys; ask the operator of the service, who has the command molrun drain")
+		return fault.Errorf(fault.Forbidden, "only admins can pause or resume the queue, and only if no other organization has keys; ask the operator of the service to run molrun drain")
 	}
 	return nil
 }

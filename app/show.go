@@ -44,7 +44,7 @@ func (s *Jobs) showLeft(id JobID, shown Record) Record {
 func (s *Jobs) showWaiting(j StoredJob, h head) Record {
 	why, place, inQueue := s.live.waiting(j.ID, s.now())
 	if why.Text == "" && !inQueue && h.executor != "" && !s.router.Has(h.executor) {
-		why.Text = "waiting: the executor " + h.executor + " is no longer configured here; ask an administrator, or cancel the job and submit it again"
+		why.Text = "waiting: the executor " + h.executor + " is no longer configured; ask an administrator, or cancel the job and submit it again"
 	}
 	if strings.HasPrefix(h.reason, waitsForJob) {
 		place.BlockedBy = eta.Dependency // it stands in no queue

@@ -224,7 +224,7 @@ func rowNameIsFree(tx Tx, row *Job) error {
 	_, err := tx.JobNamed(row.Organization, row.Name)
 	switch {
 	case err == nil:
-		return fault.Errorf(fault.JobAlreadyExists, "a job %q already exists, so the batch can't have a row of that name; nothing was created: choose another batchName or give jobNames", row.Name)
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists, so the batch can't have a job of that name; nothing was created: choose another batchName or send jobNames", row.Name)
 	case errors.Is(err, fault.NotFound):
 		return nil
 	}
@@ -245,7 +245,7 @@ func deletedNow(j *Job, gone int) error {
 	in := j.Inputs[gone]
 	return fault.List(fault.Field{
 		Loc: deletedAt(j, in.Setting), Type: "file",
-		Msg: fmt.Sprintf("the file %q was deleted just now; upload it again", in.Filename),
+		Msg: fmt.Sprintf("the file %q was just deleted; upload it again", in.Filename),
 	})
 }
 

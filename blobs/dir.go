@@ -141,8 +141,8 @@ func Open(dir string, o Options) (*Dir, error) {
 		transfers: limit.Budget{
 			All:        int64(o.Streams),
 			Share:      int64(o.StreamsPerHolder),
-			Spent:      fault.Errorf(fault.Unavailable, "Too many files are on their way at once; try again in a few seconds."),
-			ShareSpent: fault.Errorf(fault.Unavailable, "Too many files are on their way at once by links of one API key; try again when some have arrived."),
+			Spent:      fault.Errorf(fault.Unavailable, "Too many transfers are in progress; try again in a few seconds."),
+			ShareSpent: fault.Errorf(fault.Unavailable, "Too many transfers with links of one API key are in progress; try again when some have finished."),
 		},
 		shards: make(map[string]bool),
 		holds:  holds{counts: make(map[string]int), removed: make(map[string]bool)},

@@ -79,6 +79,6 @@ func (e *expectation) check(sha256 []byte) error {
 }
 
 func digestMismatch(field, algorithm string, found []byte) error {
-	return fault.Errorf(fault.DigestMismatch, "The bytes that arrived have the digest %s, which is not that of %s; send them again.",
+	return fault.Errorf(fault.DigestMismatch, "The received data has the digest %s, which does not match %s; send it again.",
 		formatDigest(algorithm, found), field)
 }

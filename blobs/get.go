@@ -39,7 +39,7 @@ func (h *Links) openUpload(r *http.Request, id app.UploadID) (*os.File, *app.Upl
 			return nil, nil, err
 		}
 		if u.Generation == 0 {
-			return nil, nil, fault.Errorf(fault.UploadNotReceived, "Nothing was uploaded here yet; PUT the file to its upload link first.")
+			return nil, nil, fault.Errorf(fault.UploadNotReceived, "Nothing has been uploaded yet; PUT the file to its upload link first.")
 		}
 		f, err := h.dir.root.Open(uploadName(u.ID, u.Generation))
 		if errors.Is(err, fs.ErrNotExist) && attempt < 10 {
@@ -212,7 +212,7 @@ func serveContent(s *sender, r *http.Request, d download) error {
 	}
 	setSecureHeaders(header)
 	header.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
-	return fault.Errorf(fault.RangeInvalid, "The range is not within the file of %d bytes; ask for one that begins before its end.", size)
+	return fault.Errorf(fault.RangeInvalid, "The range is not within the file of %d bytes; request one that begins before its end.", size)
 }
 
 // limitRanges drops a Range of too many parts or of an empty file. It turns

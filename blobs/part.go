@@ -78,7 +78,7 @@ func readAppend(r *http.Request) (part, error) {
 	}
 	offset, ok := integerField(r.Header, "Upload-Offset")
 	if !ok {
-		missing("Upload-Offset", "give the number of bytes received before these, as HEAD tells it")
+		missing("Upload-Offset", "give the number of bytes received before these, as returned by HEAD")
 	}
 	complete, ok := booleanField(r.Header, "Upload-Complete")
 	if !ok {

@@ -66,7 +66,7 @@ func checkPut(r *http.Request, want string) error {
 	if len(given) == 0 || len(given) == 1 && sameType(given[0], want) {
 		return checkEncoding(r)
 	}
-	return fault.Errorf(fault.LinkInvalid, "This link takes the Content-Type %s, not %s; send that or none.%s",
+	return fault.Errorf(fault.LinkInvalid, "This link accepts the Content-Type %s, not %s; send that or none.%s",
 		want, strings.Join(given, ", "), typeHint(given))
 }
 

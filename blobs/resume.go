@@ -123,7 +123,7 @@ func (x *exchange) offset() error {
 // abandon answers DELETE. A file that was received whole stays.
 func (x *exchange) abandon() error {
 	if x.upload.Completed() {
-		return fault.Errorf(fault.UploadCompleted, "The upload is complete and can't be abandoned; delete the file instead.")
+		return fault.Errorf(fault.UploadCompleted, "The upload is complete and can't be cancelled; delete the file instead.")
 	}
 	if err := x.svc.DropPartial(x.r.Context(), x.upload.ID); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (x *exchange) receivePart() error {
 	case x.received() && x.repeatsLastPart():
 		return x.answerWhole(app.StoredFile{Size: x.upload.Size, SHA256: x.upload.SHA256})
 	case x.upload.Completed():
-		return fault.Errorf(fault.UploadCompleted, "The upload is complete and can't change; ask for a new upload URL.")
+		return fault.Errorf(fault.UploadCompleted, "The upload is complete and can't change; request a new upload URL.")
 	case t.asks:
 		return x.answerPart(x.here())
 	}
@@ -194,9 +194,9 @@ func (t part) fits(p *app.Partial) error {
 	case p.Length == nil:
 		return nil
 	case t.length >= 0 && t.length != *p.Length:
-		return lengthMismatch(fmt.Sprintf("The file was to have %d bytes, and is now to have %d; DELETE the upload to begin another file.", *p.Length, t.length))
+		return lengthMismatch(fmt.Sprintf("The file was announced with %d bytes and now with %d; DELETE the upload to start another file.", *p.Length, t.length))
 	case t.size >= 0 && t.offset+t.size > *p.Length:
-		return lengthMismatch(fmt.Sprintf("These bytes go beyond the %d that the file was to have.", *p.Length))
+		return lengthMismatch(fmt.Sprintf("These bytes exceed the announced length of %d.", *p.Length))
 	}
 	return nil
 }
@@ -240,7 +240,7 @@ func (x *exchange) copyPart(p *partial, content hash.Hash) (readErr, err error) 
 		var n int
 		n, readErr = fillBuffer(x.s, x.r.Body, *buffer)
 		if most := t.most(p.state.Length); most >= 0 && p.size+int64(n) > most {
-			return nil, lengthMismatch(fmt.Sprintf("More bytes arrive than the %d that the request allows.", most))
+			return nil, lengthMismatch(fmt.Sprintf("The request has more than the %d bytes that it announced.", most))
 		}
 		if err := p.quota.Grow(x.r.Context(), p.size+int64(n)); err != nil {
 			return nil, err
@@ -283,7 +283,7 @@ func (x *exchange) finishPartial(p *partial) error {
 		if err := p.saveProgress(ctx); err != nil {
 			return err
 		}
-		return lengthMismatch(fmt.Sprintf("The file ends after %d bytes, and was to have %d.", p.size, *p.state.Length))
+		return lengthMismatch(fmt.Sprintf("The file ends after %d bytes instead of the announced %d.", p.size, *p.state.Length))
 	}
 	if err := p.checkDigests(); err != nil {
 		return errors.Join(err, p.discardUnannounced(ctx))

@@ -63,7 +63,7 @@ func diskError(op string, err error) error {
 	case errors.Is(err, syscall.EFBIG):
 		return &fault.Error{
 			Code:    fault.FileTooLarge,
-			Message: "The server's file system can't hold a file of this length; split it.",
+			Message: "The server's file system can't store a file of this length; split it.",
 			Err:     err,
 		}
 	}

@@ -32,7 +32,7 @@ func newUploadWriters() *uploadWriters {
 
 var (
 	errSuperseded = errors.New("a newer request continues the upload")
-	errOccupied   = fault.Errorf(fault.Unavailable, "An earlier request still writes what it received of this upload; try again in a moment.")
+	errOccupied   = fault.Errorf(fault.Unavailable, "An earlier request is still writing data of this upload; try again in a moment.")
 )
 
 // acquire waits until no other request works on the upload. interrupt ends the reading of

@@ -74,7 +74,7 @@ type AlgorithmMistake struct {
 
 // String counts the changes, for the audit log.
 func (r AlgorithmsRead) String() string {
-	return fmt.Sprintf("%d added, %d changed, %d removed, %d mistakes", len(r.Added), len(r.Changed), len(r.Removed), len(r.Mistakes))
+	return fmt.Sprintf("%d added, %d changed, %d removed, %d errors", len(r.Added), len(r.Changed), len(r.Removed), len(r.Mistakes))
 }
 
 // Control returns the handler of the control socket. Only the operator can open
@@ -140,7 +140,7 @@ func (h control) routes() []route {
 // algorithms handles GET /control/algorithms.
 func (h control) algorithms(c *gin.Context, _ app.Caller) error {
 	if h.options.LastRead == nil {
-		return fault.Errorf(fault.NotFound, "no service runs here")
+		return fault.Errorf(fault.NotFound, "the service is not running")
 	}
 	return respond.JSON(c.Writer, http.StatusOK, h.options.LastRead())
 }
@@ -151,7 +151,7 @@ func (h control) reload(c *gin.Context, _ app.Caller) error {
 		return err
 	}
 	if h.options.Reload == nil {
-		return fault.Errorf(fault.NotFound, "the service is not running; it reads the algorithm files when it starts")
+		return fault.Errorf(fault.NotFound, "the service is not running; it will load the algorithm files at startup")
 	}
 	read, err := h.options.Reload()
 	if err != nil {

@@ -30,7 +30,7 @@ func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
 	same(t, "faults", s.as(s.root, "POST", path, `{"reason":"a\nb","x":1}`).faults(t), []string{"body.x unknown"})
 	same(t, "faults", s.as(s.root, "POST", path, `{"reason":"a\nb"}`).faults(t), []string{"body.reason value"})
 	s.submit("waits")
-	if why := s.app.Runs.Blocked(); why.By != eta.Drain || !strings.Contains(why.Text, "root@lab.example drained the service") {
+	if why := s.app.Runs.Blocked(); why.By != eta.Drain || !strings.Contains(why.Text, "root@lab.example paused the queue") {
 		t.Errorf("jobs wait: %+v", why)
 	}
 	if a := s.as(s.root, "DELETE", path, ""); a.body != "{\"drained\":false}\n" || s.app.Runs.Blocked() != (eta.Reason{}) {

@@ -29,7 +29,7 @@ func newEngine(around gin.HandlerFunc) *gin.Engine {
 	}
 	e.Use(around)
 	e.NoRoute(func(c *gin.Context) {
-		fail(c, fault.Errorf(fault.NotFound, "There is no %s %s here; GET /openapi.yaml lists what there is.",
+		fail(c, fault.Errorf(fault.NotFound, "There is no route %s %s; GET /openapi.yaml describes all routes.",
 			c.Request.Method, respond.Clip(c.Request.URL.EscapedPath())))
 	})
 	e.NoMethod(func(c *gin.Context) {

@@ -65,7 +65,7 @@ func readPosition(r *decode.Reader) *follow.Place {
 	}
 	place, err := follow.ParsePlace(text)
 	if err != nil {
-		r.Fault("value", loc, "send the id of the last event as it came, or the X-Event-ID of a listing; without it the stream begins now")
+		r.Fault("value", loc, "send the id of the last event unchanged, or the X-Event-ID of a listing; omit it to get new events only")
 		return nil
 	}
 	return &place
@@ -222,7 +222,7 @@ func newListeners(o Options) *limit.Budget {
 	return &limit.Budget{
 		All:        int64(o.MaxListeners),
 		Share:      int64(o.MaxListenersPerKey),
-		ShareSpent: fault.Errorf(fault.RateLimited, "This API key listens to too many streams of events; close some, or follow several jobs with one GET /events."),
-		Spent:      fault.Errorf(fault.Unavailable, "Too many clients listen to events; try again in a few seconds, or list the jobs from time to time."),
+		ShareSpent: fault.Errorf(fault.RateLimited, "This API key has too many event streams open; close some, or follow several jobs with one GET /events."),
+		Spent:      fault.Errorf(fault.Unavailable, "Too many event streams are open; try again in a few seconds, or poll GET /jobs."),
 	}
 }

@@ -160,15 +160,15 @@ func TestFaultsOfExpandedRowsSayWhereTheyAre(t *testing.T) {
 		{`{"each":{}}`, []string{`[body fanOut each]: name at least one setting, such as {"ligand": "folder:ligands/*.sdf"}`}},
 		{`{"each":{"steps":1},"more":1,"settings":[]}`, []string{
 			`[body fanOut each steps]: use a string such as folder:ligands/*.sdf, not a number`,
-			`[body fanOut more]: there is no member "more" here; known are each, settings`,
+			`[body fanOut more]: unknown member "more"; known are each, settings`,
 			`[body fanOut settings]: use an object, not an array`,
 		}},
 		{each("structure", "folder:in/*.txt"), []string{
-			`[body fanOut each structure]: b.txt: "b.txt" is not a file of the kind wanted here (.pdb)`,
-			`[body fanOut each structure]: c.txt: "c.txt" is not a file of the kind wanted here (.pdb)`,
+			`[body fanOut each structure]: b.txt: "b.txt" has the wrong file type; this setting takes .pdb`,
+			`[body fanOut each structure]: c.txt: "c.txt" has the wrong file type; this setting takes .pdb`,
 		}},
 		{each("structure", "folder:in/*.sdf"), []string{`[body fanOut each structure]: no completed upload of yours is named in/*.sdf; GET /files?folder= lists what a folder has`}},
-		{each("structure", "folder:half/*"), []string{`[body fanOut each structure]: the upload half/late.pdb is not completed; complete it or delete it`}},
+		{each("structure", "folder:half/*"), []string{`[body fanOut each structure]: the upload half/late.pdb is not complete; complete it or delete it`}},
 		{each("structure", "folder:half/*.sdf"), []string{`[body fanOut each structure]: no completed upload of yours is named half/*.sdf; GET /files?folder= lists what a folder has`}},
 		{each("structure", "folder:in*/x"), []string{`[body fanOut each structure]: use *, ? and [ ] in the names of files only, not of folders`}},
 		{each("structure", "folder:in/[x"), []string{`[body fanOut each structure]: "[x" is no pattern: use * for any characters, ? for one, [a-z] for one of these`}},
@@ -204,15 +204,15 @@ func TestFaultsOfExpandedRowsSayWhereTheyAre(t *testing.T) {
 		}},
 		{`{"each":{"structure":"folder:in/*"},"settings":{"steps":0}}`, []string{
 			`[body fanOut settings steps]: must be at least 1, got 0`, // once, though all rows have it
-			`[body fanOut each structure]: b.txt: "b.txt" is not a file of the kind wanted here (.pdb)`,
-			`[body fanOut each structure]: c.txt: "c.txt" is not a file of the kind wanted here (.pdb)`,
+			`[body fanOut each structure]: b.txt: "b.txt" has the wrong file type; this setting takes .pdb`,
+			`[body fanOut each structure]: c.txt: "c.txt" has the wrong file type; this setting takes .pdb`,
 		}},
 	} {
 		same(t, tt.fanOut, fan(tt.fanOut), tt.want)
 	}
 	same(t, "with rows", s.want(422, "POST", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{}],"jobNames":["x"],"fanOut":`+each("*", "csv:inputs/one.csv")+`}`).messages(t), []string{
-		`[body settings]: fanOut makes the rows and their names; leave this out, or fanOut`,
-		`[body jobNames]: fanOut makes the rows and their names; leave this out, or fanOut`,
+		`[body settings]: fanOut creates the jobs and their names; send either this or fanOut`,
+		`[body jobNames]: fanOut creates the jobs and their names; send either this or fanOut`,
 		`[body fanOut each * 2 steps]: line 2, column "steps": must be at least 1, got 0`,
 		`[body fanOut each * 4 steps]: line 4, column "steps": must be a whole number, got text`,
 	})
@@ -227,8 +227,8 @@ func TestFaultsOfATableSayTheirLine(t *testing.T) {
 	}{
 		{"", "steps\n1\n", []string{"[query batchName]: this parameter is required", "[query type]: this parameter is required"}},
 		{"batchName=a/b&type=ecco&more=1&priority=99", "steps\n1\n", []string{
-			`[query more]: there is no query parameter "more" here; did you mean "note"?`,
-			`[query type]: there is no algorithm "ecco" here; did you mean "echo"?`,
+			`[query more]: unknown query parameter "more"; did you mean "note"?`,
+			`[query type]: there is no algorithm "ecco" on this server; did you mean "echo"?`,
 			`[query priority]: use a priority from -10 to 10`,
 			`[query batchName]: use a name without '/'`,
 		}},
@@ -242,7 +242,7 @@ func TestFaultsOfATableSayTheirLine(t *testing.T) {
 			`[body 1]: line 1: the column "steps" is there twice`,
 			`[body 1]: line 1: column 4 has no name, but cells, as in line 2: name a setting, or remove the column`,
 			`[body 1 stepz]: column "stepz": echo has no setting "stepz"; did you mean "steps"?`,
-			`[body 2 jobName]: line 2, column "jobName": use a name other than the batch's own`,
+			`[body 2 jobName]: line 2, column "jobName": choose a name that differs from the batch's`,
 			`[body 4 jobName]: line 4, column "jobName": "x" is the name of line 3 already`,
 			`[body 4 steps]: line 4, column "steps": must be at least 1, got 0`,
 		}},

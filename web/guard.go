@@ -75,11 +75,11 @@ func newGuard(accounts *access.Accounts, o Options) *guard {
 		},
 		perKey: limit.Budget{
 			Share:      int64(o.MaxInFlightPerKey),
-			ShareSpent: fault.Errorf(fault.RateLimited, "This API key has too many requests in progress; send more when some are answered."),
+			ShareSpent: fault.Errorf(fault.RateLimited, "This API key has too many requests in progress; wait until some have finished."),
 		},
 		perAddress: limit.Budget{
 			Share:      int64(o.MaxInFlightPerKey),
-			ShareSpent: fault.Errorf(fault.RateLimited, "Too many requests of this address are in progress; send more when some are answered."),
+			ShareSpent: fault.Errorf(fault.RateLimited, "Too many requests from this address are in progress; wait until some have finished."),
 		},
 		computing: o.Computing,
 		failed:    limit.NewRates(o.Rates.Failed, o.Now),
@@ -124,7 +124,7 @@ func (g *guard) admit(r route) handler {
 			return errForbidden[r.needs]
 		}
 		if !g.rates[of].Allow(by.KeyID) {
-			return fault.Errorf(fault.RateLimited, "This API key made too many requests of this kind; wait a second and send fewer.")
+			return fault.Errorf(fault.RateLimited, "This API key sent too many requests of this kind; wait a second and send fewer.")
 		}
 		if of == following {
 			edge.Admitted(c.Request)
@@ -160,9 +160,9 @@ func (g *guard) inFairShare(next handler) handler {
 
 // errForbidden says which right a caller is missing.
 var errForbidden = map[apikey.Rights]error{
-	read:   fault.Errorf(fault.Forbidden, "This API key may not read: its scopes lack read. Use another key; GET /keys shows yours."),
-	submit: fault.Errorf(fault.Forbidden, "This API key may not change anything: that takes the role member or admin and, of a key with scopes, the scope submit. Ask an admin of the organization."),
-	admin:  fault.Errorf(fault.Forbidden, "This is for admins: it takes the role admin and, of a key with scopes, the scope admin. Ask an admin of the organization."),
+	read:   fault.Errorf(fault.Forbidden, "This API key can't read: it lacks the scope read. Use another key; GET /keys lists yours."),
+	submit: fault.Errorf(fault.Forbidden, "This API key can't change anything: that requires the role member or admin and, for a key with scopes, the scope submit. Ask an admin of your organization."),
+	admin:  fault.Errorf(fault.Forbidden, "Only admins can do this: it requires the role admin and, for a key with scopes, the scope admin. Ask an admin of your organization."),
 }
 
 // handle calls next if not too many requests are in flight.
@@ -210,7 +210,7 @@ func (g *guard) authenticate(r *http.Request) (app.Caller, error) {
 	by, err := g.identify(r)
 	if fault.CodeOf(err) == fault.Unauthorized {
 		// Whatever is wrong with the key, the answer is the same.
-		err = g.refused(r, fault.Errorf(fault.Unauthorized, "Send a valid API key in x-api-key; an administrator makes one with `molrun key create`."))
+		err = g.refused(r, fault.Errorf(fault.Unauthorized, "Send a valid API key in x-api-key; an administrator can create one with `molrun key create`."))
 	}
 	return by, err
 }
@@ -249,4 +249,4 @@ func (g *guard) identify(r *http.Request) (app.Caller, error) {
 	return g.accounts.OfSession(r.Context(), session, edge.Address(r))
 }
 
-var errCrossOrigin = fault.Errorf(fault.Forbidden, "A page of another site sent this; only pages of this service may change something for a user who has signed in.")
+var errCrossOrigin = fault.Errorf(fault.Forbidden, "This request came from a page of another site; only pages of this service can make changes for a signed-in user.")

@@ -190,7 +190,7 @@ func newWaiters(o Options) *limit.Budget {
 	return &limit.Budget{
 		All:        most,
 		Share:      threeQuarters(most),
-		ShareSpent: fault.Errorf(fault.RateLimited, "Too many requests of this API key are waiting for a change; send this one again when some are answered, or without wait."),
+		ShareSpent: fault.Errorf(fault.RateLimited, "Too many requests with this API key are waiting for a change; send this one again when some have finished, or without wait."),
 		Spent:      fault.Errorf(fault.Unavailable, "Too many requests are waiting for a change; send this one again in a few seconds, or without wait."),
 	}
 }

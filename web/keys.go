@@ -112,7 +112,7 @@ func readScopes(b *decode.Object) (scopes []apikey.Scope) {
 func readList(b *decode.Object, name string, most int) []string {
 	texts := b.Texts(name)
 	if len(texts) > most || texts != nil && len(texts) == 0 {
-		b.Fault("value", name, "give 1 to %d, or leave this out", most)
+		b.Fault("value", name, "use 1 to %d, or omit this", most)
 		return nil
 	}
 	return texts

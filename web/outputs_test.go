@@ -379,7 +379,7 @@ func TestAViewThatIsNotWrittenYetIsNoFault(t *testing.T) {
 		s.want(404, "GET", "/jobs/a/"+path, "").has(t, "is RUNNING and has written no file of the view")
 	}
 	for _, path := range []string{"files/energy.csv", "series/energy?file=energy.csv"} {
-		s.want(404, "GET", "/jobs/a/"+path, "").has(t, `is RUNNING and has no file \"energy.csv\" now`)
+		s.want(404, "GET", "/jobs/a/"+path, "").has(t, `is RUNNING and has no file \"energy.csv\" yet`)
 	}
 	s.write(filepath.Join(out, "hits.tsv"), "")
 	same(t, "an empty table", s.want(200, "GET", "/jobs/a/tables/hits", "").body, `{"name":"hits","file":"hits.tsv","columns":[],"rows":[],"incomplete":true}`+"\n")
@@ -411,10 +411,10 @@ func TestWhatIsNoSeriesOrTableIsExplained(t *testing.T) {
 	s.write(filepath.Join(out, "other.csv"), "t,potential\n1,2\n")
 	s.write(filepath.Join(out, "hits.tsv"), "name\tscore\na\t1\n")
 	for path, want := range map[string]string{
-		"series/none":                       `cho 1 has no view \"none\" of this kind; there are energy, all.`,
-		"series/hits":                       `there are energy, all.`,
-		"tables/motion":                     `there are energy, all, hits.`,
-		"series/all?file=hits.tsv":          `\"hits.tsv\" is no file of the view \"all\"`,
+		"series/none":                       `cho 1 has no view \"none\" of this kind; it has energy, all.`,
+		"series/hits":                       `it has energy, all.`,
+		"tables/motion":                     `it has energy, all, hits.`,
+		"series/all?file=hits.tsv":          `\"hits.tsv\" is not a file of the view \"all\"`,
 		"series/all?file=none.csv":          `has no file \"none.csv\"`,
 		"series/energy":                     `the file \"energy.csv\" has \"high\" in line 3 of the column \"potential\", which is not a number`,
 		"series/energy?column=name":         `has \"a\" in line 2 of the column \"name\"`,
@@ -424,7 +424,7 @@ func TestWhatIsNoSeriesOrTableIsExplained(t *testing.T) {
 		"tables/hits?sort=scores":           `"loc":["query","sort"],"msg":"the file \"hits.tsv\" has no column \"scores\"; it has name, score"`,
 		"tables/hits?limit=1001":            `use a number from 1 to 1000`,
 		"tables/hits?startKey=abc":          `"loc":["query","startKey"]`,
-		"tables/hits?file=../settings.json": `is no file of the view`,
+		"tables/hits?file=../settings.json": `is not a file of the view`,
 	} {
 		a := s.as(s.ann, "GET", "/jobs/a/"+path, "")
 		if a.status != 404 && a.status != 422 || !strings.Contains(a.body, want) {

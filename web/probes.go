@@ -67,7 +67,7 @@ func (h probes) readiness(c *gin.Context, _ app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusServiceUnavailable, readinessView{
 		Status: "unready",
 		Checks: checks,
-		Error:  &respond.ErrorObject{Code: fault.Unavailable, Message: "The service cannot accept work now; checks says why."},
+		Error:  &respond.ErrorObject{Code: fault.Unavailable, Message: "The service is not ready; checks gives the reason."},
 	})
 }
 

@@ -23,7 +23,7 @@ func (p publicURL) of(r *http.Request) (string, error) {
 	if !plausibleHost(r.Host) {
 		return "", fault.List(fault.Field{
 			Loc: []any{"header", "Host"}, Type: "value",
-			Msg: "send a host name or address, with its port if it has one",
+			Msg: "send a host name or address, with a port if needed",
 		})
 	}
 	if r.TLS != nil {

@@ -92,7 +92,7 @@ func TestUnknownNamesGetASuggestion(t *testing.T) {
 	s := start(t)
 	s.want(422, "GET", "/jobs?limt=1", "").has(t, `did you mean \"limit\"?`)
 	s.want(422, "GET", "/jobs?zzzzzzzzzzzz=1", "").has(t, "known are algorithm, batch,")
-	s.want(422, "GET", "/algorithms?x=1", "").has(t, "there are none here")
+	s.want(422, "GET", "/algorithms?x=1", "").has(t, "none are allowed here")
 	for _, tt := range []struct{ path, body, nearest string }{
 		{"/result", `{"jobname":"a"}`, "jobName"},
 		{"/submit-job", `{"jobName":"a","type":"ecco","settings":{}}`, "echo"},

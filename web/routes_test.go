@@ -83,7 +83,7 @@ func TestEveryRouteRefusesBadKeysInTheSameWay(t *testing.T) {
 		"deleted":       {"x-api-key", deleted},
 		"as a bearer":   {"Authorization", "Bearer " + s.ann},
 	}
-	const body = `{"error":{"code":"UNAUTHORIZED","message":"Send a valid API key in x-api-key; an administrator makes one with ` + "`molrun key create`" + `."}}` + "\n"
+	const body = `{"error":{"code":"UNAUTHORIZED","message":"Send a valid API key in x-api-key; an administrator can create one with ` + "`molrun key create`" + `."}}` + "\n"
 	for _, c := range calls() {
 		for _, name := range sorted(bad) {
 			path := c.path
@@ -162,7 +162,7 @@ func TestEveryRefusalIsAnErrorObjectThatSaysWhatToDo(t *testing.T) {
 	}{
 		{s.bob, "POST", "/jobs/queued/cancel", "", 403, "FORBIDDEN", "ann@lab.example"},
 		{s.bob, "DELETE", "/files/" + file, "", 403, "FORBIDDEN", "ann@lab.example"},
-		{s.ann, "GET", grant["uploadUrl"].(string), "", 403, "LINK_INVALID", "ask for a new one"},
+		{s.ann, "GET", grant["uploadUrl"].(string), "", 403, "LINK_INVALID", "request a new one"},
 		{s.ann, "GET", "/jobs/none", "", 404, "NOT_FOUND", "GET /jobs"},
 		{s.ann, "GET", "/nothing", "", 404, "NOT_FOUND", "openapi"},
 		{s.ann, "PATCH", "/jobs", "", 405, "METHOD_NOT_ALLOWED", "GET"},

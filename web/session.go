@@ -66,7 +66,7 @@ func (h sessions) begin(c *gin.Context, _ app.Caller) error {
 		b := r.Object(decode.Required)
 		p := proof{b.Text("key", decode.Optional), b.Text("token", decode.Optional)}
 		if (p.key == "") == (p.token == "") {
-			b.Fault("value", "key", "give an API key, or the token of a link that signs in")
+			b.Fault("value", "key", "send an API key, or the token of a sign-in link")
 		}
 		return p
 	})

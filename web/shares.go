@@ -58,14 +58,14 @@ func (h shares) create(c *gin.Context, by app.Caller) error {
 			Files: b.Texts("files"),
 		}
 		if b.Has("files") && len(req.Files) == 0 {
-			b.Fault("value", "files", "name a file, or leave this out to share all")
+			b.Fault("value", "files", "list at least one file, or omit this to share all files")
 		}
 		if len(req.Files) > output.MaxSharedFiles {
-			b.Fault("value", "files", "name up to %d files or folders", output.MaxSharedFiles)
+			b.Fault("value", "files", "list at most %d files or folders", output.MaxSharedFiles)
 		}
 		for _, f := range req.Files {
 			if len(f) > maxShared {
-				b.Fault("value", "files", "use paths of up to %d bytes", maxShared)
+				b.Fault("value", "files", "use paths of at most %d bytes", maxShared)
 				break
 			}
 		}

@@ -97,7 +97,7 @@ func pruneRequest(b *decode.Object) (req retention.PruneRequest) {
 		b.Fault("value", "endedBefore", "use a time such as 2026-11-20T10:40:00.000Z")
 	}
 	if after != "" && json.Unmarshal([]byte(after), &req.After) != nil {
-		b.Fault("value", "after", "send the next of the previous page")
+		b.Fault("value", "after", "send the value of next from the previous page")
 	}
 	return req
 }

@@ -178,7 +178,7 @@ func readBatchOf(r *decode.Reader, b *decode.Object) batchRequest {
 	}
 	for _, member := range []string{"type", "version", "settings", "jobNames", fanout.Member} {
 		if pipeline && b.Has(member) {
-			b.Fault("value", member, "each of jobs has its own; leave this out, or jobs")
+			b.Fault("value", member, "each item of jobs has its own; send either this or jobs")
 		}
 	}
 	return req
@@ -211,7 +211,7 @@ func readFanOut(r *decode.Reader, b *decode.Object) *fanout.Request {
 	}
 	for _, member := range []string{"settings", "jobNames"} {
 		if b.Has(member) {
-			b.Fault("value", member, "fanOut makes the rows and their names; leave this out, or fanOut")
+			b.Fault("value", member, "fanOut creates the jobs and their names; send either this or fanOut")
 		}
 	}
 	return &request

@@ -45,7 +45,7 @@ func readTable(r *decode.Reader) tableRequest {
 		StartKey: r.StartKey(),
 	}
 	if req.csv && req.StartKey != "" {
-		r.Fault("value", []any{"query", "startKey"}, "leave this out: CSV has all rows, or the first of them up to limit")
+		r.Fault("value", []any{"query", "startKey"}, "omit this: CSV contains all rows, or the first ones up to limit")
 	}
 	return req
 }

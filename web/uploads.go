@@ -27,7 +27,7 @@ func (h uploads) create(c *gin.Context, by app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) upload.Request {
 		req := upload.Request{Filename: r.UncheckedPath("filename"), Folder: r.Text("folder"), SHA256: r.Digest("sha256")}
 		if carriesFile(r.Request) {
-			r.Fault("value", []any{"body"}, "send no body here: the answer's uploadUrl takes the bytes of the file")
+			r.Fault("value", []any{"body"}, "send no body here; send the file to the uploadUrl of the response")
 		}
 		return req
 	})
@@ -127,7 +127,7 @@ func viewGrant(g *upload.Grant) uploadView {
 	u := g.Upload
 	status, upload := "ready", "PUT the bytes of the file to uploadUrl with these headers, then POST to /upload/"+string(u.ID)+"/complete."
 	if u.Completed() {
-		status, upload = "completed", "Send nothing: these bytes are there. Refer to the file by its fileId."
+		status, upload = "completed", "Nothing to send: a file with this content is already stored. Refer to it by its fileId."
 	}
 	return uploadView{
 		Status:      status,

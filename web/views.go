@@ -82,7 +82,7 @@ func (h views) file(c *gin.Context, s subject, r output.ViewRequest) (string, er
 			return v.Files[0].Path, nil
 		}
 	}
-	return "", fault.Errorf(fault.NotFound, "This link shows no such file of the view %q; GET /shared/{token}/views lists what it shows.", r.View)
+	return "", fault.Errorf(fault.NotFound, "This link has no such file of the view %q; GET /shared/{token}/views lists the files.", r.View)
 }
 
 // visible returns the views of a job with the files that may be shown. A link to a part

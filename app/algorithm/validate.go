@@ -154,7 +154,7 @@ func (p *Parameter) contentOf(ctx context.Context, pool *validator.Pool, user, p
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return &content.Report{Mistakes: []string{"was deleted just now; upload it again"}}, nil
+		return &content.Report{Mistakes: []string{"was just deleted; upload it again"}}, nil
 	}
 	if err != nil && fault.CodeOf(err) == fault.Internal && ctx.Err() == nil {
 		return nil, fmt.Errorf("read the file of setting %s: %w", p.Name, err)

@@ -99,7 +99,7 @@ func algorithmsShowCommand() *cobra.Command {
 		}
 		a, ok := catalogue.Find(args[0], version)
 		if !ok {
-			return fault.Errorf(fault.NotFound, "there is no algorithm %q %s here; `molrun algorithms list` shows them", args[0], version)
+			return fault.Errorf(fault.NotFound, "there is no algorithm %q %s on this server; `molrun algorithms list` shows them", args[0], version)
 		}
 		view := a.View(here.Missing(a), catalogue.VersionNames(a.Type))
 		if asJSON {

@@ -40,7 +40,7 @@ exit status is 1 if something is still missing.`,
 		for _, typ := range types {
 			a, ok := catalogue.Find(typ, "")
 			if !ok {
-				return fault.Errorf(fault.NotFound, "there is no algorithm %q here; `molrun algorithms list` shows them", typ)
+				return fault.Errorf(fault.NotFound, "there is no algorithm %q on this server; `molrun algorithms list` shows them", typ)
 			}
 			places, err := a.AssetPlaces(site)
 			if err != nil {

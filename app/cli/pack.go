@@ -91,7 +91,7 @@ func algorithmNamed(c *cobra.Command, config config.Config, name string) (*algor
 	}
 	a, ok := catalogue.Find(name, "")
 	if !ok {
-		return nil, fault.Errorf(fault.NotFound, "there is no algorithm %q here, nor a file of that name; molrun algorithms list shows them", name)
+		return nil, fault.Errorf(fault.NotFound, "there is no algorithm %q on this server, nor a file of that name; molrun algorithms list shows them", name)
 	}
 	return a, nil
 }

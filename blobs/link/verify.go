@@ -41,7 +41,7 @@ func Revoked(err error) bool { return errors.Is(err, errRevoked) }
 func Invalid(cause error) error {
 	return &fault.Error{
 		Code:    fault.LinkInvalid,
-		Message: "This link does not allow the request; use it unchanged and with its own method, or ask for a new one.",
+		Message: "This link does not allow the request; use it unchanged and with its own method, or request a new one.",
 		Err:     cause,
 	}
 }
@@ -105,7 +105,7 @@ func (r *ring) verifyToken(allowed *verb, id, name, text string) (*claims, error
 		return nil, errRevoked
 	}
 	if parseErr != nil {
-		return nil, &fault.Error{Code: fault.LinkExpired, Message: "This link has expired; ask for a new one.", Err: parseErr}
+		return nil, &fault.Error{Code: fault.LinkExpired, Message: "This link has expired; request a new one.", Err: parseErr}
 	}
 	return c, nil
 }

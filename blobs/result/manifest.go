@@ -108,7 +108,7 @@ func decodeManifest(id app.JobID, data []byte, err error) (*app.Manifest, []byte
 // returns any other error as it is.
 func NotFound(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.Errorf(fault.NotFound, "There is no result here: it was deleted or never made.")
+		return fault.Errorf(fault.NotFound, "There is no result: it was deleted or never created.")
 	}
 	return err
 }

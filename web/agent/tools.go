@@ -32,47 +32,47 @@ func (s *Server) tools(spec map[string]any) []tool {
 	submission, batch := mustSchema(spec, "Submission"), mustSchema(spec, "BatchSubmission")
 	return []tool{
 		{
-			"list_algorithms", "List algorithms", "List what this service can run: type, title, whether it is ready here and what is missing.", reads,
+			"list_algorithms", "List algorithms", "List the algorithms of this service: type, title, whether it is ready and what is missing.", reads,
 			object(textual("search", "Only those with all these words.")), s.listAlgorithms,
 		},
 		{
-			"describe_algorithm", "Describe an algorithm", "Show what an algorithm does, the JSON Schema of its settings, an example, its results and where it means nothing.", reads,
-			object(textual("type*", "Type of the algorithm."), textual("version", "Version; the newest without it.")), s.describeAlgorithm,
+			"describe_algorithm", "Describe an algorithm", "Show what an algorithm does, the JSON Schema of its settings, an example, its results and its limits.", reads,
+			object(textual("type*", "Type of the algorithm."), textual("version", "Version; default: the default version of the algorithm.")), s.describeAlgorithm,
 		},
 		{
-			"validate_job", "Check a submission", "Check a submission without queueing it. The answer has every fault with its place, or the settings with all defaults.", reads,
+			"validate_job", "Check a submission", "Check a submission without queueing it. Returns every error with its location, or the settings with all defaults.", reads,
 			submission, s.post("validate-job"),
 		},
 		{
-			"estimate_job", "Estimate a submission", "Say how long a submission would wait and run, what it needs, and whether it can run here at all. Nothing is queued.", reads,
+			"estimate_job", "Estimate a submission", "Estimate how long a submission would wait and run, what resources it needs, and whether it can run at all. Nothing is queued.", reads,
 			submission, s.post("estimate"),
 		},
 		{
-			"submit_job", "Submit a job", "Queue a job. The same submission again under the same name is the same job.", adds,
+			"submit_job", "Submit a job", "Queue a job. Repeating a submission with the same name returns the same job.", adds,
 			submission, s.post("submit-job"),
 		},
 		{
-			"submit_batch", "Submit a batch", "Queue many jobs at once, all or none: rows of settings, or what fanOut makes.", adds,
+			"submit_batch", "Submit a batch", "Queue many jobs atomically: a list of settings, or jobs created by fanOut.", adds,
 			batch, s.post("submit-batch"),
 		},
 		{
 			"list_jobs", "List jobs", "List your jobs, newest first.", reads,
-			object(textual("status", "QUEUED, RUNNING, COMPLETED or FAILED."), textual("search", "Text in name, note or tags."), textual("batch", "The rows of this batch."), whole("limit", "How many.", 1, maxJobs)), s.listJobs,
+			object(textual("status", "QUEUED, RUNNING, COMPLETED or FAILED."), textual("search", "Text in name, note or tags."), textual("batch", "Only the jobs of this batch."), whole("limit", "How many.", 1, maxJobs)), s.listJobs,
 		},
 		{
-			"get_job", "Show a job", "Show a job as it is now: status, place in the queue, progress, failure, figures.", reads,
+			"get_job", "Show a job", "Show the current state of a job: status, queue position, progress, failure, metrics.", reads,
 			object(jobName), s.getJob,
 		},
 		{
-			"wait_for_job", "Wait for a job", "Wait until a job has ended, or for some seconds; then show it. Call it again while it runs.", reads,
+			"wait_for_job", "Wait for a job", "Wait until a job has finished, or for some seconds, then show it. Call it again while the job runs.", reads,
 			object(jobName, whole("seconds", "How long to wait at most.", 1, maxWait)), s.waitForJob,
 		},
 		{
-			"read_log", "Read a log", "Read the end of what the program of a job printed.", reads,
+			"read_log", "Read a log", "Read the end of a job's log.", reads,
 			object(jobName, whole("lines", "How many lines.", 1, 1000)), s.readLog,
 		},
 		{
-			"list_results", "List results", "List the files of a job and its views: what to look at, such as series, tables and structures. incomplete says that the job still writes them.", reads,
+			"list_results", "List results", "List the files of a job and its views, such as series, tables and structures. incomplete means that the job is still writing them.", reads,
 			object(jobName), s.listResults,
 		},
 		{
@@ -80,23 +80,23 @@ func (s *Server) tools(spec map[string]any) []tool {
 			object(jobName, textual("path*", "Path of the file, as list_results shows it."), whole("bytes", "How many bytes.", 1, maxText)), s.readFile,
 		},
 		{
-			"read_series", "Read a series", "Read a series of a result, thinned to a few hundred points that keep its extremes.", reads,
-			object(jobName, textual("view*", "Name of a view of the kind series."), whole("points", "How many points.", 2, maxPoints)), s.readSeries,
+			"read_series", "Read a series", "Read a series of a result, downsampled to a few hundred points that preserve its extremes.", reads,
+			object(jobName, textual("view*", "Name of a view of kind series."), whole("points", "How many points.", 2, maxPoints)), s.readSeries,
 		},
 		{
 			"read_table", "Read a table", "Read the first rows of a table of a result.", reads,
-			object(jobName, textual("view*", "Name of a view of the kind table."), whole("rows", "How many rows.", 1, maxRows)), s.readTable,
+			object(jobName, textual("view*", "Name of a view of kind table."), whole("rows", "How many rows.", 1, maxRows)), s.readTable,
 		},
 		{
-			"read_batch", "Read a batch", "Read the rows of a batch with their figures, the best first.", reads,
-			object(textual("batchName*", "Name of the batch."), textual("sort", "row, or metric: and a name."), whole("rows", "How many rows.", 1, maxRows)), s.readBatch,
+			"read_batch", "Read a batch", "Read the jobs of a batch with their metrics, best first.", reads,
+			object(textual("batchName*", "Name of the batch."), textual("sort", "row, or metric:NAME."), whole("rows", "How many rows.", 1, maxRows)), s.readBatch,
 		},
 		{
-			"cancel_job", "Stop a job", "Stop a job that waits or runs; of a batch, all rows. What it has computed so far is lost.", destroys,
+			"cancel_job", "Stop a job", "Cancel a queued or running job, or all jobs of a batch. What they have computed so far is lost.", destroys,
 			object(jobName), s.cancelJob,
 		},
 		{
-			"upload_file", "Upload a small file", "Upload a text of up to 1 MiB as a file. Settings name it by the fileId or the reference that comes back.", adds,
+			"upload_file", "Upload a small file", "Upload a text of up to 1 MiB as a file. Settings refer to it by the fileId or the reference returned.", adds,
 			object(textual("filename*", "Name of the file, with its extension."), textual("text*", "Its content.")), s.uploadFile,
 		},
 	}
@@ -262,7 +262,7 @@ func (s *Server) uploadFile(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if len(text) > maxUpload {
-		return nil, fmt.Errorf("text: it has %d bytes, and %d are the most; upload larger files with molrun files put", len(text), maxUpload)
+		return nil, fmt.Errorf("text: it has %d bytes, but at most %d are allowed; upload larger files with molrun files put", len(text), maxUpload)
 	}
 	f, err := s.api.UploadBytes(ctx, "", filename, []byte(text))
 	if err != nil {

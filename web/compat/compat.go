@@ -148,10 +148,10 @@ func (c *call) body() (body map[string]any, err error) {
 	defer func() { _ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) }()
 	content, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.options.MaxBody))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-		return nil, &client.Error{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "The body is larger than this service takes; send fewer rows, or upload files and name them."}
+		return nil, &client.Error{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "The body is larger than this service accepts; send fewer jobs, or upload files and refer to them."}
 	}
 	if err != nil {
-		return nil, rejectf("the body did not arrive whole; send it again")
+		return nil, rejectf("the body did not arrive completely; send it again")
 	}
 	if len(bytes.TrimSpace(content)) == 0 {
 		return map[string]any{}, nil

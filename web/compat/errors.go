@@ -29,7 +29,7 @@ func rejectf(format string, args ...any) error {
 func (c *call) fail(err error) {
 	var e *client.Error
 	if !errors.As(err, &e) {
-		e = &client.Error{Status: http.StatusInternalServerError, Code: "INTERNAL", Message: "The service has failed; its log says why."}
+		e = &client.Error{Status: http.StatusInternalServerError, Code: "INTERNAL", Message: "The service failed; its log gives the reason."}
 	}
 	status, message := e.Status, e.Message
 	switch {
@@ -89,5 +89,5 @@ func (m *mount) notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Requ
 		c.fail(&client.Error{Status: http.StatusMethodNotAllowed, Code: "METHOD_NOT_ALLOWED", Message: r.Method + " is not allowed here; use " + strings.Join(allowed, " or ") + "."})
 		return
 	}
-	c.fail(&client.Error{Status: http.StatusNotFound, Code: "NOT_FOUND", Message: "There is nothing of this name here."})
+	c.fail(&client.Error{Status: http.StatusNotFound, Code: "NOT_FOUND", Message: "Nothing with this name exists."})
 }

@@ -174,7 +174,7 @@ func (c *call) search() (any, error) {
 		return nil, err
 	}
 	if len(names) > maxNames {
-		return nil, rejectf("jobNames has %d names, and %d are the most", len(names), maxNames)
+		return nil, rejectf("jobNames has %d names, but at most %d are allowed", len(names), maxNames)
 	}
 	list, by := []record{}, map[string]int{}
 	for _, name := range names {

@@ -195,4 +195,4 @@ func (m *mount) getLog(w http.ResponseWriter, r *http.Request) {
 	m.api.ServeHTTP(w, in)
 }
 
-var errLogLinkEnded = &client.Error{Status: http.StatusForbidden, Code: "LINK_EXPIRED", Message: "This link has expired; ask for a new one."}
+var errLogLinkEnded = &client.Error{Status: http.StatusForbidden, Code: "LINK_EXPIRED", Message: "This link has expired; request a new one."}

@@ -80,7 +80,7 @@ func (c *call) validate() (any, error) {
 		return c.validateJob(body, files, fmt.Sprint(body["jobName"]), settings)
 	}
 	if len(rows) > maxNames {
-		return nil, rejectf("settings has %d rows, and %d are the most to check at a time", len(rows), maxNames)
+		return nil, rejectf("settings has %d items, but at most %d can be checked at a time", len(rows), maxNames)
 	}
 	names, _ := body["jobNames"].([]any)
 	all := struct {
@@ -157,7 +157,7 @@ func (c *call) submitBatch() (any, error) {
 	}
 	rows, ok := body["settings"].([]any)
 	if !ok || body["jobs"] != nil {
-		return nil, rejectf("settings must be a list with the settings of each job, and jobNames one with their names; there is no jobs here")
+		return nil, rejectf("settings must be a list with the settings of each job, and jobNames one with their names; jobs is not supported here")
 	}
 	send, files := submission(body), c.filesOf(body)
 	out := make([]map[string]any, len(rows))

@@ -175,7 +175,7 @@ func incomplete(err error) error {
 }
 
 func tooLarge(limit int64) error {
-	return fault.Errorf(fault.BodyTooLarge, "Send at most %d bytes of JSON; files go to an uploadUrl, many jobs into several batches.", limit)
+	return fault.Errorf(fault.BodyTooLarge, "Send at most %d bytes of JSON; upload files to an uploadUrl, and split large batches.", limit)
 }
 
 // takes reports whether the declared type of the body is one that is read.

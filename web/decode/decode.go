@@ -112,7 +112,7 @@ func Faults(err error) []fault.Field {
 
 func (r *Reader) parseQuery() {
 	if most := r.limits().URL; len(r.Request.RequestURI) > most {
-		r.Fault("value", []any{"query"}, "shorten the address to at most %d bytes", most)
+		r.Fault("value", []any{"query"}, "shorten the URL to at most %d bytes", most)
 		return
 	}
 	values, err := url.ParseQuery(r.Request.URL.RawQuery)
@@ -127,7 +127,7 @@ func (r *Reader) checkUnknown() {
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		loc := []any{"query", strings.ToValidUTF8(name, "�")}
 		if !slices.Contains(r.known, name) {
-			r.Fault("unknown", loc, "there is no query parameter %q here; %s", respond.Clip(name), suggest(name, r.known))
+			r.Fault("unknown", loc, "unknown query parameter %q; %s", respond.Clip(name), suggest(name, r.known))
 		} else if len(r.query[name]) > 1 && !slices.Contains(r.repeated, name) {
 			r.Fault("value", loc, "send this parameter once")
 		}
@@ -138,7 +138,7 @@ func (r *Reader) checkUnknown() {
 		}
 		for _, m := range o.value.Members {
 			if !slices.Contains(o.known, m.Name) {
-				o.Fault("unknown", m.Name, "there is no member %q here; %s", respond.Clip(m.Name), suggest(m.Name, o.known))
+				o.Fault("unknown", m.Name, "unknown member %q; %s", respond.Clip(m.Name), suggest(m.Name, o.known))
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func suggest(name string, known []string) string {
 		return fmt.Sprintf("did you mean %q?", nearest)
 	}
 	if len(known) == 0 {
-		return "leave it out: there are none here"
+		return "remove it: none are allowed here"
 	}
 	return "known are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }

@@ -43,7 +43,7 @@ func (r *Reader) RequiredText(name string) string {
 func (r *Reader) isText(name, value string) bool {
 	switch {
 	case value == "":
-		r.Fault("value", []any{"query", name}, "give a value, or leave the parameter out")
+		r.Fault("value", []any{"query", name}, "give a value, or omit the parameter")
 	case !utf8.ValidString(value):
 		r.Fault("value", []any{"query", name}, "percent-encode this as valid UTF-8")
 	default:
@@ -127,7 +127,7 @@ func oneOf(values []string) string {
 func (r *Reader) StartKey() string {
 	value, _ := r.parameter("startKey")
 	if !utf8.ValidString(value) {
-		r.Fault("value", []any{"query", "startKey"}, "use the startKey of the previous page as it was sent")
+		r.Fault("value", []any{"query", "startKey"}, "use the startKey of the previous page unchanged")
 		return ""
 	}
 	return value

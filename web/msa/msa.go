@@ -177,7 +177,7 @@ func (c *call) fail(err error) {
 		if c.ctx().Err() == nil { // the client is there
 			zerolog.Ctx(c.ctx()).Error().Err(err).Msg("request to the alignment server failed")
 		}
-		e = &client.Error{Status: http.StatusInternalServerError, Message: "The service has failed; its log says why."}
+		e = &client.Error{Status: http.StatusInternalServerError, Message: "The service failed; its log gives the reason."}
 	}
 	// Clients save whatever a download is, and try again only when the connection breaks.
 	busy := e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable

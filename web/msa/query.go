@@ -125,10 +125,10 @@ func (c *call) readForm() (text, mode string, err error) {
 		err = c.r.ParseMultipartForm(c.options.MaxBody)
 	}
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-		return "", "", refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("The query is larger than the %d bytes that this service takes; send fewer or shorter sequences.", c.options.MaxBody))
+		return "", "", refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("The query is larger than the %d bytes that this service accepts; send fewer or shorter sequences.", c.options.MaxBody))
 	}
 	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
-		return "", "", refuse(http.StatusBadRequest, "The form did not arrive whole; send it again.")
+		return "", "", refuse(http.StatusBadRequest, "The form did not arrive completely; send it again.")
 	}
 	return c.r.FormValue("q"), c.r.FormValue("mode"), nil
 }

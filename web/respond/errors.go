@@ -89,7 +89,7 @@ func Error(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	logCause(r, shown.Code, err)
 	if shown.Code == fault.Internal {
-		shown.Message = fmt.Sprintf("Something went wrong in the service; tell its administrator the request id %s.",
+		shown.Message = fmt.Sprintf("Something went wrong in the service; give its administrator the request ID %s.",
 			w.Header().Get(RequestID))
 	}
 	dropBodyHeaders(w.Header())
@@ -140,19 +140,19 @@ func explain(r *http.Request, err error) fault.Error {
 	case errors.As(err, &known) && known.Code != fault.Internal:
 		return *known
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return fault.Error{Code: fault.Unavailable, Message: "The server has no open files to spare; send the request again in a moment."}
+		return fault.Error{Code: fault.Unavailable, Message: "The server has too many open files; send the request again in a moment."}
 	case known != nil:
 		return *known
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		return fault.Error{Code: fault.Unavailable, Message: "The request was cancelled before it was done; send it again."}
+		return fault.Error{Code: fault.Unavailable, Message: "The request was cancelled before it finished; send it again."}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.Error{Code: fault.Unavailable, Message: "The service did not answer in time; send the request again."}
 	}
 	code := fault.CodeOf(err) // a bare code from storage or blobs has no message
 	if code == fault.NotFound {
-		return fault.Error{Code: code, Message: "Nothing of that name exists any more; list what there is and try again."}
+		return fault.Error{Code: code, Message: "Nothing of that name exists any more; list what exists and try again."}
 	}
-	return fault.Error{Code: code, Message: "The request was refused; tell the administrator the request id in X-Request-Id."}
+	return fault.Error{Code: code, Message: "The request was rejected; give the administrator the request ID in X-Request-Id."}
 }
 
 // detail returns the field errors of an Invalid. One without fields is about

@@ -132,7 +132,7 @@ func (e *expansion) loadFolder(ctx context.Context, s *series) error {
 			continue
 		}
 		if !completed[name] {
-			return fault.Errorf(fault.Invalid, "the upload %s/%s is not completed; complete it or delete it", s.Ref, name)
+			return fault.Errorf(fault.Invalid, "the upload %s/%s is not complete; complete it or delete it", s.Ref, name)
 		}
 		s.entries = append(s.entries, entry{origin: name, label: e.stem(s.Setting, name), cells: []string{s.Ref + "/" + name}})
 	}

@@ -47,7 +47,7 @@ func (r *Rows) takeGiven(row int, taken map[string]int) {
 		}
 		msg, kind := naming.CheckName(e.name), "value"
 		if first, found := taken[e.name]; found && msg == "" {
-			kind, msg = "taken", "use a name other than the batch's own"
+			kind, msg = "taken", "choose a name that differs from the batch's"
 			if first >= 0 {
 				msg = fmt.Sprintf("%q is the name of line %d already", e.name, s.entries[first].line)
 			}

@@ -78,7 +78,7 @@ func ReadRequest(v *strictjson.Value) (Request, []fault.Field) {
 	for _, m := range v.Members {
 		switch {
 		case m.Name != "each" && m.Name != "settings":
-			fail("unknown", fmt.Sprintf("there is no member %q here; known are each, settings", m.Name), m.Name)
+			fail("unknown", fmt.Sprintf("unknown member %q; known are each, settings", m.Name), m.Name)
 		case m.Name == "settings" && m.Value.Kind == strictjson.Null:
 		case m.Value.Kind != strictjson.Object:
 			fail("type", fmt.Sprintf("use an object, not %v", m.Value.Kind), m.Name)

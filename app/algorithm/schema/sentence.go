@@ -78,7 +78,7 @@ func (s *sentencer) addError(err *jsonschema.ValidationError) {
 		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
-			s.fault(append(slices.Clone(path), name), "missing", "is required where %q is given", k.Prop)
+			s.fault(append(slices.Clone(path), name), "missing", "is required if %q is given", k.Prop)
 		}
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
@@ -104,7 +104,7 @@ func (s *sentencer) addError(err *jsonschema.ValidationError) {
 			s.addError(cause)
 		}
 		if len(err.Causes) == 0 {
-			s.fault(path, "value", "does not fit the rule %q", strings.Join(err.ErrorKind.KeywordPath(), "."))
+			s.fault(path, "value", "violates the rule %q", strings.Join(err.ErrorKind.KeywordPath(), "."))
 		}
 	}
 }
@@ -136,7 +136,7 @@ func objectWith(v *strictjson.Value, member string, depth int, path []any) []any
 // the value's type fits, or else of all branches in one sentence.
 func (s *sentencer) alternatives(err *jsonschema.ValidationError, path []any, v *strictjson.Value) {
 	if k, ok := err.ErrorKind.(*kind.OneOf); ok && len(k.Subschemas) > 1 {
-		s.fault(path, "value", "fits more than one of the forms that exclude each other")
+		s.fault(path, "value", "matches more than one of several mutually exclusive forms")
 		return
 	}
 	var meant []*jsonschema.ValidationError
@@ -157,7 +157,7 @@ func (s *sentencer) alternatives(err *jsonschema.ValidationError, path []any, v 
 		s.addError(meant[0])
 		return
 	}
-	s.fault(path, "value", "fits none of the allowed forms: %s", strings.Join(slices.Compact(all), "; or "))
+	s.fault(path, "value", "matches none of the allowed forms: %s", strings.Join(slices.Compact(all), "; or "))
 }
 
 // limitSentence describes a violated limit, "" for other faults.
@@ -184,11 +184,11 @@ func limitSentence(k jsonschema.ErrorKind, v *strictjson.Value, unit string) str
 	case *kind.Const:
 		return fmt.Sprintf("must be %s, got %s", shownAny(k.Want), Shown(v))
 	case *kind.Not:
-		return "has a value that is ruled out"
+		return "has a value that is not allowed"
 	case *kind.FalseSchema:
 		return "is not allowed here"
 	case *kind.Contains:
-		return "has no item of the kind that is needed"
+		return "has no item of the required kind"
 	}
 	return countSentence(k)
 }
@@ -212,11 +212,11 @@ func countSentence(k jsonschema.ErrorKind) string {
 	case *kind.MaxProperties:
 		return fmt.Sprintf("must have at most %s, got %d", unit.Count(k.Want, "member"), k.Got)
 	case *kind.MinContains:
-		return fmt.Sprintf("must have at least %s of the kind that is needed, got %d", unit.Count(k.Want, "item"), len(k.Got))
+		return fmt.Sprintf("must have at least %s of the required kind, got %d", unit.Count(k.Want, "item"), len(k.Got))
 	case *kind.MaxContains:
-		return fmt.Sprintf("must have at most %s of the kind that is counted, got %d", unit.Count(k.Want, "item"), len(k.Got))
+		return fmt.Sprintf("must have at most %s of the limited kind, got %d", unit.Count(k.Want, "item"), len(k.Got))
 	case *kind.UniqueItems:
-		return fmt.Sprintf("items %d and %d are equal; each may be there once", k.Duplicates[0]+1, k.Duplicates[1]+1)
+		return fmt.Sprintf("items %d and %d are equal; each can occur only once", k.Duplicates[0]+1, k.Duplicates[1]+1)
 	}
 	return ""
 }

@@ -35,7 +35,7 @@ func New(store app.Store, blobs app.Blobs, now func() time.Time) *Accounts {
 // errUnauthorized is the answer to every invalid key, for any reason.
 var errUnauthorized = &fault.Error{
 	Code:    fault.Unauthorized,
-	Message: "Send a valid API key in x-api-key; an administrator makes one with `molrun key create`.",
+	Message: "Send a valid API key in x-api-key; an administrator can create one with `molrun key create`.",
 }
 
 // Authenticate returns the caller behind a key that comes from an address, or

@@ -101,7 +101,7 @@ func (r KeyRequest) validate() (networks []netip.Prefix, err error) {
 		networks = append(networks, network)
 	}
 	if r.Expires < 0 {
-		f.addFault("use a time ahead, such as 90d", "expires")
+		f.addFault("use a time in the future, such as 90d", "expires")
 	}
 	return networks, fault.List(f...)
 }
@@ -335,10 +335,10 @@ func (s *Accounts) RotateKey(ctx context.Context, by app.Caller, id string, over
 	_, err = s.changeKey(ctx, by, id, func(tx app.Tx, old *apikey.Key) error {
 		now := s.now()
 		if !old.Live(now) {
-			return fault.Errorf(fault.Invalid, "key %s is disabled or expired; make a new one", id)
+			return fault.Errorf(fault.Invalid, "key %s is disabled or expired; create a new one", id)
 		}
 		if old.Successor != "" {
-			return fault.Errorf(fault.Invalid, "key %s was rotated before; rotate its successor %s", id, old.Successor)
+			return fault.Errorf(fault.Invalid, "key %s was already rotated; rotate its successor %s", id, old.Successor)
 		}
 		old.Successor = newID
 		rec = old.Renew(newID, apikey.Hash(secret), now)

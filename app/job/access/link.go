@@ -127,9 +127,9 @@ func meant(users []*User, organization, email string) (string, string, error) {
 	}
 	switch {
 	case len(users) == 0:
-		return "", "", fault.Errorf(fault.NotFound, "there is no such user; `molrun user list` shows all, and `molrun key create` makes a key for a new one")
+		return "", "", fault.Errorf(fault.NotFound, "there is no such user; `molrun user list` shows all, and `molrun key create` creates a key for a new one")
 	case len(users) > 1:
-		return "", "", fault.List(bodyFault("there are several users; say which one, `molrun user list` shows them", "email"))
+		return "", "", fault.List(bodyFault("there are several users; specify one: `molrun user list` shows them", "email"))
 	case users[0].Disabled:
 		return "", "", fault.List(bodyFault("this user is disabled; enable the user first", "email"))
 	}
@@ -145,7 +145,7 @@ func (s *Accounts) checkOpen(ctx context.Context, organization, email string) er
 			u, err = s.firstRecord(tx, organization, email, "")
 		}
 		if err == nil && u == nil {
-			err = fault.List(bodyFault("all keys of this user are disabled or have expired, or their scopes allow what no role does; `molrun user set` gives the user a role", "email"))
+			err = fault.List(bodyFault("all keys of this user are disabled or have expired, or their scopes match no role; `molrun user set` gives the user a role", "email"))
 		}
 		return err
 	})
@@ -155,7 +155,7 @@ func (s *Accounts) checkOpen(ctx context.Context, organization, email string) er
 func (s *Accounts) Accept(ctx context.Context, token string) (app.Caller, error) {
 	i, ok := s.invited.redeem(token, s.now())
 	if !ok {
-		return app.Caller{}, fault.Errorf(fault.Unauthorized, "This link has been used or has expired; `molrun sign-in` makes a new one.")
+		return app.Caller{}, fault.Errorf(fault.Unauthorized, "This link has been used or has expired; `molrun sign-in` creates a new one.")
 	}
 	return s.asUser(ctx, i.Organization, i.Email, i.Role)
 }

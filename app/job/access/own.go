@@ -57,7 +57,7 @@ func inherit(rec, own *apikey.Key, r KeyRequest) error {
 		}
 	}
 	if end := own.ExpiresAt; !end.IsZero() && rec.ExpiresAt.After(end.Time) {
-		f.addFault("your key expires before that; leave this out for the same end", "expiresSeconds")
+		f.addFault("your key expires before that; omit this for the same expiry", "expiresSeconds")
 	}
 	return fault.List(f...)
 }

@@ -56,7 +56,7 @@ func (h HookSettings) validate(p notice.Policy) error {
 	}
 	if h.Events != nil {
 		if len(*h.Events) == 0 {
-			add("name at least one event, or leave this out", "events")
+			add("list at least one event, or omit this", "events")
 		}
 		for i, name := range *h.Events {
 			if i < len(known)+1 && !slices.Contains(known, notice.Event(name)) {
@@ -127,7 +127,7 @@ func (s *Notices) Create(ctx context.Context, by app.Caller, h HookSettings) (re
 		}
 		all = slices.DeleteFunc(all, func(h *notice.Hook) bool { return h.Submissions })
 		if len(all) >= MaxHooks {
-			return fault.Errorf(fault.QuotaExceeded, "your organization has %d webhooks already; delete one first", len(all))
+			return fault.Errorf(fault.QuotaExceeded, "your organization already has %d webhooks; delete one first", len(all))
 		}
 		return tx.PutHook(rec)
 	})

@@ -154,7 +154,7 @@ func (s *Stream) findStart(tx app.Tx, after *Place) (err error) {
 			s.log.resume(after)
 		}
 	default:
-		s.ready = append(s.ready, resetMessage("The events since then are no longer known."))
+		s.ready = append(s.ready, resetMessage("The events since then are no longer available."))
 		if s.job == nil {
 			s.ready[0] = s.stamp(s.ready[0])
 		}

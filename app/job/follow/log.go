@@ -66,7 +66,7 @@ func parseLogPlace(text string) (attempt int, offset int64, err error) {
 	n, err := strconv.ParseUint(a, 10, 31)
 	m, offsetErr := strconv.ParseUint(o, 10, 63)
 	if !found {
-		err = errors.New("a place in a log is an attempt and an offset")
+		err = errors.New("a position in a log is an attempt and an offset")
 	}
 	return int(n), int64(m), errors.Join(err, offsetErr)
 }

@@ -192,7 +192,7 @@ func (s *Stream) catchUp(ctx context.Context) ([]Message, error) {
 		return nil, err
 	}
 	if !known {
-		return s.reset(ctx, "The events of the last moments were too many to be kept.")
+		return s.reset(ctx, "There were too many events to keep them all.")
 	}
 	all := make([]*app.Event, len(page))
 	for i, entry := range page {
@@ -227,7 +227,7 @@ func (s *Stream) messagesOf(ctx context.Context, news eventNews) (out []Message,
 		return s.catchUp(ctx)
 	case news.Missed, n > free && !s.follower.takeBudget(n):
 		s.place = news.Last
-		return s.reset(ctx, "More happened than can be told to all who listen.")
+		return s.reset(ctx, "There were too many events to send them all.")
 	}
 	out = s.pick(news.Events)
 	if news.Last.Number > s.place.Number {
@@ -294,7 +294,7 @@ func (s *Stream) reset(ctx context.Context, why string) ([]Message, error) {
 }
 
 func resetMessage(why string) Message {
-	data, _ := strictjson.Encode(map[string]string{"message": why + " List the jobs again; what happens from now on follows."}) // texts cannot fail
+	data, _ := strictjson.Encode(map[string]string{"message": why + " List the jobs again; new events follow."}) // texts cannot fail
 	return Message{Event: kindReset, Data: data}
 }
 

@@ -18,8 +18,8 @@ const (
 
 // Errors of Read.
 var (
-	ErrForm    = errors.New("this is no cursor")
-	ErrListing = errors.New("the cursor is of another listing")
+	ErrForm    = errors.New("this is not a cursor")
+	ErrListing = errors.New("the cursor belongs to another listing")
 )
 
 // MakeCursor returns the cursor of a position in a listing. listing is all that it

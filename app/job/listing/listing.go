@@ -119,13 +119,13 @@ func (s Selection) Filter(by app.Caller) (f app.JobFilter, faults []fault.Field)
 	if s.ByCompletion && (s.Name != "" || s.Batch != "") {
 		faults = append(faults, fault.Field{
 			Loc: []any{"query", "sort"}, Type: "value",
-			Msg: "leave sort out with jobName or batch: these are listed in the order of submission",
+			Msg: "omit sort with jobName or batch: these are listed in the order of submission",
 		})
 	}
 	if s.Metric != "" && s.Batch == "" {
 		faults = append(faults, fault.Field{
 			Loc: []any{"query", "sort"}, Type: "value",
-			Msg: "give a batch, too: a metric sorts the rows of one",
+			Msg: "give batch as well: only the jobs of a batch can be sorted by a metric",
 		})
 	}
 	f = app.JobFilter{
@@ -185,7 +185,7 @@ func (l *Lists) readCursor(text string, known []fault.Field, scope []string) (ap
 	if err != nil && !(errors.Is(err, ErrListing) && otherListing(known)) {
 		known = append(slices.Clone(known), fault.Field{
 			Loc: []any{"query", "startKey"}, Type: "value",
-			Msg: "this startKey is not of this listing; use the one from the page before with the same filters, or leave it out",
+			Msg: "this startKey belongs to another listing; use the one of the previous page with the same filters, or omit it",
 		})
 	}
 	return app.Position(position), fault.List(known...)

@@ -42,7 +42,7 @@ func (p Policy) Faults(email string, targets []string) (faults []fault.Field) {
 		}
 	}
 	if n := len(targets); n > MaxTargets {
-		add(fmt.Sprintf("name at most %d addresses, not %d", MaxTargets, n))
+		add(fmt.Sprintf("list at most %d addresses, not %d", MaxTargets, n))
 		return faults
 	}
 	for i, target := range targets {
@@ -91,9 +91,9 @@ func (p Policy) CheckURL(text string) string {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return "use an https:// address, or mailto: and an e-mail address"
 	case u.User != nil:
-		return "leave out user and password; receivers check the signature instead"
+		return "omit user and password; receivers verify the signature instead"
 	case u.Fragment != "":
-		return "leave out the part from # on"
+		return "omit the part from # on"
 	case !usualPort(u.Port()):
 		return "use port 443, 80 or one of 1024 to 65535"
 	}

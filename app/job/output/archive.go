@@ -30,7 +30,7 @@ func archiveContentsOf(tx app.Tx, id app.JobID, form app.ArchiveForm) (*archiveC
 		return nil, err
 	}
 	if j.Status != app.Completed && !form.Partial {
-		return nil, fault.Errorf(fault.NotFound, "the result is no longer there; ask for a new link")
+		return nil, fault.Errorf(fault.NotFound, "the result is no longer there; request a new link")
 	}
 	if !j.IsBatch() {
 		err = c.addJob(j, "", form)
@@ -60,7 +60,7 @@ func inputsRemoved(job string, names []string) error {
 	if more := len(names) - maxNamedFiles; more > 0 {
 		names = append(names[:maxNamedFiles:maxNamedFiles], unit.Count(more, "other"))
 	}
-	return fault.Errorf(fault.InputRemoved, "inputs of job %q were deleted: %s; upload these files again, under any name, or ask for the archive without inputs", job, strings.Join(names, ", "))
+	return fault.Errorf(fault.InputRemoved, "inputs of job %q were deleted: %s; upload these files again, under any name, or request the archive without inputs", job, strings.Join(names, ", "))
 }
 
 // addJob adds a job's folder, and the inputs that no other job has added.

@@ -95,7 +95,7 @@ func fileOf(tx app.Tx, j *app.Job, file string) (string, *app.Job, error) {
 		return "", nil, err
 	}
 	if err != nil || row.Private.Batch != j.ID || row.Status != app.Completed || path == "" {
-		return "", nil, fault.Errorf(fault.NotFound, "batch %q has no completed row with the file %q; name it <row>/<path>", j.Name, file)
+		return "", nil, fault.Errorf(fault.NotFound, "batch %q has no completed job with the file %q; write it as <jobName>/<path>", j.Name, file)
 	}
 	return path, row, nil
 }
@@ -133,7 +133,7 @@ func (s *Results) linkFile(ctx context.Context, link *app.Link, out *ResultLink,
 	case r.Form.Inputs:
 		return fault.List(fault.Field{
 			Loc: []any{"body", "inputs"}, Type: "value",
-			Msg: "a single file comes without inputs; leave fileName out for the archive with the inputs",
+			Msg: "inputs are only part of the archive; omit fileName to download it",
 		})
 	}
 	link.Kind, link.File, link.Filename = app.ResultGet, i, filepath.Base(r.File)

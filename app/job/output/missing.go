@@ -28,8 +28,8 @@ func missingRowsOf(tx app.Tx, batch *app.Job) (*MissingRows, error) {
 			return nil, err
 		}
 	}
-	m.Message = fmt.Sprintf("The archive of batch %q has %d of its %s; without a result are %s.",
-		batch.Name, batch.Counts.Completed, unit.Count(batch.Counts.Total(), "row"), m.names())
+	m.Message = fmt.Sprintf("The archive of batch %q has %d of its %s; these have no result: %s.",
+		batch.Name, batch.Counts.Completed, unit.Count(batch.Counts.Total(), "job"), m.names())
 	return m, nil
 }
 
@@ -58,9 +58,9 @@ func (m *MissingRows) names() string {
 // notCompleted says why a job or batch has no result, and what can be had instead.
 func notCompleted(tx app.Tx, j *app.Job) error {
 	if !j.IsBatch() {
-		text := fmt.Sprintf("job %q is %s; a result can be fetched when it is COMPLETED", j.Name, j.Status)
+		text := fmt.Sprintf("job %q is %s; its result can be downloaded when it is COMPLETED", j.Name, j.Status)
 		if j.Status == app.Failed {
-			text += "; GET /jobs/{jobName}/files lists the files that it has left"
+			text += "; GET /jobs/{jobName}/files lists the files that it created"
 		}
 		return fault.Errorf(fault.JobNotCompleted, "%s", text)
 	}
@@ -68,12 +68,12 @@ func notCompleted(tx app.Tx, j *app.Job) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("batch %q is %s with %d of %s COMPLETED", j.Name, j.Status, j.Counts.Completed, unit.Count(j.Counts.Total(), "row"))
+	text := fmt.Sprintf("batch %q is %s with %d of %s COMPLETED", j.Name, j.Status, j.Counts.Completed, unit.Count(j.Counts.Total(), "job"))
 	if j.Counts.Completed > 0 {
 		text += `; send "partial": true (molrun results --partial) for their archive`
 	}
 	if j.Status.Finished() {
 		return fault.Errorf(fault.JobNotCompleted, "%s; retry the batch to run the others again: %s", text, m.names())
 	}
-	return fault.Errorf(fault.JobNotCompleted, "%s; its result can be fetched when all are", text)
+	return fault.Errorf(fault.JobNotCompleted, "%s; its result can be downloaded when all are", text)
 }

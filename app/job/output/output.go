@@ -79,7 +79,7 @@ func (o *Outputs) withSource(j *app.Job, fn func(fileSource) error) (err error) 
 	switch {
 	case j.IsBatch():
 	case j.Status == app.Queued:
-		return fault.Errorf(fault.JobNotCompleted, "job %q is QUEUED; it has files once it runs", j.Name)
+		return fault.Errorf(fault.JobNotCompleted, "job %q is QUEUED; it has files as soon as it runs", j.Name)
 	case j.Status == app.Completed:
 		if s.manifest, err = o.blobs.Manifest(j.ID); err != nil {
 			return err
@@ -105,9 +105,9 @@ func (o *Outputs) missing(j *app.Job, err error) error {
 	case j.Status == app.Failed && j.StartedAt.IsZero():
 		return fault.Errorf(fault.NotFound, "job %q never ran, so it has no files", j.Name)
 	case j.Status == app.Failed:
-		return fault.Errorf(fault.OutputRemoved, "the files of job %q were removed some time after it failed; retry it to have them made again", j.Name)
+		return fault.Errorf(fault.OutputRemoved, "the files of job %q were removed some time after it failed; retry it to create them again", j.Name)
 	}
-	return fault.Errorf(fault.NotFound, "the files of job %q are being moved; ask again in a moment", j.Name)
+	return fault.Errorf(fault.NotFound, "the files of job %q are being moved; try again in a moment", j.Name)
 }
 
 // row returns the job of a path: the batch's row that it begins with, or the job
@@ -120,7 +120,7 @@ func (o *Outputs) row(ctx context.Context, by app.Caller, name, path string) (jo
 	row, below, _ := strings.Cut(path, "/")
 	r, err := o.jobs.Named(ctx, by, row)
 	if err != nil || r.Private.Batch != j.ID || below == "" {
-		return "", "", fault.Errorf(fault.NotFound, "batch %q has no file %q; name it <row>/<path>", name, path)
+		return "", "", fault.Errorf(fault.NotFound, "batch %q has no file %q; write it as <jobName>/<path>", name, path)
 	}
 	return r.Name, below, nil
 }
@@ -152,7 +152,7 @@ func (o *Outputs) openFrom(s fileSource, path string) (*File, error) {
 		f, err = o.openResult(s, path)
 	}
 	if errors.Is(err, fs.ErrNotExist) && s.job.Status == app.Running {
-		return nil, fault.Errorf(fault.NotFound, "job %q is RUNNING and has no file %q now; GET /jobs/{jobName}/files lists those that it has written", s.job.Name, path)
+		return nil, fault.Errorf(fault.NotFound, "job %q is RUNNING and has no file %q yet; GET /jobs/{jobName}/files lists the files written so far", s.job.Name, path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.Errorf(fault.NotFound, "job %q has no file %q; GET /jobs/{jobName}/files lists them", s.job.Name, path)

@@ -20,11 +20,11 @@ const (
 func newReaders(atOnce int) *limit.Slots {
 	return &limit.Slots{
 		All: atOnce, Each: 1, Crowd: maxWaiting,
-		Crowded: fault.Errorf(fault.RateLimited, "This API key waits for too many series and tables; ask for more when some are answered."),
+		Crowded: fault.Errorf(fault.RateLimited, "This API key has too many requests for series and tables in progress; wait until some have finished."),
 	}
 }
 
-var errReadBusy = fault.Errorf(fault.Unavailable, "Too many series and tables are read at once; try again in a few seconds.")
+var errReadBusy = fault.Errorf(fault.Unavailable, "Too many series and tables are being read; try again in a few seconds.")
 
 // beginRead waits for the holder's turn, until end is called.
 func (o *Outputs) beginRead(ctx context.Context, holder string) (end func(), err error) {

@@ -87,7 +87,7 @@ func (s *Shares) shareable(ctx context.Context, by app.Caller, r ShareRequest) (
 	case !by.May(j.Email):
 		return nil, fault.Errorf(fault.Forbidden, "job %q was submitted by %s; ask them or an admin of the organization to share it", r.Name, j.Email)
 	case j.Status != app.Completed:
-		return nil, fault.Errorf(fault.JobNotCompleted, "job %q is %s; a result can be shared when it is COMPLETED", r.Name, j.Status)
+		return nil, fault.Errorf(fault.JobNotCompleted, "job %q is %s; its result can be shared when it is COMPLETED", r.Name, j.Status)
 	case len(r.Files) == 0:
 		return j, nil
 	}
@@ -126,7 +126,7 @@ func (s *Shares) admit(tx app.Tx, organization string, now time.Time) error {
 		}
 	}
 	if live >= maxShares {
-		return fault.Errorf(fault.QuotaExceeded, "organization %q has %d shares, as many as it may; revoke some that are no longer needed", organization, live)
+		return fault.Errorf(fault.QuotaExceeded, "organization %q has %d share links, the maximum; revoke some that are no longer needed", organization, live)
 	}
 	return nil
 }
@@ -160,11 +160,11 @@ func (s *Shares) Revoke(ctx context.Context, by app.Caller, id string) error {
 		one, err := tx.Share(app.ShareID(id))
 		switch {
 		case errors.Is(err, fault.NotFound) || err == nil && one.Organization != by.Organization:
-			return fault.Errorf(fault.NotFound, "there is no share %q in your organization; GET /shares lists yours", id)
+			return fault.Errorf(fault.NotFound, "there is no share link %q in your organization; GET /shares lists yours", id)
 		case err != nil:
 			return err
 		case !by.May(one.Email):
-			return fault.Errorf(fault.Forbidden, "the share %q was made by %s; ask them or an admin of the organization", id, one.Email)
+			return fault.Errorf(fault.Forbidden, "the share link %q was created by %s; ask them or an admin of the organization", id, one.Email)
 		}
 		return tx.DeleteShare(one.ID)
 	})
@@ -318,7 +318,7 @@ func (s *Shares) Link(ctx context.Context, token, path string) (app.Link, error)
 		link, err = s.results.File(ctx, shown.Result, path)
 	}
 	if errors.Is(err, fault.NotFound) {
-		return link, fault.Errorf(fault.NotFound, "this link shows no file %q; GET /shared/{token}/files lists them", strings.ToValidUTF8(path, "?"))
+		return link, fault.Errorf(fault.NotFound, "this link has no file %q; GET /shared/{token}/files lists its files", strings.ToValidUTF8(path, "?"))
 	}
 	link.Holder = string(shown.ID)
 	return link, err

@@ -138,7 +138,7 @@ func (o *Outputs) readMark(startKey string, scope []string) (*tables.Mark, error
 		err = json.Unmarshal([]byte(position), &mark)
 	}
 	if err != nil {
-		return nil, invalidParameter("query", "startKey", "use the startKey of the previous page as it was sent, with the same file and sort; after another attempt begin with the first page")
+		return nil, invalidParameter("query", "startKey", "use the startKey of the previous page unchanged, with the same file and sort; after another attempt, start again with the first page")
 	}
 	return &mark, nil
 }
@@ -188,9 +188,9 @@ func noView(j *app.Job, views results.Views, name string, kinds []string) error 
 		}
 	}
 	if len(known) == 0 {
-		return fault.Errorf(fault.NotFound, "%s %s has no views of this kind; GET /jobs/{jobName}/views lists what there is", j.Type, j.Version)
+		return fault.Errorf(fault.NotFound, "%s %s has no views of this kind; GET /jobs/{jobName}/views lists its views", j.Type, j.Version)
 	}
-	return fault.Errorf(fault.NotFound, "%s %s has no view %q of this kind; there are %s", j.Type, j.Version, name, strings.Join(known, ", "))
+	return fault.Errorf(fault.NotFound, "%s %s has no view %q of this kind; it has %s", j.Type, j.Version, name, strings.Join(known, ", "))
 }
 
 func (o *Outputs) openTable(s fileSource, v *results.View, path string) (*viewTable, error) {
@@ -201,14 +201,14 @@ func (o *Outputs) openTable(s fileSource, v *results.View, path string) (*viewTa
 		}
 		i := slices.IndexFunc(files.Files, func(f ListedFile) bool { _, ok := v.Match(f.Path); return ok })
 		if i < 0 && s.job.Status == app.Running {
-			return nil, fault.Errorf(fault.NotFound, "job %q is RUNNING and has written no file of the view %q yet; ask again later", s.job.Name, v.Name)
+			return nil, fault.Errorf(fault.NotFound, "job %q is RUNNING and has written no file of the view %q yet; try again later", s.job.Name, v.Name)
 		}
 		if i < 0 {
 			return nil, fault.Errorf(fault.NotFound, "job %q has no file of the view %q; GET /jobs/{jobName}/views shows when it has one", s.job.Name, v.Name)
 		}
 		path = files.Files[i].Path
 	} else if _, ok := v.Match(path); !ok {
-		return nil, fault.Errorf(fault.NotFound, "%q is no file of the view %q; GET /jobs/{jobName}/views lists them", path, v.Name)
+		return nil, fault.Errorf(fault.NotFound, "%q is not a file of the view %q; GET /jobs/{jobName}/views lists its files", path, v.Name)
 	}
 	f, err := o.openFrom(s, path)
 	if err != nil {
@@ -234,7 +234,7 @@ func (t *viewTable) tooLarge() error {
 	if t.file.Size <= maxRead {
 		return nil
 	}
-	return fault.Errorf(fault.FileTooLarge, "the file %q has %s; series and sorted tables are made of up to %s; download it with GET /jobs/{jobName}/files/{path}",
+	return fault.Errorf(fault.FileTooLarge, "the file %q has %s; series and sorted tables are limited to files of %s; download it with GET /jobs/{jobName}/files/{path}",
 		t.file.Path, unit.Bytes(t.file.Size), unit.Bytes(maxRead))
 }
 

@@ -60,7 +60,7 @@ func (o *Outputs) viewsOf(ctx context.Context, by app.Caller, name string) (*app
 		return nil, nil, err
 	}
 	if j.IsBatch() {
-		return nil, nil, fault.Errorf(fault.NotFound, "batch %q has no views of its own; ask for those of a row", name)
+		return nil, nil, fault.Errorf(fault.NotFound, "batch %q has no views of its own; request those of one of its jobs", name)
 	}
 	a, err := o.algorithms.Current(ctx, j) // views change no result
 	if err != nil {

@@ -60,7 +60,7 @@ func (q Quota) RefuseFull(h Holder, used int64) error {
 	if q.Bytes == 0 || used < q.Bytes {
 		return nil
 	}
-	return fault.Errorf(fault.QuotaExceeded, "%s may store %s and stores %s, so that no more files or results fit; delete files or jobs that are no longer needed, or ask an administrator",
+	return fault.Errorf(fault.QuotaExceeded, "the storage limit of %s is %s (%s used); delete files or jobs that are no longer needed, or ask an administrator",
 		h, unit.Bytes(q.Bytes), unit.Bytes(used))
 }
 
@@ -69,7 +69,7 @@ func (q Quota) RefuseFull(h Holder, used int64) error {
 func (of Of) Beyond(organization, user string, needs placement.Resources) string {
 	for _, h := range Holders(organization, user) {
 		if what, limit := of.For(h).exceeded(needs); what != "" {
-			return fmt.Sprintf("the job needs %s, but %s may have %s in use at once; choose settings that need less, or ask an administrator",
+			return fmt.Sprintf("the job needs %s, but the limit of %s is %s at a time; choose settings that need less, or ask an administrator",
 				what, h, limit)
 		}
 	}
@@ -109,15 +109,15 @@ func (q Quota) Binds() bool { return q.CPUs > 0 || q.GPUs > 0 }
 // are in use; kept is what is kept for another job.
 func (q Quota) Waits(h Holder, needs, used, kept placement.Resources) string {
 	if what, limit := q.exceeded(needs); what != "" {
-		return fmt.Sprintf("waiting: the job needs %s, and %s may have only %s in use at once; ask an administrator", what, h, limit)
+		return fmt.Sprintf("waiting: the job needs %s, but the limit of %s is %s at a time; ask an administrator", what, h, limit)
 	}
 	what, limit, has := "GPU", q.GPUs, used.GPUs
 	if q.CPUs > 0 && used.CPUs+kept.CPUs+needs.CPUs > q.CPUs {
 		what, limit, has = "CPU", q.CPUs, used.CPUs
 	}
-	text := fmt.Sprintf("waiting: %s may have %s in use at once, and has %d", h, unit.Count(limit, what), has)
+	text := fmt.Sprintf("waiting: the limit of %s is %s at a time (%d in use)", h, unit.Count(limit, what), has)
 	if kept != (placement.Resources{}) {
-		text += "; the rest is kept for a job that has waited longer"
+		text += "; the rest is reserved for a job that has waited longer"
 	}
 	return text
 }

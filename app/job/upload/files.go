@@ -218,7 +218,7 @@ func (s *Files) beginGeneration(ctx context.Context, id app.UploadID, length int
 }
 
 func uploadCompleted(u *app.Upload) error {
-	return fault.Errorf(fault.UploadCompleted, "the upload of %q is complete and can't change; ask for a new upload URL", u.Filename)
+	return fault.Errorf(fault.UploadCompleted, "the upload of %q is complete and can't change; request a new upload URL", u.Filename)
 }
 
 // arrivals counts the bytes reserved by uploads in progress, by holder of a quota, so
@@ -381,7 +381,7 @@ func (s *Files) admitBytes(tx app.Tx, u *app.Upload, c change) error {
 			coming = c.coming(h)
 		}
 		if used.Bytes-c.before+coming+c.after > q.Bytes {
-			return fault.Errorf(fault.QuotaExceeded, "%s may store %s and stores %s%s, so that %q of %s does not fit; delete files or jobs that are no longer needed, or ask an administrator",
+			return fault.Errorf(fault.QuotaExceeded, "the storage limit of %s is %s (%s used%s), so %q with %s does not fit; delete files or jobs that are no longer needed, or ask an administrator",
 				h, unit.Bytes(q.Bytes), unit.Bytes(used.Bytes), andComing(coming), u.Filename, unit.Bytes(c.after))
 		}
 	}
@@ -392,7 +392,7 @@ func andComing(bytes int64) string {
 	if bytes == 0 {
 		return ""
 	}
-	return ", and " + unit.Bytes(bytes).String() + " are being uploaded"
+	return ", " + unit.Bytes(bytes).String() + " being uploaded"
 }
 
 // Complete confirms the bytes received; they never change afterwards. It is
@@ -408,11 +408,11 @@ func (s *Files) Complete(ctx context.Context, by app.Caller, id string, size *in
 		case u.Generation == 0 && partial != nil:
 			return fault.Errorf(fault.UploadNotReceived, "only the first %s of %q were received; send the rest to its uploadUrl first", unit.Bytes(partial.Offset), u.Filename)
 		case u.Generation == 0:
-			return fault.Errorf(fault.UploadNotReceived, "nothing was received of %q yet; PUT the file to its uploadUrl first", u.Filename)
+			return fault.Errorf(fault.UploadNotReceived, "nothing of %q has been received yet; PUT the file to its uploadUrl first", u.Filename)
 		case size != nil && *size != u.Size:
 			return fault.List(fault.Field{
 				Loc: []any{"body", "size"}, Type: "value",
-				Msg: fmt.Sprintf("%d bytes were received, not %d; PUT the file again or leave size out", u.Size, *size),
+				Msg: fmt.Sprintf("%d bytes were received, not %d; PUT the file again or omit size", u.Size, *size),
 			})
 		case u.Completed():
 			return nil

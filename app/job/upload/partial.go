@@ -39,7 +39,7 @@ func (s *Files) putPartial(ctx context.Context, id app.UploadID, p *app.Partial,
 			return uploadCompleted(u)
 		}
 		if !follows(u) {
-			return fault.Errorf(fault.UploadOffset, "what was received of %q is gone: it was replaced, deleted or has expired; ask for the offset again", u.Filename)
+			return fault.Errorf(fault.UploadOffset, "the received part of %q no longer exists: it was replaced, deleted or has expired; request the offset again", u.Filename)
 		}
 		err := s.admitBytes(tx, u, change{before: u.Partial.Reserved(), after: saved.Reserved()})
 		u.Partial = &saved

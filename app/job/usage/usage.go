@@ -128,7 +128,7 @@ func (r *Reports) days(q Query) (from, until time.Time, faults []fault.Field) {
 	case days <= 0:
 		faults = append(faults, fault.Field{Loc: []any{"query", "since"}, Type: "value", Msg: "use a time before until; without until, one that is not in the future"})
 	case days > MaxDays:
-		faults = append(faults, fault.Field{Loc: []any{"query", "since"}, Type: "value", Msg: fmt.Sprintf("a report covers at most %d days, and these are %d; ask for parts", MaxDays, days)})
+		faults = append(faults, fault.Field{Loc: []any{"query", "since"}, Type: "value", Msg: fmt.Sprintf("a report covers at most %d days, not %d; request shorter periods", MaxDays, days)})
 	}
 	return from, until, faults
 }

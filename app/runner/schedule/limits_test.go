@@ -32,7 +32,7 @@ func TestUserRunsNoMoreThanTheLimit(t *testing.T) {
 		b.add("ann", fmt.Sprintf("a%d", i), cpus(2))
 	}
 	d := b.deep("a0", "a1")
-	want := eta.Reason{Text: `waiting: user "ann" may have 4 CPUs in use at once, and has 4`, By: eta.UserLimit}
+	want := eta.Reason{Text: `waiting: the limit of user "ann" is 4 CPUs at a time (4 in use)`, By: eta.UserLimit}
 	for _, id := range []app.JobID{"a2", "a3", "a4"} {
 		if got := d.Reasons[id]; got != want {
 			t.Errorf("%s: %+v, want %+v", id, got, want)
@@ -41,7 +41,7 @@ func TestUserRunsNoMoreThanTheLimit(t *testing.T) {
 	b.add("bob", "b0", cpus(2))
 	b.add("bob", "b1", cpus(2))
 	d = b.deep("b0")
-	if got := d.Reasons["b1"]; got.By != eta.UserLimit || got.Text != `waiting: organization "lab" may have 6 CPUs in use at once, and has 6` {
+	if got := d.Reasons["b1"]; got.By != eta.UserLimit || got.Text != `waiting: the limit of organization "lab" is 6 CPUs at a time (6 in use)` {
 		t.Errorf("the organization's limit: %+v", got)
 	}
 	b.end("a0")
@@ -54,7 +54,7 @@ func TestUserRunsNoMoreThanTheLimit(t *testing.T) {
 	b.add("cy", "g1", placement.Resources{CPUs: 1, GPUs: 1})
 	b.add("cy", "c0", cpus(1))
 	d = b.deep("c0", "g0")
-	if got := d.Reasons["g1"]; got.Text != `waiting: user "cy" may have 1 GPU in use at once, and has 1` {
+	if got := d.Reasons["g1"]; got.Text != `waiting: the limit of user "cy" is 1 GPU at a time (1 in use)` {
 		t.Errorf("the limit of GPUs: %+v", got)
 	}
 }
@@ -85,7 +85,7 @@ func TestJobBeyondALoweredLimitWaitsAndHoldsUpNobody(t *testing.T) {
 	b.add("ann", "large", cpus(4))
 	b.add("ann", "small", cpus(1))
 	d := b.deep("small")
-	if got := d.Reasons["large"]; got.By != eta.UserLimit || !strings.Contains(got.Text, `needs 4 CPUs, and user "ann" may have only 2 CPUs`) {
+	if got := d.Reasons["large"]; got.By != eta.UserLimit || !strings.Contains(got.Text, `needs 4 CPUs, but the limit of user "ann" is 2 CPUs`) {
 		t.Errorf("%+v", got)
 	}
 	b.now = b.now.Add(time.Hour)
@@ -110,7 +110,7 @@ func TestSmallJobsDoNotPassALargeOneForEver(t *testing.T) {
 		b.now = b.now.Add(11 * time.Minute)
 		b.add("ann", "a2", cpus(1))
 		d := b.deep()
-		if got := d.Reasons["a2"]; !strings.HasSuffix(got.Text, "; the rest is kept for a job that has waited longer") {
+		if got := d.Reasons["a2"]; !strings.HasSuffix(got.Text, "; the rest is reserved for a job that has waited longer") {
 			t.Errorf("%s: %+v", name, got)
 		}
 		b.end("a0", "a1")

@@ -73,8 +73,8 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 	if b.Status != "RUNNING" || b.StartedAt == "" {
 		t.Errorf("a batch with a running row: %+v", b)
 	}
-	u.do("POST", "/result", `{"jobName":"b"}`).says(409, `Batch "b" is RUNNING with 11 of 16 rows COMPLETED; send "partial": true (molrun results --partial) `+
-		`for their archive; its result can be fetched when all are.`)
+	u.do("POST", "/result", `{"jobName":"b"}`).says(409, `Batch "b" is RUNNING with 11 of 16 jobs COMPLETED; send "partial": true (molrun results --partial) `+
+		`for their archive; its result can be downloaded when all are.`)
 	u.do("GET", "/jobs/b/logs", nil).code(404, "NOT_FOUND")
 	partial := unzip(t, u.do("GET", u.linkTo(`{"jobName":"b","partial":true}`).DownloadURL, nil).want(200).body)
 	if len(partial) != 3*(n-1-bad) || partial["b-3/row"] != "3\n" || partial["b-2/row"] != "" || partial["b-1/row"] != "" {
@@ -84,7 +84,7 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 	if b = u.finished("b"); b.Status != "FAILED" || b.CompletedAt == "" || b.SubjobCounts["FAILED"] != bad {
 		t.Errorf("a batch with failed rows: %+v", b)
 	}
-	const sentence = `The archive of batch "b" has 12 of its 16 rows; without a result are b-2, b-6, b-10, b-14.`
+	const sentence = `The archive of batch "b" has 12 of its 16 jobs; these have no result: b-2, b-6, b-10, b-14.`
 	var given struct{ Missing *missingRows }
 	u.do("POST", "/result", `{"jobName":"b","partial":true}`).want(200).into(&given)
 	if want := (missingRows{4, []string{"b-2", "b-6", "b-10", "b-14"}, sentence}); given.Missing == nil || !reflect.DeepEqual(*given.Missing, want) {

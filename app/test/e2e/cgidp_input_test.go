@@ -51,7 +51,7 @@ var badSettings = []struct {
 		"temperature_K: temperature_K is 37; choose between 273.15 and 373 K (37 °C is 310.15 K)",
 	}},
 	{`{"fasta":"inputs/sequences.csv"}`, []string{
-		`fasta: "sequences.csv" is not a file of the kind wanted here (.fasta, .fa, .faa, .txt)`,
+		`fasta: "sequences.csv" has the wrong file type; this setting takes .fasta, .fa, .faa, .txt`,
 	}},
 	{`{"fasta":"inputs/nosuch.fasta"}`, []string{
 		`fasta: there is no completed upload "inputs/nosuch.fasta"; give a fileId, folder/filename of a file that you uploaded, or job:<jobName>/<path>`,

@@ -214,7 +214,7 @@ func TestCompatFromUploadToResult(t *testing.T) {
 	// Newer scripts send what was normalized, older ones the original: it is one job.
 	h.do("POST", "submit-job", `{"jobName":"m1","type":"measure","settings":`+string(verdict.Normalized)+`,"jobEmail":"ann@lab.example","projectTag":"p","project":""}`).want(200)
 	h.do("POST", "submit-job", `{"jobName":"m1","type":"shell","settings":{"script":"true"}}`).want(409).
-		golden(`{"error":"Job \"m1\" already exists and differs in type; choose another jobName, or send the same again to get that job.","code":"JOB_ALREADY_EXISTS","detail":[]}`)
+		golden(`{"error":"Job \"m1\" already exists and differs in type; choose another jobName, or send the original submission again to get that job.","code":"JOB_ALREADY_EXISTS","detail":[]}`)
 	h.wait(u, "m1")
 	var target string
 	answer := h.do("POST", "result", `{"jobName":"m1"}`).want(200)
@@ -435,7 +435,7 @@ func TestCompatRefusals(t *testing.T) {
 	h.do("POST", "jobs/search", `{"jobNames":[1]}`).want(400)
 	h.do("POST", "jobs/search", `{}`).want(400)
 	h.send("POST", "submit-job", io.LimitReader(endless(1<<40), 100<<20)).want(413)
-	h.do("GET", "nothing", "").want(404).golden(`{"error":"There is nothing of this name here.","code":"NOT_FOUND","detail":[]}`)
+	h.do("GET", "nothing", "").want(404).golden(`{"error":"Nothing with this name exists.","code":"NOT_FOUND","detail":[]}`)
 	if got := h.do("DELETE", "jobs", "").want(405); got.header.Get("Allow") != "GET" {
 		t.Errorf("Allow: %s", got.header.Get("Allow"))
 	}

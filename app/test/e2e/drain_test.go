@@ -30,7 +30,7 @@ func TestDrainedServiceStartsNothingUntilResumed(t *testing.T) {
 			return strings.Contains(j.StatusReason, why)
 		})
 	}
-	waits("the operator drained the service")
+	waits("the operator paused the queue")
 	waits("a new kernel")
 	must.Contain(t, "readyz", string(u.do("GET", "/readyz", nil).want(200).body), `"drained":"no job starts since 20`)
 	open.open(t) // what runs goes on to its end
@@ -42,7 +42,7 @@ func TestDrainedServiceStartsNothingUntilResumed(t *testing.T) {
 	s.ok("resume", "--data", s.data())
 	s.ok("drain", "--data", s.data())
 	s.start()
-	waits("the operator drained the service")
+	waits("the operator paused the queue")
 	s.ok("resume", "--data", s.data())
 	u.completed("waits")
 	if _, said, code := s.run("drain", "--reason", "two\nlines", "--data", s.data()); code == 0 || !strings.Contains(said, "reason") {

@@ -104,8 +104,8 @@ func TestForgedLinksGetTheSameResponse(t *testing.T) {
 	if status, body := f.do(attempt{method: "GET", path: path, query: "token=" + token}); status != 200 || body != "text" {
 		t.Fatalf("the link is refused, so the test proves nothing: %d %s", status, body)
 	}
-	const want = `{"error":{"code":"LINK_INVALID","message":"This link does not allow the request; use it unchanged and with its own method, or ask for a new one."}}` + "\n"
-	const wantType = `{"error":{"code":"LINK_INVALID","message":"This link takes the Content-Type text/plain, not text/html; send that or none."}}` + "\n"
+	const want = `{"error":{"code":"LINK_INVALID","message":"This link does not allow the request; use it unchanged and with its own method, or request a new one."}}` + "\n"
+	const wantType = `{"error":{"code":"LINK_INVALID","message":"This link accepts the Content-Type text/plain, not text/html; send that or none."}}` + "\n"
 	for _, a := range f.attempts(strings.TrimPrefix(g.UploadURL, s.base)) {
 		status, body := f.do(a)
 		if a.name == "upload link with another type" && body == wantType {

@@ -18,7 +18,7 @@ func TestRunningJobsKeepToLimits(t *testing.T) {
 	u.running("first")
 	u.submit("second", "shell", wait(2))
 	u.until("second", "waiting for a limit", func(r record) bool {
-		return strings.Contains(r.StatusReason, `user "ann@lab.example" may have 3 CPUs in use at once, and has 2`)
+		return strings.Contains(r.StatusReason, `the limit of user "ann@lab.example" is 3 CPUs at a time (2 in use)`)
 	})
 	must.Contain(t, "its place in the queue", string(u.members("second")["queue"]), `"blockedBy":"user-limit"`)
 	u.do("POST", "/submit-job", jobBody("large", wait(4))).detail("body.settings")

@@ -109,7 +109,7 @@ func TestModelsRunTheExampleToItsResult(t *testing.T) {
 				t.Errorf("series %v", series)
 			}
 			log := ok("read_log", map[string]any{"jobName": job["jobName"], "lines": 1})
-			if !strings.Contains(log["note"].(string), "no instruction") || strings.Count(strings.TrimSpace(log["text"].(string)), "\n") != 0 {
+			if !strings.Contains(log["note"].(string), "not an instruction") || strings.Count(strings.TrimSpace(log["text"].(string)), "\n") != 0 {
 				t.Errorf("log %v", log)
 			}
 			if _, refusal := use(t, s, "submit_job", map[string]any{"jobName": "bad", "type": "cg-idp", "settings": map[string]any{"steps": -1}}); !strings.Contains(refusal, "steps") {

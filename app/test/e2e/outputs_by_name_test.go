@@ -108,8 +108,8 @@ func TestReferencesNameOutputs(t *testing.T) {
 		`{"one":"job:dock/@"}`:                                 `body.settings.one: the result of job "dock" has no file "@"`,
 		`{"one":"job:old/@poses"}`:                             `body.settings.one: old 2, the algorithm of job "old", declares no outputs: name a file, as in job:old/<path>`,
 		`{"one":"job:none/@poses"}`:                            `body.settings.one: there is no job "none"`,
-		`{"one":"job:dock/@picture"}`:                          `body.settings.one: the result of job "dock" has no file of its output "picture" (*.svg)`,
-		`{"one":"job:dock/@poses"}`:                            `body.settings.one: the output "poses" of job "dock" has 3 files, and this setting takes one: name it, as in job:dock/poses/1.fasta`,
+		`{"one":"job:dock/@picture"}`:                          `body.settings.one: the result of job "dock" has no file for the output "picture" (*.svg)`,
+		`{"one":"job:dock/@poses"}`:                            `body.settings.one: the output "poses" of job "dock" has 3 files, but this setting takes only one: name the file, as in job:dock/poses/1.fasta`,
 		`{"many":["job:five/@poses"]}`:                         `body.settings.many: has 5 files with those of outputs; at most 4 can be used`,
 		`{"many":["job:single/@poses"]}`:                       `body.settings.many: has 1 file with those of outputs; it needs at least 2`,
 		`{"many":["job:dock/report.fasta"]}`:                   `body.settings.many: must have at least 2`,
@@ -160,7 +160,7 @@ func TestOutputsOfJobsThatRun(t *testing.T) {
 	u.submit("five", "maker", `{"poses":5,"gate":"`+gate+`"}`)
 	for settings, want := range map[string]string{
 		`{"one":"job:dock/@pose"}`:    `body.settings.one: maker 3, the algorithm of job "dock", has no output "pose"; it has poses, report, picture, any`,
-		`{"one":"job:dock/@picture"}`: `body.settings.one: "*.svg" is not a file of the kind wanted here (.fasta)`,
+		`{"one":"job:dock/@picture"}`: `body.settings.one: "*.svg" has the wrong file type; this setting takes .fasta`,
 		`{"many":["job:dock/@poses","job:dock/@poses","job:dock/@poses","job:dock/@poses","job:dock/@poses"]}`: `body.settings.many: must have at most 4`,
 	} {
 		if got := u.unreadable(settings); !strings.HasPrefix(got, want) {
@@ -182,9 +182,9 @@ func TestOutputsOfJobsThatRun(t *testing.T) {
 		t.Errorf("it read %q", got)
 	}
 	for name, want := range map[string]string{
-		"few":  `INPUT_MISSING: There is no file for setting "one": the output "poses" of job "dock" has 3 files, and this setting takes one: name it, as in job:dock/poses/1.fasta. `,
-		"many": `INPUT_INVALID: The settings can't be used with the files that other jobs have made. many: has 5 files with those of outputs; at most 4 can be used`,
-		"long": `INPUT_INVALID: The settings can't be used with the files that other jobs have made. many: report.fasta record 1 (r) has 5 residues`,
+		"few":  `INPUT_MISSING: There is no file for setting "one": the output "poses" of job "dock" has 3 files, but this setting takes only one: name the file, as in job:dock/poses/1.fasta. `,
+		"many": `INPUT_INVALID: The settings are not valid for the files that other jobs have created. many: has 5 files with those of outputs; at most 4 can be used`,
+		"long": `INPUT_INVALID: The settings are not valid for the files that other jobs have created. many: report.fasta record 1 (r) has 5 residues`,
 	} {
 		r := u.finished(name)
 		if r.Failure == nil || !strings.HasPrefix(r.Failure.Code+": "+r.Failure.Message, want) {
@@ -216,7 +216,7 @@ func TestOutputsWithinBatches(t *testing.T) {
 	}
 	// Rows may be made of an output, if it is one file.
 	if got := u.do("POST", "/submit-batch", `{"batchName":"g","type":"maker","fanOut":{"each":{"gate":"fasta:job:make/@poses"}}}`).want(422).details(); len(got) != 1 ||
-		got[0] != `body.fanOut.each.gate: "job:make/@poses" is 3 files, and a batch is read from one: name it, as in job:make/poses/1.fasta` {
+		got[0] != `body.fanOut.each.gate: "job:make/@poses" refers to 3 files, but a batch is made from one: name the file, as in job:make/poses/1.fasta` {
 		t.Errorf("%q", got)
 	}
 }

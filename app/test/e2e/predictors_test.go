@@ -107,7 +107,7 @@ func TestBoltzSaysWhatItDidNotDo(t *testing.T) {
 		"no-residue":     {settings: `{"proteins":"PAIR","contacts":["A:1-B:30"]}`, refused: "names the residue B:30, which is not there: the chains are A of 10, B of 10"},
 		"one-of-two":     {settings: `{"proteins":"TWO","modifications":["A:2:SEP"]}`, refused: "differ between the chains A and B"},
 		"selenocysteine": {settings: `{"proteins":"SEC"}`, refused: "has U at A:7, which Boltz takes for an unknown residue"},
-		"no-search":      {settings: `{"proteins":"ONE","msa":"search"}`, refused: "body.settings.msa: needs a job of msa, and msa is not ready on this server: "},
+		"no-search":      {settings: `{"proteins":"ONE","msa":"search"}`, refused: "body.settings.msa: needs a job of type msa, but msa is not ready on this server: "},
 		"large":          {settings: `{"proteins":"LARGE"}`, fails: "The GPU's memory does not suffice for this complex"},
 		"no-gpu":         {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
 		"cuda-old":       {settings: `{"proteins":"ONE"}`, mode: "cuda-old", fails: "the NVIDIA driver is older than its PyTorch needs"},

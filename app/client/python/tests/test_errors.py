@@ -21,7 +21,7 @@ def test_refusals_have_types(service: Service, lab: molrun.Client) -> None:
     with pytest.raises(molrun.ConnectionFailed, match="127.0.0.1:1"):
         service.client(base="http://127.0.0.1:1").whoami()
     viewer = service.run("key", "create", "--organization", "lab", "--email", "vic@lab.example", "--role", "viewer").strip()
-    with pytest.raises(molrun.Forbidden, match="may not change"):
+    with pytest.raises(molrun.Forbidden, match="can't change"):
         service.client(viewer).submit("shell", script="true")
     with pytest.raises(molrun.Invalid) as refused:
         lab.submit("cg-idp", stepz=1, sequences=5)
