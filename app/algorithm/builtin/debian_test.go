@@ -192,11 +192,11 @@ func TestVinaFiguresAreOfOneLigand(t *testing.T) {
 // TestFaultsOfDatabasesAreToldApart gives the words of MMseqs2 14 to the type that searches the site's databases.
 func TestFaultsOfDatabasesAreToldApart(t *testing.T) {
 	for said, want := range map[string]string{
-		"Outdated index version. Please recompute it with 'createindex'!\nError: Prefilter died":     "made by another MMseqs2",
+		"Outdated index version. Please recompute it with 'createindex'!\nError: Prefilter died":     "made by a different version of MMseqs2",
 		"Input /databases/msa/clusters_aln does not exist":                                           "part of it is missing",
 		"terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc": "ran out of memory",
 		"Could not write to data file /work/tmp/pref_0.1":                                            "the disk is full",
-		"Error: Alignment died\nmmseqs search ended with exit status 1":                              "mmseqs search broke off (exit status 1)",
+		"Error: Alignment died\nmmseqs search ended with exit status 1":                              "mmseqs search stopped early (exit status 1)",
 	} {
 		if got := catalogueType("msa", "").Failures.Explain([]byte("search qdb\n" + said + "\n")); !strings.Contains(got, want) {
 			t.Errorf("%q is told as %q, want %q", said, got, want)

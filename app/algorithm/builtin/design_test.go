@@ -19,18 +19,18 @@ func TestGPUFaultsAreToldApart(t *testing.T) {
 		"RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version":                                       "driver of this server's GPU is too old",
 		"RuntimeError: CUDA error: no kernel image is available for execution on the device":                                           "compute capability",
 		"UserWarning:\nNVIDIA H100 with CUDA capability sm_90 is not compatible with the current PyTorch installation.":                "compute capability",
-		"AssertionError: Torch not compiled with CUDA enabled":                                                                         "PyTorch is one for CPUs",
-		"RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver":         "found no GPU on this server",
-		"RuntimeError: No CUDA GPUs are available":                                                                                     "found no GPU on this server",
-		"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB":                                                  "GPU's memory does not suffice",
-		"RuntimeError: CUDA out of memory. Tried to allocate 12.22 GiB (GPU 0; 47.46 GiB total capacity; 37.08 GiB already allocated)": "GPU's memory does not suffice",
+		"AssertionError: Torch not compiled with CUDA enabled":                                                                         "PyTorch supports only CPUs",
+		"RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver":         "found no GPU or no GPU driver on this server",
+		"RuntimeError: No CUDA GPUs are available":                                                                                     "found no GPU or no GPU driver on this server",
+		"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB":                                                  "GPU ran out of memory",
+		"RuntimeError: CUDA out of memory. Tried to allocate 12.22 GiB (GPU 0; 47.46 GiB total capacity; 37.08 GiB already allocated)": "GPU ran out of memory",
 	}
 	jax := map[string]string{
-		"WARNING:jax._src.xla_bridge: An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back to cpu.\nNo GPU device found, terminating.": "jax is one for CPUs",
-		"failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\nNo GPU device found, terminating.":                                                             "found no GPU on this server",
+		"WARNING:jax._src.xla_bridge: An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back to cpu.\nNo GPU device found, terminating.": "JAX supports only CPUs",
+		"failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\nNo GPU device found, terminating.":                                                             "found no GPU or no GPU driver on this server",
 		"jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CUDA driver version is insufficient for CUDA runtime version":                                                                   "driver of this server's GPU is too old",
 		"ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'":                                                                                                            "compute capability",
-		"jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 57664967912 bytes.":                                                            "GPU's memory does not suffice",
+		"jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 57664967912 bytes.":                                                            "GPU ran out of memory",
 	}
 	for typ, words := range map[string]map[string]string{"bindcraft": jax, "esmfold": torch, "proteinmpnn": torch, "rfdiffusion": torch} {
 		a := catalogueType(typ, "")
@@ -183,7 +183,7 @@ func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
 	read := map[string]*algorithm.File{}
 	for _, tt := range []struct{ typ, settings, refused string }{
 		{"proteinmpnn", `{"structure":"x","model":"ca","model_noise":0.3}`, "model_noise: is 0.02, 0.1 or 0.2 with the model ca"},
-		{"proteinmpnn", `{"structure":"x","fixed":"A1","redesign":"A2"}`, "redesign: can't be given together with fixed"},
+		{"proteinmpnn", `{"structure":"x","fixed":"A1","redesign":"A2"}`, "redesign: can't be combined with fixed"},
 		{"proteinmpnn", `{"structure":"x","candidates":"y"}`, ""}, // where files are known
 		{"proteinmpnn", `{"structure":"x","chains":"A B A"}`, "chains: names a chain twice"},
 		{"proteinmpnn", `{"structure":"x","chains":"A B","fixed":"A-3--1,B52A-60","bias":"A=-1.1 W=2"}`, ""},
@@ -199,7 +199,7 @@ func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
 		{"immunebuilder", `{"alpha":"` + strings.Repeat("A", 80) + `"}`, "alpha: and beta are the two chains"},
 		{"immunebuilder", `{"heavy":"` + strings.Repeat("A", 80) + `","alpha":"` + strings.Repeat("A", 80) + `","beta":"` + strings.Repeat("A", 80) + `"}`, "alpha: can't be given together with heavy"},
 		{"immunebuilder", `{"heavy":"` + strings.Repeat("A", 60) + `"}`, "heavy: "},
-		{"bindcraft", `{"target":"x","shortest":80,"longest":70}`, "shortest: must not be above longest"},
+		{"bindcraft", `{"target":"x","shortest":80,"longest":70}`, "shortest: must not exceed longest"},
 		{"bindcraft", `{"target":"x","chains":"A,B,A"}`, "chains: names a chain twice"},
 		{"bindcraft", `{"target":"x","protocol":"peptide","hard_target":true}`, "hard_target: is not for peptides"},
 		{"bindcraft", `{"target":"x","hotspots":"A,B5-9,7","flexible":true,"hard_target":true}`, ""},
@@ -210,23 +210,23 @@ func TestDesignSettingsThatDoNotGoTogether(t *testing.T) {
 		{"rfdiffusion", `{"contigs":"A1-150/0 70-100","structure":"x","hotspots":["A59"],"noise":0,"weights":"beta_binders"}`, ""},
 		{"rfdiffusion", `{"contigs":"480","symmetry":"C6","potential":"contacts"}`, ""},
 		{"rfdiffusion", `{"contigs":"79-79","structure":"x","partial":20}`, ""},
-		{"rfdiffusion", `{"contigs":"150-100"}`, "contigs: has a range that runs backwards"},
-		{"rfdiffusion", `{"contigs":"A50-30/10","structure":"x"}`, "contigs: has a range that runs backwards"},
+		{"rfdiffusion", `{"contigs":"150-100"}`, "contigs: has a range whose end is before its start"},
+		{"rfdiffusion", `{"contigs":"A50-30/10","structure":"x"}`, "contigs: has a range whose end is before its start"},
 		{"rfdiffusion", `{"contigs":"A1-50","structure":"x"}`, "contigs: builds nothing"},
 		{"rfdiffusion", `{"contigs":"A1-50/0 0-0","structure":"x"}`, "contigs: builds nothing"},
 		{"rfdiffusion", `{"contigs":"A1-100/0/70-100","structure":"x"}`, "contigs: has 0 within a chain"},
-		{"rfdiffusion", `{"contigs":"A1-40/20-30"}`, "contigs: names residues of a structure: give it, too"},
+		{"rfdiffusion", `{"contigs":"A1-40/20-30"}`, "contigs: names residues of a structure: give the structure as well"},
 		{"rfdiffusion", `{"contigs":"A1-40/20-30","structure":"x","hotspots":["A3"]}`, "hotspots: need contigs with a target and a new chain"},
 		{"rfdiffusion", `{"contigs":"A30-80/0 60","structure":"x","hotspots":["A40","A120"]}`, "hotspots: has a residue that is not in the contigs"},
 		{"rfdiffusion", `{"contigs":"A30-80/0 60","structure":"x","hotspots":["B40"]}`, "hotspots: has a residue that is not in the contigs"},
 		{"rfdiffusion", `{"contigs":"79","structure":"x","partial":60}`, "partial: must not be above steps"},
 		{"rfdiffusion", `{"contigs":"79","partial":20}`, "partial: needs a structure"},
-		{"rfdiffusion", `{"contigs":"100-200","symmetry":"C2"}`, "symmetry: needs contigs of one length"},
-		{"rfdiffusion", `{"contigs":"100","symmetry":"tetrahedral"}`, "symmetry: needs contigs of one length"},
-		{"rfdiffusion", `{"contigs":"100","symmetry":"D2","cyclic":true}`, "symmetry: goes with no macrocycle"},
+		{"rfdiffusion", `{"contigs":"100-200","symmetry":"C2"}`, "symmetry: needs contigs of one total length"},
+		{"rfdiffusion", `{"contigs":"100","symmetry":"tetrahedral"}`, "symmetry: needs contigs of one total length"},
+		{"rfdiffusion", `{"contigs":"100","symmetry":"D2","cyclic":true}`, "symmetry: can't be combined with a macrocycle"},
 		{"rfdiffusion", `{"contigs":"240","symmetry":"octahedral","potential":"contacts"}`, "potential: contacts is for oligomers"},
 		{"rfdiffusion", `{"contigs":"100","potential":"contacts"}`, "potential: contacts is for oligomers"},
-		{"rfdiffusion", `{"contigs":"10/A35/10","structure":"x","hide_sequence":"A35","weights":"active_site"}`, "weights: must be usual where residues are hidden"},
+		{"rfdiffusion", `{"contigs":"10/A35/10","structure":"x","hide_sequence":"A35","weights":"active_site"}`, "weights: must be usual if residues are hidden"},
 	} {
 		if read[tt.typ] == nil {
 			read[tt.typ] = catalogueType(tt.typ, "")

@@ -108,10 +108,10 @@ func TestBoltzSaysWhatItDidNotDo(t *testing.T) {
 		"one-of-two":     {settings: `{"proteins":"TWO","modifications":["A:2:SEP"]}`, refused: "differ between the chains A and B"},
 		"selenocysteine": {settings: `{"proteins":"SEC"}`, refused: "has U at A:7, which Boltz takes for an unknown residue"},
 		"no-search":      {settings: `{"proteins":"ONE","msa":"search"}`, refused: "body.settings.msa: needs a job of type msa, but msa is not ready on this server: "},
-		"large":          {settings: `{"proteins":"LARGE"}`, fails: "The GPU's memory does not suffice for this complex"},
-		"no-gpu":         {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
-		"cuda-old":       {settings: `{"proteins":"ONE"}`, mode: "cuda-old", fails: "the NVIDIA driver is older than its PyTorch needs"},
-		"no-kernels":     {settings: `{"proteins":"ONE"}`, mode: "no-kernels", fails: "set no_kernels, or have the administrator install boltz[cuda]"},
+		"large":          {settings: `{"proteins":"LARGE"}`, fails: "The GPU ran out of memory for this complex"},
+		"no-gpu":         {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "found no GPU on this server"},
+		"cuda-old":       {settings: `{"proteins":"ONE"}`, mode: "cuda-old", fails: "the NVIDIA driver is too old for its PyTorch"},
+		"no-kernels":     {settings: `{"proteins":"ONE"}`, mode: "no-kernels", fails: "set no_kernels, or ask the administrator to install boltz[cuda]"},
 	})
 }
 
@@ -129,8 +129,8 @@ func TestChaiSaysWhatItDidNotDo(t *testing.T) {
 		"atoms":      {settings: `{"proteins":"ONE","ligands":["` + strings.Repeat("C", 900) + `","` + strings.Repeat("C", 900) + `","` + strings.Repeat("C", 900) + `"]}`, refused: "2710 residues and ligand atoms, and Chai-1 takes 2048 at most"},
 		"within":     {settings: `{"proteins":"PAIR","contacts":["A:1-A:3"]}`, refused: "is within one chain"},
 		"both":       {settings: `{"proteins":"ONE","alignments":["OWN"],"modifications":["A:2:SEP"]}`, refused: "whose alignment Chai-1 then does not find"},
-		"no-gpu":     {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
-		"cuda-old":   {settings: `{"proteins":"ONE"}`, mode: "cuda-old", fails: "the NVIDIA driver is older than its PyTorch needs"},
+		"no-gpu":     {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "found no GPU on this server"},
+		"cuda-old":   {settings: `{"proteins":"ONE"}`, mode: "cuda-old", fails: "the NVIDIA driver is too old for its PyTorch"},
 		"no-residue": {settings: `{"proteins":"PAIR","pocket":["C:1"],"ligands":["CCO"]}`, refused: "names the residue C:1, which is not there"},
 	})
 }
@@ -143,13 +143,13 @@ func TestAlphaFold3SaysWhatItDidNotDo(t *testing.T) {
 		"all":         {settings: `{"proteins":"TWO","alignments":["OWN"],"dna":["ACGT"],"rna":["acgu"],"ligands":["CCO"],"ccd":["ATP"],"modifications":["A:2:SEP","C:1:6OG"],"bonds":["A:3:SG-F:1:C04"],"seeds":3,"recycling":3}`, metrics: map[string]any{"iptm": 0.7}},
 		"old-gpu":     {settings: `{"proteins":"ONE","older_gpu":true}`, mode: "cuda-7", metrics: map[string]any{"ptm": 0.8}},
 		"cuda-7":      {settings: `{"proteins":"ONE"}`, mode: "cuda-7", fails: "set older_gpu"},
-		"no-gpu":      {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
+		"no-gpu":      {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "found no GPU on this server"},
 		"other":       {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "alignments.0: begins with a sequence that is none"},
 		"open-ring":   {settings: `{"proteins":"ONE","ligands":["C1CC"]}`, refused: "ligands.0: is no SMILES: the ring 1 is left open"},
 		"valence":     {settings: `{"proteins":"ONE","ligands":["C(C)(C)(C)(C)C"]}`, fails: "can't read the SMILES C(C)(C)(C)(C)C"},
 		"no-such-ccd": {settings: `{"proteins":"ONE","ccd":["XXXXX"]}`, fails: "has no XXXXX"},
 		"bond":        {settings: `{"proteins":"PAIR","bonds":["A:3:SG-B:1:SG"]}`, refused: "bonds.0: has no ligand by CCD code"},
-		"large":       {settings: `{"proteins":"LARGE"}`, fails: "The GPU's memory does not suffice"},
+		"large":       {settings: `{"proteins":"LARGE"}`, fails: "The GPU ran out of memory"},
 	})
 }
 
@@ -166,9 +166,9 @@ func TestColabFoldSaysWhatItDidNotDo(t *testing.T) {
 		"prose":     {settings: `{"alignment":"PROSE"}`, refused: "is no A3M file: it has no record"},
 		"dna":       {settings: `{"sequence":"DNA"}`, refused: "has DNA as chain 2"},
 		"letter":    {settings: `{"sequence":"SEC"}`, refused: "has 'U' in chain 1"},
-		"no-openmm": {settings: `{"sequence":"ONE","relax":true}`, mode: "no-openmm", fails: "leave relax out"},
-		"no-gpu":    {settings: `{"sequence":"ONE"}`, mode: "no-gpu", fails: "finds no GPU on this server"},
-		"large":     {settings: `{"sequence":"LARGE"}`, fails: "The GPU's memory does not suffice"},
+		"no-openmm": {settings: `{"sequence":"ONE","relax":true}`, mode: "no-openmm", fails: "omit relax"},
+		"no-gpu":    {settings: `{"sequence":"ONE"}`, mode: "no-gpu", fails: "found no GPU on this server"},
+		"large":     {settings: `{"sequence":"LARGE"}`, fails: "The GPU ran out of memory"},
 	})
 }
 

@@ -283,7 +283,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			metrics: map[string]any{"structures": 1.0, "missing": 1.0},
 			file:    "structures.csv", lines: "b,120,,,0,b,,no structure: the GPU's memory did not suffice\n",
 		},
-		"esm-none": {typ: "esmfold", settings: `{"batch":7,"sequences":"` + u.upload("c.fasta", ">b\n"+long+"\n") + `"}`, fails: "The GPU's memory does not suffice"},
+		"esm-none": {typ: "esmfold", settings: `{"batch":7,"sequences":"` + u.upload("c.fasta", ">b\n"+long+"\n") + `"}`, fails: "The GPU ran out of memory"},
 	}
 	lysozyme := must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")
 	target, dimer := u.upload("target.pdb", lysozyme), u.upload("dimer.pdb", strings.Replace(lysozyme, "\nEND", "\n", 1)+secondChain(t, lysozyme))

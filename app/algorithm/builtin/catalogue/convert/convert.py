@@ -35,7 +35,7 @@ print(done.stdout[-20_000:])
 found = re.findall(r"(?m)^(\d+) molecules? converted", done.stdout)
 converted = int(found[-1]) if found else 0
 if done.returncode or converted == 0 or not target.exists() or target.stat().st_size == 0:
-    refuse("Open Babel found no molecule in the file: check that its content is what its extension says.")
+    refuse("Open Babel found no molecule in the file: check that its content matches its extension.")
 given = source.read_text(encoding="utf-8", errors="replace")
 records = max(converted, len(re.findall(RECORDS[source.suffix], given))) if source.suffix in RECORDS else converted
 
