@@ -117,7 +117,7 @@ func showAlgorithm(c *cobra.Command, a *algorithm.File, view algorithm.View) err
 		fmt.Fprintln(w, a.Description)
 	}
 	if view.Status == algorithm.Untested {
-		fmt.Fprintln(w, "untested: written from the documentation of the program, which was never run here")
+		fmt.Fprintln(w, "untested: written from the program's documentation, not yet run with it")
 	}
 	for _, missing := range view.Missing {
 		fmt.Fprintln(w, "not ready:", missing)
@@ -141,9 +141,9 @@ func algorithmsSchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of algorithm files, for editors",
-		Long: `Print the JSON Schema of algorithm files. An editor with a language server for TOML (taplo, as
-in Even Better TOML of Visual Studio Code) completes keys and marks errors with it, in files
-that begin with #:schema and its path, as those of molrun algorithms new do.`,
+		Long: `Print the JSON Schema of algorithm files. Editors with a TOML language server (taplo, as
+in Even Better TOML for Visual Studio Code) use it to complete keys and mark errors in files
+that begin with #:schema and its path, as molrun algorithms new writes them.`,
 		Example: "  molrun algorithms schema > algorithm.schema.json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -244,7 +244,7 @@ func checkVersion(c *cobra.Command, here host.Host, a *algorithm.File) {
 	case err != nil:
 		fmt.Fprintf(c.ErrOrStderr(), "warning: %v\n", err)
 	case said != a.Version && !strings.HasPrefix(said, a.Version+"."):
-		fmt.Fprintf(c.ErrOrStderr(), "warning: %s says that it is version %s, and %s was written for %s\n", filepath.Base(probe.Argv[0]), said, a.Type, a.Version)
+		fmt.Fprintf(c.ErrOrStderr(), "warning: %s reports version %s, but %s was written for %s\n", filepath.Base(probe.Argv[0]), said, a.Type, a.Version)
 	}
 }
 
@@ -289,7 +289,7 @@ Exits with 5 if there are errors.`,
 		ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 		defer cancel()
 		if !host.Running(ctx, config.Data) {
-			return fault.Errorf(fault.NotFound, "no service runs on %s; it reads the algorithm files when it starts", config.Data)
+			return fault.Errorf(fault.NotFound, "no service is running on %s; it will load the algorithm files at startup", config.Data)
 		}
 		read, err := host.Control(config.Data).ReloadAlgorithms(ctx)
 		switch {
@@ -325,7 +325,7 @@ func printRead(w io.Writer, read *client.AlgorithmsRead) error {
 		fmt.Fprintf(w, "%s:%d: %s (%s)\n", m.File, m.Line, m.Message, kept)
 	}
 	if len(read.Added)+len(read.Changed)+len(read.Removed) == 0 {
-		fmt.Fprintln(w, "nothing on offer has changed")
+		fmt.Fprintln(w, "no algorithm has changed")
 	}
 	return nil
 }

@@ -109,6 +109,6 @@ const byCommand = "command"
 func recordAct(c *cobra.Command, data, action, object string) {
 	e := audit.Entry{Time: unit.At(time.Now()), Action: action, Object: object, Result: "ok", Remote: byCommand}
 	if err := audit.Append(data, e); err != nil {
-		fmt.Fprintf(c.ErrOrStderr(), "warning: the audit log does not tell of this: %v\n", err)
+		fmt.Fprintf(c.ErrOrStderr(), "warning: this is not in the audit log: %v\n", err)
 	}
 }

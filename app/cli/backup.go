@@ -61,7 +61,7 @@ Exits with 0 if the backup and the data directory are intact, 10 if only the bac
 			return err
 		}
 		options := backup.Options{Deep: deep, Program: version, Pruned: func(names []string) {
-			fmt.Fprintf(c.ErrOrStderr(), "no longer kept, removed: %s\n", strings.Join(names, ", "))
+			fmt.Fprintf(c.ErrOrStderr(), "deleted by --keep: %s\n", strings.Join(names, ", "))
 		}}
 		if options.Dir, err = placeOfBackups(c, config, args, marked); err != nil {
 			return err

@@ -104,12 +104,12 @@ func printStrays(w io.Writer, r *check.Report, now time.Time) {
 			fmt.Fprintf(w, "%s, %s: %s\n", unit.Count(len(strays), what), unit.Bytes(bytes), todo)
 		}
 	}
-	todo := "no record names them; the service removes them when they are a day old; --repair, with the service stopped, moves them to set-aside/"
+	todo := "no record refers to them; the service deletes them when they are a day old; --repair, with the service stopped, moves them to set-aside/"
 	if r.SetAside != "" {
-		todo = "they are in " + r.SetAside + " now; look at them, then delete them"
+		todo = "they are in " + r.SetAside + " now; check them, then delete them"
 	}
 	list("stray file", r.Strays, todo)
-	list("foreign file", r.Foreign, "molrun leaves them alone, and backups leave them out; move them elsewhere")
+	list("foreign file", r.Foreign, "molrun does not touch them, and backups do not include them; move them elsewhere")
 	if r.Young > 0 {
 		fmt.Fprintf(w, "%s younger than a day not listed: the running service may be about to record them\n", unit.Count(r.Young, "file"))
 	}
@@ -130,9 +130,9 @@ func ageText(age time.Duration) string {
 func checkError(r *check.Report, repaired bool) error {
 	switch {
 	case r.Derivable == 0 || repaired:
-		return fmt.Errorf("there are %d problems; only a backup brings back what is lost (molrun restore)", r.Count)
+		return fmt.Errorf("there are %d problems; only a backup can recover lost data (molrun restore)", r.Count)
 	case r.Derivable == r.Count:
 		return fmt.Errorf("there are %d problems; stop the service and run molrun check --repair", r.Count)
 	}
-	return fmt.Errorf("there are %d problems; molrun check --repair fixes %d, only a backup the others (molrun restore)", r.Count, r.Derivable)
+	return fmt.Errorf("there are %d problems; molrun check --repair fixes %d, the others need a backup (molrun restore)", r.Count, r.Derivable)
 }

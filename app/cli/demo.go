@@ -106,7 +106,7 @@ func (d *demo) runJob(ctx context.Context, base string) error {
 	if err != nil {
 		return fmt.Errorf("make a key: %w", err)
 	}
-	d.sayf("Made a key for %s of the organization %s.", key.Email, key.Organization)
+	d.sayf("Created a key for %s of the organization %s.", key.Email, key.Organization)
 	api := client.New(base, key.Secret)
 	if err := d.upload(ctx, api); err != nil {
 		return fmt.Errorf("upload: %w", err)
@@ -232,16 +232,16 @@ func (d *demo) fetch(ctx context.Context, api *client.Client) error {
 // enough.
 func (d *demo) showJob(ctx context.Context) error {
 	if !d.stay {
-		d.sayf("Go on with this data:  ./molrun serve --data %s", d.data)
-		d.sayf("See it in a browser:   ./molrun sign-in --data %s  (while that runs)", d.data)
+		d.sayf("Continue with this data:  ./molrun serve --data %s", d.data)
+		d.sayf("See it in a browser:      ./molrun sign-in --data %s  (while that runs)", d.data)
 		return nil
 	}
 	made, err := host.Control(d.data).SignIn(ctx, demoOrganization, demoEmail)
 	if err != nil {
 		return fmt.Errorf("make a link: %w", err)
 	}
-	d.sayf("Ctrl-C ends the service; ./molrun serve --data %s goes on with this data.", d.data)
-	d.sayf("\nSee it in a browser (signs in once, within 10 minutes; ./molrun sign-in --data %s makes another link):\n", d.data)
+	d.sayf("Ctrl-C stops the service; ./molrun serve --data %s continues with this data.", d.data)
+	d.sayf("\nSee it in a browser (signs in once, within 10 minutes; ./molrun sign-in --data %s creates another link):\n", d.data)
 	d.sayf("  %s&to=jobs/%s", made.URL, demoJob)
 	<-ctx.Done()
 	return nil
@@ -265,5 +265,5 @@ func readZipped(archive, name string) ([]byte, error) {
 		defer content.Close()
 		return io.ReadAll(io.LimitReader(content, 1<<20))
 	}
-	return nil, fmt.Errorf("%s holds no %s", archive, name)
+	return nil, fmt.Errorf("%s has no %s", archive, name)
 }

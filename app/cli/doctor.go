@@ -24,7 +24,7 @@ func doctorCommand() *cobra.Command {
 		Short: "Diagnose the installation",
 		Long: `Check the configuration, the data directory, the database, the machine and the programs that
 jobs need, and say how to fix each problem. Works whether or not the service is running, and
-changes nothing; on a cluster it runs a job that ends at once. To verify records and files,
+changes nothing; on a cluster it runs a job that ends immediately. To verify records and files,
 use molrun check.
 
 Exits with 1 if there is a problem; warnings do not count.`,
@@ -65,7 +65,7 @@ func printFindings(c *cobra.Command, findings []doctor.Finding) error {
 	for i, f := range findings {
 		rows[i] = []string{string(f.Result), f.Check, f.Text}
 	}
-	return printTable(c.OutOrStdout(), []string{"RESULT", "CHECK", "WHAT IT IS, WHAT TO DO"}, rows)
+	return printTable(c.OutOrStdout(), []string{"RESULT", "CHECK", "STATE, WHAT TO DO"}, rows)
 }
 
 func reportCommand() *cobra.Command {
@@ -75,7 +75,7 @@ func reportCommand() *cobra.Command {
 		Use:   "report",
 		Short: "Collect diagnostics for a bug report, without secrets",
 		Long: `Write a text file for a bug report: versions, settings that differ from the defaults, the
-findings of doctor, numbers of jobs and users, readiness, metrics and the last errors of the
+results of molrun doctor, numbers of jobs and users, readiness, metrics and the last errors of the
 service's log. Keys, tokens, passwords, e-mail addresses, and names of users, organizations,
 jobs, files, hosts and home directories are left out, and so are values of settings that
 could hold them. Read it before you send it.
@@ -127,7 +127,7 @@ func writeReport(c *cobra.Command, file string, text []byte) error {
 	if err := durable.Replace(dir, filepath.Base(file), text); err != nil {
 		return err
 	}
-	fmt.Fprintln(c.ErrOrStderr(), "look through it before you send it:")
+	fmt.Fprintln(c.ErrOrStderr(), "read it before you send it:")
 	_, err = fmt.Fprintln(c.OutOrStdout(), file)
 	return err
 }

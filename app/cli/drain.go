@@ -25,7 +25,7 @@ they wait.`,
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
 			d, err := control.Drain(ctx, *reason)
 			if err == nil {
-				fmt.Fprintf(c.ErrOrStderr(), "no job starts since %s; to go on: molrun resume\n", d.Since.Local().Format("2006-01-02 15:04:05"))
+				fmt.Fprintf(c.ErrOrStderr(), "the queue is paused since %s; to resume: molrun resume\n", d.Since.Local().Format("2006-01-02 15:04:05"))
 			}
 			return err
 		})
@@ -45,7 +45,7 @@ func resumeCommand() *cobra.Command {
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
 			err := control.Resume(ctx)
 			if err == nil {
-				fmt.Fprintln(c.ErrOrStderr(), "jobs start again")
+				fmt.Fprintln(c.ErrOrStderr(), "the queue is resumed")
 			}
 			return err
 		})

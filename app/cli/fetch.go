@@ -21,8 +21,8 @@ func fetchCommand() *cobra.Command {
 		Short: "Download the weights and other assets of algorithms",
 		Long: `Download missing assets of algorithms, such as weights, to the folders that [site.paths] of
 the configuration names. Programs can't download them while jobs run: the sandbox has no
-network and these folders are read-only in it. Assets that need a license are named, for you
-to get.
+network, and these folders are read-only. Assets that need a license are listed, for you
+to get manually.
 
 With --print, print shell commands instead of running them, to use on another machine. The
 exit status is 1 if something is still missing.`,
@@ -99,7 +99,7 @@ func fetchScript(a *algorithm.File, places []algorithm.AssetPlace) string {
 			}
 			line = strings.Join(words, " ")
 		default:
-			fmt.Fprintf(text, "# get it by hand, and put it at %s\n", p.Path)
+			fmt.Fprintf(text, "# get it manually, and put it at %s\n", p.Path)
 			continue
 		}
 		if !slices.Contains(commands, line) {

@@ -24,11 +24,11 @@ type configFlags struct {
 
 func addConfigFlags(c *cobra.Command, serving bool) *configFlags {
 	f := &configFlags{set: c.Flags()}
-	f.set.StringVar(&f.file, "config", "", "configuration file (default config.toml where there is one, or $MOLRUN_CONFIG)")
+	f.set.StringVar(&f.file, "config", "", "configuration file (default $MOLRUN_CONFIG, or config.toml if it exists)")
 	f.set.StringVar(&f.data, "data", "", "data directory (default molrun-data)")
 	if serving {
 		f.set.StringVar(&f.listen, "listen", "", "address of the API (default 127.0.0.1:8080)")
-		f.set.StringVar(&f.publicURL, "public-url", "", "base address of links, if clients use another one (behind a proxy)")
+		f.set.StringVar(&f.publicURL, "public-url", "", "public base URL of the service, for links (behind a proxy)")
 	}
 	return f
 }
@@ -92,7 +92,7 @@ func operate(c *cobra.Command, flags *configFlags, fn func(context.Context, *cli
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return remote.Usagef("%s wants %s", c.CommandPath(), what)
+			return remote.Usagef("%s requires %s", c.CommandPath(), what)
 		}
 		return nil
 	}

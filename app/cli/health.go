@@ -27,7 +27,7 @@ time, and 2 or 5 if it could not be asked.`,
 	timeout := c.Flags().Duration("timeout", 5*time.Second, "time to wait for a response")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *timeout <= 0 {
-			return remote.Usagef("--timeout: give a time above 0, such as 5s")
+			return remote.Usagef("--timeout: use a time above 0, such as 5s")
 		}
 		config, err := flags.loadConfig()
 		if err != nil {

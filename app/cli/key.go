@@ -25,7 +25,7 @@ once.`,
 		keyCreateCommand(),
 		keyListCommand(),
 		keyDisableCommand(),
-		keyChangeCommand("enable", "Open a disabled key again", (*client.Control).EnableKey),
+		keyChangeCommand("enable", "Enable a disabled key", (*client.Control).EnableKey),
 		keySetCommand(),
 		keyRotateCommand(),
 		keyDeleteCommand(),
@@ -67,7 +67,7 @@ func keyCreateCommand() *cobra.Command {
 				return remote.Usagef("--expires: %w", err)
 			}
 			if time.Duration(d) < time.Second {
-				return remote.Usagef("--expires: give a time of at least a second ahead, such as 90d; leave it out for a key that never expires")
+				return remote.Usagef("--expires: use a time of at least one second, such as 90d; omit it for a key that never expires")
 			}
 			request.Expires = time.Duration(d)
 		}
@@ -91,7 +91,7 @@ func keySetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "set ID", Short: "Change the role, scopes or name of a key",
 		Example: "  molrun key set acatwwcwiblh --role viewer\n  molrun key set acatwwcwiblh --scope read,submit --name CI",
-		Args:    exactlyOne("the ID of a key; `molrun key list` shows them"),
+		Args:    exactlyOne("the ID of a key; `molrun key list` shows IDs"),
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVar(&change.Role, "role", "", "viewer, member or admin")
@@ -176,7 +176,7 @@ func keyState(k client.Key) string {
 func keyChangeCommand(name, short string, change func(*client.Control, context.Context, string) (*client.Key, error)) *cobra.Command {
 	c := &cobra.Command{
 		Use: name + " ID", Short: short, Example: "  molrun key " + name + " acatwwcwiblh",
-		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
+		Args: exactlyOne("the ID of a key; `molrun key list` shows IDs"),
 	}
 	flags := addConfigFlags(c, false)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -202,7 +202,7 @@ Keys created with this key keep working, unless --made-keys disables them as wel
 keys created with those. Use both flags if the key has leaked.`,
 		Example: `  molrun key disable acatwwcwiblh
   molrun key disable acatwwcwiblh --revoke-links --made-keys`,
-		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
+		Args: exactlyOne("the ID of a key; `molrun key list` shows IDs"),
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().BoolVar(&revoke, "revoke-links", false, "also revoke all links made with the key")
@@ -229,7 +229,7 @@ func disableKey(c *cobra.Command, ctx context.Context, control *client.Control, 
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "key %s of %s is %s\n", key.ID, key.Email, keyState(*key))
 	if revoke {
-		fmt.Fprintln(c.ErrOrStderr(), "links that were made with it no longer work")
+		fmt.Fprintln(c.ErrOrStderr(), "links made with it no longer work")
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func eachMadeKey(ctx context.Context, control *client.Control, id string, disabl
 func keyDeleteCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "delete ID", Short: "Delete a key permanently", Example: "  molrun key delete acatwwcwiblh",
-		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
+		Args: exactlyOne("the ID of a key; `molrun key list` shows IDs"),
 	}
 	flags := addConfigFlags(c, false)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -286,22 +286,22 @@ func keyRotateCommand() *cobra.Command {
 the time of --overlap, so that programs can switch to the new one.`,
 		Example: `  molrun key rotate acatwwcwiblh
   molrun key rotate acatwwcwiblh --overlap 7d
-  molrun key rotate acatwwcwiblh --overlap 0s      # close the old one at once`,
-		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
+  molrun key rotate acatwwcwiblh --overlap 0s      # disable the old one at once`,
+		Args: exactlyOne("the ID of a key; `molrun key list` shows IDs"),
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVar(&overlapText, "overlap", "24h", "time that the old key keeps working")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the new key and its record as JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := overlap.UnmarshalText([]byte(overlapText)); err != nil || overlap < 0 {
-			return remote.Usagef("--overlap: %q is no time; write 0s, 24h or 7d", overlapText)
+			return remote.Usagef("--overlap: %q is not a time; write 0s, 24h or 7d", overlapText)
 		}
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
 			key, err := control.RotateKey(ctx, args[0], time.Duration(overlap))
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.ErrOrStderr(), "key %s closes in %s\n", args[0], time.Duration(overlap))
+			fmt.Fprintf(c.ErrOrStderr(), "key %s expires in %s\n", args[0], time.Duration(overlap))
 			if asJSON {
 				return printJSON(c.OutOrStdout(), key)
 			}
@@ -339,10 +339,10 @@ links of all users are revoked at once, including shares and sign-in links.`,
 			}
 			kid, err := rotate(ctx)
 			if err == nil && *now {
-				fmt.Fprintln(c.ErrOrStderr(), "all links that were made before have ended")
+				fmt.Fprintln(c.ErrOrStderr(), "all earlier links are revoked")
 			}
 			if err == nil {
-				fmt.Fprintf(c.ErrOrStderr(), "links are signed with key %s from now on\n", kid)
+				fmt.Fprintf(c.ErrOrStderr(), "links are now signed with key %s\n", kid)
 			}
 			return err
 		})

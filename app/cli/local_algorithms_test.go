@@ -165,7 +165,7 @@ curl -fL --retry 5 --create-dirs -C - -o 'DIR/a b.bin.part' 'https://example.org
 touch DIR/one DIR/two
 # near: two, from here
 # near: licensed (1.0 GiB), from its authors
-# get it by hand, and put it at DIR/c.bin
+# get it manually, and put it at DIR/c.bin
 `, "DIR", dir)
 	if out != want || code != 0 {
 		t.Errorf("exit code %d: %s%s, want %s", code, out, errs, want)
@@ -203,7 +203,7 @@ func TestOneProblemIsEnoughToFailACheck(t *testing.T) {
 	must.OK(t, err)
 	must.OK(t, os.Truncate(uploads[0], 1))
 	out, errs, code := d.run("check")
-	if code != exitFailed || !strings.Contains(out, ": 1 problems\n") || !strings.Contains(errs, "only a backup brings back what is lost") {
+	if code != exitFailed || !strings.Contains(out, ": 1 problems\n") || !strings.Contains(errs, "only a backup can recover lost data") {
 		t.Errorf("check: exit code %d: %s%s", code, out, errs)
 	}
 	if out, _, code := d.run("check", "--json"); code != exitFailed || !strings.Contains(out, `"problemCount": 1`) {
@@ -214,7 +214,7 @@ func TestOneProblemIsEnoughToFailACheck(t *testing.T) {
 		t.Errorf("backup: exit code %d: %s%s", code, out, errs)
 	}
 	if out, errs, code := d.run("restore", dir, "--data", filepath.Join(t.TempDir(), "new"), "--json"); code != exitFailed ||
-		!strings.Contains(out, `"backup": "2`) || !strings.Contains(errs, "restored but for 1 problems; see above") {
+		!strings.Contains(out, `"backup": "2`) || !strings.Contains(errs, "restored except for 1 problems; see above") {
 		t.Errorf("restore: exit code %d: %s%s", code, out, errs)
 	}
 }
@@ -305,7 +305,7 @@ func TestProgressOfTheDemonstration(t *testing.T) {
 	if text, err := readZipped(archive, "metrics.json"); err != nil || string(text) != "a/metrics.json" {
 		t.Errorf("got %q, %v", text, err)
 	}
-	must.Fail(t, "the error", must.Error2(readZipped(archive, "none.json")), "holds no none.json")
+	must.Fail(t, "the error", must.Error2(readZipped(archive, "none.json")), "has no none.json")
 }
 
 // TestEditorsFindTheSchema writes the schema where a new algorithm says that it is.

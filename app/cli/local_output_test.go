@@ -94,11 +94,11 @@ func TestReportSaysWhatFillsTheDisk(t *testing.T) {
 		free, reserve, files, freeFiles, reserveFiles int64
 		says                                          string
 	}{
-		{100, 100, 0, 0, 0, "100 bytes are kept free\n"},
-		{99, 100, 0, 0, 0, "100 bytes are kept free; until more is free no upload is taken and no job is started\n"},
-		{100, 100, 0, 0, 9, "100 bytes are kept free\n"},
-		{100, 100, 1000, 9, 9, "100 bytes are kept free\n"},
-		{100, 100, 1000, 8, 9, "100 bytes are kept free; only 8 more files (inodes) can be made: until it is 9, no upload is taken and no job is started\n"},
+		{100, 100, 0, 0, 0, "100 bytes must stay free\n"},
+		{99, 100, 0, 0, 0, "100 bytes must stay free; until more is free, no uploads are accepted and no jobs start\n"},
+		{100, 100, 0, 0, 9, "100 bytes must stay free\n"},
+		{100, 100, 1000, 9, 9, "100 bytes must stay free\n"},
+		{100, 100, 1000, 8, 9, "100 bytes must stay free; only 8 more files (inodes) can be created: until it is 9, no uploads are accepted and no jobs start\n"},
 	} {
 		var r client.StorageReport
 		r.Disk.Size, r.Disk.Free, r.Disk.Reserve = 500, tt.free, tt.reserve
@@ -123,9 +123,9 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 		Foreign: []check.Stray{{Path: "notes.txt", Bytes: 2048, Changed: time.Now().Add(-3*time.Hour - time.Second)}, {Path: "x", Changed: time.Now().Add(-90 * time.Second)}},
 	}))
 	const want = "problem: lost\nproblem: bent (--repair fixes this)\nand 1 more problems\n" +
-		"stray file: a/b (6 bytes, changed 3 days ago)\n1 stray file, 6 bytes: they are in aside now; look at them, then delete them\n" +
+		"stray file: a/b (6 bytes, changed 3 days ago)\n1 stray file, 6 bytes: they are in aside now; check them, then delete them\n" +
 		"foreign file: notes.txt (2.0 KiB, changed 3 hours ago)\nforeign file: x (0 bytes, changed 1 minute ago)\n" +
-		"2 foreign files, 2.0 KiB: molrun leaves them alone, and backups leave them out; move them elsewhere\n" +
+		"2 foreign files, 2.0 KiB: molrun does not touch them, and backups do not include them; move them elsewhere\n" +
 		"1 file younger than a day not listed: the running service may be about to record them\n2 problems are repaired\n" +
 		"0 jobs, 0 uploads, 0 keys, sizes of 0 files (0 bytes): 3 problems\n"
 	if out.String() != want {
@@ -136,10 +136,10 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 		repaired         bool
 		says             string
 	}{
-		{2, 0, false, "there are 2 problems; only a backup brings back what is lost (molrun restore)"},
-		{2, 2, true, "there are 2 problems; only a backup brings back what is lost (molrun restore)"},
+		{2, 0, false, "there are 2 problems; only a backup can recover lost data (molrun restore)"},
+		{2, 2, true, "there are 2 problems; only a backup can recover lost data (molrun restore)"},
 		{2, 2, false, "there are 2 problems; stop the service and run molrun check --repair"},
-		{2, 1, false, "there are 2 problems; molrun check --repair fixes 1, only a backup the others (molrun restore)"},
+		{2, 1, false, "there are 2 problems; molrun check --repair fixes 1, the others need a backup (molrun restore)"},
 	} {
 		if err := checkError(&check.Report{Count: tt.count, Derivable: tt.derivable}, tt.repaired); err.Error() != tt.says {
 			t.Errorf("%+v: %v", tt, err)
@@ -202,7 +202,7 @@ func TestUnitFileNamesWhatItRuns(t *testing.T) {
 	if out, _, _ := within(t, "", "systemd-unit", "--config", file, "--data", dir); !strings.Contains(out, "TimeoutStopSec=21\n") || !strings.Contains(out, "User=molrun\n") || !strings.Contains(out, "ReadWritePaths="+dir+" /tmp /var/tmp\n") {
 		t.Errorf("without a cluster: %s", out)
 	}
-	if _, errs, code := within(t, "", "systemd-unit", "--config", file, "--data", "/srv/my data"); code != exitInvalid || !strings.Contains(errs, "can't stand in a unit file") {
+	if _, errs, code := within(t, "", "systemd-unit", "--config", file, "--data", "/srv/my data"); code != exitInvalid || !strings.Contains(errs, "can't be used in a unit file") {
 		t.Errorf("a path with a space: exit code %d: %s", code, errs)
 	}
 }

@@ -94,7 +94,7 @@ var masks = []struct {
 	{regexp.MustCompile(`20\d\d-\d\d-\d\d`), "DAY"},
 	{regexp.MustCompile(`in [\d.]+m?s`), "in TIME"},
 	{regexp.MustCompile(`"[a-z2-7]{12}"`), `"KEYID"`},
-	{regexp.MustCompile(`with key [A-Z2-7]{8} `), "with key KID "},
+	{regexp.MustCompile(`with key [A-Z2-7]{8}\n`), "with key KID\n"},
 	{regexp.MustCompile(`[\d.]+ [KMGT]iB`), "SIZE"},
 	{regexp.MustCompile(` +`), " "},
 	{regexp.MustCompile(` \n`), "\n"},
@@ -120,22 +120,22 @@ func TestCommandsOnADataDirectory(t *testing.T) {
 		code      int
 	}{
 		{"key list", "ID ORG EMAIL ROLE STATE LAST USED NAME\n", "", 0},
-		{"drain --reason repair", "", "no job starts since TIME; to go on: molrun resume\n", 0},
-		{"resume", "", "jobs start again\n", 0},
-		{"secret rotate", "", "links are signed with key KID from now on\n", 0},
+		{"drain --reason repair", "", "the queue is paused since TIME; to resume: molrun resume\n", 0},
+		{"resume", "", "the queue is resumed\n", 0},
+		{"secret rotate", "", "links are now signed with key KID\n", 0},
 		{
 			"storage report", "ORGANIZATION JOBS QUEUED RESULTS UPLOADS THEIR SIZE IN ALL\n" +
 				"lab 3 1 1000 bytes 1 6 bytes 1006 bytes\nother 2 0 3 bytes 0 0 bytes 3 bytes\nall 5 1 1003 bytes 1 6 bytes 1009 bytes\n\n" +
-				"disk: SIZE free of SIZE, SIZE are kept free\n", "", 0,
+				"disk: SIZE free of SIZE, SIZE must stay free\n", "", 0,
 		},
 		{
 			"storage report --by user", "ORGANIZATION USER JOBS QUEUED RESULTS UPLOADS THEIR SIZE IN ALL\n" +
 				"lab ann@lab.example 2 1 1000 bytes 1 6 bytes 1006 bytes\nother ann@lab.example 2 0 3 bytes 0 0 bytes 3 bytes\nlab bob@lab.example 1 0 0 bytes 0 0 bytes 0 bytes\n" +
-				"all 5 1 1003 bytes 1 6 bytes 1009 bytes\n\ndisk: SIZE free of SIZE, SIZE are kept free\n", "", 0,
+				"all 5 1 1003 bytes 1 6 bytes 1009 bytes\n\ndisk: SIZE free of SIZE, SIZE must stay free\n", "", 0,
 		},
 		{
 			"storage report --by algorithm", "ALGORITHM JOBS QUEUED RESULTS UPLOADS THEIR SIZE IN ALL\n" +
-				"echo 5 1 1003 bytes 0 0 bytes 1003 bytes\n(uploads) 0 0 0 bytes 1 6 bytes 6 bytes\nall 5 1 1003 bytes 1 6 bytes 1009 bytes\n\ndisk: SIZE free of SIZE, SIZE are kept free\n", "", 0,
+				"echo 5 1 1003 bytes 0 0 bytes 1003 bytes\n(uploads) 0 0 0 bytes 1 6 bytes 6 bytes\nall 5 1 1003 bytes 1 6 bytes 1009 bytes\n\ndisk: SIZE free of SIZE, SIZE must stay free\n", "", 0,
 		},
 		{
 			"prune --older-than 0s --dry-run", "JOB ORGANIZATION USER ALGORITHM STATUS ENDED SIZE WITH UPLOADS\n" +
@@ -161,17 +161,17 @@ func TestCommandsOnADataDirectory(t *testing.T) {
 		},
 		{
 			"restore " + backups + " --data " + restored,
-			"DIR/restored is backup NAME of TIME: 13 files of SIZE in TIME; of the jobs that ran then, 0 are queued again and 0 failed\n", "", 0,
+			"DIR/restored is backup NAME of TIME: 13 files of SIZE in TIME; of the jobs running then, 0 are queued again and 0 failed\n", "", 0,
 		},
 		{"restore " + backups, "", "molrun: it is not empty: it has ENTRY; give a new directory with --data\n", exitInvalid},
-		{"health --listen 127.0.0.1:1", "", "molrun: the service does not answer: REASON\n", exitFailed},
+		{"health --listen 127.0.0.1:1", "", "molrun: the service does not respond: REASON\n", exitFailed},
 		{"key shout", "", "molrun: unknown command \"shout\"; see molrun key --help\n", exitUsage},
 		{"key creat", "", "molrun: unknown command \"creat\"; did you mean create?; see molrun key --help\n", exitUsage},
 		{"sumbit cg-idp", "", "molrun: unknown command \"sumbit\"; did you mean submit?; see molrun --help\n", exitUsage},
 		{"--data x sumbit", "", "molrun: unknown flag: --data; see molrun --help\n", exitUsage},
 		{"jobs --stauts RUNNING", "", "molrun: unknown flag: --stauts; did you mean --status?; see molrun jobs --help\n", exitUsage},
 		{"jobs -Z", "", "molrun: unknown shorthand flag: 'Z' in -Z; see molrun jobs --help\n", exitUsage},
-		{"key disable", "", "molrun: molrun key disable wants the ID of a key; `molrun key list` shows them\n", exitUsage},
+		{"key disable", "", "molrun: molrun key disable requires the ID of a key; `molrun key list` shows IDs\n", exitUsage},
 		{"key disable abcdefgh2345", "", "molrun: There is no key \"KEYID\"; `molrun key list` shows them.\n", exitMissing},
 		{"key delete abcdefgh2345", "", "molrun: There is no key \"KEYID\"; `molrun key list` shows them.\n", exitMissing},
 		{"storage report --by moon", "", "molrun: --by: use organization, user, algorithm, age\n", exitUsage},
@@ -179,7 +179,7 @@ func TestCommandsOnADataDirectory(t *testing.T) {
 		args := strings.Fields(tt.args)
 		out, errs, code := d.run(args...)
 		if args[0] == "health" {
-			errs = regexp.MustCompile(`answer: .*`).ReplaceAllString(errs, "answer: REASON")
+			errs = regexp.MustCompile(`respond: .*`).ReplaceAllString(errs, "respond: REASON")
 		}
 		errs = regexp.MustCompile(`it has \S+;`).ReplaceAllString(errs, "it has ENTRY;")
 		wantOutput(t, tt.args, out, tt.out)
@@ -296,8 +296,8 @@ func TestKeysWithoutAService(t *testing.T) {
 	}
 	says("key "+first.ID+" of ann@lab.example is disabled\n", "key", "disable", first.ID)
 	says("key "+first.ID+" of ann@lab.example is active\n", "key", "enable", first.ID)
-	says("key "+first.ID+" of ann@lab.example is disabled\nlinks that were made with it no longer work\n", "key", "disable", first.ID, "--revoke-links")
-	says("key "+second.ID+" closes in 48h0m0s\n", "key", "rotate", second.ID, "--overlap", "2d")
+	says("key "+first.ID+" of ann@lab.example is disabled\nlinks made with it no longer work\n", "key", "disable", first.ID, "--revoke-links")
+	says("key "+second.ID+" expires in 48h0m0s\n", "key", "rotate", second.ID, "--overlap", "2d")
 	out, _, code := d.run("key", "list")
 	if code != 0 || strings.Count(out, "\n") != 4 || !regexp.MustCompile(first.ID+` +lab +ann@lab.example +member +disabled +never *\n`).MatchString(out) {
 		t.Errorf("key list: exit code %d: %s", code, out)
@@ -317,7 +317,7 @@ func TestKeysWithoutAService(t *testing.T) {
 	third := create("--role", "admin")
 	out, errs, code := d.run("key", "rotate", third.ID, "--json")
 	var k client.NewKey
-	if err := json.Unmarshal([]byte(out), &k); err != nil || k.Role != "admin" || code != 0 || errs != "key "+third.ID+" closes in 24h0m0s\n" {
+	if err := json.Unmarshal([]byte(out), &k); err != nil || k.Role != "admin" || code != 0 || errs != "key "+third.ID+" expires in 24h0m0s\n" {
 		t.Errorf("key rotate: exit code %d, %v: %s%s", code, err, out, errs)
 	}
 	if out, _, code := d.run("key", "create", "--organization", "lab", "--email", "bob@lab.example"); code != 0 || !regexp.MustCompile(`^molrun_\S+\n$`).MatchString(out) {
@@ -325,11 +325,11 @@ func TestKeysWithoutAService(t *testing.T) {
 	}
 	for _, tt := range []struct{ args, says string }{
 		{"key create --organization lab --email a@b.example --expires soon", "--expires"},
-		{"key create --organization lab --email a@b.example --expires 999ms", "at least a second"},
+		{"key create --organization lab --email a@b.example --expires 999ms", "at least one second"},
 		{"key create --organization lab", "email"},
 		{"key create --email a@b.example", "organization"},
-		{"key rotate " + second.ID + " --overlap never", "is no time"},
-		{"key rotate " + second.ID + " --overlap -1s", "is no time"},
+		{"key rotate " + second.ID + " --overlap never", "is not a time"},
+		{"key rotate " + second.ID + " --overlap -1s", "is not a time"},
 	} {
 		if out, errs, code := d.run(strings.Fields(tt.args)...); code != exitUsage || !strings.Contains(errs, tt.says) || out != "" {
 			t.Errorf("%s: exit code %d, %q, want %q", tt.args, code, errs, tt.says)

@@ -65,9 +65,9 @@ func keyFor(ctx context.Context, control *client.Control, organization, email st
 	case len(fits) == 1:
 		r.Organization, r.Email, r.Role = fits[0].Organization, fits[0].Email, fits[0].Role
 	case len(fits) > 1:
-		return r, remote.Usagef("there are several users; say which with --email and --organization, as molrun user list shows them")
+		return r, remote.Usagef("there are several users; specify one with --email and --organization; molrun user list shows them")
 	case len(users) > 0:
-		return r, remote.Usagef("there is no user %s of organization %q; molrun key create makes one", email, organization)
+		return r, remote.Usagef("there is no user %s of organization %q; molrun key create creates one", email, organization)
 	}
 	if r.Organization == "" {
 		r.Organization = "lab"
@@ -129,7 +129,7 @@ creates the first admin.`,
 			if asJSON {
 				return printJSON(c.OutOrStdout(), made)
 			}
-			fmt.Fprintf(c.ErrOrStderr(), "signs in %s of %s, once, until %s\n", made.Email, made.Organization, made.ExpiresAt.Local().Format(time.TimeOnly))
+			fmt.Fprintf(c.ErrOrStderr(), "signs in %s of %s once, until %s\n", made.Email, made.Organization, made.ExpiresAt.Local().Format(time.TimeOnly))
 			_, err = fmt.Fprintln(c.OutOrStdout(), made.URL)
 			return err
 		})
@@ -146,10 +146,10 @@ func greet(ctx context.Context, c config.Config, out *os.File) {
 		return
 	}
 	if !isatty.IsTerminal(out.Fd()) {
-		fmt.Fprintln(out, "nobody has a key yet: `molrun sign-in` makes a link that signs in the first admin")
+		fmt.Fprintln(out, "there is no key yet: `molrun sign-in` creates a link that signs in the first admin")
 		return
 	}
 	if made, err := control.SignIn(ctx, "", ""); err == nil {
-		fmt.Fprintf(out, "Nobody has a key yet. This link signs in the first admin, once, within 10 minutes:\n\n    %s\n\n`molrun sign-in` makes another one.\n", made.URL)
+		fmt.Fprintf(out, "There is no key yet. This link signs in the first admin, once, within 10 minutes:\n\n    %s\n\n`molrun sign-in` creates another one.\n", made.URL)
 	}
 }

@@ -40,7 +40,7 @@ installed.`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "fill in %s/algorithm.toml; molrun algorithms check %[1]s reports mistakes, molrun algorithms test %[1]s runs the example\n", path)
+		fmt.Fprintf(c.ErrOrStderr(), "fill in %s/algorithm.toml; molrun algorithms check %[1]s reports errors, molrun algorithms test %[1]s runs the example\n", path)
 		_, err = fmt.Fprintln(c.OutOrStdout(), path)
 		return err
 	}

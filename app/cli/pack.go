@@ -44,7 +44,7 @@ func packCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "pack [TYPE...]", Short: "Pack molrun, algorithms, weights and images for an offline machine",
 		Long: `Pack this program, algorithms (types, files or folders), their weights and databases, and
-container images into one tar archive, for a machine without a network. The archive has the
+container images into one tar archive, for a machine without a network. The archive contains the
 SHA-256 of each file. Programs of algorithms are packed only as container images.`,
 		Example: "  molrun pack vina boltz -o site.tar\n  molrun pack colabfold --image localhost/colabfold:1.5.5 -o site.tar",
 	}
@@ -139,7 +139,7 @@ func (s *packing) gather(c *cobra.Command, names, images []string, scratch strin
 // [site.paths], which are in one folder there. Files at fixed paths are only named.
 func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 	if slices.Contains(s.types, a.Type) {
-		return fault.Errorf(fault.Invalid, "it is named twice")
+		return fault.Errorf(fault.Invalid, "it is listed twice")
 	}
 	s.types = append(s.types, a.Type)
 	from, err := s.folderOf(a)
@@ -162,7 +162,7 @@ func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 	for i, asset := range here {
 		name, movable := strings.CutPrefix(there[i].Path, "/"+siteAssets+"/")
 		if !movable {
-			fmt.Fprintf(c.ErrOrStderr(), "%s: its asset %s is not packed; it must be at %s there, too\n", a.Type, asset.Name, asset.Path)
+			fmt.Fprintf(c.ErrOrStderr(), "%s: its asset %s is not packed; the other machine must have it at %s\n", a.Type, asset.Name, asset.Path)
 			continue
 		}
 		if _, err := os.Stat(asset.Path); err != nil {
@@ -175,7 +175,7 @@ func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 		s.parts = append(s.parts, folder.Part{Name: name, From: os.DirFS(filepath.Dir(asset.Path)), Root: filepath.Base(asset.Path)})
 	}
 	if image := a.Sandbox.Image; filepath.IsAbs(image) {
-		fmt.Fprintf(c.ErrOrStderr(), "%s: its image is not packed; it must be at %s there, too\n", a.Type, image)
+		fmt.Fprintf(c.ErrOrStderr(), "%s: its image is not packed; the other machine must have it at %s\n", a.Type, image)
 	}
 	return nil
 }

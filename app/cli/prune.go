@@ -76,7 +76,7 @@ func (f *pruneFlags) request(now time.Time) (r client.PruneRequest, err error) {
 		return r, fmt.Errorf("--older-than: %w", err)
 	}
 	if age < 0 {
-		return r, errors.New("--older-than: give a time such as 30d")
+		return r, errors.New("--older-than: use a time such as 30d")
 	}
 	var size unit.Bytes
 	if f.largerThan != "" {
@@ -86,11 +86,11 @@ func (f *pruneFlags) request(now time.Time) (r client.PruneRequest, err error) {
 	}
 	switch {
 	case f.dryRun && f.yes:
-		return r, errors.New("give --dry-run or --yes, not both")
+		return r, errors.New("use --dry-run or --yes, not both")
 	case f.asJSON && !f.dryRun && !f.yes:
-		return r, errors.New("--json asks no question: give --dry-run or --yes with it")
+		return r, errors.New("--json requires --dry-run or --yes")
 	case !f.dryRun && !f.yes && !isatty.IsTerminal(os.Stdin.Fd()):
-		return r, errors.New("nobody can be asked here: give --dry-run to see what would be deleted, or --yes to delete it")
+		return r, errors.New("the input is not a terminal: use --dry-run to see what would be deleted, or --yes to delete it")
 	}
 	return client.PruneRequest{
 		EndedBefore: now.Add(-time.Duration(age)), Failed: f.failed, Organization: f.organization,
@@ -106,7 +106,7 @@ func (f *pruneFlags) deleteFound(ctx context.Context, c *cobra.Command, control 
 	if err := errors.Join(f.showFound(c, found), err); err != nil || r.DryRun == f.dryRun || len(found) == 0 {
 		return err
 	}
-	if !confirmed(c.InOrStdin(), c.ErrOrStderr(), "Delete them for ever? [y/N] ") {
+	if !confirmed(c.InOrStdin(), c.ErrOrStderr(), "Delete them permanently? [y/N] ") {
 		fmt.Fprintln(c.ErrOrStderr(), "nothing was deleted")
 		return nil
 	}

@@ -63,7 +63,7 @@ their algorithm has retries left, and otherwise FAILED, for their users to retry
 		if asJSON {
 			err = printJSON(c.OutOrStdout(), restored)
 		} else {
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is backup %s of %s: %d files of %s in %s; of the jobs that ran then, %d are queued again and %d failed\n",
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is backup %s of %s: %d files of %s in %s; of the jobs running then, %d are queued again and %d failed\n",
 				config.Data, restored.Backup, restored.TakenAt.Local().Format(time.DateTime), restored.Files, unit.Bytes(restored.Bytes),
 				time.Since(began).Round(10*time.Millisecond), restored.Requeued, restored.Lost)
 		}
@@ -71,7 +71,7 @@ their algorithm has retries left, and otherwise FAILED, for their users to retry
 			fmt.Fprintln(c.ErrOrStderr(), p)
 		}
 		if err == nil && len(restored.Problems) > 0 {
-			err = fmt.Errorf("restored but for %d problems; see above", len(restored.Problems))
+			err = fmt.Errorf("restored except for %d problems; see above", len(restored.Problems))
 		}
 		return err
 	}
@@ -81,7 +81,7 @@ their algorithm has retries left, and otherwise FAILED, for their users to retry
 // tryBackup restores a backup on trial.
 func tryBackup(c *cobra.Command, config config.Config, r backup.Restore, asJSON bool) error {
 	if r.SkipDamaged {
-		return remote.Usagef("--try finds damaged files; leave --skip-damaged out")
+		return remote.Usagef("--try finds damaged files; omit --skip-damaged")
 	}
 	began := time.Now()
 	tried, err := r.Dir.TestRestore(c.Context(), config, r.Name, server.FinishLost)
@@ -99,7 +99,7 @@ func tryBackup(c *cobra.Command, config config.Config, r backup.Restore, asJSON 
 			tried.Backup, tried.Files, unit.Bytes(tried.Bytes), time.Since(began).Round(10*time.Millisecond))
 	}
 	if err == nil && len(tried.Problems) > 0 {
-		err = fmt.Errorf("%s can't be restored whole: %d problems; see above", tried.Backup, len(tried.Problems))
+		err = fmt.Errorf("%s can't be restored completely: %d problems; see above", tried.Backup, len(tried.Problems))
 	}
 	return err
 }

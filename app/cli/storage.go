@@ -86,11 +86,11 @@ func printReport(w io.Writer, r *client.StorageReport) error {
 	state := ""
 	switch {
 	case r.Disk.Free < r.Disk.Reserve:
-		state = "; until more is free no upload is taken and no job is started"
+		state = "; until more is free, no uploads are accepted and no jobs start"
 	case r.Disk.Files > 0 && r.Disk.FreeFiles < r.Disk.ReserveFiles:
-		state = fmt.Sprintf("; only %d more files (inodes) can be made: until it is %d, no upload is taken and no job is started", r.Disk.FreeFiles, r.Disk.ReserveFiles)
+		state = fmt.Sprintf("; only %d more files (inodes) can be created: until it is %d, no uploads are accepted and no jobs start", r.Disk.FreeFiles, r.Disk.ReserveFiles)
 	}
-	_, err := fmt.Fprintf(w, "\ndisk: %s free of %s, %s are kept free%s\n",
+	_, err := fmt.Fprintf(w, "\ndisk: %s free of %s, %s must stay free%s\n",
 		unit.Bytes(r.Disk.Free), unit.Bytes(r.Disk.Size), unit.Bytes(r.Disk.Reserve), state)
 	return err
 }

@@ -54,13 +54,13 @@ that are not ready count as failed if they are named, and are only listed with -
   molrun algorithms test --all`,
 	}
 	flags := addConfigFlags(c, false)
-	flags.set.Lookup("data").Usage = "directory that the service uses and leaves (default one in the temporary directory, which is removed)"
+	flags.set.Lookup("data").Usage = "data directory to use and keep (default a temporary one, which is removed)"
 	c.Flags().BoolVar(&o.all, "all", false, "test every algorithm that is ready")
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	c.Flags().DurationVar(&o.limit, "limit", exampleTime, "time limit of one example")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if o.all == (len(args) > 0) {
-			return remote.Usagef("%s wants types, files or folders, or --all", c.CommandPath())
+			return remote.Usagef("%s requires types, files or folders, or --all", c.CommandPath())
 		}
 		o.keep = flags.set.Changed("data")
 		config, err := flags.loadConfig()
@@ -106,7 +106,7 @@ func chooseAlgorithms(c *cobra.Command, flags *configFlags, args []string) ([]*a
 func readAlgorithm(c *cobra.Command, file string) (*algorithm.File, error) {
 	a, mistakes, err := builtin.ReadAlgorithm(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Errorf(fault.NotFound, "there is neither an algorithm nor a file %q here; `molrun algorithms list` shows the algorithms", file)
+		return nil, fault.Errorf(fault.NotFound, "there is neither an algorithm nor a file %q; `molrun algorithms list` shows the algorithms", file)
 	}
 	if err != nil {
 		return nil, err

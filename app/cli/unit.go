@@ -31,7 +31,7 @@ import (
 //
 // Filters of system calls, PrivateUsers and the like imply NoNewPrivileges for a service
 // that is not root. Podman without root can't work with that: newuidmap is a setuid program.
-var unitTemplate = template.Must(template.New("unit").Parse(`# Made by molrun systemd-unit. Save it as /etc/systemd/system/molrun.service, then:
+var unitTemplate = template.Must(template.New("unit").Parse(`# Written by molrun systemd-unit. Save it as /etc/systemd/system/molrun.service, then:
 #   systemctl daemon-reload && systemctl enable --now molrun
 
 [Unit]
@@ -46,24 +46,24 @@ User={{.User}}
 ExecStart={{.Program}} serve --init{{.Flags}}
 ExecReload=/bin/kill -HUP $MAINPID
 
-# Jobs run on while the service is stopped, upgraded or restarted.
+# Jobs keep running while the service is stopped, upgraded or restarted.
 KillMode=process
 Restart=always
 RestartSec=2
-# Wrong usage or configuration does not get better by itself.
+# Restarting does not fix wrong usage or configuration.
 RestartPreventExitStatus=2 5
 # An upgrade may have indexes to build.
 TimeoutStartSec=15min
 TimeoutStopSec={{.StopSeconds}}
 WatchdogSec=60
 
-# Each job gets a cgroup of its own. Their limits would keep systemd from starting the
-# service anew while jobs run.
+# Each job gets its own cgroup. Their limits would prevent systemd from restarting the
+# service while jobs run.
 Delegate=yes
 ExecStopPost=-{{.Program}} make-room
 LimitNOFILE=65536
 
-# What follows holds for the service and for its jobs.
+# The following applies to the service and to its jobs.
 UMask=0077
 ProtectSystem=strict
 ReadWritePaths={{.Data}} /tmp /var/tmp{{if .Shared}} -{{.Shared}}{{end}}{{if .Backups}} -{{.Backups}}{{end}}
@@ -84,10 +84,10 @@ LockPersonality=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
-# What programs of the last decades do not need gets "operation not permitted".
+# System calls that current programs do not need fail with "operation not permitted".
 SystemCallFilter=~@clock @cpu-emulation @debug @module @obsolete @raw-io @reboot @swap
 SystemCallErrorNumber=EPERM
-# Programs for 32 bits do not run; for them, empty this line (systemctl edit molrun).
+# 32-bit programs do not run; to allow them, empty this line (systemctl edit molrun).
 SystemCallArchitectures=native
 {{- end}}
 
@@ -117,9 +117,9 @@ data directory:
 
 Create keys as the same user: sudo -u molrun molrun key create --data /srv/molrun …
 
-The unit denies the service and its jobs what they do not need: other users' processes,
+The unit denies the service and its jobs access to what they do not need: other users' processes,
 capabilities, rare system calls and 32-bit programs. Rootless Podman needs setuid programs,
-which only a unit made with --podman allows; that unit restricts less.`,
+which only a unit made with --podman allows; it restricts less.`,
 		Example: "  molrun systemd-unit --data /srv/molrun > /etc/systemd/system/molrun.service",
 		Args:    cobra.NoArgs,
 	}
@@ -176,7 +176,7 @@ func newUnit(c config.Config, flags *configFlags, user string) (u systemdUnit, e
 	}
 	for _, word := range append([]string{user, u.Program, u.Shared, u.Backups}, words...) {
 		if strings.ContainsAny(word, " \t\n\"'\\%$;") {
-			return u, fault.Errorf(fault.Invalid, "%q can't stand in a unit file; use a path or name without spaces, quotes, $, %% and ;", word)
+			return u, fault.Errorf(fault.Invalid, "%q can't be used in a unit file; use a path or name without spaces, quotes, $, %% and ;", word)
 		}
 	}
 	u.Flags = " " + strings.Join(words, " ")

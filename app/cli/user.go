@@ -14,7 +14,7 @@ func userCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "user",
 		Short: "List and restrict users",
-		Long: `List and restrict users. Restrictions apply at once to all keys of the user, also to later
+		Long: `List and restrict users. Restrictions apply at once to all keys of the user, including later
 ones. Works whether or not the service is running.`,
 	}
 	c.AddCommand(userListCommand(), userSetCommand(), userSwitchCommand("disable", true), userSwitchCommand("enable", false), userDeleteCommand())
@@ -54,7 +54,7 @@ func userState(u client.User) string {
 
 // forUser returns a command that does something to one user.
 func forUser(c *cobra.Command, do func(ctx context.Context, control *client.Control, organization, email string) error) *cobra.Command {
-	c.Args = exactlyOne("the e-mail address of a user; `molrun user list` shows them")
+	c.Args = exactlyOne("the e-mail address of a user; `molrun user list` shows users")
 	flags := addConfigFlags(c, false)
 	organization := c.Flags().String("organization", "", "organization of the user (required)")
 	if err := c.MarkFlagRequired("organization"); err != nil {
@@ -92,14 +92,14 @@ have a key yet.`,
 }
 
 func userSwitchCommand(name string, disabled bool) *cobra.Command {
-	short := map[bool]string{true: "Close all keys of a user; enable opens them again", false: "Open the keys of a disabled user again"}[disabled]
+	short := map[bool]string{true: "Disable all keys of a user; enable reverses it", false: "Enable the keys of a disabled user"}[disabled]
 	c := &cobra.Command{Use: name + " EMAIL", Short: short, Example: "  molrun user " + name + " bob@lab.example --organization lab"}
 	return changeUser(c, &client.UserChange{Disabled: &disabled})
 }
 
 func userDeleteCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "delete EMAIL", Short: "Delete a user and all keys of the user; jobs and files stay",
+		Use: "delete EMAIL", Short: "Delete a user and all of the user's keys; jobs and files are kept",
 		Example: "  molrun user delete bob@lab.example --organization lab",
 	}
 	return forUser(c, func(ctx context.Context, control *client.Control, organization, email string) error {

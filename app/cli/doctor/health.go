@@ -100,12 +100,12 @@ func getLocal(ctx context.Context, address, path string) ([]byte, error) {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("the service does not answer: %w", err)
+		return nil, fmt.Errorf("the service does not respond: %w", err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("the service does not answer: %w", err)
+		return nil, fmt.Errorf("the service does not respond: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
 		return text, fmt.Errorf("the service answers %s", response.Status)

@@ -37,7 +37,7 @@ func SearchAlgorithms(c *cobra.Command) {
 			return s.PrintJSON(map[string]any{"algorithms": found})
 		}
 		if len(found) == 0 {
-			s.Notef("no algorithm has these words: %s", strings.Join(args, " "))
+			s.Notef("no algorithm matches: %s", strings.Join(args, " "))
 			return nil
 		}
 		rows := make([][]string, len(found))
@@ -98,7 +98,7 @@ func algorithmPart(name, short string, do func(context.Context, *session, client
 		Example:           Examples("molrun algorithm "+name+" cg-idp", "molrun algorithm "+name+" cg-idp --json"),
 		ValidArgsFunction: completeTypes,
 	}
-	c.Flags().StringVar(&version, "version", "", "version (default the newest)")
+	c.Flags().StringVar(&version, "version", "", "version (default: the version that jobs use)")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		q := url.Values{}
 		if version != "" {
@@ -122,7 +122,7 @@ func showAlgorithm(_ context.Context, s *session, a client.Answer) error {
 			{"type", one.Type + " " + one.Version},
 			{"title", one.Title},
 			{"ready", readiness(one)},
-			{"tested", map[bool]string{true: "no: follows the program's published command line", false: ""}[one.Status == "untested"]},
+			{"tested", map[bool]string{true: "no: written from the program's documentation", false: ""}[one.Status == "untested"]},
 			{"cite", strings.Join(one.Cite, ", ")},
 		})
 		if err != nil {

@@ -47,7 +47,7 @@ func (d *description) addFlags(c *cobra.Command, called string) {
 	f.StringArrayVar(&d.notify, "notify", nil, "notify when finished: https://… or mailto:…")
 	f.IntVar(&d.priority, "priority", 0, "priority from -10 to 10; above 0 for admins only")
 	f.StringVar(&d.maxRuntime, "max-runtime", "", "stop the job after this time, such as 2h")
-	f.StringVar(&d.folder, "folder", "", "folder of uploaded files (default inputs; of an example, examples/TYPE)")
+	f.StringVar(&d.folder, "folder", "", "folder for uploaded files (default inputs; for an example, examples/TYPE)")
 	completeFlag(c, "after", completeJobs)
 	completeFlag(c, "set", completeSettings)
 	completeFlag(c, "file", completeSettings)
@@ -55,9 +55,9 @@ func (d *description) addFlags(c *cobra.Command, called string) {
 
 func (d *description) inputHelp(called string) string {
 	if called == "batch" {
-		return "what the rows are made of: a .csv or .tsv table, a FASTA file, or a folder of files; or a file .toml, .yaml or .json with a list of jobs (required)"
+		return "source of the jobs: a table (.csv, .tsv, .xlsx), a FASTA file or a folder of files; or a .toml, .yaml or .json file with a list of jobs (required)"
 	}
-	return "description of the job: a file .toml, .yaml or .json; - is standard input"
+	return "description of the job: a .toml, .yaml or .json file; - is standard input"
 }
 
 // job returns what the input, the example and the flags say together; flags win.
@@ -71,7 +71,7 @@ func (d *description) job(ctx context.Context, s *session, c *cobra.Command, arg
 		j.Type = args[0]
 	}
 	if j.Type == "" {
-		return j, Usagef("say which algorithm, as in %s cg-idp; molrun algorithms lists them", c.CommandPath())
+		return j, Usagef("name an algorithm, as in %s cg-idp; molrun algorithms lists them", c.CommandPath())
 	}
 	j.Version = cmp.Or(d.version, j.Version)
 	if d.example {

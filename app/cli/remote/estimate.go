@@ -16,7 +16,7 @@ func estimateCommand() *cobra.Command {
 	var d description
 	c := &cobra.Command{
 		Use: "estimate [TYPE]", Short: "Estimate when a job would start and finish", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
-		Long: `Estimate how long a job would wait and run, what it needs, and whether it can run here at all.
+		Long: `Estimate how long a job would wait and run, what it needs, and whether the service can run it.
 Nothing is queued.`,
 		Example: Examples("molrun estimate cg-idp --example", "molrun estimate -i job.toml --json"),
 	}

@@ -43,10 +43,10 @@ each other's results, as job:NAME/@OUTPUT or job:NAME/path.`,
 	}
 	d.addFlags(c, "batch")
 	a.addFlags(c)
-	c.Flags().StringArrayVar(&each, "each", nil, "setting that takes each sequence or file")
+	c.Flags().StringArrayVar(&each, "each", nil, "setting for the sequence or file of each job")
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
 		if d.input == "" {
-			return Usagef("say what the rows are made of, as in %s TYPE -i rows.csv", c.CommandPath())
+			return Usagef("name the source of the jobs, as in %s TYPE -i rows.csv", c.CommandPath())
 		}
 		if describesJobs(d.input) {
 			body, err := d.pipeline(ctx, s, c, args, each)
@@ -144,7 +144,7 @@ func (b *batch) settingFor(ctx context.Context, s *session, each []string, thing
 		return each[0], nil
 	}
 	if len(each) > 1 {
-		return "", Usagef("give --each once: the %s are for one setting", things)
+		return "", Usagef("use --each once: the %s are for one setting", things)
 	}
 	answer, err := s.API.Get(ctx, nil, "algorithms", b.Type)
 	if err != nil {
@@ -164,7 +164,7 @@ func (b *batch) settingFor(ctx context.Context, s *session, each []string, thing
 	if len(fits) == 1 {
 		return fits[0], nil
 	}
-	return "", Usagef("say which setting the %s are for, as in --each %s", things, cmp.Or(strings.Join(fits, " or --each "), "ligand"))
+	return "", Usagef("name the setting that the %s are for, as in --each %s", things, cmp.Or(strings.Join(fits, " or --each "), "ligand"))
 }
 
 // fanFolder uploads the files of a local folder, and makes a row of each.
@@ -180,7 +180,7 @@ func (b *batch) fanFolder(ctx context.Context, s *session, dir string, each []st
 		}
 	}
 	if len(paths) == 0 {
-		return Usagef("%s has no files; give a folder with one file for each row", dir)
+		return Usagef("%s has no files; use a folder with one file for each job", dir)
 	}
 	setting, err := b.settingFor(ctx, s, each, "files")
 	if err != nil {

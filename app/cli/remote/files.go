@@ -116,7 +116,7 @@ files that the service already has under the same name with the same content are
 		Example: Examples("molrun files put model.pdb", "molrun files put models/ --folder screen/models"),
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return Usagef("%s wants files or folders", c.CommandPath())
+				return Usagef("%s requires files or folders", c.CommandPath())
 			}
 			return nil
 		},

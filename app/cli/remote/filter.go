@@ -25,7 +25,7 @@ func (f *filter) addFlags(c *cobra.Command) {
 	flags.StringSliceVar(&f.status, "status", nil, "QUEUED, RUNNING, COMPLETED or FAILED; separate several by commas")
 	flags.StringVar(&f.batch, "batch", "", "jobs of this batch")
 	flags.StringVar(&f.algorithm, "type", "", "jobs of this algorithm")
-	flags.StringVar(&f.email, "user", "", "jobs of the member with this e-mail address")
+	flags.StringVar(&f.email, "user", "", "jobs of the user with this e-mail address")
 	flags.StringVar(&f.search, "search", "", "jobs with this text in name, note or tags")
 	flags.StringArrayVar(&f.tags, "tag", nil, "jobs with this tag, key:value")
 	flags.StringVar(&f.since, "since", "", "submitted since, such as 2026-11-20 or 2h")

@@ -123,7 +123,7 @@ func standing(j *client.Job) (fraction float64, head, detail string) {
 	if n := rowCount(j); n > 0 {
 		ended := j.Counts["COMPLETED"] + j.Counts["FAILED"]
 		fraction = float64(ended) / float64(n)
-		head = fmt.Sprintf("%d of %d rows have ended", ended, n)
+		head = fmt.Sprintf("%d of %d jobs have finished", ended, n)
 		if failed := j.Counts["FAILED"]; failed > 0 {
 			more = append(more, fmt.Sprintf("%d failed", failed))
 		}
@@ -156,7 +156,7 @@ func rowCount(j *client.Job) (n int) {
 }
 
 // errJobEnded ends a stream that is complete.
-var errJobEnded = errors.New("the job has ended")
+var errJobEnded = errors.New("the job has finished")
 
 // Follow prints the events of a job until it has ended, over as many connections as
 // it takes.
@@ -176,7 +176,7 @@ func (s *session) Follow(ctx context.Context, name string, logs bool, print func
 			return err
 		}
 		if stuck++; stuck > 1 && time.Since(printed) > time.Minute {
-			s.Notef("the service does not answer (%v); trying again", err)
+			s.Notef("the service does not respond (%v); retrying", err)
 			printed = time.Now()
 		}
 		wait := min(time.Duration(stuck)*500*time.Millisecond, 15*time.Second)

@@ -86,7 +86,7 @@ func readTree(name string, r io.Reader) (tree map[string]any, err error) {
 		return nil, err
 	}
 	if len(text) > maxJobFile {
-		return nil, errors.New("this has more than 64 MiB; a description names files instead of holding them")
+		return nil, errors.New("this has more than 64 MiB; refer to files by name instead of including them")
 	}
 	text = plaintext.Unix(text)
 	switch ext := strings.ToLower(filepath.Ext(name)); {
@@ -107,7 +107,7 @@ func readJSON(text []byte) (tree map[string]any, err error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more behind the object")
+		return nil, errors.New("there is more text after the object")
 	}
 	return tree, nil
 }
@@ -128,9 +128,9 @@ func checkMembers(tree map[string]any, known []string) error {
 			continue
 		}
 		if near := plaintext.Nearest(name, known); near != "" {
-			return fmt.Errorf("there is no member %q; did you mean %q?", name, near)
+			return fmt.Errorf("unknown member %q; did you mean %q?", name, near)
 		}
-		return fmt.Errorf("there is no member %q; what the program reads belongs into settings, local files into files", name)
+		return fmt.Errorf("unknown member %q; put settings of the algorithm into settings, and local files into files", name)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func checkMembers(tree map[string]any, known []string) error {
 func (j *jobFile) Set(text string, read func(path string) ([]byte, error)) error {
 	name, value, found := strings.Cut(text, "=")
 	if !found || name == "" {
-		return fmt.Errorf("%q is no setting; write name=value", text)
+		return fmt.Errorf("%q is not a setting; write name=value", text)
 	}
 	if j.Settings == nil {
 		j.Settings = map[string]any{}
@@ -177,7 +177,7 @@ func (j *jobFile) AddFile(text string) error {
 	name, path, found := strings.Cut(text, "=")
 	name, list := strings.CutSuffix(name, "[]")
 	if !found || name == "" || path == "" {
-		return fmt.Errorf("%q is no file of a setting; write name=path", text)
+		return fmt.Errorf("%q is not a file for a setting; write name=path", text)
 	}
 	if j.Files == nil {
 		j.Files = map[string]jobFiles{}
@@ -193,7 +193,7 @@ func (j *jobFile) AddFile(text string) error {
 func (j *jobFile) Tag(text string) error {
 	key, value, found := strings.Cut(text, ":")
 	if !found || key == "" || value == "" {
-		return fmt.Errorf("%q is no tag; write key:value", text)
+		return fmt.Errorf("%q is not a tag; write key:value", text)
 	}
 	if j.Tags == nil {
 		j.Tags = map[string]string{}

@@ -36,9 +36,9 @@ func TestFormatsOfJobFilesSayTheSame(t *testing.T) {
 func TestMistakesInJobFilesNameTheMember(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"seting":{}}`:                     `did you mean "settings"?`,
-		`{"steps":1}`:                       `there is no member "steps"; what the program reads belongs into settings`,
+		`{"steps":1}`:                       `unknown member "steps"; put settings of the algorithm into settings`,
 		`{"files":{"a":1}}`:                 "give a path, or a list of paths",
-		`{"type":"a"} {}`:                   "more behind the object",
+		`{"type":"a"} {}`:                   "more text after the object",
 		`{"type":`:                          "EOF",
 		`{"settings":[1]}`:                  "settings",
 		"type = ":                           "toml",

@@ -38,7 +38,7 @@ list is refreshed until Ctrl-C.`,
 		case format != "" && format != "wide" && format != "csv" && format != "json":
 			return Usagef("-o %s: write wide, csv or json", format)
 		case watch && !s.Interactive:
-			return Usagef("--watch draws on a terminal; molrun events tells programs what happens")
+			return Usagef("--watch needs a terminal; in scripts, use molrun events")
 		case watch:
 			return list.watch(ctx)
 		}
@@ -77,7 +77,7 @@ func (l *jobList) print(ctx context.Context) error {
 		return l.csv(jobs)
 	}
 	if len(jobs) == 0 {
-		l.Notef("no job; molrun submit TYPE --example makes one")
+		l.Notef("no jobs; molrun submit TYPE --example creates one")
 		return nil
 	}
 	if err := l.table(jobs); err != nil {

@@ -51,11 +51,11 @@ With --local, on the machine of the service and as its user, a key is created fo
 		var err error
 		switch {
 		case here && server != "":
-			return Usagef("--local finds the service by its data directory; leave out --server")
+			return Usagef("--local finds the service by its data directory; omit --server")
 		case here:
 			p, err = makeKey(c.Context())
 		case p.Server == "":
-			return Usagef("say which service: --server http://HOST:PORT, or --local on its own machine")
+			return Usagef("name the service: --server http://HOST:PORT, or --local on its own machine")
 		default:
 			p, err = askKey(c, p)
 		}
@@ -101,7 +101,7 @@ func readKey(c *cobra.Command, server string) (string, error) {
 		case strings.TrimSpace(line) != "": // lines before it may be empty, and the last one may have no end
 			return parseKey(line, "on standard input")
 		case errors.Is(err, io.EOF):
-			return "", Usagef("give the API key on standard input or in $MOLRUN_KEY")
+			return "", Usagef("pass the API key on standard input or in $MOLRUN_KEY")
 		case err != nil:
 			return "", err
 		}
@@ -131,7 +131,7 @@ func keepProfile(c *cobra.Command, name string, p Profile) error {
 	if err := file.Write(path); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "signed in to %s as %s of %s (%s); kept in %s\n", p.Server, terminal.Clean(who.Email), terminal.Clean(who.Organization), who.Role, path)
+	fmt.Fprintf(c.ErrOrStderr(), "signed in to %s as %s of %s (%s); saved in %s\n", p.Server, terminal.Clean(who.Email), terminal.Clean(who.Organization), who.Role, path)
 	return nil
 }
 
@@ -196,7 +196,7 @@ func logoutCommand() *cobra.Command {
 		if err := file.Write(path); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "forgot %s (%s)\n", name, p.Server)
+		fmt.Fprintf(c.ErrOrStderr(), "removed %s (%s)\n", name, p.Server)
 		return nil
 	}
 	return c
@@ -233,7 +233,7 @@ func browse(ctx context.Context, page string) error {
 	}
 	program, err := exec.LookPath("xdg-open")
 	if err != nil {
-		return fault.Errorf(fault.NotFound, "no program xdg-open opens pages here; open the address yourself")
+		return fault.Errorf(fault.NotFound, "xdg-open is not installed; open the address yourself")
 	}
 	return exec.CommandContext(ctx, program, page).Run()
 }

@@ -31,12 +31,12 @@ func readPipelineFile(name string, r io.Reader) (p pipelineFile, err error) {
 		}
 		jobs, _ := tree["jobs"].([]any)
 		if len(jobs) == 0 {
-			return errors.New("there are no jobs; list them as jobs, each with its type and settings")
+			return errors.New("there are no jobs; list them under jobs, each with its type and settings")
 		}
 		for i, job := range jobs {
 			one, ok := job.(map[string]any)
 			if !ok {
-				return fmt.Errorf("job %d of jobs is no object with members such as type and settings", i+1)
+				return fmt.Errorf("job %d of jobs is not an object with members such as type and settings", i+1)
 			}
 			if err := checkMembers(one, memberNames[jobFile]()); err != nil {
 				return fmt.Errorf("job %d of jobs: %w", i+1, err)
@@ -56,7 +56,7 @@ func describesJobs(path string) bool {
 // that are about the whole batch win over the file.
 func (d *description) pipeline(ctx context.Context, s *session, c *cobra.Command, args, each []string) (*client.BatchSubmission, error) {
 	if len(args) > 0 || len(d.set) > 0 || len(d.file) > 0 || len(each) > 0 || d.example || d.version != "" {
-		return nil, Usagef("%s has the type and settings of each of its jobs; leave out TYPE, --set, --file, --each, --example and --version", d.input)
+		return nil, Usagef("%s contains the type and settings of each job; omit TYPE, --set, --file, --each, --example and --version", d.input)
 	}
 	p, err := readPipeline(d.input)
 	if err != nil {

@@ -45,11 +45,11 @@ func TestMistakesOfPipelinesNameTheJob(t *testing.T) {
 		`{"batchName":"p"}`:                      "p.json: there are no jobs",
 		`{"jobs":[]}`:                            "there are no jobs",
 		`{"jobs":{"type":"a"}}`:                  "there are no jobs",
-		`{"jobs":[{"type":"a"},5]}`:              "job 2 of jobs is no object",
-		`{"jobs":[{"type":"a"},{"setings":{}}]}`: `job 2 of jobs: there is no member "setings"; did you mean "settings"?`,
-		`{"jobs":[{"type":"a"}],"jobName":"x"}`:  `there is no member "jobName"`,
+		`{"jobs":[{"type":"a"},5]}`:              "job 2 of jobs is not an object",
+		`{"jobs":[{"type":"a"},{"setings":{}}]}`: `job 2 of jobs: unknown member "setings"; did you mean "settings"?`,
+		`{"jobs":[{"type":"a"}],"jobName":"x"}`:  `unknown member "jobName"`,
 		`{"jobs":[{"type":"a"}],"batchName":5}`:  "batchName",
-		`{"jobs":[{"type":"a"}]} {}`:             "more behind the object",
+		`{"jobs":[{"type":"a"}]} {}`:             "more text after the object",
 	} {
 		must.Fail(t, text, must.Error2(readPipelineFile("p.json", strings.NewReader(text))), want)
 	}

@@ -25,7 +25,7 @@ func plotCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "plot JOB [SERIES [COLUMN...]]", Short: "Plot a data series of a result in the terminal", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeJobs,
 		Long: `Plot a data series of a result, also while the job runs. Without SERIES, list the series of
-the job; without COLUMN, plot the columns that the algorithm file names.`,
+the job; without COLUMN, plot the columns that the algorithm file selects.`,
 		Example: Examples("molrun plot hst5", "molrun plot hst5 size", "molrun plot hst5 size --json"),
 	}
 	c.Flags().StringVar(&file, "file", "", "file, if the series has several")

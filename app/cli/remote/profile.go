@@ -32,7 +32,7 @@ func parseKey(text, from string) (string, error) {
 	key := strings.TrimSpace(text)
 	for _, c := range key {
 		if c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return "", KeyError{fmt.Errorf("the API key %s has other characters than letters, digits and underscores; copy it again, from molrun_ to its end", from)}
+			return "", KeyError{fmt.Errorf("the API key %s has characters other than letters, digits and underscores; copy it again, from molrun_ to its end", from)}
 		}
 	}
 	return key, nil
@@ -53,7 +53,7 @@ func profilesPath(getenv func(string) string) (string, error) {
 	if home := getenv("HOME"); filepath.IsAbs(home) {
 		return filepath.Join(home, ".config", "molrun", "profiles.json"), nil
 	}
-	return "", errors.New("set HOME or XDG_CONFIG_HOME: profiles are kept below it")
+	return "", errors.New("set HOME or XDG_CONFIG_HOME: profiles are saved there")
 }
 
 // openProfiles reads the file where profilesPath says it is.
@@ -120,12 +120,12 @@ func (f ProfileFile) Find(name string) (Profile, error) {
 	case ok:
 		return p, nil
 	case name == "":
-		return p, fault.Errorf(fault.NotFound, "no service is known yet; run molrun login --server http://HOST:PORT")
+		return p, fault.Errorf(fault.NotFound, "no service is saved yet; run molrun login --server http://HOST:PORT")
 	}
 	names := slices.Sorted(maps.Keys(f.Profiles))
-	hint := "; there is none yet"
+	hint := "; there are no profiles yet"
 	if len(names) > 0 {
-		hint = "; there are: " + strings.Join(names, ", ")
+		hint = "; existing profiles: " + strings.Join(names, ", ")
 	}
 	if near := plaintext.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)

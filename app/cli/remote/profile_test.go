@@ -48,7 +48,7 @@ func TestKeysAreReadWithoutWhatIsAroundThem(t *testing.T) {
 	}
 	for _, inside := range []string{"\n", "\r\n", " ", "\x00", "\u200b", "é", "\xff", `"`, "-"} {
 		key, err := parseKey("molrun_a"+inside+"b", "in $MOLRUN_KEY")
-		if key != "" || !errors.As(err, new(KeyError)) || strings.Contains(err.Error(), "molrun_a") || !strings.Contains(err.Error(), "in $MOLRUN_KEY has other characters") {
+		if key != "" || !errors.As(err, new(KeyError)) || strings.Contains(err.Error(), "molrun_a") || !strings.Contains(err.Error(), "in $MOLRUN_KEY has characters other") {
 			t.Errorf("%q inside a key: %q, %v", inside, key, err)
 		}
 	}

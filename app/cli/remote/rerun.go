@@ -83,7 +83,7 @@ func submissionIn(record []byte) (*client.Submission, error) {
 		return nil, fmt.Errorf("job.json: %w", err)
 	}
 	if j.Submission == nil {
-		return nil, errors.New("job.json has no submission; it is that of a batch")
+		return nil, errors.New("job.json has no submission, because it is the record of a batch")
 	}
 	return j.Submission, nil
 }
@@ -126,7 +126,7 @@ func fromArchive(name string, in *inputs) (*client.Submission, *inputs, error) {
 		}
 	}
 	if body == nil {
-		return nil, in, fmt.Errorf("%s has no job.json; it is no result of molrun", name)
+		return nil, in, fmt.Errorf("%s has no job.json, so it is not a result of molrun", name)
 	}
 	return body, in, nil
 }

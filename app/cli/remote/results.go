@@ -105,7 +105,7 @@ func download(ctx context.Context, s *session, r client.ResultRequest, dir strin
 		t.At(done)
 	})
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("%w; the same command goes on where this stopped", ctx.Err())
+		return "", fmt.Errorf("%w; run the same command again to resume", ctx.Err())
 	}
 	if err == nil && link.Missing != nil {
 		s.Notef("%s", terminal.Clean(link.Missing.Message))
@@ -141,7 +141,7 @@ func extractAll(archive, dir string) (n int, err error) {
 	for _, f := range r.File {
 		name := strings.TrimSuffix(f.Name, "/")
 		if !filepath.IsLocal(name) {
-			return n, fmt.Errorf("%s holds a file outside of itself: %q", archive, f.Name)
+			return n, fmt.Errorf("%s contains a path outside the archive: %q", archive, f.Name)
 		}
 		target := filepath.Join(dir, name)
 		if f.FileInfo().IsDir() {

@@ -139,7 +139,7 @@ func keptProfile(getenv func(string) string, name, server string) (p Profile, er
 		return p, KeyError{errors.New(fault.Text(err))}
 	}
 	if err != nil || server != "" && p.Server != server {
-		return Profile{}, KeyError{fmt.Errorf("no API key is kept for %s; run molrun login --server %[1]s, or set MOLRUN_KEY", server)}
+		return Profile{}, KeyError{fmt.Errorf("no API key is saved for %s; run molrun login --server %[1]s, or set MOLRUN_KEY", server)}
 	}
 	return p, nil
 }
@@ -172,7 +172,7 @@ func dial(p Profile) (*client.Client, error) {
 // jobNames wants the names of at least one job.
 func jobNames(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return Usagef("%s wants the name of a job; molrun jobs lists them", c.CommandPath())
+		return Usagef("%s requires the name of a job; molrun jobs lists them", c.CommandPath())
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func jobNames(c *cobra.Command, args []string) error {
 func oneArgument(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return Usagef("%s wants %s", c.CommandPath(), what)
+			return Usagef("%s requires %s", c.CommandPath(), what)
 		}
 		return nil
 	}
@@ -206,7 +206,7 @@ func serverAddress(text string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", Usagef("%q is no address of a service; write http://HOST:PORT or https://HOST, with the path behind which it is, if any", text)
+		return "", Usagef("%q is not the address of a service; write http://HOST:PORT or https://HOST, followed by its path if it has one", text)
 	}
 	return strings.TrimRight(u.String(), "/"), nil
 }

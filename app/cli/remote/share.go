@@ -31,7 +31,7 @@ until it expires or is revoked.`,
 		case revoke != "":
 			return s.API.Remove(ctx, "shares", revoke)
 		case len(args) == 0:
-			return Usagef("%s wants the name of a job", c.CommandPath())
+			return Usagef("%s requires the name of a job", c.CommandPath())
 		}
 		seconds, err := lengthOf("--for", ttl)
 		if err != nil {
@@ -46,7 +46,7 @@ until it expires or is revoked.`,
 			if err != nil {
 				return err
 			}
-			s.Notef("whoever has this link sees the result; molrun share --revoke %s ends it", made.ID)
+			s.Notef("anyone with this link can see the result; molrun share --revoke %s revokes it", made.ID)
 			return s.Print("%s", made.URL)
 		})
 	})

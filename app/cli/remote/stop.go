@@ -29,7 +29,7 @@ type choice struct {
 func changing(c *cobra.Command, verb, done string, statuses []string, do func(ctx context.Context, s *session, name string) error) *cobra.Command {
 	var ch choice
 	ch.filter.addFlags(c)
-	c.Flags().BoolVar(&ch.byRule, "filter", false, "apply to all jobs selected by the other flags")
+	c.Flags().BoolVar(&ch.byRule, "filter", false, "apply to all jobs selected by the filters")
 	c.Flags().BoolVarP(&ch.yes, "yes", "y", false, "do not ask")
 	c.ValidArgsFunction = completeJobs
 	return connected(c, func(ctx context.Context, s *session, args []string) error {
@@ -54,15 +54,15 @@ func changing(c *cobra.Command, verb, done string, statuses []string, do func(ct
 func (ch *choice) jobs(ctx context.Context, s *session, args, statuses []string, path string) (chosen []string, err error) {
 	switch {
 	case len(args) > 0 && (ch.byRule || ch.filter.any()):
-		return nil, Usagef("%s: give session.Names, or flags that select, not both", path)
+		return nil, Usagef("%s: give names or filters, not both", path)
 	case len(args) > 0:
 		return args, nil
 	case ch.filter.batch != "" && !ch.byRule:
 		return []string{ch.filter.batch}, nil
 	case !ch.byRule:
-		return nil, Usagef("%s wants the names of jobs, --batch NAME, or --filter with flags that select", path)
+		return nil, Usagef("%s requires the names of jobs, --batch NAME, or --filter with filters", path)
 	case !ch.filter.any():
-		return nil, Usagef("%s --filter wants flags that select, such as --status or --tag", path)
+		return nil, Usagef("%s --filter requires filters, such as --status or --tag", path)
 	}
 	if len(ch.filter.status) == 0 {
 		ch.filter.status = statuses
@@ -130,7 +130,7 @@ func sample(chosen []string) string {
 func confirm(c *cobra.Command, question string) error {
 	in, ok := c.InOrStdin().(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return Usagef("%s Nobody is there to answer; add --yes", question)
+		return Usagef("%s The input is not a terminal; add --yes", question)
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s [y/N] ", question)
 	line, err := bufio.NewReader(in).ReadString('\n')
@@ -147,7 +147,7 @@ func cancelCommand() *cobra.Command {
 	return changing(&cobra.Command{
 		Use: "cancel JOB...", Short: "Cancel queued or running jobs",
 		Example: Examples("molrun cancel hst5", "molrun cancel --batch screen --yes", "molrun cancel --filter --tag project:old --yes"),
-	}, "stop", "being stopped", []string{"QUEUED", "RUNNING"}, func(ctx context.Context, s *session, name string) error {
+	}, "cancel", "being cancelled", []string{"QUEUED", "RUNNING"}, func(ctx context.Context, s *session, name string) error {
 		_, err := s.API.Cancel(ctx, name)
 		return err
 	})

@@ -51,7 +51,7 @@ func (a *afterwards) submitted(ctx context.Context, s *session, answer client.An
 	}
 	if !a.wait && !a.follow && a.download == "" {
 		return s.PrintAnswer(answer, func() error {
-			s.Notef("molrun wait %s follows it to its end", terminal.Clean(j.Name))
+			s.Notef("to follow it: molrun wait %s", terminal.Clean(j.Name))
 			return s.Print("%s  %s", terminal.Clean(j.Name), s.Paint(j.Status))
 		})
 	}
@@ -92,7 +92,7 @@ func submitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "submit [TYPE]", Short: "Submit a job", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
 		Long: `Submit a job: an algorithm with settings and files. Local files are uploaded first, unless the
-service has them already. Submitting the same again under the same name returns the same job.`,
+service already has them. Submitting the same job again under the same name returns that job.`,
 		Example: Examples(
 			`molrun submit cg-idp --set 'sequences=["DSHAKRHHGYKRKFHEKHHSHRGY"]' --set steps=100000`,
 			"molrun submit cg-idp --example --name first --wait",

@@ -108,7 +108,7 @@ func hasOrder(t *client.Table) error {
 	if near := plaintext.Nearest(wanted, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return fault.Errorf(fault.Invalid, "no row of %s has the figure %q; %s", terminal.Clean(t.Batch), wanted, hint)
+	return fault.Errorf(fault.Invalid, "no job of %s has the metric %q; %s", terminal.Clean(t.Batch), wanted, hint)
 }
 
 // showTable prints as many columns as the terminal is wide, the one that rows are sorted

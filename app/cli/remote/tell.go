@@ -82,9 +82,9 @@ func onScreen(s *session) *page {
 
 // flush draws what was kept in place of what is on the screen.
 func (p *page) flush(trouble error) error {
-	foot := time.Now().Format(time.TimeOnly) + "  Ctrl-C ends"
+	foot := time.Now().Format(time.TimeOnly) + "  Ctrl-C quits"
 	if trouble != nil {
-		foot = "the service does not answer: " + terminal.Clean(trouble.Error())
+		foot = "the service does not respond: " + terminal.Clean(trouble.Error())
 	}
 	_, err := fmt.Fprintf(p.to, "\x1b[H\x1b[2J%s\n%s\n", p.text.String(), foot)
 	return err

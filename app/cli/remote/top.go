@@ -32,7 +32,7 @@ machine.`,
 	return connected(c, func(ctx context.Context, s *session, _ []string) error {
 		in, ok := c.InOrStdin().(*os.File)
 		if !s.Interactive || !ok || !term.IsTerminal(int(in.Fd())) {
-			return Usagef("molrun top draws on a terminal; molrun jobs --status RUNNING,QUEUED tells programs the same")
+			return Usagef("molrun top needs a terminal; in scripts, use molrun jobs --status RUNNING,QUEUED")
 		}
 		q := url.Values{"status": {"RUNNING", "QUEUED"}, "limit": {"100"}}
 		if organization {
@@ -117,7 +117,7 @@ func (w *watcher) loadAll(ctx context.Context) {
 	defer cancel()
 	a, err := w.API.Get(ctx, w.query, "jobs")
 	if err != nil {
-		w.note = "the service does not answer: " + terminal.Clean(err.Error())
+		w.note = "the service does not respond: " + terminal.Clean(err.Error())
 		return
 	}
 	list, err := client.Decode[struct {
@@ -176,7 +176,7 @@ func (w *watcher) drawScreen() {
 		}
 		fmt.Fprintf(w.Out, "%s%s\r\n", mark, line)
 	}
-	fmt.Fprintf(w.Out, "\r\n%s\r\n↑↓ choose   f follow   c stop   q end   %s", w.note, now.Format(time.TimeOnly))
+	fmt.Fprintf(w.Out, "\r\n%s\r\n↑↓ select   f follow   c cancel   q quit   %s", w.note, now.Format(time.TimeOnly))
 }
 
 // press does what a key says, and reports whether it ends the program.
@@ -195,7 +195,7 @@ func (w *watcher) press(ctx context.Context, key string, keys <-chan string) boo
 	case "c":
 		if len(w.jobs) > 0 {
 			w.asks = w.jobs[w.chosen].Name
-			w.note = "stop " + terminal.Clean(w.asks) + "? y stops it, any other key does not"
+			w.note = "cancel " + terminal.Clean(w.asks) + "? y: yes, any other key: no"
 		}
 	case "f":
 		if len(w.jobs) > 0 {
@@ -213,14 +213,14 @@ func (w *watcher) stop(ctx context.Context, name string) {
 		w.note = terminal.Clean(err.Error())
 		return
 	}
-	w.note = terminal.Clean(name) + " is being stopped"
+	w.note = terminal.Clean(name) + " is being cancelled"
 }
 
 // followOn prints a job's log until a key is pressed.
 func (w *watcher) followOn(ctx context.Context, name string, keys <-chan string) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	fmt.Fprintf(w.Out, "\x1b[H\x1b[2J%s   any key returns\r\n\r\n", terminal.Clean(name))
+	fmt.Fprintf(w.Out, "\x1b[H\x1b[2J%s   press any key to return\r\n\r\n", terminal.Clean(name))
 	ended := make(chan struct{})
 	go func() { // ends with following
 		defer close(ended)
@@ -261,7 +261,7 @@ func fullness(st *client.Status) string {
 		lines = append(lines, line)
 	}
 	if st.Drained {
-		lines = append(lines, "drained: no job starts")
+		lines = append(lines, "queue paused")
 	}
 	return strings.Join(lines, "\r\n")
 }

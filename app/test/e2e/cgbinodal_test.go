@@ -46,5 +46,5 @@ func TestBinodalExampleIsOneCommand(t *testing.T) {
 	must.Equal(t, "views", shown, []string{"plot", "binodal"})
 	p.fails(exitUsage, "leave out TYPE", "batch", "cg-condensate", "-i", "binodal.yaml")
 	must.OK(t, os.WriteFile(filepath.Join(p.dir, "bad.yaml"), []byte("jobs: [{type: cg-idp, seting: 1}]\n"), 0o600))
-	p.fails(exitUsage, `job 1 of jobs: there is no member "seting"`, "batch", "-i", "bad.yaml")
+	p.fails(exitUsage, `job 1 of jobs: unknown member "seting"`, "batch", "-i", "bad.yaml")
 }

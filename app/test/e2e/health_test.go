@@ -112,7 +112,7 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 		{"--listen " + other, "molrun: what answers at http://" + other + " is no molrun service\n", exitFailed},
 		{"--timeout 200ms --listen " + stuck, "context deadline exceeded\n", exitFailed},
 		{"--listen 127.0.0.1:1", "connection refused\n", exitFailed},
-		{"--timeout 0s", "--timeout: give a time above 0, such as 5s\n", exitUsage},
+		{"--timeout 0s", "--timeout: use a time above 0, such as 5s\n", exitUsage},
 		{"--listen 127.0.0.1", "listen: ", exitInvalid},
 	} {
 		out, errs, code := outside(t, append([]string{"health", "--config", file}, strings.Fields(tt.args)...)...)

@@ -123,5 +123,5 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 		t.Errorf("without the folder: exit code %d: %s", code, errs)
 	}
 	s.stop()
-	s.fails(exitMissing, "it reads the algorithm files when it starts", "algorithms", "reload")
+	s.fails(exitMissing, "it will load the algorithm files at startup", "algorithms", "reload")
 }

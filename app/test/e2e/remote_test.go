@@ -492,7 +492,7 @@ func TestWhiteSpaceAroundKeysDoesNotCount(t *testing.T) {
 				continue // the key is a line
 			}
 			said, err := try(u.key+inside+u.key, way[0], way[1:]...)
-			if err == nil || !strings.Contains(said, "other characters than letters, digits and underscores") || strings.Contains(said, u.key) {
+			if err == nil || !strings.Contains(said, "characters other than letters, digits and underscores") || strings.Contains(said, u.key) {
 				t.Errorf("%q, %q inside the key: %v: %s", way, inside, err, said)
 			}
 		}
@@ -560,8 +560,8 @@ func TestTopDrawsAndStopsJobs(t *testing.T) {
 	must.Contain(t, "an admin does not see the machine", shown.String(), "CPUs 1/")
 	press("f", "hello")
 	press("x", "▸ long")
-	press("c", "stop long?")
-	press("y", "is being stopped")
+	press("c", "cancel long?")
+	press("y", "is being cancelled")
 	_, err := ours.Write([]byte("q"))
 	must.OK(t, err)
 	_ = c.Wait() // the exit code tells

@@ -112,8 +112,8 @@ func TestExamplesAreRunAndChecked(t *testing.T) {
 	says(run(exitUntested, far), "0 passed, 0 failed, 1 not ready")
 	says(run(exitFailed, "--limit", "2s", slow), "FAILED", "it did not end in time")
 	says(run(exitMissing, "nowhere"), "neither an algorithm nor a file")
-	says(run(exitUsage), "wants types, files or folders, or --all")
-	says(run(exitUsage, "--all", good), "wants types, files or folders, or --all")
+	says(run(exitUsage), "requires types, files or folders, or --all")
+	says(run(exitUsage, "--all", good), "requires types, files or folders, or --all")
 	must.OK(t, os.WriteFile(far, []byte("format = 1\n"), 0o600))
 	says(run(exitInvalid, far), "far.toml:1: ", " mistakes")
 

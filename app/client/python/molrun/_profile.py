@@ -49,7 +49,7 @@ def api_key(text: Optional[str], source: str) -> str:
     key = (text or "").strip()
     if re.search("[^0-9A-Za-z_]", key):
         raise ConfigError(
-            f"the API key in the {source} has other characters than letters, digits and underscores; copy it again, from molrun_ to its end"
+            f"the API key in the {source} has characters other than letters, digits and underscores; copy it again, from molrun_ to its end"
         )
     return key
 
@@ -64,7 +64,7 @@ def address(text: str) -> str:
         return ""
     u = urllib.parse.urlsplit(text if "://" in text else "http://" + text)
     if u.scheme not in ("http", "https") or not u.hostname or u.username or u.query or u.fragment:
-        raise ConfigError(f"{text!r} is no address of a service; write http://HOST:PORT or https://HOST, with the path behind which it is, if any")
+        raise ConfigError(f"{text!r} is not the address of a service; write http://HOST:PORT or https://HOST, followed by its path if it has one")
     return u.geturl().rstrip("/")
 
 
@@ -107,5 +107,5 @@ def _named(file: Dict[str, Any], name: str) -> Profile:
     if name in profiles:
         return _profile(profiles[name])
     if not name:
-        raise ConfigError("no service is known yet; run molrun login --server http://HOST:PORT, or give server and key")
+        raise ConfigError("no service is saved yet; run molrun login --server http://HOST:PORT, or give server and key")
     raise ConfigError(f"there is no profile {name!r}; there are: {', '.join(sorted(profiles)) or 'none'}")
