@@ -1,6 +1,10 @@
 package binodal
 
-import "math"
+import (
+	"math"
+
+	"molrun/app/engine/md"
+)
 
 // beta is how fast the phases become alike near a critical point of the 3D Ising class, to
 // which mixtures of liquids belong.
@@ -172,19 +176,8 @@ func fitLine(pairs []phasePair) line {
 // scale is the factor by which errors grow where a chi-square is beyond chance: then the
 // points are worse than their errors say, or the law is (Birge's ratio).
 func scale(chi2 float64, free int) float64 {
-	if !beyondChance(chi2, free) {
+	if !md.BeyondChance(chi2, free) {
 		return 1
 	}
 	return math.Sqrt(chi2 / float64(free))
-}
-
-// beyondChance reports whether a chi-square is larger than 99 % of those that chance makes, by
-// the approximation of Wilson and Hilferty: its cube root is nearly normal.
-func beyondChance(chi2 float64, free int) bool {
-	const normal99 = 2.326
-	if free < 1 {
-		return false
-	}
-	spread := 2 / (9 * float64(free))
-	return math.Cbrt(chi2/float64(free)) > 1-spread+normal99*math.Sqrt(spread)
 }

@@ -131,7 +131,8 @@ func (r *replica) Status() string {
 	fmt.Fprintf(&b, "Rg %.2f nm ", r.last.rg)
 	temperature := r.last.temperature
 	if r.rg.Count() > 0 {
-		b.WriteString("<Rg> " + store.WithError(r.rg.Mean(), r.rg.StandardError()) + " nm ")
+		rg := md.Pool([]md.Series{r.rg}).Widened()
+		b.WriteString("<Rg> " + store.WithError(rg.Mean, rg.SE) + " nm ")
 		temperature = r.kinetic.Mean()
 	}
 	fmt.Fprintf(&b, "T %.1f K", temperature)

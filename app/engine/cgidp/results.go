@@ -17,6 +17,7 @@ import (
 // results are what the replicas of a system have shown so far.
 type results struct {
 	complete         bool
+	converged        bool
 	rg, ree, kinetic md.Estimate
 	pairs            *md.PairSums
 	rms              []float64
@@ -42,21 +43,25 @@ func (c *chain) results(replicas []*replica, complete bool) *results {
 	c.addPairs(res, replicas)
 	res.rms = res.pairs.RMS()
 	res.scaling = md.FitScaling(res.rms)
-	res.nuSE = exponentError(res, replicas)
+	exponent := exponentError(res, replicas)
+	if res.converged = complete && c.system.settled(res.rg, res.ree); !res.converged {
+		res.rg, res.ree, res.kinetic, exponent = res.rg.Widened(), res.ree.Widened(), res.kinetic.Widened(), exponent.Widened()
+	}
+	res.nuSE = exponent.SE
 	return res
 }
 
-// exponentError is the standard error of the scaling exponent, NaN until all replicas are finished:
-// it takes as many fits as there are parts of replicas.
-func exponentError(res *results, replicas []*replica) float64 {
+// exponentError is an estimate with the standard error of the scaling exponent, NaN until all replicas
+// are finished: it takes as many fits as there are parts of replicas.
+func exponentError(res *results, replicas []*replica) md.Estimate {
 	if !res.complete || math.IsNaN(res.scaling.Nu) {
-		return math.NaN()
+		return md.Estimate{SE: math.NaN(), Drift: math.NaN()}
 	}
 	var nu []md.Series
 	for _, r := range replicas {
 		nu = append(nu, r.parts.Nu())
 	}
-	return md.Pool(nu).SE
+	return md.Pool(nu)
 }
 
 // addPairs adds the pairs of all replicas, finished or not.

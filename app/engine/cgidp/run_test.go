@@ -206,14 +206,55 @@ func TestErrorsKnowThatReplicasDiffer(t *testing.T) {
 	enginetest.Near(t, "error of the end-to-end distance", res.ree.SE, 2*want, 0.2*want)
 }
 
-// A run of less than 50 times the usual correlation time is not converged, whatever its samples say.
+// A run of less than 50 samples as usual chains have them, or with a replica of less than 20, is not
+// converged, whatever its samples say. Nor is one that has not forgotten its start.
 func TestShortRunsAreNotConverged(t *testing.T) {
 	t.Parallel()
-	for steps, want := range map[int]bool{150_000: false, 170_000: true} {
-		y := newSystem(settingsOf(t, fmt.Sprintf(`{"sequences":[%q],"steps":%d}`, hst5, steps)), 0)
-		res := &results{complete: true, rg: md.Estimate{Mean: 1.3, SE: 0.01, SD: 0.2, Independent: 400}}
-		must.Equal(t, fmt.Sprintf("%d steps: converged", steps), y.converged(res), want)
+	for _, tt := range []struct {
+		steps, replicas int
+		time            float64 // in samples
+		want            bool
+	}{
+		{150_000, 1, 7, false},
+		{170_000, 1, 7, true},
+		{62_000, 8, 7, false},
+		{65_000, 8, 7, true},
+		{170_000, 1, 28, true},
+		{170_000, 1, 29, false},
+	} {
+		y := newSystem(settingsOf(t, fmt.Sprintf(`{"sequences":[%q],"steps":%d,"replicas":%d}`, hst5, tt.steps, tt.replicas)), 0)
+		e := md.Estimate{SE: 0.01, SD: 0.2, Independent: 400, Time: tt.time, Shortest: 1000}
+		must.Equal(t, fmt.Sprintf("%+v: converged", tt), y.settled(e, e), tt.want)
+		e.Independent = 40
+		must.Equal(t, fmt.Sprintf("%+v: converged with 40 samples", tt), y.settled(e, e), false)
 	}
+}
+
+// What a run shows that is still drifting has errors of at least half the drift, the same in all files.
+func TestErrorsOfDriftingRunsAreWidened(t *testing.T) {
+	t.Parallel()
+	c := newChain(settingsOf(t, `{"sequences":["`+hst5+`"],"steps":300000}`), 0, t.TempDir())
+	r := newReplica(c.system, 1, c.Folder)
+	rng := rand.New(rand.NewPCG(2, 1))
+	for k := range c.system.plan.samples() {
+		v := 1.3 + 0.05*rng.NormFloat64()
+		if k >= c.system.plan.samples()/2 {
+			v += 0.06
+		}
+		r.rg.Add(v)
+		r.ree.Add(2 * v)
+		r.kinetic.Add(293 + rng.NormFloat64())
+	}
+	c.total = md.NewPairSums(c.system.model.Size())
+	res := c.results([]*replica{r}, true)
+	s := c.system.summary(res)
+	if se := float64(s.Results.Rg.SE); se < 0.03 || s.Results.Converged || s.metrics().RgSE != s.Results.Rg.SE {
+		t.Errorf("error of Rg %g, converged %v", se, s.Results.Converged)
+	}
+	if se := float64(s.Results.Temperature.SE); se > 0.1 {
+		t.Errorf("error of the temperature %g", se)
+	}
+	must.Contain(t, "warnings", fmt.Sprint(s.Warnings), "errors include half the difference")
 }
 
 func TestReplicasAndSeedsDiffer(t *testing.T) {

@@ -59,6 +59,7 @@ type (
 		SE          store.Number `json:"se"`
 		SD          store.Number `json:"sd"`
 		Independent store.Number `json:"n_eff"`
+		Time        store.Figure `json:"integrated_autocorrelation_time_ns"`
 	}
 	performanceView struct {
 		StepsPerSecond store.Number `json:"steps_per_second"` // of one core
@@ -67,8 +68,11 @@ type (
 	}
 )
 
-func view(e md.Estimate) estimateView {
-	return estimateView{store.Number(e.Mean), store.Number(e.SE), store.Number(e.SD), store.Number(math.Round(e.Independent))}
+func (s *system) view(e md.Estimate) estimateView {
+	return estimateView{
+		store.Number(e.Mean), store.Number(e.SE), store.Number(e.SD), store.Number(math.Round(e.Independent)),
+		store.Figure(e.Time * float64(s.plan.sampleEvery) * md.TimeStep / 1000),
+	}
 }
 
 func (s *system) summary(res *results) *summary {
@@ -92,10 +96,10 @@ func (s *system) summary(res *results) *summary {
 			DebyeLength: store.Number(m.DebyeLength()),
 		},
 		Results: resultsView{
-			Rg: view(res.rg), Ree: view(res.ree),
+			Rg: s.view(res.rg), Ree: s.view(res.ree),
 			Nu: store.Number(res.scaling.Nu), NuSE: store.Number(res.nuSE), R0: store.Number(res.scaling.R0), Misfit: store.Number(res.scaling.Misfit),
-			Temperature: view(res.kinetic),
-			Converged:   s.converged(res),
+			Temperature: s.view(res.kinetic),
+			Converged:   res.converged,
 		},
 		Performance: performanceView{
 			StepsPerSecond: store.Number(math.Round(float64(res.steps) / res.busy.Seconds())),
@@ -107,10 +111,19 @@ func (s *system) summary(res *results) *summary {
 	}
 }
 
-// converged reports whether Rg can be trusted. In a run that is short for the chain, blocking sees too
-// little of the slow motion to find it out from the samples, so the length of the run counts, too.
-func (s *system) converged(res *results) bool {
-	return res.complete && res.rg.Converged() && s.settings.expectedSamples(&s.Sequence) >= md.LeastIndependent
+// Least lengths of a run that can be converged: a run that is short for the chain shows too little of its
+// slow motions to find that out from the samples.
+const (
+	leastSamplesEach = 20 // of Rg as a usual chain has them, in each replica
+	leastForgetting  = 3  // equilibration of each replica, in integrated autocorrelation times
+)
+
+// settled reports whether the sizes of a complete run can be trusted.
+func (s *system) settled(rg, ree md.Estimate) bool {
+	expected := s.settings.expectedSamples(&s.Sequence)
+	forgotten := leastForgetting * max(rg.Time, ree.Time) * float64(s.plan.sampleEvery)
+	return rg.Converged() && ree.Converged() && float64(s.plan.discarded) >= forgotten &&
+		expected >= md.LeastIndependent && expected >= leastSamplesEach*float64(s.settings.Replicas)
 }
 
 // warnings are those of the settings and of the results.
@@ -120,8 +133,18 @@ func (s *system) warnings(res *results) []string {
 		texts = append(texts, fmt.Sprintf("distances along the chain are no power law (off by %.0f %%): nu means little here or is left out",
 			100*res.scaling.Misfit))
 	}
-	if res.complete && !s.converged(res) {
-		texts = append(texts, "Rg is not converged: take more steps or replicas before relying on it")
+	if res.complete && !res.converged {
+		texts = append(texts, "Rg is not converged: "+s.missing(res)+" before relying on it; errors include half the difference of the two halves of the run")
 	}
 	return texts
+}
+
+// missing says what a run that is not converged needs.
+func (s *system) missing(res *results) string {
+	time := max(res.rg.Time, res.ree.Time)
+	if each := leastSamplesEach * stepsPerSample * float64(s.model.Size()); s.settings.Replicas > 1 &&
+		(min(res.rg.Shortest, res.ree.Shortest) < md.LeastTimes*time || float64(s.plan.steps-s.plan.discarded) < each) {
+		return "take more steps in each replica"
+	}
+	return "take more steps or replicas"
 }

@@ -1,6 +1,7 @@
 package md
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -8,28 +9,6 @@ import (
 	"molrun/app/test/enginetest"
 	"molrun/app/test/must"
 )
-
-// blocked is the error by Flyvbjerg and Petersen, computed from all numbers.
-func blocked(values []float64) float64 {
-	largest := math.NaN()
-	for len(values) >= minBlocks {
-		mean := sum(values) / float64(len(values))
-		variance := 0.0
-		for _, v := range values {
-			variance += (v - mean) * (v - mean)
-		}
-		n := float64(len(values))
-		if se := math.Sqrt(variance / n / (n - 1)); !(se <= largest) {
-			largest = se
-		}
-		var half []float64
-		for i := 0; i+1 < len(values); i += 2 {
-			half = append(half, (values[i]+values[i+1])/2)
-		}
-		values = half
-	}
-	return largest
-}
 
 // correlated are numbers with mean 5, variance 1 and correlation keep^lag.
 func correlated(n int, keep float64) []float64 { return drawn(rand.New(rand.NewPCG(3, 4)), n, keep) }
@@ -52,11 +31,124 @@ func seriesOf(values []float64) Series {
 	return s
 }
 
-func TestSeriesMatchesBlocking(t *testing.T) {
-	for _, n := range []int{16, 17, 31, 100, 1000, 4097} {
+// A series that keeps blocks has the error that all of its numbers give.
+func TestSeriesNeedsNoMoreThanItsBlocks(t *testing.T) {
+	for n, by := range map[int]float64{16: 1e-12, 511: 1e-12, 4096: 0.1, 40_000: 0.1} {
 		values := correlated(n, 0.9)
 		s := seriesOf(values)
-		enginetest.Near(t, "standard error", s.StandardError(), blocked(values), 1e-12)
+		want := math.Sqrt(max(correlatedVariance(values), blockedVariance(values)))
+		enginetest.Near(t, fmt.Sprintf("error of %d numbers", n), s.StandardError(), want, by*want)
+	}
+}
+
+// A process with an integrated autocorrelation time of 20 samples, in which a part of the variance is
+// slow, and the rest has a time of 0.6.
+func slowIn(rng *rand.Rand, n int, part float64) []float64 {
+	keep := func(time float64) float64 { return (2*time - 1) / (2*time + 1) }
+	values, fast := drawn(rng, n, keep(20)), drawn(rng, n, keep(0.6))
+	for i := range values {
+		values[i] = math.Sqrt(part)*values[i] + math.Sqrt(1-part)*fast[i]
+	}
+	return values
+}
+
+// The quoted errors are the scatter of repeated runs: of short, usual and long ones, of one replica and
+// of several, of which none is long enough for itself.
+func TestQuotedErrorsAreTheScatterOfRuns(t *testing.T) {
+	for _, tt := range []struct {
+		n, replicas int
+		part        float64
+	}{
+		{200, 1, 1},
+		{400, 1, 1},
+		{1000, 1, 1},
+		{2000, 1, 1},
+		{8000, 1, 1},
+		{8000, 1, 0.2},
+		{200, 8, 1},
+		{1000, 4, 1},
+		{400, 8, 0.2},
+		{200, 8, 0},
+	} {
+		rng := rand.New(rand.NewPCG(6, uint64(tt.n)))
+		var means moments
+		squares, times := 0.0, 0.0
+		const runs = 400
+		for range runs {
+			var replicas []Series
+			for range tt.replicas {
+				replicas = append(replicas, seriesOf(slowIn(rng, tt.n, tt.part)))
+			}
+			e := Pool(replicas)
+			means.add(e.Mean)
+			squares += e.SE * e.SE / runs
+			times += e.Time / runs
+		}
+		if ratio := means.sd() / math.Sqrt(squares); ratio < 0.8 || ratio > 1.25 {
+			t.Errorf("%+v: the runs differ by %.3g of their errors", tt, ratio)
+		}
+		if want := 20*tt.part + 0.6*(1-tt.part); tt.replicas == 1 && tt.n >= 1000 && math.Abs(times/want-1) > 0.35 {
+			t.Errorf("%+v: an autocorrelation time of %.3g samples, want %.3g", tt, times, want)
+		}
+	}
+}
+
+// Among the runs that call themselves converged, the errors hold also for slow motions of small amplitude,
+// which no estimate sees in short runs.
+func TestConvergedRunsHaveHonestErrors(t *testing.T) {
+	for _, part := range []float64{1, 0.5, 0.2} {
+		for _, replicas := range []int{1, 8} {
+			rng := rand.New(rand.NewPCG(7, uint64(100*part)))
+			squares, converged := 0.0, 0.0
+			for k := range 400 {
+				n := []int{100, 300, 1000, 4000}[k%4]
+				var all []Series
+				for range replicas {
+					all = append(all, seriesOf(slowIn(rng, n/replicas*4, part)))
+				}
+				if e := Pool(all); e.Converged() {
+					z := math.Abs(e.Mean-5*(math.Sqrt(part)+math.Sqrt(1-part))) / e.SE
+					converged++
+					squares += z * z
+				}
+			}
+			if rms := math.Sqrt(squares / converged); converged < 100 || rms > 1.35 {
+				t.Errorf("a slow part of %g, %d replicas: %g of 400 runs are converged, and off by %.3g of their errors", part, replicas, converged, rms)
+			}
+		}
+	}
+}
+
+// Each replica has to be long enough for itself, and they have to agree.
+func TestReplicasHaveToBeLongAndAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	for _, tt := range []struct {
+		n, replicas int
+		apart       float64
+		want        bool
+	}{
+		{4000, 4, 0, true}, {4000, 4, 0.5, false}, {200, 64, 0, false}, {400, 1, 0, false}, {6000, 1, 0, true},
+	} {
+		var all []Series
+		for k := range tt.replicas {
+			values := drawn(rng, tt.n, 39./41)
+			chance := sum(values)/float64(tt.n) - 5
+			for i := range values {
+				values[i] += tt.apart*float64(k) - chance
+			}
+			all = append(all, seriesOf(values))
+		}
+		if e := Pool(all); e.Converged() != tt.want {
+			t.Errorf("%+v: %+v", tt, e)
+		}
+	}
+}
+
+func TestBeyondChance(t *testing.T) {
+	for free, limit := range map[int]float64{1: 6.635, 2: 9.210, 4: 13.277, 10: 23.209} { // of tables
+		if BeyondChance(0.98*limit, free) || !BeyondChance(1.02*limit, free) {
+			t.Errorf("%d degrees of freedom: not 1 %% beyond %g", free, limit)
+		}
 	}
 }
 
@@ -80,7 +172,7 @@ func TestPool(t *testing.T) {
 	a, b := seriesOf(values[:2048]), seriesOf(values[2048:])
 	e := Pool([]Series{a, b})
 	s := seriesOf(values)
-	whole := s.all()
+	whole := s.every
 	enginetest.Near(t, "mean", e.Mean, whole.mean, 1e-12)
 	enginetest.Near(t, "sd", e.SD, whole.sd(), 1e-12)
 	enginetest.Near(t, "se", e.SE, max(math.Hypot(a.StandardError(), b.StandardError()), math.Abs(a.Mean()-b.Mean()))/2, 1e-12)
@@ -127,33 +219,6 @@ func TestPoolWeighsReplicasByLength(t *testing.T) {
 	long, short := drawn(rng, 8192, 0), drawn(rng, 64, 0)
 	e := Pool([]Series{seriesOf(long), seriesOf(short), NewSeries(100)})
 	enginetest.Near(t, "error", e.SE, 1/math.Sqrt(8256), 0.5/math.Sqrt(8256))
-}
-
-// The quoted errors are the scatter of repeated campaigns, also where replicas are much shorter
-// than the correlation time and blocking within them sees too little.
-func TestErrorsOfShortReplicasAreThoseOfRepetitions(t *testing.T) {
-	for _, tt := range []struct {
-		n    int
-		keep float64
-	}{{4096, 0.9}, {128, 0.99}} {
-		rng := rand.New(rand.NewPCG(5, 6))
-		var means Series
-		squares := 0.0
-		const campaigns = 400
-		for range campaigns {
-			var replicas []Series
-			for range 8 {
-				replicas = append(replicas, seriesOf(drawn(rng, tt.n, tt.keep)))
-			}
-			e := Pool(replicas)
-			means.Add(e.Mean)
-			squares += e.SE * e.SE / campaigns
-		}
-		spread := Pool([]Series{means}).SD
-		if ratio := math.Sqrt(squares) / spread; ratio < 0.9 || ratio > 1.5 {
-			t.Errorf("%d samples, correlation %g: errors of %.3g, and the campaigns differ by %.3g", tt.n, tt.keep, math.Sqrt(squares), spread)
-		}
-	}
 }
 
 func TestUnknownErrors(t *testing.T) {
@@ -283,23 +348,27 @@ func TestMisfitWithoutPowerLaw(t *testing.T) {
 
 func TestMeanConvergesWithFiftySamplesAndAgreeingHalves(t *testing.T) {
 	const se = 0.1
-	largest := 3 * math.Sqrt2 * se // of the drift: three standard errors of the difference
+	largest := 3 * math.Sqrt2 * se // of the drift: two standard errors of the difference
 	for _, tt := range []struct {
-		independent, drift float64
-		want               bool
+		independent, drift, shortest float64
+		want                         bool
 	}{
-		{50, 0, true},
-		{49.9, 0, false},
-		{5, 0, false},
-		{1000, 0.99 * largest, true},
-		{1000, -0.99 * largest, true},
-		{1000, 1.01 * largest, false},
-		{1000, -1.01 * largest, false},
-		{math.NaN(), 0, false},
-		{1000, math.NaN(), false},
+		{50, 0, 20, true},
+		{49.9, 0, 20, false},
+		{5, 0, 20, false},
+		{1000, 0, 19.9, false},
+		{1000, 0.99 * largest, 20, true},
+		{1000, -0.99 * largest, 20, true},
+		{1000, 1.01 * largest, 20, false},
+		{1000, -1.01 * largest, 20, false},
+		{math.NaN(), 0, 20, false},
+		{1000, math.NaN(), 20, false},
 	} {
-		if got := (Estimate{SE: se, Independent: tt.independent, Drift: tt.drift}).Converged(); got != tt.want {
-			t.Errorf("%g samples, drift %g: %v, want %v", tt.independent, tt.drift, got, tt.want)
+		e := Estimate{SE: se, Independent: tt.independent, Drift: tt.drift, Time: 1, Shortest: tt.shortest}
+		if got := e.Converged(); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
 		}
+		e.Disagree = true
+		must.Equal(t, "converged although replicas disagree", e.Converged(), false)
 	}
 }
