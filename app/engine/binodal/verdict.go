@@ -71,12 +71,12 @@ func (v *Verdict) warnOfRuns() {
 }
 
 // bracket finds between which temperatures condensates vanish. Runs that do not tell whether the chains
-// condense bound nothing.
+// condense bound nothing, and only converged ones show that they do not.
 func (v *Verdict) bracket(unconverged bool) {
 	for i := range v.Series.Points {
 		p := &v.Series.Points[i]
 		switch {
-		case !p.Converged && !unconverged:
+		case !p.Converged && (!unconverged || p.dissolved()):
 		case p.condensed() && !(p.Temperature <= v.Above):
 			v.Above = p.Temperature
 		case p.dissolved() && !(p.Temperature >= v.Below):

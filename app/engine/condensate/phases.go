@@ -10,13 +10,14 @@ import (
 
 // Phases are what a slab and its surroundings show.
 type Phases struct {
-	// Separated says that there are two phases; if not, Reason says why in words for a
-	// biologist, and nothing else is known.
+	// Separated says that there are two phases; if not, Reason says what the profile shows
+	// instead, and nothing else is known.
 	Separated bool
 	Reason    string
 
 	// Undecided says that the profile does not decide whether there are two phases: what is dense
-	// has no plateau, or the errors are too large. If it is false and Separated, too, there is one phase.
+	// has no plateau, the errors are too large, or the profile still changes. If it is false and
+	// Separated, too, the profile is flat.
 	Undecided bool
 
 	Lower, Upper Interface
@@ -56,14 +57,25 @@ const (
 // minPlateau is the least thickness of a phase in nm.
 const minPlateau = 2
 
-// LeastThickness is how thick in nm a slab has to be for a plateau between interfaces of that width.
-func LeastThickness(width float64) float64 { return minPlateau + 2*denseBefore*width }
+// regions are the dense phase between two interfaces, and the slab, outside of which the dilute phase begins.
+func regions(lower, upper Interface) (dense, slab region) {
+	return region{lower.Z + denseBefore*lower.Width, upper.Z - denseBefore*upper.Width},
+		region{lower.Z - diluteBehind*lower.Width, upper.Z + diluteBehind*upper.Width}
+}
 
-// What Reason begins with where a slab has no plateau.
-const (
-	tooThin = "slab thinner than its interfaces"
-	tooFull = "the dense phase and its interfaces fill the box"
-)
+// withoutPlateau says why one of the phases on the sides of two interfaces is too thin to have a
+// concentration; "" if both have one. It holds for interfaces that are expected and for those found.
+func withoutPlateau(lower, upper Interface, length float64) string {
+	dense, slab := regions(lower, upper)
+	switch {
+	case dense.to-dense.from < minPlateau:
+		return fmt.Sprintf("slab thinner than its interfaces: %.1f nm thick, with interfaces %.1f and %.1f nm wide; use more chains or a smaller cross-section",
+			max(0, upper.Z-lower.Z), lower.Width, upper.Width)
+	case length-(slab.to-slab.from) < minPlateau:
+		return "the dense phase and its interfaces fill the box, so there is no dilute phase beside it; use a longer box"
+	}
+	return ""
+}
 
 // Evaluate finds the phases in the profiles of replicas of one system. The errors need 16
 // frames or more.
@@ -86,18 +98,11 @@ func Evaluate(replicas []*Profile) Phases {
 		Lower: Interface{-lower.at, lower.length * widths},
 		Upper: Interface{upper.at, upper.length * widths},
 	}
-	inside := region{f.Lower.Z + denseBefore*f.Lower.Width, f.Upper.Z - denseBefore*f.Upper.Width}
-	outside := region{f.Lower.Z - diluteBehind*f.Lower.Width, f.Upper.Z + diluteBehind*f.Upper.Width}
+	inside, outside := regions(f.Lower, f.Upper)
 	f.inside, f.outside = inside, outside
-	unclear := ""
-	switch {
-	case lower.inner <= lower.outer || upper.inner <= upper.outer:
+	unclear := withoutPlateau(f.Lower, f.Upper, p.length)
+	if lower.inner <= lower.outer || upper.inner <= upper.outer {
 		unclear = "no interfaces were found on both sides of the middle: simulate longer, or use more chains"
-	case inside.to-inside.from < minPlateau:
-		unclear = fmt.Sprintf(tooThin+": %.1f nm thick, with interfaces %.1f and %.1f nm wide; use more chains or a smaller cross-section",
-			max(0, f.Upper.Z-f.Lower.Z), f.Lower.Width, f.Upper.Width)
-	case p.length-(outside.to-outside.from) < minPlateau:
-		unclear = tooFull + ", so there is no dilute phase beside it; use a longer box"
 	}
 	second := make([]float64, len(p.masses)+1)
 	second[len(p.masses)] = 1
@@ -120,8 +125,8 @@ func Evaluate(replicas []*Profile) Phases {
 
 // withoutPhases decides on a profile without two phases, by the concentration of one half of the
 // chains in the region where the other half is dense, and elsewhere. There is one phase if these
-// differ by at most a factor of two, since attracting chains are never uniformly distributed.
-// Otherwise the result is undecided; unclear says why.
+// differ by at most a factor of two, since attracting chains are never uniformly distributed, and
+// neither changes over the run. Otherwise the result is undecided; unclear says why.
 func withoutPhases(dense, dilute md.Estimate, unclear string) Phases {
 	se := math.Hypot(dense.SE, dilute.SE)
 	found := fmt.Sprintf("where one half of the chains is dense, the other half has %.3g±%.2g mg/mL, and elsewhere %.3g±%.2g mg/mL",
@@ -129,8 +134,11 @@ func withoutPhases(dense, dilute md.Estimate, unclear string) Phases {
 	switch {
 	case math.IsNaN(se):
 		return Phases{Undecided: true, Reason: "too few samples for errors, which take 16; simulate longer"}
-	case dense.Mean-dilute.Mean+3*se < dilute.Mean:
-		return Phases{Reason: "the concentration is about the same all along the box (" + found + "): the chains do not condense under these conditions"}
+	case dense.Mean-dilute.Mean+3*se >= dilute.Mean:
+	case !dense.Steady(LeastLooks) || !dilute.Steady(LeastLooks):
+		return Phases{Undecided: true, Reason: "the profile still changes (" + found + "): simulate longer"}
+	default:
+		return Phases{Reason: "the concentration is about the same all along the box (" + found + ")"}
 	}
 	return Phases{Undecided: true, Reason: unclear + " (" + found + ")"}
 }
@@ -156,6 +164,7 @@ func (r region) lacks(z float64) bool { return z < r.from || z > r.to }
 // components', each by its weight.
 func pool(replicas []*Profile, weights []float64, in func(z float64) bool) md.Estimate {
 	var all []md.Series
+	size := int64(1)
 	for _, p := range replicas {
 		s := md.NewSeries(int64(len(p.blocks)))
 		for k, block := range p.blocks {
@@ -177,9 +186,19 @@ func pool(replicas []*Profile, weights []float64, in func(z float64) bool) md.Es
 			}
 			s.Add(sum / float64(frames) / (float64(layers) * p.layerVolume()) * MilliMol)
 		}
-		all = append(all, s)
+		all, size = append(all, s), max(size, p.size)
 	}
-	return md.Pool(all)
+	return ofBlocks(md.Pool(all), float64(size))
+}
+
+// ofBlocks takes an estimate of a mean from means of blocks of a number of samples. An
+// autocorrelation time of less than a block is unknown.
+func ofBlocks(e md.Estimate, size float64) md.Estimate {
+	if e.Time < 1 {
+		e.Time = math.NaN()
+	}
+	e.Time, e.Shortest = e.Time*size, e.Shortest*size
+	return e
 }
 
 // LeastLooks is how many independent looks at the dilute phase a replica is taken for where
@@ -193,7 +212,7 @@ func coexistence(replicas []*Profile, component int, inside, outside region) Coe
 	c := Coexistence{Dense: pool(replicas, weights, inside.holds), Dilute: pool(replicas, weights, outside.lacks)}
 	one := MilliMol / (p.area * (p.length - (outside.to - outside.from))) // the concentration of one chain
 	looks := c.Dilute.Independent
-	if !(looks >= LeastLooks) {
+	if !(looks >= LeastLooks) || c.Dilute.SD == 0 {
 		looks = float64(LeastLooks * len(replicas))
 	}
 	// Less than a few chains in all looks are ends of chains that hang out of the dense phase.
@@ -206,10 +225,20 @@ func coexistence(replicas []*Profile, component int, inside, outside region) Coe
 		// None in n looks is compatible with up to 3 in them (95 %, by Poisson's law).
 		c.Dilute = md.Estimate{
 			Mean: max(c.Dilute.Mean+more, 3/looks*one),
-			SE:   math.NaN(), SD: math.NaN(), Independent: math.NaN(), Drift: math.NaN(),
+			SE:   math.NaN(), SD: math.NaN(), Independent: math.NaN(), Time: math.NaN(), Drift: math.NaN(),
 		}
 	}
+	return c.withTransfer()
+}
+
+func (c Coexistence) withTransfer() Coexistence {
 	c.Transfer = math.Log(c.Dilute.Mean / c.Dense.Mean)
 	c.TransferSE = math.Hypot(c.Dilute.SE/c.Dilute.Mean, c.Dense.SE/c.Dense.Mean)
 	return c
+}
+
+// widened is the coexistence in a run that is not converged.
+func (c Coexistence) widened() Coexistence {
+	c.Dense, c.Dilute = c.Dense.Widened(), c.Dilute.Widened()
+	return c.withTransfer()
 }

@@ -158,7 +158,7 @@ func TestFASTAHasCopies(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	for settings, want := range map[string]string{
-		`"components":[` + two + `]`: "the slab will be only about",
+		`"components":[` + two + `]`: "slab thinner than its interfaces: ",
 		`"components":[{"sequence":"` + strings.Repeat("GS", 200) + `","copies":40}],"box_nm":[12,12,200]`: "may meet their own images; edges of 21.5 nm are safe",
 		`"components":[` + two + `],"temperature_K":350`:                                                   "277 to 323 K",
 		`"components":[` + two + `],"steps":100000`:                                                        "the run is short",
@@ -166,6 +166,11 @@ func TestWarnings(t *testing.T) {
 	} {
 		s := settingsOf(t, "{"+settings+"}")
 		must.Contain(t, settings, strings.Join(s.Warnings, "\n"), want)
+	}
+	// The algorithm file's advice has the same limit, 9.5 nm at 3.2 residues in a nm³.
+	for copies, want := range map[int]bool{205: true, 206: false} {
+		s := settingsOf(t, fmt.Sprintf(`{"components":[{"sequence":"GSYQGSYQGSYQ","copies":%d}],"box_nm":[9,9,80]}`, copies))
+		must.Equal(t, fmt.Sprintf("%d copies: too thin", copies), strings.Contains(strings.Join(s.Warnings, "\n"), "slab thinner than its interfaces"), want)
 	}
 	s := settingsOf(t, `{"components":[{"sequence":"`+strings.Repeat("GSYR", 20)+`","copies":100}],"steps":1e7}`)
 	if len(s.Warnings) > 0 {

@@ -63,11 +63,11 @@ func meanSize(replicas []*sizes, component int, in func(z float64) bool) md.Esti
 	if len(all) == 0 {
 		return unknown
 	}
-	return md.Pool(all)
+	return ofBlocks(md.Pool(all), float64(replicas[0].plan.samples())/sizeBlocks)
 }
 
 // unknown is a number that the run does not determine.
-var unknown = md.Estimate{Mean: math.NaN(), SE: math.NaN(), SD: math.NaN(), Independent: math.NaN(), Drift: math.NaN()}
+var unknown = md.Estimate{Mean: math.NaN(), SE: math.NaN(), SD: math.NaN(), Independent: math.NaN(), Time: math.NaN(), Drift: math.NaN()}
 
 func (s *sizes) archive(a *md.Archive) {
 	a.Integer(&s.frames)

@@ -172,7 +172,7 @@ func TestChainsThatDoNotCondense(t *testing.T) {
 		"the same everywhere": newSlabSystem(30, 1.5, []float64{4}, []float64{4}),
 		"nearly the same":     newSlabSystem(30, 1.5, []float64{4.5}, []float64{4}),
 	} {
-		if f := Evaluate([]*Profile{s.profile(100)}); f.Separated || f.Undecided || !strings.Contains(f.Reason, "do not condense") || f.Components != nil {
+		if f := Evaluate([]*Profile{s.profile(100)}); f.Separated || f.Undecided || !strings.Contains(f.Reason, "about the same all along the box") || f.Components != nil {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}

@@ -43,16 +43,16 @@ func TestSlabsThatDoNotTell(t *testing.T) {
 		settled            bool
 		said, neverPrinted string
 	}{
-		"thin":          {long, 2, "null", "slab thinner than its interfaces", false, "not known whether the chains condense: slab thinner", "no condensate"},
-		"full":          {long, 57, "null", "the dense phase and its interfaces fill the box", false, "not known whether the chains condense: the dense phase", "no condensate"},
-		"even":          {long, 60, "false", "the concentration is about the same all along the box", true, "no condensate: the concentration is", "not known"},
-		"even too soon": {short, 60, "false", "the concentration is about the same all along the box", false, "no condensate: the concentration is", "not known"},
+		"thin":          {long, 2, "null", "slab thinner than its interfaces", false, "not known whether the chains condense: slab thinner", "do not condense"},
+		"full":          {long, 57, "null", "the dense phase and its interfaces fill the box", false, "not known whether the chains condense: the dense phase", "do not condense"},
+		"even":          {long, 60, "false", "the concentration is about the same all along the box", true, "the chains do not condense under these conditions: the concentration is", "not known"},
+		"even too soon": {short, 60, "null", "not converged", false, "not known whether the chains condense: not converged: the concentration is about the same", "do not condense"},
 		"slab":          {long, 12, "true", "", true, "dilute below", "not known"},
 	} {
 		r := layered(t, tt.steps, tt.thickness)
-		s := &summary{}
+		s := &summary{Complete: true}
 		s.Results.Components = make([]resultView, 1)
-		settled := r.addPhases(s, true)
+		settled := show(r, s)
 		text, err := json.Marshal(s.metrics())
 		must.OK(t, err)
 		var m struct {
@@ -69,10 +69,84 @@ func TestSlabsThatDoNotTell(t *testing.T) {
 	}
 }
 
+// show evaluates a run in which the sizes of the chains are known well, and reports whether it is converged.
+func show(r *results, s *summary) bool {
+	s.Results.Converged = r.findPhases(s, true)
+	if s.Results.Condensed != nil && *s.Results.Condensed {
+		r.addPhases(s)
+	}
+	return s.Results.Converged
+}
+
+// Only a flat profile of a converged run shows that chains do not condense.
+func TestFlatProfilesOfUnconvergedRunsDoNotTell(t *testing.T) {
+	t.Parallel()
+	r := layered(t, 400_000, 60)
+	for name, tt := range map[string]struct{ complete, sizes, want bool }{
+		"converged": {true, true, true}, "running": {false, true, false}, "sizes unknown": {true, false, false},
+	} {
+		s := &summary{Complete: tt.complete}
+		settled := r.findPhases(s, tt.sizes)
+		if known := s.Results.Condensed != nil; known != tt.want || settled != tt.want {
+			t.Errorf("%s: known %v, settled %v: %s", name, known, settled, s.Results.Reason)
+		}
+	}
+}
+
+// What was a slab in the first half of a run and has dissolved in the second is neither flat nor converged.
+func TestProfilesThatChangeDoNotTell(t *testing.T) {
+	t.Parallel()
+	thick, even := newSlabSystem(30, 1.5, []float64{6.33}, []float64{4}), newSlabSystem(30, 1.5, []float64{4.7}, []float64{4.7})
+	p := NewProfile(thick.Mixture)
+	for k := range 200 {
+		s := thick
+		if k >= 120 {
+			s = even
+		}
+		p.AddFrame(thick.Mixture, s.frame()[:thick.Size()])
+	}
+	if f := Evaluate([]*Profile{p}); f.Separated || !f.Undecided {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The concentrations of a run that is not converged have errors of at least half the difference of its halves,
+// the same in all files and in the log.
+func TestErrorsOfUnconvergedConcentrationsAreWidened(t *testing.T) {
+	t.Parallel()
+	r := layered(t, 400_000, 12)
+	rep := r.replicas[0]
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 200 { // the same slab, but thicker: less dense
+		x := make([]md.Vec, r.mix.Size())
+		for i := range x {
+			x[i] = md.Vec{Z: 30 + 16*(rng.Float64()-0.5)}
+		}
+		rep.profile.AddFrame(r.mix, x)
+	}
+	s := &summary{Complete: true, Settings: r.settingsView()}
+	s.Results.Components = make([]resultView, 1)
+	if show(r, s) {
+		t.Error("converged")
+	}
+	c := s.phases.Components[0]
+	p := s.Results.Components[0].Phases
+	if se := float64(p.Dense.SE); !(se >= math.Abs(c.Dense.Drift)/2) || se <= c.Dense.SE {
+		t.Errorf("error of the dense phase %g, drift %g, standard error %g", se, c.Dense.Drift, c.Dense.SE)
+	}
+	row := s.table()[1]
+	if row[4] != p.Dense.SE.String() || row[len(row)-1] != "false" || s.metrics().DenseSE != p.Dense.SE {
+		t.Errorf("components.csv %v, metrics.json %v, summary.json %v", row, s.metrics().DenseSE, p.Dense.SE)
+	}
+	if text := strings.Join(s.sentences(), "\n"); !strings.Contains(text, store.WithError(float64(p.Dense.Mean), float64(p.Dense.SE))) || !strings.Contains(text, "(not converged)") {
+		t.Error(text)
+	}
+}
+
 // Two chains that never met have no dissociation constant.
 func TestPairWithoutContactsSaysSo(t *testing.T) {
 	nan := store.Figure(math.NaN())
-	s := &summary{Results: resultsView{Pair: &pairView{Virial: 5, VirialSE: 1, Dissociation: nan, DissociationSE: nan}}}
+	s := &summary{Results: resultsView{Converged: true, Pair: &pairView{Virial: 5, VirialSE: 1, Dissociation: nan, DissociationSE: nan}}}
 	if said := strings.Join(s.sentences(), "\n"); said != "second virial coefficient 5±1 nm³, dissociation constant unknown" {
 		t.Error(said)
 	}
@@ -83,9 +157,9 @@ func TestSlabsNeedTime(t *testing.T) {
 	t.Parallel()
 	for steps, want := range map[int]bool{300_000: false, 400_000: true} {
 		r := layered(t, steps, 12)
-		s := &summary{}
+		s := &summary{Complete: true}
 		s.Results.Components = make([]resultView, 1)
-		if got := r.addPhases(s, true); got != want || !*s.Results.Condensed {
+		if got := show(r, s); got != want || !*s.Results.Condensed {
 			t.Errorf("%d steps: settled %v, condensed %v: %s", steps, got, *s.Results.Condensed, s.Results.Reason)
 		}
 		p, v := s.Results.Components[0].Phases, s.Results.Slab

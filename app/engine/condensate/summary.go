@@ -108,6 +108,7 @@ type (
 		SE          store.Figure `json:"se"`
 		SD          store.Figure `json:"sd"`
 		Independent store.Figure `json:"n_eff"`
+		Time        store.Figure `json:"integrated_autocorrelation_time_ns"`
 	}
 	performanceView struct {
 		StepsPerSecond store.Figure `json:"steps_per_second"`
@@ -117,8 +118,11 @@ type (
 	}
 )
 
-func view(e md.Estimate) estimateView {
-	return estimateView{store.Figure(e.Mean), store.Figure(e.SE), store.Figure(e.SD), store.Figure(math.Round(e.Independent))}
+func (y *system) view(e md.Estimate) estimateView {
+	return estimateView{
+		store.Figure(e.Mean), store.Figure(e.SE), store.Figure(e.SD), store.Figure(math.Round(e.Independent)),
+		store.Figure(e.Time * float64(y.plan.sampleEvery) * md.TimeStep / 1000),
+	}
 }
 
 const calorie = 4.184 // J
@@ -194,37 +198,81 @@ func (r *results) pooled(of func(*replica) md.Series) md.Estimate {
 	return md.Pool(all)
 }
 
-func (r *results) evaluate(s *summary) {
-	res := &s.Results
-	bound := r.pooled(func(rep *replica) md.Series { return rep.bound })
-	res.Bound = view(bound)
-	res.Largest = view(r.pooled(func(rep *replica) md.Series { return rep.largest }))
-	res.Temperature = view(r.pooled(func(rep *replica) md.Series { return rep.temperature }))
-	settled := true
-	for k, c := range r.Components {
-		radius := r.pooled(func(rep *replica) md.Series { return rep.radius[k] })
-		settled = settled && radius.Converged()
-		res.Components = append(res.Components, resultView{Name: c.Name, Rg: view(radius)})
+// estimates are the means over the run, all chains together.
+type estimates struct {
+	bound, largest, temperature, near md.Estimate
+	radius                            []md.Estimate // of gyration, by component
+}
+
+func (r *results) estimates() *estimates {
+	e := &estimates{
+		bound:       r.pooled(func(rep *replica) md.Series { return rep.bound }),
+		largest:     r.pooled(func(rep *replica) md.Series { return rep.largest }),
+		temperature: r.pooled(func(rep *replica) md.Series { return rep.temperature }),
+		near:        r.pooled(func(rep *replica) md.Series { return rep.near }),
+	}
+	for k := range r.Components {
+		e.radius = append(e.radius, r.pooled(func(rep *replica) md.Series { return rep.radius[k] }))
+	}
+	return e
+}
+
+// converged reports whether the sizes of the chains and, without phases, what they hang together in
+// can be trusted.
+func (e *estimates) converged(r *results) bool {
+	for _, radius := range e.radius {
+		if !radius.Converged() {
+			return false
+		}
 	}
 	switch {
 	case r.Protocol == Slab:
-		s.Derived.LeastDilute = store.Figure(r.leastDilute())
-		settled = r.addPhases(s, settled)
+		return true
 	case r.isPair():
-		near := r.pooled(func(rep *replica) md.Series { return rep.near })
-		b, k := r.virial(near), r.dissociation(bound)
-		res.Pair = &pairView{store.Figure(b.value), store.Figure(b.se), store.Figure(k.value), store.Figure(k.se)}
-		settled = settled && bound.Converged()
+		return e.bound.Converged() && e.near.Converged()
 	}
-	res.Converged = s.Complete && settled
-	if s.Complete && !res.Converged {
-		s.Warnings = append(s.Warnings, "the results are not converged: take more steps or replicas before relying on them")
+	return steady(e.bound) && steady(e.largest)
+}
+
+// widen makes the errors those of a run that is not converged.
+func (e *estimates) widen() {
+	for _, one := range []*md.Estimate{&e.bound, &e.largest, &e.temperature, &e.near} {
+		*one = one.Widened()
+	}
+	for k := range e.radius {
+		e.radius[k] = e.radius[k].Widened()
 	}
 }
 
-// addPhases evaluates the slab and reports whether its concentrations are converged or, if
-// there is one phase, whether the sizes of the chains are. Undecided values are not converged.
-func (r *results) addPhases(s *summary, sizes bool) bool {
+func (r *results) evaluate(s *summary) {
+	res, e := &s.Results, r.estimates()
+	settled := e.converged(r)
+	if r.Protocol == Slab {
+		s.Derived.LeastDilute = store.Figure(r.leastDilute())
+		settled = r.findPhases(s, settled)
+	}
+	if res.Converged = s.Complete && settled; !res.Converged {
+		e.widen()
+	}
+	res.Bound, res.Largest, res.Temperature = r.view(e.bound), r.view(e.largest), r.view(e.temperature)
+	for k, c := range r.Components {
+		res.Components = append(res.Components, resultView{Name: c.Name, Rg: r.view(e.radius[k])})
+	}
+	if res.Condensed != nil && *res.Condensed {
+		r.addPhases(s)
+	}
+	if r.isPair() {
+		b, k := r.virial(e.near), r.dissociation(e.bound)
+		res.Pair = &pairView{store.Figure(b.value), store.Figure(b.se), store.Figure(k.value), store.Figure(k.se)}
+	}
+	if s.Complete && !res.Converged {
+		s.Warnings = append(s.Warnings, "the results are not converged: take more steps or replicas before relying on them; errors include half the difference of the two halves of the run")
+	}
+}
+
+// findPhases evaluates the slab and reports whether its concentrations are converged or, if the profile is
+// flat, whether the sizes of the chains are. Only a converged flat profile shows that chains do not condense.
+func (r *results) findPhases(s *summary, sizes bool) bool {
 	all, evaluated := r.profiles()
 	if len(all) == 0 || !evaluated {
 		return false
@@ -235,19 +283,33 @@ func (r *results) addPhases(s *summary, sizes bool) bool {
 	if f.Undecided {
 		return false
 	}
-	res.Condensed = &f.Separated
+	// As long as chains had no time to leave the slab, that none was seen outside means nothing.
+	settled := !r.tooShort()
 	if !f.Separated {
-		return sizes && !r.tooShort()
+		if settled = settled && sizes; !settled || !s.Complete {
+			res.Reason = "not converged: " + f.Reason + " so far"
+			return false
+		}
+		res.Condensed = &f.Separated
+		return true
 	}
+	res.Condensed = &f.Separated
+	for _, c := range f.Components {
+		settled = settled && steady(c.Dense) && (c.Bound || steady(c.Dilute))
+	}
+	return settled
+}
+
+// addPhases shows the phases.
+func (r *results) addPhases(s *summary) {
+	res, f := &s.Results, &s.phases
 	v := &slabView{
 		Lower: store.Figure(f.Lower.Z), Upper: store.Figure(f.Upper.Z),
 		LowerWidth: store.Figure(f.Lower.Width), UpperWidth: store.Figure(f.Upper.Width),
 	}
 	res.Slab = v
-	// As long as chains had no time to leave the slab, that none was seen outside means nothing.
-	settled := !r.tooShort()
 	for k, c := range f.Components {
-		p := r.phasesView(k, f)
+		p := r.phasesView(k, f, res.Converged)
 		res.Components[k].Phases = p
 		v.DenseMass += p.DenseMass
 		if c.Bound {
@@ -256,9 +318,7 @@ func (r *results) addPhases(s *summary, sizes bool) bool {
 			v.DiluteMass += p.DiluteMass
 		}
 		v.DiluteIsBound = v.DiluteIsBound || c.Bound
-		settled = settled && steady(c.Dense) && (c.Bound || steady(c.Dilute))
 	}
-	return settled
 }
 
 // bound returns the bound of a concentration or an energy, nothing as long as chains had no
@@ -270,17 +330,20 @@ func (r *results) bound(v float64) float64 {
 	return v
 }
 
-// steady reports whether there are enough looks at a concentration and the halves of the run
+// steady reports whether there are enough looks at a mean, and the replicas and the halves of the run
 // agree within their errors.
-func steady(e md.Estimate) bool {
-	return e.Independent >= LeastLooks && math.Abs(e.Drift) < 3*math.Sqrt2*e.SE
-}
+func steady(e md.Estimate) bool { return e.Steady(LeastLooks) }
 
 // milligrams is the concentration in mg/mL of 1 mM of a component.
 func (r *results) milligrams(k int) float64 { return r.mix.Components[k].Model.TotalMass() / 1000 }
 
-func (r *results) phasesView(k int, f *Phases) *phasesView {
+func (r *results) phasesView(k int, f *Phases, converged bool) *phasesView {
 	c := f.Components[k]
+	view := func(e md.Estimate) estimateView { return r.view(e) }
+	if !converged {
+		c = c.widened()
+		view = func(e md.Estimate) estimateView { return r.view(e.Widened()) }
+	}
 	var sizes []*sizes
 	for _, rep := range r.replicas {
 		sizes = append(sizes, rep.sizes)
@@ -294,7 +357,7 @@ func (r *results) phasesView(k int, f *Phases) *phasesView {
 	mass := r.milligrams(k)
 	number := func(v float64) store.Figure { return store.Figure(v * mass) }
 	return &phasesView{
-		Dense: view(c.Dense), Dilute: view(dilute), Bound: store.Figure(below),
+		Dense: r.view(c.Dense), Dilute: r.view(dilute), Bound: store.Figure(below),
 		DenseMass: number(c.Dense.Mean), DenseMassSE: number(c.Dense.SE),
 		DiluteMass: number(dilute.Mean), DiluteMassSE: number(dilute.SE), BoundMass: number(below),
 		Transfer: transfer, TransferBound: transferBelow,
@@ -306,11 +369,14 @@ func (r *results) phasesView(k int, f *Phases) *phasesView {
 // sentences say the results in words.
 func (s *summary) sentences() []string {
 	var lines []string
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	res := &s.Results
+	res, doubt := &s.Results, ""
+	if !res.Converged {
+		doubt = " (not converged)"
+	}
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)+doubt) }
 	switch {
 	case res.Condensed != nil && !*res.Condensed:
-		add("no condensate: %s", res.Reason)
+		add("the chains do not condense under these conditions: %s", res.Reason)
 	case res.Condensed == nil && res.Reason != "":
 		add("not known whether the chains condense: %s", res.Reason)
 	}

@@ -94,7 +94,7 @@ func (v *resultsView) briefly() string {
 func (s *summary) table() [][]string {
 	rows := [][]string{{
 		"name", "n_residues", "copies", "cden_mM", "cden_se_mM", "cden_mg_mL", "cdil_mM", "cdil_se_mM", "cdil_mg_mL", "cdil_below_mM",
-		"dG_kT", "dG_se_kT", "dG_kJ_mol", "dG_kcal_mol", "rg_nm", "rg_se_nm", "rg_dense_nm", "rg_dilute_nm",
+		"dG_kT", "dG_se_kT", "dG_kJ_mol", "dG_kcal_mol", "rg_nm", "rg_se_nm", "rg_dense_nm", "rg_dilute_nm", "converged",
 	}}
 	for k := range s.Results.Components {
 		v, of := &s.Results.Components[k], s.Settings.Components[k]
@@ -111,7 +111,7 @@ func (s *summary) table() [][]string {
 		} {
 			row = append(row, n.String())
 		}
-		rows = append(rows, row)
+		rows = append(rows, append(row, strconv.FormatBool(s.Results.Converged)))
 	}
 	return rows
 }

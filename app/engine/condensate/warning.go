@@ -2,13 +2,22 @@ package condensate
 
 import (
 	"fmt"
-	"math"
 
 	"molrun/app/engine/input"
 )
 
-// usualInterface is the width in nm of a usual interface, from 10 to 90 %.
-const usualInterface = 4
+// A slab is at least as thin as this in nm for a volume of densestBeads, and its interfaces are about
+// usualInterface wide, from 10 to 90 %.
+const (
+	densestBeads   = 3.2 // in a nm³
+	usualInterface = 5.0 // nm
+)
+
+// expectedSlab has the interfaces of a slab that is as dense as they become.
+func (s *Settings) expectedSlab() (lower, upper Interface) {
+	half := float64(s.beads()) / densestBeads / (s.Box.X * s.Box.Y) / 2
+	return Interface{-half, usualInterface}, Interface{half, usualInterface}
+}
 
 // warnings say what makes the results doubtful. The run continues.
 func (s *Settings) warnings() []string {
@@ -25,9 +34,11 @@ func (s *Settings) warnings() []string {
 	if across := s.crossSection(); min(s.Box.X, s.Box.Y, s.Box.Z) < across {
 		add("the box is narrow for chains of %d residues, which may meet their own images; edges of %.1f nm are safe", s.longest(), across)
 	}
-	if width, least := s.slabWidth(), LeastThickness(usualInterface); s.Protocol == Slab && width < least {
-		add("the slab will be only about %.1f nm thick, little more than its interfaces: it may stay unknown whether the chains condense; about %.1f times the copies give %.0f nm",
-			width, math.Ceil(10*least/width)/10, least)
+	if s.Protocol == Slab {
+		lower, upper := s.expectedSlab()
+		if why := withoutPlateau(lower, upper, s.Box.Z); why != "" {
+			add("it may stay unknown whether the chains condense, since this is expected: %s", why)
+		}
 	}
 	if s.Protocol == Slab && s.tooShort() {
 		add("the run is short: chains go from one phase to the other within about %d steps, and errors need many such times",

@@ -89,6 +89,8 @@ func TestCondensateIsEstimatedBeforeAnyHasRun(t *testing.T) {
 		{slab("GSYQ", 1_000_000), "[[body settings steps]]"},
 		{`{"components":[{"sequence":"GSYQGSYQ","copies":100}],"steps":1000}`, "[[body settings steps] [body settings components]]"},
 		{`{"components":[{"sequence":"GSYQGSYQ","copies":100}],"steps":1000,"protocol":"bulk"}`, "[]"},
+		{`{"components":[{"sequence":"GSYQGSYQGSYQ","copies":208}],"box_nm":[9,9,80]}`, "[]"},
+		{`{"components":[{"sequence":"GSYQGSYQGSYQ","copies":200}],"box_nm":[9,9,80]}`, "[[body settings components]]"},
 	} {
 		at := [][]any{}
 		for _, n := range estimated(tt.settings).Notes {
