@@ -26,9 +26,9 @@ const (
 	shownTail = 4 << 10
 )
 
-// failure says why a task ended badly.
-func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.Failure {
-	f := &app.Failure{Code: codes[o.Cause], LogTail: lastBytes(tail, shownTail)}
+// failure says why a task ended badly, and what it lacked.
+func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) (f *app.Failure, lacks results.Lack) {
+	f = &app.Failure{Code: codes[o.Cause], LogTail: lastBytes(tail, shownTail)}
 	if f.Code == "" {
 		f.Code = app.FailedExit
 	}
@@ -37,15 +37,24 @@ func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.
 	}
 	f.Signal = o.Signal
 	if alg != nil && explainable[o.Cause] {
-		f.Message = alg.Failures.Explain([]byte(tail))
+		f.Message, lacks = alg.Failures.Explain([]byte(tail))
+	}
+	switch {
+	case o.Cause == app.CauseMemory:
+		lacks = results.LacksMemory
+	case lacks == results.LacksNothing && explainable[o.Cause]:
+		lacks = results.FindLack(tail, j.Private.Needs.GPUs > 0)
+	}
+	if lacks != results.LacksNothing {
+		f.Code = app.FailedMemory
 	}
 	if f.Message == "" {
-		f.Message = sentence(j, o)
+		f.Message = sentence(j, o, lacks)
 		if line := results.LastErrorLine(tail); explainable[o.Cause] && !strings.Contains(f.Message, line) && !(o.ExitCode == protocol.KilledStatus && strings.Contains(line, "Killed")) {
 			f.Message += " Last output: " + line + unseen(j, o, alg, line)
 		}
 	}
-	return f
+	return f, lacks
 }
 
 // warnings are what programs have said that makes their result doubtful: by themselves, and
@@ -83,16 +92,22 @@ var meaning = map[string]string{
 
 const crashed = " It crashed, as programs do on input that they do not expect: check the files and settings."
 
+// moreMemory is what helps a program that lacks memory of the machine.
+const moreMemory = " Give the job more memory, or a smaller input."
+
 // sentence explains the cause to the job's user.
-func sentence(j *app.Job, o *app.Outcome) string {
+func sentence(j *app.Job, o *app.Outcome, lacks results.Lack) string {
 	program := "The program"
 	if o.Step != "" {
 		program = fmt.Sprintf("The program of step %q", o.Step)
 	}
+	if lacks != results.LacksNothing {
+		return lackOf(program, j, o, lacks)
+	}
 	switch o.Cause {
 	case app.CauseExit:
 		if o.ExitCode == protocol.KilledStatus {
-			return fmt.Sprintf("%s was killed (exit status %d), most likely for lack of memory. Give the job more memory or a smaller input.", program, o.ExitCode)
+			return fmt.Sprintf("%s was killed (exit status %d), most likely for lack of memory.%s", program, o.ExitCode, moreMemory)
 		}
 		return fmt.Sprintf("%s ended with exit status %d.", program, o.ExitCode)
 	case app.CauseSignal:
@@ -110,18 +125,29 @@ func sentence(j *app.Job, o *app.Outcome) string {
 	switch o.Cause {
 	case app.CauseStopped:
 		return "The job was stopped."
-	case app.CauseMemory:
-		return fmt.Sprintf("%s used more than its %s of memory.", program, unit.Bytes(j.Private.Needs.MemoryBytes))
 	case app.CauseCannotStart:
 		return "The program could not be started."
 	}
 	return fmt.Sprintf("%s failed (%s).", program, o.Cause)
 }
 
+// lackOf says what a program lacked, and what helps.
+func lackOf(program string, j *app.Job, o *app.Outcome, lacks results.Lack) string {
+	switch {
+	case lacks == results.LacksGPUMemory:
+		return program + " ran out of GPU memory. Give the job a smaller input, or a GPU with more memory; more memory of the machine does not help."
+	case o.Cause != app.CauseMemory:
+		return program + " ran out of memory." + moreMemory
+	case o.Message != "":
+		return o.Message + moreMemory
+	}
+	return fmt.Sprintf("%s used more than its %s of memory.%s", program, unit.Bytes(j.Private.Needs.MemoryBytes), moreMemory)
+}
+
 // withoutOutput says why a completed task lacks an output that its algorithm file requires.
 func withoutOutput(o *app.Outcome, missing string) (code app.FailureCode, message string) {
 	if o.OverMemory {
-		return app.FailedMemory, "A process of the job was killed because the job used more memory than it may. " + missing
+		return app.FailedMemory, "A process of the job was killed because the job used more memory than it may. " + missing + moreMemory
 	}
 	return app.FailedNoResult, missing
 }
@@ -135,7 +161,7 @@ func loggedReason(j *app.Job, e app.Ending) string {
 	if e.Outcome.Cause == app.CauseNoResult {
 		return fmt.Sprintf("Step %q ended well without having done its work.", e.Outcome.Step)
 	}
-	return sentence(j, e.Outcome)
+	return sentence(j, e.Outcome, results.LacksNothing)
 }
 
 // logTail returns the end of an attempt's log, fit to be shown, "" if there is

@@ -149,7 +149,8 @@ func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
 	a.fetchResult(ctx)
 	a.syncLog(o)
 	tail := logTail(a.home)
-	a.finish(ctx, app.Ending{Outcome: o, Failure: failure(a.job, o, alg, tail), Warnings: warnings(o, alg, tail)})
+	failure, _ := failure(a.job, o, alg, tail)
+	a.finish(ctx, app.Ending{Outcome: o, Failure: failure, Warnings: warnings(o, alg, tail)})
 }
 
 // fetchResult copies home what remains of an attempt that was not completed: its log

@@ -31,7 +31,29 @@ func TestFailureShowsTheCause(t *testing.T) {
 		{"timeout", script{cause: app.CauseTimeout}, app.Failure{
 			Code: app.FailedTimeout, Message: "The program ran longer than its limit of 1h0m0s. Give the job more time (maxRuntimeSeconds) or less to do.",
 		}},
-		{"memory", script{cause: app.CauseMemory}, app.Failure{Code: app.FailedMemory, Message: "The program used more than its 1.0 MiB of memory."}},
+		{"memory", script{cause: app.CauseMemory}, app.Failure{
+			Code: app.FailedMemory, Message: "The program used more than its 1.0 MiB of memory. Give the job more memory, or a smaller input.",
+		}},
+		{"memory, as the executor says it", script{cause: app.CauseMemory, message: "It was too little.", log: "Cannot read x.pdb\n"}, app.Failure{
+			Code: app.FailedMemory, Message: "It was too little. Give the job more memory, or a smaller input.", LogTail: "Cannot read x.pdb\n",
+		}},
+		{"memory, by its words", script{cause: app.CauseExit, exitCode: 1, log: "MemoryError\n"}, app.Failure{
+			Code: app.FailedMemory, Message: "The program ran out of memory. Give the job more memory, or a smaller input. Last output: MemoryError", ExitCode: &one, LogTail: "MemoryError\n",
+		}},
+		{"memory of a GPU", script{cause: app.CauseNoResult, log: "torch.OutOfMemoryError: CUDA out of memory.\n"}, app.Failure{
+			Code:    app.FailedMemory,
+			Message: "The program ran out of GPU memory. Give the job a smaller input, or a GPU with more memory; more memory of the machine does not help. Last output: torch.OutOfMemoryError: CUDA out of memory.",
+			LogTail: "torch.OutOfMemoryError: CUDA out of memory.\n",
+		}},
+		{"memory, in words of the algorithm file", script{cause: app.CauseExit, exitCode: 1, log: "No more columns\n"}, app.Failure{
+			Code: app.FailedMemory, Message: "The alignment is too large.", ExitCode: &one, LogTail: "No more columns\n",
+		}},
+		{"memory, with a sentence of the algorithm file", script{cause: app.CauseExit, exitCode: 1, log: "Cannot read x.pdb: std::bad_alloc\n"}, app.Failure{
+			Code: app.FailedMemory, Message: "The program could not read x.pdb:.", ExitCode: &one, LogTail: "Cannot read x.pdb: std::bad_alloc\n",
+		}},
+		{"memory that a program did without", script{cause: app.CauseTimeout, log: "MemoryError\n"}, app.Failure{
+			Code: app.FailedTimeout, Message: "The program ran longer than its limit of 1h0m0s. Give the job more time (maxRuntimeSeconds) or less to do.", LogTail: "MemoryError\n",
+		}},
 		{"disk", script{cause: app.CauseDisk, message: "The job wrote 2 GiB."}, app.Failure{Code: app.FailedDisk, Message: "The job wrote 2 GiB."}},
 		{"limit", script{cause: app.CauseLimit, message: "The job had 31 processes at once.", log: "cannot read x.pdb\n"}, app.Failure{
 			Code: app.FailedSignal, Message: "The job had 31 processes at once.", LogTail: "cannot read x.pdb\n",

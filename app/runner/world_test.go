@@ -76,6 +76,11 @@ memory = "1MiB"
 [[failures]]
 pattern = 'Cannot read (\S+)'
 message = "The program could not read $1."
+
+[[failures]]
+pattern = 'No more columns'
+message = "The alignment is too large."
+lacks = "memory"
 `
 
 var (

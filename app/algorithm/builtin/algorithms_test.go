@@ -90,7 +90,8 @@ func TestCommandOfCGIDP(t *testing.T) {
 		}
 	}
 	log := "x\nError: sequence a, replica 1: the chain broke at step 512, between residues 3 and 4: this should not happen\n"
-	must.Contain(t, "explained", a.Failures.Explain([]byte(log)), "at step 512, between residues 3 and 4")
+	message, _ := a.Failures.Explain([]byte(log))
+	must.Contain(t, "explained", message, "at step 512, between residues 3 and 4")
 }
 
 func TestExampleFiles(t *testing.T) {

@@ -198,7 +198,7 @@ func TestFaultsOfDatabasesAreToldApart(t *testing.T) {
 		"Could not write to data file /work/tmp/pref_0.1":                                            "the disk is full",
 		"Error: Alignment died\nmmseqs search ended with exit status 1":                              "mmseqs search stopped early (exit status 1)",
 	} {
-		if got := catalogueType("msa", "").Failures.Explain([]byte("search qdb\n" + said + "\n")); !strings.Contains(got, want) {
+		if got, _ := catalogueType("msa", "").Failures.Explain([]byte("search qdb\n" + said + "\n")); !strings.Contains(got, want) {
 			t.Errorf("%q is told as %q, want %q", said, got, want)
 		}
 	}

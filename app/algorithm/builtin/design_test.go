@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/results"
 	"molrun/app/test/must"
 )
 
@@ -35,7 +36,9 @@ func TestGPUFaultsAreToldApart(t *testing.T) {
 	for typ, words := range map[string]map[string]string{"bindcraft": jax, "esmfold": torch, "proteinmpnn": torch, "rfdiffusion": torch} {
 		a := catalogueType(typ, "")
 		for said, want := range words {
-			must.Contain(t, fmt.Sprintf("%s: %q", typ, said), a.Failures.Explain([]byte("Traceback (most recent call last):\n"+said+"\n")), want)
+			message, lacks := a.Failures.Explain([]byte("Traceback (most recent call last):\n" + said + "\n"))
+			must.Contain(t, fmt.Sprintf("%s: %q", typ, said), message, want)
+			must.Equal(t, fmt.Sprintf("%s: %q is about memory", typ, said), lacks == results.LacksGPUMemory, strings.Contains(want, "memory"))
 		}
 	}
 }

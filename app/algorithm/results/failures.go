@@ -26,6 +26,7 @@ type (
 type Known struct {
 	pattern *regexp.Regexp
 	message string // $1 stands for the first group
+	lacks   Lack
 }
 
 // groupPattern finds $1, ${1} and $$ in the message of what is known.
@@ -39,7 +40,7 @@ func ReadWarnings(r *tomltree.Reader) Warnings { return readKnown(r, "warnings")
 
 func readKnown(r *tomltree.Reader, tables string) (all []Known) {
 	for _, t := range r.Tables(r.Root, tables) {
-		f := Known{message: r.Text(t, "message")}
+		f := Known{message: r.Text(t, "message"), lacks: Lack(r.Text(t, "lacks"))}
 		if n := t.Member("message"); n != nil && n.Kind == strictjson.String && strings.TrimSpace(f.message) == "" {
 			r.Mistakef(n.Line, "message must say what happened")
 		}
@@ -73,14 +74,15 @@ func groupNumber(ref string) int {
 }
 
 // Explain puts the end of a failed job's log into a sentence: that of the first
-// failure that matches, at its last match. "" where none does.
-func (all Failures) Explain(logTail []byte) string {
+// failure that matches, at its last match, and says what the job lacked according to it. ""
+// where none does.
+func (all Failures) Explain(logTail []byte) (message string, lacks Lack) {
 	for _, f := range all {
 		if matches := f.pattern.FindAllSubmatch(logTail, -1); len(matches) > 0 {
-			return f.explain(matches[len(matches)-1])
+			return f.explain(matches[len(matches)-1]), f.lacks
 		}
 	}
-	return ""
+	return "", LacksNothing
 }
 
 // FindWarnings puts the end of a job's log into sentences: one for each match.

@@ -15,6 +15,7 @@ message = "Could not read $1$2; it costs $$5 or ${1}x."
 [[failures]]
 pattern = 'Cannot'
 message = "Something could not be done."
+lacks = "gpu_memory"
 `)
 	tests := []struct{ name, log, want string }{
 		{"first rule", "Cannot\nCannot parse file a.pdb at 7\n", "Could not read a.pdb at 7; it costs $5 or a.pdbx."},
@@ -25,7 +26,9 @@ message = "Something could not be done."
 		{"odd bytes", "Cannot parse file \x1b]0;\xfe", "Could not read ]0;?; it costs $5 or ]0;?x."},
 	}
 	for _, tt := range tests {
-		must.Equal(t, tt.name, failures.Explain([]byte(tt.log)), tt.want)
+		message, lacks := failures.Explain([]byte(tt.log))
+		must.Equal(t, tt.name, message, tt.want)
+		must.Equal(t, tt.name+": it lacks GPU memory", lacks == LacksGPUMemory, message == "Something could not be done.")
 	}
 	warnings := read(t, ReadWarnings, `
 [[warnings]]
@@ -36,7 +39,7 @@ pattern = 'not converged'
 message = "It has not converged."
 `)
 	must.Equal(t, "warnings", warnings.FindWarnings([]byte("WARNING: many gaps\nWARNING: few sites\nit is not converged\n")), []string{"many gaps", "few sites", "It has not converged."})
-	long := failures.Explain([]byte("Cannot parse file " + strings.Repeat("a", 5000)))
+	long, _ := failures.Explain([]byte("Cannot parse file " + strings.Repeat("a", 5000)))
 	if len(long) > maxFailureText+10 {
 		t.Errorf("a message of %d bytes", len(long))
 	}
