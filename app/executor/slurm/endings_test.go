@@ -1,10 +1,14 @@
 package slurm
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"molrun/app"
+	"molrun/app/task"
+	"molrun/app/test/must"
 )
 
 // TestEndings combines Slurm's record of a job with the task's outcome.
@@ -60,5 +64,23 @@ func TestEndings(t *testing.T) {
 				t.Error("the measured usage is lost")
 			}
 		})
+	}
+}
+
+// TestRowOfAPilotThatRanOutOfMemory has Slurm end a pilot for its memory: the row that ran is the cause,
+// and those that had not begun are lost with it.
+func TestRowOfAPilotThatRanOutOfMemory(t *testing.T) {
+	end := time.Date(2026, 11, 20, 10, 41, 0, 0, time.UTC)
+	process := app.TaskStatus{State: app.TaskEnded, Outcome: &app.Outcome{Cause: app.CauseMemory, Message: "It ran out.", EndedAt: end}}
+	row := app.Task{Dir: t.TempDir(), Pilot: t.TempDir()}
+	s, err := new(Executor).statusOfRow(row, process)
+	if err != nil || s.State != app.TaskLost || s.Reason != "It ran out" {
+		t.Errorf("a row that had not begun: %+v, %v", s, err)
+	}
+	must.Write(t, filepath.Join(row.Dir, task.RunFile), `{"protocol":1,"startedAt":"2026-11-20T10:40:00Z"}`)
+	s, err = new(Executor).statusOfRow(row, process)
+	must.OK(t, err)
+	if o := s.Outcome; s.State != app.TaskEnded || o.Cause != app.CauseMemory || o.Message != "It ran out." || o.EndedAt.Sub(o.StartedAt) != time.Minute {
+		t.Errorf("the row that ran: %+v, %+v", s, o)
 	}
 }

@@ -131,8 +131,8 @@ func (e *Executor) statusOfRow(t app.Task, process app.TaskStatus) (s app.TaskSt
 	}
 	cancelled := end.Cause == app.CauseStopped && !task.StopRequested(t.Pilot)
 	switch {
-	case begun && cancelled:
-		return ended(cancelledRow(o, end, lost.StartedAt)), nil
+	case begun && (cancelled || end.Cause == app.CauseMemory):
+		return ended(rowOfPilot(o, end, lost.StartedAt)), nil
 	case !begun && end.Cause == app.CauseCannotStart:
 		return app.TaskStatus{State: app.TaskEnded, Outcome: end}, nil
 	case !begun && cancelled:
@@ -142,9 +142,9 @@ func (e *Executor) statusOfRow(t app.Task, process app.TaskStatus) (s app.TaskSt
 	return lost, nil
 }
 
-// cancelledRow returns the outcome of a row that ran in a pilot which was cancelled in
-// Slurm. It keeps what the row measured, if it had the time.
-func cancelledRow(measured, pilot *app.Outcome, begin time.Time) *app.Outcome {
+// rowOfPilot returns the outcome of a row that ran in a pilot which was cancelled in Slurm, or
+// ran out of memory. It keeps what the row measured, if it had the time.
+func rowOfPilot(measured, pilot *app.Outcome, begin time.Time) *app.Outcome {
 	o := app.Outcome{Protocol: task.Protocol, StartedAt: begin, EndedAt: pilot.EndedAt}
 	if measured != nil {
 		o = *measured
