@@ -26,6 +26,7 @@ type Ending struct {
 	ResultBytes int64           // of a completed job
 	LeftOut     *LeftOut        // of its result
 	Cluster     ClusterJob      // that ran the attempt
+	MoreMemory  int64           // bytes with which a job that ran out of memory is started again; 0: it is not
 }
 
 // lost reports whether the attempt ended through no fault of its program.
@@ -48,12 +49,11 @@ func (j *Job) finish(e Ending, now time.Time) {
 	switch {
 	case j.Private.Stop && (e.lost() || e.Outcome != nil && e.Outcome.Cause == CauseStopped):
 		j.fail(j.stopped(e.Failure), unit.At(now))
+	case e.MoreMemory > 0 && !j.Private.Stop:
+		j.retryWithMore(e)
 	case e.lost() && j.Private.Lost < j.Private.Retries:
 		j.Private.Lost++
-		j.Status, j.StartedAt = Queued, unit.Time{}
-		j.forgetAttempt()
-		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next attempt", j.Attempts, e.why())
-		j.release()
+		j.startAgain(fmt.Sprintf("attempt %d was lost (%s); waiting for the next attempt", j.Attempts, e.why()))
 	case e.lost():
 		j.fail(Failure{Code: FailedLost, Message: fmt.Sprintf("The job was lost: %s. Retry it to run it again.", e.why())}, unit.At(now))
 	case e.Failure != nil:
@@ -64,6 +64,14 @@ func (j *Job) finish(e Ending, now time.Time) {
 		j.ResultBytes, j.LeftOut = &e.ResultBytes, e.LeftOut
 		j.release()
 	}
+}
+
+// startAgain queues a job again whose attempt has ended.
+func (j *Job) startAgain(reason string) {
+	j.Status, j.StartedAt = Queued, unit.Time{}
+	j.forgetAttempt()
+	j.StatusReason = reason
+	j.release()
 }
 
 // onCluster records which job of the cluster runs the attempt, once that is known.

@@ -63,6 +63,8 @@ type Job struct {
 	StartedAt      unit.Time         `json:"startedAt,omitzero"`
 	CompletedAt    unit.Time         `json:"completedAt,omitzero"` // when it finished, also if it failed
 	Attempts       int               `json:"attempts"`
+	MemoryBytes    int64             `json:"memoryBytes,omitempty"`    // reserved, once that was raised
+	PastAttempts   []PastAttempt     `json:"pastAttempts,omitempty"`   // after which it was raised, since submission or retry
 	Isolation      string            `json:"isolation,omitempty"`      // of the attempt that ended, as in Outcome
 	ProgramVersion string            `json:"programVersion,omitempty"` // likewise
 	Image          *protocol.Image   `json:"image,omitempty"`          // that attempt ran programs of

@@ -166,13 +166,14 @@ func remaining(tx Tx, j, batch *Job) (waits []Dependency, blocking *Dependency, 
 	return waits, nil, nil
 }
 
-// requeue resets a failed job as if it had just been submitted, except for its
-// attempts. The batch of which it is a row is stored by the caller, unless it is nil.
+// requeue resets a failed job as if it had just been submitted, except for its attempts and
+// for memory that it got because it had run out. The batch of which it is a row is stored by
+// the caller, unless it is nil.
 func (c *core) requeue(tx Tx, j *Job, waits []Dependency, batch *Job) (changed JobID, err error) {
 	from := j.Status
 	j.Status = Queued
 	j.StartedAt, j.CompletedAt = unit.Time{}, unit.Time{}
-	j.Failure, j.ResultBytes = nil, nil
+	j.Failure, j.ResultBytes, j.PastAttempts = nil, nil, nil
 	j.forgetAttempt()
 	j.release()
 	j.setWaits(waits)

@@ -30,6 +30,7 @@ type File struct {
 	Executor           string   // any, local, slurm
 	Retries            int      // further attempts, after lost ones only
 	Resumable          bool     // a new attempt finds the previous one's output
+	Retry              *Retry   // nil: a job that ran out of memory is not started again
 
 	// How long jobs run until some have, one of the two; 0: not said.
 	ExpectedSeconds float64 // a usual job

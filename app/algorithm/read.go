@@ -122,6 +122,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.relations = readRelations(r, a.Parameters)
 	a.MaxRuntime, a.runtime = readMaxRuntime(r, a.Parameters, a.relations.derived)
 	a.resources = readResources(r, a.Parameters, a.relations.derived)
+	a.Retry = readRetry(r, a.resources.memory)
 	a.size = readEstimate(r, a.Parameters, a.relations.derived)
 	a.ExpectedSeconds, a.SecondsPerSize = readExpected(r)
 	a.Placement = readPlacement(r)

@@ -36,6 +36,7 @@ type Detail struct {
 	MaxRuntimeSeconds int64            `json:"maxRuntimeSeconds"`
 	Retries           int              `json:"retries"`
 	Resumable         bool             `json:"resumable"`
+	Retry             *Retry           `json:"retry,omitempty"`
 	Resources         ResourcesView    `json:"resources"`
 	Sandbox           protocol.Sandbox `json:"sandbox"`
 	Parameters        []ParameterView  `json:"parameters"`
@@ -98,7 +99,7 @@ func (a *File) View(missing, versions []string) View {
 	v := a.Summary(missing, versions)
 	v.Detail = &Detail{
 		Default: a.Default, Cite: a.Cite, Executor: a.Executor, MaxRuntimeSeconds: int64(a.MaxRuntime.Seconds()),
-		Retries: a.Retries, Resumable: a.Resumable, Sandbox: a.Sandbox, Schema: a.schema,
+		Retries: a.Retries, Resumable: a.Resumable, Retry: a.Retry, Sandbox: a.Sandbox, Schema: a.schema,
 		Resources:  ResourcesView{a.resources.cpus.view(), a.resources.memory.view(), a.resources.gpus.view(), a.resources.gpuMemory},
 		Parameters: []ParameterView{}, Metrics: a.Metrics, Views: a.Views, Outputs: a.Outputs,
 	}

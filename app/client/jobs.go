@@ -32,6 +32,8 @@ type Job struct {
 	StartedAt        time.Time         `json:"startedAt,omitzero"`
 	CompletedAt      time.Time         `json:"completedAt,omitzero"`
 	Attempts         int               `json:"attempts"`
+	MemoryBytes      int64             `json:"memoryBytes,omitempty"` // reserved, once that was raised
+	PastAttempts     []PastAttempt     `json:"pastAttempts,omitempty"`
 	Executor         string            `json:"executor,omitempty"`
 	Isolation        string            `json:"isolation,omitempty"` // bubblewrap, cgroup, bubblewrap+cgroup, none
 	Slurm            *Slurm            `json:"slurm,omitempty"`
@@ -60,6 +62,17 @@ type LeftOut struct {
 		Path   string `json:"path"`
 		Reason string `json:"reason"`
 	} `json:"paths"` // the first ones
+}
+
+// PastAttempt is an attempt that ran out of memory, after which the job was started again with
+// more.
+type PastAttempt struct {
+	Attempt     int     `json:"attempt"`
+	Code        string  `json:"code"`
+	Message     string  `json:"message"`
+	MemoryBytes int64   `json:"memoryBytes"` // that it had
+	MaxRSSBytes int64   `json:"maxRssBytes"`
+	RunSeconds  float64 `json:"runSeconds"`
 }
 
 // Slurm is the job of a Slurm cluster that runs, or ran, a job.

@@ -155,18 +155,19 @@ func (w *world) startToCrash(at int, after bool) (c *crash, wait func()) {
 // lost; what one leaves is no result. Failed work is removed at once, or retained.
 func TestRestartAtEveryStep(t *testing.T) {
 	t.Parallel()
-	restartEverywhere(t, func(w *world) { w.options.KeepFailed, w.options.MaxFiles = 0, 3 })
+	restartEverywhere(t, restartAt, func(w *world) { w.options.KeepFailed, w.options.MaxFiles = 0, 3 })
 }
 
 func TestRestartAtEveryStepOfRemoteTasks(t *testing.T) {
 	t.Parallel()
-	restartEverywhere(t, func(w *world) {
+	restartEverywhere(t, restartAt, func(w *world) {
 		w.makeRemote(100)
 		w.options.MaxFiles = 3
 	})
 }
 
-func restartEverywhere(t *testing.T, prepare func(*world)) {
+// restartEverywhere calls restartAt for each call at which a runner can die, until that was the last.
+func restartEverywhere(t *testing.T, restartAt func(t *testing.T, w *world, at int, after bool) (over bool), prepare func(*world)) {
 	for _, after := range []bool{false, true} {
 		for at, over := 1, false; !over; at++ {
 			bubble(t, func(t *testing.T, w *world) {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/results"
 	"molrun/app/base/fault"
 	"molrun/app/runner/result"
 )
@@ -137,20 +139,36 @@ func (a *attempt) finishWithoutResult(ctx context.Context, o *app.Outcome, code 
 		a.log.Warn().Err(err).Msg("could not remove collected files; they stay until the job is deleted or retried")
 	}
 	a.syncLog(o)
-	a.finish(ctx, app.Ending{Outcome: o, Failure: &app.Failure{Code: code, Message: message, ExitCode: &o.ExitCode}})
+	e := app.Ending{Outcome: o, Failure: &app.Failure{Code: code, Message: message, ExitCode: &o.ExitCode}}
+	if code == app.FailedMemory {
+		a.raiseMemory(a.definition(ctx), &e)
+	}
+	a.finish(ctx, e)
 }
 
 // fail finishes a job whose task ended badly.
 func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
-	alg, err := a.algorithm(ctx)
-	if err != nil {
-		a.log.Warn().Err(err).Msg("could not search the log for known failures")
-	}
+	alg := a.definition(ctx)
 	a.fetchResult(ctx)
 	a.syncLog(o)
 	tail := logTail(a.home)
-	failure, _ := failure(a.job, o, alg, tail)
-	a.finish(ctx, app.Ending{Outcome: o, Failure: failure, Warnings: warnings(o, alg, tail)})
+	failure, lacks := failure(a.job, o, alg, tail)
+	e := app.Ending{Outcome: o, Failure: failure, Warnings: warnings(o, alg, tail)}
+	if lacks == results.LacksMemory {
+		a.raiseMemory(alg, &e)
+	}
+	a.finish(ctx, e)
+}
+
+// raiseMemory has a job that ran out of memory started again with more, or says why it is not.
+func (a *attempt) raiseMemory(alg *algorithm.File, e *app.Ending) {
+	if alg == nil || a.stopAsked() {
+		return
+	}
+	var why string
+	if e.MoreMemory, why = a.jobs.MoreMemory(alg, a.job); why != "" {
+		e.Failure.Message = strings.TrimSuffix(e.Failure.Message, ".") + ". " + why
+	}
 }
 
 // fetchResult copies home what remains of an attempt that was not completed: its log
@@ -176,9 +194,12 @@ func (a *attempt) fetchResult(ctx context.Context) {
 // the end is recorded the job is no longer ours, and the attempt is asked to stop
 // for that reason.
 func (a *attempt) finish(ctx context.Context, e app.Ending) {
+	if ctx.Err() != nil {
+		return // something may be unknown that the next runner finds out
+	}
 	e.Cluster = a.cluster
 	stopped := a.stopAsked()
-	again := e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries && !stopped
+	again := (e.MoreMemory > 0 || e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries) && !stopped
 	completed := e.Failure == nil && e.Outcome != nil && e.Outcome.Cause == app.CauseDone
 	// If nothing is retained, a lost attempt's work directory only has to last
 	// until the next attempt has read it.
@@ -200,6 +221,8 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	switch {
 	case completed:
 		a.log.Info().Dur("took", took).Int64("bytes", e.ResultBytes).Msg("job completed")
+	case e.MoreMemory > 0 && !stopped:
+		a.log.Info().Dur("took", took).Str("reason", loggedReason(a.job, e)).Int64("memory", e.MoreMemory).Msg("attempt ran out of memory; the job starts again with more")
 	case e.Failure != nil:
 		a.log.Info().Dur("took", took).Str("code", string(e.Failure.Code)).Str("reason", loggedReason(a.job, e)).Msg("job failed")
 	case stopped:
@@ -223,6 +246,20 @@ func (a *attempt) clear(ctx context.Context, completed, noted, again bool) {
 	if err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Msg("could not remove a work directory")
 	}
+}
+
+// definition is algorithm for the end of a failed attempt, which waits until the store works again. It
+// is nil if the definition can't be read, or ctx has ended.
+func (a *attempt) definition(ctx context.Context) *algorithm.File {
+	alg, err := a.algorithm(ctx)
+	for b := serviceBackoff(); temporary(err) && ctx.Err() == nil; b.wait(ctx) {
+		alg, err = a.algorithm(ctx)
+	}
+	if err != nil {
+		a.log.Warn().Err(err).Msg("could not read the job's algorithm to explain its failure")
+		return nil
+	}
+	return alg
 }
 
 // algorithm returns the definition that the job was validated against.

@@ -18,19 +18,20 @@ import (
 
 // script is the behavior of a task.
 type script struct {
-	waits     time.Duration // from Start to its process
-	why       string        // it waits
-	runs      time.Duration
-	cause     app.Cause // "" if it is lost
-	exitCode  int
-	stopTakes time.Duration     // from Stop to its end
-	out       map[string]string // what it writes; nil is the number of its attempt
-	log       string
-	warnings  []string
-	basis     string // of its progress
-	message   string // of the outcome
-	refuses   error  // of Start
-	on        app.ClusterJob
+	waits      time.Duration // from Start to its process
+	why        string        // it waits
+	runs       time.Duration
+	cause      app.Cause // "" if it is lost
+	exitCode   int
+	stopTakes  time.Duration     // from Stop to its end
+	out        map[string]string // what it writes; nil is the number of its attempt
+	log        string
+	warnings   []string
+	basis      string // of its progress
+	message    string // of the outcome
+	overMemory bool   // a process of it was killed
+	refuses    error  // of Start
+	on         app.ClusterJob
 }
 
 // scripted is the executor of the tests. Its tasks run and end as scripts say. It
@@ -159,7 +160,7 @@ func (s *scripted) status(t *scriptedTask) app.TaskStatus {
 	case t.cause == "":
 		return app.TaskStatus{State: app.TaskLost, Reason: "its node went down"}
 	}
-	o := &app.Outcome{Protocol: 1, EndedAt: t.end, Cause: t.cause, ExitCode: t.exitCode, CPUSeconds: 1, Message: t.message, Warnings: t.warnings}
+	o := &app.Outcome{Protocol: 1, EndedAt: t.end, Cause: t.cause, ExitCode: t.exitCode, CPUSeconds: 1, Message: t.message, Warnings: t.warnings, OverMemory: t.overMemory}
 	if !t.end.Before(t.begin) {
 		o.StartedAt = t.begin
 	}

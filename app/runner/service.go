@@ -25,6 +25,7 @@ type Jobs interface {
 	Started(ctx context.Context, id app.JobID, attempt int, at time.Time, on app.ClusterJob) error
 	Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error
 	FinalRecord(j *app.Job, e app.Ending) (app.Record, error)
+	MoreMemory(alg *algorithm.File, j *app.Job) (bytes int64, why string)
 	Reject(ctx context.Context, id app.JobID, message string) error
 	SetProgress(j *app.Job, p app.Progress)
 	SetWaitReasons(reasons map[app.JobID]eta.Reason)

@@ -142,6 +142,28 @@ func (r *Router) ChooseExecutor(a *algorithm.File, by User, needs placement.Reso
 	return executor, limit, faults
 }
 
+// MemoryFor returns how much of the memory that a user's job needs its executor can give it:
+// less where no machine has as much, and 0 where the job can't run with that either.
+func (r *Router) MemoryFor(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) int64 {
+	if r.fits(a, executor, by, needs, seconds) {
+		return needs.MemoryBytes
+	}
+	most := r.table.Machines[executor].MemoryBytes
+	if executor != placement.Local && r.table.Largest != nil {
+		node, _ := r.table.Largest(r.Placement(a, executor, by, needs))
+		most = node.MemoryBytes
+	}
+	if needs.MemoryBytes = min(needs.MemoryBytes, most); r.fits(a, executor, by, needs, seconds) {
+		return needs.MemoryBytes
+	}
+	return 0
+}
+
+func (r *Router) fits(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) bool {
+	limit, faults := r.checkFit(a, executor, by, needs, seconds)
+	return limit.Seconds == 0 && len(faults) == 0
+}
+
 // checkFit returns a fault for each need that the executor can never meet: such a job
 // would wait forever.
 func (r *Router) checkFit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit Limit, faults []fault.Field) {

@@ -125,3 +125,45 @@ func TestAlgorithmsThatCannotRunSayWhy(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryForAJob asks for more memory than most machines have.
+func TestMemoryForAJob(t *testing.T) {
+	const gib = 1 << 30
+	table := routing.Table{
+		Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 8 * gib, Local: true}, "slurm": {}},
+		Rules:    []routing.Rule{{Least: placement.Resources{MemoryBytes: 20 * gib}, Placement: placement.Placement{Partition: "big"}}},
+		Largest: func(p placement.Placement) (placement.Node, bool) {
+			if p.Partition == "big" {
+				return placement.Node{CPUs: 2, MemoryBytes: 64 * gib, Seconds: 3600}, true
+			}
+			return placement.Node{CPUs: 4, MemoryBytes: 16 * gib, Seconds: 7200}, true
+		},
+	}
+	router, unknown := routing.New(table), table
+	unknown.Largest = nil
+	a, by := greedy(t), routing.User{Organization: "lab", Email: "ann@lab.example"}
+	for _, tt := range []struct {
+		name           string
+		router         *routing.Router
+		executor       string
+		cpus           int
+		needs, seconds int64
+		want           int64
+	}{
+		{"this machine has it", router, "local", 1, 8, 3600, 8},
+		{"this machine has less", router, "local", 1, 12, 3600, 8},
+		{"this machine lacks CPUs", router, "local", 5, 4, 3600, 0},
+		{"a node has it", router, "slurm", 1, 16, 3600, 16},
+		{"nodes have less", router, "slurm", 1, 18, 3600, 16},
+		{"a rule sends it to larger nodes", router, "slurm", 1, 32, 3600, 32},
+		{"larger nodes have less", router, "slurm", 1, 100, 3600, 64},
+		{"larger nodes have too few CPUs", router, "slurm", 4, 32, 3600, 0},
+		{"larger nodes allow less time", router, "slurm", 1, 32, 7200, 0},
+		{"unknown nodes", routing.New(unknown), "slurm", 1, 100, 3600, 100},
+	} {
+		needs := placement.Resources{CPUs: tt.cpus, MemoryBytes: tt.needs * gib}
+		if got := tt.router.MemoryFor(a, tt.executor, by, needs, tt.seconds); got != tt.want*gib {
+			t.Errorf("%s: %d GiB, want %d", tt.name, got/gib, tt.want)
+		}
+	}
+}

@@ -28,11 +28,11 @@ func (m *Metrics) changed(was, now *app.Job) {
 	}
 	typ := m.types.of(now.Type)
 	m.startSeries(typ, executorOf(now.Executor))
-	if was.StartedAt.IsZero() && !now.StartedAt.IsZero() && now.Private.Lost == 0 {
+	if was.StartedAt.IsZero() && !now.StartedAt.IsZero() && now.Private.Lost == 0 && len(now.PastAttempts) == 0 {
 		m.queued.WithLabelValues(typ).Observe(max(0, now.StartedAt.Sub(now.Private.QueuedAt.Time).Seconds()))
 	}
 	if was.Private.Claimed && !now.Private.Claimed {
-		m.attempts.WithLabelValues(typ, executorOf(now.Executor), resultOf(now)).Inc()
+		m.attempts.WithLabelValues(typ, executorOf(now.Executor), resultOf(was, now)).Inc()
 	}
 	if now.Status.Finished() && !was.Status.Finished() && !now.StartedAt.IsZero() {
 		m.ran.WithLabelValues(typ).Observe(max(0, now.CompletedAt.Sub(now.StartedAt.Time).Seconds()))
@@ -73,11 +73,13 @@ var failureCodes = []app.FailureCode{
 	app.FailedCannotStart, app.FailedLost, app.FailedDependency, app.FailedNoResult, app.FailedInvalid,
 }
 
-// resultOf says how an attempt ended that brought a job to this state.
-func resultOf(j *app.Job) string {
+// resultOf says how an attempt ended that changed a job.
+func resultOf(was, j *app.Job) string {
 	switch {
 	case j.Status == app.Completed:
 		return completed
+	case len(j.PastAttempts) > len(was.PastAttempts):
+		return failed
 	case j.Status == app.Queued || j.Failure == nil || j.Failure.Code == app.FailedLost:
 		return lost
 	case j.Failure.Code == app.FailedStopped:

@@ -442,8 +442,14 @@ type record struct {
 	Batch, Executor, Isolation, JobEmail, Organization  string
 	ProgramVersion                                      string
 	Attempts                                            int
-	CreatedAt, StartedAt, CompletedAt                   string
-	Progress                                            *struct {
+	MemoryBytes                                         int64
+	PastAttempts                                        []struct {
+		Attempt       int
+		Code, Message string
+		MemoryBytes   int64
+	}
+	CreatedAt, StartedAt, CompletedAt string
+	Progress                          *struct {
 		Fraction float64
 		Text     string
 	}

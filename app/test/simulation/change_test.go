@@ -122,6 +122,8 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 		return nil
 	case !sameWork(&old.Job, &j.now.Job):
 		return fmt.Errorf("the submitted work has changed: %s, then %s", old.shown, j.now.shown)
+	case old.Private.Needs != j.now.Private.Needs && c.label.verb != "finished":
+		return fmt.Errorf("its memory has changed: %+v, then %+v", old.Private.Needs, j.now.Private.Needs)
 	case old.Pinned != j.now.Pinned:
 		return fmt.Errorf("its pin has changed")
 	case old.IsBatch():
@@ -154,7 +156,7 @@ func sameWork(a, b *app.Job) bool {
 		p := &j.Private
 		return fmt.Sprint(j.ID, j.Name, j.Type, j.Version, string(j.Settings), sourceOf(j), j.Organization, j.Email, j.Batch, j.Priority,
 			j.MaxRuntime, j.CreatedAt, j.Executor, j.IsBatch(), j.After, j.AfterAny, p.Sent, p.Meaning, string(p.Normalized), p.Definition,
-			p.Batch, p.Row, p.Needs, p.Retries)
+			p.Batch, p.Row, p.Needs.CPUs, p.Needs.GPUs, p.Retries)
 	}
 	return work(a) == work(b)
 }
@@ -217,6 +219,8 @@ func judgeStarted(s *simulation, old *entry, now *stored) error {
 		return fmt.Errorf("it starts without an attempt or a time")
 	case task == nil || time.Now().Before(task.begin):
 		return fmt.Errorf("it is running, but its process has not started")
+	case task.Needs != now.Private.Needs:
+		return fmt.Errorf("it runs with %+v, but needs %+v", task.Needs, now.Private.Needs)
 	}
 	return nil
 }

@@ -23,7 +23,8 @@
 // job's end get it at least once, with one ID, however receivers fail (notice_test.go). The
 // store contains what was committed (ledger_test.go). Jobs that can start do start
 // (turn_test.go); in which order is tested by package schedule. Nobody uses more than the limits
-// allow (limit_test.go).
+// allow (limit_test.go). Each end for lack of memory raises that of the job once, as its algorithm
+// says (finish_test.go).
 //
 // Short rows of batches share processes, which are simulated by the files of package task
 // (pilot_test.go): they die before any step with a file or at any time, are slow, refuse,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"molrun/app"
@@ -28,12 +29,19 @@ func judgeFinished(s *simulation, old *entry, now *stored) error {
 	if task != nil && task.running(time.Now()) {
 		return fmt.Errorf("it finishes as %v, but its task still runs", have)
 	}
-	lost := old.Private.Lost
-	if have.status == app.Queued {
+	lost, memory := old.Private.Lost, old.Private.Needs.MemoryBytes
+	switch more := moreMemory(old, task); {
+	case have.status == app.Queued && more > 0:
+		memory = more
+		s.raised++
+	case have.status == app.Queued:
 		lost++
 	}
 	if now.Private.Lost != lost {
 		return fmt.Errorf("its count of lost attempts goes from %d to %d", old.Private.Lost, now.Private.Lost)
+	}
+	if err := judgeMemory(old, now, memory); err != nil {
+		return err
 	}
 	for _, may := range s.endings(old, task) {
 		if may == have {
@@ -56,7 +64,42 @@ func (s *simulation) endings(old *entry, task *startedTask) []end {
 	case "", app.CauseInterrupted:
 		return []end{lost(old)}
 	}
+	if moreMemory(old, task) > 0 && !old.Private.Stop {
+		return []end{{app.Queued, ""}}
+	}
 	return []end{{app.Failed, failures[task.cause]}}
+}
+
+// moreMemory returns the memory with which a job is started again whose task ran out of it, 0 if it is not.
+func moreMemory(old *entry, task *startedTask) int64 {
+	had := old.Private.Needs.MemoryBytes
+	switch {
+	case task == nil || task.cause != app.CauseMemory:
+		return 0
+	case old.Type == "short" && had < 768<<20:
+		return min(2*had, 768<<20)
+	case old.Type == "quick" && len(old.PastAttempts) < 2:
+		return 3 * had
+	}
+	return 0
+}
+
+// judgeMemory checks the memory of a job whose attempt has finished, and what it says of that.
+func judgeMemory(old *entry, now *stored, memory int64) error {
+	had := old.Private.Needs.MemoryBytes
+	past := old.PastAttempts
+	if memory != had {
+		past = append(slices.Clone(past), now.PastAttempts[max(0, len(now.PastAttempts)-1):]...)
+	}
+	switch {
+	case now.Private.Needs.MemoryBytes != memory || memory != had && now.MemoryBytes != memory:
+		return fmt.Errorf("its memory goes from %d to %d, shown as %d, want %d", had, now.Private.Needs.MemoryBytes, now.MemoryBytes, memory)
+	case !slices.Equal(now.PastAttempts, past) || len(past) > 3:
+		return fmt.Errorf("its past attempts go from %+v to %+v", old.PastAttempts, now.PastAttempts)
+	case memory != had && (past[len(past)-1].Attempt != old.Attempts || past[len(past)-1].MemoryBytes != had):
+		return fmt.Errorf("its last past attempt is %+v, want attempt %d with %d bytes", past[len(past)-1], old.Attempts, had)
+	}
+	return nil
 }
 
 var failures = map[app.Cause]app.FailureCode{

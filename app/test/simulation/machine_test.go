@@ -131,7 +131,7 @@ func (m *machine) inspect(t app.Task) {
 	switch {
 	case err != nil:
 		m.faultf("task.json of attempt %d: %v", t.Attempt, err)
-	case spec.Token != t.Token || spec.Job != string(t.Job) || spec.Attempt != t.Attempt || len(spec.GPUs) != t.Needs.GPUs:
+	case spec.Token != t.Token || spec.Job != string(t.Job) || spec.Attempt != t.Attempt || len(spec.GPUs) != t.Needs.GPUs || spec.MemoryBytes != t.Needs.MemoryBytes:
 		m.faultf("task.json belongs to another task: %+v", spec)
 	case m.tasks[t.Token] != nil:
 		m.faultf("attempt %d is started twice", t.Attempt)

@@ -64,7 +64,7 @@ func (s *simulation) judgeRow(c *change, old *entry, now *stored) error {
 		return fmt.Errorf("attempt %d of a row that had %d shares a process", now.Attempts, old.Attempts)
 	case now.Private.Token == "" || s.ledger.tokens[now.Private.Token] || now.Private.Pilot == "":
 		return fmt.Errorf("a row has no token of its own, or no pilot: %+v", now.Private)
-	case first != nil && (now.Private.Batch != first.Private.Batch || now.Type != first.Type || now.Private.Needs != first.Private.Needs || now.Priority != first.Priority):
+	case first != nil && (now.Private.Batch != first.Private.Batch || now.Type != first.Type || !sharesNeeds(now, first) || now.Priority != first.Priority):
 		return fmt.Errorf("it shares a process with %s, which is another kind of job", first.Name)
 	case first != nil && first.Private.Claimed && first.Private.Pilot != "" && first.Private.Pilot != now.Private.Pilot:
 		return fmt.Errorf("its pilot is not that of %s", first.Name)
@@ -73,6 +73,12 @@ func (s *simulation) judgeRow(c *change, old *entry, now *stored) error {
 		return s.judgeCrowd(now)
 	}
 	return nil
+}
+
+// sharesNeeds compares what a row needs with what the first one needed. That may have got more memory
+// since it was in the pilot; judgeStarted compares that of the row with its task.
+func sharesNeeds(row *stored, first *app.Job) bool {
+	return row.Private.Needs.CPUs == first.Private.Needs.CPUs && row.Private.Needs.GPUs == first.Private.Needs.GPUs
 }
 
 // judgeTakeOff checks a first row that gets a pilot after its claim.

@@ -44,7 +44,7 @@ func TestSeeds(t *testing.T) {
 			t.Parallel()
 			for seed := next.Add(1); seed <= last && !t.Failed(); seed = next.Add(1) {
 				o := runSeed(t, planOf(seed))
-				flown.add(o.flights)
+				flown.add(o)
 				report(t, seed, o)
 			}
 		})
@@ -52,17 +52,19 @@ func TestSeeds(t *testing.T) {
 	t.Cleanup(func() { flown.check(t) })
 }
 
-// record is what pilots have done in many seeds.
+// record is what pilots have done in many seeds, and how often jobs got more memory.
 type record struct {
-	mu           sync.Mutex
-	seeds, flown int
+	mu                   sync.Mutex
+	seeds, flown, raised int
 	flights
 }
 
-func (r *record) add(f flights) {
+func (r *record) add(o outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	f := o.flights
 	r.seeds++
+	r.raised += o.raised
 	if f.rows > 0 {
 		r.flown++
 	}
@@ -71,9 +73,12 @@ func (r *record) add(f flights) {
 
 // check checks that the seeds have reached what can happen to pilots.
 func (r *record) check(t *testing.T) {
-	t.Logf("pilots in %d of %d seeds: %+v", r.flown, r.seeds, r.flights)
+	t.Logf("pilots in %d of %d seeds: %+v; memory raised %d times", r.flown, r.seeds, r.flights, r.raised)
 	if r.seeds < 15 || t.Failed() {
 		return
+	}
+	if r.raised < r.seeds {
+		t.Errorf("memory was raised only %d times in %d seeds", r.raised, r.seeds)
 	}
 	if 2*r.flown < r.seeds {
 		t.Errorf("only %d of %d seeds had pilots", r.flown, r.seeds)

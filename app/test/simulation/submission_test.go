@@ -12,7 +12,8 @@ import (
 )
 
 // simFiles are the algorithms: one that is retried after lost attempts, one that is not, and
-// one whose jobs are short, so that rows share processes.
+// one whose jobs are short, so that rows share processes. The last two get more memory, one
+// until it has the most, one until it was given more often enough.
 var simFiles = []string{
 	simFile("long", "5m", 1, "1MiB") + `
 [[parameters]]
@@ -25,8 +26,17 @@ default = 0
 name = "before"
 file = [".txt"]
 `,
-	simFile("short", "1m", 0, "256MiB"),
+	simFile("short", "1m", 0, "256MiB") + `
+[retry]
+on = ["OUT_OF_MEMORY"]
+most = "768MiB"
+`,
 	simFile("quick", "20s", 1, "1MiB") + `
+[retry]
+on = ["OUT_OF_MEMORY"]
+memory = 3
+attempts = 2
+
 [estimate]
 expected_seconds = 1.3
 `,

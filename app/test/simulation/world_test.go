@@ -61,6 +61,7 @@ type simulation struct {
 	startable map[app.JobID]time.Time // since when waiting jobs could have started
 
 	changed bool // since the store was last compared with the ledger
+	raised  int  // attempts after which a job got more memory
 	trace   strings.Builder
 	faults  []string // what the checks found; the first ends the simulation
 }
@@ -70,6 +71,7 @@ type outcome struct {
 	trace   string
 	faults  []string
 	flights flights
+	raised  int
 }
 
 // run runs a plan in a bubble.
@@ -81,7 +83,7 @@ func runStalled(t *testing.T, p plan, stall func()) (o outcome) {
 		s := newSimulation(t, p)
 		s.stall = stall
 		s.live()
-		o = outcome{trace: s.trace.String(), faults: s.faults, flights: s.machine.flights}
+		o = outcome{trace: s.trace.String(), faults: s.faults, flights: s.machine.flights, raised: s.raised}
 	})
 	return o
 }
