@@ -65,12 +65,65 @@ type Pilots interface {
 	ShutdownPilot(ctx context.Context, dir string) (gone bool, err error)
 }
 
+// GPUWatcher is an Executor that watches its GPUs, so that its Capacity changes.
+type GPUWatcher interface {
+	Executor
+
+	// GPUsChanged receives after the GPUs of the Capacity have changed. It has one receiver.
+	GPUsChanged() <-chan struct{}
+
+	// HoldGPUs says which GPUs jobs have, by name. Programs on other GPUs are no jobs.
+	// Before the first call it is unknown.
+	HoldGPUs(names []string)
+
+	// CheckGPUs looks at the GPUs now, and returns once the Capacity says what was seen. It
+	// is bounded, and returns an error if nothing could be seen.
+	CheckGPUs(ctx context.Context) error
+}
+
 // Capacity is what an executor may use at once.
 type Capacity struct {
 	CPUs        int
 	MemoryBytes int64
-	GPUs        []string // as CUDA_VISIBLE_DEVICES names them
-	Cores       [][]int  // the CPUs of each core, to which jobs are pinned; none: they are not
+	GPUs        []string          // that jobs can be given, as CUDA_VISIBLE_DEVICES names them
+	Cards       map[string]string // the UUIDs of the cards of those GPUs that are instances (MIG)
+	FaultyGPUs  []FaultyGPU       // that jobs are not given
+	GPUsUnknown bool              // it is not known yet which GPUs there are
+	Cores       [][]int           // the CPUs of each core, to which jobs are pinned; none: they are not
+}
+
+// FaultyGPU is a GPU that no job is given.
+type FaultyGPU struct {
+	Name  string
+	Fault GPUFault
+	Text  string // what is wrong, such as "is lost"
+}
+
+// GPUFault is the kind of what is wrong with a GPU.
+type GPUFault string
+
+// The faults.
+const (
+	GPULost        GPUFault = "lost"         // what runs on it can't continue
+	GPUNeedsReset  GPUFault = "reset"        // the driver wants it to be reset
+	GPUMemoryError GPUFault = "memory"       // it has uncorrected memory errors
+	GPUOccupied    GPUFault = "occupied"     // a program that is no job uses it
+	GPUUnknown     GPUFault = "unknown"      // the driver's tool does not answer
+	GPUUndivided   GPUFault = "no-instances" // in MIG mode without instances, so that there is nothing to give
+)
+
+// Expected reports whether jobs can expect to be given the GPU once it is repaired.
+func (g FaultyGPU) Expected() bool { return g.Fault != GPUUndivided }
+
+// ExpectedGPUs returns how many GPUs there are if none is faulty.
+func (c Capacity) ExpectedGPUs() int {
+	n := len(c.GPUs)
+	for _, g := range c.FaultyGPUs {
+		if g.Expected() {
+			n++
+		}
+	}
+	return n
 }
 
 // Handle identifies a task to its executor. It is opaque to all others, and

@@ -15,6 +15,10 @@ type Machine struct {
 	GPUs        int
 	Local       bool // programs run on this machine, so that it can look for them
 
+	// CountGPUs returns the number of GPUs where it can change; a very large number if it is
+	// unknown. Nil: GPUs says it.
+	CountGPUs func() int
+
 	Site map[string]string // where the site has weights, databases and programs, by name
 	// NoSandbox says why programs run without a sandbox there, "" if they don't or it is
 	// not known. Nil is not known.
@@ -27,6 +31,14 @@ type Machine struct {
 	Lacks func(protocol.Sandbox) []string
 }
 
+// GPUCount returns the number of GPUs.
+func (m Machine) GPUCount() int {
+	if m.CountGPUs == nil {
+		return m.GPUs
+	}
+	return m.CountGPUs()
+}
+
 // SandboxMissing calls NoSandbox.
 func (m Machine) SandboxMissing() string {
 	if m.NoSandbox == nil {
@@ -37,8 +49,9 @@ func (m Machine) SandboxMissing() string {
 
 // Devices are the very CPUs and GPUs that a job has while it runs.
 type Devices struct {
-	GPUs []string `json:"gpus,omitempty"` // as CUDA_VISIBLE_DEVICES names them
-	CPUs []int    `json:"cpus,omitempty"` // to which it is pinned; none: to no ones of its own
+	GPUs  []string `json:"gpus,omitempty"`  // as CUDA_VISIBLE_DEVICES names them
+	Cards []string `json:"cards,omitempty"` // the UUIDs of their cards, if any of them is an instance (MIG)
+	CPUs  []int    `json:"cpus,omitempty"`  // to which it is pinned; none: to no ones of its own
 }
 
 // Resources are what a job needs or a machine offers.

@@ -95,7 +95,7 @@ func (c *choice) keptOf(h quota.Holder, w app.Waiting) placement.Resources {
 func (t *FairShare) firstLimited(now time.Time) map[quota.Holder]*limited {
 	first := map[quota.Holder]*limited{}
 	for _, l := range t.limited {
-		if now.Sub(l.since) >= t.reserveAfter && (first[l.by] == nil || l.before(&first[l.by].passedOver)) {
+		if now.Sub(l.since) >= t.reserveAfter && !t.slots.lacksGPUs(l.Needs) && (first[l.by] == nil || l.before(&first[l.by].passedOver)) {
 			first[l.by] = l
 		}
 	}

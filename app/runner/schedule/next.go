@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"molrun/app"
@@ -165,6 +166,8 @@ func (c *choice) reason(w app.Waiting, behind bool) eta.Reason {
 	switch {
 	case len(c.decision.Start) >= c.limit:
 		return eta.NotTurnYet(behind)
+	case c.share.slots.lacksGPUs(w.Needs):
+		return eta.Reason{Text: c.share.slots.whyNoGPUs(w.Needs), By: eta.GPU}
 	case c.reserved != nil && w.ID == c.reserved.ID:
 		return eta.Reason{Text: "reserved: next to start, waiting for " + amounts(lack), By: blocker(lack)}
 	case lack == (placement.Resources{}):
@@ -174,6 +177,21 @@ func (c *choice) reason(w app.Waiting, behind bool) eta.Reason {
 		return eta.Reason{Text: "waiting for " + amounts(lack), By: blocker(lack)}
 	}
 	return eta.NotTurnYet(behind)
+}
+
+// whyNoGPUs says why a job waits for GPUs that can't be given away now.
+func (s *slots) whyNoGPUs(needs placement.Resources) string {
+	text := "waiting for " + amounts(placement.Resources{GPUs: needs.GPUs})
+	if s.capacity.GPUsUnknown {
+		return text + ": which GPUs the server has is not known yet"
+	}
+	var faulty []string
+	for _, g := range s.capacity.FaultyGPUs {
+		if g.Expected() {
+			faulty = append(faulty, g.Name+" "+g.Text)
+		}
+	}
+	return fmt.Sprintf("%s: %d of %d can be used now; %s", text, len(s.capacity.GPUs), s.total().GPUs, strings.Join(faulty, "; "))
 }
 
 // blocker returns the scarcest of the resources that a job is missing.

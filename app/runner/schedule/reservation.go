@@ -27,7 +27,7 @@ func (t *FairShare) reservation(now time.Time) *app.Waiting {
 		if now.Sub(p.since) < t.reserveAfter || first != nil && !p.before(first) {
 			continue
 		}
-		if _, held := t.limits.exceeded(p.Waiting, keptNothing); !held {
+		if _, held := t.limits.exceeded(p.Waiting, keptNothing); !held && !t.slots.lacksGPUs(p.Needs) {
 			first = p
 		}
 	}

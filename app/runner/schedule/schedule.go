@@ -9,6 +9,8 @@
 package schedule
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"molrun/app"
@@ -60,6 +62,16 @@ func NewFairShare(capacity app.Capacity, bounded bool, reserveAfter time.Duratio
 
 // Bounded reports whether the executor has slots; another queues by itself.
 func (t *FairShare) Bounded() bool { return t.slots.bounded }
+
+// SetGPUs replaces what is known of the executor's GPUs. Jobs keep those that they have.
+func (t *FairShare) SetGPUs(c app.Capacity) {
+	own := &t.slots.capacity
+	own.GPUs, own.Cards, own.FaultyGPUs, own.GPUsUnknown = c.GPUs, c.Cards, c.FaultyGPUs, c.GPUsUnknown
+	t.slots.countGPUs()
+}
+
+// HeldGPUs returns the GPUs that jobs have, sorted.
+func (t *FairShare) HeldGPUs() []string { return slices.Sorted(maps.Keys(t.slots.leased)) }
 
 // CountRunning counts a job as running that Next did not start, as after a restart.
 func (t *FairShare) CountRunning(l Lease) {
