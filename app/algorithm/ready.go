@@ -61,7 +61,7 @@ func (a *File) Missing(m placement.Machine) []string {
 
 func (a *File) tooSmall(m placement.Machine) []string {
 	var missing []string
-	if !m.Local && m.CPUs == 0 && m.MemoryBytes == 0 && m.GPUs == 0 {
+	if !m.Local && m.CPUs == 0 && m.MemoryBytes == 0 && m.GPUCount() == 0 {
 		return nil
 	}
 	if n := a.resources.cpus.least(a.Parameters); m.CPUs > 0 && n > int64(m.CPUs) {
@@ -70,8 +70,8 @@ func (a *File) tooSmall(m placement.Machine) []string {
 	if n := a.resources.memory.least(a.Parameters); m.MemoryBytes > 0 && n > m.MemoryBytes {
 		missing = append(missing, fmt.Sprintf("it needs at least %s of memory, and there are %s", unit.Bytes(n), unit.Bytes(m.MemoryBytes)))
 	}
-	if n := a.resources.gpus.least(a.Parameters); n > int64(m.GPUs) {
-		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", unit.Count(int(n), "GPU"), m.GPUs))
+	if n := a.resources.gpus.least(a.Parameters); n > int64(m.GPUCount()) {
+		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", unit.Count(int(n), "GPU"), m.GPUCount()))
 	}
 	if have := a.gpuMemoryOf(m); have > 0 && have < a.resources.gpuMemory/10*9 {
 		missing = append(missing, fmt.Sprintf("it needs GPUs with %s of memory, and there is one with %s", unit.Bytes(a.resources.gpuMemory), unit.Bytes(have)))
@@ -82,7 +82,7 @@ func (a *File) tooSmall(m placement.Machine) []string {
 // gpuMemoryOf returns the memory of the machine's smallest GPU, since a job may get any of
 // them; 0 if it does not matter or is not known.
 func (a *File) gpuMemoryOf(m placement.Machine) int64 {
-	if a.resources.gpuMemory == 0 || m.GPUMemory == nil || m.GPUs == 0 {
+	if a.resources.gpuMemory == 0 || m.GPUMemory == nil || m.GPUCount() == 0 {
 		return 0
 	}
 	return m.GPUMemory()

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"fmt"
 	stdlog "log"
 	"net"
 	"net/http"
@@ -147,8 +146,14 @@ func (s *service) example(typ, version, name string) ([]byte, error) {
 
 func (s *service) features() web.Features {
 	return web.Features{
-		Slurm: s.slurm != nil, GPUs: s.gpus, Mail: s.config.Notices().Mail, SignInByProxy: s.config.SignIn.Header != "",
+		Slurm: s.slurm != nil, GPUs: s.countGPUs(), Mail: s.config.Notices().Mail, SignInByProxy: s.config.SignIn.Header != "",
 	}
+}
+
+// countGPUs returns how many GPUs there are as far as it is known, faulty ones included.
+func (s *service) countGPUs() int {
+	capacity, _ := s.executor.Capacity()
+	return capacity.ExpectedGPUs()
 }
 
 func (s *service) rates() web.Rates {
@@ -178,8 +183,8 @@ func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 	if len(s.gaps) > 0 {
 		checks["sandbox"] = strings.Join(s.gaps, "; ")
 	}
-	if s.gpuTrouble != "" {
-		checks["gpus"] = fmt.Sprintf("%d in use; %v", s.gpus, s.gpuTrouble)
+	if trouble := s.gpus.State().Trouble(); trouble != "" {
+		checks["gpus"] = trouble
 	}
 	if d := s.app.Runs.Drained(); d != nil {
 		checks["drained"] = "no job starts since " + d.Since.UTC().Format(time.RFC3339)

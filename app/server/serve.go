@@ -104,6 +104,7 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	parts.run("api", func() error { return serveAPI(api, listener, e.cert) })
 	parts.run("control socket", func() error { return operator.Serve(e.control) })
 	parts.run("runner", func() error { return s.runner().Run(stopping) })
+	parts.run("gpus", func() error { return s.gpus.Run(stopping) })
 	parts.run("rows of batches", func() error { return s.app.Runs.ChangeRows(stopping, s.rowsLater) })
 	parts.run("sweep", func() error { return repeat(stopping, cleanUpInterval, s.cleanUp) })
 	parts.run("retention", func() error { return repeat(stopping, retentionInterval, s.retain) })

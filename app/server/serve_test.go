@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -21,10 +20,12 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/unit"
 	"molrun/app/client"
+	"molrun/app/executor/local/gpu"
 	"molrun/app/job/access"
 	"molrun/app/job/apikey"
 	"molrun/app/server/config"
 	"molrun/app/test/must"
+	"molrun/app/test/smi"
 	"molrun/blobs/link"
 )
 
@@ -242,10 +243,14 @@ func TestReadinessSaysWhatIsReady(t *testing.T) {
 	if !ok || checks["database"] != "ok" || checks["algorithmsReady"] != builtin+1 || checks["algorithmsNotReady"] != 1 || checks["drained"] != nil || checks["slurm"] != nil {
 		t.Errorf("ready %t: %v, want %d algorithms and one that is not", ok, checks, builtin+1)
 	}
-	s.gpuTrouble = "says: GPU is lost."
-	if checks, ok := s.ready(t.Context()); !ok || checks["gpus"] != fmt.Sprintf("%d in use; nvidia-smi says: GPU is lost.", s.gpus) {
+	of := s.gpus
+	s.gpus = gpu.New(gpu.Options{Program: smi.New(t).Cards(0, smi.Card(0, "GPU-a"), smi.Card(1, "[GPU is lost]")).Program})
+	must.OK(t, s.gpus.Check(t.Context()))
+	if checks, ok := s.ready(t.Context()); !ok || checks["gpus"] != "1 can be used; 0000:11:00.0 is lost" {
 		t.Errorf("with a GPU that is lost: %t, %v", ok, checks)
 	}
+	must.OK(t, s.gpus.Close())
+	s.gpus = of
 	s.gaps = []string{"a", "b"}
 	if checks, ok := s.ready(t.Context()); !ok || checks["sandbox"] != "a; b" {
 		t.Errorf("with a sandbox that leaves something open: %t, %v", ok, checks)

@@ -17,6 +17,7 @@ import (
 	"molrun/app/algorithm/validator"
 	"molrun/app/base/fault"
 	"molrun/app/executor/local"
+	"molrun/app/executor/local/gpu"
 	"molrun/app/executor/slurm"
 	"molrun/app/job/access"
 	"molrun/app/job/audit"
@@ -45,9 +46,8 @@ type service struct {
 	store      *storage.Store
 	files      *blobs.Dir
 	executor   *local.Executor
-	gpus       int               // of this machine
+	gpus       *gpu.Watcher      // of this machine
 	gaps       []string          // that the sandbox of jobs leaves open
-	gpuTrouble local.GPUTrouble  // with others, when the service started; "": none
 	slurm      *slurm.Executor   // nil before openCluster, or without a cluster
 	offered    []*algorithm.File // instead of those of the configuration, unless nil
 	catalogue  *algorithm.Catalogue
@@ -132,15 +132,14 @@ func (s *service) joinParts(secret *link.Secret) error {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	s.program = program
-	here, err := host.Inspect(s.config)
+	s.gpus = host.WatchGPUs(s.config, s.log)
+	here, err := host.InspectWith(s.config, s.gpus)
 	if err != nil {
 		s.log.Warn().Err(err).Msg("hardware detection incomplete")
-		errors.As(err, &s.gpuTrouble)
 	}
 	capacity := here.Capacity
-	s.gpus = len(capacity.GPUs)
 	s.executor = local.New(local.Options{
-		CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: capacity.GPUs, Cores: capacity.Cores,
+		CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: s.gpus, Cores: capacity.Cores,
 		SandboxOf: s.sandboxOf, ConfinedMemory: int64(s.config.Validators.Memory),
 	})
 	s.catalogue, err = s.algorithms()
@@ -237,6 +236,11 @@ func (s *service) close() error {
 	}
 	if s.executor != nil {
 		errs = append(errs, s.executor.Close())
+	}
+	if s.gpus != nil {
+		if err := s.gpus.Close(); err != nil {
+			s.log.Warn().Err(err).Msg("could not end the look at the GPUs")
+		}
 	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())

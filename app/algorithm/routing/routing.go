@@ -168,7 +168,7 @@ func (r *Router) fits(a *algorithm.File, executor string, by User, needs placeme
 // would wait forever.
 func (r *Router) checkFit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit Limit, faults []fault.Field) {
 	if machine := r.table.Machines[executor]; machine.Local {
-		has := placement.Node{CPUs: machine.CPUs, MemoryBytes: machine.MemoryBytes, GPUs: machine.GPUs}
+		has := placement.Node{CPUs: machine.CPUs, MemoryBytes: machine.MemoryBytes, GPUs: machine.GPUCount()}
 		return limit, a.Beyond(needs, has, "this server has")
 	}
 	p := r.Placement(a, executor, by, needs)

@@ -20,6 +20,7 @@ import (
 	"molrun/app/algorithm/placement"
 	"molrun/app/algorithm/routing"
 	"molrun/app/base/unit"
+	"molrun/app/executor/local/gpu"
 	"molrun/app/server/config"
 	"molrun/app/test/fixture"
 	"molrun/app/test/must"
@@ -203,21 +204,38 @@ func TestLimitOfOpenFilesIsThatOfTheService(t *testing.T) {
 	}
 }
 
-func TestGPUsAreNamedByNumberOrUUID(t *testing.T) {
+func TestGPUsOfTheMachine(t *testing.T) {
 	t.Parallel()
-	there := []string{"GPU-a", "GPU-b"}
-	for wanted, want := range map[string]bool{"0": true, "1": true, "2": false, "-1": false, "GPU-b": true, "GPU-c": false, "": false} {
-		must.Equal(t, fmt.Sprintf("%q is there", wanted), hasGPU(there, wanted), want)
-	}
 	in := installed(t)
 	in.config.Runner.GPUs = config.GPUList{}
 	wantFinding(t, "none wanted", checkGPUs(t.Context(), in), OK, "jobs get none")
-	if _, err := exec.LookPath("nvidia-smi"); err == nil {
-		return // the machine may have some
+	if _, err := exec.LookPath("nvidia-smi"); err != nil { // else the machine may have some
+		in.config.Runner.GPUs = config.GPUList{"auto"}
+		if got := checkGPUs(t.Context(), in); len(got) != 1 || got[0].Text != "there are none" && got[0].Result != Warning {
+			t.Errorf("without a driver: %+v", got)
+		}
 	}
-	in.config.Runner.GPUs = config.GPUList{"auto"}
-	if got := checkGPUs(t.Context(), in); len(got) != 1 || got[0].Text != "there are none" && got[0].Result != Warning {
-		t.Errorf("without a driver: %+v", got)
+	auto := config.GPUList{"auto"}
+	wantFinding(t, "no driver", gpuFindings(gpu.State{Notes: []string{"NVIDIA-SMI has failed"}}, auto), Problem, "NVIDIA-SMI has failed")
+	wantFinding(t, "two", gpuFindings(gpu.State{GPUs: []string{"GPU-a", "GPU-b"}}, auto), OK, "2: GPU-a, GPU-b")
+	faulty := func(name string, fault app.GPUFault, text string) gpu.State {
+		return gpu.State{GPUs: []string{"GPU-a"}, Faulty: []app.FaultyGPU{{Name: name, Fault: fault, Text: text}}}
+	}
+	for _, tt := range []struct {
+		state  gpu.State
+		wanted config.GPUList
+		want   string
+	}{
+		{faulty("GPU-b", app.GPULost, "is lost"), auto, "GPU-b is lost, so no job is given it; fix it"},
+		{faulty("7", app.GPULost, "is not listed by nvidia-smi"), config.GPUList{"0", "7"}, "7 is not listed by nvidia-smi, so no job is given it; name GPUs in runner.gpus"},
+		{faulty("GPU-b", app.GPUUndivided, "is in MIG mode"), auto, "create instances"},
+		{faulty("GPU-b", app.GPUMemoryError, "has errors"), auto, "reset it"},
+	} {
+		got := gpuFindings(tt.state, tt.wanted)
+		if len(got) != 2 || got[0].Result != OK {
+			t.Fatalf("%s: %+v, want what is healthy, and the other", tt.want, got)
+		}
+		wantFinding(t, tt.want, got[1:], Problem, tt.want)
 	}
 }
 

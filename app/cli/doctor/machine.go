@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -13,9 +12,15 @@ import (
 	"syscall"
 	"time"
 
+	"molrun/app"
 	"molrun/app/base/unit"
 	"molrun/app/executor/local"
+	"molrun/app/executor/local/gpu"
+	"molrun/app/server/config"
+	"molrun/app/server/host"
 	"molrun/storage/kv/boltfile"
+
+	"github.com/rs/zerolog"
 )
 
 // clockSlack is how far clocks may differ without harm.
@@ -106,42 +111,53 @@ func hardLimit(limits string) (uint64, error) {
 	return strconv.ParseUint(fields[1], 10, 64)
 }
 
-func checkGPUs(_ context.Context, in *installation) []Finding {
+func checkGPUs(ctx context.Context, in *installation) []Finding {
 	wanted := in.config.Runner.GPUs
 	if !wanted.Auto() && len(wanted) == 0 {
 		return finding(OK, "jobs get none: runner.gpus says so")
 	}
-	there, err := local.Detect("")
-	if err != nil && len(there.GPUs) == 0 {
-		return finding(Problem, "%v; mend the driver, or set runner.gpus to \"\"", err)
+	gpus := host.WatchGPUs(in.config, zerolog.Nop())
+	defer gpus.Close() // it has been waited for
+	if err := gpus.Check(ctx); err != nil {
+		return finding(Problem, "%v; fix the driver, or set runner.gpus to \"\"", err)
 	}
 	_, driver := os.Stat("/proc/driver/nvidia/version")
-	_, smi := exec.LookPath("nvidia-smi")
-	switch {
-	case wanted.Auto() && driver == nil && smi != nil:
+	if wanted.Auto() && driver == nil && !gpus.Present() {
 		return finding(Warning, "there is an NVIDIA driver, but nvidia-smi is not on PATH, so jobs get no GPU; install it")
-	case wanted.Auto() && len(there.GPUs) == 0:
-		return finding(OK, "there are none")
-	case wanted.Auto() && err != nil:
-		return finding(Problem, "%d: %s; %v; fix the other GPUs, or restart the machine", len(there.GPUs), strings.Join(there.GPUs, ", "), err)
-	case wanted.Auto():
-		return finding(OK, "%d: %s", len(there.GPUs), strings.Join(there.GPUs, ", "))
 	}
-	for _, gpu := range wanted {
-		if !hasGPU(there.GPUs, gpu) {
-			return finding(Problem, "runner.gpus names %s, but nvidia-smi lists %d: [%s]; name those, or set runner.gpus to \"auto\"", gpu, len(there.GPUs), strings.Join(there.GPUs, ", "))
-		}
-	}
-	if err != nil {
-		return finding(Problem, "%s, as configured; %v", strings.Join(wanted, ", "), err)
-	}
-	return finding(OK, "%s, as configured", strings.Join(wanted, ", "))
+	return gpuFindings(gpus.State(), wanted)
 }
 
-// hasGPU looks for a device by its UUID or its number.
-func hasGPU(there []string, wanted string) bool {
-	if n, err := strconv.Atoi(wanted); err == nil {
-		return n >= 0 && n < len(there)
+// gpuFindings says which GPUs jobs can be given, and what is wrong with the others.
+func gpuFindings(s gpu.State, wanted config.GPUList) (all []Finding) {
+	switch configured := strings.Join(s.GPUs, ", "); {
+	case len(s.GPUs) == 0 && len(s.Faulty) == 0 && len(s.Notes) > 0:
+		return finding(Problem, "nvidia-smi says: %s; fix the driver, or set runner.gpus to \"\"", strings.Join(s.Notes, "; "))
+	case len(s.GPUs) == 0 && len(s.Faulty) == 0:
+		return finding(OK, "there are none")
+	case wanted.Auto():
+		all = finding(OK, "%d: %s", len(s.GPUs), configured)
+	default:
+		all = finding(OK, "%d, as configured: %s", len(s.GPUs), configured)
 	}
-	return slices.Contains(there, wanted)
+	for _, g := range s.Faulty {
+		all = append(all, finding(Problem, "%s %s, so no job is given it; %s", g.Name, g.Text, remedy(g, wanted))...)
+	}
+	if len(s.Notes) > 0 {
+		all = append(all, finding(Warning, "nvidia-smi says: %s", strings.Join(s.Notes, "; "))...)
+	}
+	return all
+}
+
+// remedy says what to do about a faulty GPU.
+func remedy(g app.FaultyGPU, wanted config.GPUList) string {
+	switch {
+	case slices.Contains(wanted, g.Name):
+		return "name GPUs in runner.gpus that nvidia-smi -L lists, or set it to \"auto\""
+	case g.Fault == app.GPUUndivided:
+		return "create instances, or turn MIG mode off"
+	case g.Fault == app.GPUNeedsReset || g.Fault == app.GPUMemoryError:
+		return "reset it (nvidia-smi --gpu-reset), or restart the machine"
+	}
+	return "fix it, or restart the machine"
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/executor/local/gpu"
 	"molrun/app/task"
 	"molrun/app/task/container"
 	"molrun/app/task/process"
@@ -25,9 +26,9 @@ type Options struct {
 	Program     string // that runs tasks; "" is this one
 	CPUs        int
 	MemoryBytes int64
-	GPUs        []string
-	Cores       [][]int   // the CPUs of each core, to which tasks are pinned; none: they are not
-	Isolation   Isolation // as Isolate gave it; zero: none
+	GPUs        *gpu.Watcher // nil: there are none
+	Cores       [][]int      // the CPUs of each core, to which tasks are pinned; none: they are not
+	Isolation   Isolation    // as Isolate gave it; zero: none
 	// SandboxOf gives what a job's algorithm may reach beyond the system's own
 	// folders; nil: nothing.
 	SandboxOf func(context.Context, app.JobID) (app.Sandbox, error)
@@ -43,7 +44,8 @@ const defaultStopMargin = 15 * time.Second
 // Executor runs tasks on this machine.
 type Executor struct {
 	program        string
-	capacity       app.Capacity
+	capacity       app.Capacity // without GPUs
+	gpus           *gpu.Watcher
 	isolation      Isolation
 	sandboxOf      func(context.Context, app.JobID) (app.Sandbox, error)
 	stopMargin     time.Duration
@@ -52,7 +54,10 @@ type Executor struct {
 	close          sync.Once
 }
 
-var _ app.Executor = (*Executor)(nil)
+var (
+	_ app.Executor   = (*Executor)(nil)
+	_ app.GPUWatcher = (*Executor)(nil)
+)
 
 // New makes an Executor. It must be closed.
 func New(o Options) *Executor {
@@ -67,7 +72,8 @@ func New(o Options) *Executor {
 	}
 	return &Executor{
 		program:        o.Program,
-		capacity:       app.Capacity{CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, GPUs: o.GPUs, Cores: o.Cores},
+		capacity:       app.Capacity{CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, Cores: o.Cores},
+		gpus:           o.GPUs,
 		sandboxOf:      o.SandboxOf,
 		stopMargin:     o.StopMargin,
 		confinedMemory: o.ConfinedMemory,
@@ -135,7 +141,36 @@ func (e *Executor) Close() error {
 func (e *Executor) Name() string { return "local" }
 
 // Capacity returns what the configuration allows tasks to use of this machine.
-func (e *Executor) Capacity() (app.Capacity, bool) { return e.capacity, true }
+func (e *Executor) Capacity() (app.Capacity, bool) {
+	c := e.capacity
+	if e.gpus != nil {
+		e.gpus.State().AddTo(&c)
+	}
+	return c, true
+}
+
+// GPUsChanged receives after the GPUs of the Capacity have changed.
+func (e *Executor) GPUsChanged() <-chan struct{} {
+	if e.gpus == nil {
+		return nil
+	}
+	return e.gpus.Changed()
+}
+
+// HoldGPUs says which GPUs jobs have.
+func (e *Executor) HoldGPUs(names []string) {
+	if e.gpus != nil {
+		e.gpus.Hold(names)
+	}
+}
+
+// CheckGPUs looks at the GPUs now.
+func (e *Executor) CheckGPUs(ctx context.Context) error {
+	if e.gpus == nil {
+		return nil
+	}
+	return e.gpus.Check(ctx)
+}
 
 // taskError names the task in an error.
 func taskError(operation string, t app.Task, err error) error {

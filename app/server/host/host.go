@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"molrun/app"
 	"molrun/app/algorithm"
@@ -17,6 +20,7 @@ import (
 	"molrun/app/algorithm/routing"
 	"molrun/app/algorithm/validator"
 	"molrun/app/executor/local"
+	"molrun/app/executor/local/gpu"
 	"molrun/app/server/config"
 )
 
@@ -26,14 +30,35 @@ type Host struct {
 
 	config    config.Config
 	noSandbox func() string
-	gpuMemory func() int64
+	gpus      *gpu.Watcher
 	places    *places
+}
+
+// detectTimeout is how long the GPUs are waited for. Where they take longer, they are used
+// once they are known.
+const detectTimeout = 10 * time.Second
+
+// WatchGPUs returns a watcher of the GPUs that a configuration lets jobs have. It must be
+// closed.
+func WatchGPUs(c config.Config, log zerolog.Logger) *gpu.Watcher {
+	o := gpu.Options{Log: log}
+	if !c.Runner.GPUs.Auto() {
+		o.Selected = append([]string{}, c.Runner.GPUs...)
+	}
+	return gpu.New(o)
 }
 
 // Inspect inspects this machine. Along with an error comes a Host on which everything that
 // could not be detected counts as absent.
 func Inspect(c config.Config) (Host, error) {
-	capacity, err := local.Detect("")
+	gpus := WatchGPUs(c, zerolog.Nop())
+	h, err := InspectWith(c, gpus)
+	return h, errors.Join(err, gpus.Close())
+}
+
+// InspectWith is Inspect for a Host whose GPUs are watched as long as it is used.
+func InspectWith(c config.Config, gpus *gpu.Watcher) (Host, error) {
+	capacity, err := local.Detect()
 	r := c.Runner
 	if r.CPUs > 0 {
 		capacity.CPUs = r.CPUs
@@ -41,20 +66,23 @@ func Inspect(c config.Config) (Host, error) {
 	if r.Memory > 0 {
 		capacity.MemoryBytes = int64(r.Memory)
 	}
-	if !r.GPUs.Auto() {
-		capacity.GPUs = r.GPUs
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), detectTimeout)
+	defer cancel()
+	_ = gpus.Check(ctx) // the watcher's state says what was not seen
+	gpus.State().AddTo(&capacity)
 	if r.PinCPUs {
 		capacity.Cores, _ = local.Cores(capacity.CPUs) // the doctor says why there are none
 	}
-	return Host{Capacity: capacity, config: c, noSandbox: sync.OnceValue(func() string { return noSandbox(c) }), gpuMemory: sync.OnceValue(func() int64 { return local.GPUMemory("", capacity.GPUs) }), places: newPlaces(c)}, err
+	return Host{Capacity: capacity, config: c, noSandbox: sync.OnceValue(func() string { return noSandbox(c) }), gpus: gpus, places: newPlaces(c)}, err
 }
 
 // Machine returns the host as algorithms see it.
 func (h Host) Machine() placement.Machine {
 	return placement.Machine{
-		CPUs: h.Capacity.CPUs, MemoryBytes: h.Capacity.MemoryBytes, GPUs: len(h.Capacity.GPUs), Local: true,
-		Site: h.config.Site.Paths, NoSandbox: h.noSandbox, GPUMemory: h.gpuMemory, Lacks: h.places.missing,
+		CPUs: h.Capacity.CPUs, MemoryBytes: h.Capacity.MemoryBytes, Local: true,
+		Site: h.config.Site.Paths, NoSandbox: h.noSandbox, Lacks: h.places.missing,
+		CountGPUs: func() int { return h.gpus.State().Count() },
+		GPUMemory: func() int64 { return h.gpus.State().Smallest },
 	}
 }
 

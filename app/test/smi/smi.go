@@ -1,0 +1,82 @@
+// Package smi has a script that stands in for nvidia-smi.
+package smi
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app/test/must"
+)
+
+// StandIn is a script that prints what files say, which a test can change.
+type StandIn struct {
+	t       testing.TB
+	dir     string
+	Program string
+}
+
+// script prints the file of what it is asked for. It notes when two of it run at once.
+const script = `#!/bin/sh
+cd "$(dirname "$0")" || exit 99
+[ -e pid ] && kill -0 "$(cat pid)" 2>/dev/null && echo again >>twice
+echo $$ >pid
+[ -e hang ] && sleep 1000
+case $1 in
+--query-gpu=*mig*) [ -e old ] && { echo 'Field "mig.mode.current" is not a valid field to query.'; rm pid; exit 2; }
+	cat cards; rm pid; exit "$(cat status)" ;;
+--query-gpu=*) cat cards; rm pid; exit "$(cat status)" ;;
+--id=*) cat "card-${1#--id=}" ;;
+-L) cat list ;;
+--query-compute-apps=*) cat apps ;;
+esac
+rm pid
+`
+
+// New makes a stand-in for a machine without GPUs.
+func New(t testing.TB) *StandIn {
+	t.Helper()
+	dir := t.TempDir()
+	s := &StandIn{t: t, dir: dir, Program: filepath.Join(dir, "nvidia-smi")}
+	s.Set("cards", "").Set("list", "").Set("apps", "").Set("status", "0")
+	must.Program(t, s.Program, script)
+	return s
+}
+
+// Set sets what it prints: cards, list (-L), apps (processes), card-BUS (one card, where cards
+// lists only a lost one), and its exit status.
+func (s *StandIn) Set(name, text string) *StandIn {
+	s.t.Helper()
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	path := filepath.Join(s.dir, name)
+	must.OK(s.t, os.WriteFile(path+".new", []byte(text), 0o600))
+	must.OK(s.t, os.Rename(path+".new", path))
+	return s
+}
+
+// Cards sets the cards that it lists, whose memory is 80 GiB, and its exit status.
+func (s *StandIn) Cards(status int, lines ...string) *StandIn {
+	s.t.Helper()
+	return s.Set("cards", strings.Join(lines, "\n")).Set("status", fmt.Sprint(status))
+}
+
+// Unset removes what Set has set, such as hang.
+func (s *StandIn) Unset(name string) {
+	s.t.Helper()
+	must.OK(s.t, os.Remove(filepath.Join(s.dir, name)))
+}
+
+// Card is the line of a healthy card.
+func Card(number int, uuid string) string {
+	return fmt.Sprintf("%d, %s, 00000000:%02X:00.0, 81559, 4, 0, 0, Disabled", number, uuid, number+16)
+}
+
+// Twice reports whether two of its processes ran at once.
+func (s *StandIn) Twice() bool {
+	_, err := os.Stat(filepath.Join(s.dir, "twice"))
+	return err == nil
+}
