@@ -426,7 +426,7 @@ func TestGNINARanksLigandsByItsNetworks(t *testing.T) {
 		"table":  {settings: `{` + at + `,"ligands":"LIGANDS"}`, metrics: map[string]any{"ligands": 1.0, "failed": 2.0, "cnn_vs": 4.5, "cnn_score": 0.9, "cnn_affinity": 5.0, "affinity": -6.5}},
 		"cpus":   {settings: `{` + at + `,"smiles":"CCCO","gpu":false,"model":"fast"}`, mode: "no-gpu", metrics: map[string]any{"cnn_vs": 2.0}},
 		"no-gpu": {settings: `{` + at + `,"smiles":"CCCO"}`, mode: "no-gpu", fails: "GNINA found no GPU on this server"},
-		"large":  {settings: `{` + at + `,"smiles":"CCCO"}`, mode: "oom", fails: "The GPU's memory does not suffice"},
+		"large":  {settings: `{` + at + `,"smiles":"CCCO"}`, mode: "oom", fails: "The GPU ran out of memory"},
 		"none":   {settings: `{` + at + `,"smiles":"CCCBr"}`, fails: `No ligand could be docked. molecule: GNINA failed: Parse error on line 5 in file "ligand.sdf": unknown atom`},
 	})
 	must.Contain(t, "poses", strings.ReplaceAll(string(u.result("table", "poses.csv")), "\r\n", "\n"), "sugar,1,0.9000,5.000,-6.500\nsugar,2,0.8000,4.900,-6.400\n")

@@ -27,7 +27,7 @@ def dock(row):
     if "WARNING: No GPU detected" in text:
         sys.exit("molrun: GNINA found no GPU on this server, and would compute on CPUs. Tell the administrator, or leave the GPU out.")
     if "out of memory" in text.lower():
-        sys.exit("molrun: The GPU's memory does not suffice: take the fast model or a smaller box.")
+        sys.exit("molrun: The GPU ran out of memory: take the fast model or a smaller box.")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if done.returncode != 0 or not file.exists():
         return None, "GNINA failed: " + next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it printed nothing")
