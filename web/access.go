@@ -71,11 +71,11 @@ func newRequestMetrics(registry *prometheus.Registry) *requestMetrics {
 	m := &requestMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "molrun_http_requests_total",
-			Help: "Requests to the API by method, route and status.",
+			Help: "API requests by method, route and status.",
 		}, []string{"method", "route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "molrun_http_request_seconds",
-			Help:    "Time to answer requests to the API by route; waiting for a job's change counts.",
+			Help:    "Response time of API requests in seconds by route, including waiting for a job's change.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"route"}),
 	}

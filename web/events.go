@@ -100,7 +100,7 @@ func (h streams) serve(c *gin.Context, by app.Caller, open func(*gin.Context, ap
 		err = h.serveStream(c.Request.Context(), responseLine{c.Writer, http.NewResponseController(c.Writer)}, stream)
 	}
 	if err != nil {
-		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("events cut off")
+		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("event stream interrupted")
 		panic(http.ErrAbortHandler) // the client must not take it for the end
 	}
 	return nil

@@ -83,5 +83,5 @@ type metricsLog struct{ log zerolog.Logger }
 
 // Println implements promhttp.Logger.
 func (l metricsLog) Println(v ...any) {
-	l.log.Error().Str("err", strings.TrimSpace(fmt.Sprintln(v...))).Msg("metrics not gathered")
+	l.log.Error().Str("err", strings.TrimSpace(fmt.Sprintln(v...))).Msg("could not collect metrics")
 }

@@ -253,7 +253,7 @@ func (a *attempt) returnToQueue(ctx context.Context) {
 		return a.jobs.Return(ctx, a.id, a.number)
 	})
 	if err == nil {
-		a.log.Info().Msg("returned a job of a batch to the queue, since the job before it takes long")
+		a.log.Info().Msg("returned a job of a batch to the queue, because the job before it takes long")
 	}
 }
 

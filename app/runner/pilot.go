@@ -429,7 +429,7 @@ func (p *pilot) handOverFailed(ctx context.Context, rows []*pilotRow, err error)
 		}
 		return
 	}
-	p.options.Log.Warn().Err(err).Str("pilot", p.id).Int("rows", len(rows)).Msg("could not hand jobs to a worker; retrying")
+	p.options.Log.Warn().Err(err).Str("pilot", p.id).Int("rows", len(rows)).Msg("could not assign jobs to a worker; retrying")
 	p.handOverAfter = time.Now().Add(handOverRetry)
 	if p.executor.remote == nil {
 		return

@@ -38,7 +38,7 @@ type messenger struct {
 func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error) {
 	m := &messenger{config: s.config, log: s.log, attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "molrun_notice_attempts_total",
-		Help: "Attempts to send notices by kind and result: delivered, retry, or failed if it is given up.",
+		Help: "Attempts to deliver notifications by kind and result: delivered, retry, or failed (given up).",
 	}, []string{"kind", "result"})}
 	registry.MustRegister(m.attempts)
 	for _, kind := range []string{byWebhook, byMail} {

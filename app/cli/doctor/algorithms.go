@@ -57,7 +57,7 @@ func (in *installation) keptAlgorithms(ctx context.Context) map[string]string {
 	}
 	for _, m := range read.Mistakes {
 		if m.Kept != "" {
-			kept[m.File] = "; the service goes on with " + m.Kept + " as it was before, until a restart"
+			kept[m.File] = "; the service keeps using " + m.Kept + " as it was before until it restarts"
 		}
 	}
 	return kept

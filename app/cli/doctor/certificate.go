@@ -19,12 +19,12 @@ const expiresSoon = 21 * 24 * time.Hour
 func checkCertificate(_ context.Context, in *installation) []Finding {
 	t := in.config.TLS
 	if !t.On() {
-		return finding(OK, "none is configured: the service speaks plain HTTP")
+		return finding(OK, "none is configured: the service uses HTTP without encryption")
 	}
 	cert, key := host.CertificateFiles(in.config)
 	if t.SelfSigned {
 		if _, err := os.Stat(cert); errors.Is(err, fs.ErrNotExist) {
-			return finding(Warning, "there is none yet; molrun serve makes it")
+			return finding(Warning, "there is none yet; molrun serve creates it")
 		}
 	}
 	if err := host.CheckPrivateKey(key); err != nil {
@@ -32,7 +32,7 @@ func checkCertificate(_ context.Context, in *installation) []Finding {
 	}
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
-		return finding(Problem, "%s and %s can't be used: %v; name a certificate in PEM and the key that belongs to it", cert, key, err)
+		return finding(Problem, "%s and %s can't be used: %v; configure a certificate in PEM format and its key", cert, key, err)
 	}
 	return checkExpiry(in.now, cert, pair.Leaf)
 }
@@ -43,7 +43,7 @@ func checkExpiry(now time.Time, cert string, leaf *x509.Certificate) []Finding {
 	case left <= 0:
 		return finding(Problem, "%s expired on %s; renew it", cert, until)
 	case now.Before(leaf.NotBefore):
-		return finding(Problem, "%s is not valid before %s; look at the clock, or name another", cert, leaf.NotBefore.Local().Format(time.DateTime))
+		return finding(Problem, "%s is not valid before %s; check the clock, or configure another certificate", cert, leaf.NotBefore.Local().Format(time.DateTime))
 	case left < expiresSoon:
 		return finding(Warning, "%s expires on %s; renew it", cert, until)
 	}

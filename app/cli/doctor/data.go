@@ -22,9 +22,9 @@ func checkData(_ context.Context, in *installation) []Finding {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if near := host.DataNearby(in.data); len(near) > 0 {
-			return finding(Problem, "%s is not there; if you mean %s, name it by --data or the setting data; molrun serve --init makes a new one", in.data, strings.Join(near, " or "))
+			return finding(Problem, "%s does not exist; if you mean %s, set it with --data or the setting data; molrun serve --init creates a new one", in.data, strings.Join(near, " or "))
 		}
-		return finding(Warning, "%s is not there yet; molrun serve --init makes it", in.data)
+		return finding(Warning, "%s does not exist yet; molrun serve --init creates it", in.data)
 	case err != nil:
 		return finding(Problem, "%v; give the service's user access to it", err)
 	case !info.IsDir():
@@ -35,9 +35,9 @@ func checkData(_ context.Context, in *installation) []Finding {
 	}
 	switch perm := info.Mode().Perm(); {
 	case perm&0o022 != 0:
-		return finding(Problem, "%s is writable by others (mode %#o), so the service refuses it; run chmod 700 %[1]s", in.data, perm)
+		return finding(Problem, "%s is writable by others (mode %#o), so the service does not use it; run chmod 700 %[1]s", in.data, perm)
 	case perm&0o055 != 0:
-		return finding(Warning, "others may look into %s (mode %#o); run chmod 700 %[1]s", in.data, perm)
+		return finding(Warning, "others can read %s (mode %#o); run chmod 700 %[1]s", in.data, perm)
 	}
 	return checkModes(in.data)
 }
@@ -54,7 +54,7 @@ func checkModes(data string) []Finding {
 		if text := host.OtherOwner(path, info); text != "" {
 			found = append(found, finding(Problem, "%s", text)...)
 		} else if perm := info.Mode().Perm(); perm&0o077 != 0 {
-			found = append(found, finding(Problem, "%s is open to others (mode %#o); run chmod go= %[1]s", path, perm)...)
+			found = append(found, finding(Problem, "%s is accessible to others (mode %#o); run chmod go= %[1]s", path, perm)...)
 		}
 	}
 	if found == nil {
@@ -69,15 +69,15 @@ func checkFileSystem(_ context.Context, in *installation) []Finding {
 	case err != nil:
 		return finding(Warning, "%v", err)
 	case file.Unsafe != "" && in.config.Database.FileSystem == "any":
-		return finding(Warning, "%s lies on %s: %s; you have set database.file_system = \"any\"", in.data, file.Name, file.Unsafe)
+		return finding(Warning, "%s is on %s: %s; accepted because database.file_system = \"any\"", in.data, file.Name, file.Unsafe)
 	case file.Unsafe != "":
-		return finding(Problem, "%s lies on %s: %s; choose a directory on a local disk", in.data, file.Name, file.Unsafe)
+		return finding(Problem, "%s is on %s: %s; choose a directory on a local disk", in.data, file.Name, file.Unsafe)
 	case file.Name == "tmpfs":
-		return finding(Warning, "%s lies in memory (tmpfs): all is lost when the machine stops; choose a directory on a disk", in.data)
+		return finding(Warning, "%s is in memory (tmpfs): all data is lost when the machine stops; choose a directory on a disk", in.data)
 	case file.Name == "overlay":
-		return finding(Warning, "%s lies in the container's own layer (overlay) and goes with the container; mount a volume there", in.data)
+		return finding(Warning, "%s is in the container's own layer (overlay) and is deleted with the container; mount a volume there", in.data)
 	}
-	return finding(OK, "%s lies on %s", in.data, file.Name)
+	return finding(OK, "%s is on %s", in.data, file.Name)
 }
 
 func checkSpace(_ context.Context, in *installation) []Finding {
@@ -87,27 +87,27 @@ func checkSpace(_ context.Context, in *installation) []Finding {
 	case err != nil:
 		return finding(Warning, "%v", err)
 	case free < reserve:
-		return finding(Problem, "%s are free of the %s that are kept for records, so uploads are refused; delete files or jobs, or use a larger disk", unit.Bytes(free), unit.Bytes(reserve))
+		return finding(Problem, "%s are free, but %s must stay free for records, so uploads are rejected; delete files or jobs, or use a larger disk", unit.Bytes(free), unit.Bytes(reserve))
 	case disk.Shortage(0) != "":
-		return finding(Problem, "%s for records, so uploads are refused; delete files or jobs, or use a file system with more inodes", disk.Shortage(0))
+		return finding(Problem, "%s for records, so uploads are rejected; delete files or jobs, or use a file system with more inodes", disk.Shortage(0))
 	case free < 2*reserve:
-		return finding(Warning, "%s are free, and uploads are refused below %s; free some space soon", unit.Bytes(free), unit.Bytes(reserve))
+		return finding(Warning, "%s are free, and uploads are rejected below %s; free some space soon", unit.Bytes(free), unit.Bytes(reserve))
 	}
-	return finding(OK, "%s are free; uploads leave %s of them", unit.Bytes(free), unit.Bytes(reserve))
+	return finding(OK, "%s are free; uploads leave at least %s free", unit.Bytes(free), unit.Bytes(reserve))
 }
 
 func checkDatabase(_ context.Context, in *installation) []Finding {
 	if in.running {
-		return finding(OK, "it is open and held by %s", in.holder)
+		return finding(OK, "it is in use by %s", in.holder)
 	}
 	_, marker := os.Stat(in.database + boltfile.MarkerSuffix)
 	if _, err := os.Stat(in.database); errors.Is(err, fs.ErrNotExist) && marker != nil {
-		return finding(Warning, "there is none yet; molrun serve makes it")
+		return finding(Warning, "there is none yet; molrun serve creates it")
 	}
 	records, err := storage.OpenReadOnly(in.database)
 	switch {
 	case errors.Is(err, fault.Unavailable):
-		return finding(Problem, "%s holds it, but no service answers on %s; look what that process is and stop it", in.holder, filepath.Join(in.data, host.Socket))
+		return finding(Problem, "%s has it open, but no service responds on %s; check what that process is and stop it", in.holder, filepath.Join(in.data, host.Socket))
 	case err != nil:
 		return finding(Problem, "%s", fault.Text(err))
 	}
@@ -119,17 +119,17 @@ func checkDatabase(_ context.Context, in *installation) []Finding {
 	case info.Lost != "":
 		return finding(Problem, "%s", info.Lost)
 	}
-	return finding(OK, "it can be opened: schema %d, commit %d; molrun check looks at all of it", info.Schema, info.Commit)
+	return finding(OK, "it can be opened: schema %d, commit %d; run molrun check to verify all of it", info.Schema, info.Commit)
 }
 
 func checkService(_ context.Context, in *installation) []Finding {
 	switch {
 	case in.running && in.held:
-		return finding(OK, "%s runs on the data directory", in.holder)
+		return finding(OK, "%s is running on the data directory", in.holder)
 	case in.running:
-		return finding(OK, "it runs on the data directory")
+		return finding(OK, "it is running on the data directory")
 	}
-	return finding(Warning, "none runs on the data directory; start it by molrun serve")
+	return finding(Warning, "none is running on the data directory; start it with molrun serve")
 }
 
 func checkSecret(_ context.Context, in *installation) []Finding {
@@ -137,11 +137,11 @@ func checkSecret(_ context.Context, in *installation) []Finding {
 	_, noDatabase := os.Stat(in.database)
 	switch {
 	case err == nil:
-		return finding(OK, "it is private and sound")
+		return finding(OK, "it is private and valid")
 	case errors.Is(err, fs.ErrNotExist) && noDatabase != nil:
-		return finding(Warning, "there is none yet; molrun serve makes it")
+		return finding(Warning, "there is none yet; molrun serve creates it")
 	case errors.Is(err, fs.ErrNotExist):
-		return finding(Problem, "it is missing: links and cursors that were given out no longer work; restore it from a backup, or the next start makes another")
+		return finding(Problem, "it is missing: existing links and cursors no longer work; restore it from a backup, or the next start creates another")
 	}
 	return finding(Problem, "%v", err)
 }

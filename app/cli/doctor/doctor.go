@@ -46,7 +46,7 @@ func Examine(ctx context.Context, c config.Config) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	in := inspect(ctx, c)
-	findings := []Finding{{"configuration", OK, "every setting is known and has a possible value"}}
+	findings := []Finding{{"configuration", OK, "every setting is known and valid"}}
 	for _, check := range checks {
 		for _, f := range check.run(ctx, in) {
 			f.Check = check.name

@@ -84,7 +84,7 @@ func TestModesOfTheDataDirectory(t *testing.T) {
 	must.OK(t, os.Chmod(in.database, 0o604))
 	must.OK(t, os.Chmod(filepath.Join(in.data, "uploads"), 0o710))
 	found := checkData(t.Context(), in)
-	if len(found) != 2 || !strings.Contains(found[0].Text, "run chmod go= "+in.database) || !strings.Contains(found[1].Text, "uploads is open to others (mode 0710)") {
+	if len(found) != 2 || !strings.Contains(found[0].Text, "run chmod go= "+in.database) || !strings.Contains(found[1].Text, "uploads is accessible to others (mode 0710)") {
 		t.Errorf("%+v", found)
 	}
 	if os.Geteuid() == 0 {
@@ -96,11 +96,11 @@ func TestModesOfTheDataDirectory(t *testing.T) {
 		wantFinding(t, "of another user", checkData(t.Context(), in), Problem, in.data+" belongs to user 4711")
 	}
 	in.data = filepath.Join(in.data, "nowhere")
-	wantFinding(t, "not there, below one", checkData(t.Context(), in), Problem, "if you mean "+filepath.Dir(in.data)+", name it")
+	wantFinding(t, "not there, below one", checkData(t.Context(), in), Problem, "if you mean "+filepath.Dir(in.data)+", set it")
 	in.data = filepath.Join(t.TempDir(), "nowhere")
-	wantFinding(t, "not there", checkData(t.Context(), in), Warning, "molrun serve --init makes it")
+	wantFinding(t, "not there", checkData(t.Context(), in), Warning, "molrun serve --init creates it")
 	in.data = filepath.Join(in.database, "below")
-	wantFinding(t, "below a file", checkData(t.Context(), in), Problem, "give the service's user access to it")
+	wantFinding(t, "below a file", checkData(t.Context(), in), Problem, "give the service's user access")
 }
 
 func TestSpaceIsGradedByTheReserve(t *testing.T) {
@@ -113,9 +113,9 @@ func TestSpaceIsGradedByTheReserve(t *testing.T) {
 		want    Result
 		says    string
 	}{
-		{disk.Free * 2, Problem, "so uploads are refused"},
+		{disk.Free * 2, Problem, "so uploads are rejected"},
 		{disk.Free * 3 / 4, Warning, "free some space soon"},
-		{disk.Free / 4, OK, "uploads leave " + unit.Bytes(disk.Free/4).String()},
+		{disk.Free / 4, OK, "uploads leave at least " + unit.Bytes(disk.Free/4).String()},
 	} {
 		in.config.Disk.Reserve = unit.Bytes(tt.reserve)
 		wantFinding(t, fmt.Sprint(tt.reserve), checkSpace(t.Context(), in), tt.want, tt.says)
@@ -128,27 +128,27 @@ func TestRecordsOfAStoppedService(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
 	wantFinding(t, "a sound database", checkDatabase(t.Context(), in), OK, "it can be opened: schema ")
-	wantFinding(t, "no service", checkService(t.Context(), in), Warning, "start it by molrun serve")
-	wantFinding(t, "a sound secret", checkSecret(t.Context(), in), OK, "private and sound")
+	wantFinding(t, "no service", checkService(t.Context(), in), Warning, "start it with molrun serve")
+	wantFinding(t, "a sound secret", checkSecret(t.Context(), in), OK, "private and valid")
 	store, err := storage.Open(in.database, storage.Options{AnyFileSystem: true})
 	must.OK(t, err)
 	held := inspect(t.Context(), in.config)
-	wantFinding(t, "a database that is held", checkDatabase(t.Context(), held), Problem, fmt.Sprintf("(process %d) holds it, but no service answers", os.Getpid()))
+	wantFinding(t, "a database that is held", checkDatabase(t.Context(), held), Problem, fmt.Sprintf("(process %d) has it open, but no service responds", os.Getpid()))
 	must.OK(t, store.Close())
 
 	must.OK(t, os.Remove(filepath.Join(in.data, "secret")))
 	wantFinding(t, "no secret", checkSecret(t.Context(), in), Problem, "it is missing")
 	must.OK(t, os.Remove(in.database))
 	wantFinding(t, "a database that went missing", checkDatabase(t.Context(), in), Problem, "is missing")
-	wantFinding(t, "a secret without records", checkSecret(t.Context(), in), Warning, "molrun serve makes it")
+	wantFinding(t, "a secret without records", checkSecret(t.Context(), in), Warning, "molrun serve creates it")
 	must.OK(t, os.Remove(in.database+boltfile.MarkerSuffix))
 	wantFinding(t, "no database yet", checkDatabase(t.Context(), in), Warning, "there is none yet")
 
 	in.running, in.holder = true, boltfile.Process{PID: 4711, Name: "molrun"}
-	wantFinding(t, "a running service", checkDatabase(t.Context(), in), OK, "held by molrun (process 4711)")
-	wantFinding(t, "whose process is unknown", checkService(t.Context(), in), OK, "it runs on the data directory")
+	wantFinding(t, "a running service", checkDatabase(t.Context(), in), OK, "in use by molrun (process 4711)")
+	wantFinding(t, "whose process is unknown", checkService(t.Context(), in), OK, "it is running on the data directory")
 	in.held = true
-	wantFinding(t, "whose process is known", checkService(t.Context(), in), OK, "molrun (process 4711) runs on")
+	wantFinding(t, "whose process is known", checkService(t.Context(), in), OK, "molrun (process 4711) is running on")
 }
 
 func TestClockIsComparedWithTheRecords(t *testing.T) {
@@ -162,10 +162,10 @@ func TestClockIsComparedWithTheRecords(t *testing.T) {
 		bad  bool
 		says string
 	}{
-		{time.Date(2024, 12, 31, 23, 0, 0, 0, time.UTC), true, "set it, since links"},
-		{time.Date(2101, 1, 1, 1, 0, 0, 0, time.UTC), true, "set it, since links"},
+		{time.Date(2024, 12, 31, 23, 0, 0, 0, time.UTC), true, "set it, because links"},
+		{time.Date(2101, 1, 1, 1, 0, 0, 0, time.UTC), true, "set it, because links"},
 		{time.Date(2100, 12, 31, 1, 0, 0, 0, time.UTC), false, ""},
-		{last.At.Add(-clockSlack - time.Second), true, "it went back"},
+		{last.At.Add(-clockSlack - time.Second), true, "it was set back"},
 		{last.At.Add(-clockSlack), false, ""},
 		{last.At.Add(time.Hour), false, ""},
 		{firstYear, false, ""},
@@ -192,7 +192,7 @@ func TestLimitOfOpenFilesIsThatOfTheService(t *testing.T) {
 		t.Errorf("%d of %s, %v, want %d", limit, whose, err, r.Max)
 	}
 	in.holder.PID = 1 << 30
-	wantFinding(t, "a process that is gone", checkLimits(t.Context(), in), Warning, "can't be found out")
+	wantFinding(t, "a process that is gone", checkLimits(t.Context(), in), Warning, "is unknown")
 	in.running = false
 	if limit, whose, err := in.openFiles(); err != nil || limit != r.Max || whose != "a service started here" {
 		t.Errorf("%d of %s, %v", limit, whose, err)
@@ -251,13 +251,13 @@ func TestLinksHaveToLeadHere(t *testing.T) {
 		says           string
 	}{
 		{"127.0.0.1:8080", "", OK, "the address that the client used"},
-		{"nonsense", "", Problem, "give host:port"},
-		{":8080", "http://localhost:8080", Warning, "right if all users are on this machine"},
+		{"nonsense", "", Problem, "use host:port"},
+		{":8080", "http://localhost:8080", Warning, "correct if all users are on this machine"},
 		{"127.0.0.1:8080", "https://" + proxy.Addr().String() + "/molrun", OK, "for users on this machine"},
 		{"127.0.0.1:8080", "http://localhost:8080", OK, "links begin with"},
 		{"127.0.0.1:8080", "http://localhost", OK, "links begin with"},
 		{"127.0.0.1:0", "http://127.0.0.1:9999", OK, "links begin with"},
-		{"127.0.0.1:8080", "http://[::1]:1", Problem, "make them agree"},
+		{"127.0.0.1:8080", "http://[::1]:1", Problem, "make them match"},
 		{"127.0.0.1:8080", "http://molrun.lab.example", Warning, "unencrypted"},
 		{"127.0.0.1:8080", "https://molrun.lab.example", OK, "links begin with"},
 		{"127.0.0.1:8080", "http://[", Problem, ""},
@@ -281,14 +281,14 @@ func TestAddressIsTheServicesOrFree(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
 	in.config.Listen = s.Listener.Addr().String()
-	wantFinding(t, "of another process", checkAddress(t.Context(), in), Problem, fmt.Sprintf("(process %d) listens on", os.Getpid()))
+	wantFinding(t, "of another process", checkAddress(t.Context(), in), Problem, fmt.Sprintf("(process %d) already listens on", os.Getpid()))
 	in.holder.PID = os.Getpid()
 	wantFinding(t, "of the service", checkAddress(t.Context(), in), OK, "the service listens on")
 	in.config.Listen = "127.0.0.1:no-such-port"
 	wantFinding(t, "an unknown port", checkAddress(t.Context(), in), Problem, "use an address such as")
 
 	in = installed(t)
-	wantFinding(t, "of an unknown process", in.checkListener("127.0.0.1:1"), Problem, "another process listens on")
+	wantFinding(t, "of an unknown process", in.checkListener("127.0.0.1:1"), Problem, "another process already listens on")
 	in.running = true
 	wantFinding(t, "of an unknown process, and a service runs", in.checkListener("127.0.0.1:1"), OK, "most likely the service")
 	if p, known := ownerOf("no inode"); known {
@@ -347,7 +347,7 @@ func TestCertificateIsGradedByItsTime(t *testing.T) {
 		t.Errorf("a warning %s ahead", expiresSoon)
 	}
 	in := installed(t)
-	wantFinding(t, "none", checkCertificate(t.Context(), in), OK, "plain HTTP")
+	wantFinding(t, "none", checkCertificate(t.Context(), in), OK, "without encryption")
 	in.config.TLS.SelfSigned = true
 	wantFinding(t, "not made yet", checkCertificate(t.Context(), in), Warning, "there is none yet")
 	in.config.TLS.SelfSigned, in.config.TLS.Cert, in.config.TLS.Key = false, "/nowhere/cert", "/nowhere/key"
@@ -358,12 +358,12 @@ func TestSandboxIsJudged(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
 	wantFinding(t, "a sandbox", in.gradeSandbox(true, "Sound."), OK, "Sound.")
-	wantFinding(t, "none", in.gradeSandbox(false, "None."), Warning, "None. Until then a job sees what the service sees")
+	wantFinding(t, "none", in.gradeSandbox(false, "None."), Warning, "None. Until then, jobs can read what the service can read")
 	in.config.Runner.Sandbox = "off"
 	wantFinding(t, "switched off", in.gradeSandbox(false, "Off."), Warning, "Off. Set runner.sandbox to \"auto\"")
-	wantFinding(t, "switched off, tried", in.trySandbox(t.Context()), Warning, "Whether it gets a cgroup shows when the service starts.")
+	wantFinding(t, "switched off, tried", in.trySandbox(t.Context()), Warning, "Whether it gets a cgroup is known when the service starts.")
 	in.running = true
-	wantFinding(t, "a service that does not answer", checkSandbox(t.Context(), in), Warning, "the service does not tell")
+	wantFinding(t, "a service that does not answer", checkSandbox(t.Context(), in), Warning, "the service does not report")
 }
 
 func TestAlgorithmsAreReadyOrNot(t *testing.T) {
@@ -387,9 +387,9 @@ func TestAlgorithmsAreReadyOrNot(t *testing.T) {
 	if !wantsSlurm(dir) {
 		t.Error("no algorithm wants a cluster")
 	}
-	wantFinding(t, "no cluster", checkSlurm(t.Context(), in), Problem, "no cluster is configured")
+	wantFinding(t, "no cluster", checkSlurm(t.Context(), in), Problem, "require a cluster, but none is configured")
 	must.OK(t, errors.Join(os.Remove(filepath.Join(dir, "b.toml")), os.WriteFile(filepath.Join(dir, "c.toml"), []byte(fmt.Sprintf(file, "lacks", "local", "no-such-program")), 0o600)))
-	wantFinding(t, "no cluster wanted", checkSlurm(t.Context(), in), OK, "no job is to run there")
+	wantFinding(t, "no cluster wanted", checkSlurm(t.Context(), in), OK, "not configured")
 	wantFinding(t, "a missing program", checkAlgorithms(t.Context(), in), Problem, "lacks 1 is not ready: ")
 	in.config.Algorithms = "/nowhere/algorithms"
 	wantFinding(t, "no folder", checkAlgorithms(t.Context(), in), Problem, "folder of algorithms")
@@ -411,9 +411,9 @@ func TestPlacementsOfTheClusterAreThoseOfItsRules(t *testing.T) {
 func TestCPUsOfJobs(t *testing.T) {
 	in := &installation{}
 	in.config.Runner.CPUs, in.config.Runner.PinCPUs = 1, true
-	wantFinding(t, "one CPU", checkCPUs(t.Context(), in), OK, "each runs on its own")
+	wantFinding(t, "one CPU", checkCPUs(t.Context(), in), OK, "each is pinned to its own")
 	in.config.Runner.CPUs = 100_000
-	wantFinding(t, "too many", checkCPUs(t.Context(), in), Warning, "get none of their own: runner.cpus is 100000")
+	wantFinding(t, "too many", checkCPUs(t.Context(), in), Warning, "are not pinned: runner.cpus is 100000")
 	in.config.Runner.PinCPUs = false
 	wantFinding(t, "switched off", checkCPUs(t.Context(), in), OK, "runner.pin_cpus is false")
 }

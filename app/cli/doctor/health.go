@@ -35,10 +35,10 @@ func AskHealth(ctx context.Context, c config.Config, listen string) (address str
 	}
 	_, port, err := net.SplitHostPort(address[strings.Index(address, "//")+2:])
 	if err != nil {
-		return address, fault.Errorf(fault.Invalid, "listen: %v; give host:port, such as 127.0.0.1:8080", err)
+		return address, fault.Errorf(fault.Invalid, "listen: %v; use host:port, such as 127.0.0.1:8080", err)
 	}
 	if port == "0" {
-		return address, errors.New("the service chose its port when it started, and this user can't ask it; run this as the service's user, with its --data")
+		return address, errors.New("the service chose its port at startup, and this user can't query it; run this command as the service's user, with its --data")
 	}
 	return address, getHealth(ctx, address)
 }
@@ -59,7 +59,7 @@ func ofService(ctx context.Context, data string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // leaves time to ask its address
 	defer cancel()
 	if !host.Running(ctx, data) {
-		return "", fmt.Errorf("no service runs on the data directory %s", data)
+		return "", fmt.Errorf("no service is running on the data directory %s", data)
 	}
 	address, err := host.Control(data).Listener(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func getHealth(ctx context.Context, address string) error {
 	}
 	var answer struct{ Status string }
 	if json.Unmarshal(text, &answer) != nil || answer.Status != "ok" {
-		return fmt.Errorf("what answers at %s is no molrun service", address)
+		return fmt.Errorf("the server at %s is not a molrun service", address)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func getLocal(ctx context.Context, address, path string) ([]byte, error) {
 		return nil, fmt.Errorf("the service does not respond: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return text, fmt.Errorf("the service answers %s", response.Status)
+		return text, fmt.Errorf("the service responded %s", response.Status)
 	}
 	return text, nil
 }

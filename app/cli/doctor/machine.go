@@ -28,16 +28,16 @@ const clockSlack = time.Minute
 
 func checkClock(_ context.Context, in *installation) []Finding {
 	if in.now.Year() < 2025 || in.now.Year() > 2100 {
-		return finding(Problem, "it says %s; set it, since links and retention go by it", in.now.Format(time.DateTime))
+		return finding(Problem, "it shows %s; set it, because links and retention depend on it", in.now.Format(time.DateTime))
 	}
 	if last, err := boltfile.ReadCommits(in.database); err == nil && last.At.After(in.now.Add(clockSlack)) {
-		return finding(Problem, "it says %s, but records were written at %s: it went back, or was wrong then; set it right before the service starts",
+		return finding(Problem, "it shows %s, but records were written at %s: it was set back, or was wrong then; correct it before the service starts",
 			in.now.UTC().Format(time.DateTime), last.At.UTC().Format(time.DateTime))
 	}
 	if synchronized, known := clockSynchronized(); known && !synchronized {
-		return finding(Warning, "nothing keeps it in step; switch on time synchronisation, such as timedatectl set-ntp true")
+		return finding(Warning, "it is not synchronized; enable time synchronization, for example with timedatectl set-ntp true")
 	}
-	return finding(OK, "it says %s and is not behind the records", in.now.UTC().Format(time.DateTime))
+	return finding(OK, "it shows %s and is not behind the records", in.now.UTC().Format(time.DateTime))
 }
 
 // clockSynchronized asks the kernel whether its clock is kept in step.
@@ -61,13 +61,13 @@ func checkLimits(_ context.Context, in *installation) []Finding {
 	limit, whose, err := in.openFiles()
 	switch {
 	case err != nil:
-		return finding(Warning, "how many files may be open can't be found out: %v", err)
+		return finding(Warning, "the limit of open files is unknown: %v", err)
 	case limit < minFiles:
-		return finding(Problem, "%s may open only %d files; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
+		return finding(Problem, "%s can open only %d files; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
 	case limit < goodFiles:
-		return finding(Warning, "%s may open %d files, which many connections at once can use up; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
+		return finding(Warning, "%s can open %d files, which many concurrent connections can use up; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
 	}
-	return finding(OK, "%s may open %d files", whose, limit)
+	return finding(OK, "%s can open %d files", whose, limit)
 }
 
 // checkCPUs says whether each job gets CPUs of its own.
@@ -77,12 +77,12 @@ func checkCPUs(_ context.Context, in *installation) []Finding {
 		cpus = runtime.GOMAXPROCS(0)
 	}
 	if !in.config.Runner.PinCPUs {
-		return finding(OK, "jobs may use %s, and run on any, since runner.pin_cpus is false", unit.Count(cpus, "CPU"))
+		return finding(OK, "jobs can use %s, and run on any of them, because runner.pin_cpus is false", unit.Count(cpus, "CPU"))
 	}
 	if _, why := local.Cores(cpus); why != "" {
-		return finding(Warning, "jobs may use %s, but get none of their own: %s", unit.Count(cpus, "CPU"), why)
+		return finding(Warning, "jobs can use %s, but are not pinned: %s", unit.Count(cpus, "CPU"), why)
 	}
-	return finding(OK, "jobs may use %s, and each runs on its own", unit.Count(cpus, "CPU"))
+	return finding(OK, "jobs can use %s; each is pinned to its own", unit.Count(cpus, "CPU"))
 }
 
 // openFiles returns the limit of the service or, if none runs, of one started here.
@@ -106,7 +106,7 @@ func hardLimit(limits string) (uint64, error) {
 	_, rest, _ := strings.Cut(limits, "Max open files")
 	fields := strings.Fields(rest)
 	if len(fields) < 2 {
-		return 0, errors.New("the system does not tell")
+		return 0, errors.New("the system does not report it")
 	}
 	return strconv.ParseUint(fields[1], 10, 64)
 }
@@ -114,7 +114,7 @@ func hardLimit(limits string) (uint64, error) {
 func checkGPUs(ctx context.Context, in *installation) []Finding {
 	wanted := in.config.Runner.GPUs
 	if !wanted.Auto() && len(wanted) == 0 {
-		return finding(OK, "jobs get none: runner.gpus says so")
+		return finding(OK, "jobs get none, because runner.gpus is empty")
 	}
 	gpus := host.WatchGPUs(in.config, zerolog.Nop())
 	defer gpus.Close() // it has been waited for

@@ -33,11 +33,11 @@ func checkAddress(ctx context.Context, in *installation) []Finding {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return in.checkListener(address)
 	case errors.Is(err, syscall.EACCES):
-		return finding(Problem, "this user may not listen on %s; use a port above 1023 behind a proxy, or set the sysctl net.ipv4.ip_unprivileged_port_start; not AmbientCapabilities, with which bubblewrap refuses to run", address)
+		return finding(Problem, "this user is not allowed to listen on %s; use a port above 1023 behind a proxy, or set the sysctl net.ipv4.ip_unprivileged_port_start; do not use AmbientCapabilities, with which bubblewrap does not run", address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return finding(Problem, "no network interface of this machine has the address of %s; use one it has, or :PORT for all", address)
 	}
-	return finding(Problem, "nothing can listen on %s: %v; use an address such as 127.0.0.1:8080", address, err)
+	return finding(Problem, "it is not possible to listen on %s: %v; use an address such as 127.0.0.1:8080", address, err)
 }
 
 // checkOtherListener looks at a service that runs, but not on the configured address.
@@ -45,9 +45,9 @@ func (in *installation) checkOtherListener(ctx context.Context, address string) 
 	listener, err := host.Control(in.data).Listener(ctx)
 	switch _, port, _ := net.SplitHostPort(address); {
 	case err != nil || listener == "":
-		return finding(Warning, "the service runs, but not on %s: it was started with another address, or before the setting changed", address)
+		return finding(Warning, "the service is running, but not on %s: it was started with another address, or before the setting changed", address)
 	case port == "0":
-		return finding(OK, "the service listens on %s, a port that it has chosen", listener)
+		return finding(OK, "the service listens on %s, a port that it chose", listener)
 	}
 	return finding(Warning, "the service listens on %s, not on %s: it was started with another address, or before the setting changed", listener, address)
 }
@@ -59,11 +59,11 @@ func (in *installation) checkListener(address string) []Finding {
 	case known && in.running && by.PID == in.holder.PID:
 		return finding(OK, "the service listens on %s", address)
 	case known:
-		return finding(Problem, "%s listens on %s already; stop it, or use another port", by, address)
+		return finding(Problem, "%s already listens on %s; stop it, or use another port", by, address)
 	case in.running:
-		return finding(OK, "somebody listens on %s, most likely the service", address)
+		return finding(OK, "a process listens on %s, most likely the service", address)
 	}
-	return finding(Problem, "another process listens on %s already; stop it, or use another port", address)
+	return finding(Problem, "another process already listens on %s; stop it, or use another port", address)
 }
 
 // listenerOn finds the process that listens on the port of an address.
@@ -128,7 +128,7 @@ func ownerOf(inode string) (boltfile.Process, bool) {
 func checkPublicURL(ctx context.Context, in *installation) []Finding {
 	_, port, err := net.SplitHostPort(in.config.Listen)
 	if err != nil {
-		return finding(Problem, "listen: %v; give host:port, such as 127.0.0.1:8080", err)
+		return finding(Problem, "listen: %v; use host:port, such as 127.0.0.1:8080", err)
 	}
 	if in.config.PublicURL == "" {
 		return finding(OK, "links begin with the address that the client used")
@@ -141,7 +141,7 @@ func checkPublicURL(ctx context.Context, in *installation) []Finding {
 	case isLoopback(u.Hostname()):
 		return checkLoopbackURL(ctx, in, u, port)
 	case u.Scheme == "http":
-		return finding(Warning, "links begin with %s: files go over the network unencrypted; put a proxy with TLS before the service", in.config.PublicURL)
+		return finding(Warning, "links begin with %s: files cross the network unencrypted; put a proxy with TLS in front of the service", in.config.PublicURL)
 	}
 	return finding(OK, "links begin with %s", in.config.PublicURL)
 }
@@ -152,9 +152,9 @@ func checkLoopbackURL(ctx context.Context, in *installation, u *url.URL, port st
 	host, _, _ := net.SplitHostPort(in.config.Listen) // it was split before
 	switch {
 	case u.Port() != "" && u.Port() != port && port != "0" && !listens(ctx, u.Host):
-		return finding(Problem, "links begin with %s, where nothing listens: the service has port %s; make them agree, start the proxy, or leave public_url empty", in.config.PublicURL, port)
+		return finding(Problem, "links begin with %s, where nothing listens: the service uses port %s; make them match, start the proxy, or leave public_url empty", in.config.PublicURL, port)
 	case !isLoopback(host):
-		return finding(Warning, "links begin with %s, which leads every other machine to itself, though the service listens on %s; right if all users are on this machine, otherwise set public_url to the address that they see", in.config.PublicURL, in.config.Listen)
+		return finding(Warning, "links begin with %s, which other machines resolve to themselves, but the service listens on %s; correct if all users are on this machine, otherwise set public_url to the address that they use", in.config.PublicURL, in.config.Listen)
 	}
 	return finding(OK, "links begin with %s, for users on this machine", in.config.PublicURL)
 }

@@ -44,7 +44,7 @@ func WriteReport(ctx context.Context, w io.Writer, c config.Config, o ReportOpti
 	} {
 		fmt.Fprintf(&all, "\n== %s\n\n", part.title)
 		if err := part.write(ctx, &all, c, o); err != nil {
-			fmt.Fprintln(&all, "not to be had:", err)
+			fmt.Fprintln(&all, "not available:", err)
 		}
 	}
 	_, err := fmt.Fprintf(w, "Report of molrun, %s\n%s", time.Now().UTC().Format(time.RFC3339), cleanReport(withoutSettings(c).Replace(all.String())))
@@ -175,7 +175,7 @@ func askService(ctx context.Context, c config.Config, path string) ([]byte, erro
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if !host.Running(ctx, c.Data) {
-		return nil, fmt.Errorf("no service runs on the data directory")
+		return nil, fmt.Errorf("no service is running on the data directory")
 	}
 	address, err := host.Control(c.Data).Listener(ctx)
 	if err != nil {

@@ -73,7 +73,7 @@ func readJournal(ctx context.Context) ([]byte, error) {
 	c.WaitDelay = time.Second
 	text, err := c.Output()
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
-		return nil, errors.New("the journal has nothing of molrun.service; name the file with the service's log by --log")
+		return nil, errors.New("the journal has no entries of molrun.service; give the service's log file with --log")
 	}
 	return text[max(0, len(text)-maxLogBytes):], nil
 }

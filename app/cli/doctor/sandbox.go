@@ -17,7 +17,7 @@ func checkSandbox(ctx context.Context, in *installation) []Finding {
 	}
 	i, err := host.Control(in.data).Isolation(ctx)
 	if err != nil {
-		return finding(Warning, "the service does not tell what it does for jobs: %v", err)
+		return finding(Warning, "the service does not report its isolation of jobs: %v", err)
 	}
 	return in.gradeSandbox(strings.Contains(i.Kind, "bubblewrap"), i.Sentence)
 }
@@ -29,7 +29,7 @@ func (in *installation) trySandbox(ctx context.Context) []Finding {
 	if err != nil {
 		return finding(Problem, "no job can start: %s", fault.Text(err))
 	}
-	return in.gradeSandbox(i.Bubblewrap != "", i.Sentence()+" Whether it gets a cgroup shows when the service starts.")
+	return in.gradeSandbox(i.Bubblewrap != "", i.Sentence()+" Whether it gets a cgroup is known when the service starts.")
 }
 
 func (in *installation) gradeSandbox(sandboxed bool, sentence string) []Finding {
@@ -37,7 +37,7 @@ func (in *installation) gradeSandbox(sandboxed bool, sentence string) []Finding 
 	case sandboxed:
 		return finding(OK, "%s", sentence)
 	case in.config.Runner.Sandbox == local.SandboxOff:
-		return finding(Warning, "%s Set runner.sandbox to \"auto\" unless every user may see what the service sees.", sentence)
+		return finding(Warning, "%s Set runner.sandbox to \"auto\", unless every user is allowed to read what the service can read.", sentence)
 	}
-	return finding(Warning, "%s Until then a job sees what the service sees; runner.sandbox = \"required\" lets none start so.", sentence)
+	return finding(Warning, "%s Until then, jobs can read what the service can read; with runner.sandbox = \"required\", none starts without a sandbox.", sentence)
 }

@@ -16,9 +16,9 @@ import (
 func checkSlurm(ctx context.Context, in *installation) []Finding {
 	if !in.config.Slurm.On() {
 		if wantsSlurm(in.config.Algorithms) {
-			return finding(Problem, "algorithms are to run there, but no cluster is configured; set slurm.shared_dir, or give them another executor")
+			return finding(Problem, "some algorithms require a cluster, but none is configured; set slurm.shared_dir, or give them another executor")
 		}
-		return finding(OK, "no job is to run there")
+		return finding(OK, "not configured")
 	}
 	if err := host.CheckSharedDir(in.config.Slurm.SharedDir, in.data); err != nil {
 		return finding(Problem, "%s", fault.Text(err))
@@ -30,7 +30,7 @@ func checkSlurm(ctx context.Context, in *installation) []Finding {
 		found = append(found, Finding{Result: grade, Text: f.Text})
 	}
 	if os.Geteuid() == 0 {
-		found = append(found, finding(Warning, "molrun runs as root, and so do its jobs on the cluster; give it an account of its own, the same on all nodes")...)
+		found = append(found, finding(Warning, "molrun runs as root, and so do its jobs on the cluster; run it under a separate account that exists on all nodes")...)
 	}
 	return found
 }

@@ -115,7 +115,7 @@ func (r *Remote) fetchOutput(to string, o *app.Outcome, check func() error) erro
 	}
 	var invalid InvalidOutputError
 	if errors.As(err, &invalid) && o == nil {
-		r.Log.Warn().Str("reason", string(invalid)).Msg("left the output of an unfinished attempt behind")
+		r.Log.Warn().Str("reason", string(invalid)).Msg("did not collect the output of an unfinished attempt")
 		return os.WriteFile(filepath.Join(to, invalidFile), []byte(invalid), 0o600)
 	}
 	if out == "" || err != nil {

@@ -101,7 +101,7 @@ func (s *Schedule) once(ctx context.Context) {
 		s.failed = time.Time{}
 	default:
 		s.failed = s.Now()
-		s.fail(err, "the backup failed; it is tried again in an hour")
+		s.fail(err, "backup failed; retrying in 1h")
 	}
 }
 
@@ -137,7 +137,7 @@ func (s *Schedule) readDir() error {
 	s.state.There = marked && err == nil
 	s.mu.Unlock()
 	if err == nil && !marked {
-		err = fault.Errorf(fault.Invalid, "%s is no directory of backups; mount its disk, or run molrun backup %[1]s once", s.dir())
+		err = fault.Errorf(fault.Invalid, "%s has no backups; mount its disk, or run molrun backup %[1]s once", s.dir())
 	}
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func New(version string) *Metrics {
 	m.slurmFailures = m.counter("molrun_slurm_command_failures_total", "Commands of Slurm that failed or did not answer in time, by command.", "command")
 	m.unread = m.counter("molrun_metrics_failures_total", "Scrapes that lack something because it could not be read, by part.", "part")
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "molrun_build_info", Help: "Always 1; the labels are the version of molrun and of the Go that built it.",
+		Name: "molrun_build_info", Help: "Always 1; the labels are the versions of molrun and of the Go that built it.",
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	build.Set(1)

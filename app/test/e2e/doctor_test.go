@@ -61,10 +61,10 @@ func TestDoctorFindsNoProblemsInAHealthyInstallation(t *testing.T) {
 	healthy(initialized(t, "listen = \"127.0.0.1:0\"\n"))
 	running := startServer(t, serverOptions{})
 	findings := healthy(running, "--listen", strings.TrimPrefix(running.base, "http://"))
-	for check, want := range map[string]string{"database": "open and held by", "service": "runs on", "address": "the service listens", "open files": "the service may open"} {
+	for check, want := range map[string]string{"database": "in use by", "service": "running on", "address": "the service listens", "open files": "the service can open"} {
 		must.Contain(t, check+" of a running service", findings[check], want)
 	}
-	if findings := healthy(running); !strings.Contains(findings["address"], "the service listens on "+running.base+", a port that it has chosen") {
+	if findings := healthy(running); !strings.Contains(findings["address"], "the service listens on "+running.base+", a port that it chose") {
 		t.Errorf("address with a port of its own: %s", findings["address"])
 	}
 	other, err := whole.FreeAddress()
@@ -209,7 +209,7 @@ func TestDoctorReportsALowOpenFileLimit(t *testing.T) {
 	c := exec.Command("sh", "-c", `ulimit -n 512; exec "$0" doctor --listen 127.0.0.1:0`, molrun)
 	c.Dir, c.Env = s.dir, s.command().Env
 	out, err := c.Output()
-	if err == nil || !strings.Contains(string(out), "may open only 512 files; set LimitNOFILE=65536") {
+	if err == nil || !strings.Contains(string(out), "can open only 512 files; set LimitNOFILE=65536") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

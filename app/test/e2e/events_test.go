@@ -144,7 +144,7 @@ func TestReadersThatStallAreCutOff(t *testing.T) {
 		for n := range 200 {
 			u.do("PATCH", "/jobs/a", fmt.Sprintf(`{"note":"%d %s"}`, n, note)).want(200)
 		}
-		return strings.Contains(s.log.String(), "events cut off")
+		return strings.Contains(s.log.String(), "event stream interrupted")
 	})
 	u.submit("b", "shell", `{"script":"echo hello"}`)
 	u.hear(events, "job", "b", "COMPLETED")

@@ -50,7 +50,7 @@ func (s *instance) healthAfterStop() {
 	s.t.Helper()
 	s.stop()
 	out, errs, code := s.run("health")
-	if want := "molrun: no service runs on the data directory " + s.data() + "\n"; code != exitFailed || out != "" || errs != want {
+	if want := "molrun: no service is running on the data directory " + s.data() + "\n"; code != exitFailed || out != "" || errs != want {
 		s.t.Errorf("of a stopped service: exit code %d: %q, %q", code, out, errs)
 	}
 	s.fails(exitFailed, "run this as the service's user, with its --data", "health", "--data", filepath.Join(s.dir, "none"))
@@ -108,8 +108,8 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 		args, errs string
 		code       int
 	}{
-		{"--listen " + sick, "molrun: the service answers 503 Service Unavailable\n", exitFailed},
-		{"--listen " + other, "molrun: what answers at http://" + other + " is no molrun service\n", exitFailed},
+		{"--listen " + sick, "molrun: the service responded 503 Service Unavailable\n", exitFailed},
+		{"--listen " + other, "molrun: the server at http://" + other + " is not a molrun service\n", exitFailed},
 		{"--timeout 200ms --listen " + stuck, "context deadline exceeded\n", exitFailed},
 		{"--listen 127.0.0.1:1", "connection refused\n", exitFailed},
 		{"--timeout 0s", "--timeout: use a time above 0, such as 5s\n", exitUsage},

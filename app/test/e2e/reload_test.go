@@ -99,7 +99,7 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 	if !strings.Contains(s.log.String(), "what it said before stays") {
 		t.Error("the log does not tell of the mistake")
 	}
-	if findings, _ := s.diagnosis(); !strings.Contains(findings["algorithms"], "the service goes on with say 1 as it was before") {
+	if findings, _ := s.diagnosis(); !strings.Contains(findings["algorithms"], "the service keeps using say 1 as it was before until it restarts") {
 		t.Errorf("doctor: %q", findings["algorithms"])
 	}
 	u.submit("third", "say", `{}`)

@@ -66,7 +66,7 @@ func TestReportsHaveWhatHelpsAndNothingConfidential(t *testing.T) {
 	}
 	written, err := os.ReadFile(filepath.Join(s.dir, out))
 	must.OK(t, err)
-	for _, want := range []string{"no service runs on the data directory", "jobs 1 (0 queued)"} {
+	for _, want := range []string{"no service is running on the data directory", "jobs 1 (0 queued)"} {
 		if !strings.Contains(string(written), want) {
 			t.Errorf("without a service, no %q in\n%s", want, written)
 		}
