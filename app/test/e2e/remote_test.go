@@ -432,7 +432,7 @@ func TestKeysOfProfilesStayPrivate(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v of the profiles", info.Mode())
 	}
-	p.fails(exitKey, "no API key is kept for http://127.0.0.1:1", "whoami", "--server", "http://127.0.0.1:1")
+	p.fails(exitKey, "no API key is saved for http://127.0.0.1:1", "whoami", "--server", "http://127.0.0.1:1")
 	must.OK(t, os.Chmod(file, 0o644))
 	if _, errs, code := p.run("whoami"); code == 0 || !strings.Contains(errs, "chmod 600") {
 		t.Errorf("profiles that others can read: exit code %d: %s", code, errs)
