@@ -44,7 +44,7 @@ func TestBinodalExampleIsOneCommand(t *testing.T) {
 	}
 	shown := slices.DeleteFunc(u.viewsShown("lc-binodal"), func(name string) bool { return name == "curve" }) // which takes a critical point
 	must.Equal(t, "views", shown, []string{"plot", "binodal"})
-	p.fails(exitUsage, "leave out TYPE", "batch", "cg-condensate", "-i", "binodal.yaml")
+	p.fails(exitUsage, "omit TYPE", "batch", "cg-condensate", "-i", "binodal.yaml")
 	must.OK(t, os.WriteFile(filepath.Join(p.dir, "bad.yaml"), []byte("jobs: [{type: cg-idp, seting: 1}]\n"), 0o600))
 	p.fails(exitUsage, `job 1 of jobs: unknown member "seting"`, "batch", "-i", "bad.yaml")
 }

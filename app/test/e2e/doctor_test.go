@@ -143,7 +143,7 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 		{"a required sandbox that is not available", "sandbox", "Operation not permitted", "[runner]\nsandbox = \"required\"\n", func(t *testing.T, s *instance) {
 			s.program("bwrap", standInBubblewrap)
 		}},
-		{"a broken GPU driver", "gpus", "mend the driver", "", func(t *testing.T, s *instance) {
+		{"a broken GPU driver", "gpus", "fix the driver", "", func(t *testing.T, s *instance) {
 			s.program("nvidia-smi", "#!/bin/sh\necho 'Failed to initialize NVML' >&2\nexit 9\n")
 		}},
 	}

@@ -53,7 +53,7 @@ func (s *instance) healthAfterStop() {
 	if want := "molrun: no service is running on the data directory " + s.data() + "\n"; code != exitFailed || out != "" || errs != want {
 		s.t.Errorf("of a stopped service: exit code %d: %q, %q", code, out, errs)
 	}
-	s.fails(exitFailed, "run this as the service's user, with its --data", "health", "--data", filepath.Join(s.dir, "none"))
+	s.fails(exitFailed, "run this command as the service's user, with its --data", "health", "--data", filepath.Join(s.dir, "none"))
 }
 
 // TestHealthReachesAServiceByItsOwnAddress listens on an address of this machine's network

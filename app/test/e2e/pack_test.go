@@ -129,7 +129,7 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 	fails("is there already", "unpack", archive, dir)
 	fails("image not known", "pack", "--image", "localhost/other", "-o", archive+".2")
 	fails("there is no algorithm", "pack", "absent", "-o", archive+".2")
-	fails("named twice", "pack", "tm-align", "tm-align", "-o", archive+".2")
+	fails("listed twice", "pack", "tm-align", "tm-align", "-o", archive+".2")
 
 	// An archive that is damaged or cut off leaves nothing.
 	text := []byte(must.Read(t, archive))
