@@ -143,7 +143,7 @@ def test_profiles_of_the_command_line(service: Service, tmp_path: pathlib.Path, 
 
 @pytest.mark.parametrize("text", ["ftp://a", "http://", "http://u:p@h", "http://h/?a=b", "http://h/#a"])
 def test_addresses(text: str) -> None:
-    with pytest.raises(molrun.ConfigError, match="no address"):
+    with pytest.raises(molrun.ConfigError, match="not the address"):
         molrun.Client(text, "molrun_x")
 
 
