@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -38,6 +39,11 @@ type attempt struct {
 
 	overtaken atomic.Bool // a pilot has claimed the job before
 
+	gpuFault atomic.Pointer[app.FaultyGPU] // of a GPU that it has; set by the loop
+	gpuLost  chan struct{}                 // closed when its task can't continue for that
+	lostGPU  *app.FaultyGPU                // set before gpuLost is closed
+	lostOnce sync.Once
+
 	// Of the attempt's goroutine, from setJob on.
 	job       *app.Job
 	number    int            // the loop may read it once claimed is set
@@ -70,10 +76,11 @@ type core struct {
 
 // event is a message of an attempt to the loop.
 type event struct {
-	attempt *attempt
-	pilot   *pilot // of evTookOff and evPilotEnded
-	kind    eventKind
-	reason  eta.Reason // of evWaiting
+	attempt  *attempt
+	pilot    *pilot    // of evTookOff and evPilotEnded
+	executor *executor // of evGPUs
+	kind     eventKind
+	reason   eta.Reason // of evWaiting
 }
 
 type eventKind int
@@ -87,6 +94,7 @@ const (
 	evTookOff                     // the attempt's slot is now the pilot's
 	evJoined                      // the attempt is one more in a pilot
 	evPilotEnded                  // the pilot needs its slot no more
+	evGPUs                        // the executor's GPUs have changed
 	evDone                        // the attempt is finished, or was never ours
 )
 
@@ -203,6 +211,10 @@ func (a *attempt) runFrom(ctx context.Context, s situation) {
 		switch s.next() {
 		case stepPrepare:
 			failed, err := a.prepare(ctx)
+			if errors.Is(err, errGPUFault) {
+				a.returnToQueue(ctx, "its GPU is faulty")
+				return
+			}
 			if err != nil {
 				return
 			}
@@ -214,7 +226,7 @@ func (a *attempt) runFrom(ctx context.Context, s situation) {
 		case stepWatch, stepStop:
 			s.status, s.seen = a.watch(ctx), true
 			if a.returned.Load() && s.status.State == app.TaskLost && !a.stopAsked() {
-				a.returnToQueue(ctx)
+				a.returnToQueue(ctx, s.status.Reason)
 				return
 			}
 			s.begun = s.begun && !a.neverBegan(s.status)
@@ -227,12 +239,17 @@ func (a *attempt) runFrom(ctx context.Context, s situation) {
 			return
 		case stepFail:
 			a.leave()
+			if why := a.brokenGPU(ctx, s.status.Outcome); why != "" {
+				a.fetchResult(ctx)
+				a.finish(ctx, lostWithGPU(s.status.Outcome, why))
+				return
+			}
 			a.fail(ctx, s.status.Outcome)
 			return
 		case stepLose:
 			a.leave()
 			a.fetchResult(ctx)
-			end := app.Ending{Lost: s.status.Reason}
+			end := app.Ending{Lost: cmp.Or(a.whyLost(), s.status.Reason)}
 			if s.status.State == app.TaskEnded {
 				end.Outcome = s.status.Outcome
 			}
@@ -243,7 +260,7 @@ func (a *attempt) runFrom(ctx context.Context, s situation) {
 }
 
 // returnToQueue puts the job back into the queue.
-func (a *attempt) returnToQueue(ctx context.Context) {
+func (a *attempt) returnToQueue(ctx context.Context, why string) {
 	// The next one to prepare the directory takes a lock of its own, and not the pilot's.
 	if err := os.RemoveAll(filepath.Join(a.dir, task.LockFile)); err != nil {
 		a.finish(ctx, app.Ending{Lost: "its directory can't be cleared: " + err.Error()})
@@ -253,7 +270,7 @@ func (a *attempt) returnToQueue(ctx context.Context) {
 		return a.jobs.Return(ctx, a.id, a.number)
 	})
 	if err == nil {
-		a.log.Info().Msg("returned a job of a batch to the queue, because the job before it takes long")
+		a.log.Info().Str("reason", why).Msg("returned a job to the queue")
 	}
 }
 

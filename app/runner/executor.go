@@ -46,8 +46,12 @@ type executor struct {
 	watcher *watcher
 
 	forecaster *forecaster
+	gpus       app.GPUWatcher // nil: its GPUs never change
 
 	// Of the loop.
+	holds     bool            // it was told which GPUs jobs have
+	held      []string        // those that it was told
+	faulty    []app.FaultyGPU // as last known
 	share     *schedule.FairShare
 	unseen    int       // jobs found at the start whose task was not seen yet
 	preparing int       // jobs claimed and not started yet
@@ -71,6 +75,7 @@ func newExecutor(from app.Executor, jobs Jobs, o Options) *executor {
 		e.timeout = remoteTimeout
 		e.folders = folder.NewStore(filepath.Join(filepath.Dir(e.remote.AttemptsDir()), foldersDir))
 	}
+	e.gpus, _ = from.(app.GPUWatcher)
 	poll := o.Poll
 	if !bounded {
 		poll = o.ClusterPoll

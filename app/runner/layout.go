@@ -181,6 +181,7 @@ func (l *layout) writeTask(p algorithm.Paths) error {
 		ProgramVersion:    l.version,
 		Shown:             run.Shown,
 		GPUs:              l.lease.GPUs,
+		Cards:             l.lease.Cards,
 		CPUs:              l.lease.Needs.CPUs,
 		CPUSet:            l.lease.CPUs,
 		MaxRuntimeSeconds: l.job.MaxRuntime,

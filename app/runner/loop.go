@@ -102,11 +102,15 @@ func (r *Runner) handleEvent(e event) {
 		e.pilot.hasSlot, a.hasSlot = a.hasSlot, false
 		e.pilot.alone.Store(a.executor.alone(e.pilot))
 		a.executor.pilots[e.pilot] = true
+		e.pilot.noteGPUFault()
 	case evJoined:
 		if other := r.active[a.id]; other != nil {
 			other.overtaken.Store(true)
 		}
 		r.active[a.id] = a
+		a.noteGPUFault()
+	case evGPUs:
+		r.updateGPUs(e.executor)
 	case evPilotEnded:
 		r.pilotEnded(e.pilot)
 	case evDone:

@@ -74,6 +74,8 @@ type pilot struct {
 	hasSlot bool        // of the loop
 	alone   atomic.Bool // no other user waits for the slot; set by the loop
 
+	gpuFault atomic.Pointer[app.FaultyGPU] // of a GPU that it has; set by the loop
+
 	launches atomic.Int32 // since a row has ended
 	cancels  atomic.Int32 // processes that were cancelled on the cluster by hand
 	woken    chan struct{}
@@ -230,7 +232,7 @@ func (p *pilot) join(a *attempt) {
 // attend gives each row an attempt with a goroutine, after the loop has got its event.
 func (p *pilot) attend(ctx context.Context, rows []*app.Job) {
 	for _, j := range rows {
-		a := &attempt{core: p.core, executor: p.executor, id: j.ID, lease: p.lease, claimed: true, stop: make(chan struct{})}
+		a := &attempt{core: p.core, executor: p.executor, id: j.ID, lease: p.lease, claimed: true, stop: make(chan struct{}), gpuLost: make(chan struct{})}
 		if p.executor.remote != nil {
 			a.reason = p.executor.waiting("it is being submitted to the cluster")
 		}
@@ -254,6 +256,7 @@ func (p *pilot) run(ctx context.Context) {
 			sleep(ctx, gatherTime) // those that have ended leave, and count no more
 		}
 		p.returnRows()
+		p.returnUnbegun()
 		p.handOver(ctx)
 		p.claimMore(ctx)
 		if p.unneeded() {
@@ -357,7 +360,7 @@ func (p *pilot) wake() {
 func (p *pilot) handOver(ctx context.Context) {
 	p.mu.Lock()
 	rows := slices.DeleteFunc(slices.Clone(p.prepared), (*pilotRow).over)
-	if len(rows) == 0 || !p.alive && slices.ContainsFunc(p.handed, func(f *pilotRow) bool { return !f.over() }) {
+	if len(rows) == 0 || p.gpuFault.Load() != nil || !p.alive && slices.ContainsFunc(p.handed, func(f *pilotRow) bool { return !f.over() }) {
 		p.mu.Unlock()
 		return
 	}
@@ -548,7 +551,8 @@ func (p *pilot) returnRows() {
 	long := slices.ContainsFunc(p.handed, func(f *pilotRow) bool {
 		return f.last != nil && f.last.State == app.TaskRunning && f.ran(f.last.StartedAt) >= p.options.LongRow
 	})
-	if !p.alive || len(p.prepared)+len(p.handed) < 2 || !p.returnAsked && !long {
+	faulty := p.gpuFault.Load() != nil
+	if !p.alive || len(p.prepared)+len(p.handed) < 2 && !faulty || !p.returnAsked && !long && !faulty {
 		return
 	}
 	if !p.returnAsked {
@@ -559,10 +563,15 @@ func (p *pilot) returnRows() {
 	}
 	for _, f := range slices.Concat(p.prepared, p.handed) {
 		if !f.over() && !task.Exists(f.dir, task.RunFile) && !task.Exists(f.dir, task.OutcomeFile) {
-			f.returned.Store(true)
-			f.deliver(news{TaskStatus: app.TaskStatus{State: app.TaskLost, Reason: "the row before it takes long"}})
+			f.giveBack("the job before it takes long, or its GPU is faulty")
 		}
 	}
+}
+
+// giveBack returns a row to the queue that has not begun and never will.
+func (f *pilotRow) giveBack(why string) {
+	f.returned.Store(true)
+	f.deliver(news{TaskStatus: app.TaskStatus{State: app.TaskLost, Reason: why}})
 }
 
 // pollStatus asks the executor for the status of rows, delivers it to them, and returns how

@@ -46,6 +46,8 @@ func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
 	case err == nil || errors.Is(err, errAlive):
 		a.sendEvent(ctx, event{kind: evPrepared})
 		return nil, nil
+	case errors.Is(err, errGPUFault):
+		return nil, err
 	case errors.Is(err, errStopped):
 		return &app.Ending{Lost: "it was cancelled"}, nil
 	case errors.As(err, &refusal):
@@ -299,6 +301,9 @@ func (a *attempt) startTask(ctx context.Context) error {
 	if err == nil && a.pilot != nil {
 		a.pilot.addPrepared(a)
 		return nil
+	}
+	if err == nil && a.gpuFault.Load() != nil {
+		return errGPUFault
 	}
 	if err == nil {
 		callCtx, cancel := context.WithTimeout(ctx, a.executor.timeout)

@@ -100,6 +100,7 @@ func (r *Runner) adopt(e *executor, j *app.Job, l schedule.Lease) *pilot {
 	p.order = task.PilotRows(p.dir())
 	r.pilotCounts.Add(p.id, e.kind(l))
 	e.pilots[p] = true
+	p.noteGPUFault()
 	e.share.CountRunning(l)
 	e.running++
 	task.ClosePilot(p.dir()) // if this fails, it ends when it has received no rows for a while

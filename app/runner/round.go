@@ -21,10 +21,12 @@ func (r *Runner) rounds(ctx context.Context) {
 	for _, e := range r.executors {
 		before := e.scanned
 		e.failed = false
+		r.holdGPUs(e)
 		if err := r.round(ctx, e); err != nil && ctx.Err() == nil {
 			e.failed = true
 			r.options.Log.Warn().Err(err).Str("executor", e.Name()).Msg("could not read the queue; retrying")
 		}
+		r.holdGPUs(e)
 		scanned = scanned || e.scanned != before
 	}
 	if scanned {
@@ -110,7 +112,7 @@ func (r *Runner) leaveToPilots(e *executor, scan *schedule.Scan) (held []app.Wai
 // job is found if an earlier runner has claimed it, nil if it is still to be
 // claimed.
 func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l schedule.Lease, found *app.Job) {
-	a := &attempt{core: &r.core, executor: e, id: id, lease: l, hasSlot: true, stop: make(chan struct{})}
+	a := &attempt{core: &r.core, executor: e, id: id, lease: l, hasSlot: true, stop: make(chan struct{}), gpuLost: make(chan struct{})}
 	e.running++
 	if e.remote != nil && e.running >= e.remote.MaxTasks() {
 		e.filled = time.Now()
@@ -131,7 +133,7 @@ func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l schedu
 // attendRow is attend for a job that an earlier runner has claimed for a pilot, which has
 // the slot.
 func (r *Runner) attendRow(ctx context.Context, e *executor, found *app.Job, p *pilot) {
-	a := &attempt{core: &r.core, executor: e, id: found.ID, lease: p.lease, stop: make(chan struct{})}
+	a := &attempt{core: &r.core, executor: e, id: found.ID, lease: p.lease, stop: make(chan struct{}), gpuLost: make(chan struct{})}
 	a.setJob(found)
 	p.join(a)
 	r.resumeAttempt(ctx, a)
@@ -151,6 +153,7 @@ func (r *Runner) resumeAttempt(ctx context.Context, a *attempt) {
 // startAttempt gives an attempt its goroutine.
 func (r *Runner) startAttempt(ctx context.Context, a *attempt, run func(context.Context)) {
 	r.active[a.id] = a
+	a.noteGPUFault()
 	r.attempts.Go(func() {
 		run(ctx)
 		a.sendEvent(ctx, event{kind: evDone})

@@ -89,6 +89,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	for _, e := range r.executors {
 		others.Go(func() { e.watcher.run(ctx) })
 		others.Go(func() { e.forecaster.publish(ctx, r.options.Log) })
+		if e.gpus != nil {
+			others.Go(func() { r.followGPUs(ctx, e) })
+		}
 		if e.remote != nil {
 			log := r.options.Log.With().Str("executor", e.Name()).Logger()
 			others.Go(func() {

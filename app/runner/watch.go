@@ -15,7 +15,7 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 	news := a.follow()
 	defer a.unfollow()
 	defer a.writers.add(a)()
-	stop := a.stop
+	stop, lost := a.stop, a.gpuLost
 	var again <-chan time.Time
 	for {
 		select {
@@ -32,8 +32,12 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 		case <-stop:
 			stop = nil
 			again = a.stopTask(ctx)
+		case <-lost:
+			lost = nil
+			a.log.Warn().Str("gpu", a.lostGPU.Name).Msg("GPU of a running job is lost; stopping the job")
+			again = a.stopLost(ctx)
 		case <-again:
-			again = a.stopTask(ctx)
+			again = a.stopLost(ctx)
 		case <-ctx.Done():
 			return app.TaskStatus{}
 		}

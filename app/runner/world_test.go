@@ -161,10 +161,16 @@ func (w *world) catalogue(definition string) *algorithm.Catalogue {
 
 func (w *world) service(definition string) *app.Service {
 	w.t.Helper()
+	return w.serviceWith(definition, nil)
+}
+
+// serviceWith is service for a machine whose number of GPUs can change, unless it is nil.
+func (w *world) serviceWith(definition string, gpus func() int) *app.Service {
+	w.t.Helper()
 	s, err := app.NewService(w.store, w.files, w.catalogue(definition), app.Options{
 		Now:     time.Now,
 		Quota:   w.options.Quota,
-		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: gib, GPUs: 2, Local: true}}},
+		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: gib, GPUs: 2, CountGPUs: gpus, Local: true}}},
 	})
 	must.OK(w.t, err)
 	return s

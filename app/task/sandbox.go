@@ -133,6 +133,7 @@ func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 		ReadOnly:   readOnlyInputs(r.work),
 		Hide:       r.isolation.Hide,
 		GPUs:       r.spec.grantedGPUs(),
+		Cards:      r.spec.Cards,
 		Stdin:      io.stdin, Stdout: io.stdout, Stderr: io.stderr,
 		Fork:   r.forkExec,
 		Wanted: r.wanted,

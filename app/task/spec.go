@@ -26,6 +26,7 @@ type Spec struct {
 	Folder            string            `json:"folder,omitempty"` // of the algorithm, only read
 	Shown             []string          `json:"shown,omitempty"`  // files whose end goes to the log of a step that fails
 	GPUs              []string          `json:"gpus,omitempty"`   // leased devices
+	Cards             []string          `json:"cards,omitempty"`  // of those, if any of them is an instance
 	CPUs              int               `json:"cpus"`
 	CPUSet            []int             `json:"cpuSet,omitempty"`       // to which its programs are pinned
 	MaxRuntimeSeconds int64             `json:"maxRuntimeSeconds"`      // of all steps together; 0 is no limit

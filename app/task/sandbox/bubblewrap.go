@@ -44,7 +44,7 @@ func (c Config) seen(program Program) (*view, error) {
 	}
 	return &view{
 		work: c.Work, readOnly: c.ReadOnly, read: read, hide: c.Hide,
-		devices: gpuDevices("/", c.GPUs), network: c.Allowed.Network, shmBytes: c.SharedMemoryBytes,
+		devices: gpuDevices("/", c.cards()), network: c.Allowed.Network, shmBytes: c.SharedMemoryBytes,
 	}, nil
 }
 

@@ -14,10 +14,19 @@ var sharedDevices = []string{
 	"dev/kfd", "dev/dri",
 }
 
+// cards returns the cards of the GPUs.
+func (c Config) cards() []string {
+	if c.Cards != nil {
+		return c.Cards
+	}
+	return c.GPUs
+}
+
 // gpuDevices returns the device files of the granted GPUs below root, which is /
 // except in tests. If the GPUs are not named by UUID, or the driver does not say
 // which device a UUID is, it gives those of all GPUs, and programs have only
-// CUDA_VISIBLE_DEVICES to know which are theirs.
+// CUDA_VISIBLE_DEVICES to know which are theirs. Those of instances (MIG) are their card's
+// and, in nvidia-caps, those of every instance.
 func gpuDevices(root string, gpus []string) []string {
 	if len(gpus) == 0 {
 		return nil

@@ -20,6 +20,7 @@ func TestOnlyGrantedGPUsAreInTheSandbox(t *testing.T) {
 		put(fmt.Sprintf("proc/driver/nvidia/gpus/0000:0%d:00.0/information", i),
 			fmt.Sprintf("Model: \t\t Stand-in\nGPU UUID:   \t %s\nDevice Minor: \t %d\n", uuid, i))
 	}
+	instance := Config{GPUs: []string{"MIG-1"}, Cards: []string{"GPU-bb"}}
 	shared := []string{"nvidia-uvm", "nvidiactl"}
 	tests := []struct {
 		name string
@@ -29,6 +30,7 @@ func TestOnlyGrantedGPUsAreInTheSandbox(t *testing.T) {
 		{"none", nil, nil},
 		{"one", []string{"GPU-bb"}, append([]string{"nvidia1"}, shared...)},
 		{"both", []string{"GPU-aa", "GPU-bb"}, append([]string{"nvidia0", "nvidia1"}, shared...)},
+		{"an instance", instance.cards(), append([]string{"nvidia1"}, shared...)},
 		{"by number", []string{"0"}, append([]string{"nvidia0", "nvidia1", "nvidia10"}, shared...)},
 	}
 	for _, tt := range tests {

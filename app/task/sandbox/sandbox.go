@@ -32,6 +32,7 @@ type Config struct {
 	Own               string   // the path of molrun in its commands, to be read; "": that of this process
 	Hide              []string // of what programs see otherwise
 	GPUs              []string
+	Cards             []string // of the GPUs; nil: they are cards
 	SharedMemoryBytes int64    // size of /dev/shm; 0 leaves it to the kernel
 	CPUs              []int    // to which the program is pinned in a shared sandbox; none: to no ones
 	Cgroup            *os.File // directory of the program's cgroup in a shared sandbox; nil: none
