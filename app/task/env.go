@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -35,6 +36,10 @@ func InheritedEnv() []string {
 
 // gpuVariable names the GPUs that a program may use.
 const gpuVariable = "CUDA_VISIBLE_DEVICES"
+
+// hookVariable names them for what makes GPUs visible in containers. Many images set it to all,
+// which would give every GPU to a job that has none.
+const hookVariable = "NVIDIA_VISIBLE_DEVICES"
 
 // secondsVariable is the remaining run time of the task when a step begins.
 const secondsVariable = "MOLRUN_SECONDS"
@@ -71,6 +76,7 @@ func (s *Spec) environment(work string, begin time.Time, site, step map[string]s
 		env[secondsVariable] = fmt.Sprint(max(0, int64(left.Seconds())))
 	}
 	env[gpuVariable] = s.visibleGPUs()
+	env[hookVariable] = cmp.Or(env[gpuVariable], "void")
 
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -76,7 +77,7 @@ func TestProgramsSeeOnlyTheirOwnEnvironment(t *testing.T) {
 	}
 	want := []string{
 		"CUDA_VISIBLE_DEVICES=", "HOME=" + a.path(WorkDir), "LANG=C.UTF-8", "LC_ALL=C", "LD_LIBRARY_PATH=/opt/lib",
-		"MKL_NUM_THREADS=3", "MOLRUN_CPUS=3", "MOLRUN_TASK=" + a.spec.Token, "OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=3", "PATH=" + os.Getenv("PATH"), "PYTHONUNBUFFERED=1",
+		"MKL_NUM_THREADS=3", "MOLRUN_CPUS=3", "MOLRUN_TASK=" + a.spec.Token, "NVIDIA_VISIBLE_DEVICES=void", "OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=3", "PATH=" + os.Getenv("PATH"), "PYTHONUNBUFFERED=1",
 		"TMPDIR=" + a.path(WorkDir, "tmp"), "TZ=Europe/Berlin",
 	}
 	must.Equal(t, "the environment", environmentOf(t, a), want)
@@ -100,8 +101,11 @@ func TestProgramsSeeTheirGPUs(t *testing.T) {
 			a := newAttempt(t)
 			a.env = []string{"PATH=" + os.Getenv("PATH"), tt.env}
 			a.spec.GPUs = tt.leased
-			if got := environmentOf(t, a); !slices.Contains(got, "CUDA_VISIBLE_DEVICES="+tt.want) {
-				t.Errorf("environment %q, want CUDA_VISIBLE_DEVICES=%s", got, tt.want)
+			got := environmentOf(t, a)
+			for _, entry := range []string{"CUDA_VISIBLE_DEVICES=" + tt.want, "NVIDIA_VISIBLE_DEVICES=" + cmp.Or(tt.want, "void")} {
+				if !slices.Contains(got, entry) {
+					t.Errorf("environment %q, want %s", got, entry)
+				}
 			}
 		})
 	}
