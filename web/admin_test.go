@@ -30,9 +30,10 @@ func TestStatusShowsWhatRunsAndWaits(t *testing.T) {
 	}
 	same(t, "executors", f["executors"], any([]any{map[string]any{
 		"name": "local", "state": "ok",
-		"capacity": map[string]any{"cpus": 64.0, "memoryBytes": float64(1 << 40), "gpus": 1.0},
-		"used":     map[string]any{"cpus": 1.0, "memoryBytes": float64(64 << 20), "gpus": 0.0},
-		"running":  1.0, "queued": 3.0,
+		"capacity":   map[string]any{"cpus": 64.0, "memoryBytes": float64(1 << 40), "gpus": 1.0},
+		"used":       map[string]any{"cpus": 1.0, "memoryBytes": float64(64 << 20), "gpus": 0.0},
+		"faultyGpus": []any{map[string]any{"name": "1", "fault": "lost", "reason": "is lost"}},
+		"running":    1.0, "queued": 3.0,
 		"others": map[string]any{"running": 0.0, "queued": 2.0},
 		"queue": []any{
 			map[string]any{"email": "ann@lab.example", "priority": 0.0, "jobs": 2.0},

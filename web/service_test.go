@@ -215,7 +215,7 @@ type machine struct{ app.Executor }
 func (machine) Name() string { return "local" }
 
 func (machine) Capacity() (app.Capacity, bool) {
-	return app.Capacity{CPUs: 64, MemoryBytes: 1 << 40, GPUs: []string{"0"}}, true
+	return app.Capacity{CPUs: 64, MemoryBytes: 1 << 40, GPUs: []string{"0"}, FaultyGPUs: []app.FaultyGPU{{Name: "1", Fault: app.GPULost, Text: "is lost"}}}, true
 }
 
 // policy is whom submissions may have told of their end.

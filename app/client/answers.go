@@ -101,15 +101,22 @@ type Status struct {
 	Executors []ExecutorStatus `json:"executors"`
 }
 
+// FaultyGPU is a GPU that no job is given.
+type FaultyGPU struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
 // ExecutorStatus is how full an executor is.
 type ExecutorStatus struct {
-	Name     string   `json:"name"`
-	State    string   `json:"state"`
-	Capacity *Amounts `json:"capacity"`
-	Used     Amounts  `json:"used"`
-	Running  int      `json:"running"`
-	Queued   int      `json:"queued"`
-	Others   struct { // of other organizations
+	Name     string      `json:"name"`
+	State    string      `json:"state"`
+	Capacity *Amounts    `json:"capacity"`
+	Used     Amounts     `json:"used"`
+	Faulty   []FaultyGPU `json:"faultyGpus"`
+	Running  int         `json:"running"`
+	Queued   int         `json:"queued"`
+	Others   struct {    // of other organizations
 		Running int `json:"running"`
 		Queued  int `json:"queued"`
 	} `json:"others"`

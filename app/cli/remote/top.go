@@ -254,6 +254,9 @@ func fullness(st *client.Status) string {
 			if c.GPUs > 0 {
 				line += fmt.Sprintf("   GPUs %d/%d", e.Used.GPUs, c.GPUs)
 			}
+			if len(e.Faulty) > 0 {
+				line += fmt.Sprintf("   faulty GPUs %d", len(e.Faulty))
+			}
 		}
 		if e.State != "ok" {
 			line += "   " + terminal.Clean(e.State)

@@ -49,10 +49,18 @@ type ExecutorState struct {
 	State    string               `json:"state"`
 	Capacity *placement.Resources `json:"capacity,omitempty"` // nil: it has a queue of its own
 	Used     placement.Resources  `json:"used"`               // by all organizations
-	Running  int                  `json:"running"`            // jobs, or those being started
+	Faulty   []FaultyGPU          `json:"faultyGpus,omitempty"`
+	Running  int                  `json:"running"` // jobs, or those being started
 	Queued   int                  `json:"queued"`
 	Others   Others               `json:"others"`
 	Queue    []Line               `json:"queue"`
+}
+
+// FaultyGPU is a GPU that no job is given.
+type FaultyGPU struct {
+	Name   string       `json:"name"`
+	Fault  app.GPUFault `json:"fault"`
+	Reason string       `json:"reason"`
 }
 
 // Others counts the jobs of other organizations.
@@ -76,7 +84,8 @@ func (r *Reports) Of(ctx context.Context, by app.Caller) (*Report, error) {
 		byName := map[string]*ExecutorState{}
 		for i, e := range r.executors {
 			s := &report.Executors[i]
-			s.Name, s.State, s.Capacity = e.Name(), e.State(), capacityOf(e)
+			s.Name, s.State = e.Name(), e.State()
+			s.Capacity, s.Faulty = capacityOf(e)
 			byName[s.Name] = s
 			if err := s.addQueue(tx, by); err != nil {
 				return err
@@ -91,12 +100,16 @@ func (r *Reports) Of(ctx context.Context, by app.Caller) (*Report, error) {
 	return report, err
 }
 
-func capacityOf(e Executor) *placement.Resources {
+func capacityOf(e Executor) (*placement.Resources, []FaultyGPU) {
 	c, bounded := e.Capacity()
 	if !bounded {
-		return nil
+		return nil, nil
 	}
-	return &placement.Resources{CPUs: c.CPUs, MemoryBytes: c.MemoryBytes, GPUs: len(c.GPUs)}
+	var faulty []FaultyGPU
+	for _, g := range c.FaultyGPUs {
+		faulty = append(faulty, FaultyGPU{g.Name, g.Fault, g.Text})
+	}
+	return &placement.Resources{CPUs: c.CPUs, MemoryBytes: c.MemoryBytes, GPUs: len(c.GPUs)}, faulty
 }
 
 func (s *ExecutorState) addQueue(tx app.Tx, by app.Caller) error {

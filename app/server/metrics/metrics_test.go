@@ -287,3 +287,26 @@ func TestAScrapeTellsWhatCanBeRead(t *testing.T) {
 		wants(t, m, map[string]float64{"molrun_drained": 0, "molrun_database_size_bytes": 4096, "molrun_slurm_up": 1, "molrun_backup_last_success_timestamp_seconds": 1000})
 	})
 }
+
+// machine is an executor that only has a size.
+type machine struct{ app.Executor }
+
+func (machine) Name() string { return "local" }
+
+func (machine) Capacity() (app.Capacity, bool) {
+	return app.Capacity{CPUs: 4, GPUs: []string{"GPU-a", "GPU-c"}, FaultyGPUs: []app.FaultyGPU{{Name: "GPU-b", Fault: app.GPULost}}}, true
+}
+
+func TestFaultyGPUsAreNamed(t *testing.T) {
+	t.Parallel()
+	m, zero := metrics.New("v1"), func() int { return 0 }
+	m.Watch(metrics.Sources{
+		Store: &broken{}, Disk: func() (app.Disk, error) { return app.Disk{}, nil }, AuditLost: zero, Listeners: zero, Computing: zero,
+		Executors: []app.Executor{machine{}}, Warn: func(string, error) {},
+	})
+	wants(t, m, map[string]float64{
+		`molrun_executor_gpus{executor="local",use="free"}`:            2,
+		`molrun_executor_gpus{executor="local",use="faulty"}`:          1,
+		`molrun_gpu_faulty{executor="local",fault="lost",gpu="GPU-b"}`: 1,
+	})
+}

@@ -83,7 +83,8 @@ var (
 	executorJobs   = desc("molrun_executor_jobs", "Jobs that hold resources (starting or running), by executor.", "executor")
 	executorCPUs   = desc("molrun_executor_cpus", "CPUs by executor and use: used by jobs, or free. For a cluster, only used ones: it has its own queue.", "executor", "use")
 	executorMemory = desc("molrun_executor_memory_bytes", "Memory in bytes by executor and use: used (reserved for jobs), or free.", "executor", "use")
-	executorGPUs   = desc("molrun_executor_gpus", "GPUs by executor and use: used by jobs, or free.", "executor", "use")
+	executorGPUs   = desc("molrun_executor_gpus", "GPUs by executor and use: used by jobs, free, or faulty (not given to jobs).", "executor", "use")
+	gpuFaulty      = desc("molrun_gpu_faulty", "1 for each GPU that no job is given, by executor, GPU and fault: lost, reset (needs one), memory (uncorrected errors), occupied (by other programs), unknown (nvidia-smi does not answer) or no-instances (MIG mode). Absent for healthy ones.", "executor", "gpu", "fault")
 	diskSize       = desc("molrun_disk_size_bytes", "Size in bytes of the disk with the data directory.")
 	diskFree       = desc("molrun_disk_free_bytes", "Free space in bytes on that disk.")
 	diskReserve    = desc("molrun_disk_reserve_bytes", "Free-space threshold in bytes. Below it, uploads are rejected and jobs wait.")
@@ -277,6 +278,10 @@ func (s *state) collectExecutors(c sink) {
 			use("free", placement.Resources{
 				CPUs: max(0, all.CPUs-now.used.CPUs), MemoryBytes: max(0, all.MemoryBytes-now.used.MemoryBytes), GPUs: max(0, len(all.GPUs)-now.used.GPUs),
 			})
+			c.gauge(executorGPUs, float64(len(all.FaultyGPUs)), e.Name(), "faulty")
+			for _, g := range all.FaultyGPUs {
+				c.gauge(gpuFaulty, 1, e.Name(), g.Name, string(g.Fault))
+			}
 		}
 	}
 }

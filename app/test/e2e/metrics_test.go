@@ -88,7 +88,7 @@ var (
 		"molrun_backup_directory_present", "molrun_backup_interval_seconds", "molrun_backup_last_success_timestamp_seconds", "molrun_backup_size_bytes", "molrun_backup_duration_seconds",
 		"molrun_backup_failures_total", "molrun_backup_trial_timestamp_seconds", "molrun_backup_trial_success",
 	}
-	onFailure = []string{"molrun_metrics_failures_total"}
+	onFailure = []string{"molrun_metrics_failures_total", "molrun_gpu_faulty"}
 	always    = regexp.MustCompile(`\b(?:molrun|process|go)_[a-z0-9_]+\b`)
 )
 
