@@ -45,9 +45,9 @@ func TestJobsWaitForFaultyGPUs(t *testing.T) {
 
 func TestGPUsAreNotKnownYet(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 8, GPUsUnknown: true})
-	b.add("ann", "1", gpus(2))
+	b.add("ann", "1", gpus(1))
 	d := b.deep()
-	must.Equal(t, "why it waits", d.Reasons["1"].Text, "waiting for 2 GPUs: which GPUs the server has is not known yet")
+	must.Equal(t, "why it waits", d.Reasons["1"].Text, "waiting for 1 GPU: which GPUs the server has is not known yet")
 	b.turns.SetGPUs(app.Capacity{FaultyGPUs: []app.FaultyGPU{{Name: "a", Fault: app.GPUUndivided}}})
 	if d := b.deep(); len(d.Impossible) != 1 {
 		t.Errorf("%+v, want a refusal: a card without instances is no GPU", d)
