@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"molrun/app"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"molrun/app"
 )
 
 // maxOutput bounds what is read of the tool's output.
