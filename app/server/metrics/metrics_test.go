@@ -87,6 +87,7 @@ func TestEndsOfAttemptsAreTold(t *testing.T) {
 	m.Happened(change(running, job("dock", app.Failed, failedWith(app.FailedStopped))))
 	m.Happened(change(running, job("dock", app.Failed, failedWith(app.FailedLost))))
 	m.Happened(change(running, job("dock", app.Queued, nil)))                                                                    // lost, to be tried again
+	m.Happened(change(running, job("dock", app.Queued, func(j *app.Job) { j.PastAttempts = make([]app.PastAttempt, 1) })))       // out of memory, to get more
 	m.Happened(change(running, job("dock", app.Running, claimed)))                                                               // another change
 	m.Happened(change(job("dock", app.Queued, claimed), job("dock", app.Failed, failedWith(app.FailedCannotStart))))             // claimed, never ran
 	m.Happened(change(job("dock", app.Queued, nil), job("dock", app.Failed, failedWith(app.FailedDependency))))                  // no attempt
@@ -95,7 +96,7 @@ func TestEndsOfAttemptsAreTold(t *testing.T) {
 	m.Happened([]events.Entry{{Attached: &app.Event{Kind: app.EventMetrics, Job: job("dock", app.Completed, nil)}}, {}})         // no change
 	const attempts, failures = `molrun_job_attempts_total{executor="local",result="%s",type="dock"}`, `molrun_job_failures_total{code="%s",type="dock"}`
 	wants(t, m, map[string]float64{
-		fmt.Sprintf(attempts, "completed"): 1, fmt.Sprintf(attempts, "failed"): 2, fmt.Sprintf(attempts, "stopped"): 1, fmt.Sprintf(attempts, "lost"): 2,
+		fmt.Sprintf(attempts, "completed"): 1, fmt.Sprintf(attempts, "failed"): 3, fmt.Sprintf(attempts, "stopped"): 1, fmt.Sprintf(attempts, "lost"): 2,
 		fmt.Sprintf(failures, "EXIT_STATUS"): 1, fmt.Sprintf(failures, "STOPPED"): 1, fmt.Sprintf(failures, "LOST"): 1,
 		fmt.Sprintf(failures, "CANNOT_START"): 1, fmt.Sprintf(failures, "DEPENDENCY_FAILED"): 1, fmt.Sprintf(failures, "TIMEOUT"): 0,
 	})
@@ -114,6 +115,8 @@ func TestTimesOfJobsAreTold(t *testing.T) {
 	m.Happened(change(&ended, &ended)) // as when it is pinned
 	again := running
 	again.Private.Lost, again.StartedAt = 1, unit.At(begin.Add(time.Hour)) // the wait includes a run
+	m.Happened(change(queued, &again))
+	again.Private.Lost, again.PastAttempts = 0, make([]app.PastAttempt, 1) // so does this one
 	m.Happened(change(queued, &again))
 	m.Happened(change(queued, &ended)) // so short that its start was not told
 	wants(t, m, map[string]float64{
