@@ -1,6 +1,10 @@
 package condensate
 
-import "math"
+import (
+	"math"
+
+	"molrun/app/engine/md"
+)
 
 // Interface is the boundary of the dense phase on one side.
 type Interface struct {
@@ -33,7 +37,7 @@ func fitCurve(step float64, levels []float64) curve {
 			for k := range points + 1 {
 				at := low[0] + (high[0]-low[0])*float64(i)/points
 				logLength := low[1] + (high[1]-low[1])*float64(k)/points
-				if c := stepAt(step, levels, at, math.Exp(logLength)); c.misfit < best.misfit {
+				if c := stepAt(step, levels, at, md.Exp(logLength)); c.misfit < best.misfit {
 					best, middle = c, [2]float64{at, logLength}
 				}
 			}
@@ -51,7 +55,7 @@ func stepAt(step float64, levels []float64, at, length float64) curve {
 	n := float64(len(levels))
 	var t, tt, c, tc, cc float64
 	for i, level := range levels {
-		x := -math.Tanh(((float64(i)+0.5)*step - at) / length)
+		x := 2/(md.Exp(2*((float64(i)+0.5)*step-at)/length)+1) - 1 // -tanh
 		t += x
 		tt += x * x
 		c += level

@@ -34,12 +34,13 @@ func NewDynamics(m *Model, source *Random) *Dynamics {
 	return d
 }
 
-// Start draws a self-avoiding conformation and velocities of the temperature. It
+// Start draws a self-avoiding conformation, bonds and velocities of the temperature. It
 // returns an error like that of Advance.
 func (d *Dynamics) Start() error {
 	m := d.model
 	rng := rand.New(d.source)
 	d.x = walk(m, rng)
+	m.shake(d.x, rng)
 	m.drawVelocities(d.v, rng)
 	return d.Resume()
 }

@@ -32,6 +32,11 @@ type Conditions struct {
 	ChargedTermini bool    // adds +1 to the first residue and -1 to the last
 }
 
+// Describe says the conditions in words.
+func (c Conditions) Describe() string {
+	return fmt.Sprintf("%g K, pH %g, ionic strength %g mol/L", c.Temperature, c.PH, c.IonicStrength)
+}
+
 // Dielectric returns the relative permittivity of water at a temperature in K
 // (Akerlof and Oshry, JACS 1950, 72, 2844), valid from 273 to 373 K.
 func Dielectric(temperature float64) float64 {
@@ -90,7 +95,7 @@ func NewModel(sequence string, c Conditions) *Model {
 		m.mass[i] = residues[t].mass
 		m.charge[i] = residues[t].charge
 		if sequence[i] == 'H' {
-			m.charge[i] = 1 / (1 + math.Pow(10, c.PH-histidinePK))
+			m.charge[i] = 1 / (1 + power(10, c.PH-histidinePK))
 		}
 	}
 	m.mass[0] += nTerminusMass

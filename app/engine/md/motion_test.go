@@ -261,11 +261,12 @@ func TestPackedChainsKeepApart(t *testing.T) {
 		t.Fatalf("%d positions of %d beads", len(x), m.Size())
 	}
 	for i := range x {
-		if x[i].Z < 22 || x[i].Z > 38 {
+		if x[i].Z < 22-0.1 || x[i].Z > 38+0.1 {
 			t.Fatalf("bead %d is at height %g", i, x[i].Z)
 		}
 		for j := range i {
-			if r := m.Image(x[i].Sub(x[j])).Norm(); r < 0.379 {
+			least := 0.379 - 0.1 // each is moved a little
+			if r := m.Image(x[i].Sub(x[j])).Norm(); r < least {
 				t.Fatalf("beads %d and %d are %g nm apart", i, j, r)
 			}
 		}

@@ -23,7 +23,7 @@ type packing struct {
 
 // Pack returns self-avoiding walks of all chains, whose beads lie between two heights in
 // nm and keep apart from those of all other chains by their diameters, also through the
-// sides of the box. It returns an error if there is too little room.
+// sides of the box; then each bead is moved a little, so that bonds have the temperature's length. It returns an error if there is too little room.
 func Pack(m *Mixture, seed uint64, replica int, low, high float64) ([]Vec, error) {
 	p := &packing{mix: m, inCell: make(map[int][]int32)}
 	p.count = [3]int{int(m.Box.X / packCell), int(m.Box.Y / packCell), int(m.Box.Z / packCell)}
@@ -35,6 +35,7 @@ func Pack(m *Mixture, seed uint64, replica int, low, high float64) ([]Vec, error
 			return nil, errors.New("the chains have too little room: a larger box or fewer copies are needed")
 		}
 	}
+	m.model[0].shake(p.x, rng)
 	return p.x, nil
 }
 

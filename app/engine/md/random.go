@@ -66,7 +66,7 @@ func (g *Random) archive(a *Archive) {
 // Normal numbers come from the ziggurat of Marsaglia and Tsang (J. Stat. Softw.
 // 2000, 5(8)): layers of equal area under the bell curve. 99 of 100 points lie in
 // the part of a layer that is entirely below the curve and are decided here;
-// math/rand/v2 decides the others.
+// math/rand/v2 decides the others, by an exponential of float32.
 const (
 	layers     = 128
 	layerStart = 3.442619855899      // where the tail begins
@@ -85,7 +85,7 @@ type layer struct {
 var ziggurat = newZiggurat()
 
 func newZiggurat() *[layers]layer {
-	bell := func(x float64) float64 { return math.Exp(-x * x / 2) }
+	bell := func(x float64) float64 { return Exp(-x * x / 2) }
 	z := new([layers]layer)
 	base := layerArea / bell(layerStart)
 	z[0] = newLayer(base, layerStart)

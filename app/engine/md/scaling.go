@@ -41,20 +41,20 @@ func FitScaling(rms []float64) Scaling {
 
 // At returns the distance in nm that the law gives for a separation.
 func (s Scaling) At(separation int) float64 {
-	return s.R0 * math.Pow(float64(separation), s.Nu)
+	return s.R0 * power(float64(separation), s.Nu)
 }
 
 // prefactor returns the best R0 for a given nu, and the sum of squared deviations.
 func prefactor(rms []float64, nu float64) (r0, squares float64) {
 	var xy, xx float64
 	for s := scalingFrom; s < len(rms); s++ {
-		x := math.Pow(float64(s), nu)
+		x := power(float64(s), nu)
 		xy += x * rms[s]
 		xx += x * x
 	}
 	r0 = xy / xx
 	for s := scalingFrom; s < len(rms); s++ {
-		d := rms[s] - r0*math.Pow(float64(s), nu)
+		d := rms[s] - r0*power(float64(s), nu)
 		squares += d * d
 	}
 	return r0, squares

@@ -11,12 +11,12 @@ func screenedEnergy(strength, kappa, r float64) float64 {
 	if !(r < chargeCutoff) {
 		return 0
 	}
-	return strength * (math.Exp(-kappa*r)/r - math.Exp(-kappa*chargeCutoff)/chargeCutoff)
+	return strength * (Exp(-kappa*r)/r - Exp(-kappa*chargeCutoff)/chargeCutoff)
 }
 
 // screenedForceOverR is F/r of Debye-Hückel for strength 1, in 1/nm³.
 func screenedForceOverR(kappa, r float64) float64 {
-	return math.Exp(-kappa*r) * (1 + kappa*r) / (r * r * r)
+	return Exp(-kappa*r) * (1 + kappa*r) / (r * r * r)
 }
 
 // Segments of screenTable. Each octave of r² is divided into equal parts, so the
@@ -62,7 +62,7 @@ func segmentStart(k int) float64 {
 // to r².
 func screenedSlope(kappa, r2 float64) (value, slope float64) {
 	r, k := math.Sqrt(r2), kappa
-	perR := -math.Exp(-k*r) * (k*k/r2 + 3*(1+k*r)/(r2*r2))
+	perR := -Exp(-k*r) * (k*k/r2 + 3*(1+k*r)/(r2*r2))
 	return screenedForceOverR(k, r), perR / (2 * r)
 }
 

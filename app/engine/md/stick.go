@@ -61,7 +61,7 @@ const stickScale = 12 * stickEnergy
 // in stickForce.
 func halfStick(kind uint8) (size, strength float64) {
 	r := residues[kind]
-	return math.Pow(2, 1.0/6) * r.sigma / 2, stickScale * r.lambda / 2
+	return power(2, 1.0/6) * r.sigma / 2, stickScale * r.lambda / 2
 }
 
 // stickForce times the separation is the Ashbaugh-Hatch force for r² in nm². The

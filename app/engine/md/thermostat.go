@@ -17,7 +17,7 @@ func newThermostat(m *Model, friction float64) thermostat {
 	t := thermostat{
 		kick:  make([]float64, m.Size()),
 		noise: make([]float64, m.Size()),
-		decay: math.Exp(-friction * TimeStep),
+		decay: Exp(-friction * TimeStep),
 	}
 	for i, mass := range m.mass {
 		t.kick[i] = TimeStep / mass

@@ -1,6 +1,9 @@
 package md
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 const (
 	walkAttempts = 50 // directions tried for a bead before going back
@@ -25,6 +28,16 @@ func walk(m *Model, rng *rand.Rand) []Vec {
 		}
 	}
 	return x
+}
+
+// shake moves every bead by chance, so that bonds are as long as they are at the temperature: their variance is
+// kT over the stiffness, half of it from each end. With all bonds at rest, chains would begin with too little
+// energy and be cold for as long as friction takes.
+func (m *Model) shake(x []Vec, rng *rand.Rand) {
+	width := math.Sqrt(m.kT / bondStiffness / 2)
+	for i := range x {
+		x[i] = x[i].AddScaled(width, Vec{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()})
+	}
 }
 
 // direction is uniform on the unit sphere.
