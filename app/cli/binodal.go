@@ -41,6 +41,7 @@ as references, in the order of --point.`,
 		if len(faults) > 0 {
 			return silent{exitInvalid}
 		}
+		s.Molrun = version
 		return binodal.Run(c.Context(), s, points, out, c.OutOrStdout())
 	}
 	return c

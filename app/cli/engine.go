@@ -44,6 +44,7 @@ errors as one array per line.`,
   molrun engine cg-idp --settings hst5.json --out hst5`,
 	}, simulation{cgidp.Check, func(ctx context.Context, settings, fasta []byte, out string, log io.Writer) error {
 		s, _ := cgidp.Parse(settings, fasta)
+		s.Molrun = version
 		return cgidp.Run(ctx, s, out, log)
 	}})
 }
@@ -59,6 +60,7 @@ settings document per line from standard input and print its errors as one array
   molrun engine cg-condensate --settings slab.json --out slab`,
 	}, simulation{condensate.Check, func(ctx context.Context, settings, fasta []byte, out string, log io.Writer) error {
 		s, _ := condensate.Parse(settings, fasta)
+		s.Molrun = version
 		return condensate.Run(ctx, s, out, log)
 	}})
 }

@@ -168,6 +168,9 @@ func TestCriticalPointOfSummaries(t *testing.T) {
 			t.Errorf("%s is %v", name, m[name])
 		}
 	}
+	for _, name := range []string{plotFile, summaryFile} {
+		must.Contain(t, name+" says what made it", files[name], "unknown") // the version of the test
+	}
 	for _, name := range []string{plotFile, tableFile, curveFile, summaryFile} {
 		if files[name] == "" {
 			t.Errorf("no %s", name)

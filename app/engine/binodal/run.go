@@ -2,11 +2,13 @@ package binodal
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"molrun/app/base/fault"
@@ -33,6 +35,7 @@ const maxSummary = 8 << 20
 func Run(ctx context.Context, s *Settings, paths []string, folder string, log io.Writer) error {
 	var points []Point
 	var faults []fault.Field
+	var digests []string
 	for i, name := range jobNames(s.Points, paths) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -41,6 +44,7 @@ func Run(ctx context.Context, s *Settings, paths []string, folder string, log io
 		if err != nil {
 			return err
 		}
+		digests = append(digests, fmt.Sprintf("%x", sha256.Sum256(text)))
 		p, wrong := ReadPoint(name, text, input.Loc(pointsKey, i))
 		points, faults = append(points, p), append(faults, wrong...)
 	}
@@ -61,7 +65,9 @@ func Run(ctx context.Context, s *Settings, paths []string, folder string, log io
 	for _, w := range v.Warnings {
 		store.Warn(log, w)
 	}
-	return v.writeFiles(s, folder)
+	slices.Sort(digests) // the order of the points makes no difference
+	input := sha256.Sum256(fmt.Append(nil, engineName, engineVersion, s.Unconverged, digests))
+	return v.writeFiles(s, store.Origin{Molrun: s.Molrun, Engine: engineName + " " + engineVersion, Digest: input[:]}, folder)
 }
 
 // wrongPoints is one line with all faults.
@@ -101,7 +107,7 @@ func jobNames(references, paths []string) []string {
 	return names
 }
 
-func (v *Verdict) writeFiles(s *Settings, folder string) error {
+func (v *Verdict) writeFiles(s *Settings, origin store.Origin, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -114,7 +120,7 @@ func (v *Verdict) writeFiles(s *Settings, folder string) error {
 	}
 	return errors.Join(err,
 		store.WriteCSV(filepath.Join(folder, tableFile), v.table()),
-		store.WriteFile(filepath.Join(folder, plotFile), picture),
-		store.WriteJSON(filepath.Join(folder, summaryFile), v.summary(s)),
+		store.WriteFile(filepath.Join(folder, plotFile), origin.SVG(picture)),
+		store.WriteJSON(filepath.Join(folder, summaryFile), v.summary(s, origin)),
 		store.WriteJSON(filepath.Join(folder, metricsFile), v.metrics()))
 }

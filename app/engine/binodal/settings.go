@@ -11,6 +11,7 @@ const MaxPoints = 100
 // Settings are complete and within their bounds.
 type Settings struct {
 	Points      []string // references to summaries of cg-condensate, as they were given
+	Molrun      string   // version of the program, for the results
 	Unconverged bool     // points that are not converged are used, too
 }
 

@@ -12,6 +12,8 @@ type (
 	summary struct {
 		Engine        string       `json:"engine"`
 		EngineVersion string       `json:"engine_version"`
+		Molrun        string       `json:"molrun_version"`
+		Input         string       `json:"input_sha256"` // of the settings and the points
 		Settings      settingsView `json:"settings"`
 		System        systemView   `json:"system"`
 		Over          Kind         `json:"over"`
@@ -75,11 +77,11 @@ type (
 
 func (l Level) view() levelView { return levelView{store.Figure(l.Mean), store.Figure(l.SE)} }
 
-func (v *Verdict) summary(s *Settings) *summary {
+func (v *Verdict) summary(s *Settings, origin store.Origin) *summary {
 	used, _ := v.count()
 	first := &v.Series.Points[0]
 	sum := &summary{
-		Engine: engineName, EngineVersion: engineVersion, Settings: settingsView{s.Unconverged},
+		Engine: engineName, EngineVersion: engineVersion, Molrun: origin.Version(), Input: origin.Hex(), Settings: settingsView{s.Unconverged},
 		System: systemView{Model: first.same.model, Sequence: first.same.sequence, PH: first.same.pH, ChargedTermini: first.same.chargedTermini},
 		Over:   v.Series.Kind, Used: used, Critical: v.critical(),
 		Warnings: append([]string{}, v.Warnings...), Cite: []string{exponentDOI, protocolDOI},

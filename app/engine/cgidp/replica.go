@@ -35,7 +35,7 @@ type sample struct {
 func newReplica(s *system, number int, folder string) *replica {
 	n, samples := s.model.Size(), s.plan.samples()
 	return &replica{
-		Base:     run.Base{Number: number, Folder: folder, Trajectory: trajectory.NewDCD(n, s.plan.frameEvery, md.Vec{})},
+		Base:     run.Base{Number: number, Folder: folder, About: run.About{Origin: s.origin()}, Trajectory: trajectory.NewDCD(n, s.plan.frameEvery, md.Vec{})},
 		Dynamics: md.NewDynamics(s.model, md.NewRandom(s.settings.Seed, s.index, number)),
 		system:   s,
 		rg:       md.NewSeries(samples),
@@ -52,7 +52,7 @@ func (r *replica) Start() error {
 		return err
 	}
 	r.last = r.sample()
-	return r.Create(r.Name, madeBy)
+	return r.Create(r.Name)
 }
 
 func (r *replica) Resume() error {

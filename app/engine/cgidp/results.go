@@ -108,7 +108,7 @@ func (c *chain) writePairs(res *results) error {
 		store.WriteMatrix(in(distanceFile), n, n, 'f', 4, res.pairs.MeanDistance),
 		store.WriteMatrix(in(contactFile), n, n, 'f', 4, res.pairs.Contact),
 		store.WriteFile(in(scalingFile), scalingTable(res.rms, res.scaling)),
-		store.WriteFile(in(distancePlotFile), picture),
+		store.WriteFile(in(distancePlotFile), c.system.origin().PNG(picture)),
 	)
 }
 
@@ -143,7 +143,7 @@ func (c *chain) writeRgPlot(res *results) error {
 	if err != nil {
 		return err
 	}
-	return store.WriteFile(filepath.Join(c.Folder, rgPlotFile), content)
+	return store.WriteFile(filepath.Join(c.Folder, rgPlotFile), c.system.origin().SVG(content))
 }
 
 // rgCurve takes steps and Rg from rows of timeseries.csv.

@@ -91,6 +91,14 @@ func (m *simulation) logResults(all []*summary) {
 	}
 }
 
+// origin is what made the results of a sequence.
+func (s *system) origin() store.Origin {
+	return store.Origin{
+		Molrun: s.settings.Molrun, Engine: madeBy, Digest: s.settingsHash(),
+		Conditions: s.settings.Describe() + fmt.Sprintf(", seed %d", s.settings.Seed),
+	}
+}
+
 // settingsHash distinguishes settings that give different results. The number of
 // cores makes no difference, and warnings follow from the rest.
 func (s *system) settingsHash() []byte {

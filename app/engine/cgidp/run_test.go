@@ -80,8 +80,12 @@ func TestSummary(t *testing.T) {
 	got := enginetest.ReadJSON[map[string]any](t, dir, "Hst5", "summary.json")
 	delete(got, "results")
 	delete(got, "performance")
+	if digest := fmt.Sprint(got["input_sha256"]); len(digest) != 64 {
+		t.Errorf("digest of the input %q", digest)
+	}
+	delete(got, "input_sha256")
 	want := map[string]any{
-		"engine": "cg-idp", "engine_version": "1", "model": "CALVADOS 2", "name": "Hst5", "sequence": hst5,
+		"engine": "cg-idp", "engine_version": "1", "molrun_version": "unknown", "model": "CALVADOS 2", "name": "Hst5", "sequence": hst5,
 		"n_residues": 24.0, "complete": true,
 		"settings": map[string]any{
 			"temperature_K": 293.0, "pH": 7.5, "ionic_strength_M": 0.15, "steps": 10000.0, "equilibration": 0.1,

@@ -19,6 +19,8 @@ type Settings struct {
 	Seed          uint64
 	SampleEvery   int64 // steps between samples of the observables
 
+	Molrun string `json:"-"` // version of the program, for the results
+
 	fasta string // reference to the FASTA file, if the sequences come from one
 }
 

@@ -13,6 +13,8 @@ type (
 	summary struct {
 		Engine        string          `json:"engine"`
 		EngineVersion string          `json:"engine_version"`
+		Molrun        string          `json:"molrun_version"`
+		Input         string          `json:"input_sha256"`
 		Model         string          `json:"model"`
 		Name          string          `json:"name"`
 		Sequence      string          `json:"sequence"`
@@ -80,6 +82,8 @@ func (s *system) summary(res *results) *summary {
 	return &summary{
 		Engine:        engineName,
 		EngineVersion: engineVersion,
+		Molrun:        s.origin().Version(),
+		Input:         s.origin().Hex(),
 		Model:         modelName,
 		Name:          s.Name,
 		Sequence:      s.Residues,

@@ -41,7 +41,7 @@ func newReplica(m *simulation, number int) *replica {
 	y := m.system
 	n := y.plan.samples()
 	r := &replica{
-		Base:        run.Base{Number: number, Folder: m.Folder, Trajectory: trajectory.NewDCD(y.mix.Size(), y.plan.frameEvery, y.Box)},
+		Base:        run.Base{Number: number, Folder: m.Folder, About: run.About{Origin: y.origin(), Box: y.Box}, Trajectory: trajectory.NewDCD(y.mix.Size(), y.plan.frameEvery, y.Box)},
 		system:      y,
 		simulation:  m,
 		track:       NewProfile(y.mix),
@@ -70,7 +70,7 @@ func (r *replica) Start() error {
 	if err := r.motion.Start(x); err != nil {
 		return err
 	}
-	return r.Create("chains in a box", madeBy)
+	return r.Create("chains in a box")
 }
 
 func (r *replica) newMotion() *md.Motion {

@@ -84,7 +84,7 @@ func (r *results) writeProfile(s *summary) error {
 	image, err := picture.SVG()
 	return errors.Join(err,
 		store.WriteFile(filepath.Join(r.Folder, profileFile), b),
-		store.WriteFile(filepath.Join(r.Folder, profilePlot), image))
+		store.WriteFile(filepath.Join(r.Folder, profilePlot), r.origin().SVG(image)))
 }
 
 // writeHistory writes a row for each hundredth of the run so far, without a header.
@@ -118,7 +118,7 @@ func (r *results) writeContacts(complete bool) error {
 			}
 			image, err := picture.PNG()
 			path := filepath.Join(r.Folder, contactName(a, b))
-			err = errors.Join(err, store.WriteFile(path+".png", image),
+			err = errors.Join(err, store.WriteFile(path+".png", r.origin().PNG(image)),
 				store.WriteMatrix(path+".csv", len(a.Residues), len(b.Residues), 'g', 5, at))
 			if err != nil {
 				return err

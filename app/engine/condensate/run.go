@@ -52,6 +52,14 @@ func newSimulation(s *Settings, dir string, log io.Writer) *simulation {
 	return m
 }
 
+// origin is what made the results.
+func (s *Settings) origin() store.Origin {
+	return store.Origin{
+		Molrun: s.Molrun, Engine: madeBy, Digest: s.hash(),
+		Conditions: s.Conditions.Describe() + fmt.Sprintf(", seed %d", s.Seed),
+	}
+}
+
 // hash distinguishes settings that give different results. The number of cores makes no
 // difference, and warnings follow from the rest.
 func (s *Settings) hash() []byte {

@@ -26,7 +26,7 @@ func TestResultsOfASlab(t *testing.T) {
 		"centres.csv", "components.csv", "contacts_plain_plain.csv", "contacts_plain_plain.png",
 		"contacts_sticky_plain.csv", "contacts_sticky_plain.png", "contacts_sticky_sticky.csv", "contacts_sticky_sticky.png",
 		"ensemble.pdb", "metrics.json", "profile.csv", "profile.svg", "profile_time.csv", "summary.json", "timeseries.csv",
-		"top.pdb", "traj.dcd", "traj_r2.dcd",
+		"top.cif", "top.pdb", "traj.dcd", "traj_r2.dcd",
 	}
 	var got []string
 	entries, err := os.ReadDir(dir)

@@ -31,6 +31,8 @@ type Settings struct {
 	Cores         int   // that share the work of a step
 	Warnings      []string
 
+	Molrun string `json:"-"` // version of the program, for the results
+
 	fasta string // reference to the FASTA file, if the sequences come from one
 }
 

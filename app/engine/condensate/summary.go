@@ -13,6 +13,8 @@ type (
 	summary struct {
 		Engine        string          `json:"engine"`
 		EngineVersion string          `json:"engine_version"`
+		Molrun        string          `json:"molrun_version"`
+		Input         string          `json:"input_sha256"`
 		Model         string          `json:"model"`
 		Complete      bool            `json:"complete"`
 		Settings      settingsView    `json:"settings"`
@@ -143,6 +145,8 @@ func (r *results) summary(complete bool) *summary {
 	s := &summary{
 		Engine:        engineName,
 		EngineVersion: engineVersion,
+		Molrun:        r.origin().Version(),
+		Input:         r.origin().Hex(),
 		Model:         modelName,
 		Complete:      complete,
 		Settings:      r.settingsView(),

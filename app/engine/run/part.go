@@ -312,5 +312,5 @@ func (p *Part[R]) WriteEnsemble(chains []string, first int64, most int) error {
 	if len(models) == 0 {
 		return nil
 	}
-	return store.WriteFile(filepath.Join(p.Folder, EnsembleFile), trajectory.ModelsPDB(chains, models))
+	return store.WriteFile(filepath.Join(p.Folder, EnsembleFile), append(all[0].of.About.heading(), trajectory.ModelsPDB(chains, models)...))
 }

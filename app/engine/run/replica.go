@@ -30,6 +30,7 @@ type Base struct {
 	sync.Mutex
 	Number     int // from 1
 	Folder     string
+	About      About
 	Trajectory *trajectory.DCD
 	Rows       []byte        // lines of timeseries.csv
 	Busy       time.Duration // spent on steps
@@ -45,6 +46,7 @@ func (b *Base) Reached() int64 { return b.reached.Load() }
 // Names of files.
 const (
 	TopologyFile = "top.pdb"
+	ChainsFile   = "top.cif" // of several chains
 	EnsembleFile = "ensemble.pdb"
 	SeriesFile   = "timeseries.csv"
 )
@@ -60,8 +62,8 @@ func TrajectoryName(replica int) string {
 func (b *Base) trajectoryPath() string { return filepath.Join(b.Folder, TrajectoryName(b.Number)) }
 
 // Create begins the trajectory, with a title and a line on what made it.
-func (b *Base) Create(title, source string) error {
-	return b.Trajectory.Create(b.trajectoryPath(), title, source)
+func (b *Base) Create(title string) error {
+	return b.Trajectory.Create(b.trajectoryPath(), title, b.About.Origin.Short())
 }
 
 // Frame adds positions in nm to the trajectory, moved by -centre. The first ones are the
@@ -77,7 +79,12 @@ func (b *Base) Frame(x []md.Vec, centre md.Vec, chains []string) error {
 	for i := range first {
 		first[i] = md.Vec{}.AddScaled(trajectory.Angstrom, x[i].Sub(centre))
 	}
-	return store.WriteFile(filepath.Join(b.Folder, TopologyFile), trajectory.PDB(chains, first))
+	if len(chains) > 1 {
+		if err := store.WriteFile(filepath.Join(b.Folder, ChainsFile), b.About.mmCIF(chains, first)); err != nil {
+			return err
+		}
+	}
+	return store.WriteFile(filepath.Join(b.Folder, TopologyFile), append(b.About.heading(), trajectory.PDB(chains, first)...))
 }
 
 func (b *Base) archive(a *md.Archive) {

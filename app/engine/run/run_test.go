@@ -25,7 +25,7 @@ type counter struct {
 	broken int64 // step at which it fails
 }
 
-func (c *counter) Start() error          { return c.Create("", "") }
+func (c *counter) Start() error          { return c.Create("") }
 func (c *counter) Resume() error         { return nil }
 func (c *counter) Step() int64           { return c.step }
 func (c *counter) Status() string        { return "counting" }

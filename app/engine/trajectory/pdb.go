@@ -29,16 +29,30 @@ func ModelsPDB(chains []string, models [][]md.Vec) []byte {
 // chainNames are the names of chains, which start over after the last.
 const chainNames = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
+// ChainName is the name of a chain, counted from 0, by letters: A to Z, AA to ZZ and so on.
+func ChainName(chain int) string {
+	name := string(rune('A' + chain%26))
+	if chain < 26 {
+		return name
+	}
+	return ChainName(chain/26-1) + name
+}
+
 // appendAtoms writes one ATOM record per bead. Several chains end with TER records, which
-// have no number of their own.
+// have no number of their own, and have segment identifiers, which tell them apart where
+// their letters start over.
 func appendAtoms(b []byte, chains []string, x []md.Vec) []byte {
 	bead := 0
 	for c, residues := range chains {
+		segment := ""
+		if len(chains) > 1 {
+			segment = ChainName(c)
+		}
 		for i := range residues {
 			at := x[bead]
 			bead++
-			b = fmt.Appendf(b, "ATOM  %5d  CA  %3s %c%4d    %s%s%s%6.2f%6.2f          %2s  \n",
-				bead, md.Code(residues[i]), chainNames[c%len(chainNames)], i+1, column(at.X), column(at.Y), column(at.Z), 1.0, 0.0, "C")
+			b = fmt.Appendf(b, "ATOM  %5d  CA  %3s %c%4d    %s%s%s%6.2f%6.2f      %-4s%2s  \n",
+				bead%100_000, md.Code(residues[i]), chainNames[c%len(chainNames)], i+1, column(at.X), column(at.Y), column(at.Z), 1.0, 0.0, segment, "C")
 		}
 		if len(chains) > 1 {
 			b = append(b, "TER\n"...)
@@ -62,12 +76,12 @@ func appendBonds(b []byte, chains []string) []byte {
 	before := 0
 	for _, residues := range chains {
 		for i := 1; i <= len(residues); i++ {
-			b = fmt.Appendf(b, "CONECT%5d", before+i)
+			b = fmt.Appendf(b, "CONECT%5d", (before+i)%100_000)
 			if i > 1 {
-				b = fmt.Appendf(b, "%5d", before+i-1)
+				b = fmt.Appendf(b, "%5d", (before+i-1)%100_000)
 			}
 			if i < len(residues) {
-				b = fmt.Appendf(b, "%5d", before+i+1)
+				b = fmt.Appendf(b, "%5d", (before+i+1)%100_000)
 			}
 			b = append(b, '\n')
 		}
