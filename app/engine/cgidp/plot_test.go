@@ -15,7 +15,7 @@ func TestPlotsShowResults(t *testing.T) {
 	t.Parallel()
 	dir, _ := engine.Simulate(t, `{"sequences":["`+hst5+`"],"names":["Hst5"],"steps":20000,"replicas":2}`)
 	svg := string(enginetest.Read(t, dir, "Hst5", "rg.svg"))
-	for _, want := range []string{"Hst5", "Rg of 2 replicas", "running mean", "equilibration, left out"} {
+	for _, want := range []string{"Hst5, 298 K, pH 7, ionic strength 0.15 mol/L", "Rg of 2 replicas", "running mean", "equilibration, left out"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("rg.svg lacks %q", want)
 		}

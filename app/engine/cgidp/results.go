@@ -124,7 +124,7 @@ func scalingTable(rms []float64, fit md.Scaling) []byte {
 // writeRgPlot writes nothing before the first sample.
 func (c *chain) writeRgPlot(res *results) error {
 	g := plot.Rg{
-		Title:     c.Name,
+		Title:     c.Name + ", " + c.system.settings.Describe(),
 		Replicas:  c.Count,
 		Steps:     c.Steps,
 		Discarded: c.system.plan.discarded,

@@ -92,7 +92,7 @@ func TestSummary(t *testing.T) {
 			"replicas": 1.0, "seed": 1.0, "frame_every": 1000.0, "sample_every": 200.0, "friction_per_ps": 0.01,
 			"charged_termini": true,
 		},
-		"derived":  map[string]any{"net_charge": 5.2146, "mass_Da": 3036.3, "dielectric": 80.3088, "debye_length_nm": 0.7876},
+		"derived":  map[string]any{"net_charge": 5.2146, "mass_Da": 3036.3, "dielectric": 80.3088, "debye_length_nm": 0.7876, "time_step_ps": 0.01},
 		"warnings": got["warnings"],
 		"cite":     []any{"10.12688/openreseurope.14967.2"},
 	}

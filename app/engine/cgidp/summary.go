@@ -45,6 +45,7 @@ type (
 		Mass        store.Number `json:"mass_Da"`
 		Dielectric  store.Number `json:"dielectric"`
 		DebyeLength store.Number `json:"debye_length_nm"`
+		TimeStep    store.Number `json:"time_step_ps"`
 	}
 	resultsView struct {
 		Rg          estimateView `json:"rg_nm"`
@@ -98,6 +99,7 @@ func (s *system) summary(res *results) *summary {
 			Mass:        store.Number(m.TotalMass()),
 			Dielectric:  store.Number(md.Dielectric(set.Temperature)),
 			DebyeLength: store.Number(m.DebyeLength()),
+			TimeStep:    md.TimeStep,
 		},
 		Results: resultsView{
 			Rg: s.view(res.rg), Ree: s.view(res.ree),

@@ -38,6 +38,12 @@ func (y *system) virial(near md.Estimate) figure {
 	return figure{-excess / 2, (box - ball) / (outside * outside) * near.SE / 2}
 }
 
+// perMass is what a second virial coefficient of 1 nm³ is in mL mol/g²: over the masses of both chains.
+func (y *system) perMass() float64 {
+	first, second := y.mix.Chain(0).TotalMass(), y.mix.Chain(1).TotalMass()
+	return 1e6 / MilliMol / (first * second)
+}
+
 // dissociation is the dissociation constant in mM of two chains in contact, from the
 // fraction of time that they are: with two chains in the box there is one pair, and two
 // equal chains make half as many pairs as two different ones.

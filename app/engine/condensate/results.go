@@ -60,7 +60,7 @@ func (r *results) writeProfile(s *summary) error {
 	if r.Protocol != Slab || len(all) == 0 {
 		return nil
 	}
-	picture := plot.Profile{Title: "Concentration along the box"}
+	picture := plot.Profile{Title: "Concentration along the box, " + r.Settings.Conditions.Describe()}
 	b := []byte("z_nm,total_mg_mL")
 	for k, c := range r.Components {
 		b = append(b, ","+c.Name+"_mM"...)

@@ -162,7 +162,7 @@ func TestWarnings(t *testing.T) {
 		`"components":[{"sequence":"` + strings.Repeat("GS", 200) + `","copies":40}],"box_nm":[12,12,200]`: "may meet their own images; edges of 21.5 nm are safe",
 		`"components":[` + two + `],"temperature_K":350`:                                                   "277 to 323 K",
 		`"components":[` + two + `],"steps":100000`:                                                        "the run is short",
-		`"components":[{"sequence":"LLLLVVVVIIIIFFFF","copies":4}]`:                                        "typical of folded proteins",
+		`"components":[{"sequence":"LLLLVVVVIIIIFFFFLLLLVVVVIIIIFFFF","copies":4}]`:                        "typical of folded proteins",
 	} {
 		s := settingsOf(t, "{"+settings+"}")
 		must.Contain(t, settings, strings.Join(s.Warnings, "\n"), want)

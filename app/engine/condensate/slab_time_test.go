@@ -146,8 +146,8 @@ func TestErrorsOfUnconvergedConcentrationsAreWidened(t *testing.T) {
 // Two chains that never met have no dissociation constant.
 func TestPairWithoutContactsSaysSo(t *testing.T) {
 	nan := store.Figure(math.NaN())
-	s := &summary{Results: resultsView{Converged: true, Pair: &pairView{Virial: 5, VirialSE: 1, Dissociation: nan, DissociationSE: nan}}}
-	if said := strings.Join(s.sentences(), "\n"); said != "second virial coefficient 5±1 nm³, dissociation constant unknown" {
+	s := &summary{Results: resultsView{Converged: true, Pair: &pairView{Virial: 5, VirialSE: 1, VirialMass: 0.01, VirialMassSE: 0.002, Dissociation: nan, DissociationSE: nan}}}
+	if said := strings.Join(s.sentences(), "\n"); said != "second virial coefficient 5±1 nm³ (0.01±0.002 mL mol/g²), dissociation constant unknown" {
 		t.Error(said)
 	}
 }

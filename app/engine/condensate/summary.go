@@ -52,6 +52,7 @@ type (
 		Beads         int          `json:"residues"`
 		Concentration store.Figure `json:"mean_concentration_mg_mL"`
 		DebyeLength   store.Figure `json:"debye_length_nm"`
+		TimeStep      store.Figure `json:"time_step_ps"`
 		LeastDilute   store.Figure `json:"least_dilute_mM"` // below, only bounds
 	}
 	resultsView struct {
@@ -102,6 +103,8 @@ type (
 	pairView struct {
 		Virial         store.Figure `json:"b22_nm3"`
 		VirialSE       store.Figure `json:"b22_se_nm3"`
+		VirialMass     store.Figure `json:"b22_mL_mol_g2"`
+		VirialMassSE   store.Figure `json:"b22_se_mL_mol_g2"`
 		Dissociation   store.Figure `json:"kd_mM"`
 		DissociationSE store.Figure `json:"kd_se_mM"`
 	}
@@ -154,6 +157,7 @@ func (r *results) summary(complete bool) *summary {
 			Chains: r.mix.Chains(), Beads: r.mix.Size(),
 			Concentration: store.Figure(r.mass() / (r.Box.X * r.Box.Y * r.Box.Z) * milligramsPerMillilitre),
 			DebyeLength:   store.Figure(r.mix.Components[0].Model.DebyeLength()),
+			TimeStep:      md.TimeStep,
 			LeastDilute:   store.Figure(math.NaN()),
 		},
 		Performance: performanceView{
@@ -267,7 +271,11 @@ func (r *results) evaluate(s *summary) {
 	}
 	if r.isPair() {
 		b, k := r.virial(e.near), r.dissociation(e.bound)
-		res.Pair = &pairView{store.Figure(b.value), store.Figure(b.se), store.Figure(k.value), store.Figure(k.se)}
+		per := r.perMass()
+		res.Pair = &pairView{
+			store.Figure(b.value), store.Figure(b.se), store.Figure(b.value * per), store.Figure(b.se * per),
+			store.Figure(k.value), store.Figure(k.se),
+		}
 	}
 	if s.Complete && !res.Converged {
 		s.Warnings = append(s.Warnings, "the results are not converged: take more steps or replicas before relying on them; errors include half the difference of the two halves of the run")
@@ -403,7 +411,8 @@ func (s *summary) sentences() []string {
 		}
 	}
 	if p := res.Pair; p != nil {
-		add("second virial coefficient %s, dissociation constant %s", formatKnown(p.Virial, p.VirialSE, "nm³"), formatKnown(p.Dissociation, p.DissociationSE, "mM"))
+		add("second virial coefficient %s (%s), dissociation constant %s", formatKnown(p.Virial, p.VirialSE, "nm³"),
+			formatKnown(p.VirialMass, p.VirialMassSE, "mL mol/g²"), formatKnown(p.Dissociation, p.DissociationSE, "mM"))
 	}
 	return lines
 }

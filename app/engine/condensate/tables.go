@@ -23,6 +23,8 @@ type metrics struct {
 	*componentMetrics
 	Virial         *store.Figure               `json:"b22_nm3,omitempty"`
 	VirialSE       *store.Figure               `json:"b22_se_nm3,omitempty"`
+	VirialMass     *store.Figure               `json:"b22_mL_mol_g2,omitempty"`
+	VirialMassSE   *store.Figure               `json:"b22_se_mL_mol_g2,omitempty"`
 	Dissociation   *store.Figure               `json:"kd_mM,omitempty"`
 	DissociationSE *store.Figure               `json:"kd_se_mM,omitempty"`
 	Components     map[string]componentMetrics `json:"components,omitempty"`
@@ -68,7 +70,8 @@ func (s *summary) metrics() metrics {
 		}
 	}
 	if p := res.Pair; p != nil {
-		m.Virial, m.VirialSE, m.Dissociation, m.DissociationSE = &p.Virial, &p.VirialSE, &p.Dissociation, &p.DissociationSE
+		m.Virial, m.VirialSE, m.VirialMass, m.VirialMassSE = &p.Virial, &p.VirialSE, &p.VirialMass, &p.VirialMassSE
+		m.Dissociation, m.DissociationSE = &p.Dissociation, &p.DissociationSE
 	}
 	if len(res.Components) == 1 {
 		one := res.Components[0].metrics()

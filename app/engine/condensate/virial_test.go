@@ -31,6 +31,8 @@ func TestPairsByTwoWays(t *testing.T) {
 			dir, _ := engine.Simulate(t, fmt.Sprintf(`{"protocol":"dilute","components":[%s],"box_nm":[%g,%g,%g],"temperature_K":293,"charged_termini":false,"steps":%d,"sample_every":50}`,
 				components, edge, edge, edge, enginetest.Length(100_000, 1_000_000, 10_000_000)))
 			m := enginetest.ReadJSON[map[string]any](t, dir, metricsFile)
+			masses := md.NewModel(pair[0], md.Conditions{}).TotalMass() * md.NewModel(pair[1], md.Conditions{}).TotalMass()
+			enginetest.Near(t, "B22 in mL mol/g²", figureOf(m, "b22_mL_mol_g2"), figureOf(m, "b22_nm3")*602.214/masses, 1e-4*math.Abs(figureOf(m, "b22_mL_mol_g2")))
 			t.Logf("B22 = %.1f±%.1f nm³, Kd = %.2f±%.2f mM", figureOf(m, "b22_nm3"), figureOf(m, "b22_se_nm3"), figureOf(m, "kd_mM"), figureOf(m, "kd_se_mM"))
 			got := fractions(m, edge)
 			agree(t, "nearby", got.near, want.near)

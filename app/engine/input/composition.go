@@ -34,8 +34,14 @@ func Disorder(hydropathy, charge float64) float64 {
 	return math.Abs(charge) - (2.785*scaled - 1.151)
 }
 
+// LeastForDisorder is the least number of residues for which that plot says something.
+const LeastForDisorder = 30
+
 // looksFolded reports whether a sequence has the composition of folded proteins.
 func looksFolded(letters string) bool {
+	if len(letters) < LeastForDisorder {
+		return false
+	}
 	charge, hydropathy := 0, 0.0
 	for i := range len(letters) {
 		charge += Charge(letters[i])

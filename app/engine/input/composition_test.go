@@ -2,7 +2,10 @@ package input
 
 import (
 	"math"
+	"strings"
 	"testing"
+
+	"molrun/app/engine/md"
 )
 
 // The line of the plot is at a charge of 2.785 times the scaled hydropathy, less 1.151, of either sign.
@@ -11,5 +14,20 @@ func TestDisorder(t *testing.T) {
 		if got, want := Disorder(0, charge), math.Abs(charge)+1.151-2.785/2; math.Abs(got-want) > 1e-12 {
 			t.Errorf("charge %g: %g, want %g", charge, got, want)
 		}
+	}
+}
+
+// Short sequences and salt that the model can't screen with.
+func TestWarnings(t *testing.T) {
+	if folded := strings.Repeat("LV", 15); len(Warnings(folded)) != 1 || len(Warnings(folded[1:])) != 0 {
+		t.Errorf("30 residues: %q, 29: %q", Warnings(folded), Warnings(folded[1:]))
+	}
+	c := md.Conditions{Temperature: 298, PH: 7, IonicStrength: 0.01}
+	if texts := ConditionWarnings(c); len(texts) != 0 {
+		t.Errorf("%q", texts)
+	}
+	c.IonicStrength = 0.001
+	if texts := ConditionWarnings(c); len(texts) != 1 || !strings.Contains(texts[0], "charges act over 9.6 nm") {
+		t.Errorf("%q", texts)
 	}
 }

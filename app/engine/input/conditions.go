@@ -1,6 +1,8 @@
 package input
 
 import (
+	"fmt"
+
 	"molrun/app/engine/md"
 )
 
@@ -23,6 +25,10 @@ func ConditionWarnings(c md.Conditions) []string {
 	}
 	if c.PH < 5 || c.PH > 9 {
 		texts = append(texts, "only histidine responds to pH in this model; outside pH 5 to 9 other residues do so in nature")
+	}
+	if c.IonicStrength < 0.01 {
+		texts = append(texts, fmt.Sprintf("below 0.01 mol/L of salt the model extrapolates: charges act over %.1f nm (Debye length) and more, but only up to a cutoff of 4 nm",
+			md.DebyeLength(c.Temperature, c.IonicStrength)))
 	}
 	if c.IonicStrength > 0.5 {
 		texts = append(texts, "above 0.5 mol/L of salt the Debye-Hückel description of charges is weak")

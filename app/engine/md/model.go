@@ -51,6 +51,11 @@ func bjerrumLength(temperature float64) float64 {
 	return metres * 1e9
 }
 
+// DebyeLength is the length in nm over which salt screens charges.
+func DebyeLength(temperature, ionicStrength float64) float64 {
+	return 1 / inverseDebyeLength(temperature, ionicStrength)
+}
+
 // inverseDebyeLength is kappa in 1/nm.
 func inverseDebyeLength(temperature, ionicStrength float64) float64 {
 	return math.Sqrt(8 * math.Pi * bjerrumLength(temperature) * ionicStrength * avogadro * 1e-24)

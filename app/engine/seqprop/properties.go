@@ -76,17 +76,14 @@ func (p *Properties) ofComposition(sequence string) {
 	p.Charged, p.NetCharge = of("DEKR")/n, (of("KR")-of("DE"))/n
 }
 
-// leastForDisorder is the least number of residues for which the plot says something.
-const leastForDisorder = 30
-
 func (p *Properties) notes() string {
 	var notes []string
 	if math.IsNaN(p.Kappa) {
 		notes = append(notes, "no kappa: it needs 6 residues and charges of both signs")
 	}
-	if p.Length < leastForDisorder {
+	if p.Length < input.LeastForDisorder {
 		p.Disorder = math.NaN()
-		notes = append(notes, fmt.Sprintf("no disorder: it needs %d residues", leastForDisorder))
+		notes = append(notes, fmt.Sprintf("no disorder: it needs %d residues", input.LeastForDisorder))
 	}
 	return strings.Join(notes, "; ")
 }
