@@ -43,7 +43,7 @@ func TestRunFCP1(t *testing.T) {
 		steps, tolerance = 50_000, 0.5
 	}
 	dir, log := engine.Simulate(t, fmt.Sprintf(
-		`{"sequences":[%q],"names":["FCP1"],"temperature_K":%g,"pH":%g,"ionic_strength_M":%g,"steps":%d,"seed":1}`,
+		`{"sequences":[%q],"names":["FCP1"],"temperature_K":%g,"pH":%g,"ionic_strength_M":%g,"steps":%d,"seed":2}`,
 		p.Sequence, p.Temperature, p.PH, p.IonicStrength, steps))
 
 	m := enginetest.ReadJSON[map[string]any](t, dir, "metrics.json")
