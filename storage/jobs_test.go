@@ -49,6 +49,8 @@ func goldenJob() *app.Job {
 	j.Attempts = 2
 	j.Metrics = &app.Metrics{QueueSeconds: 1.5, RunSeconds: 61, CPUSeconds: 60.4, MaxRSSBytes: 1 << 20, Results: json.RawMessage(`{"rg_nm":1.316}`)}
 	j.Failure = &app.Failure{Code: app.FailedExit, Message: "It failed.", ExitCode: &code, Signal: "SIGSEGV", LogTail: "no"}
+	j.MemoryBytes = 2 << 30
+	j.PastAttempts = []app.PastAttempt{{Attempt: 1, Code: app.FailedMemory, Message: "It ran out of memory.", MemoryBytes: 1 << 30, MaxRSSBytes: 1 << 30, RunSeconds: 61}}
 	j.ResultBytes = &size
 	j.Pinned = true
 	j.Counts = &app.Counts{Queued: 1, Running: 2, Completed: 3, Failed: 4}
