@@ -341,34 +341,3 @@ func TestSevenOfEightCardsWork(t *testing.T) {
 	cards(-1)
 	must.Equal(t, "the job for all cards", w.finished("all").Status, app.Completed)
 }
-
-// TestWorkerOnALostGPU has short jobs of a batch share a GPU that is lost while the first runs.
-func TestWorkerOnALostGPU(t *testing.T) {
-	s := smi.New(t).Cards(0, smi.Card(0, "GPU-a"))
-	w, gpus := withCards(t, s)
-	must.Become(t, "the card", func() bool { return len(gpus.State().GPUs) == 1 })
-	w.options.PilotsDir = filepath.Join(w.dir, "pilots")
-	w.start()
-	w.batch(ann, "before", "true", "true", "true") // jobs of their kind are known to be short
-	w.finished("before")
-	gate := filepath.Join(w.dir, "gate")
-	show := "echo $CUDA_VISIBLE_DEVICES"
-	w.batch(ann, "batch", fmt.Sprintf("%s; until [ -e %s ]; do sleep 0.05; done", show, gate), show, show, show)
-	w.until("batch-1", app.Running)
-	must.Become(t, "the others to be claimed", func() bool {
-		claims, err := w.Service.Runs.Claims(t.Context())
-		return err == nil && len(claims) == 4
-	})
-	s.Cards(255, "Unable to determine the device handle for GPU0: Unknown Error", smi.Card(1, "GPU-b"), smi.Card(2, "GPU-c"))
-	for n := 2; n <= 4; n++ {
-		r := w.finished(fmt.Sprint("batch-", n))
-		if log := strings.TrimSpace(w.checkResult(r.ID)["log.txt"]); log != "GPU-b" && log != "GPU-c" {
-			t.Errorf("a job behind it ran on %s", log)
-		}
-		must.Equal(t, "its attempts", r.Attempts, 1)
-	}
-	must.OK(t, os.WriteFile(gate, nil, 0o600))
-	r := w.finished("batch-1")
-	must.Equal(t, "the first job", fmt.Sprint(r.Status, r.Attempts), "COMPLETED2")
-	w.noPilots()
-}
