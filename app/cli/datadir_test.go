@@ -95,7 +95,7 @@ func TestCommandsNameTheirDirectory(t *testing.T) {
 		}
 		out, errs, code := withinExactly(t, "", append(args, "--data", mistyped)...)
 		if path == "molrun doctor" {
-			if code != exitFailed || !strings.Contains(out, "if you mean "+d.Data+", name it") {
+			if code != exitFailed || !strings.Contains(out, "if you mean "+d.Data+", set it") {
 				t.Errorf("%s on a mistyped directory: exit code %d: %s%s", path, code, out, errs)
 			}
 		} else if want := "molrun: there is no data directory " + mistyped + "; did you mean " + d.Data + "? Otherwise, molrun serve --init makes a new one\n"; code != exitMissing || out != "" || !strings.HasSuffix(errs, want) {
