@@ -13,6 +13,7 @@ import (
 	"molrun/app/cli/doctor"
 	"molrun/app/server/host"
 	"molrun/app/test/must"
+	"molrun/app/test/smi"
 	"molrun/app/test/whole"
 	"molrun/storage/kv/boltfile"
 )
@@ -137,8 +138,8 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 			s.certificate("cert.pem", "first.pem", time.Now())
 			s.certificate("other.pem", "key.pem", time.Now())
 		}},
-		{"a missing GPU", "gpus", "names GPU-cccc", "[runner]\ngpus = [\"GPU-aaaa\", \"GPU-cccc\"]\n", func(t *testing.T, s *instance) {
-			s.program("nvidia-smi", standInSMI)
+		{"a missing GPU", "gpus", "GPU-cccc is not listed by nvidia-smi", "[runner]\ngpus = [\"GPU-aaaa\", \"GPU-cccc\"]\n", func(t *testing.T, s *instance) {
+			s.program("nvidia-smi", "#!/bin/sh\ncase $1 in --query-gpu=*) echo '"+smi.Card(0, "GPU-aaaa")+"'; echo '"+smi.Card(1, "GPU-bbbb")+"' ;; esac\n")
 		}},
 		{"a required sandbox that is not available", "sandbox", "Operation not permitted", "[runner]\nsandbox = \"required\"\n", func(t *testing.T, s *instance) {
 			s.program("bwrap", standInBubblewrap)

@@ -183,6 +183,3 @@ func TestEveryJobSurvivesSIGKILL(t *testing.T) {
 		}
 	}
 }
-
-// standInSMI lists two GPUs like nvidia-smi.
-const standInSMI = "#!/bin/sh\necho '0, GPU-aaaa'\necho '1, GPU-bbbb'\n"
