@@ -116,8 +116,8 @@ func (s *Series) StandardError() float64 {
 
 // correlatedVariance is the variance of the mean of correlated values: the sum of their
 // autocovariances up to a window of windowLength times the integrated autocorrelation time (Sokal),
-// corrected for the mean that is subtracted being that of the same values (U. Wolff, Comput. Phys.
-// Commun. 2004, 156, 143).
+// corrected for the mean that is subtracted being that of the same values (U. Wolff, Computer
+// Physics Communications 2004, 156, 143).
 func correlatedVariance(values []float64) float64 {
 	var all moments
 	for _, v := range values {
