@@ -22,7 +22,7 @@ test.each([
   ['helix', /dssp/], ['dock', /vina/], ['docking', /vina/], ['autodok', /vina/], ['ligand binding', /vina|boltz/], ['cluster', /mmseqs-cluster|cd-hit/], ['CD-HIT', /cd-hit/], ['pKa', /propka/], ['disordered protein', /cg-idp/],
   ['IDP', /cg-idp/], ['phase separation', /cg-condensate|cg-binodal/], ['LLPS', /cg-condensate|cg-binodal/], ['phase diagram', /cg-binodal/], ['DFT', /psi4|nwchem/], ['quantum chemistry', /psi4|xtb|nwchem/],
   ['logP', /^properties/], ['descriptors', /^properties/], ['SMILES to 3D', /conformers/], ['convert', /convert/], ['add hydrogens', /prepare-structure/], ['missing residues', /structure-summary|pdbfixer/], ['electrostatics', /electrostatics/],
-  ['inverse folding', /proteinmpnn/], ['binder design', /bindcraft|rfdiffusion/], ['Pfam', /hmmsearch/], ['cg-idp', /^cg-idp/], ['vina', /vina/], ['mafft', /mafft/], ['contact map', /contacts/], ['conformrs', /conformers/], ['PLIP', /plip/], ['interactions', /plip|contacts/], ['lDDT', /openstructure/], ['heat of formation', /mopac/],
+  ['inverse folding', /^(protein|ligand)mpnn/], ['binder design', /bindcraft|rfdiffusion/], ['Pfam', /hmmsearch/], ['cg-idp', /^cg-idp/], ['vina', /vina/], ['mafft', /mafft/], ['contact map', /contacts/], ['conformrs', /conformers/], ['PLIP', /plip/], ['interactions', /plip|contacts/], ['lDDT', /openstructure/], ['heat of formation', /mopac/],
   ['redundancy', /cd-hit|mmseqs-cluster/], ['selenomethionine', /pdbfixer/],
 ])('“%s” finds the right program first', (search, right) => {
   expect(found(programs, search)[0]?.type).toMatch(right)
