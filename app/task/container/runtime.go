@@ -4,7 +4,6 @@
 package container
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"molrun/app/task/process"
 	"molrun/app/task/protocol"
 )
 
@@ -95,15 +95,13 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-const (
-	askTimeout = time.Minute // for an answer about images and containers, which takes a moment
-	mostOutput = 1 << 20
-)
+// askTimeout is for an answer about images and containers, which takes a moment.
+const askTimeout = time.Minute
 
 // runCommand runs the runtime and returns what it prints.
 func (r Runtime) runCommand(ctx context.Context, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, r.Path, args...)
-	var out, problem bounded
+	var out, problem process.Output
 	c.Env = r.Environment()
 	c.Stdout, c.Stderr, c.Dir, c.WaitDelay = &out, &problem, "/", time.Second
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -144,14 +142,6 @@ func (r Runtime) Environment() []string {
 		}
 	}
 	return append(env, r.Env...)
-}
-
-// bounded keeps the beginning of what is written to it.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), max(0, mostOutput-b.Len()))])
-	return len(p), nil
 }
 
 // Image returns the ID of an image that is here: the digest of its content, or of a file the

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"molrun/app/task/process"
 	"molrun/app/task/protocol"
 )
 
@@ -55,7 +56,7 @@ func Load(ctx context.Context, init string, names, env []string) (map[string]str
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	c := exec.CommandContext(ctx, "bash", append([]string{"--noprofile", "--norc", "-c", script, init}, names...)...)
-	var out, problem output
+	var out, problem process.Output
 	c.Env, c.Dir, c.Stdout, c.Stderr, c.WaitDelay = env, "/", &out, &problem, time.Second
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
@@ -87,16 +88,6 @@ func reason(said string, err error) string {
 		return "the command module printed no environment"
 	}
 	return err.Error()
-}
-
-const mostOutput = 1 << 20
-
-// output keeps the beginning of what is written to it.
-type output struct{ bytes.Buffer }
-
-func (o *output) Write(p []byte) (int, error) {
-	o.Buffer.Write(p[:min(len(p), max(0, mostOutput-o.Len()))])
-	return len(p), nil
 }
 
 func variables(environment []byte) map[string]string {

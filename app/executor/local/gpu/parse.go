@@ -12,7 +12,7 @@ import (
 type listing struct {
 	cards     []card
 	instances map[string][]instance // by the UUID of their card
-	processes []process
+	processes []program
 	notes     []string // what else it says
 	complete  bool     // it ended without an error, so that what it does not list is not there
 }
@@ -33,8 +33,8 @@ type instance struct {
 	memory int64 // bytes; 0: unknown
 }
 
-// process is a process that computes on a card or an instance.
-type process struct {
+// program is a process that computes on a card or an instance.
+type program struct {
 	gpu    string
 	pid    string
 	memory int64 // bytes; 0: unknown
@@ -206,6 +206,6 @@ func (l *listing) addProcesses(text string) {
 		if _, err := strconv.Atoi(pid); err != nil {
 			continue
 		}
-		l.processes = append(l.processes, process{gpu, pid, mebibytes(strings.TrimSpace(fields[2]))})
+		l.processes = append(l.processes, program{gpu, pid, mebibytes(strings.TrimSpace(fields[2]))})
 	}
 }

@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +13,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/task/process"
 )
-
-// maxOutput bounds what is read of the tool's output.
-const maxOutput = 1 << 20
 
 // errNoAnswer says that the tool was not done in time, or that an earlier one can't be
 // killed, as while it waits for a broken driver.
@@ -134,7 +131,7 @@ func (t *tool) run(ctx context.Context, args ...string) (string, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	out := &limited{}
+	out := &process.Output{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		return "", fmt.Errorf("%w: %w", errNotRun, err)
@@ -170,14 +167,4 @@ func (t *tool) idle() bool {
 	default:
 		return false
 	}
-}
-
-// limited is a buffer that drops what exceeds its limit.
-type limited struct{ bytes.Buffer }
-
-func (l *limited) Write(p []byte) (int, error) {
-	if left := maxOutput - l.Len(); left > 0 {
-		l.Buffer.Write(p[:min(left, len(p))])
-	}
-	return len(p), nil
 }

@@ -66,7 +66,7 @@ type Watcher struct {
 	err     error // of the last look
 
 	devices   []*device
-	processes []process
+	processes []program
 	notes     []string
 	answered  bool
 	lookedAt  time.Time // when the look began that these are from
