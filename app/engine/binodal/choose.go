@@ -26,7 +26,7 @@ func (s *Series) choose(unconverged bool) []Choice {
 			if p.Reason != "" {
 				all[i].Note += ": " + p.Reason
 			}
-		case !p.Converged && (!unconverged || p.dissolved()):
+		case !p.counts(unconverged):
 			all[i].Note = "not converged: take more steps or replicas"
 		case p.dissolved():
 			all[i].Note = "did not condense"

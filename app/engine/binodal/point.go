@@ -131,6 +131,12 @@ func (p *Point) condensed() bool { return p.Condensed != nil && *p.Condensed }
 // dissolved reports whether there is only one phase.
 func (p *Point) dissolved() bool { return p.Condensed != nil && !*p.Condensed }
 
+// counts reports whether the phases of the point can be relied on. Only a run that has converged
+// shows that nothing condenses.
+func (p *Point) counts(unconverged bool) bool {
+	return p.Converged || unconverged && !p.dissolved()
+}
+
 // ReadPoint reads the summary of a job. Faults are below loc.
 func ReadPoint(job string, summary []byte, loc []any) (Point, []fault.Field) {
 	var s report

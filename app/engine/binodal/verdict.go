@@ -76,7 +76,7 @@ func (v *Verdict) bracket(unconverged bool) {
 	for i := range v.Series.Points {
 		p := &v.Series.Points[i]
 		switch {
-		case !p.Converged && (!unconverged || p.dissolved()):
+		case !p.counts(unconverged):
 		case p.condensed() && !(p.Temperature <= v.Above):
 			v.Above = p.Temperature
 		case p.dissolved() && !(p.Temperature >= v.Below):
