@@ -24,6 +24,7 @@ var takers = map[string][]string{
 	"assembly.py":  {"alphafold3", "boltz", "chai-1", "colabfold"},
 	"box.py":       {"gnina", "vina"},
 	"chains.py":    {"gnina", "vina"},
+	"docking.py":   {"gnina", "vina"},
 	"fasta.py":     {"alphafold3", "boltz", "chai-1", "colabfold", "esmfold", "msa", "pdbfixer", "proteinmpnn"},
 	"gaps.py":      {"electrostatics", "prepare-structure", "propka"},
 	"hits.awk":     {"blastp", "diamond", "mmseqs-search"},

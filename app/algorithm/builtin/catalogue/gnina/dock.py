@@ -10,17 +10,18 @@ import shutil
 import subprocess
 import sys
 
+import docking
+
 gnina, receptor, box, ligands, out, exhaustiveness, modes, seed, cpus, gpu, *options = sys.argv[1:]
 ligands, out = pathlib.Path(ligands), pathlib.Path(out)
 (out / "poses").mkdir()
 NAMES = ("CNNscore", "CNNaffinity", "CNN_VS", "minimizedAffinity")  # of the fields of a pose, by gninasrc/lib/result_info.cpp
 
 
-def dock(row):
+def dock(row, _):
     """Docks one ligand: the figures of its poses, best first, and their file; or the reason why not."""
-    name = f"{int(row['number']):05d}"
-    file = out / "poses" / f"{name}_{re.sub(r'[^A-Za-z0-9._-]+', '_', row['name'])[:60]}.sdf"
-    command = [gnina, "--receptor", receptor, "--ligand", str(ligands / f"{name}.sdf"), "--config", box, "--exhaustiveness", exhaustiveness, "--num_modes", modes,
+    file = docking.poses(out, row)
+    command = [gnina, "--receptor", receptor, "--ligand", str(ligands / f"{docking.prepared(row)}.sdf"), "--config", box, "--exhaustiveness", exhaustiveness, "--num_modes", modes,
                "--seed", seed, "--cpu", cpus, "--out", str(file), *options, *(["--no_gpu"] if gpu == "false" else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     text = done.stdout.decode(errors="replace")
@@ -45,23 +46,8 @@ def dock(row):
     return poses, file
 
 
-with open(ligands / "ligands.csv", newline="", encoding="utf-8") as f:
-    rows = list(csv.DictReader(f))
-ranked, failed = [], []
-for k, row in enumerate(rows):
-    print(f"molrun:progress {k / len(rows):.4f} ligand {k + 1} of {len(rows)}", flush=True)
-    if row["reason"]:
-        failed.append([row["name"], row["smiles"], row["reason"]])
-        continue
-    poses, result = dock(row)
-    if poses is None:
-        failed.append([row["name"], row["smiles"], result])
-        print(f"{row['name']}: {result}", flush=True)
-        continue
-    ranked.append([row["name"], poses, row["smiles"], result])
-if not ranked:
-    sys.exit(f"molrun: No ligand could be docked. {failed[0][0]}: {failed[0][2]}.")
-
+docked, failed = docking.dock_all(ligands, dock)
+ranked = [[row["name"], poses, row["smiles"], file] for row, poses, file in docked]
 ranked.sort(key=lambda r: -r[1][0][2])
 with open(out / "ranked.csv", "w", newline="", encoding="utf-8") as f, open(out / "poses.csv", "w", newline="", encoding="utf-8") as g:
     table, every = csv.writer(f), csv.writer(g)

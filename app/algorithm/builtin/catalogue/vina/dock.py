@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 
+import docking
+
 receptor, box, ligands, out, exhaustiveness, modes, seed, cpus = sys.argv[1:]
 ligands, out = pathlib.Path(ligands), pathlib.Path(out)
 (out / "poses").mkdir()
@@ -28,13 +30,14 @@ def run(*command, tell=None):
 
 def dock(row, tell):
     """Docks one ligand: affinity and file of its poses, or the reason why not."""
-    name = f"{int(row['number']):05d}"
+    name = docking.prepared(row)
     prepared, poses = ligands / f"{name}.pdbqt", ligands / f"{name}_out.pdbqt"
     ok, lines = run("obabel", str(ligands / f"{name}.sdf"), "-O", str(prepared))
     if not ok or not prepared.exists() or prepared.stat().st_size == 0:
         return None, "Open Babel could not prepare it"
     ok, lines = run("vina", "--receptor", receptor, "--ligand", str(prepared), "--config", box, "--exhaustiveness", exhaustiveness,
-                    "--num_modes", modes, "--seed", seed, "--cpu", cpus, "--out", str(poses), tell=tell)
+                    "--num_modes", modes, "--seed", seed, "--cpu", cpus, "--out", str(poses),
+                    tell=lambda printed: tell(min(printed.count(b"*"), 51) / 51))  # it prints so many stars
     if not ok or not poses.exists():
         unknown = re.search(r"Atom type (\S+) is not a valid", "\n".join(lines))
         if unknown:
@@ -43,38 +46,15 @@ def dock(row, tell):
     affinities = [float(line.split()[3]) for line in poses.read_text().splitlines() if line.startswith("REMARK VINA RESULT:")]
     if not affinities:
         return None, "Vina found no pose: the box may be too small"
-    file = out / "poses" / f"{name}_{re.sub(r'[^A-Za-z0-9._-]+', '_', row['name'])[:60]}.sdf"
+    file = docking.poses(out, row)
     ok, lines = run("obabel", str(poses), "-O", str(file))
     if not ok or not file.exists() or file.stat().st_size == 0:
         return None, "Open Babel could not write the poses"
     return affinities, file
 
 
-with open(ligands / "ligands.csv", newline="", encoding="utf-8") as f:
-    rows = list(csv.DictReader(f))
-ranked, failed = [], []
-
-
-def tell(k, printed):
-    """Says how far it is: Vina prints 51 stars for each ligand."""
-    done = (k + min(printed.count(b"*"), 51) / 51) / len(rows)
-    print(f"molrun:progress {done:.4f} ligand {k + 1} of {len(rows)}", flush=True)
-
-
-for k, row in enumerate(rows):
-    tell(k, b"")
-    if row["reason"]:
-        failed.append([row["name"], row["smiles"], row["reason"]])
-        continue
-    affinities, result = dock(row, lambda printed, k=k: tell(k, printed))
-    if affinities is None:
-        failed.append([row["name"], row["smiles"], result])
-        print(f"{row['name']}: {result}", flush=True)
-        continue
-    ranked.append([row["name"], affinities[0], affinities[0] / int(row["heavy_atoms"]), len(affinities), row["smiles"], result])
-if not ranked:
-    sys.exit(f"molrun: No ligand could be docked. {failed[0][0]}: {failed[0][2]}.")
-
+docked, failed = docking.dock_all(ligands, dock)
+ranked = [[row["name"], affinities[0], affinities[0] / int(row["heavy_atoms"]), len(affinities), row["smiles"], file] for row, affinities, file in docked]
 ranked.sort(key=lambda r: r[1])
 with open(out / "ranked.csv", "w", newline="", encoding="utf-8") as f:
     table = csv.writer(f)
