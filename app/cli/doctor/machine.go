@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"molrun/app"
 	"molrun/app/base/unit"
 	"molrun/app/executor/local"
@@ -19,8 +21,6 @@ import (
 	"molrun/app/server/config"
 	"molrun/app/server/host"
 	"molrun/storage/kv/boltfile"
-
-	"github.com/rs/zerolog"
 )
 
 // clockSlack is how far clocks may differ without harm.

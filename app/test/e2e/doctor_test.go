@@ -139,7 +139,8 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 			s.certificate("other.pem", "key.pem", time.Now())
 		}},
 		{"a missing GPU", "gpus", "GPU-cccc is not listed by nvidia-smi", "[runner]\ngpus = [\"GPU-aaaa\", \"GPU-cccc\"]\n", func(t *testing.T, s *instance) {
-			s.program("nvidia-smi", "#!/bin/sh\ncase $1 in --query-gpu=*) echo '"+smi.Card(0, "GPU-aaaa")+"'; echo '"+smi.Card(1, "GPU-bbbb")+"' ;; esac\n")
+			cards := smi.New(t).Cards(0, smi.Card(0, "GPU-aaaa"), smi.Card(1, "GPU-bbbb"))
+			s.program("nvidia-smi", "#!/bin/sh\nexec "+cards.Program+" \"$@\"\n")
 		}},
 		{"a required sandbox that is not available", "sandbox", "Operation not permitted", "[runner]\nsandbox = \"required\"\n", func(t *testing.T, s *instance) {
 			s.program("bwrap", standInBubblewrap)

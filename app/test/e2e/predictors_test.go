@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,14 +58,7 @@ func (u user) predict(typ, folder string, files map[string]string, jobs map[stri
 // predictors starts a service with stand-ins, and uploads what their jobs read.
 func predictors(t *testing.T) (u user, site string, files map[string]string) {
 	t.Helper()
-	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		must.Skip(t, "the system's Python has no NumPy")
-	}
-	config := siteOfStandIns(t)
-	s := startServer(t, serverOptions{config: must.Read(t, config)})
-	if !s.sandboxed() {
-		must.Skip(t, "no sandbox here")
-	}
+	s, site := withStandIns(t, serverOptions{})
 	u = s.user("lab", "ann@lab.example")
 	files = map[string]string{}
 	for name, text := range map[string]string{
@@ -80,7 +72,7 @@ func predictors(t *testing.T) (u user, site string, files map[string]string) {
 		key, _, _ := strings.Cut(name, ".")
 		files[key] = u.upload(strings.ToLower(name), text)
 	}
-	return u, filepath.Dir(config), files
+	return u, site, files
 }
 
 func TestBoltzSaysWhatItDidNotDo(t *testing.T) {
@@ -176,15 +168,8 @@ func TestColabFoldSaysWhatItDidNotDo(t *testing.T) {
 // client of the alignment server.
 func TestPredictorsSearchByThemselves(t *testing.T) {
 	t.Parallel()
-	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		must.Skip(t, "the system's Python has no NumPy")
-	}
 	folder := databasesOf(t)
-	config := must.Read(t, siteOfStandIns(t)) + fmt.Sprintf("msa = %q\n[msa]\ncores = 1\n", folder)
-	s := startServer(t, serverOptions{config: config})
-	if !s.sandboxed() {
-		must.Skip(t, "no sandbox here")
-	}
+	s, _ := withStandIns(t, serverOptions{config: fmt.Sprintf("msa = %q\n[msa]\ncores = 1\n", folder)})
 	u := s.user("lab", "ann@lab.example")
 	chains := must.Read(t, filepath.Join(folder, "ab.fasta"))
 	ab, one := u.upload("ab.fasta", chains), u.upload("one.fasta", chains[:strings.Index(chains, ">chain B")])

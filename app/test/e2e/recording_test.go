@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -28,9 +27,7 @@ func TestTutorialsRunAsWritten(t *testing.T) {
 		t.Parallel()
 		must.Installed(t, "vina")
 		must.Installed(t, "obabel")
-		if _, err := os.Stat("/usr/lib/python3/dist-packages/rdkit"); err != nil {
-			t.Skip("skipped: python3-rdkit is not installed; it is large, so .ci/algorithms small leaves it out")
-		}
+		needRDKit(t)
 		files := shown(t, "ligands.csv")
 		rows := strings.SplitAfter(files["ligands.csv"], "\n")
 		must.Equal(t, "compounds of the page", len(rows), 52) // with the heading, and nothing after the last

@@ -94,13 +94,41 @@ func siteOfStandIns(t *testing.T) (config string) {
 	return config
 }
 
+// withStandIns starts a service on the site of stand-ins, whose folder it returns. The configuration of the
+// options goes on from the one of the site, which ends with [site.paths].
+func withStandIns(t *testing.T, o serverOptions) (s *instance, site string) {
+	t.Helper()
+	needNumPy(t)
+	config := siteOfStandIns(t)
+	o.config = must.Read(t, config) + o.config
+	s = startServer(t, o)
+	if !s.sandboxed() {
+		must.Skip(t, "no sandbox here")
+	}
+	return s, filepath.Dir(config)
+}
+
+// needNumPy skips a test of types whose scripts take the system's NumPy.
+func needNumPy(t *testing.T) {
+	t.Helper()
+	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
+		must.Skip(t, "the system's Python has no NumPy")
+	}
+}
+
+// needRDKit skips a test of types whose scripts take RDKit.
+func needRDKit(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/usr/lib/python3/dist-packages/rdkit"); err != nil {
+		t.Skip("skipped: python3-rdkit is not installed; it is large, so .ci/algorithms small leaves it out")
+	}
+}
+
 // TestTypesThatNeedWeightsRunWithStandIns runs the examples of the untested types: their
 // command lines, inputs, tables and views are as documented, whatever the programs compute.
 func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	t.Parallel()
-	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		must.Skip(t, "the system's Python has no NumPy")
-	}
+	needNumPy(t)
 	types := []string{"alphafold3", "bindcraft", "boltz", "chai-1", "colabfold", "esmfold", "immunebuilder", "ligandmpnn", "proteinmpnn", "rfdiffusion"}
 	out, errs, code := outside(t, append([]string{"algorithms", "test", "--config", siteOfStandIns(t)}, types...)...)
 	if code != 0 || !strings.Contains(out, "10 passed, 0 failed, 0 not ready") || strings.Contains(out, "nothing in") {
@@ -404,9 +432,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 func TestGNINARanksLigandsByItsNetworks(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "obabel")
-	if _, err := os.Stat("/usr/lib/python3/dist-packages/rdkit"); err != nil {
-		t.Skip("skipped: python3-rdkit is not installed; it is large, so .ci/algorithms small leaves it out")
-	}
+	needRDKit(t)
 	config := siteOfStandIns(t)
 	out, errs, code := outside(t, "algorithms", "test", "--config", config, "gnina")
 	if code != 0 || !strings.Contains(out, "1 passed, 0 failed, 0 not ready") {
@@ -460,13 +486,7 @@ rmsd_A = { title = "RMSD", unit = "Å", better = "lower" }
 // TestPipelinesOfTheExamples submits the job lists of app/client/examples.
 func TestPipelinesOfTheExamples(t *testing.T) {
 	t.Parallel()
-	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		must.Skip(t, "the system's Python has no NumPy")
-	}
-	s := startServer(t, serverOptions{config: must.Read(t, siteOfStandIns(t)), algorithms: map[string]string{"openstructure.toml": comparer}})
-	if !s.sandboxed() {
-		must.Skip(t, "no sandbox here")
-	}
+	s, _ := withStandIns(t, serverOptions{algorithms: map[string]string{"openstructure.toml": comparer}})
 	lysozyme := must.Read(t, "../../algorithm/builtin/catalogue/bindcraft/example/lysozyme.pdb")
 	run := func(t *testing.T, name string, files map[string]string, replace ...string) (u user, p *person) {
 		t.Helper()
@@ -491,9 +511,7 @@ func TestPipelinesOfTheExamples(t *testing.T) {
 		for _, program := range []string{"vina", "obabel", "plipcmd", "pdb2pqr"} {
 			must.Installed(t, program)
 		}
-		if _, err := os.Stat("/usr/lib/python3/dist-packages/rdkit"); err != nil {
-			t.Skip("skipped: python3-rdkit is not installed; it is large, so .ci/algorithms small leaves it out")
-		}
+		needRDKit(t)
 		u, _ := run(t, "screen", map[string]string{"protein.pdb": lysozyme, "ligands.csv": "name,smiles\nsugar,CC(=O)NC1C(O)OC(CO)C(O)C1O\n"}, "exhaustiveness: 8", "exhaustiveness: 1")
 		if n, _ := u.completed("screen-interactions").Metrics.Results["interactions"].(float64); n < 1 {
 			t.Errorf("interactions: %v", n)
