@@ -92,7 +92,7 @@ type Capacity struct {
 	Cores       [][]int           // the CPUs of each core, to which jobs are pinned; none: they are not
 }
 
-// FaultyGPU is a GPU that no job is given.
+// FaultyGPU is a GPU that jobs can't use.
 type FaultyGPU struct {
 	Name  string
 	Fault GPUFault

@@ -101,7 +101,7 @@ type Status struct {
 	Executors []ExecutorStatus `json:"executors"`
 }
 
-// FaultyGPU is a GPU that no job is given.
+// FaultyGPU is a GPU that jobs can't use.
 type FaultyGPU struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`

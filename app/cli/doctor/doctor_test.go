@@ -226,8 +226,8 @@ func TestGPUsOfTheMachine(t *testing.T) {
 		wanted config.GPUList
 		want   string
 	}{
-		{faulty("GPU-b", app.GPULost, "is lost"), auto, "GPU-b is lost, so no job is given it; fix it"},
-		{faulty("7", app.GPULost, "is not listed by nvidia-smi"), config.GPUList{"0", "7"}, "7 is not listed by nvidia-smi, so no job is given it; name GPUs in runner.gpus"},
+		{faulty("GPU-b", app.GPULost, "is lost"), auto, "GPU-b is lost, so jobs can't use it; fix it"},
+		{faulty("7", app.GPULost, "is not listed by nvidia-smi"), config.GPUList{"0", "7"}, "7 is not listed by nvidia-smi, so jobs can't use it; name GPUs in runner.gpus"},
 		{faulty("GPU-b", app.GPUUndivided, "is in MIG mode"), auto, "create instances"},
 		{faulty("GPU-b", app.GPUMemoryError, "has errors"), auto, "reset it"},
 	} {

@@ -141,7 +141,7 @@ func gpuFindings(s gpu.State, wanted config.GPUList) (all []Finding) {
 		all = finding(OK, "%d, as configured: %s", len(s.GPUs), configured)
 	}
 	for _, g := range s.Faulty {
-		all = append(all, finding(Problem, "%s %s, so no job is given it; %s", g.Name, g.Text, remedy(g, wanted))...)
+		all = append(all, finding(Problem, "%s %s, so jobs can't use it; %s", g.Name, g.Text, remedy(g, wanted))...)
 	}
 	if len(s.Notes) > 0 {
 		all = append(all, finding(Warning, "nvidia-smi says: %s", strings.Join(s.Notes, "; "))...)

@@ -56,7 +56,7 @@ type ExecutorState struct {
 	Queue    []Line               `json:"queue"`
 }
 
-// FaultyGPU is a GPU that no job is given.
+// FaultyGPU is a GPU that jobs can't use.
 type FaultyGPU struct {
 	Name   string       `json:"name"`
 	Fault  app.GPUFault `json:"fault"`

@@ -154,21 +154,21 @@ func TestCardsComeAndGo(t *testing.T) {
 		want   string
 		logs   string // the message, "" if it is none
 	}{
-		{"one is lost at the start", 15, []string{a, "Unable to determine the device handle for GPU0000:11:00.0: GPU is lost.", c}, "", "jobs: GPU-a GPU-c\nlost: 0000:11:00.0 is lost", "not given"},
+		{"one is lost at the start", 15, []string{a, "Unable to determine the device handle for GPU0000:11:00.0: GPU is lost.", c}, "", "jobs: GPU-a GPU-c\nlost: 0000:11:00.0 is lost", "GPU is faulty, so jobs can't use it"},
 		{"still", 15, []string{a, "Unable to determine the device handle for GPU0000:11:00.0: GPU is lost.", c}, "", "jobs: GPU-a GPU-c\nlost: 0000:11:00.0 is lost", ""},
 		{"it is back", 0, []string{a, b, c}, "", "jobs: GPU-a GPU-b GPU-c", ""},
-		{"another is gone", 0, []string{a, c}, "", "jobs: GPU-a GPU-c\nlost: GPU-b is no longer listed by nvidia-smi", "not given"},
-		{"lost by number", 255, []string{"Unable to determine the device handle for GPU2: Unknown Error", a}, "", "jobs: GPU-a\nlost: GPU-b is no longer listed by nvidia-smi\nlost: GPU-c is lost (Unknown Error)", "not given"},
-		{"all are back", 0, []string{a, b, c}, "", "jobs: GPU-a GPU-b GPU-c", "given to jobs again"},
-		{"none is listed", 9, []string{"NVIDIA-SMI has failed"}, "", "jobs: \nunknown: GPU-a is not listed by nvidia-smi, which failed\nunknown: GPU-b is not listed by nvidia-smi, which failed\nunknown: GPU-c is not listed by nvidia-smi, which failed\nNVIDIA-SMI has failed\nexit status 9", "not given"},
+		{"another is gone", 0, []string{a, c}, "", "jobs: GPU-a GPU-c\nlost: GPU-b is no longer listed by nvidia-smi", "GPU is faulty, so jobs can't use it"},
+		{"lost by number", 255, []string{"Unable to determine the device handle for GPU2: Unknown Error", a}, "", "jobs: GPU-a\nlost: GPU-b is no longer listed by nvidia-smi\nlost: GPU-c is lost (Unknown Error)", "GPU is faulty, so jobs can't use it"},
+		{"all are back", 0, []string{a, b, c}, "", "jobs: GPU-a GPU-b GPU-c", "GPU is used again"},
+		{"none is listed", 9, []string{"NVIDIA-SMI has failed"}, "", "jobs: \nunknown: GPU-a is not listed by nvidia-smi, which failed\nunknown: GPU-b is not listed by nvidia-smi, which failed\nunknown: GPU-c is not listed by nvidia-smi, which failed\nNVIDIA-SMI has failed\nexit status 9", "GPU is faulty, so jobs can't use it"},
 		{
 			"one is divided", 0,
 			[]string{a, strings.Replace(b, "Disabled", "Enabled", 1), c},
 			"GPU 1: X (UUID: GPU-b)\n  MIG 3g.40gb Device 0: (UUID: MIG-1)\n  MIG 3g.40gb Device 1: (UUID: MIG-2)",
-			"jobs: GPU-a MIG-1 MIG-2 GPU-c", "given to jobs again",
+			"jobs: GPU-a MIG-1 MIG-2 GPU-c", "GPU is used again",
 		},
 		{"divided anew", 0, []string{a, strings.Replace(b, "Disabled", "Enabled", 1), c}, "GPU 1: X (UUID: GPU-b)\n  MIG 7g.80gb Device 0: (UUID: MIG-3)", "jobs: GPU-a MIG-3 GPU-c", ""},
-		{"its card is lost", 0, []string{a, "1, GPU-b, 00000000:11:00.0, [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost]", c}, "", "jobs: GPU-a GPU-c\nlost: MIG-3 is lost", "not given"},
+		{"its card is lost", 0, []string{a, "1, GPU-b, 00000000:11:00.0, [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost]", c}, "", "jobs: GPU-a GPU-c\nlost: MIG-3 is lost", "GPU is faulty, so jobs can't use it"},
 		{"undivided", 0, []string{a, b, c}, "", "jobs: GPU-a GPU-b GPU-c", ""},
 	}
 	for _, step := range steps {

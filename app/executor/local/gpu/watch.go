@@ -289,7 +289,7 @@ func (w *Watcher) log(old State) {
 	for _, g := range w.state.Faulty {
 		if w.faults[g.Name] != g.Fault {
 			w.faults[g.Name] = g.Fault
-			w.options.Log.Warn().Str("gpu", g.Name).Str("reason", g.Text).Msg("GPU is not given to jobs")
+			w.options.Log.Warn().Str("gpu", g.Name).Str("reason", g.Text).Msg("GPU is faulty, so jobs can't use it")
 		}
 	}
 	for name := range w.faults {
@@ -298,7 +298,7 @@ func (w *Watcher) log(old State) {
 		}
 		delete(w.faults, name)
 		if slices.Contains(w.state.GPUs, name) {
-			w.options.Log.Info().Str("gpu", name).Msg("GPU is given to jobs again")
+			w.options.Log.Info().Str("gpu", name).Msg("GPU is used again")
 		}
 	}
 	if notes := strings.Join(w.state.Notes, "; "); notes != "" && notes != strings.Join(old.Notes, "; ") {

@@ -64,5 +64,5 @@ shutil.copyfile(ranked[0][-1], out / "best.sdf")
 score, pK, vs, energy = ranked[0][1][0]
 metrics = {"cnn_vs": round(vs, 4), "cnn_score": round(score, 4), "cnn_affinity": round(pK, 3), "affinity": round(energy, 3), "ligands": len(ranked), "failed": len(failed)}
 if score < 0.5:
-    print(f"molrun:warning The best pose has a CNN score of {score:.2f}: GNINA holds it for less likely than not to be within 2 Å of the true one.")
+    print(f"molrun:warning The best pose has a CNN score of {score:.2f}: it is more likely than not to be more than 2 Å off the true one.")
 (out / "metrics.json").write_text(json.dumps(metrics))
